@@ -5,7 +5,6 @@ modules: with an old layout of an array it would read the wrong memory. So cache
 sources. Files of former sources remain until the cache is cleared.
 """
 
-import hashlib
 import logging
 from collections.abc import Callable
 from functools import cache
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import njit
+
+from firmament_py.source_hash import source_hash
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,9 @@ def inlined(function: _F) -> _F:
 
 
 def _compiled(function: _F, options: dict[str, Any]) -> _F:
-    function.__qualname__ += f"_{_hash_of(Path(function.__code__.co_filename).parent)}"  # numba names files after it
+    function.__qualname__ += (
+        f"_{source_hash(Path(function.__code__.co_filename).parent, Path(__file__))}"  # numba names files after it
+    )
     dispatcher: _F
     try:
         dispatcher = njit(cache=True, **options)(function)
@@ -52,12 +55,3 @@ def _compiled(function: _F, options: dict[str, Any]) -> _F:
 @cache
 def _warn(error: str) -> None:
     log.warning("compiling at every start, for seconds: set NUMBA_CACHE_DIR to a writable folder (%s)", error)
-
-
-@cache
-def _hash_of(folder: Path) -> str:
-    """A hash of the modules in a folder, and of this one."""
-    digest = hashlib.sha256()
-    for path in (*sorted(folder.glob("*.py")), Path(__file__)):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]

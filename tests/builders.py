@@ -6,6 +6,7 @@ Amounts default to plenty, so that a test names only what matters to it.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from firmament_py.model.constraints import (
 )
 from firmament_py.model.events import (
     Block,
+    BudgetObserved,
     ClassDefined,
     Event,
     GangObserved,
@@ -39,6 +41,7 @@ from firmament_py.model.events import (
     TasksRemoved,
 )
 from firmament_py.model.lifecycle import TaskState
+from firmament_py.placement.preemption import Preempting
 from firmament_py.policy import Policy
 from firmament_py.state.cluster import ClusterState
 from policies.load_spreading import LoadSpreading
@@ -71,6 +74,7 @@ def make_class(
     tokens: Sequence[str] = (),
     traits: Mapping[str, str] | None = None,
     expected_us: int = 0,
+    never_preempts: bool = False,
     **requests: int,
 ) -> ClassDefined:
     name = f"class-{number}"
@@ -85,6 +89,7 @@ def make_class(
         tuple(tokens),
         traits or {},
         expected_us,
+        never_preempts,
     )
 
 
@@ -106,10 +111,15 @@ def make_tasks(
     inputs: int | Sequence[int] = 0,
     started_us: int = 0,
     lasting: bool = False,
+    nominated: str | None = None,
+    unevictable: bool = False,
+    checkpoint_us: int = 0,
 ) -> TasksObserved:
-    """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`."""
+    """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`; nominated: the name of the
+    node that is kept for each."""
     uids = list(uids)
     count = len(uids)
+    named = on or nominated
     return TasksObserved(
         uid=np.array(uids, np.uint64),
         class_id=np.array([cls] * count if isinstance(cls, int) else cls, np.uint64),
@@ -117,7 +127,7 @@ def make_tasks(
         created_us=np.array([created_us] * count if isinstance(created_us, int) else created_us, np.int64),
         node=np.full(count, 0 if on is None else 1, np.int64),
         names=[f"task-{uid}" for uid in uids],
-        nodes=() if on is None else (f"id-{on}",),
+        nodes=() if named is None else (f"id-{named}",),
         label_set_id=np.full(count, label_set, np.uint64) if label_set else None,
         leaving=np.ones(count, np.bool_) if leaving else None,
         gang_id=np.full(count, gang, np.uint64) if gang else None,
@@ -125,7 +135,14 @@ def make_tasks(
         inputs_id=np.array([inputs] * count if isinstance(inputs, int) else inputs, np.uint64) if inputs else None,
         started_us=np.full(count, started_us, np.int64) if started_us else None,
         lasting=np.ones(count, np.bool_) if lasting else None,
+        nominated=np.ones(count, np.int64) if nominated else None,
+        unevictable=np.ones(count, np.bool_) if unevictable else None,
+        checkpoint_us=np.full(count, checkpoint_us, np.int64) if checkpoint_us else None,
     )
+
+
+def make_budget(number: int, selector: PeerSelector, allowed: int) -> BudgetObserved:
+    return BudgetObserved(number, selector, allowed, f"budget-{number}")
 
 
 def make_gang(
@@ -206,6 +223,17 @@ class Cluster:
         assert len(set(uids)) == len(uids), "a task is placed twice"
         return dict(zip(uids, nodes, strict=True))
 
+    def preempted(self, result: RoundResult) -> dict[int, int]:
+        """Uid of each victim -> uid of its preemptor."""
+        uid, preemption = self.state.tasks.uid, result.preemption
+        return dict(zip(uid[preemption.victims].tolist(), uid[preemption.preemptors].tolist(), strict=True))
+
+    def nominated(self) -> dict[int, str]:
+        """Uid of each nominated task -> name of the node that is kept for it."""
+        tasks = self.state.tasks
+        rows = np.flatnonzero(tasks.nominated >= 0).tolist()
+        return {int(tasks.uid[row]): self.state.nodes.observed[int(tasks.nominated[row])].name for row in rows}
+
     def waiting(self) -> set[int]:
         return set(self.state.tasks.uid[self.state.tasks.state == TaskState.WAITING].tolist())
 
@@ -217,8 +245,10 @@ def make_cluster(
     observer: Observer | None = None,
     reserve_after_us: int | None = RESERVE_AFTER_US,
     improve: float = 1.0,
+    preempting: Preempting = Preempting.OFF,
 ) -> Cluster:
-    """A cluster that was told `events`, none of which may be refused."""
+    """A cluster that was told `events`, none of which may be refused. It does not preempt unless told to: most oracles
+    know no evictions."""
     state = ClusterState()
     scheduler = Scheduler(
         state,
@@ -227,11 +257,17 @@ def make_cluster(
         observer,
         reserve_after_us=reserve_after_us,
         improve=improve,
+        preempting=preempting,
     )
     cluster = Cluster(state, scheduler)
     for outcome in cluster.tell(*events):
         assert outcome == Outcome(), outcome
     return cluster
+
+
+def preempting_cluster(*events: Event, **options: Any) -> Cluster:
+    """Likewise, one that preempts within budgets unless told otherwise."""
+    return make_cluster(*events, **{"preempting": Preempting.WITHIN_BUDGETS, **options})
 
 
 def per_node(placements: Mapping[int, str]) -> dict[str, int]:

@@ -1,18 +1,21 @@
 """The demo's workload as manifests: services, batch jobs, GPU jobs, bare pods, and pods that cannot run.
 
 Amounts follow from the cluster, so that every size shows the same picture: services request about 60 % of the cpu of
-untainted nodes, batch jobs another third until they end, and the last Deployment more than is then free; GPU jobs
-request 1.5 times the GPUs there are, and a few pods request what no node offers.
+untainted nodes, batch jobs another third until they end, and a large Deployment more than is then free; GPU jobs
+request 1.5 times the GPUs there are, and a few pods request what no node offers. Urgent pods come last, of a higher
+priority than all others.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.cluster.nodes.kubelets import RUN_SECONDS
 from benchmarks.cluster.store.quantities import show
+from benchmarks.demo.disruptions import Budget
 from benchmarks.demo.workload import (
     GPU,
     GPU_TOLERATION,
@@ -31,13 +34,19 @@ KIND_LABEL = "demo.poseidon.io/kind"
 GANG = "poseidon.io/gang"
 NAMESPACE = "default"
 _SERVICES_FILL, _BATCH_FILL, _LARGE_FILL = 0.6, 0.35, 0.4
+LARGE, URGENT = "large", "urgent"
+"""Kinds of pods. The second ones are as large as the first ones, and are submitted when these find no node; their
+priority class has the same name."""
+_URGENT_PRIORITY = 1000
 _PODS_PER_APP = 40
 _GPU_DEMAND = 1.5
+_DISRUPTED: Json = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+"""A Job replaces pods that are preempted, instead of failing."""
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """One object to create: `path` is its collection, `pods` the number of pods that it makes."""
+    """One object to create: `path` is its collection, `pods` the number of pods that it makes, all of a kind."""
 
     kind: str
     path: str
@@ -46,8 +55,32 @@ class App:
 
 
 def demo_apps(nodes: int, pods: int, scheduler: str, seed: int) -> list[App]:
-    """Manifests that make exactly `pods` pods, in random order, but for the large Deployment, which is last."""
+    """Manifests that make exactly `pods` pods, in random order, but for the large Deployment and the urgent one, which
+    are last."""
     return _Mix(nodes, pods, scheduler, seed).apps()
+
+
+def priority_class() -> App:
+    """The class of the urgent pods."""
+    manifest = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": URGENT}}
+    return App("", "/apis/scheduling.k8s.io/v1/priorityclasses", manifest | {"value": _URGENT_PRIORITY}, 0)
+
+
+def demo_budgets(apps: Sequence[App]) -> list[Budget]:
+    """Each service may lack one pod."""
+    return [
+        Budget(app.manifest["metadata"]["name"], app.manifest["spec"]["selector"]["matchLabels"], app.pods - 1)
+        for app in apps
+        if app.kind == "service"
+    ]
+
+
+def budget_manifest(budget: Budget) -> App:
+    """The object of a budget."""
+    spec = {"minAvailable": budget.available, "selector": {"matchLabels": dict(budget.labels)}}
+    manifest = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": budget.name}}
+    path = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
+    return App("", path, manifest | {"spec": spec}, 0)
 
 
 class _Mix:
@@ -65,14 +98,16 @@ class _Mix:
     def apps(self) -> list[App]:
         impossible = self._impossible(min(max(3, self._pods // 100), self._pods // 4))
         gpu = self._gpu_jobs(self._pods * 15 // 100)
-        large = self._large(min(self._pods // 20, max(1, self._nodes // 2)))
+        large_pods = min(self._pods // 20, max(1, self._nodes // 2))
+        large = self._large(large_pods)
         gang = self._gangs(self._pods // 10)
-        others = self._pods - sum(app.pods for app in (*impossible, *gpu, *large, *gang))
+        urgent = self._urgent(self._pods // 50, large_pods)
+        others = self._pods - sum(app.pods for app in (*impossible, *gpu, *large, *gang, *urgent))
         bare, batch = others // 20, others * 2 // 5
         service = others - bare - batch
         apps = [*impossible, *gpu, *gang, *self._services(service), *self._batch(batch), *self._bare(bare)]
         self._rng.shuffle(apps)
-        return [*apps, *large]  # last, when the nodes are in use
+        return [*apps, *large, *urgent]  # last, when the nodes are in use
 
     def _services(self, pods: int) -> list[App]:
         apps = []
@@ -100,9 +135,20 @@ class _Mix:
         """Pods that each need most of a node; for many there is none."""
         if not pods:
             return []
+        sort = PodSort(LARGE, self._large_cpu(pods), 2**30)
+        return [self._deployment(LARGE, LARGE, pods, self._pod(LARGE, sort))]
+
+    def _large_cpu(self, pods: int) -> int:
         cpu = min(int(_LARGE_FILL * self._offered["cpu"] / pods), max(s["cpu"] for s in map(allocatable, self._shapes)))
-        sort = PodSort("large", max(100, min(cpu, 12_000) // 100 * 100), 2**30)
-        return [self._deployment("large", "large", pods, self._pod("large", sort))]
+        return max(100, min(cpu, 12_000) // 100 * 100)
+
+    def _urgent(self, pods: int, large_pods: int) -> list[App]:
+        """Pods of high priority, as large as the `large_pods` large ones."""
+        if not pods:
+            return []
+        pod = self._pod(URGENT, PodSort(URGENT, self._large_cpu(large_pods), 2**30))
+        pod["spec"]["priorityClassName"] = URGENT
+        return [self._deployment(URGENT, URGENT, pods, pod)]
 
     def _gpu_jobs(self, max_pods: int) -> list[App]:
         """One in two runs forever, the others end."""
@@ -193,5 +239,6 @@ class _Mix:
             pod["metadata"]["annotations"] = {RUN_SECONDS: "1000000"}  # longer than any demo
         pod["spec"]["restartPolicy"] = "Never"
         spec = {"parallelism": count, "completions": count, "backoffLimit": 0, "template": pod}
+        spec["podFailurePolicy"] = {"rules": [_DISRUPTED]}
         manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
         return App(kind, f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs", manifest, count)

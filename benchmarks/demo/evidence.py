@@ -20,7 +20,8 @@ _PAGE = "2000"
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """pods, nodes: complete objects. audit: the server's record of binds and ends, in order; empty if it keeps none.
-    rejected: kubelets' rejections by reason. metrics: the scheduler's samples, `name{label="value"}` -> value."""
+    rejected: kubelets' rejections by reason. metrics: the scheduler's samples, `name{label="value"}` -> value.
+    preempted: the events about victims of preemption."""
 
     pods: Sequence[Json]
     nodes: Sequence[Json]
@@ -28,6 +29,7 @@ class Evidence:
     rejected: Mapping[str, int] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
     status: Mapping[str, Any] = field(default_factory=dict)
+    preempted: Sequence[Json] = ()
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's samples that have these labels."""
@@ -40,7 +42,7 @@ class Evidence:
 
 
 async def gather(kube: Kube, health_url: str) -> Evidence:
-    """Lists pods and nodes, and reads metrics and status of the scheduler at `health_url`."""
+    """Lists pods, nodes and events of preemption, and reads metrics and status of the scheduler at `health_url`."""
     pods, nodes = await listed(kube, "/api/v1/pods"), await listed(kube, "/api/v1/nodes")
     try:
         audit = orjson.loads(await kube.call("GET", "/_audit"))["entries"]
@@ -48,13 +50,14 @@ async def gather(kube: Kube, health_url: str) -> Evidence:
     except ApiError:  # not the synthetic API server
         audit, rejected = [], {}
     metrics, status = await asyncio.gather(_get(f"{health_url}/metrics"), _get(f"{health_url}/status"))
-    return Evidence(pods, nodes, audit, rejected, samples(metrics.decode()), orjson.loads(status))
+    preempted = await listed(kube, "/api/v1/events", fieldSelector="reason=Preempted")
+    return Evidence(pods, nodes, audit, rejected, samples(metrics.decode()), orjson.loads(status), preempted)
 
 
-async def listed(kube: Kube, path: str) -> list[Json]:
-    """All objects of a collection."""
+async def listed(kube: Kube, path: str, **query: str) -> list[Json]:
+    """All objects of a collection that match the parameters of the query."""
     items: list[Json] = []
-    parameters = {"limit": _PAGE}
+    parameters = {"limit": _PAGE, **query}
     while True:
         page = orjson.loads(await kube.page(path, parameters))
         items += page["items"] or []

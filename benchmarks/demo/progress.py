@@ -18,39 +18,53 @@ from poseidon_py.util.decoding import Decoder, MalformedError
 _IDLE_TIMEOUT = 150.0
 _RETRY_SECONDS = 0.5
 _DONE = ("Succeeded", "Failed")
+_DELETED = "Deleted"
 
 
-class _Metadata(Struct):
+class Owner(Struct, gc=False):
+    kind: str = ""
+
+
+class Metadata(Struct):
     uid: str = ""
+    name: str = ""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
+    owners: list[Owner] | None = field(default=None, name="ownerReferences")
+    deleting: str | None = field(default=None, name="deletionTimestamp")
     version: str = field(default="", name="resourceVersion")
 
 
-class _Spec(Struct):
+class Spec(Struct):
     node: str | None = field(default=None, name="nodeName")
     scheduler: str | None = field(default=None, name="schedulerName")
+    priority: int | None = None
+    priority_class: str | None = field(default=None, name="priorityClassName")
 
 
-class _Condition(Struct, gc=False):
+class Condition(Struct, gc=False):
     type: str = ""
     status: str = ""
+    reason: str | None = None
 
 
-class _Status(Struct):
+class Status(Struct):
     phase: str | None = None
-    conditions: list[_Condition] | None = None
+    nominated: str | None = field(default=None, name="nominatedNodeName")
+    conditions: list[Condition] | None = None
 
 
-class _Pod(Struct):
-    metadata: _Metadata = field(default_factory=_Metadata)
-    spec: _Spec = field(default_factory=_Spec)
-    status: _Status = field(default_factory=_Status)
+class Pod(Struct):
+    """The fields of a pod that matter here."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    spec: Spec = field(default_factory=Spec)
+    status: Status = field(default_factory=Status)
 
 
 class _Event(Struct):
     type: str
-    object: _Pod
+    object: Pod
 
 
 class Seen(Struct):
@@ -70,6 +84,7 @@ class Progress:
     """All pods of one scheduler. `run` watches the API server until cancelled.
 
     kind_label: the label that holds a pod's kind. is_finite: whether a pod with these annotations ends on its own.
+    observe: called with each change, its type and the pod, in the API server's order.
     """
 
     def __init__(
@@ -78,11 +93,13 @@ class Progress:
         scheduler: str,
         kind_label: str = "",
         is_finite: Callable[[dict[str, str]], bool] = lambda _: False,
+        observe: Callable[[str, Pod], None] = lambda what, pod: None,
     ) -> None:
         self._kube = kube
         self._scheduler = scheduler
         self._kind_label = kind_label
         self._is_finite = is_finite
+        self._observe = observe
         self.pods: dict[str, Seen] = {}
         self.bound = 0
         self.changed_at = time.monotonic()
@@ -93,7 +110,9 @@ class Progress:
         compacted it, starts again with all pods."""
         decoder: Decoder[_Event] = Decoder(_Event, "event")
         while True:
-            parameters = {"resourceVersion": version, "allowWatchBookmarks": "true"}
+            parameters = {"resourceVersion": version}
+            if version != "0":  # else a new API server asks etcd for progress, which an old etcd does not have
+                parameters["allowWatchBookmarks"] = "true"
             partial = b""
             try:
                 async for piece in self._kube.watch("/api/v1/pods", parameters, _IDLE_TIMEOUT):
@@ -113,10 +132,11 @@ class Progress:
         pod = event.object
         if event.type in ("BOOKMARK", "ERROR") or pod.spec.scheduler != self._scheduler:
             return
+        self._observe(event.type, pod)
         seen = self.pods.get(pod.metadata.uid)
         if event.type == "DELETED":
             if seen is not None and seen.phase not in _DONE:
-                seen.phase = "Deleted"
+                seen.phase = _DELETED
                 self.changed_at = now
             return
         if seen is None:
@@ -137,20 +157,31 @@ class Progress:
                     seen.unschedulable = True
                     self.changed_at = now
 
+    def tried(self, expected: int) -> bool:
+        """Whether all expected pods exist, and each is bound or marked unschedulable."""
+        return len(self.pods) >= expected and all(
+            pod.bound_at is not None or pod.unschedulable or pod.phase == _DELETED for pod in self.pods.values()
+        )
+
+    def waits(self, kind: str) -> bool:
+        """Whether a pod of this kind is marked unschedulable and has no node."""
+        return any(pod.kind == kind and pod.unschedulable and pod.bound_at is None for pod in self.pods.values())
+
     def settled(self, expected: int, quiet_seconds: float) -> bool:
-        """Whether all expected pods exist, each is bound or marked unschedulable, all finite pods have ended, and
-        nothing has changed for `quiet_seconds`."""
-        if len(self.pods) < expected or time.monotonic() - self.changed_at < quiet_seconds:
+        """Whether that holds, all finite pods have ended, and nothing has changed for `quiet_seconds`."""
+        if time.monotonic() - self.changed_at < quiet_seconds or not self.tried(expected):
             return False
-        return all(
-            pod.unschedulable if pod.bound_at is None else not pod.finite or pod.phase in _DONE
+        return not any(
+            pod.finite and pod.bound_at is not None and pod.phase not in (*_DONE, _DELETED)
             for pod in self.pods.values()
         )
 
     def counts(self) -> dict[str, Counter[str]]:
-        """By kind: submitted, bound, ended, waiting."""
+        """By kind: submitted, bound, ended, waiting; without pods that were deleted before they had ended."""
         result: dict[str, Counter[str]] = {}
         for pod in self.pods.values():
+            if pod.phase == _DELETED:
+                continue
             count = result.setdefault(pod.kind, Counter(submitted=0, bound=0, ended=0, waiting=0))
             count["submitted"] += 1
             count["waiting" if pod.bound_at is None else "bound"] += 1

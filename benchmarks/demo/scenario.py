@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 import orjson
 
 from benchmarks.cluster.nodes.kubelets import RUN_SECONDS
-from benchmarks.demo.apps import KIND_LABEL, App, demo_apps
+from benchmarks.demo.apps import (
+    KIND_LABEL,
+    LARGE,
+    URGENT,
+    App,
+    budget_manifest,
+    demo_apps,
+    demo_budgets,
+    priority_class,
+)
 from benchmarks.demo.checks import run_checks
-from benchmarks.demo.evidence import gather
+from benchmarks.demo.disruptions import Disruptions
+from benchmarks.demo.evidence import Evidence, gather
+from benchmarks.demo.preemption_check import check_preemption, preemption
 from benchmarks.demo.progress import Progress
 from benchmarks.demo.show import Display
 from benchmarks.demo.stack import Stack
@@ -26,6 +37,7 @@ _QUIET_SECONDS = 1.5
 """The workload has settled when nothing has changed for so long."""
 _ENDLESS_SECONDS = 3600.0
 """Pods that run longer do not have to end."""
+_REPORT_SECONDS = 15.0
 _POLL_SECONDS = 0.2
 _USAGE_FLAGS = ("--usage-interval", "1")
 """At the default interval a demo would end before the second sample."""
@@ -55,7 +67,11 @@ async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
     began = time.monotonic()
     display.step(f"starting a synthetic cluster of {plan.nodes} nodes")
     await stack.start_cluster(plan.nodes, MIXED, plan.seed)
-    progress = Progress(stack.kube, plan.scheduler, KIND_LABEL, _is_finite)
+    apps = demo_apps(plan.nodes, plan.pods, plan.scheduler, plan.seed)
+    budgets = demo_budgets(apps)
+    await _submit(stack.kube, [priority_class(), *map(budget_manifest, budgets)])
+    disruptions = Disruptions(budgets)
+    progress = Progress(stack.kube, plan.scheduler, KIND_LABEL, _is_finite, disruptions.observe)
     watching = asyncio.create_task(progress.run(), name="progress")
     polling: asyncio.Task[None] | None = None
     try:
@@ -64,19 +80,30 @@ async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
         await stack.start_scheduler(stack.kubeconfig, plan.scheduler, plan.policy, usage_flags)
         poller = StatusPoller()
         polling = asyncio.create_task(poller.follow(stack), name="status")
-        apps = demo_apps(plan.nodes, plan.pods, plan.scheduler, plan.seed)
-        display.step(f"submitting {plan.pods} pods through {len(apps)} Deployments, Jobs and Pods")
-        expected = await _submit(stack.kube, apps)
+        deadline = time.monotonic() + plan.patience_seconds
+        urgent = [app for app in apps if app.kind == URGENT]
+        display.step(
+            f"submitting {plan.pods} pods through {len(apps)} Deployments, Jobs and Pods, the urgent ones last"
+        )
+        expected = await _submit(stack.kube, [app for app in apps if app.kind != URGENT])
+
+        async def until(condition: Callable[[], bool]) -> bool:
+            return await _until(condition, stack, deadline, lambda: display.progress(progress, plan.pods, poller.note))
+
         with display:
-            settled = await _until_settled(stack, progress, poller, expected, plan.patience_seconds, display)
+            await until(lambda: progress.waits(LARGE) or progress.tried(expected))
+            expected += await _submit(stack.kube, urgent)
+            settled = await until(lambda: progress.settled(expected, _QUIET_SECONDS))
         seconds = time.monotonic() - began
         display.step("the workload has settled; checking the API server's view" if settled else "not settled in time")
-        evidence = await gather(stack.kube, stack.health_url)
-        checks = run_checks(evidence, plan.scheduler, expected, settled)
+        evidence = await _reported(stack, disruptions)
+        checks = run_checks(evidence, plan.scheduler, expected - disruptions.removed, settled)
+        checks += check_preemption(evidence, disruptions)
         return summarise(
             evidence,
             progress,
             checks,
+            preemption(evidence, disruptions),
             poller.largest_network,
             seconds=seconds,
             scheduler=plan.scheduler,
@@ -146,20 +173,27 @@ async def _submit(kube: Kube, apps: Sequence[App]) -> int:
     return sum(app.pods for app in apps)
 
 
-async def _until_settled(
-    stack: Stack, progress: Progress, poller: StatusPoller, expected: int, patience: float, display: Display
-) -> bool:
-    """Whether the workload settled within `patience` seconds. Raises ChildError if a process ends."""
-    deadline = time.monotonic() + patience
+async def _until(condition: Callable[[], bool], stack: Stack, deadline: float, show: Callable[[], None]) -> bool:
+    """Whether a condition holds before the deadline; calls `show` until then. Raises ChildError if a process ends."""
     while time.monotonic() < deadline:
         for child in (stack.cluster, stack.scheduler):
             if child is not None:
                 child.check()
-        if progress.settled(expected, _QUIET_SECONDS):
+        if condition():
             return True
-        display.progress(progress, expected, poller.note)
+        show()
         await asyncio.sleep(0.1)
     return False
+
+
+async def _reported(stack: Stack, disruptions: Disruptions) -> Evidence:
+    """The evidence, once there is an event for each victim: the scheduler may send events seconds later."""
+    deadline = time.monotonic() + _REPORT_SECONDS
+    while True:
+        evidence = await gather(stack.kube, stack.health_url)
+        if len(evidence.preempted) >= len(disruptions.victims) or time.monotonic() > deadline:
+            return evidence
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 def _is_finite(annotations: dict[str, str]) -> bool:

@@ -97,6 +97,10 @@ def summary(console: Console, found: Summary) -> None:
             highlight=False,
             soft_wrap=True,
         )
+    if found.preemption["victims"]:
+        console.print("\n[bold]Preemption[/]")
+        for line in _preemption(found.preemption):
+            console.print(f"  {line}", highlight=False, soft_wrap=True)
     console.print("\n[bold]Checks[/] (against the API server's view)")
     for check in found.checks:
         mark = "[green]pass[/]" if check["ok"] else "[bold red]FAIL[/]"
@@ -118,6 +122,7 @@ The cluster and the scheduler are still running. Try, in another terminal:
     kubectl describe deployment large
     kubectl scale deployment large --replicas 1
     kubectl get events --field-selector reason=FailedScheduling
+    kubectl get events --field-selector reason=Preempted
     poseidon status --address {health.removeprefix("http://")}
     curl {health}/status
     curl {health}/metrics
@@ -153,6 +158,18 @@ def _rounds(found: Summary) -> str:
     if network:
         text += f"; largest network {network['vertices']:,} vertices and {network['arcs']:,} arcs"
     return text
+
+
+def _preemption(figures: dict[str, Any]) -> list[str]:
+    lines = []
+    for group in figures["groups"]:
+        victims, preemptors = (
+            f"pods of {group[f'{role}_class'] or 'no class'} ({group[f'{role}_owner'] or 'no owner'})"
+            for role in ("victim", "preemptor")
+        )
+        lines.append(f"{group['victims']:>5}  {victims} for {preemptors}")
+    total = f"{figures['victims']} pods were preempted by {figures['preemptors']}"
+    return [*lines, f"{total}; they had been on their nodes for {figures['lost_seconds']:.1f} seconds together"]
 
 
 def _usage(found: Summary) -> str:

@@ -38,6 +38,7 @@ class Summary:
     bind_seconds: dict[str, float]
     utilisation: dict[str, dict[str, float]]
     balance: dict[str, float]
+    preemption: Json
     checks: list[Json]
 
     def json(self) -> Json:
@@ -50,6 +51,7 @@ def summarise(
     evidence: Evidence,
     progress: Progress,
     checks: Sequence[Check],
+    preemption: Json,
     network: Mapping[str, int],
     *,
     seconds: float,
@@ -80,6 +82,7 @@ def summarise(
         bind_seconds=percentiles(progress.bind_seconds()),
         utilisation=utilisation(evidence),
         balance=balance(evidence),
+        preemption=preemption,
         checks=[asdict(check) for check in checks],
     )
 

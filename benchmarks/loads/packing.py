@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.sat.python import cp_model
 
+from benchmarks.loads.kube_scores import scores
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import NodeDemand, Operator, Requirement
 from firmament_py.model.events import ClassDefined, Event, NodeObserved, TasksObserved
@@ -115,7 +116,7 @@ class PackingLoad:
         """How many pods kube-scheduler's rules place: one by one, in the order of creation, each where the mean of
         LeastAllocated and BalancedAllocation over cpu and memory is highest, at random among equals."""
         rng = np.random.default_rng(self.seed)
-        free, offered = self.free.copy(), self.allocatable[:, :2].astype(np.float64)
+        free = self.free.copy()
         placed, full = 0, np.zeros(len(self.count), np.bool_)
         for c in self.order().tolist():
             if full[c]:
@@ -125,8 +126,7 @@ class PackingLoad:
             if not len(nodes):
                 full[c] = True
                 continue
-            share = (free[nodes, :2] - self.requests[c, :2]) / offered[nodes]
-            score = np.floor(100 * share.mean(axis=1)) + np.floor(100 - 50 * np.abs(share[:, 0] - share[:, 1]))
+            score = scores(free[nodes, :2] - self.requests[c, :2], self.allocatable[nodes, :2])
             node = rng.choice(nodes[score == score.max()])
             free[node] -= self.requests[c]
             placed += 1

@@ -30,6 +30,7 @@ from firmament_py.model.events import (
     TasksObserved,
     TasksRemoved,
 )
+from firmament_py.placement.preemption import Preempting
 from firmament_py.policy import counts_links, registry
 from firmament_py.service.server import Server
 from protos.gen import flow_pb2, flow_pb2_grpc
@@ -160,7 +161,12 @@ class ThroughGrpc:
 
 
 def _engine(policy: str, solver: Solver | None, reserve_after_us: int | None) -> Engine:
-    return Engine(registry.load(policy, {}), solver or SOLVERS["or-tools"](), reserve_after_us=reserve_after_us)
+    return Engine(
+        registry.load(policy, {}),
+        solver or SOLVERS["or-tools"](),
+        reserve_after_us=reserve_after_us,
+        preempting=Preempting.OFF,  # traces do not tell what an evicted task has to repeat
+    )
 
 
 def update(events: Iterable[Event], epoch: int) -> flow_pb2.Update:

@@ -20,10 +20,12 @@ from firmament_py.admission.gang_capacity import GangCapacity
 from firmament_py.admission.gang_feasibility import Feasibility
 from firmament_py.admission.gang_placement import GangPlacer
 from firmament_py.admission.gang_queue import GangQueue
+from firmament_py.admission.nominated_tasks import place_nominated
 from firmament_py.admission.rejections import Rejected, Rejections
 from firmament_py.admission.single_tasks import SingleTasks
 from firmament_py.model.arrays import I64
 from firmament_py.placement.placer import Placer
+from firmament_py.placement.preemption import Preemptor
 from firmament_py.placement.repacking import Repacked, repack
 from firmament_py.snapshot.gang_demand import GangDemand
 from firmament_py.state.gangs import NO_GANG
@@ -31,10 +33,16 @@ from firmament_py.state.gangs import NO_GANG
 
 class Admission:
     """reserve_after_us: how long a gang or task waits before capacity is reserved for it (admission/backfill.py), None:
-    that is never done. improve: multiplies the effort of packing single tasks anew, 0: never."""
+    that is never done. improve: multiplies the effort of packing single tasks anew, 0: never. preemptor: evicts
+    running tasks for those that are left, None: none are."""
 
     def __init__(
-        self, placer: Placer, demands: list[GangDemand], reserve_after_us: int | None, improve: float = 1.0
+        self,
+        placer: Placer,
+        demands: list[GangDemand],
+        reserve_after_us: int | None,
+        improve: float = 1.0,
+        preemptor: Preemptor | None = None,
     ) -> None:
         self.placer = placer
         self._ledger = placer.ledger
@@ -51,6 +59,7 @@ class Admission:
         self._rejections = Rejections(placer, self._capacity, reservations)
         self._gangs = GangQueue(self._gang_placer, reservations, self._rejections)
         self.repacked = Repacked(0, 0)
+        self._preemptor = preemptor
         self._singles = SingleTasks(self._gang_placer, reservations, self._rejections, reserve_after_us)
 
     @property
@@ -59,7 +68,8 @@ class Admission:
         return self._rejections.all
 
     def run(self) -> None:
-        """Places everything that can be placed, in order."""
+        """Places everything that can be placed, in order; then preempts."""
+        place_nominated(self.placer)
         snapshot, single = self._snapshot, self._single
         by_priority: dict[int, list[GangDemand]] = {priority: [] for priority in self._singles.overdue_priorities}
         for demand in sorted(self._demands, key=lambda demand: (demand.definition.created_us, demand.definition.id)):
@@ -79,6 +89,16 @@ class Admission:
         if snapshot.intertask.any and (by_priority or self.placer.staged):
             self._follow_up()
         self._repack()
+        self._preempt()
+
+    def _preempt(self) -> None:
+        """Preempts for single tasks that wait, and tries those that have lost their places to them elsewhere."""
+        if self._preemptor is None:
+            return
+        displaced = self._preemptor.run(self._snapshot.task_gang == NO_GANG)
+        self.placer.telemetry.lap("preempt")
+        self._singles.place(displaced)
+        self._rejections.release_reservations()
 
     def _repack(self) -> None:
         """Packs single tasks anew if that may place more of them; then tries what could not move once more."""

@@ -21,6 +21,8 @@ from firmament_py.cli import logs
 from firmament_py.cli.durations import parse_after
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
+from firmament_py.packing import compile_ahead
+from firmament_py.placement.preemption import Preempting
 from firmament_py.placement.repacking import EFFORT_LIMIT
 from firmament_py.policy import conformance, registry
 from firmament_py.policy.registry import DEFAULT_POLICY, UnknownPolicyError
@@ -102,6 +104,19 @@ def cli() -> None:
     "0: none.",
 )
 @click.option(
+    "--preemption",
+    type=click.Choice(["auto", "on", "off"]),
+    default="auto",
+    show_default=True,
+    help="Whether tasks of lower priority are evicted for tasks of higher priority that fit nowhere. auto: not for "
+    "clients of the original contract, because the original Poseidon also deletes pods without an owner.",
+)
+@click.option(
+    "--preempt-beyond-budgets",
+    is_flag=True,
+    help="Exceed disruption budgets if a task fits in no other way, as kube-scheduler does.",
+)
+@click.option(
     "--port-file",
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write the port to when the service is ready.",
@@ -127,6 +142,8 @@ def serve(
     usage_stale: float,
     reserve_after: str,
     improve: float,
+    preemption: str,
+    preempt_beyond_budgets: bool,
     port_file: Path | None,
     exit_with_parent: bool,
     tls_cert: Path | None,
@@ -166,7 +183,14 @@ def serve(
             tls.check()
         solver = SOLVERS[solver_name]()
         engine = Engine(
-            policy, solver, usage=usage, certified=certify, reserve_after_us=reserve_after_us, improve=improve
+            policy,
+            solver,
+            usage=usage,
+            certified=certify,
+            reserve_after_us=reserve_after_us,
+            improve=improve,
+            preempting=_preempting(preemption, beyond_budgets=preempt_beyond_budgets),
+            original_preempts=preemption == "on",
         )
         server = Server(engine, address, tls, stats_address)
     except CertificateError as error:
@@ -180,6 +204,7 @@ def serve(
         signal.signal(number, lambda *_: stopping.set())
     if exit_with_parent:
         threading.Thread(target=_wait_for_end_of_input, args=(stopping,), daemon=True).start()
+    compiling = compile_ahead.start()
     server.start()
     where = f"port {server.port}" if server.port else address
     log.info("serving on %s with policy %s and solver %s", where, policy_name, solver_name)
@@ -194,6 +219,8 @@ def serve(
                 f"cannot write --port-file {port_file}: {error.strerror}; give a file in a writable folder"
             ) from error
     stopping.wait()
+    if compiling is not None:
+        compiling.kill()
     server.stop(_GRACE_SECONDS)
 
 
@@ -246,6 +273,12 @@ def check_policy(name: str, policy_options: tuple[str, ...], load_only: bool, as
             )
     if findings:
         sys.exit(1)
+
+
+def _preempting(preemption: str, *, beyond_budgets: bool) -> Preempting:
+    if preemption == "off":
+        return Preempting.OFF
+    return Preempting.BEYOND_BUDGETS if beyond_budgets else Preempting.WITHIN_BUDGETS
 
 
 def _pairs(options: tuple[str, ...]) -> dict[str, str]:

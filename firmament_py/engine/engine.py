@@ -16,6 +16,7 @@ from firmament_py.engine.scheduler import RoundResult, Scheduler
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import Solver
 from firmament_py.model.events import Event, Outcome
+from firmament_py.placement.preemption import Preempting
 from firmament_py.policy import Policy
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Basis, Usage, UsageOptions
@@ -36,7 +37,10 @@ class Engine:
         certified: bool = False,
         reserve_after_us: int | None = RESERVE_AFTER_US,
         improve: float = 1.0,
+        preempting: Preempting = Preempting.WITHIN_BUDGETS,
+        original_preempts: bool = False,
     ) -> None:
+        """original_preempts: whether rounds for clients of the original contract preempt, too."""
         self.lock = threading.Lock()
         self.usage = Usage(usage)
         self.policy = policy
@@ -44,6 +48,8 @@ class Engine:
         self._certified = certified
         self._reserve_after_us = reserve_after_us
         self._improve = improve
+        self._preempting = preempting
+        self._original_preempts = original_preempts
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
         self.rounds = 0
         self.last_round: RoundStats | None = None
@@ -61,6 +67,7 @@ class Engine:
             certified=self._certified,
             reserve_after_us=self._reserve_after_us,
             improve=self._improve,
+            preempting=self._preempting,
         )
         self.round_of_epoch = 0
 
@@ -79,11 +86,12 @@ class Engine:
         """Whether the policy or the basis of usage needs usage samples."""
         return self.usage.options.basis is not Basis.REQUESTS or bool(getattr(self.policy, "wants_usage", False))
 
-    def run_round(self, now_us: int) -> RoundResult | None:
-        """Runs a round; None if no change since the last one could matter."""
+    def run_round(self, now_us: int, *, original: bool = False) -> RoundResult | None:
+        """Runs a round; None if no change since the last one could matter. original: for a client of the original
+        contract."""
         if not self.scheduler.due(now_us):
             return None
-        result = self.scheduler.run(now_us)
+        result = self.scheduler.run(now_us, preempts=self._original_preempts or not original)
         self.rounds += 1
         self.round_of_epoch += 1
         self.last_round = result.stats

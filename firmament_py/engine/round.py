@@ -3,15 +3,27 @@
 import logging
 from collections.abc import Callable
 from time import perf_counter
+from typing import TypeVar
 
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.certificate import certify
 from firmament_py.flow.network import Solution, Status
 from firmament_py.flow.solver import Solver
+from firmament_py.model.arrays import I64
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.placement.placer import Placer
-from firmament_py.policy import AnywherePolicy, Costs, Policy, PolicyError, View, checked_costs, rack_labels
+from firmament_py.policy import (
+    AnywherePolicy,
+    Costs,
+    Policy,
+    PolicyError,
+    Victims,
+    View,
+    checked_costs,
+    checked_eviction_costs,
+    rack_labels,
+)
 from firmament_py.snapshot.snapshot import Snapshot, take_snapshot
 from firmament_py.snapshot.term_budget import defer
 from firmament_py.state.cluster import ClusterState
@@ -24,6 +36,8 @@ COSTS_SECONDS = 30.0
 gives up, after a minute by default. Ours take a quarter of a second for 5,000 nodes and 256 classes."""
 
 _FALLBACK = AnywherePolicy()
+
+_Answer = TypeVar("_Answer")
 
 Observer = Callable[[PlacementNetwork, Solution], None]
 """Sees each network and its solution; tests check the optimum with it."""
@@ -84,22 +98,31 @@ class Round:
             self.deferred,
         )
 
+    def eviction_costs(self, victims: Victims) -> I64:
+        """(P,) the policy's costs of evicting running tasks, or the usual ones if it fails or is slow."""
+        return self._guarded(lambda policy: checked_eviction_costs(policy, victims))
+
     def _costs(self, view: View) -> Costs:
-        """The policy's costs, or equal ones if it fails or is slow: a broken policy does not stop scheduling."""
+        """The policy's costs, or equal ones if it fails or is slow."""
+        return self._guarded(lambda policy: checked_costs(policy, view))
+
+    def _guarded(self, ask: Callable[[Policy], _Answer]) -> _Answer:
+        """The policy's answer, or that of one without preferences if it fails or is slow: a broken policy does not stop
+        scheduling."""
         try:
             if self._policy_seconds > COSTS_SECONDS:
                 taken = f"costs() took more than {COSTS_SECONDS:g} s of a round"
                 raise PolicyError(f"policy {self._policy.name}: {taken}, and was not called again")
             started = perf_counter()
             try:
-                return checked_costs(self._policy, view)
+                return ask(self._policy)
             finally:
                 self._policy_seconds += perf_counter() - started
         except PolicyError as error:
             if not self.stats.fallback:
                 log.error("this round ignores the policy and places tasks anywhere they fit: %s", error)
             self.stats.fallback = str(error)
-            return checked_costs(_FALLBACK, view)
+            return ask(_FALLBACK)
 
     def _solve(self, network: PlacementNetwork) -> Solution:
         solution = self._solver.solve(network.flow)

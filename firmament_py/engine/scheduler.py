@@ -4,17 +4,21 @@ commit, and the reasons why tasks wait."""
 import logging
 from dataclasses import dataclass
 
+import numpy as np
+
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.admission.queue_order import Admission
 from firmament_py.admission.rejections import Rejected
 from firmament_py.audit.placements import Checker
+from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.engine.round import Observer, Round
 from firmament_py.engine.stats import RoundStats
 from firmament_py.explain.reasons import Waiting, reservation_holders_among, waiting_classes
 from firmament_py.flow.solver import Solver
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.placement.placer import Placer
+from firmament_py.placement.preemption import NO_PREEMPTION, Preempting, Preemption, Preemptor
 from firmament_py.placement.second_opinion import better, place_one_by_one, worth_asking
 from firmament_py.policy import Policy
 from firmament_py.state.cluster import ClusterState
@@ -25,12 +29,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
-    """Task rows (K,) and the node rows (K,) that they were placed on; waiting classes with reasons; statistics."""
+    """Task rows (K,) and the node rows (K,) that they were placed on; waiting classes with reasons; statistics; tasks
+    to evict, and nominations."""
 
     tasks: I64
     nodes: I64
     waiting: list[Waiting]
     stats: RoundStats
+    preemption: Preemption = NO_PREEMPTION
 
 
 class Scheduler:
@@ -39,7 +45,8 @@ class Scheduler:
     With certified, each solution is checked for optimality (flow/certificate.py); one that fails is counted and logged,
     but still used: the independent check does not depend on it. reserve_after_us: how long a gang or a task waits
     before capacity is reserved for it; None: capacity is never reserved. improve: multiplies the effort of packing
-    single tasks anew where the flow has left capacity of the wrong shape; 0: they are not.
+    single tasks anew where the flow has left capacity of the wrong shape; 0: they are not. preempting: whether tasks
+    of lower priority are evicted for those that fit nowhere.
     """
 
     def __init__(
@@ -53,6 +60,7 @@ class Scheduler:
         certified: bool = False,
         reserve_after_us: int | None = RESERVE_AFTER_US,
         improve: float = 1.0,
+        preempting: Preempting = Preempting.WITHIN_BUDGETS,
     ) -> None:
         self.state = state
         self._usage = usage or Usage()
@@ -62,6 +70,7 @@ class Scheduler:
         self._certified = certified
         self._reserve_after_us = reserve_after_us
         self._improve = improve
+        self._preempting = preempting
         self._checker = Checker(state)
         self._seen_opportunities = -1
         self._last_now_us = 0
@@ -78,6 +87,8 @@ class Scheduler:
 
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""
+        if not self._waiting.any():
+            return False
         if self.state.opportunities != self._seen_opportunities or self._unconsidered:
             return True
         wake = self.wake_us(self._last_now_us)
@@ -89,19 +100,40 @@ class Scheduler:
         if self._unconsidered:
             return now_us
         tasks = self.state.tasks
-        later = tasks.not_before_us[(tasks.state == TaskState.WAITING) & (tasks.not_before_us > now_us)]
+        later = tasks.not_before_us[self._waiting & (tasks.not_before_us > now_us)]
         return int(later.min()) if len(later) else 0
 
-    def run(self, now_us: int) -> RoundResult:
-        """Runs a round at `now_us`, microseconds since the epoch; the state assumes its placements."""
+    @property
+    def quiet(self) -> bool:
+        """Whether no round is due, now or later, unless the state changes."""
+        changed = self.state.opportunities != self._seen_opportunities
+        return not self.wake_us(self._last_now_us) and not (changed and self._waiting.any())
+
+    @property
+    def _waiting(self) -> Bools:
+        """(T,) rows of tasks that wait."""
+        waiting: Bools = self.state.tasks.state == TaskState.WAITING
+        return waiting
+
+    def run(self, now_us: int, *, preempts: bool = True) -> RoundResult:
+        """Runs a round at `now_us`, microseconds since the epoch; the state assumes its placements. preempts: False: no
+        task is evicted in this round."""
         seen = self.state.opportunities
         current = Round(
             self.state, self._usage, self.policy, self._solver, now_us, self._observer, certified=self._certified
         )
-        admission = self._admit(current)
-        placer = _second_opinion(current, admission.placer)
+        first = current.placer()
+        preempting = self._preempting if preempts else Preempting.OFF
+        preemptor = Preemptor(first.ledger, preempting, current.eviction_costs)
+        admission = self._admit(current, first, preemptor)
+        placer = _second_opinion(current, first)
         tasks, nodes = self._checked(current, placer)
+        preemption = preemptor.outcome() if placer is first else NO_PREEMPTION
+        preemption = self._permitted(current, preemption, tasks, nodes)
         self.state.place(tasks, nodes)
+        self.state.preempt(preemption.victims)
+        self.state.nominate(*preemption.nominated)
+        self.state.nominate(preemption.unnominated, np.full(len(preemption.unnominated), -1))
         current.telemetry.lap("commit")
         waiting = waiting_classes(self.state, admission.rejected, current.deferred)
         self._remember(admission.rejected)
@@ -111,12 +143,14 @@ class Scheduler:
             self._opportunity_us = now_us
         self._seen_opportunities, self._last_now_us = seen, now_us
         self._unconsidered = bool((self.state.tasks.considered_us[current.deferred] < self._opportunity_us).any())
-        return RoundResult(tasks, nodes, waiting, current.finish(len(tasks), sum(w.count for w in waiting)))
+        stats = current.finish(len(tasks), sum(w.count for w in waiting))
+        stats.preempted = len(preemption.victims)
+        stats.nominated = int((self.state.tasks.nominated >= 0).sum())
+        return RoundResult(tasks, nodes, waiting, stats, preemption)
 
-    def _admit(self, current: Round) -> Admission:
-        """Places by priority and age."""
-        placer = current.placer()
-        admission = Admission(placer, placer.snapshot.gang_demands, self._reserve_after_us, self._improve)
+    def _admit(self, current: Round, placer: Placer, preemptor: Preemptor) -> Admission:
+        """Places by priority and age, then preempts."""
+        admission = Admission(placer, placer.snapshot.gang_demands, self._reserve_after_us, self._improve, preemptor)
         admission.run()
         current.stats.gap = admission.repacked.gap
         if placer.columns.first is not None:
@@ -137,6 +171,24 @@ class Scheduler:
             "dropped %d placements that failed the independent check: %s", current.stats.dropped, checked.complaints
         )
         return tasks[checked.sound], nodes[checked.sound]
+
+    def _permitted(self, current: Round, preemption: Preemption, tasks: I64, nodes: I64) -> Preemption:
+        """The preemptions, if they pass the independent check beside the placements of task rows on node rows (K,)."""
+        if preemption.is_empty:
+            return preemption
+        complaints = preemption_problems(
+            self.state,
+            (tasks, nodes),
+            (preemption.victims, preemption.preemptors),
+            preemption.nominated,
+            preemption.unnominated,
+            beyond_budgets=self._preempting is Preempting.BEYOND_BUDGETS,
+        )
+        if not complaints:
+            return preemption
+        current.stats.dropped += len(preemption.victims)
+        log.error("no task is preempted in this round, by the independent check: %s", "; ".join(complaints))
+        return NO_PREEMPTION
 
     def _remember(self, rejected: list[Rejected]) -> None:
         """Stores what explanations of waiting gangs and tasks need."""

@@ -32,6 +32,9 @@ class RoundStats:
     """Networks solved only to find out what could be placed, and where to reserve capacity; they place nothing."""
     pricing_rounds: int = 0
     """Networks built again with arcs that were left out and could have a negative reduced cost."""
+    preempted: int = 0
+    nominated: int = 0
+    """Tasks that wait, with a node that is kept for them."""
     gap: int = 0
     """How many more single tasks any packing could have placed at most, given all else that was placed: 0 is a proof
     that none could. An upper bound, by linear relaxation."""

@@ -14,6 +14,7 @@ from firmament_py.model.constraints import (
     NO_PREFERENCES,
     NodeDemand,
     PeerDemand,
+    PeerSelector,
     PreferenceSet,
     Taint,
 )
@@ -39,6 +40,7 @@ class ClassDefined:
     tokens: tuple[str, ...] = ()  # see model/resources.py
     traits: Mapping[str, str] = field(default_factory=dict)  # properties of the tasks for policies
     expected_us: int = 0  # expected duration of a task, microseconds; 0: unknown
+    never_preempts: bool = False  # no task is evicted for one of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,21 @@ class GangRemoved:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetObserved:
+    """The current disruption budget `id`: how many of the tasks that the selector matches may be evicted now."""
+
+    id: int
+    selector: PeerSelector
+    allowed: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRemoved:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
 class NodeObserved:
     """The current properties of a node: allocatable amounts (each >= 0; absent: 0), labels, taints."""
 
@@ -129,7 +146,9 @@ class TasksObserved:
     counts. label_set_id: (K,) uint64, 0 for no labels; leaving: (K,) bool, terminating: they hold their resources but
     do not count for spreading. gang_id: (K,) uint64, 0 for none; role: (K,) int64, below MAX_ROLES. inputs_id: (K,)
     uint64, 0 for none. started_us: (K,) int64, start of execution, 0: not started; lasting: (K,) bool, runs as long as
-    its node exists. None for a column: all of its rows are 0 or false.
+    its node exists. nominated: (K,) int64, like `node`: the node that is kept for a waiting task while others leave it;
+    unevictable: (K,) bool, is never preempted; checkpoint_us: (K,) int64, when its work was saved last, 0: never. None
+    for a column: all of its rows are 0 or false.
     """
 
     uid: U64
@@ -146,6 +165,9 @@ class TasksObserved:
     inputs_id: U64 | None = None
     started_us: I64 | None = None
     lasting: Bools | None = None
+    nominated: I64 | None = None
+    unevictable: Bools | None = None
+    checkpoint_us: I64 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +184,8 @@ class TasksRemoved:
 
 @dataclass(frozen=True, slots=True)
 class PlacementRejected:
-    """The placement of task `uid` on node `node_id` failed; ignored if the task has another placement by now."""
+    """The placement of task `uid` on node `node_id` failed, or the preemption of others for it; ignored if the task has
+    another placement by now."""
 
     uid: int
     node_id: str
@@ -175,6 +198,8 @@ Event: TypeAlias = (
     | GangObserved
     | GangRemoved
     | NamespaceObserved
+    | BudgetObserved
+    | BudgetRemoved
     | ClassDefined
     | NodeObserved
     | NodeRemoved

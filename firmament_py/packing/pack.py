@@ -1,7 +1,8 @@
 """Packs tasks on nodes, and proves how far from the best a packing can be.
 
 1. The relaxation gives a bound. If the given packing reaches it, that is a proof that it is best.
-2. Otherwise ruin and recreate improves it; if it still falls short, so does the rounded relaxation, improved alike.
+2. Otherwise ruin and recreate improves it for a while; if it still falls short, the rounded relaxation is improved
+   alike, for longer; then, if it is nearly as good, the given packing once more.
 3. The relaxation is tightened and gives the bound of what a packing could win at most.
 """
 
@@ -28,6 +29,12 @@ _BOUNDED_LEVELS = 4
 _SMALL_GAP = 1e-3
 """A packing whose bound is no further away is not packed a second time."""
 
+_FIRST = 0.25
+"""Share of the effort that is spent before the relaxation is rounded: where little is missing, that is enough."""
+
+_RIVAL = 3e-3
+"""The given packing is improved further if it is worse than the rounded one by no more than this."""
+
 
 @dataclass(frozen=True, slots=True)
 class Packed:
@@ -53,19 +60,27 @@ def _improved(problem: Problem, relaxation: Relaxation, bounds: "_Bounds", best:
     target = bounds.given(best)
     if (target <= values(problem, best) + EPSILON).all():
         return best
-    ruin_and_recreate(problem, best, effort, target)
-    reached = values(problem, best)
-    if (target - reached <= _SMALL_GAP * target + EPSILON).all():
+    ruin_and_recreate(problem, best, int(_FIRST * effort), target)
+    if _close(values(problem, best), target):
         return best
     weight = _LEVEL_STEP ** -np.minimum(problem.level.astype(np.float64), 6.0)
     relaxed = relaxation.solve(problem.value * weight)
     if relaxed is None:
+        ruin_and_recreate(problem, best, effort, target, seed=1)
         return best
     if relaxation.tighten(relaxed.fractional):
         relaxed = relaxation.solve(problem.value * weight) or relaxed
     other = rounded(problem, relaxed.fractional)
-    ruin_and_recreate(problem, other, effort, bounds.given(better(problem, best, other)))
+    target = bounds.given(better(problem, best, other))
+    ruin_and_recreate(problem, other, effort, target)
+    reached = values(problem, other)
+    if not _close(reached, target) and (values(problem, best) >= (1 - _RIVAL) * reached).all():
+        ruin_and_recreate(problem, best, effort, target, seed=1)
     return better(problem, best, other)
+
+
+def _close(reached: F64, target: F64) -> bool:
+    return bool((target - reached <= _SMALL_GAP * target + EPSILON).all())
 
 
 class _Bounds:

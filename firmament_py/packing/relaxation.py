@@ -24,6 +24,9 @@ MOST_GROUPS = 100
 _COLUMNS = 20_000
 """Largest number of columns: with more than 200 classes there are fewer groups."""
 
+_UNITS = 200
+"""Largest number of different requests of a resource for which rounded rows are sought."""
+
 _ROUNDED_ROWS = 400
 """Largest number of rounded rows that are added."""
 
@@ -75,7 +78,7 @@ class Relaxation:
         found: list[tuple[float, I64, F64, float]] = []
         for r in range(problem.requests.shape[1]):
             request = problem.requests[:, r]
-            for unit in np.unique(request[request > 1]).tolist():
+            for unit in _spread_over(np.unique(request[request > 1])).tolist():
                 times = (request // unit)[self._class].astype(np.float64)
                 limit = self._members @ (problem.free[:, r] // unit)
                 excess = np.bincount(self._of_group, times * amount, minlength=len(limit)) - limit
@@ -98,12 +101,13 @@ class Relaxation:
 
     def _rows_of_classes(self) -> list[tuple[I64, F64, float]]:
         """No more tasks of a class than there are."""
-        rows = []
-        for c in np.unique(self._class).tolist():
-            columns = np.flatnonzero(self._class == c)
-            if self._upper[columns].sum() > self._problem.count[c]:
-                rows.append((columns, np.ones(len(columns)), float(self._problem.count[c])))
-        return rows
+        count = self._problem.count
+        start = np.searchsorted(self._class, np.arange(len(count) + 1))  # columns are in the order of their classes
+        total = np.bincount(self._class, self._upper, minlength=len(count))
+        return [
+            (np.arange(start[c], start[c + 1]), np.ones(start[c + 1] - start[c]), float(count[c]))
+            for c in np.flatnonzero(total > count).tolist()
+        ]
 
     def _rows_of_resources(self) -> list[tuple[I64, F64, float]]:
         """No more of a resource than is free in a group, where its columns together could use more."""
@@ -132,3 +136,10 @@ class Relaxation:
         share[~np.isfinite(share)] = 0.0
         fractional: F64 = np.minimum(of_groups[:, self._group] * share, problem.slots)
         return fractional
+
+
+def _spread_over(numbers: I64) -> I64:
+    """Evenly chosen ones of ascending numbers, with the last, if there are more than _UNITS."""
+    if len(numbers) <= _UNITS:
+        return numbers
+    return numbers[np.linspace(0, len(numbers) - 1, _UNITS).astype(np.int64)]

@@ -3,9 +3,8 @@
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64
-from firmament_py.numba_cache import compiled
+from firmament_py.numba_cache import compiled, inner
 from firmament_py.packing.problem import Packing, Problem
-from firmament_py.packing.slack import slack_left
 
 
 def rounded(problem: Problem, fractional: F64) -> Packing:
@@ -17,18 +16,33 @@ def rounded(problem: Problem, fractional: F64) -> Packing:
     fraction[fraction < 1e-9] = 0.0
     quota = np.minimum(packing.left, np.ceil(fraction.sum(axis=1) - 1e-6).astype(np.int64))
     size = problem.requests @ problem.weight
-    for c in np.lexsort((-size, problem.level)).tolist():
-        nodes = np.flatnonzero(fraction[c])
-        nodes = nodes[np.argsort(-fraction[c, nodes], kind="stable")]
-        needs = np.flatnonzero(problem.requests[c])
-        fits = (packing.free[np.ix_(nodes, needs)] >= problem.requests[c, needs]).all(axis=1)
-        fits &= packing.placed[c, nodes] < problem.slots[c, nodes]
-        nodes = nodes[fits][: quota[c]]
-        packing.placed[c, nodes] += 1
-        packing.left[c] -= len(nodes)
-        packing.free[nodes] -= problem.requests[c]
+    order = np.lexsort((-size, problem.level))
+    _round_up(problem.requests, packing.free, packing.placed, packing.left, problem.slots, fraction, quota, order)
     fill(problem, packing)
     return packing
+
+
+@compiled
+def _round_up(
+    requests: I64, free: I64, placed: I64, left: I64, slots: I64, fraction: F64, quota: I64, order: I64
+) -> None:
+    for c in order:
+        if quota[c] == 0:
+            continue
+        missing = quota[c]
+        for n in np.argsort(-fraction[c], kind="mergesort"):
+            if missing == 0 or fraction[c, n] == 0.0:
+                break
+            fits = placed[c, n] < slots[c, n]
+            for r in range(requests.shape[1]):
+                fits &= requests[c, r] == 0 or free[n, r] >= requests[c, r]
+            if not fits:
+                continue
+            placed[c, n] += 1
+            left[c] -= 1
+            missing -= 1
+            for r in range(requests.shape[1]):
+                free[n, r] -= requests[c, r]
 
 
 def fill(problem: Problem, packing: Packing) -> None:
@@ -44,7 +58,7 @@ def _fill(requests: I64, free: I64, placed: I64, left: I64, slots: I64, weight: 
         for _ in range(left[c]):
             found, least = -1, np.inf
             for n in range(len(free)):
-                slack = slack_left(c, n, requests, free, placed, slots, weight)
+                slack = _slack_left(c, n, requests, free, placed, slots, weight)
                 if slack < least:
                     found, least = n, slack
             if found < 0:
@@ -53,3 +67,17 @@ def _fill(requests: I64, free: I64, placed: I64, left: I64, slots: I64, weight: 
             left[c] -= 1
             for r in range(len(weight)):
                 free[found, r] -= requests[c, r]
+
+
+@inner
+def _slack_left(c: int, n: int, requests: I64, free: I64, placed: I64, slots: I64, weight: F64) -> float:
+    """What one more task of class c leaves free on node n, weighted; infinite if it does not fit."""
+    if placed[c, n] >= slots[c, n]:
+        return np.inf
+    slack = 0.0
+    for r in range(len(weight)):
+        left_over = free[n, r] - requests[c, r]
+        if left_over < 0 and requests[c, r] > 0:
+            return np.inf
+        slack += left_over * weight[r]
+    return slack

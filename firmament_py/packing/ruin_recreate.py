@@ -13,7 +13,6 @@ from numpy.random import Generator
 from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import compiled, inner
 from firmament_py.packing.problem import Packing, Problem
-from firmament_py.packing.slack import slack_left
 
 _NODES = 8
 """Largest number of nodes in one step; the least is 2."""
@@ -31,12 +30,13 @@ def ruin_and_recreate(problem: Problem, packing: Packing, effort: int, target: F
     if not packing.left.any() or not effort:
         return
     scale = problem.value.mean()
+    placed = np.ascontiguousarray(packing.placed.T)  # by node: a step looks at all classes on a few nodes
     _search(
         problem.requests,
         packing.free,
-        packing.placed,
+        placed,
         packing.left,
-        problem.slots,
+        np.ascontiguousarray(problem.slots.T),
         problem.count,
         problem.value / scale,
         problem.level,
@@ -46,6 +46,7 @@ def ruin_and_recreate(problem: Problem, packing: Packing, effort: int, target: F
         effort,
         np.random.default_rng(seed),
     )
+    packing.placed[:] = placed.T
 
 
 @compiled
@@ -64,15 +65,17 @@ def _search(
     effort: int,
     rng: Generator,
 ) -> None:
-    classes = len(placed)
+    classes = len(left)
     levels = len(target)
     total = np.zeros(levels)  # value of what is placed, by level
     for c in range(classes):
         total[level[c]] += value[c] * (count[c] - left[c])
     best = total.copy()
-    best_placed, best_free, best_left = placed.copy(), free.copy(), left.copy()
+    best_placed, best_left = placed.copy(), left.copy()
+    moved = 0  # number of nodes that differ from the best
+    changed, is_changed = np.empty(len(free), np.int64), np.zeros(len(free), np.bool_)
     some = np.empty(_NODES, np.int64)
-    before, change = np.zeros((classes, _NODES), np.int64), np.zeros(levels)
+    before, change = np.zeros((_NODES, classes), np.int64), np.zeros(levels)
     order, key = np.empty(classes, np.int64), np.empty(classes)
     spent = found = 0
     while spent < effort and spent - found < _PATIENCE * effort:
@@ -91,31 +94,34 @@ def _search(
         spent += classes * k
         if _accepted(change, _TEMPERATURE * (1.0 - spent / effort), rng):
             total += change
+            for i in range(k):
+                if not is_changed[some[i]]:
+                    changed[moved], is_changed[some[i]] = some[i], True
+                    moved += 1
             if _above(total, best):
                 found = spent
-                _copy_vector(total, best)
-                _copy(placed, best_placed)
-                _copy(free, best_free)
-                _copy_vector(left, best_left)
-                if not _above(target, best):
+                _copy(total, best)
+                _copy(left, best_left)
+                for i in range(moved):
+                    _copy(placed[changed[i]], best_placed[changed[i]])
+                    is_changed[changed[i]] = False
+                moved = 0
+                if _reached(best, target):
                     break
         else:
             _restore(requests, free, placed, left, some, k, before)
-    _copy(best_placed, placed)
-    _copy(best_free, free)
-    _copy_vector(best_left, left)
+    for i in range(moved):
+        n = changed[i]
+        for c in range(classes):
+            for r in range(requests.shape[1]):
+                free[n, r] += (placed[n, c] - best_placed[n, c]) * requests[c, r]
+            placed[n, c] = best_placed[n, c]
+    _copy(best_left, left)
 
 
 @inner
-def _copy(source: I64, target: I64) -> None:
+def _copy(source: I64 | F64, target: I64 | F64) -> None:
     for i in range(len(source)):  # numba compiles loops four seconds faster than an assignment to a slice
-        for j in range(source.shape[1]):
-            target[i, j] = source[i, j]
-
-
-@inner
-def _copy_vector(source: I64 | F64, target: I64 | F64) -> None:
-    for i in range(len(source)):
         target[i] = source[i]
 
 
@@ -149,7 +155,7 @@ def _nodes_for(chosen: int, requests: I64, free: I64, slots: I64, weight: F64, s
         least, nearest = np.inf, -1
         for _ in range(rivals):
             n = int(nodes * rng.random())
-            if k == 0 and slots[chosen, n] == 0:
+            if k == 0 and slots[n, chosen] == 0:
                 continue
             lacking = 0.0
             for r in range(len(weight)):
@@ -184,11 +190,11 @@ def _ruin(
     for i in range(k):
         n = some[i]
         for c in range(len(left)):
-            before[c, i] = count = placed[c, n]
+            before[i, c] = count = placed[n, c]
             if count == 0:
                 continue
             gone = min(int(count * share + rng.random()), count)
-            placed[c, n] -= gone
+            placed[n, c] -= gone
             left[c] += gone
             change[level[c]] -= gone * value[c]
             for r in range(requests.shape[1]):
@@ -234,19 +240,25 @@ def _recreate(
             key[candidates] = -1e3
         candidates += 1
     _sort(order, key, candidates)
+    spare = np.zeros(k)  # what is free on each node, weighted
+    for i in range(k):
+        for r in range(len(weight)):
+            spare[i] += free[some[i], r] * weight[r]
     tries = 0
     for again in range(2):  # first some of the tasks of most classes, then whatever fits, in the opposite order
-        for i in range(candidates):
-            c = order[i] if again == 0 else order[candidates - 1 - i]
+        for number in range(candidates):
+            c = order[number] if again == 0 else order[candidates - 1 - number]
             count = left[c]
             if again == 0 and c != chosen and count > 1 and rng.random() < 0.3:
                 count = 1 + int(count * rng.random())
             while count > 0:
-                n = _tightest(c, requests, free, placed, slots, weight, some, k, 0.1 if again == 0 else 0.0, rng)
+                i = _tightest(c, requests, free, placed, slots, spare, some, k, 0.1 if again == 0 else 0.0, rng)
                 tries += k
-                if n < 0:
+                if i < 0:
                     break
-                placed[c, n] += 1
+                n = some[i]
+                spare[i] -= size[c]
+                placed[n, c] += 1
                 left[c] -= 1
                 count -= 1
                 change[level[c]] += value[c]
@@ -262,24 +274,28 @@ def _tightest(
     free: I64,
     placed: I64,
     slots: I64,
-    weight: F64,
+    spare: F64,
     some: I64,
     k: int,
     blink: float,
     rng: Generator,
 ) -> int:
-    """The node that a task leaves with the least slack, -1: it fits on none; each is overlooked with probability
-    `blink` if there is another."""
+    """The number among `some` of the node that a task leaves with the least slack, -1: it fits on none; each is
+    overlooked with probability `blink` if there is another. spare (k,): what is free on each, weighted."""
     overlooked = k
     if blink > 0.0:
         overlooked = int(rng.random() / blink)
     found, least = -1, np.inf
     for i in range(k):
-        slack = slack_left(c, some[i], requests, free, placed, slots, weight)
-        if i == overlooked:
-            slack += 1e6
-        if slack < least:
-            found, least = some[i], slack
+        slack = spare[i] + (1e6 if i == overlooked else 0.0)
+        if slack >= least:
+            continue
+        n = some[i]
+        fits = placed[n, c] < slots[n, c]
+        for r in range(requests.shape[1]):
+            fits &= free[n, r] >= requests[c, r] or requests[c, r] == 0
+        if fits:
+            found, least = i, slack
     return found
 
 
@@ -316,14 +332,23 @@ def _above(one: F64, other: F64) -> bool:
 
 
 @inner
+def _reached(values: F64, target: F64) -> bool:
+    """Whether no value is below its target."""
+    reached = True
+    for i in range(len(values)):
+        reached &= bool(values[i] >= target[i])
+    return reached
+
+
+@inner
 def _restore(requests: I64, free: I64, placed: I64, left: I64, some: I64, k: int, before: I64) -> None:
     """Undoes a step: the nodes hold what they held before."""
     for i in range(k):
         n = some[i]
         for c in range(len(left)):
-            added = placed[c, n] - before[c, i]
+            added = placed[n, c] - before[i, c]
             if added:
-                placed[c, n] -= added
+                placed[n, c] -= added
                 left[c] += added
                 for r in range(requests.shape[1]):
                     free[n, r] += added * requests[c, r]

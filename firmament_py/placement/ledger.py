@@ -39,6 +39,8 @@ class Ledger:
         self.trial = trial
         self.node_of: I64 = np.full(len(snapshot.tasks), -1, np.int64)
         """(T,) node that each task is placed on, -1: none so far."""
+        self.nominated: I64 = snapshot.nominated.copy()
+        """(T,) node that is kept for each task, -1: none; of tasks that are placed it means nothing."""
         self.free: I64 = snapshot.free.copy()
         """What is left, reserved or not; may be below 0."""
         self.running: I64 = snapshot.running.copy()
@@ -127,6 +129,17 @@ class Ledger:
             self.running[nodes] -= count
             self._count_neighbours(c, nodes, -count)
         self.node_of[tasks] = -1
+
+    # -- nominations --------------------------------------------------------------------------------------------
+
+    def nominate(self, task: int, node: int) -> None:
+        """Keeps what a task without a node requests on `node`, -1: none, and nothing where it was kept before."""
+        requests = self.snapshot.requests[self.snapshot.task_class[task]]
+        if self.nominated[task] >= 0:
+            self.free[self.nominated[task]] += requests
+        if node >= 0:
+            self.free[node] -= requests
+        self.nominated[task] = node
 
     # -- reservations -------------------------------------------------------------------------------------------
 

@@ -113,6 +113,8 @@ class Placer:
         they take. More fits if all are to be placed.
         """
         ledger = self.ledger
+        if not len(tasks):
+            return
         if not ledger.has_reservations:
             self._place(tasks, within, largest_first)
             return
@@ -168,7 +170,10 @@ class Placer:
 
     def _next_step(self, tasks: I64, within: Bools | None) -> _Step | None:
         """What to solve next for those of `tasks` that wait; None: none of them fits anywhere."""
-        subproblem = self._subproblem(tasks[self.ledger.node_of[tasks] < 0], within)
+        tasks = tasks[self.ledger.node_of[tasks] < 0]
+        if not len(tasks):
+            return None
+        subproblem = self._subproblem(tasks, within)
         self.telemetry.lap("feasibility")
         if not len(subproblem.tasks):
             return None

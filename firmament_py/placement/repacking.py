@@ -46,7 +46,7 @@ def repack(ledger: Ledger, single: Bools, overdue: Bools, worth: Callable[[], I6
     snapshot = ledger.snapshot
     if not (single & (ledger.node_of < 0)).any():
         return Repacked(0, 0)
-    movable = single & _may_move(snapshot)[snapshot.task_class] & _may_stay(ledger)
+    movable = single & may_move(snapshot)[snapshot.task_class] & _may_stay(ledger)
     left_out = int(_left_out(ledger, movable).sum())
     if not left_out or len(np.unique(snapshot.task_class[movable])) * len(ledger.free) > CELLS:
         return Repacked(0, left_out)
@@ -70,7 +70,7 @@ def repack(ledger: Ledger, single: Bools, overdue: Bools, worth: Callable[[], I6
     return Repacked(len(moving), int(gap.sum()))
 
 
-def _may_move(snapshot: Snapshot) -> Bools:
+def may_move(snapshot: Snapshot) -> Bools:
     """(C,) classes whose tasks can go to any suitable node, as far as other tasks are concerned."""
     intertask = snapshot.intertask
     classes = np.ones(len(snapshot.classes), np.bool_)

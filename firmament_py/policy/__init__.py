@@ -19,12 +19,14 @@ from firmament_py.policy.api import (
     waiting_cost,
 )
 from firmament_py.policy.locality import DataCosts, Inputs
-from firmament_py.policy.validation import FAILURES, PolicyError, checked_costs, failure
+from firmament_py.policy.preemption import EVICTION_COST, Victims, eviction_cost
+from firmament_py.policy.validation import FAILURES, PolicyError, checked_costs, checked_eviction_costs, failure
 from firmament_py.policy.version_1 import MOST_MAX, DataPrices, Prices, checked_prices
 
 __all__ = [
     "API_VERSION",
     "COST_MAX",
+    "EVICTION_COST",
     "F64",
     "FAILURES",
     "I32",
@@ -47,10 +49,13 @@ __all__ = [
     "PolicyError",
     "Prices",
     "Surroundings",
+    "Victims",
     "View",
     "checked_costs",
+    "checked_eviction_costs",
     "checked_prices",
     "counts_links",
+    "eviction_cost",
     "failure",
     "rack_labels",
     "waiting_cost",

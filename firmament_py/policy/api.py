@@ -193,6 +193,10 @@ class Policy(Protocol):
 
     A policy that considers where tasks' data is has an attribute `rack_labels`, a tuple of node labels: the first that
     any node has defines the racks of View.inputs.
+
+    A policy may have a method `eviction_costs(victims: Victims) -> I64`, (P,), 1 .. COST_MAX: what evicting each of the
+    running tasks costs, for tasks of higher priority that fit in no other way. Of the victims of one priority, those
+    are evicted whose costs add up to the least. Without it: policy/preemption.py.
     """
 
     @property

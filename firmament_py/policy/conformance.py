@@ -24,8 +24,8 @@ import numpy as np
 from firmament_py.model.arrays import I64
 from firmament_py.policy.api import API_VERSION, Costs, Policy, View, rack_labels
 from firmament_py.policy.locality import DataCosts
-from firmament_py.policy.sample_views import ages, arrays, large, reversed_nodes, views
-from firmament_py.policy.validation import PolicyError, checked_costs
+from firmament_py.policy.sample_views import ages, arrays, large, reversed_nodes, victims, views
+from firmament_py.policy.validation import PolicyError, checked_costs, checked_eviction_costs
 from firmament_py.policy.version_1 import PricingPolicy, in_current_version
 
 RULES: Mapping[str, str] = {
@@ -37,6 +37,7 @@ RULES: Mapping[str, str] = {
     "favourites": "gives nodes that are alike the same costs, in whatever order they come",
     "age": "never lets a task lose by waiting: of one class, the older costs no less to leave waiting",
     "starvation": "places a task that has waited for ten years before any new one of its priority",
+    "eviction": "gives running tasks the same costs of eviction each time, and no lower ones where more work is lost",
     "memory": "takes 512 MiB at most for 5,000 nodes x 256 classes",
 }
 """What each rule demands, as the end of a sentence that begins with "the policy"."""
@@ -104,6 +105,7 @@ def check(policy: Policy | PricingPolicy, registered_as: str = "") -> list[Findi
             _check_order(policy, view, before, found)
             _check_age(view, before, found)
     _check_ages(policy, found)
+    _check_evictions(policy, found)
     if not found.of:  # a broken policy could take any amount of memory and time
         try:
             scale = measure(policy)
@@ -255,6 +257,23 @@ def _check_ages(policy: Policy, found: _Findings) -> None:
         found.add(
             "starvation", view, "a task that has waited for ten years costs no more than a new one of another class"
         )
+
+
+def _check_evictions(policy: Policy, found: _Findings) -> None:
+    """Of each of some classes, tasks that have run for the same time and lose more and more of it."""
+    for sample in victims():
+        before = [column.copy() for column in (sample.task_class, sample.run_us, sample.lost_us)]
+        try:
+            costs, again = checked_eviction_costs(policy, sample), checked_eviction_costs(policy, sample)
+        except PolicyError as error:
+            found.add("purity" if "read-only" in str(error) else "contract", None, str(error))
+            return
+        if not np.array_equal(costs, again):
+            found.add("eviction", None, "eviction_costs() differs from what it was for the same tasks")
+        order = np.lexsort((before[2], before[1], before[0]))
+        alike = (np.diff(before[0][order]) == 0) & (np.diff(before[1][order]) == 0)
+        if (alike & (np.diff(costs[order]) < 0)).any():
+            found.add("eviction", None, "evicting a task costs less than evicting one like it that loses less work")
 
 
 def _difference(one: _Answer, other: _Answer) -> str:

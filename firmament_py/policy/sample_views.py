@@ -10,6 +10,7 @@ from firmament_py.model.arrays import F64, I64
 from firmament_py.model.locality import BlockReplicas
 from firmament_py.policy.api import NodeUsage, View
 from firmament_py.policy.locality import Inputs, gather
+from firmament_py.policy.preemption import Victims
 
 PER_NODE = ("allocatable", "free", "running", "depth", "measured_load")
 """The fields of a view that have a row for each node, if given; measured_usage and inputs have such fields, too."""
@@ -48,6 +49,26 @@ class _Surroundings:
 
     def reversed_nodes(self) -> "_Surroundings":
         return replace(self, counts=self.counts[::-1], domain=self.domain[::-1])
+
+
+def victims() -> Iterator[Victims]:
+    """None, one, and many running tasks; of each class some that have run for the same time and lose different work."""
+    rng = np.random.default_rng(2)
+    for classes, each in ((0, 0), (1, 1), (4, 30)):
+        task_class = np.repeat(np.arange(classes), each)
+        run_us = np.repeat(rng.integers(0, 10**13, classes * -(-each // 3)), 3)[: classes * each]
+        sample = Victims(
+            resources=_RESOURCES,
+            requests=rng.integers(0, 1000, (classes, len(_RESOURCES))),
+            priority=np.sort(rng.integers(-5, 5, classes))[::-1].copy(),
+            traits=tuple({"speed": "c5=2,m5=1"} if c % 2 else {} for c in range(classes)),
+            task_class=task_class,
+            run_us=run_us,
+            lost_us=rng.integers(0, run_us + 1),
+        )
+        for column in (sample.requests, sample.priority, sample.task_class, sample.run_us, sample.lost_us):
+            column.flags.writeable = False
+        yield sample
 
 
 def views() -> Iterator[View]:

@@ -8,6 +8,7 @@ from firmament_py.model.arrays import I64
 from firmament_py.policy import locality
 from firmament_py.policy.api import COST_MAX, NODE_LIMIT_MAX, PRIORITY_STEP, WAIT_MAX, WAIT_MIN, Costs, Policy, View
 from firmament_py.policy.locality import DataCosts
+from firmament_py.policy.preemption import Victims, eviction_cost
 
 SOFT_LIMIT_MAX = 2**40
 STAGE_MAX = 2**40
@@ -53,6 +54,22 @@ def checked_costs(policy: Policy, view: View) -> Costs:
         if not isinstance(costs.data, DataCosts):
             raise PolicyError(f"policy {policy.name}: data is {type(costs.data).__name__}, not DataCosts")
         locality.check(costs.data, len(view.task_class), nodes, COST_MAX, partial(_check, policy))
+    return costs
+
+
+def checked_eviction_costs(policy: Policy, victims: Victims) -> I64:
+    """(P,) the costs of evicting running tasks that `policy` gives, or the usual ones if it has no opinion.
+
+    Raises PolicyError as checked_costs does.
+    """
+    method = getattr(policy, "eviction_costs", None)
+    if method is None:
+        return eviction_cost(victims)
+    try:
+        costs: I64 = method(victims)
+    except FAILURES as error:
+        raise PolicyError(f"policy {policy.name}: eviction_costs() raised {failure(error)}") from error
+    _check(policy, "eviction_costs()", costs, (len(victims.task_class),), 1, COST_MAX)
     return costs
 
 

@@ -1,4 +1,4 @@
-"""Placements to be delivered as deltas of the original contract.
+"""Placements and preemptions to be delivered as deltas of the original contract.
 
 Its client never confirms a placement, so each counts as bound at once; and it refuses messages above 4 MiB, so deltas
 that do not fit into one reply are delivered with the next.
@@ -18,13 +18,17 @@ MAX_DELTAS = 50_000
 
 
 class PendingDeltas:
-    """Placements in the order in which they were made."""
+    """Preemptions, which go first, and placements, each in the order in which they were decided."""
 
     def __init__(self) -> None:
         self._machine: dict[int, str] = {}  # uid -> node id
+        self._victims: dict[int, str] = {}  # likewise
 
     def add(self, state: ClusterState, result: RoundResult) -> None:
-        """Adds the placements of a round; their tasks become bound."""
+        """Adds the decisions of a round; tasks that it has placed become bound."""
+        victims = result.preemption.victims
+        machines = [state.nodes.id[row] for row in state.tasks.node[victims].tolist()]
+        self._victims.update(zip(state.tasks.uid[victims].tolist(), machines, strict=True))
         uids = state.tasks.uid[result.tasks]
         machines = [state.nodes.id[row] for row in result.nodes.tolist()]
         if machines:
@@ -32,13 +36,14 @@ class PendingDeltas:
             self._machine.update(zip(uids.tolist(), machines, strict=True))
 
     def deliver(self, state: ClusterState, units: ProcessingUnits, reply: pb.SchedulingDeltas) -> None:
-        """Moves as many placements to a reply as fit. Drops obsolete ones: the client exits on a delta of a task or
-        machine that it has removed."""
-        while self._machine and len(reply.deltas) < MAX_DELTAS:
-            uid = next(iter(self._machine))
-            machine = self._machine.pop(uid)
-            if _is_on(state, uid, machine):
-                reply.deltas.add(task_id=uid, resource_id=units.first(machine), type=pb.SchedulingDelta.PLACE)
+        """Moves as many deltas to a reply as fit. Drops obsolete ones: the client exits on a delta of a task or machine
+        that it has removed."""
+        for waiting, kind in ((self._victims, pb.SchedulingDelta.PREEMPT), (self._machine, pb.SchedulingDelta.PLACE)):
+            while waiting and len(reply.deltas) < MAX_DELTAS:
+                uid = next(iter(waiting))
+                machine = waiting.pop(uid)
+                if _is_on(state, uid, machine):
+                    reply.deltas.add(task_id=uid, resource_id=units.first(machine), type=kind)
 
 
 def bind(state: ClusterState, uids: U64, machines: list[str], label_set: LabelSetDefined | None = None) -> None:
@@ -62,6 +67,7 @@ def bind(state: ClusterState, uids: U64, machines: list[str], label_set: LabelSe
             label_set_id=label_sets,
             gang_id=np.where(gang >= 0, state.gangs.id[gang], 0).astype(np.uint64),
             role=state.tasks.role[rows],
+            leaving=state.tasks.leaving[rows],
         )
     )
 

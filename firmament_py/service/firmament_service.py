@@ -41,7 +41,7 @@ class FirmamentService(firmament_pb2_grpc.FirmamentSchedulerServicer):
     def Schedule(self, request: pb.ScheduleRequest, context: grpc.ServicerContext) -> pb.SchedulingDeltas:
         engine, reply = self._engine, pb.SchedulingDeltas()
         with locked(engine, context):  # the placements of a reply that is not read would be lost
-            result = engine.run_round(engine.now_us())
+            result = engine.run_round(engine.now_us(), original=True)
             state = engine.state
             if result is not None:
                 self._deltas.add(state, result)

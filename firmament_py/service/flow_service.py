@@ -10,6 +10,7 @@ import numpy as np
 from firmament_py.engine.engine import Engine, apply_all
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import (
+    BudgetRemoved,
     Event,
     GangRemoved,
     LabelSetDefined,
@@ -88,6 +89,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 reply.status = flow_pb2.STALE_EPOCH
             else:
                 update.apply(engine.state, reply)
+                reply.quiet = engine.scheduler.quiet
         return reply
 
     def Round(self, request: flow_pb2.RoundRequest, context: grpc.ServicerContext) -> flow_pb2.RoundReply:
@@ -104,7 +106,10 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             self._last_epoch = engine.epoch
             self._last_reply = flow_pb2.RoundReply(
                 round=engine.round_of_epoch,
-                placed=replies.placements(engine.state, result),
+                placed=replies.placements(engine.state, result.tasks, result.nodes),
+                preempted=replies.preemptions(engine.state, result.preemption),
+                nominated=replies.placements(engine.state, *result.preemption.nominated),
+                unnominated=engine.state.tasks.uid[result.preemption.unnominated].tolist(),
                 unscheduled=[
                     replies.unscheduled(engine.state, w, result.stats.nodes)
                     for w in result.waiting
@@ -196,6 +201,13 @@ def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
         yield messages.inputs_defined(inputs)
     for namespace in update.namespaces:
         yield NamespaceObserved(namespace.name, dict(namespace.labels))
+    for budget in update.budgets:
+        try:
+            yield messages.budget_observed(budget)
+        except InvalidField as invalid:
+            refused.append(Refusal("budget", budget.name or str(budget.id), invalid.field, invalid.reason))
+    for budget_id in update.removed_budgets:
+        yield BudgetRemoved(budget_id)
     for node_id in update.removed_nodes:
         yield NodeRemoved(node_id)
     for node in update.nodes:

@@ -24,6 +24,7 @@ from firmament_py.model.constraints import (
 )
 from firmament_py.model.events import (
     Block,
+    BudgetObserved,
     ClassDefined,
     GangObserved,
     InputsDefined,
@@ -98,6 +99,7 @@ def class_defined(message: flow_pb2.TaskClass) -> ClassDefined:
         tuple(message.tokens),
         dict(message.traits),
         message.expected_seconds * 1_000_000,
+        message.never_preempts,
     )
 
 
@@ -173,11 +175,13 @@ def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
             have = len(getattr(message, column))
             raise InvalidField(f"tasks.{column}", f"has {have} rows, but uid has {count}; columns must be equally long")
     node = np.fromiter(message.node, np.int64, count)
-    if count and node.max() > len(message.nodes):
-        raise InvalidField(
-            "tasks.node",
-            f"is {node.max()}, but nodes has {len(message.nodes)} entries; give a position from 1, or 0 for none",
-        )
+    nominated = np.fromiter(message.nominated, np.int64, count) if message.nominated else None
+    for name, at in (("node", node), ("nominated", nominated)):
+        if at is not None and count and at.max() > len(message.nodes):
+            raise InvalidField(
+                f"tasks.{name}",
+                f"is {at.max()}, but nodes has {len(message.nodes)} entries; give a position from 1, or 0 for none",
+            )
     return TasksObserved(
         uid=np.fromiter(message.uid, np.uint64, count),
         class_id=np.fromiter(message.class_id, np.uint64, count),
@@ -193,11 +197,25 @@ def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
         inputs_id=np.fromiter(message.inputs_id, np.uint64, count) if message.inputs_id else None,
         started_us=np.fromiter(message.started_us, np.int64, count) if message.started_us else None,
         lasting=np.fromiter(message.lasting, np.bool_, count) if message.lasting else None,
+        nominated=nominated,
+        unevictable=np.fromiter(message.unevictable, np.bool_, count) if message.unevictable else None,
+        checkpoint_us=np.fromiter(message.checkpoint_us, np.int64, count) if message.checkpoint_us else None,
     )
 
 
 _COLUMNS = ("class_id", "job_id", "created_us", "node", "name")
-_OPTIONAL_COLUMNS = ("profile_id", "leaving", "gang_id", "role", "inputs_id", "started_us", "lasting")
+_OPTIONAL_COLUMNS = (
+    "profile_id",
+    "leaving",
+    "gang_id",
+    "role",
+    "inputs_id",
+    "started_us",
+    "lasting",
+    "nominated",
+    "unevictable",
+    "checkpoint_us",
+)
 
 
 def _roles(message: flow_pb2.Tasks, count: int) -> I64 | None:
@@ -207,6 +225,12 @@ def _roles(message: flow_pb2.Tasks, count: int) -> I64 | None:
     if role.max() >= MAX_ROLES:
         raise InvalidField("tasks.role", f"is {role.max()}; give numbers below {MAX_ROLES}")
     return role
+
+
+def budget_observed(message: flow_pb2.Budget) -> BudgetObserved:
+    if message.id == 0:
+        raise InvalidField("id", "must not be 0")
+    return BudgetObserved(message.id, peer_selector(message.selector), message.allowed, message.name)
 
 
 def gang_observed(message: flow_pb2.Gang) -> GangObserved:

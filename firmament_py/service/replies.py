@@ -5,13 +5,13 @@ from dataclasses import fields
 
 import numpy as np
 
-from firmament_py.engine.scheduler import RoundResult
 from firmament_py.engine.stats import RoundStats
 from firmament_py.explain.reason import Reason
 from firmament_py.explain.reasons import Waiting
-from firmament_py.model.arrays import F64
+from firmament_py.model.arrays import F64, I64
 from firmament_py.model.events import Refusal
 from firmament_py.model.resources import TOKEN
+from firmament_py.placement.preemption import Preemption
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
 from protos.gen import flow_pb2
@@ -65,12 +65,20 @@ def usage_status(usage: Usage, wants_usage: bool, task_ages: F64, node_ages: F64
     )
 
 
-def placements(state: ClusterState, result: RoundResult) -> flow_pb2.Placements:
-    nodes, index = np.unique(result.nodes, return_inverse=True)
+def placements(state: ClusterState, tasks: I64, nodes: I64) -> flow_pb2.Placements:
+    """Of task rows (K,) on node rows (K,)."""
+    nodes, index = np.unique(nodes, return_inverse=True)
     return flow_pb2.Placements(
-        task_uid=state.tasks.uid[result.tasks].tolist(),
+        task_uid=state.tasks.uid[tasks].tolist(),
         node=index.tolist(),
         nodes=[state.nodes.id[row] for row in nodes.tolist()],
+    )
+
+
+def preemptions(state: ClusterState, preemption: Preemption) -> flow_pb2.Preemptions:
+    uid = state.tasks.uid
+    return flow_pb2.Preemptions(
+        task_uid=uid[preemption.victims].tolist(), preemptor_uid=uid[preemption.preemptors].tolist()
     )
 
 

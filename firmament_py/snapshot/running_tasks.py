@@ -11,9 +11,11 @@ from firmament_py.state.cluster import ClusterState
 
 class RunningTasks:
     """The P assumed and bound tasks on `nodes` (N,), rows of the node table. only: rows of those that count, ascending,
-    None: all."""
+    None: all. also: further task rows (K,), and the positions in `nodes` (K,) where they count as running."""
 
-    def __init__(self, state: ClusterState, nodes: I64, only: I64 | None = None) -> None:
+    def __init__(
+        self, state: ClusterState, nodes: I64, only: I64 | None = None, also: tuple[I64, I64] | None = None
+    ) -> None:
         tasks = state.tasks
         running = only
         if running is None:
@@ -21,10 +23,12 @@ class RunningTasks:
         position = np.full(state.nodes.capacity, -1, np.int64)
         position[nodes] = np.arange(len(nodes))
         where = position[tasks.node[running]]
-        running = running[where >= 0]
+        running, where = running[where >= 0], where[where >= 0]
+        if also is not None:
+            running, where = np.concatenate([running, also[0]]), np.concatenate([where, also[1]])
         self._nodes = len(nodes)
         self.rows: I64 = running  # (P,) task rows
-        self.where: I64 = where[where >= 0]  # (P,) positions in `nodes`
+        self.where: I64 = where  # (P,) positions in `nodes`
         self.cls: I64 = tasks.cls[running]  # (P,) class rows
         self.label_set: I64 = tasks.label_set[running]  # (P,) label set rows
         self.leaving: Bools = tasks.leaving[running]  # (P,)

@@ -34,13 +34,14 @@ class Snapshot:
     resources: tuple[str, ...]  # R names
     nodes: I64  # (N,) rows of the node table
     allocatable: I64  # (N, R)
-    free: I64  # (N, R) allocatable - used; below 0 if the node has shrunk or is over-committed by others
+    free: I64  # (N, R) allocatable - used - kept for nominated tasks; may be below 0
     running: I64  # (N,) number of assumed and bound tasks
     classes: I64  # (C,) rows of the class table, highest priority first
     label_sets: I64  # (C,) rows of the label set table: one for all tasks of the class
     requests: I64  # (C, R)
     priority: I64  # (C,) descending
     expected_us: I64  # (C,) expected duration of a task; 0: unknown
+    never_preempts: Bools  # (C,) whether no task is evicted for one of the class
     suitable: (
         Bools  # (C, N) whether selectors, affinity and taints allow it; nowhere if no node offers a requested resource
     )
@@ -53,6 +54,7 @@ class Snapshot:
     task_created_us: I64  # (T,)
     task_uid: U64  # (T,)
     task_gang: I64  # (T,) rows of the gang table, NO_GANG: none
+    nominated: I64  # (T,) the node that is kept for each task while others leave it, -1: none
     inputs: Inputs | None  # locations of the tasks' data; None: not needed, or there is none
     gang_demands: list[GangDemand]  # of gangs that lack members and have waiting ones
     quota: I64  # (Q,) of gangs with a maximum: how many more of their tasks can be placed
@@ -100,18 +102,21 @@ def take_snapshot(
     allocatable = state.nodes.allocatable[nodes]
     running = RunningTasks(state, nodes)
     gangs = _gangs(state, waiting, nodes)
+    position = np.full(state.nodes.capacity + 1, -1, np.int64)  # the last one for -1, no node
+    position[nodes] = np.arange(len(nodes))
     return Snapshot(
         now_us=now_us,
         resources=state.resources.names,
         nodes=nodes,
         allocatable=allocatable,
-        free=allocatable - state.nodes.used[nodes],
+        free=allocatable - state.nodes.used[nodes] - _reserved(state, position, len(nodes)),
         running=state.nodes.tasks[nodes],
         classes=classes,
         label_sets=label_sets,
         requests=state.classes.requests[classes],
         priority=state.classes.priority[classes],
         expected_us=state.classes.expected_us[classes],
+        never_preempts=state.classes.never_preempts[classes],
         suitable=suitable,
         intertask=IntertaskConstraints(state, nodes, classes, label_sets, running),
         preferences=Preferences(state, nodes, classes, label_sets, running),
@@ -122,6 +127,7 @@ def take_snapshot(
         task_created_us=tasks.created_us[waiting],
         task_uid=tasks.uid[waiting],
         task_gang=tasks.gang[waiting],
+        nominated=position[tasks.nominated[waiting]],
         inputs=None if rack_labels is None else _inputs(state, waiting, nodes, rack_labels),
         gang_demands=gangs.demands,
         quota=np.array(gangs.quota, np.int64),
@@ -129,6 +135,15 @@ def take_snapshot(
         node_index=state.node_index,
         releases=Releases(state, nodes, now_us),
     )
+
+
+def _reserved(state: ClusterState, position: I64, nodes: int) -> I64:
+    """(N, R) what nodes hold for nominated tasks."""
+    tasks = state.tasks
+    rows = np.flatnonzero((tasks.nominated >= 0) & (tasks.state == TaskState.WAITING))
+    reserved = np.zeros((nodes, len(state.resources)), np.int64)
+    np.add.at(reserved, position[tasks.nominated[rows]], state.classes.requests[tasks.cls[rows]])
+    return reserved
 
 
 def once_gone(snapshot: Snapshot, gang: int) -> Snapshot:

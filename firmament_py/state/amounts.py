@@ -40,6 +40,8 @@ def sweep_columns(classes: ClassTable, nodes: NodeTable, resources: Resources) -
     """Removes the columns of resources that no node offers and of tokens that no class with tasks names, if there are
     more than SPARE_COLUMNS."""
     names = resources.names
+    if len(names) <= SPARE_COLUMNS:
+        return
     used = (classes.requests[classes.tasks > 0] > 0).any(axis=0)
     offered = (nodes.allocatable[nodes.state == NodeState.PRESENT] > 0).any(axis=0)
     keep = np.where([name.startswith(TOKEN) for name in names], used, offered)

@@ -30,6 +30,7 @@ class ClassTable(KeyedTable[ClassDefined]):
         "wishes": (np.bool_, False),
         "repels": (np.bool_, False),
         "has_traits": (np.bool_, False),
+        "never_preempts": (np.bool_, False),
     }
     priority: I64
     expected_us: I64  # expected duration of a task, below LIMIT; 0: unknown
@@ -37,6 +38,7 @@ class ClassTable(KeyedTable[ClassDefined]):
     wishes: Bools  # whether its tasks have inter-task preferences; see carried
     repels: Bools  # whether it has anti-affinity, which excludes other tasks from the domains of its tasks
     has_traits: Bools
+    never_preempts: Bools  # no task is evicted for one of its tasks
 
     def __init__(self, resources: Resources) -> None:
         super().__init__(SPARE_ROWS)
@@ -85,6 +87,7 @@ class ClassTable(KeyedTable[ClassDefined]):
         self.terms[row] = sum(terms(new).values())
         self.wishes[row] = bool(carried(new))
         self.repels[row], self.has_traits[row] = bool(new.peers.anti_affinity), bool(new.traits)
+        self.never_preempts[row] = new.never_preempts
         return None
 
     def add_token_columns(self, rows: I64) -> None:

@@ -12,6 +12,8 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, U64, Bools
 from firmament_py.model.events import (
+    BudgetObserved,
+    BudgetRemoved,
     ClassDefined,
     Event,
     GangObserved,
@@ -39,6 +41,7 @@ from firmament_py.model.lifecycle import (
 )
 from firmament_py.model.resources import Resources
 from firmament_py.state.amounts import offer, sweep_columns
+from firmament_py.state.budgets import Budgets
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import GangTable
 from firmament_py.state.history import History
@@ -59,6 +62,7 @@ class ClusterState:
         self.label_sets = LabelSetTable()
         self.gangs = GangTable()
         self.inputs = InputSetTable()
+        self.budgets = Budgets()
         self.node_index = NodeIndex()
         self.history = History()
         self.opportunities = 0
@@ -87,6 +91,10 @@ class ClusterState:
                 self.opportunities += changed
             case GangRemoved():
                 self.gangs.remove(event.id)
+            case BudgetObserved():
+                self.opportunities += self.budgets.observe(event)
+            case BudgetRemoved():
+                self.opportunities += self.budgets.remove(event.id)
             case ClassDefined():
                 outcome.refuse(self.classes.define(event))
             case TasksRemoved():
@@ -110,13 +118,15 @@ class ClusterState:
         node = np.where(found.state == TaskState.ASSUMED, tasks.node[rows], -1)
         node_rows = np.array([self.nodes.refer(i) for i in event.nodes] or [-1], np.int64)
         node[bound] = node_rows[event.node[found.at[bound]] - 1]
-        self.opportunities += self._is_opportunity(found, new, node)
+        nominated = self._nominated(event, found)
+        self.opportunities += self._is_opportunity(found, new, node, nominated)
 
         self.classes.add_token_columns(np.unique(found.cls))
         moved = (tasks.node[rows] != node) | (tasks.cls[rows] != found.cls)
         left = tasks.node[rows[moved]]
         self._count_usage(rows[moved], -1)
         self._count_references(rows[~new], -1)
+        self._end_preemptions(rows[~found.leaving])
         tasks.cls[rows], tasks.label_set[rows], tasks.inputs[rows] = found.cls, found.label_set, found.inputs
         tasks.gang[rows], tasks.role[rows], tasks.leaving[rows] = found.gang, found.role, found.leaving
         tasks.node[rows], tasks.state[rows] = node, found.state
@@ -124,6 +134,9 @@ class ClusterState:
         tasks.created_us[rows] = event.created_us[found.at]
         tasks.started_us[rows] = optional(event.started_us, found.at, 0)
         tasks.lasting[rows] = optional(event.lasting, found.at, False)
+        tasks.unevictable[rows] = found.unevictable
+        tasks.checkpoint_us[rows] = optional(event.checkpoint_us, found.at, 0)
+        tasks.nominated[rows] = nominated
         tasks.name[rows] = [event.names[i] for i in found.at.tolist()]
         self._count_references(rows, +1)
         self._count_usage(rows[moved], +1)
@@ -131,9 +144,22 @@ class ClusterState:
         self.nodes.release_absent(np.r_[node_rows, left])
         self.history.add("observed", event.uid[found.at], self._names(node))
 
-    def _is_opportunity(self, found: ResolvedTasks, new: Bools, node: I64) -> bool:
+    def _nominated(self, event: TasksObserved, found: ResolvedTasks) -> I64:
+        """(K,) rows of the present nodes that are kept for waiting tasks, -1: none."""
+        if event.nominated is None:
+            return np.full(len(found.rows), -1)
+        node_rows = np.r_[self.node_rows(event.nodes), -1]  # the last one for tasks without a nomination
+        return np.where(found.state == TaskState.WAITING, node_rows[event.nominated[found.at] - 1], -1)
+
+    def _is_opportunity(self, found: ResolvedTasks, new: Bools, node: I64, nominated: I64) -> bool:
         """Whether a round could place more after these changes; the table is still as it was before them."""
         tasks, rows = self.tasks, found.rows
+        # capacity is no longer reserved for a task, or a task that was about to be evicted stays, or may be evicted
+        over = (tasks.nominated[rows] >= 0) & (nominated < 0)
+        # what is bound may be evicted
+        urgent = bool(((found.state == TaskState.BOUND) & (tasks.state[rows] == TaskState.ASSUMED)).any())
+        urgent = urgent and self._may_preempt(found.cls)
+        stays = ~new & (over | tasks.leaving[rows] & ~found.leaving | tasks.unevictable[rows] & ~found.unevictable)
         # a gang may lack one more member, or may be below its maximum again
         of_gang = (found.gang >= 0) & ((tasks.leaving[rows] != found.leaving) | (tasks.role[rows] != found.role))
         reclassed = new | (tasks.cls[rows] != found.cls)
@@ -143,7 +169,15 @@ class ClusterState:
         relabelled = (tasks.label_set[rows] != found.label_set) | (tasks.leaving[rows] != found.leaving)
         neighbours = regrouped | (self.classes.has_intertask_terms & (new | relabelled))
         work = ((found.state == TaskState.WAITING) & reclassed) | moved
-        return bool((neighbours | work).any())
+        return urgent or bool((neighbours | work | stays).any())
+
+    def _may_preempt(self, classes: I64) -> bool:
+        """Whether a task waits whose priority is higher than that of one of these class rows."""
+        waiting = np.flatnonzero(self.tasks.state == TaskState.WAITING)
+        if not len(waiting):
+            return False
+        priority = self.classes.priority
+        return bool(priority[self.tasks.cls[waiting]].max() > priority[classes].min())
 
     def _count_references(self, rows: I64, sign: int) -> None:
         """Adds (+1) task rows to the counts of the rows that they refer to, or subtracts them (-1)."""
@@ -182,6 +216,7 @@ class ClusterState:
         self.nodes.state[row] = NODE_TRANSITIONS[NodeState.PRESENT, NodeEvent.REMOVE]
         self.nodes.allocatable[row] = 0
         del self.nodes.observed[row]
+        self.tasks.nominated[self.tasks.nominated == row] = -1
         self.node_index.forget(row)
         self.opportunities += 1  # no further task fits, but reasons for waiting change
         self.nodes.release_absent(np.array([row], np.int64))
@@ -200,7 +235,8 @@ class ClusterState:
             self.opportunities += 1
         self._count_usage(rows, -1)
         nodes = np.unique(tasks.node[rows])
-        tasks.node[rows], tasks.state[rows] = -1, after
+        self._end_preemptions(rows)
+        tasks.node[rows], tasks.state[rows], tasks.nominated[rows] = -1, after, -1
         gone = rows[after == TaskState.GONE]
         if len(gone):
             self._count_references(gone, -1)
@@ -215,6 +251,13 @@ class ClusterState:
     def _reject(self, event: PlacementRejected, outcome: Outcome) -> None:
         row = self._task_row.get(event.uid, -1)
         node = self.nodes.row.get(event.node_id, -1)
+        if row >= 0 and self.tasks.state[row] == TaskState.WAITING:  # the preemption of others for it failed
+            nominated = int(self.tasks.nominated[row] >= 0)
+            if not nominated and self.tasks.not_before_us[row] == event.not_before_us:
+                outcome.unknown.append(event.uid)
+            self.tasks.not_before_us[row], self.tasks.nominated[row] = event.not_before_us, -1
+            self.opportunities += nominated
+            return
         if row < 0 or self.tasks.state[row] != TaskState.ASSUMED or self.tasks.node[row] != node:
             outcome.unknown.append(event.uid)
             return
@@ -234,10 +277,34 @@ class ClusterState:
         after = TASK_NEXT[self.tasks.state[rows], TaskEvent.PLACE]
         if (after == ILLEGAL).any() or len(np.unique(rows)) < len(rows):
             raise ValueError("only a waiting task can be placed, and only once")
-        self.tasks.node[rows], self.tasks.state[rows] = nodes, after
+        # a node that was kept for a task is free for others if it goes elsewhere
+        self.opportunities += bool((self.tasks.nominated[rows] >= 0).any())
+        self.tasks.node[rows], self.tasks.state[rows], self.tasks.nominated[rows] = nodes, after, -1
         self.tasks.reported[rows] = 0
         self._count_usage(rows, +1)
         self.history.add("placed", self.tasks.uid[rows], self._names(nodes))
+
+    def preempt(self, rows: I64) -> None:
+        """Task rows (K,), all BOUND, are about to be evicted."""
+        self.tasks.leaving[rows] = self.tasks.preempted[rows] = True
+        self.budgets.evicted(self.label_sets, self.tasks.label_set[rows])
+        self.history.add("preempted", self.tasks.uid[rows], self._names(self.tasks.node[rows]))
+
+    def _end_preemptions(self, rows: I64) -> None:
+        """Those of task rows (K,) that are victims are gone, or stay after all."""
+        victims = rows[self.tasks.preempted[rows]]
+        self.budgets.gone(self.label_sets, self.tasks.label_set[victims])
+        self.tasks.preempted[victims] = False
+
+    def nominate(self, rows: I64, nodes: I64) -> None:
+        """Keeps node rows (K,) for task rows (K,), all WAITING; -1: none."""
+        if not len(rows):
+            return
+        if (self.tasks.state[rows] != TaskState.WAITING).any():
+            raise ValueError("only a waiting task can be nominated")
+        self.tasks.nominated[rows] = nodes
+        there = nodes >= 0
+        self.history.add("nominated", self.tasks.uid[rows[there]], self._names(nodes[there]))
 
     def sweep(self) -> None:
         """Removes unused descriptions and columns; called at the end of a round."""
@@ -261,6 +328,16 @@ class ClusterState:
         """The row of the node of this id that can take tasks, None if there is none."""
         row = self.nodes.row.get(node_id)
         return row if row is not None and self.nodes.state[row] == NodeState.PRESENT else None
+
+    @property
+    def least_priority(self) -> int:
+        """Of all tasks."""
+        return int(self.classes.priority[self.classes.tasks > 0].min(initial=2**31))
+
+    def evictions_allowed(self, label_sets: I64) -> tuple[I64, Bools]:
+        """(B,) how many further tasks each disruption budget permits to evict, and (B, K) which of these rows of the
+        label set table it counts."""
+        return self.budgets.limits(self.label_sets, label_sets)
 
     def node_rows(self, node_ids: Sequence[str]) -> I64:
         """Rows of the nodes `node_ids` (K,) that can take tasks -> (K,), -1 for others."""

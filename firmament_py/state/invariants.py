@@ -2,6 +2,7 @@
 
 - nodes.used[n] is the sum of the requests of the tasks that are ASSUMED or BOUND on node n, nodes.tasks[n] their count;
 - the column `tasks` of classes, label sets, input sets and gangs counts the task rows that refer to each row;
+- only a WAITING task is nominated, for a PRESENT node;
 - a task has a node if and only if it is ASSUMED or BOUND; a node that has a row is PRESENT or has tasks.
 """
 
@@ -38,6 +39,9 @@ def check_invariants(
     _check(all(tasks.uid[r] == u for u, r in task_row.items()), "uid -> row")
     holds = np.isin(tasks.state[rows], (TaskState.ASSUMED, TaskState.BOUND))
     _check(bool(((tasks.node[rows] >= 0) == holds).all()), "a node exactly if assumed or bound")
+    nominated = rows[tasks.nominated[rows] >= 0]
+    _check(bool((tasks.state[nominated] == TaskState.WAITING).all()), "only waiting tasks are nominated")
+    _check(bool((nodes.state[tasks.nominated[nominated]] == NodeState.PRESENT).all()), "nominated nodes are present")
     placed = rows[holds]
     used = np.zeros_like(nodes.used)
     np.add.at(used, tasks.node[placed], classes.requests[tasks.cls[placed]])

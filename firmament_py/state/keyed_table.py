@@ -9,7 +9,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, U64
+from firmament_py.model.arrays import I64, NO_ROWS, U64
 from firmament_py.state.table import Table
 
 UNKNOWN = -2
@@ -34,7 +34,7 @@ class KeyedTable(Table, Generic[D]):
         self._row: dict[int, int] = {}
         self._definition: dict[int, D] = {}
         self._spare_rows = spare_rows
-        self._unused_before: I64 = np.zeros(0, np.int64)  # rows, at the last sweep
+        self._unused_before: I64 = NO_ROWS  # rows, at the last sweep
 
     def find(self, ids: U64) -> I64:
         """Rows of `ids` (K,) -> (K,), UNKNOWN where there is none."""
@@ -59,6 +59,9 @@ class KeyedTable(Table, Generic[D]):
 
     def remove_unused(self) -> I64:
         """Removes rows to which no task refers, now and at the last call; the removed rows."""
+        if len(self) <= self._spare_rows:
+            self._unused_before = NO_ROWS
+            return NO_ROWS
         rows = self.rows()
         unused = rows[(self.tasks[rows] == 0) & (self.id[rows] != 0)]
         if len(unused) <= self._spare_rows:

@@ -29,6 +29,7 @@ class ResolvedTasks:
     role: I64
     inputs: I64
     leaving: Bools
+    unevictable: Bools
 
 
 def resolve(
@@ -82,6 +83,7 @@ def resolve(
         role[accepted],
         input_set[accepted],
         leaving[accepted],
+        optional(event.unevictable, at, False)[accepted],
     )
 
 

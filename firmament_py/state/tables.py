@@ -35,6 +35,10 @@ class TaskTable(Table):
         "inputs": (np.int64, NO_INPUTS),
         "started_us": (np.int64, 0),
         "lasting": (np.bool_, False),
+        "nominated": (np.int64, -1),
+        "unevictable": (np.bool_, False),
+        "checkpoint_us": (np.int64, 0),
+        "preempted": (np.bool_, False),
     }
     uid: U64
     cls: I64  # row of the class table
@@ -53,6 +57,10 @@ class TaskTable(Table):
     leaving: Bools  # terminating: holds its resources, does not count for spreading
     started_us: I64  # start of execution, 0: not started
     lasting: Bools  # runs as long as its node exists
+    nominated: I64  # of a WAITING task: row of the node, PRESENT, that is kept for it while others leave; -1: none
+    unevictable: Bools  # is never preempted
+    checkpoint_us: I64  # when its work was saved last, 0: never
+    preempted: Bools  # leaves because a round has decided so
 
 
 class NodeTable(Table):

@@ -41,7 +41,10 @@ class Bridge:
         self.settings = settings
         self.metrics = Metrics()
         self.store = Store(
-            settings.scheduler_name, added_affinity=loading.added_affinity(settings), metrics=self.metrics
+            settings.scheduler_name,
+            added_affinity=loading.added_affinity(settings),
+            metrics=self.metrics,
+            preemption=settings.preemption == "on",
         )
         tls = None
         if settings.firmament_ca is not None:
@@ -184,6 +187,7 @@ class Bridge:
         for number in range(settings.node_workers):
             self._spawn(f"node worker {number}", runtime.feed.node_worker())
         self._spawn("namespace worker", runtime.feed.namespace_worker())
+        self._spawn("budget worker", runtime.feed.budget_worker())
         self._spawn("gang worker", runtime.feed.gang_worker())
         self._spawn("gangs", runtime.gangs.run())
         self._spawn("storage", self._watch_storage())
@@ -194,6 +198,7 @@ class Bridge:
             runtime.loop.lead()
         else:
             runtime.binder.halt()
+            runtime.preemptor.halt()
             self._spawn("election", self.election.run())
 
     def _lead(self) -> None:
@@ -231,6 +236,7 @@ class Bridge:
             runtime.loop.stop()
             if not await runtime.binder.drain(timeout):
                 log.warning("%d binds did not end in time", runtime.binder.in_flight)
+            await runtime.preemptor.stop(timeout)
             await runtime.gangs.stop()
             await runtime.reporter.flush(timeout)
             await runtime.reporter.stop()

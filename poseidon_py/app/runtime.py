@@ -1,7 +1,8 @@
 """Builds the components of a bridge, in the order of their dependencies.
 
 watches -> store -> queues -> feed -> (session) engine -> loop -> binder -> API server
-                                                              \\-> reporter -> API server
+                                                      |       \\-> reporter -> API server
+                                                      \\-> preemptor -> API server
 """
 
 import asyncio
@@ -20,6 +21,7 @@ from poseidon_py.feed.resync import Session
 from poseidon_py.feed.workers import Feed
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.list_watch import Watch, WatchOptions
+from poseidon_py.preempt.preemptor import Preemptor
 from poseidon_py.report.events import Reporter
 from poseidon_py.report.unscheduled import UnscheduledReports
 from poseidon_py.rounds.leadership import Leadership
@@ -39,6 +41,7 @@ class Runtime:
     feed: Feed
     slots: BindSlots
     binder: Binder
+    preemptor: Preemptor
     reporter: Reporter
     problems: ProblemReports
     gangs: Gangs
@@ -48,6 +51,7 @@ class Runtime:
     def lead(self) -> None:
         """This process becomes the leader: rounds and binds are allowed, and pending problems are reported."""
         self.binder.resume()
+        self.preemptor.resume()
         self.loop.lead()
         self.gangs.lead()
         self.problems.lead()
@@ -56,6 +60,7 @@ class Runtime:
         """Another replica is, or may be, the leader."""
         self.loop.stand_by()
         self.binder.halt()
+        self.preemptor.halt()
         self.gangs.stand_by()
 
 
@@ -64,7 +69,7 @@ def build_runtime(
 ) -> Runtime:
     """`holds_lease` is called before each write: whether, by the clock, no other replica can be the leader."""
     changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
-    watches = first_watches(kube, store, watch_options(settings))
+    watches = first_watches(kube, store, watch_options(settings), preemption=settings.preemption == "on")
 
     async def listed() -> None:
         for watch in watches:
@@ -96,6 +101,15 @@ def build_runtime(
         timeout=settings.bind_timeout,
         patience=settings.bind_patience,
     )
+    preemptor = Preemptor(
+        kube,
+        store,
+        feed.reject,
+        reporter,
+        leads=holds_lease,
+        scheduler=settings.scheduler_name[0],
+        patience=settings.bind_patience,
+    )
     loop = Loop(
         store,
         engine,
@@ -103,15 +117,16 @@ def build_runtime(
         gangs.binder.place,
         feed.reject,
         UnscheduledReports(store, reporter.unschedulable, gangs.reports.waits_for_gang).report,
+        preempt=preemptor.take,
         changed=changed,
         leadership=leadership,
         pacer=Pacer(settings.batch_window, settings.batch_window_max),
     )
     problems = ProblemReports(store, reporter, leadership)
     store.pod_queue.extend_deferral = lambda: slots.saturated
-    store.subscribe(binder, reporter)
+    store.subscribe(binder, preemptor, reporter)
     store.subscribe_to_problems(problems)
-    return Runtime(kube, watches, session, feed, slots, binder, reporter, problems, gangs, leadership, loop)
+    return Runtime(kube, watches, session, feed, slots, binder, preemptor, reporter, problems, gangs, leadership, loop)
 
 
 def watch_options(settings: Settings) -> WatchOptions:

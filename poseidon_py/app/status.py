@@ -35,6 +35,8 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, bridge: Json, collect
             "pending": last.pending,
             "placed": last.placed,
             "waiting": last.waiting,
+            "nominated": last.nominated,
+            "preempted": last.preempted,
             "solves": last.solves,
             "vertices": last.vertices,
             "arcs": last.arcs,
@@ -111,7 +113,7 @@ def _state(known: PodRecord, reply: flow_pb2.ExplainReply) -> str:
     if known.observed.deleting:
         return "being deleted"
     if known.node:
-        return "bound"
+        return "being preempted" if known.preempting else "bound"
     if not known.observed.assigned_to_us:
         return "waits for another scheduler"
     if known.observed.gated:
@@ -124,4 +126,6 @@ def _state(known: PodRecord, reply: flow_pb2.ExplainReply) -> str:
         return "being bound"
     if known.volumes.blocked:
         return "waits for its volumes"
+    if known.nominated:
+        return f"waits for other pods to leave {known.nominated}"
     return "waits for a node" if reply.found else "not yet considered"

@@ -55,7 +55,7 @@ def print_status(body: Json, console: Console) -> None:
     print_rows(console, ("resource", "allocatable", "used", "share"), resources)
     console.print(
         f"round {body['rounds']}: placed {last['placed']} of {last['pending']} in {1000 * last['seconds']:.1f} ms, "
-        f"{last['waiting']} waiting; network of {last['vertices']} vertices and {last['arcs']} arcs, "
+        f"{_waiting(last)}; network of {last['vertices']} vertices and {last['arcs']} arcs, "
         f"{last['solves']} {'solve' if last['solves'] == 1 else 'solves'}"
         if body["rounds"]
         else "no round yet"
@@ -68,6 +68,14 @@ def print_status(body: Json, console: Console) -> None:
         console.print(line, highlight=False)
     for source, problem in body["usage"].get("problems", {}).items():
         console.print(f"  no answer from {source}: {problem}", highlight=False)
+
+
+def _waiting(last: Json) -> str:
+    """Counts of the last round: pods without a node, those of them that are nominated, and the victims."""
+    line = f"{last['waiting']} waiting"
+    if last.get("nominated"):
+        line += f", {last['nominated']} of these nominated"
+    return f"{line}, {last['preempted']} preempted" if last.get("preempted") else line
 
 
 def _usage_line(usage: Json) -> str:

@@ -72,7 +72,7 @@ def _fields() -> Iterable[Field]:
 
 
 def _shown(default: Any) -> str:
-    if default in (None, "", ()):
+    if default in (None, "", ()) or default is False:
         return ""
     if isinstance(default, tuple):
         return ", ".join(default)

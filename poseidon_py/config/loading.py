@@ -36,6 +36,8 @@ _SERVICE_ONLY = (
     "usage_stale",
     "stats_address",
     "improve",
+    "preemption",
+    "preempt_beyond_budgets",
 )
 """Settings of the supervised flow service, which cannot be applied to an external one."""
 _SHOWN = 60
@@ -171,11 +173,14 @@ def service_arguments(given: Settings) -> list[str]:
         "--reserve-after": given.gang_reserve_after,
         "--improve": given.improve,
         "--stats-address": given.stats_address or None,
+        "--preemption": "off" if given.preemption == "off" else None,  # on is the default of the service, too
     }
     found: list[str] = []
     for flag, value in options.items():
         if value is not None:
             found += [flag, number_text(value) if isinstance(value, float) else str(value)]
+    if given.preempt_beyond_budgets:
+        found.append("--preempt-beyond-budgets")
     return [*found, *given.firmament_args]
 
 
@@ -228,7 +233,7 @@ def _check_external(given: Settings) -> None:
     """Reject settings of the flow service if an external one is used. Raises OptionError."""
     named = {name: FIELDS[name].key for name in _SERVICE_ONLY} | {"gang_reserve_after": "reserve-after"}
     for name, flag in named.items():
-        if getattr(given, name) not in (None, "", ()):
+        if getattr(given, name) != FIELDS[name].default:
             raise OptionError(
                 f"{FIELDS[name].key} belongs to the flow service: give --{flag} to `firmament serve`, not beside "
                 "firmament-address"

@@ -189,6 +189,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             shown="1",
         ),
     ] = None
+    preemption: Annotated[
+        Literal["on", "off"],
+        setting("Whether pods of higher priority may evict pods of lower priority."),
+    ] = "on"
+    preempt_beyond_budgets: Annotated[
+        bool,
+        setting("Evict pods beyond their disruption budgets if nothing else makes a pod fit, as kube-scheduler does."),
+    ] = False
     gang_unwind: Annotated[
         Literal["evict", "keep"],
         setting("What happens to the bound pods of a gang that is not bound in time."),
@@ -198,9 +206,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     bind_patience: Annotated[
         NotNegative, setting("Seconds for which the bind of one placement is retried.", flag=False)
     ] = 60.0
-    batch_window: Annotated[NotNegative, setting("Seconds to collect changes before a round.", metavar="SECONDS")] = (
-        0.005
-    )
+    batch_window: Annotated[
+        NotNegative, setting("Seconds to collect changes before a round while more arrive.", metavar="SECONDS")
+    ] = 0.005
     batch_window_max: Annotated[
         NotNegative,
         setting("Maximum number of seconds to collect changes while more keep arriving.", metavar="SECONDS"),

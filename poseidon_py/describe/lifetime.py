@@ -17,6 +17,8 @@ MAX_SECONDS = 320_000_000
 
 _PATH = f"metadata.annotations[{ANNOTATION}]"
 _ANNOTATION_BYTES = ANNOTATION.encode()
+_MIRROR = "kubernetes.io/config.mirror"
+_MIRROR_BYTES = _MIRROR.encode()
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _SECONDS = re.compile(_NUMBER)
 _GO_DURATION = re.compile(rf"(?:{_NUMBER}(?:ns|us|µs|μs|ms|s|m|h))+")
@@ -82,8 +84,8 @@ def _rounded(seconds: int) -> int:
 
 
 def started_us(pod: Pod) -> int:
-    """When the pod started, microseconds since the epoch; 0: not started, or without an expected duration."""
-    if not pod.status.started or not expected_seconds(pod):
+    """When the kubelet started the pod, microseconds since the epoch; 0: unknown."""
+    if not pod.status.started:
         return 0
     try:
         return micros(pod.status.started)
@@ -102,3 +104,17 @@ def lasting(pod: Pod, *, assigned_to_us: bool) -> bool:
     if kinds & {"DaemonSet", "Node"}:
         return True
     return pod.spec.restart_policy in (None, "Always") and (bool(kinds) or not assigned_to_us)
+
+
+def unevictable(pod: Pod) -> bool:
+    """Whether the pod mirrors a static pod: its kubelet runs that as long as its manifest is on the node, whatever is
+    deleted on the API server."""
+    if any(owner.controller and owner.kind == "Node" for owner in pod.metadata.owners or ()):
+        return True
+    raw = pod.metadata.annotations
+    if raw is NOTHING or _MIRROR_BYTES not in bytes(raw):
+        return False
+    try:
+        return _MIRROR in annotations_of(pod.metadata)
+    except InvalidField:
+        return False

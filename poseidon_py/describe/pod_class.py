@@ -20,12 +20,20 @@ from protos.gen import firmament_pb2, flow_pb2
 
 Key = tuple[object, ...]
 
+_NEVER = "Never"
+"""The preemptionPolicy of a pod for which no other is evicted; the other one is PreemptLowerPriority."""
+
+
+def never_preempts(pod: Pod) -> bool:
+    return pod.spec.preemption_policy == _NEVER
+
 
 def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
     """Equal keys mean equal classes. Made of undecoded bytes, because it is called for every event of every pod."""
     spec = pod.spec
     network = (spec.host_network, spec.host_users)
     parts: list[object] = [spec.priority, network, bool(spec.resource_claims and not spec.node_name)]
+    parts.append(never_preempts(pod))
     parts.append(spec.deadline if (expected := annotated(pod)) is None else expected)
     for raw in (spec.node_selector, spec.affinity, spec.tolerations, spec.spread, spec.overhead, spec.resources):
         parts.append(None if raw is NOTHING else bytes(raw))
@@ -105,6 +113,7 @@ def describe_class(
     message.tokens.extend(tokens(pod))
     message.images.extend(_images(pod))
     message.expected_seconds = expected_seconds(pod)
+    message.never_preempts = never_preempts(pod)
     if added is not None:
         message.further_affinity.append(added)
         message.further_names.append(ENFORCED)

@@ -10,6 +10,10 @@ VOLUME_NODE = "volume node"
 VOLUME_ZONE = "volume zone"
 VOLUME_NONE = "no volume"
 VOLUME_SPACE = "volume space"
+CLAIM_IN_USE = "claim in use"
+
+CLAIM_TOKEN = "claim:"
+"""Prefix of the tokens that stand for claims of which one pod at a time may hold each."""
 
 ATTACHABLE = "attachable-volumes-csi-"
 """Prefix of the resources that count the volumes of a CSI driver attached to a node."""

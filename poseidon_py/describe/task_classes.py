@@ -10,14 +10,11 @@ from dataclasses import dataclass
 
 from poseidon_py.describe.bandwidth import NOT_COUNTED
 from poseidon_py.describe.pod_class import Key, describe_class, key_of, seal
-from poseidon_py.describe.selectors import on_node
 from poseidon_py.describe.vocabulary import Vocabulary
 from poseidon_py.kube.objects import Pod
 from poseidon_py.kube.quantity import PODS
 from poseidon_py.util.ids import hash64
 from protos.gen import firmament_pb2, flow_pb2
-
-NOMINATED_WEIGHT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +25,10 @@ class Extras:
     """Names for reasons, each with an encoded NodeSelector that the node must match."""
     requests: tuple[tuple[str, int], ...] = ()
     """Resource -> additional amount."""
+    tokens: tuple[str, ...] = ()
+    """Of claims that pods contend for."""
     avoided_as: str = ""
     """UID of the pod's controller, if some node prefers to avoid its pods."""
-    nominated: str = ""
-    """status.nominatedNodeName: the node on which capacity was freed for the pod."""
 
 
 NO_EXTRAS = Extras()
@@ -97,9 +94,8 @@ def _extend(base: flow_pb2.TaskClass, extras: Extras) -> flow_pb2.TaskClass:
         message.further_names.append(name)
     for resource, amount in extras.requests:
         message.requests[resource] += amount
+    message.tokens.extend(extras.tokens)
     message.avoided_as = extras.avoided_as
-    if extras.nominated:
-        message.preferred_nodes.add(weight=NOMINATED_WEIGHT, preference=on_node(extras.nominated))
     seal(message)
     message.name = base.name
     return message

@@ -132,6 +132,7 @@ class Session:
         self.inputs.clear()
         self.gangs.clear()
         self._store.gangs.removed.clear()
+        self._store.budgets.removed.clear()
         self.refused.clear()
         reply = await self._engine.resync(self._everything())
         self.epoch, self.policy, self._is_empty = reply.epoch, policy, False
@@ -148,7 +149,7 @@ class Session:
 
     async def _everything(self) -> AsyncIterator[flow_pb2.Update]:
         store = self._store
-        nodes = flow_pb2.Update(namespaces=store.namespaces.values())
+        nodes = flow_pb2.Update(namespaces=store.namespaces.values(), budgets=store.budgets.messages.values())
         for node in list(store.nodes.values()):
             node.dirty = False
             try:
@@ -191,11 +192,12 @@ class Session:
         for known in pods:
             if store.pods.get(known.uid) is not known:
                 continue  # removed since the iteration began
-            known.dirty = False
+            known.dirty = known.resend = False
             describe_pod(store, known)
             known.sent = target(store, known, fresh=True)
             if known.sent is not None:
                 rows.add(known, known.sent)
+                store.volumes.sent(known)
         if len(rows):
             rows.finish(store, self.classes, self.profiles, self.gangs, self.inputs)
         return rows

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from poseidon_py.describe import lifetime, traits
-from poseidon_py.describe.lifetime import lasting, started_us
+from poseidon_py.describe import checkpoint, lifetime, traits
+from poseidon_py.describe.lifetime import lasting, started_us, unevictable
 from poseidon_py.describe.node import describe_node, node_key
+from poseidon_py.describe.pod_class import never_preempts
 from poseidon_py.describe.reason_keys import ATTACHABLE
 from poseidon_py.describe.task_classes import Extras
 from poseidon_py.kube.objects import InvalidField, Pod
@@ -24,17 +25,18 @@ UNLIMITED = 2**40
 
 
 def describe_pod(store: Store, known: PodRecord) -> None:
-    """Updates a pod's description from its newest object, its volumes, nominations and nodes to avoid."""
+    """Updates a pod's description from its newest object, its volumes and nodes to avoid."""
     pod = known.observed.newest
     if pod is not None:
         known.observed.newest = None
         _describe_template(store, known, pod)
+    _note_start(store, known, pod)
     store.gangs.describe(known, pod)
     if known.assumed and known.described.class_id:
         return  # the placement was computed for this class
     if not known.described.template:
         known.described.class_id, known.volumes.blocked = 0, ""
-    elif not (known.volumes.claims or known.observed.nominated or known.owner in store.avoided):
+    elif not (known.volumes.claims or known.owner in store.avoided):
         known.described.class_id, known.volumes.blocked = known.described.template, ""
     else:
         _extend(store, known)
@@ -60,14 +62,18 @@ def _internal(error: Exception) -> str:
 def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     """Marks a pod as invalid, without a class, and warns."""
     known.described.profile = store.profiles.of(pod)
+    known.described.priority, known.described.never_preempts = pod.spec.priority or 0, never_preempts(pod)
+    known.described.unevictable = unevictable(pod)
+    known.described.checkpoint_us = checkpoint.checkpoint_us(pod)
     claims = claims_of(pod)
     if claims != known.volumes.claims:
         store.volumes.use(known, claims)
     known.described.inputs, data_problem = _inputs_of(store, known, pod)
-    ignored = "; ".join(filter(None, (lifetime.problem_of(pod), traits.problem_of(pod), data_problem)))
+    ignored = "; ".join(
+        filter(None, (lifetime.problem_of(pod), checkpoint.problem_of(pod), traits.problem_of(pod), data_problem))
+    )
     store.note_ignored(known, ignored)
     known.described.lasting = lasting(pod, assigned_to_us=known.observed.assigned_to_us)
-    known.described.started_us = started_us(pod)
     try:
         known.described.template = store.classes.of(pod)
         known.described.problem = ""
@@ -75,6 +81,19 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
         known.described.problem = str(problem)
         known.described.template = store.classes.unreadable(pod) if known.node else 0
         store.warn_pod(known.namespace, known.name, known.uid, known.described.problem)
+
+
+def _note_start(store: Store, known: PodRecord, pod: Pod | None) -> None:
+    """Updates `DescribedPod.started_us`. `pod`: the newest object; None: it was described before."""
+    described = known.described
+    reported = started_us(pod) if pod is not None else described.started_us
+    task_class = store.classes.get(described.template)
+    if not (known.node or known.assumed):
+        described.started_us = 0
+    elif task_class is not None and task_class.expected_seconds:
+        described.started_us = reported
+    elif not described.started_us:
+        described.started_us = reported or store.now_us()
 
 
 def _inputs_of(store: Store, known: PodRecord, pod: Pod) -> tuple[int, str]:
@@ -91,10 +110,12 @@ def _extend(store: Store, known: PodRecord) -> None:
     further: tuple[tuple[str, bytes], ...] = ()
     requests: tuple[tuple[str, int], ...] = ()
     before, known.volumes.blocked = known.volumes.blocked, ""
+    known.volumes.tokens = ()
     if known.volumes.claims and (known.node or known.schedulable):
         known.volumes.blocked = before
         verdict = store.volumes.demands_of(known)
         further, requests = tuple(verdict.further), tuple(sorted(verdict.requests.items()))
+        known.volumes.tokens = verdict.tokens
         known.volumes.blocked, known.volumes.blocked_anywhere = verdict.blocked, not verdict.per_node
         if verdict.blocked not in ("", before) and store.volumes.is_reportable(verdict):
             store.note_blocked(known)
@@ -104,8 +125,8 @@ def _extend(store: Store, known: PodRecord) -> None:
         Extras(
             further,
             requests,
+            known.volumes.tokens,
             known.owner if waits and known.owner in store.avoided else "",
-            known.observed.nominated if waits else "",
         ),
     )
 
@@ -153,11 +174,13 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
             described.class_id,
             store.id_of_node(known.node),
             described.profile,
-            known.observed.deleting,
+            known.observed.deleting or known.preempting,
             known.gang.id,
             known.gang.role,
             started_us=described.started_us,
             lasting=described.lasting,
+            unevictable=described.unevictable or known.spared,
+            checkpoint_us=described.checkpoint_us,
         )
     node = ""
     if known.state is PodState.ASSUMED and (fresh or known.sent is not None):
@@ -165,8 +188,23 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
     elif not known.schedulable or known.volumes.blocked or known.gang.blocked:
         return None
     return SentState(
-        described.class_id, node, described.profile, False, known.gang.id, known.gang.role, described.inputs
+        described.class_id,
+        node,
+        described.profile,
+        False,
+        known.gang.id,
+        known.gang.role,
+        described.inputs,
+        started_us=described.started_us if node else 0,
+        nominated=_nominated_on(store, known),
     )
+
+
+def _nominated_on(store: Store, known: PodRecord) -> str:
+    """Id of the node that a waiting pod is nominated on; empty: none, or the node does not exist."""
+    if not known.nominated or known.state is not PodState.WAITING or known.nominated not in store.nodes:
+        return ""
+    return store.id_of_node(known.nominated)
 
 
 @dataclass(slots=True)
@@ -175,6 +213,8 @@ class Rows:
 
     update: flow_pb2.Update = field(default_factory=flow_pb2.Update)
     pods: list[tuple[PodRecord, SentState]] = field(default_factory=list)
+    resent: list[PodRecord] = field(default_factory=list)
+    """Those of `pods` that are sent even if nothing has changed."""
     classes: list[int] = field(default_factory=list)
     profiles: list[int] = field(default_factory=list)
     gangs: dict[int, flow_pb2.Gang] = field(default_factory=dict)
@@ -193,6 +233,9 @@ class Rows:
     _inputs: list[int] = field(default_factory=list)
     _started: list[int] = field(default_factory=list)
     _lasting: list[bool] = field(default_factory=list)
+    _nominated: list[int] = field(default_factory=list)
+    _unevictable: list[bool] = field(default_factory=list)
+    _checkpoint: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._uid)
@@ -204,7 +247,7 @@ class Rows:
         self._class.append(state.class_id)
         self._job.append(known.job_id)
         self._created.append(known.created_us)
-        self._at.append(self._node.setdefault(state.node, len(self._node) + 1) if state.node else 0)
+        self._at.append(self._index_of(state.node))
         self._name.append(known.full_name)
         self._profile.append(state.profile)
         self._leaving.append(state.leaving)
@@ -213,6 +256,12 @@ class Rows:
         self._inputs.append(state.inputs)
         self._started.append(state.started_us)
         self._lasting.append(state.lasting)
+        self._nominated.append(self._index_of(state.nominated))
+        self._unevictable.append(state.unevictable)
+        self._checkpoint.append(state.checkpoint_us)
+
+    def _index_of(self, node: str) -> int:
+        return self._node.setdefault(node, len(self._node) + 1) if node else 0
 
     def finish(
         self,
@@ -238,6 +287,12 @@ class Rows:
             tasks.started_us.extend(self._started)
         if any(self._lasting):
             tasks.lasting.extend(self._lasting)
+        if any(self._nominated):
+            tasks.nominated.extend(self._nominated)
+        if any(self._unevictable):
+            tasks.unevictable.extend(self._unevictable)
+        if any(self._checkpoint):
+            tasks.checkpoint_us.extend(self._checkpoint)
         if any(self._gang):
             tasks.gang_id.extend(self._gang)
             tasks.role.extend(self._role)

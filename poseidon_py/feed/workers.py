@@ -29,7 +29,7 @@ Key = TypeVar("Key", str, int)
 
 
 class Feed:
-    """Start any number of `pod_worker`, `node_worker`, `namespace_worker`; they end when their queues are shut down."""
+    """Start any number of `pod_worker`, `node_worker`, ...; they end when their queues are shut down."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class Feed:
         min_pause: float = 0.005,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`changed`: called after each call with changes. `batch_size`: maximum number of objects in one call.
-        `min_pause`: minimum seconds between two calls of a worker."""
+        """`changed`: called after each call with changes for which a round may be due. `batch_size`: maximum number of
+        objects in one call. `min_pause`: minimum seconds between two calls of a worker."""
         self._store = store
         self._metrics = store.metrics
         self._engine = engine
@@ -124,6 +124,10 @@ class Feed:
         elif name == "nodes" and (node := self._store.nodes.get(key)) is not None:
             quarantine_node(self._store, node, error)
 
+    def _note(self, reply: flow_pb2.UpdateReply) -> None:
+        if not reply.quiet:
+            self._changed()
+
     # -- pods -------------------------------------------------------------------------------------------------
 
     async def _feed_pods(self, uids: list[str], epoch: int) -> None:
@@ -162,6 +166,8 @@ class Feed:
             reply = await self._engine.apply(update)
         except BaseException:
             self._rejections = rejected | self._rejections
+            for known in rows.resent:
+                known.resend = True
             raise
         if reply.status == flow_pb2.STALE_EPOCH:
             self._again(uids)  # a resync sends all other state; only removals remain
@@ -179,8 +185,11 @@ class Feed:
         for known, state in rows.pods:
             known.sent = state
         self._take_refusals(reply, rows.pods)
+        for known, state in rows.pods:
+            if known.sent is state:
+                store.volumes.sent(known)
         store.prune()
-        self._changed()
+        self._note(reply)
 
     def _row(self, known: PodRecord, rows: Rows, removed: list[PodRecord]) -> None:
         """Adds the difference between a pod's sent and current state to `rows`, if there is one."""
@@ -189,7 +198,7 @@ class Feed:
         if goal is not None and goal.class_id in refused:
             self._refused(known, refused[goal.class_id])
             goal = goal._replace(class_id=self._counted_as(goal.class_id)) if goal.node else None
-        if goal == sent:
+        if goal == sent and not (known.resend and goal is not None):
             return
         if goal is None:
             rows.update.removed_tasks.append(known.task)
@@ -199,6 +208,9 @@ class Feed:
             # sent as bound by a resync while it was being bound, and then the bind failed: tasks of the engine do not
             # leave their nodes, so that one ends and another begins
             rows.update.removed_tasks.append(known.task)
+        if known.resend:
+            known.resend = False
+            rows.resent.append(known)
         rows.add(known, goal)
 
     def _take_refusals(self, reply: flow_pb2.UpdateReply, pods: list[tuple[PodRecord, SentState]]) -> None:
@@ -279,7 +291,7 @@ class Feed:
             known.sent = described
         for refusal in reply.refused:
             note_refusal(self._session, refusal)
-        self._changed()
+        self._note(reply)
 
     # -- namespaces -------------------------------------------------------------------------------------------
 
@@ -295,7 +307,29 @@ class Feed:
         for message in sent:
             if not message.labels and store.namespaces.get(message.name) is message:
                 del store.namespaces[message.name]  # without labels it is equal to one that was never sent
-        self._changed()
+        self._note(reply)
+
+    # -- disruption budgets -----------------------------------------------------------------------------------
+
+    async def budget_worker(self) -> None:
+        await self._work("budgets", self._store.budgets.queue, self._feed_budgets)
+
+    async def _feed_budgets(self, ids: list[int], epoch: int) -> None:
+        budgets = self._store.budgets
+        news = [message for ident in ids if (message := budgets.messages.get(ident)) is not None]
+        gone = [ident for ident in ids if ident in budgets.removed]
+        if not (news or gone):
+            return
+        reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, budgets=news, removed_budgets=gone))
+        if reply.status == flow_pb2.STALE_EPOCH:
+            for ident in ids:
+                budgets.queue.add(ident)
+            self._session.stale(epoch)
+            return
+        for refusal in reply.refused:
+            note_refusal(self._session, refusal)
+        budgets.removed.difference_update(gone)
+        self._note(reply)
 
     # -- gangs ------------------------------------------------------------------------------------------------
 
@@ -323,4 +357,4 @@ class Feed:
         for gang_id in gone:
             sent.pop(gang_id, None)
             registry.removed.discard(gang_id)
-        self._changed()
+        self._note(reply)

@@ -283,6 +283,17 @@ class Kube:
         }
         await self.create(f"{pod_path(namespace, name)}/eviction", body)
 
+    async def delete_pod(self, namespace: str, name: str, uid: str) -> None:
+        """Delete the pod with that UID, with its own grace period and whatever its disruption budgets say."""
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+        await self.call("DELETE", pod_path(namespace, name), _encode(body))
+
+    async def nominate_pod(self, namespace: str, name: str, uid: str, node: str) -> str:
+        """Set status.nominatedNodeName of the pod with that UID; empty `node`: remove it. Its resource version then."""
+        patch = {"metadata": {"uid": uid}, "status": {"nominatedNodeName": node or None}}
+        body = await self.call("PATCH", f"{pod_path(namespace, name)}/status", _encode(patch), STRATEGIC_PATCH)
+        return decode_answer(body, Pod, f"pod {namespace}/{name}").metadata.resource_version
+
     async def server_version(self) -> str:
         """The version of the server. Raises KubeError if it is unreachable or rejects our credentials."""
         return decode_answer(await self.call("GET", "/version", timeout=_CONNECT_TIMEOUT), _Version, "/version").git

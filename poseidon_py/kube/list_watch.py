@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from poseidon_py.kube import salvage
+from poseidon_py.kube.budget_objects import DisruptionBudget
 from poseidon_py.kube.client import (
     ApiError,
     GoneError,
@@ -44,6 +45,8 @@ log = logging.getLogger(__name__)
 
 _GONE = 410
 _BAD_REQUEST = 400
+_FORBIDDEN = 403
+_NOT_FOUND = 404
 _SHORT = 5.0
 """Seconds; a watch that ends earlier without an event is retried with growing delays."""
 _RELIST = 60.0
@@ -69,6 +72,8 @@ class Kind(Generic[T]):
     path: str
     item: type[T]
     selector: str = ""
+    without: str = ""
+    """The consequence if it is not served, or may not be read; then it counts as listed. Empty: it is required."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,13 @@ class WatchOptions:
 
 PODS = Kind("pods", "/api/v1/pods", Pod, "status.phase!=Succeeded,status.phase!=Failed")
 NODES = Kind("nodes", "/api/v1/nodes", Node)
+
+BUDGETS = Kind(
+    "poddisruptionbudgets",
+    "/apis/policy/v1/poddisruptionbudgets",
+    DisruptionBudget,
+    without="pods are preempted regardless of their disruption budgets",
+)
 
 _STORAGE = "/apis/storage.k8s.io/v1"
 NAMESPACES = Kind("namespaces", "/api/v1/namespaces", Namespace)
@@ -144,10 +156,12 @@ class Watch(Generic[T]):
         self._listed_at = 0.0
         self._dropped = 0
         """Number of dropped lines since the last list."""
+        self._absent = False
+        """Whether the last request found that the kind is not served, or may not be read."""
         kinds_of_event = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "malformed")
         self._counters = {what: self._metrics.watch_events.labels(kind.name, what) for what in kinds_of_event}
         self.listed = asyncio.Event()
-        """Set after the first complete list."""
+        """Set after the first complete list, and when an optional kind turns out to be absent."""
 
     @property
     def name(self) -> str:
@@ -175,9 +189,21 @@ class Watch(Generic[T]):
                 if code == _BAD_REQUEST:
                     self._version = ""  # the version may be invalid
                 remedy = "; allow list and watch in the ClusterRole (deploy/poseidon.yaml)" if code == 403 else ""
-                log.warning("the watch of %s broke: %s; retrying in %.1f s%s", self._kind.name, error, delay, remedy)
+                if self._kind.without and code in (_FORBIDDEN, _NOT_FOUND):
+                    self._go_without(error, remedy)
+                else:
+                    log.warning(
+                        "the watch of %s broke: %s; retrying in %.1f s%s", self._kind.name, error, delay, remedy
+                    )
                 self._metrics.watch_restarts.labels(self._kind.name, "error").inc()
                 await self._sleep(delay)
+
+    def _go_without(self, error: KubeError, remedy: str) -> None:
+        """An optional kind cannot be listed; it is tried again, without further warnings."""
+        if not self._absent:
+            log.warning("cannot watch %s, so %s: %s%s", self._kind.name, self._kind.without, error, remedy)
+        self._absent = True
+        self.listed.set()
 
     # -- list -------------------------------------------------------------------------------------------------
 
@@ -210,6 +236,7 @@ class Watch(Generic[T]):
         self._handler.listed(uids)
         self._version = metadata.resource_version
         self._dropped, self._listed_at = 0, self._monotonic()
+        self._absent = False
         self.listed.set()
         log.info("listed %d %s at version %s", len(uids), self._kind.name, self._version)
 

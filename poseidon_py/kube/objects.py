@@ -18,6 +18,9 @@ T = TypeVar("T")
 
 TERMINAL = ("Succeeded", "Failed")
 
+PREEMPTED = ("DisruptionTarget", "PreemptionByScheduler")
+"""Type and reason of the condition of a pod that is preempted."""
+
 
 class OwnerReference(Struct, gc=False):
     uid: str = ""
@@ -94,6 +97,7 @@ class PodSpec(Struct):
     host_network: bool | None = field(default=None, name="hostNetwork")
     host_users: bool | None = field(default=None, name="hostUsers")
     priority: int | None = None
+    preemption_policy: str | None = field(default=None, name="preemptionPolicy")
     deadline: int | None = field(default=None, name="activeDeadlineSeconds")
     restart_policy: str | None = field(default=None, name="restartPolicy")
 

@@ -52,6 +52,7 @@ class Timer(Protocol):
 
 class _Report:
     __slots__ = (
+        "action",
         "at",
         "attempts",
         "condition",
@@ -61,6 +62,7 @@ class _Report:
         "name",
         "namespace",
         "reason",
+        "related",
         "uid",
         "warning",
     )
@@ -76,6 +78,9 @@ class _Report:
         self.warning = warning
         self.condition = condition
         """Reason of the condition PodScheduled=False to set; empty: none."""
+        self.action = "Scheduling" if warning else "Binding"
+        self.related: PodRecord | None = None
+        """Another pod that it is about."""
         self.key = uid
         """Reports with the same key coalesce."""
         self.lasting = False
@@ -159,6 +164,13 @@ class Reporter:
         """An additional event on the pod, which replaces no report on its scheduling."""
         report = _Report(known.namespace, known.name, known.uid, reason, message, warning=True)
         report.key, report.lasting = f"{known.uid}/{reason}", True
+        self._add(report)
+
+    def preempted(self, known: PodRecord, preemptor: PodRecord, node: str) -> None:
+        """The bound pod is deleted, so that another one fits on its node."""
+        message = f"Preempted by pod {preemptor.uid} on node {node}"
+        report = _Report(known.namespace, known.name, known.uid, "Preempted", message, warning=False)
+        report.key, report.action, report.related = f"{known.uid}/Preempted", "Preempting", preemptor
         self._add(report)
 
     def settled(self, known: PodRecord) -> None:
@@ -307,24 +319,21 @@ class Reporter:
             sent[report.message] = (name, 1)
 
     def _event_object(self, report: _Report, name: str, stamp: str) -> dict[str, Any]:
+        related = report.related
+        about = {} if related is None else {"related": _reference(related.namespace, related.name, related.uid)}
         return {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": name, "namespace": report.namespace},
-            "involvedObject": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "namespace": report.namespace,
-                "name": report.name,
-                "uid": report.uid,
-            },
+            "involvedObject": _reference(report.namespace, report.name, report.uid),
+            **about,
             "reason": report.reason,
             "message": report.message,
             "type": "Warning" if report.warning else "Normal",
             "source": {"component": self._component},
             "reportingComponent": self._component,
             "reportingInstance": self._instance,
-            "action": "Binding" if not report.warning else "Scheduling",
+            "action": report.action,
             "firstTimestamp": stamp,
             "lastTimestamp": stamp,
             "count": 1,
@@ -358,6 +367,10 @@ class Reporter:
         self._metrics.reports.labels("condition", "sent").inc()
         self._condition[report.uid] = report.message
         return True
+
+
+def _reference(namespace: str, name: str, uid: str) -> dict[str, str]:
+    return {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name, "uid": uid}
 
 
 def _delay(report: _Report) -> float:

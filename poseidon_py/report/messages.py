@@ -6,6 +6,8 @@ from poseidon_py.describe.node import UNSCHEDULABLE_TAINT
 from poseidon_py.describe.ports_and_disks import is_port
 from poseidon_py.describe.reason_keys import (
     ATTACHABLE,
+    CLAIM_IN_USE,
+    CLAIM_TOKEN,
     ENFORCED,
     FEATURES,
     VOLUME_NODE,
@@ -13,6 +15,7 @@ from poseidon_py.describe.reason_keys import (
     VOLUME_SPACE,
     VOLUME_ZONE,
 )
+from poseidon_py.state.volumes.claims import ONE_POD_CONFLICT
 from protos.gen import flow_pb2
 
 _LIMIT = 1024
@@ -26,6 +29,7 @@ _FURTHER = {
     VOLUME_ZONE: "node(s) had no available volume zone",
     VOLUME_NONE: "node(s) didn't find available persistent volumes to bind",
     VOLUME_SPACE: "node(s) did not have enough free storage",
+    CLAIM_IN_USE: ONE_POD_CONFLICT,
 }
 
 _DEFERRED = "has many pod affinity, anti-affinity and topology spread terms: a later round considers it"
@@ -59,6 +63,8 @@ def reason(why: flow_pb2.Reason) -> str:
         case flow_pb2.Reason.TOKEN_TAKEN:
             if is_port(why.detail):
                 return "node(s) didn't have free ports for the requested pod ports"
+            if why.detail.startswith(CLAIM_TOKEN):
+                return ONE_POD_CONFLICT
             return "node(s) had no available disk"
         case flow_pb2.Reason.RESERVED:
             return f"node(s) are reserved for {why.detail}"

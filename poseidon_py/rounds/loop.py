@@ -11,8 +11,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from poseidon_py.bind.placement import PlacedPod
 from poseidon_py.feed.client import Engine, EngineError
 from poseidon_py.feed.resync import Session
+from poseidon_py.preempt.decisions import Decisions
 from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.rounds.pacer import Pacer
+from poseidon_py.rounds.preemptions import decisions_of
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
@@ -34,6 +36,7 @@ class Loop:
         reject: Callable[[PodRecord, str, int], None],
         unscheduled: Callable[[Iterable[flow_pb2.Unscheduled]], None],
         *,
+        preempt: Callable[[Decisions], None] = lambda decisions: None,
         changed: asyncio.Event,
         leadership: Leadership,
         pacer: Pacer,
@@ -42,7 +45,8 @@ class Loop:
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         """`place` takes the accepted placements of a round, `reject` a rejected one, `unscheduled` the reasons for the
-        pods without a placement. `changed` is set by every change that can affect a round."""
+        pods without a placement, `preempt` the decisions on preemption. `changed` is set by every change that can
+        affect a round."""
         self._store = store
         self._metrics = store.metrics
         self._engine = engine
@@ -50,6 +54,7 @@ class Loop:
         self._hand_on = place
         self._reject = reject
         self._unscheduled = unscheduled
+        self._preempt = preempt
         self._changed = changed
         self._leadership = leadership
         self._pacer = pacer
@@ -102,9 +107,8 @@ class Loop:
         except TimeoutError:
             return
         began = self._monotonic()
-        await self._sleep(pacer.window)
-        while pacer.gathers(began, self._monotonic(), arriving=queue.urgent + queue.working > 0):
-            await self._sleep(pacer.step)
+        while delay := pacer.delay(began, self._monotonic(), arriving=queue.urgent + queue.working > 0):
+            await self._sleep(delay)
 
     async def round(self) -> None:
         """One round, from the request to the processing of its results. Raises EngineError."""
@@ -126,6 +130,8 @@ class Loop:
                 self._metrics.rounds.labels("idle").inc()
                 return
             self._place(reply.placed)
+            if decisions := decisions_of(self._store, reply, self._is_wanted, leads=self._leadership.leads):
+                self._preempt(decisions)
             self._acknowledged = reply.round
         self._metrics.round_call.observe(self._pacer.last_seconds)
         self._note(reply.stats)
@@ -171,5 +177,8 @@ class Loop:
         elif self._fallback:
             log.info("policy %s works again", stats.policy)
         self._fallback = stats.fallback
-        if stats.placed:
-            log.info("round placed=%d waiting=%d ms=%.1f", stats.placed, stats.waiting, 1000 * stats.seconds)
+        if stats.placed or stats.preempted:
+            preempted = f" preempted={stats.preempted}" if stats.preempted else ""
+            log.info(
+                "round placed=%d waiting=%d%s ms=%.1f", stats.placed, stats.waiting, preempted, 1000 * stats.seconds
+            )

@@ -27,6 +27,10 @@ class SentState(NamedTuple):
     inputs: int = 0
     started_us: int = 0
     lasting: bool = False
+    nominated: str = ""
+    """Id of a node; "": none."""
+    unevictable: bool = False
+    checkpoint_us: int = 0
 
 
 @dataclass(slots=True)
@@ -43,8 +47,8 @@ class ObservedPod:
     """Whether `spec.schedulerName` is one of ours."""
     gated: bool = False
     deleting: bool = False
-    nominated: str = ""
-    """Name of the node on which others were preempted for it."""
+    disrupted: bool = False
+    """Whether it has the condition of a victim of preemption; only set for bound pods."""
     running: bool = False
     """Whether its containers run; only set for members of gangs."""
 
@@ -56,15 +60,24 @@ class DescribedPod:
     template: int = 0
     """Class that follows from the pod alone."""
     class_id: int = 0
-    """`template`, extended by volumes, nominations and nodes to avoid."""
+    """`template`, extended by volumes and nodes to avoid."""
+    priority: int = 0
+    never_preempts: bool = False
+    """Whether no pod is evicted for it."""
     profile: int = 0
     """Set of labels."""
     inputs: int = 0
     """Set of data that it reads; 0: none, or its location is unknown."""
     started_us: int = 0
-    """Time when it started; only set for pods with an expected duration."""
+    """Time when it started; 0: not started. With an expected duration as the kubelet reports it. Of others it tells
+    how much work an eviction loses: the kubelet's time if that is known when the pod is first described as bound, else
+    the time of that description; it then stays."""
     lasting: bool = False
     """Whether, once bound, it is expected to keep its resources indefinitely."""
+    checkpoint_us: int = 0
+    """When it saved its work last; 0: never."""
+    unevictable: bool = False
+    """Whether deleting it does not free its resources."""
     problem: str = ""
     """Why it cannot be described."""
     ignored: str = ""
@@ -80,6 +93,10 @@ class VolumeNeeds:
     """Why the pod's volumes currently exclude every node; empty: they do not."""
     blocked_anywhere: bool = True
     """Whether `blocked` applies independently of the nodes."""
+    tokens: tuple[str, ...] = ()
+    """Tokens in its class, of claims that pods contend for."""
+    sent_tokens: tuple[str, ...] = ()
+    """Of a bound pod: those in the class that was last sent to the engine."""
 
 
 @dataclass(slots=True)
@@ -94,7 +111,8 @@ class GangMembership:
 
 
 class PodRecord:
-    """One pod. Only Store moves it between states; the feed keeps its descriptions, `sent` and `dirty`."""
+    """One pod. Only Store moves it between states; the feed keeps its descriptions, `sent` and `dirty`; Nominations
+    keeps `nominated`, and the package `preempt` keeps `preempting` and `spared`."""
 
     __slots__ = (
         "assumed",
@@ -107,9 +125,13 @@ class PodRecord:
         "name",
         "namespace",
         "node",
+        "nominated",
         "observed",
         "owner",
+        "preempting",
+        "resend",
         "sent",
+        "spared",
         "state",
         "task",
         "uid",
@@ -145,6 +167,14 @@ class PodRecord:
         """Name of the node to which it is or was bound, as observed."""
         self.assumed = ""
         """Name of the node to which it is being bound; empty unless it is ASSUMED."""
+        self.nominated = ""
+        """Name of the node that keeps capacity for it while its victims leave; empty unless it is pending."""
+        self.preempting = False
+        """Whether it is a victim: from the decision until it is deleted, or its deletion is refused."""
+        self.spared = False
+        """Whether its deletion was refused a while ago, so that it is not chosen as a victim again for now."""
+        self.resend = False
+        """Whether the engine has changed its state of the pod by itself: the row is sent even if it has not changed."""
         self.sent: SentState | None = None
         """None: the pod is unknown to the engine."""
         self.dirty = True

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from poseidon_py.describe.data_inputs import Inputs
 from poseidon_py.describe.label_profiles import Profiles
 from poseidon_py.describe.task_classes import Classes
-from poseidon_py.kube.objects import TERMINAL, InvalidField, Labels, Node, Pod, decode
+from poseidon_py.kube.objects import PREEMPTED, TERMINAL, InvalidField, Labels, Node, Pod, decode
 from poseidon_py.kube.storage_objects import Namespace
+from poseidon_py.state.budgets import Budgets
 from poseidon_py.state.gangs.registry import GangRegistry
 from poseidon_py.state.listeners import ProblemListener, SettledListener
+from poseidon_py.state.nominations import Nominations
 from poseidon_py.state.pod_lifecycle import PodEvent
 from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.volumes.cache import Storage
@@ -41,11 +43,14 @@ class Store:
         added_affinity: firmament_pb2.NodeSelector | None = None,
         defer_seconds: float = 0.1,
         metrics: Metrics | None = None,
+        now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
+        preemption: bool = True,
     ) -> None:
         """`added_affinity`: node affinity added to that of every pod. `defer_seconds`: seconds for which changes
-        without effect are deferred in the queue of pods."""
+        without effect are deferred in the queue of pods. `preemption`: whether the engine preempts."""
         self._scheduler_names = frozenset(scheduler_names)
         self._monotonic = monotonic
+        self.now_us = now_us
         self.metrics = metrics if metrics is not None else Metrics()
         """Shared by all components that use this store."""
         self.pods: dict[str, PodRecord] = {}
@@ -72,7 +77,11 @@ class Store:
         self._settled_listeners: list[SettledListener] = []
         self._problem_listeners: list[ProblemListener] = []
         self.gangs = GangRegistry(self.pods, self.touch_pod, self.metrics)
-        self.volumes = VolumeGate(self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes)
+        self.volumes = VolumeGate(
+            self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes, preemption=preemption
+        )
+        self.budgets = Budgets(self.warn, self.metrics)
+        self.nominations = Nominations(self.touch_pod)
         self._tasks = TaskIds(self.metrics)
         self._on_node: dict[str, dict[str, None]] = {}
         """Node name -> UIDs of the pods that are bound to it."""
@@ -150,11 +159,12 @@ class Store:
             self._move(known, before)
         known.observed.assigned_to_us = spec.scheduler_name in self._scheduler_names
         known.observed.gated = bool(spec.gates)
-        known.observed.nominated = pod.status.nominated or ""
         known.observed.deleting = pod.metadata.deleting is not None
+        known.observed.disrupted = bool(node) and _is_disrupted(pod)
         known.observed.version = pod.metadata.resource_version
         if not (node or known.observed.assigned_to_us):
             return  # another scheduler places it
+        self.nominations.observe(known, pod.status.nominated or "", known.observed.version)
         known.observed.newest = pod
         known.dirty = True
         self.pod_queue.add(uid, urgent=urgent)
@@ -179,6 +189,7 @@ class Store:
         self.gangs.leave(uid, deleted=known.observed.deleting)
         known.observed.deleting = True
         self._advance(known, PodEvent.REMOVE)
+        self.nominations.removed(known)
         self._settled(known)
         self.gone_tasks[uid] = known.task
         self.pod_queue.add(uid)
@@ -189,7 +200,10 @@ class Store:
 
     def release(self, known: PodRecord) -> bool:
         """The assumed placement has ended without a bind. False as above."""
-        return self._advance(known, PodEvent.RELEASE)
+        released = self._advance(known, PodEvent.RELEASE)
+        if released:
+            self.volumes.released(known)
+        return released
 
     def _advance(self, known: PodRecord, event: PodEvent, node: str = "") -> bool:
         if known.advance(event, node):
@@ -227,6 +241,7 @@ class Store:
             for pod in self._on_node.get(name, ()):  # sent with the id of an unknown node, or of the former one
                 self.pods[pod].dirty = True
                 self.pod_queue.add(pod)
+            self.nominations.node_added(name)
         known.newest = node
         known.dirty = True
         self.node_queue.add(name)
@@ -237,6 +252,7 @@ class Store:
             return
         self._node_name.pop(known.id, None)
         self.note_avoided(name, ())
+        self.nominations.node_removed(name)
         self.gone_nodes.add(known.id)
         self.node_queue.add(known.id)
 
@@ -251,6 +267,13 @@ class Store:
         if known is not None:
             known.dirty = True
             self.pod_queue.add(uid)
+
+    def resend_pod(self, uid: str) -> None:
+        """Has the pod's row sent again even if it has not changed, because a round has changed the engine's."""
+        known = self.pods.get(uid)
+        if known is not None:
+            known.resend = True
+            self.touch_pod(uid)
 
     def touch_node(self, name: str) -> None:
         """Likewise for a node."""
@@ -335,6 +358,10 @@ class Store:
         """The pod is blocked by its volumes, or the reason has changed."""
         for listener in self._problem_listeners:
             listener.blocked(known)
+
+
+def _is_disrupted(pod: Pod) -> bool:
+    return any((each.type, each.reason) == PREEMPTED and each.status == "True" for each in pod.status.conditions or ())
 
 
 def _fingerprint(pod: Pod) -> int:

@@ -8,16 +8,25 @@ from poseidon_py.state.handlers import NodeHandler, ObjectHandler, PodHandler, b
 from poseidon_py.state.store import Store
 
 
-def first_watches(source: Source, store: Store, options: WatchOptions) -> tuple[Watch[Any], ...]:
-    """The watches that always run; no round begins before all have listed."""
+def first_watches(
+    source: Source, store: Store, options: WatchOptions, *, preemption: bool = False
+) -> tuple[Watch[Any], ...]:
+    """The watches that run from the start; no round begins before all have listed. `preemption`: whether disruption
+    budgets matter."""
     namespaces: ObjectHandler[Any] = ObjectHandler(
         "namespace", by_name, store.observe_namespace, store.remove_namespace, store.metrics
     )
-    return (
+    watches: tuple[Watch[Any], ...] = (
         Watch(source, kinds.NODES, NodeHandler(store), options, metrics=store.metrics),
         Watch(source, kinds.NAMESPACES, namespaces, options, metrics=store.metrics),
         Watch(source, kinds.PODS, PodHandler(store), options, metrics=store.metrics),
     )
+    if not preemption:
+        return watches
+    budgets: ObjectHandler[Any] = ObjectHandler(
+        "disruption budget", by_namespace, store.budgets.put, store.budgets.drop, store.metrics
+    )
+    return (*watches, Watch(source, kinds.BUDGETS, budgets, options, metrics=store.metrics))
 
 
 def storage_watches(source: Source, store: Store, options: WatchOptions) -> tuple[Watch[Any], ...]:

@@ -64,6 +64,15 @@ class Metrics:
         self.bind_stale = self._counter(
             "binds_dropped_total", "Placements that were not bound because the state had changed.", "reason"
         )
+        self.preemptions = self._counter(
+            "preemption_attempts_total", "Decisions of rounds that a pending pod waits for its victims on a node."
+        )
+        self.victims = self._counter(
+            "preemption_victims_total",
+            "Victims by outcome: deleted; gone (by themselves); dropped (no longer needed, or another replica leads); "
+            "refused (by the API server).",
+            "outcome",
+        )
         self.gang_units = self._counter(
             "gang_units_total",
             "Gangs by result: bound as a whole, refused or aborted before any bind, unwound.",

@@ -38,7 +38,7 @@ class HelloReply(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ..., wants_usage: _Optional[bool] = ..., counts_links: _Optional[bool] = ...) -> None: ...
 
 class Update(_message.Message):
-    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces", "inputs", "complete")
+    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces", "inputs", "complete", "budgets", "removed_budgets")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
@@ -52,6 +52,8 @@ class Update(_message.Message):
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_FIELD_NUMBER: _ClassVar[int]
+    BUDGETS_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     classes: _containers.RepeatedCompositeFieldContainer[TaskClass]
     nodes: _containers.RepeatedCompositeFieldContainer[Node]
@@ -65,10 +67,12 @@ class Update(_message.Message):
     namespaces: _containers.RepeatedCompositeFieldContainer[Namespace]
     inputs: _containers.RepeatedCompositeFieldContainer[Inputs]
     complete: bool
-    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., gangs: _Optional[_Iterable[_Union[Gang, _Mapping]]] = ..., removed_gangs: _Optional[_Iterable[int]] = ..., namespaces: _Optional[_Iterable[_Union[Namespace, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[Inputs, _Mapping]]] = ..., complete: _Optional[bool] = ...) -> None: ...
+    budgets: _containers.RepeatedCompositeFieldContainer[Budget]
+    removed_budgets: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., gangs: _Optional[_Iterable[_Union[Gang, _Mapping]]] = ..., removed_gangs: _Optional[_Iterable[int]] = ..., namespaces: _Optional[_Iterable[_Union[Namespace, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[Inputs, _Mapping]]] = ..., complete: _Optional[bool] = ..., budgets: _Optional[_Iterable[_Union[Budget, _Mapping]]] = ..., removed_budgets: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class UpdateReply(_message.Message):
-    __slots__ = ("status", "epoch", "unknown_classes", "unknown_profiles", "unknown_gangs", "unknown_inputs", "refused")
+    __slots__ = ("status", "epoch", "unknown_classes", "unknown_profiles", "unknown_gangs", "unknown_inputs", "refused", "quiet")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     UNKNOWN_CLASSES_FIELD_NUMBER: _ClassVar[int]
@@ -76,6 +80,7 @@ class UpdateReply(_message.Message):
     UNKNOWN_GANGS_FIELD_NUMBER: _ClassVar[int]
     UNKNOWN_INPUTS_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
+    QUIET_FIELD_NUMBER: _ClassVar[int]
     status: CallStatus
     epoch: int
     unknown_classes: _containers.RepeatedScalarFieldContainer[int]
@@ -83,10 +88,11 @@ class UpdateReply(_message.Message):
     unknown_gangs: _containers.RepeatedScalarFieldContainer[int]
     unknown_inputs: _containers.RepeatedScalarFieldContainer[int]
     refused: _containers.RepeatedCompositeFieldContainer[Refusal]
-    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., unknown_profiles: _Optional[_Iterable[int]] = ..., unknown_gangs: _Optional[_Iterable[int]] = ..., unknown_inputs: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ...) -> None: ...
+    quiet: bool
+    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., unknown_profiles: _Optional[_Iterable[int]] = ..., unknown_gangs: _Optional[_Iterable[int]] = ..., unknown_inputs: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ..., quiet: _Optional[bool] = ...) -> None: ...
 
 class TaskClass(_message.Message):
-    __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name", "further_affinity", "further_names", "affinity", "anti_affinity", "spread", "tokens", "preferred_nodes", "preferred_peers", "images", "avoided_as", "traits", "expected_seconds")
+    __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name", "further_affinity", "further_names", "affinity", "anti_affinity", "spread", "tokens", "preferred_nodes", "preferred_peers", "images", "avoided_as", "traits", "expected_seconds", "never_preempts")
     class RequestsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -120,6 +126,7 @@ class TaskClass(_message.Message):
     AVOIDED_AS_FIELD_NUMBER: _ClassVar[int]
     TRAITS_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    NEVER_PREEMPTS_FIELD_NUMBER: _ClassVar[int]
     id: int
     requests: _containers.ScalarMap[str, int]
     node_selector: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.NodeSelectorRequirement]
@@ -139,7 +146,8 @@ class TaskClass(_message.Message):
     avoided_as: str
     traits: _containers.ScalarMap[str, str]
     expected_seconds: int
-    def __init__(self, id: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., node_selector: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelectorRequirement, _Mapping]]] = ..., node_affinity: _Optional[_Union[_firmament_pb2.NodeSelector, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_firmament_pb2.Toleration, _Mapping]]] = ..., priority: _Optional[int] = ..., name: _Optional[str] = ..., further_affinity: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelector, _Mapping]]] = ..., further_names: _Optional[_Iterable[str]] = ..., affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., anti_affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., spread: _Optional[_Iterable[_Union[Spread, _Mapping]]] = ..., tokens: _Optional[_Iterable[str]] = ..., preferred_nodes: _Optional[_Iterable[_Union[_firmament_pb2.PreferredSchedulingTerm, _Mapping]]] = ..., preferred_peers: _Optional[_Iterable[_Union[PreferredPeer, _Mapping]]] = ..., images: _Optional[_Iterable[str]] = ..., avoided_as: _Optional[str] = ..., traits: _Optional[_Mapping[str, str]] = ..., expected_seconds: _Optional[int] = ...) -> None: ...
+    never_preempts: bool
+    def __init__(self, id: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., node_selector: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelectorRequirement, _Mapping]]] = ..., node_affinity: _Optional[_Union[_firmament_pb2.NodeSelector, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_firmament_pb2.Toleration, _Mapping]]] = ..., priority: _Optional[int] = ..., name: _Optional[str] = ..., further_affinity: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelector, _Mapping]]] = ..., further_names: _Optional[_Iterable[str]] = ..., affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., anti_affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., spread: _Optional[_Iterable[_Union[Spread, _Mapping]]] = ..., tokens: _Optional[_Iterable[str]] = ..., preferred_nodes: _Optional[_Iterable[_Union[_firmament_pb2.PreferredSchedulingTerm, _Mapping]]] = ..., preferred_peers: _Optional[_Iterable[_Union[PreferredPeer, _Mapping]]] = ..., images: _Optional[_Iterable[str]] = ..., avoided_as: _Optional[str] = ..., traits: _Optional[_Mapping[str, str]] = ..., expected_seconds: _Optional[int] = ..., never_preempts: _Optional[bool] = ...) -> None: ...
 
 class PeerSelector(_message.Message):
     __slots__ = ("namespaces", "namespace_selector", "every_namespace", "labels", "no_task")
@@ -252,6 +260,18 @@ class GangRole(_message.Message):
     minimum: int
     def __init__(self, name: _Optional[str] = ..., minimum: _Optional[int] = ...) -> None: ...
 
+class Budget(_message.Message):
+    __slots__ = ("id", "selector", "allowed", "name")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    selector: PeerSelector
+    allowed: int
+    name: str
+    def __init__(self, id: _Optional[int] = ..., selector: _Optional[_Union[PeerSelector, _Mapping]] = ..., allowed: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
+
 class Namespace(_message.Message):
     __slots__ = ("name", "labels")
     class LabelsEntry(_message.Message):
@@ -307,7 +327,7 @@ class Node(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., labels: _Optional[_Mapping[str, str]] = ..., taints: _Optional[_Iterable[_Union[_firmament_pb2.Taint, _Mapping]]] = ..., images: _Optional[_Mapping[str, int]] = ..., avoids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Tasks(_message.Message):
-    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "gang_id", "role", "inputs_id", "leaving", "started_us", "lasting")
+    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "gang_id", "role", "inputs_id", "leaving", "started_us", "lasting", "nominated", "unevictable", "checkpoint_us")
     UID_FIELD_NUMBER: _ClassVar[int]
     CLASS_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
@@ -322,6 +342,9 @@ class Tasks(_message.Message):
     LEAVING_FIELD_NUMBER: _ClassVar[int]
     STARTED_US_FIELD_NUMBER: _ClassVar[int]
     LASTING_FIELD_NUMBER: _ClassVar[int]
+    NOMINATED_FIELD_NUMBER: _ClassVar[int]
+    UNEVICTABLE_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_US_FIELD_NUMBER: _ClassVar[int]
     uid: _containers.RepeatedScalarFieldContainer[int]
     class_id: _containers.RepeatedScalarFieldContainer[int]
     job_id: _containers.RepeatedScalarFieldContainer[int]
@@ -336,7 +359,10 @@ class Tasks(_message.Message):
     leaving: _containers.RepeatedScalarFieldContainer[bool]
     started_us: _containers.RepeatedScalarFieldContainer[int]
     lasting: _containers.RepeatedScalarFieldContainer[bool]
-    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., gang_id: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., inputs_id: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ..., started_us: _Optional[_Iterable[int]] = ..., lasting: _Optional[_Iterable[bool]] = ...) -> None: ...
+    nominated: _containers.RepeatedScalarFieldContainer[int]
+    unevictable: _containers.RepeatedScalarFieldContainer[bool]
+    checkpoint_us: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., gang_id: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., inputs_id: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ..., started_us: _Optional[_Iterable[int]] = ..., lasting: _Optional[_Iterable[bool]] = ..., nominated: _Optional[_Iterable[int]] = ..., unevictable: _Optional[_Iterable[bool]] = ..., checkpoint_us: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Rejection(_message.Message):
     __slots__ = ("task_uid", "node_id", "not_before_us")
@@ -371,20 +397,34 @@ class RoundRequest(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., acknowledged: _Optional[int] = ..., now_us: _Optional[int] = ...) -> None: ...
 
 class RoundReply(_message.Message):
-    __slots__ = ("status", "round", "placed", "unscheduled", "stats", "wake_us")
+    __slots__ = ("status", "round", "placed", "unscheduled", "stats", "wake_us", "preempted", "nominated", "unnominated")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     PLACED_FIELD_NUMBER: _ClassVar[int]
     UNSCHEDULED_FIELD_NUMBER: _ClassVar[int]
     STATS_FIELD_NUMBER: _ClassVar[int]
     WAKE_US_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTED_FIELD_NUMBER: _ClassVar[int]
+    NOMINATED_FIELD_NUMBER: _ClassVar[int]
+    UNNOMINATED_FIELD_NUMBER: _ClassVar[int]
     status: CallStatus
     round: int
     placed: Placements
     unscheduled: _containers.RepeatedCompositeFieldContainer[Unscheduled]
     stats: RoundStats
     wake_us: int
-    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., round: _Optional[int] = ..., placed: _Optional[_Union[Placements, _Mapping]] = ..., unscheduled: _Optional[_Iterable[_Union[Unscheduled, _Mapping]]] = ..., stats: _Optional[_Union[RoundStats, _Mapping]] = ..., wake_us: _Optional[int] = ...) -> None: ...
+    preempted: Preemptions
+    nominated: Placements
+    unnominated: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., round: _Optional[int] = ..., placed: _Optional[_Union[Placements, _Mapping]] = ..., unscheduled: _Optional[_Iterable[_Union[Unscheduled, _Mapping]]] = ..., stats: _Optional[_Union[RoundStats, _Mapping]] = ..., wake_us: _Optional[int] = ..., preempted: _Optional[_Union[Preemptions, _Mapping]] = ..., nominated: _Optional[_Union[Placements, _Mapping]] = ..., unnominated: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Preemptions(_message.Message):
+    __slots__ = ("task_uid", "preemptor_uid")
+    TASK_UID_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTOR_UID_FIELD_NUMBER: _ClassVar[int]
+    task_uid: _containers.RepeatedScalarFieldContainer[int]
+    preemptor_uid: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, task_uid: _Optional[_Iterable[int]] = ..., preemptor_uid: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Placements(_message.Message):
     __slots__ = ("task_uid", "node", "nodes")
@@ -459,7 +499,7 @@ class Reason(_message.Message):
     def __init__(self, kind: _Optional[_Union[Reason.Kind, str]] = ..., detail: _Optional[str] = ..., value: _Optional[str] = ..., nodes: _Optional[int] = ...) -> None: ...
 
 class RoundStats(_message.Message):
-    __slots__ = ("started_us", "stage_seconds", "seconds", "solves", "vertices", "arcs", "objective", "pending", "placed", "waiting", "classes", "nodes", "dropped", "policy", "fallback", "uncertified", "pricing_rounds", "trials", "gap", "usage_measured", "usage_missing", "usage_stale")
+    __slots__ = ("started_us", "stage_seconds", "seconds", "solves", "vertices", "arcs", "objective", "pending", "placed", "waiting", "classes", "nodes", "dropped", "policy", "fallback", "uncertified", "pricing_rounds", "trials", "gap", "preempted", "nominated", "usage_measured", "usage_missing", "usage_stale")
     class StageSecondsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -486,6 +526,8 @@ class RoundStats(_message.Message):
     PRICING_ROUNDS_FIELD_NUMBER: _ClassVar[int]
     TRIALS_FIELD_NUMBER: _ClassVar[int]
     GAP_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTED_FIELD_NUMBER: _ClassVar[int]
+    NOMINATED_FIELD_NUMBER: _ClassVar[int]
     USAGE_MEASURED_FIELD_NUMBER: _ClassVar[int]
     USAGE_MISSING_FIELD_NUMBER: _ClassVar[int]
     USAGE_STALE_FIELD_NUMBER: _ClassVar[int]
@@ -508,10 +550,12 @@ class RoundStats(_message.Message):
     pricing_rounds: int
     trials: int
     gap: int
+    preempted: int
+    nominated: int
     usage_measured: int
     usage_missing: int
     usage_stale: int
-    def __init__(self, started_us: _Optional[int] = ..., stage_seconds: _Optional[_Mapping[str, float]] = ..., seconds: _Optional[float] = ..., solves: _Optional[int] = ..., vertices: _Optional[int] = ..., arcs: _Optional[int] = ..., objective: _Optional[int] = ..., pending: _Optional[int] = ..., placed: _Optional[int] = ..., waiting: _Optional[int] = ..., classes: _Optional[int] = ..., nodes: _Optional[int] = ..., dropped: _Optional[int] = ..., policy: _Optional[str] = ..., fallback: _Optional[str] = ..., uncertified: _Optional[int] = ..., pricing_rounds: _Optional[int] = ..., trials: _Optional[int] = ..., gap: _Optional[int] = ..., usage_measured: _Optional[int] = ..., usage_missing: _Optional[int] = ..., usage_stale: _Optional[int] = ...) -> None: ...
+    def __init__(self, started_us: _Optional[int] = ..., stage_seconds: _Optional[_Mapping[str, float]] = ..., seconds: _Optional[float] = ..., solves: _Optional[int] = ..., vertices: _Optional[int] = ..., arcs: _Optional[int] = ..., objective: _Optional[int] = ..., pending: _Optional[int] = ..., placed: _Optional[int] = ..., waiting: _Optional[int] = ..., classes: _Optional[int] = ..., nodes: _Optional[int] = ..., dropped: _Optional[int] = ..., policy: _Optional[str] = ..., fallback: _Optional[str] = ..., uncertified: _Optional[int] = ..., pricing_rounds: _Optional[int] = ..., trials: _Optional[int] = ..., gap: _Optional[int] = ..., preempted: _Optional[int] = ..., nominated: _Optional[int] = ..., usage_measured: _Optional[int] = ..., usage_missing: _Optional[int] = ..., usage_stale: _Optional[int] = ...) -> None: ...
 
 class UsageReport(_message.Message):
     __slots__ = ("epoch", "task_uid", "tasks", "node_id", "nodes")

@@ -30,6 +30,8 @@ EVENTS = "/api/v1/namespaces/default/events"
 _TOKEN = "e2e"
 _LEFT_BEHIND = (
     "/apis/batch/v1/namespaces/default/jobs",
+    "/apis/apps/v1/namespaces/default/replicasets",
+    "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
     PODS,
     NODES,
     "/api/v1/namespaces/default/configmaps",

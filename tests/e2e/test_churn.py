@@ -119,7 +119,8 @@ def test_a_node_that_shrinks_takes_no_more_than_it_has(backend: Backend, schedul
     backend.create(pod("second", cpu="1"))
     assert backend.until_unschedulable("second") == "0/1 nodes are available: 1 Insufficient cpu."
     backend.resize_node("a", cpu="500m")  # less than what runs there
-    backend.create(pod("third", cpu="1m"))
+    backend.patch_node("a", {"metadata": {"labels": {"size": "tiny"}}})
+    backend.create(pod("third", cpu="1m", nodeSelector={"size": "tiny"}))
     backend.until_unschedulable("third")
     backend.resize_node("a", cpu="4")
     backend.until_bound(4)

@@ -23,6 +23,7 @@ from tests.e2e.api import Json, View
 from tests.e2e.backends import Backend, Real, home_of, why_not_real
 from tests.e2e.conftest import SharedScheduler
 from tests.e2e.objects import condition, container, node, pod
+from tests.e2e.preemption import HIGH, LOW, define_priorities, ranked
 from tests.e2e.processes import Scheduler
 from tests.e2e.test_constraints import BOUND, NONE, claim, volume, waiting
 from tests.e2e.test_restarts import LEASE
@@ -131,7 +132,7 @@ def do_everything(guarded: Guarded, backend: Backend, schedule: Schedule) -> Non
     leader = schedule(*flags)
     leader.until_says("leading: ")
     standby = schedule(*flags)
-    for scenario in (reports, gangs_by_owner, gangs_by_object, volumes):
+    for scenario in (reports, preemption, gangs_by_owner, gangs_by_object, volumes):
         scenario(backend)
     if guarded.native:
         native_gang(backend)
@@ -185,6 +186,17 @@ def reports(backend: Backend) -> None:
     backend.until_event("FailedScheduling", "large", "0/5 nodes")
     backend.delete("/api/v1/nodes", "another")
     backend.events.until(lambda events: any(e["message"] == message and e.get("count", 0) > 1 for e in events))
+
+
+def preemption(backend: Backend) -> None:
+    """A pod is deleted for one of higher priority."""
+    define_priorities(backend)
+    backend.create(node("full", cpu="1"))
+    only_there = {"kubernetes.io/hostname": "full"}
+    backend.create(ranked("victim", LOW, cpu="1", nodeSelector=only_there))
+    backend.until_bound(1, "victim")
+    backend.create(ranked("preemptor", HIGH, cpu="1", nodeSelector=only_there))
+    backend.until_bound(1, "preemptor")
 
 
 # -- gangs -----------------------------------------------------------------------------------------------------------

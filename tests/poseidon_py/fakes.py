@@ -30,6 +30,7 @@ class FakeEngine:
         self.forget_profiles: set[int] = set()
         self.forget_inputs: set[int] = set()
         self.wants_usage = False
+        self.quiet = False
         self.reports: list[flow_pb2.UsageReport] = []
         self.restart()
 
@@ -45,6 +46,7 @@ class FakeEngine:
         self.profiles: dict[int, flow_pb2.Profile] = {}
         self.inputs: dict[int, flow_pb2.Inputs] = {}
         self.namespaces: dict[str, dict[str, str]] = {}
+        self.budgets: dict[int, flow_pb2.Budget] = {}
         self.tasks: dict[int, dict] = {}
         self.rounds = 0
 
@@ -86,7 +88,7 @@ class FakeEngine:
     async def apply(self, update):
         self._begin("apply")
         await asyncio.sleep(0)
-        reply = flow_pb2.UpdateReply(epoch=self.epoch)
+        reply = flow_pb2.UpdateReply(epoch=self.epoch, quiet=self.quiet)
         if update.epoch != self.epoch:
             reply.status = flow_pb2.STALE_EPOCH
             return reply
@@ -109,6 +111,10 @@ class FakeEngine:
             self.profiles[profile.id] = profile
         for namespace in update.namespaces:
             self.namespaces[namespace.name] = dict(namespace.labels)
+        for budget in update.budgets:
+            self.budgets[budget.id] = budget
+        for ident in update.removed_budgets:
+            self.budgets.pop(ident, None)
         for ident in self.forget_profiles & set(self.profiles):
             del self.profiles[ident]
         self.forget_profiles.clear()

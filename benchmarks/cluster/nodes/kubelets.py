@@ -25,6 +25,7 @@ Json = dict[str, Any]
 
 RUN_SECONDS = "cluster.poseidon.io/run-seconds"
 START_SECONDS = "cluster.poseidon.io/start-seconds"
+STOP_SECONDS = "cluster.poseidon.io/stop-seconds"
 EXIT_CODE = "cluster.poseidon.io/exit-code"
 FAIL_FIRST = "cluster.poseidon.io/fail-first"
 _DONE = ("Succeeded", "Failed")
@@ -280,8 +281,11 @@ class Kubelets:
         current = self._current(record)
         if current is None or self._hold(current, self._nodes.get(current.fields[POD_NODE])):
             return
-        grace = current.parse()["metadata"].get("deletionGracePeriodSeconds") or 0
-        self._agenda.after(min(grace, self._settings.stop_seconds), lambda: self._end(current))
+        pod = current.parse()
+        grace = pod["metadata"].get("deletionGracePeriodSeconds") or 0
+        self._agenda.after(
+            min(grace, _seconds(pod, STOP_SECONDS, self._settings.stop_seconds)), lambda: self._end(current)
+        )
 
     def _end(self, record: Record) -> None:
         current = self._current(record)

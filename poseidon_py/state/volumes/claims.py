@@ -31,7 +31,7 @@ from protos.gen import firmament_pb2
 
 WAIT_FOR_POD = "WaitForFirstConsumer"
 ONE_POD = "ReadWriteOncePod"
-_ONE_POD_CONFLICT = (
+ONE_POD_CONFLICT = (
     f"node(s) unavailable due to PersistentVolumeClaim with {ONE_POD} access mode already in-use by another pod"
 )
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
@@ -58,19 +58,22 @@ class VolumeDemands:
     """What the claims of one pod require of its node.
 
     blocked: why no node is possible; empty: one may be. per_node: kube-scheduler reports this reason node by node.
-    further, requests: as in task_classes.Extras. waits_in: storage classes of the claims that wait for the pod's node.
+    further, requests, tokens: as in task_classes.Extras. waits_in: storage classes of the claims that wait for the
+    pod's node.
     """
 
     blocked: str = ""
     per_node: bool = False
     further: list[tuple[str, bytes]] = field(default_factory=list)
     requests: dict[str, int] = field(default_factory=dict)
+    tokens: tuple[str, ...] = ()
     waits_in: set[str] = field(default_factory=set)
 
-    def require(self, name: str, terms: Terms) -> None:
-        """Add a requirement: one of `terms` must match the node; if there are none, no node matches."""
+    def require(self, name: str, terms: Terms, *, first: bool = False) -> None:
+        """Add a requirement: one of `terms` must match the node; if there are none, no node matches. `first`: nodes
+        that do not meet it fail for it, and not for others."""
         message = firmament_pb2.NodeSelector(nodeSelectorTerms=terms)
-        self.further.append((name, message.SerializeToString(deterministic=True)))
+        self.further.insert(0 if first else len(self.further), (name, message.SerializeToString(deterministic=True)))
 
 
 def claims_of(pod: Pod) -> tuple[ClaimUse, ...]:
@@ -101,7 +104,7 @@ def volume_demands(
         return demands
     for use, claim in claims:
         if not use.own and ONE_POD in (claim.spec.access_modes or ()) and in_use((pod.namespace, use.name)):
-            demands.blocked = _ONE_POD_CONFLICT
+            demands.blocked = ONE_POD_CONFLICT
             demands.per_node = True
             return demands
     for use, claim in claims:

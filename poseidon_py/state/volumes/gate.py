@@ -5,11 +5,11 @@ description (feed/update_rows.py).
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from poseidon_py.describe.reason_keys import VOLUME_NONE
-from poseidon_py.describe.selectors import node_term
+from poseidon_py.describe.reason_keys import CLAIM_IN_USE, VOLUME_NONE
+from poseidon_py.describe.selectors import node_term, on_node
 from poseidon_py.kube.objects import Requirement, SelectorTerm
 from poseidon_py.kube.storage_objects import Claim, Volume
 from poseidon_py.state.claim_use import ClaimUse
@@ -17,6 +17,7 @@ from poseidon_py.state.records import PodRecord
 from poseidon_py.state.volumes.cache import SELECTED_NODE, ClaimKey, Storage, StorageListener, annotations, class_of
 from poseidon_py.state.volumes.claims import (
     ONE_POD,
+    ONE_POD_CONFLICT,
     PodIdentity,
     VolumeDemands,
     attachments,
@@ -24,6 +25,7 @@ from poseidon_py.state.volumes.claims import (
     volume_demands,
     waits_for_pod,
 )
+from poseidon_py.state.volumes.contention import Contention, Contentions, contention
 from poseidon_py.state.volumes.matching import choose, usable_on
 
 _NOT_LISTED = "not listed"
@@ -59,13 +61,21 @@ class VolumeGate(StorageListener):
         touch: Callable[[str], None],
         touch_node: Callable[[str], None],
         touch_nodes: Callable[[], None],
+        *,
+        preemption: bool = True,
     ) -> None:
+        """`touch`: has a pod described again. `preemption`: whether pods can be victims for a claim that they use."""
         self._storage = storage
         self._pods = pods
         self._touch = touch
         self._touch_node = touch_node
         self._touch_nodes = touch_nodes
+        self._preemption = preemption
         self._users: dict[ClaimKey, dict[str, None]] = {}
+        self._competing: set[str] = set()
+        """UIDs of the pending pods that those behind them have to wait for, if they name the same ReadWriteOncePod
+        claim."""
+        self._contentions = Contentions(pods, self._users, touch)
         self._waiting_in: dict[str, dict[str, None]] = {}
         self._excluded_nodes: dict[str, set[str]] = {}
         self._change_events: dict[ClaimKey, asyncio.Event] = {}
@@ -96,6 +106,15 @@ class VolumeGate(StorageListener):
             self._forget(known)
         self._touch_rivals(known)
 
+    def released(self, known: PodRecord) -> None:
+        """Record that the pod is not being bound any more."""
+        self._touch_rivals(known)
+
+    def sent(self, known: PodRecord) -> None:
+        """Record that the engine has the row of the pod."""
+        if known.node and known.volumes.claims:
+            self._contentions.sent(known)
+
     def listed(self) -> None:
         """Record that all storage objects have been listed."""
         self._storage.ready = True
@@ -119,30 +138,48 @@ class VolumeGate(StorageListener):
         for waiting in self._waiting_in.values():
             waiting.pop(uid, None)
         self._excluded_nodes.pop(uid, None)
+        self._competing.discard(uid)
+        self._contentions.end(uid)
 
     # -- evaluation ---------------------------------------------------------------------------------------------
 
     def demands_of(self, known: PodRecord) -> VolumeDemands:
-        """What the claims of a pod require of its node; for a bound pod, only the attachments that it occupies."""
+        """What the claims of a pod require of its node; for a bound pod, only what it occupies there."""
         storage = self._storage
         if known.node:
             found = (storage.claims.get(key) for key in self._keys(known))
-            return VolumeDemands(requests=attachments(storage, [claim for claim in found if claim is not None]))
+            requests = attachments(storage, [claim for claim in found if claim is not None])
+            return VolumeDemands(requests=requests, tokens=self._contentions.tokens_of_user(known))
         if not storage.ready:
             return VolumeDemands(blocked=_NOT_LISTED)
+        ahead = self._ahead(known)
+        contended = contention(known, ahead) if self._preemption else None
         demands = volume_demands(
             storage,
             PodIdentity(known.namespace, known.name, known.uid),
             known.volumes.claims,
-            lambda key: self._is_claimed(key, known),
+            lambda key: key in ahead and contended is None,
         )
+        if contended is not None and not demands.blocked:
+            demands = self._contend(known, contended, demands)
+        else:
+            self._contentions.end(known.uid)
         for name in demands.waits_in:
             self._waiting_in.setdefault(name, {})[known.uid] = None
         if excluded := self._excluded_nodes.get(known.uid):
             others = Requirement(key="metadata.name", operator="NotIn", values=sorted(excluded))
             demands.require(VOLUME_NONE, [node_term(SelectorTerm(fields=[others]), "")])
-        if bool(demands.blocked) != bool(known.volumes.blocked):
+        if (not demands.blocked or known.uid in self._contentions) != (known.uid in self._competing):
+            self._competing ^= {known.uid}
             self._touch_rivals(known)
+        return demands
+
+    def _contend(self, known: PodRecord, contended: Contention, demands: VolumeDemands) -> VolumeDemands:
+        """What a pod requires that contends with the bound users of its claims, and `demands` other than that."""
+        if not self._contentions.begin(known, contended):
+            return VolumeDemands(blocked=ONE_POD_CONFLICT, per_node=True)  # until the users' rows are sent
+        demands.require(CLAIM_IN_USE, [on_node(contended.node)], first=True)
+        demands.tokens = contended.tokens
         return demands
 
     @staticmethod
@@ -150,21 +187,34 @@ class VolumeGate(StorageListener):
         """Whether the pod is blocked for a reason that users can act upon."""
         return demands.blocked != _NOT_LISTED
 
-    def _is_claimed(self, key: ClaimKey, known: PodRecord) -> bool:
-        """Whether another pod uses a ReadWriteOncePod claim, or is older and waits for it, too."""
+    def _ahead(self, known: PodRecord) -> dict[ClaimKey, list[PodRecord]]:
+        """For each ReadWriteOncePod claim that a pod cannot have, the pods because of which: those that use it, and
+        those that wait for it, too, and are more important, or as important and older."""
+        ahead: dict[ClaimKey, list[PodRecord]] = {}
+        for use in known.volumes.claims:
+            key = known.namespace, use.name
+            if use.own or not self._is_for_one_pod(key):
+                continue
+            for other in self._others(key, known):
+                waits = other.uid in self._competing and other.schedulable
+                if _uses_claims(other) or (waits and _place_in_queue(other) < _place_in_queue(known)):
+                    ahead.setdefault(key, []).append(other)
+        return ahead
+
+    def _others(self, key: ClaimKey, known: PodRecord) -> Iterator[PodRecord]:
+        """The other pods that name a claim."""
         for uid in self._users.get(key, ()):
             other = self._pods.get(uid)
-            if other is None or other is known:
-                continue
-            ahead = (other.created_us, other.uid) < (known.created_us, known.uid)
-            if ahead and other.schedulable and not other.volumes.blocked:
-                return True
-        return self._is_in_use(key, known)
+            if other is not None and other is not known:
+                yield other
 
     def _is_in_use(self, key: ClaimKey, known: PodRecord) -> bool:
-        """Whether another pod that is bound, or being bound, uses a ReadWriteOncePod claim."""
-        others = (self._pods.get(uid) for uid in self._users.get(key, ()))
-        return any(other is not None and other is not known and (other.node or other.assumed) for other in others)
+        """Whether another pod uses a claim."""
+        return any(_uses_claims(other) for other in self._others(key, known))
+
+    def _is_for_one_pod(self, key: ClaimKey) -> bool:
+        claim = self._storage.claims.get(key)
+        return claim is not None and ONE_POD in (claim.spec.access_modes or ())
 
     # -- placements ---------------------------------------------------------------------------------------------
 
@@ -178,8 +228,8 @@ class VolumeGate(StorageListener):
         if None in claims:
             raise VolumeError("a persistentvolumeclaim of the pod was deleted")
         for key, claim in zip(self._keys(known), claims, strict=True):
-            # an older pod may have appeared, or got the claim, while this round was being solved
-            if claim is not None and ONE_POD in (claim.spec.access_modes or ()) and self._is_in_use(key, known):
+            # another pod may have got the claim while this round was being solved
+            if claim is not None and self._is_for_one_pod(key) and self._is_in_use(key, known):
                 raise VolumeError(f'another pod was given persistentvolumeclaim "{claim.metadata.name}"')
         waiting = [claim for claim in claims if claim is not None and waits_for_pod(storage, claim)]
         if not waiting:
@@ -243,6 +293,15 @@ class VolumeGate(StorageListener):
 
     def _touch_rivals(self, known: PodRecord) -> None:
         for key in self._keys(known):
-            claim = self._storage.claims.get(key)
-            if claim is not None and ONE_POD in (claim.spec.access_modes or ()):
+            if self._is_for_one_pod(key):
                 self._touch_all(uid for uid in self._users.get(key, ()) if uid != known.uid)
+
+
+def _uses_claims(known: PodRecord) -> bool:
+    """Whether the pod uses its claims: it is bound, or being bound."""
+    return bool(known.node or known.assumed)
+
+
+def _place_in_queue(known: PodRecord) -> tuple[int, int, str]:
+    """Orders pods that wait for a claim as kube-scheduler orders all: by priority, then by age."""
+    return -known.described.priority, known.created_us, known.uid

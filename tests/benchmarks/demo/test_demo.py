@@ -24,7 +24,7 @@ from tests.paths import DOCS
 COMMAND = [sys.executable, "-c", "from benchmarks.demo.cli import demo; demo()"]
 
 
-def summary(ok=True, usage=None):
+def summary(ok=True, usage=None, groups=()):
     pods = [make_pod("a", "n1"), make_pod("w", cpu="100")]
     checks = [Check("sound", True, "fine"), Check("no node is over-committed", ok, "n1 in cpu")]
     network = {"vertices": 3, "arcs": 2}
@@ -34,6 +34,7 @@ def summary(ok=True, usage=None):
         make_evidence(pods, [make_node()]),
         progress,
         checks,
+        {"victims": len(groups), "preemptors": 1, "lost_seconds": 12.34, "groups": list(groups)},
         network,
         seconds=1.0,
         scheduler="poseidon",
@@ -92,6 +93,16 @@ def test_measured_usage_is_shown_if_there_is_any(outcome):
     output = " ".join(CliRunner().invoke(cli.demo, ["--usage", "larger"]).output.split())
     assert "costs from larger; 1,234 samples accepted, 0 refused; at most 9 pods and 2 nodes measured" in output
     assert "8 pods of a round with costs from measured usage" in output
+
+
+def test_preemption_is_shown_if_somebody_went(outcome):
+    outcome(summary())
+    assert "Preemption" not in CliRunner().invoke(cli.demo, []).output
+    names = ("victim_class", "victim_owner", "preemptor_class", "preemptor_owner")
+    outcome(summary(groups=[dict(zip(names, ("", "", "urgent", "ReplicaSet"), strict=True)) | {"victims": 1}]))
+    output = CliRunner().invoke(cli.demo, []).output
+    assert "1  pods of no class (no owner) for pods of urgent (ReplicaSet)" in output
+    assert "1 pods were preempted by 1; they had been on their nodes for 12.3 seconds together" in output
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
@@ -163,9 +174,13 @@ def test_the_demo_passes_its_checks_and_cleans_up(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)
     assert report["result"] == "passed"
-    assert report["pods"] == 150
+    groups = report["preemption"]["groups"]
+    removed = sum(group["victims"] for group in groups if not group["victim_owner"])  # bare pods
+    assert report["pods"] == 150 - removed
     assert report["waiting"] > 0
-    assert report["bound"] + report["waiting"] == 150
+    assert report["bound"] + report["waiting"] == report["pods"]
+    assert report["kinds"]["urgent"]["bound"] == 3
+    assert sum(group["victims"] for group in groups) == report["preemption"]["victims"]
     assert report["kinds"]["impossible"]["bound"] == 0
     assert report["usage"]["basis"] == "larger"
     assert (report["usage"]["nodes_measured"], report["usage"]["refused"]) == (20, 0)

@@ -68,6 +68,38 @@ def test_finite_pods_must_have_ended():
     assert follow(*running).settled(1, 0.0)
 
 
+def test_tried_means_that_the_scheduler_has_answered_for_each():
+    unschedulable = event("MODIFIED", uid="u2", **UNSCHEDULABLE)
+    finite = follow(event(node="n"), event(uid="u2"), unschedulable, is_finite=lambda _: True)
+    assert finite.tried(2)
+    assert not finite.settled(2, 0.0)
+    assert not finite.tried(3)
+    assert not follow(event()).tried(1)
+
+
+def test_whether_a_pod_of_a_kind_waits():
+    assert not follow(event()).waits("web")
+    marked = follow(event(), event("MODIFIED", **UNSCHEDULABLE))
+    assert marked.waits("web")
+    assert not marked.waits("batch")
+    assert not follow(event("MODIFIED", **UNSCHEDULABLE), event("MODIFIED", node="n", **UNSCHEDULABLE)).waits("web")
+
+
+def test_deleted_pods_are_no_longer_counted_and_need_not_end():
+    gone = (event(node="n"), event("DELETED", node="n"), event(uid="u2", node="n", phase="Succeeded"))
+    progress = follow(*gone, event("DELETED", uid="u2", phase="Succeeded"), is_finite=lambda _: True)
+    assert progress.settled(2, 0.0)
+    assert progress.counts() == {"web": {"submitted": 1, "bound": 1, "waiting": 0, "ended": 1}}
+
+
+def test_changes_are_passed_on_in_order():
+    seen: list[tuple[str, str]] = []
+    progress = Progress(None, "mine", observe=lambda what, pod: seen.append((what, pod.metadata.uid)))  # type: ignore[arg-type]
+    for raw in (event(), event(scheduler="other"), event("BOOKMARK"), event("DELETED")):
+        progress._take(msgspec.json.decode(raw, type=module._Event), 0.0)
+    assert seen == [("ADDED", "u1"), ("DELETED", "u1")]
+
+
 def test_a_recent_change_means_not_settled():
     progress = follow(event(node="n"))
     progress.changed_at = time.monotonic() + 1000.0

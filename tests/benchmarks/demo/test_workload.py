@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.cluster import NodeShape
-from benchmarks.demo.apps import demo_apps
+from benchmarks.demo.apps import budget_manifest, demo_apps, demo_budgets, priority_class
 from benchmarks.demo.stack import shape_argument
 from benchmarks.demo.workload import GPU, MIXED, UNIFORM, allocatable, open_capacity, pod_sorts, shape_of_each
 
@@ -41,7 +41,8 @@ def test_the_demo_submits_exactly_as_many_pods_as_asked_for(nodes, pods, seed):
 
 def test_the_demo_has_every_kind_and_requests_more_gpus_than_exist():
     apps = demo_apps(100, 1000, "poseidon", 0)
-    assert {app.kind for app in apps} == {"service", "batch", "gpu", "bare", "large", "impossible", "gang"}
+    kinds = {"service", "batch", "gpu", "bare", "large", "impossible", "gang", "urgent"}
+    assert {app.kind for app in apps} == kinds
     gpus = sum(
         app.pods * int(app.manifest["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"][GPU])
         for app in apps
@@ -50,6 +51,27 @@ def test_the_demo_has_every_kind_and_requests_more_gpus_than_exist():
     there = sum(allocatable(shape).get(GPU, 0) for shape in shape_of_each(MIXED, 100))
     assert there == 80
     assert gpus > there
+
+
+def test_urgent_pods_come_last_have_the_priority_class_and_are_as_large_as_the_large_ones():
+    *_, large, urgent = demo_apps(100, 1000, "poseidon", 0)
+    assert (large.kind, urgent.kind) == ("large", "urgent")
+    specs = [app.manifest["spec"]["template"]["spec"] for app in (large, urgent)]
+    assert specs[0]["containers"] == specs[1]["containers"]
+    assert specs[1]["priorityClassName"] == priority_class().manifest["metadata"]["name"]
+
+
+def test_each_service_may_lack_one_pod():
+    apps = demo_apps(100, 1000, "poseidon", 0)
+    services = {app.manifest["metadata"]["name"]: app for app in apps if app.kind == "service"}
+    budgets = demo_budgets(apps)
+    assert {budget.name: budget.available for budget in budgets} == {n: app.pods - 1 for n, app in services.items()}
+    for budget in budgets:
+        template = services[budget.name].manifest["spec"]["template"]["metadata"]["labels"]
+        assert budget.counts(template)
+        assert sum(budget.counts(other.manifest["metadata"].get("labels", {})) for other in services.values()) == 0
+        spec = budget_manifest(budget).manifest["spec"]
+        assert spec == {"minAvailable": budget.available, "selector": {"matchLabels": budget.labels}}
 
 
 def test_shapes_survive_the_command_line_except_for_taints():

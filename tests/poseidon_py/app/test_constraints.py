@@ -213,23 +213,6 @@ async def test_preferences(running):
     assert set(running.nodes_of("a").values()) == {nodes[4]}
 
 
-async def test_a_nominated_node_is_taken(running):
-    nodes = [node["metadata"]["name"] for node in running.cluster.objects(NODES)]
-    running.run(1, "a", cpu="5")
-    await running.hears("a-0000", "0/6 nodes are available: 6 Insufficient cpu.")
-    path = {"status": {"nominatedNodeName": nodes[3]}}
-    store = running.bridges[0].store
-    sent = store.pod_named("default", "a-0000").sent
-    running.cluster.api.patch(PODS, "default", "a-0000", path, "application/merge-patch+json", "status")
-    # nodes come on a watch of their own: let this be sent first
-    await running.until(lambda: store.pod_named("default", "a-0000").sent != sent)
-    for node in nodes:
-        running.cluster.api.patch(
-            NODES, "", node, {"status": {"allocatable": {"cpu": "8"}}}, "application/merge-patch+json", "status"
-        )
-    await running.until(lambda: running.nodes_of("a")["a-0000"] == nodes[3])
-
-
 async def test_added_affinity(world):
     term = {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["batch"]}]}
     await world.bridge(added_node_affinity={"nodeSelectorTerms": [term]})

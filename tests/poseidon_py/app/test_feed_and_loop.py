@@ -34,6 +34,19 @@ async def test_no_round_starts_before_all_objects_are_listed_and_sent():
         assert rig.bound == ["a"]
 
 
+@pytest.mark.parametrize(("quiet", "rounds"), [(True, 0), (False, 1)])
+async def test_a_change_without_an_effect_starts_no_round(quiet, rounds):
+    async with Rig() as rig:
+        rig.pod("a")
+        await rig.settle()
+        before = rig.engine.calls["round"]
+        rig.engine.quiet = quiet
+        rig.pod("b", node="n")
+        await rig.settle()
+        assert rig.agrees()
+        assert rig.engine.calls["round"] == before + rounds
+
+
 # -- which pods count, which are placed ---------------------------------------------------------------------------
 
 

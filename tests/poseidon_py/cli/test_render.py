@@ -35,6 +35,16 @@ def printed(**fields: Any) -> str:
         pytest.param({"not_ready": ""}, "no round yet", id="no-round"),
         pytest.param({"rounds": 3}, "round 3: placed 0 of 0", id="rounds"),
         pytest.param({"rounds": 3, "last_round": NEVER | {"solves": 1}}, " 0 arcs, 1 solve\n", id="one-solve"),
+        pytest.param(
+            {"rounds": 3, "last_round": NEVER | {"waiting": 4, "nominated": 2, "preempted": 3}},
+            " 4 waiting, 2 of these nominated, 3 preempted; network",
+            id="preempts",
+        ),
+        pytest.param(
+            {"rounds": 3, "last_round": NEVER | {"waiting": 4, "nominated": 0, "preempted": 0}},
+            " 4 waiting; network",
+            id="preempts-nobody",
+        ),
     ],
 )
 def test_role_and_progress(extra, says):

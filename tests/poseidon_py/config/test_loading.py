@@ -185,6 +185,22 @@ def test_the_usage_arguments_of_the_supervised_flow_service():
     assert loading.service_arguments(Settings(stats_address="0.0.0.0:9091")) == ["--stats-address", "0.0.0.0:9091"]
 
 
+def test_the_preemption_arguments_of_the_supervised_flow_service(tmp_path):
+    (tmp_path / "c").write_text("preemption: off")  # which YAML reads as false
+    given = loading.settings(loading.read_file(tmp_path / "c"), {})
+    assert loading.service_arguments(given) == ["--preemption", "off"]
+    (tmp_path / "c").write_text("preemption: on\npreempt-beyond-budgets: true")
+    given = loading.settings(loading.read_file(tmp_path / "c"), {})
+    assert loading.service_arguments(given) == ["--preempt-beyond-budgets"]
+
+
+@pytest.mark.parametrize("text", ["preemption: off", "preempt-beyond-budgets: true"])
+def test_preemption_is_switched_on_an_external_flow_service_itself(tmp_path, text):
+    (tmp_path / "c").write_text(f"{text}\nfirmament-address: h:1")
+    with pytest.raises(OptionError, match=r"belongs to the flow service: give --preempt.* to `firmament serve`"):
+        loading.settings(loading.read_file(tmp_path / "c"), {})
+
+
 @pytest.mark.parametrize(("text", "mode"), [("on", "on"), ("off", "off"), ("'on'", "on"), ("auto", "auto")])
 def test_on_and_off_are_words_although_yaml_reads_booleans(tmp_path, text, mode):
     (tmp_path / "c").write_text(f"bandwidth: {text}")

@@ -256,15 +256,12 @@ def test_requirements_from_other_objects_extend_the_class():
     classes = Classes()
     base = classes.of(pod())
     assert classes.extended(base, Extras()) == base
-    extra = classes.extended(base, Extras(avoided_as="o", nominated="n", requests=(("x.io/y", 2),)))
+    extra = classes.extended(base, Extras(avoided_as="o", requests=(("x.io/y", 2),)))
     got = the(classes, extra)
     assert extra != base
     assert got.avoided_as == "o"
     assert got.requests["x.io/y"] == 2
-    assert [(p.weight, triples(p.preference.matchFields)) for p in got.preferred_nodes] == [
-        (100, [("metadata.name", "In", ["n"])])
-    ]
-    assert classes.extended(base, Extras(avoided_as="o", nominated="n", requests=(("x.io/y", 2),))) == extra
+    assert classes.extended(base, Extras(avoided_as="o", requests=(("x.io/y", 2),))) == extra
     assert not the(classes, base).avoided_as
 
 

@@ -37,6 +37,7 @@ def test_pods_that_differ_in_name_namespace_labels_and_owner_are_of_one_class():
         {"spec": affinity(TERM)},
         {"spec": {"tolerations": [{"key": "k", "operator": "Exists"}]}},
         {"spec": {"priority": 5}},
+        {"spec": {"preemptionPolicy": "Never"}},
         {"spec": {"overhead": {"cpu": "1m"}}},
         {"spec": {"activeDeadlineSeconds": 60}},
         {"spec": {"containers": [RESTARTING_ALL]}},
@@ -48,6 +49,15 @@ def test_pods_that_differ_in_name_namespace_labels_and_owner_are_of_one_class():
 def test_each_relevant_field_changes_the_class(change):
     assert describe_class(pod(**change)).id != describe_class(pod()).id
     assert key_of(pod(**change)) != key_of(pod())
+
+
+@pytest.mark.parametrize("policy", [None, "PreemptLowerPriority", "Sometimes"])
+def test_only_the_policy_never_forbids_preemption(policy):
+    made = pod(spec={"preemptionPolicy": policy})
+    assert describe_class(made) == describe_class(pod())
+    assert key_of(made) == key_of(pod())
+    assert not describe_class(made).never_preempts
+    assert describe_class(pod(spec={"preemptionPolicy": "Never"})).never_preempts
 
 
 def test_different_spellings_of_a_pod_have_the_same_class():

@@ -1,6 +1,7 @@
 """The client of the API server: its requests, and its types of errors."""
 
 import asyncio
+import json
 
 import pytest
 from aiohttp import web
@@ -84,6 +85,26 @@ async def test_only_the_pod_of_that_uid_is_evicted(server, kube):
     ((method, path, _, body),) = server.requests
     assert (method, path.rsplit("/", 1)[1]) == ("POST", "eviction")
     assert b'"preconditions":{"uid":"u-1"}' in body
+
+
+async def test_only_the_pod_of_that_uid_is_deleted_with_its_own_grace_period(server, kube):
+    await kube.delete_pod("ns", "p", "u-1")
+    ((method, path, headers, body),) = server.requests
+    assert (method, path) == ("DELETE", "/api/v1/namespaces/ns/pods/p")
+    assert headers["Content-Type"] == "application/json"
+    assert json.loads(body) == {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "u-1"}}
+
+
+@pytest.mark.parametrize(("node", "value"), [("n", "n"), ("", None)])
+async def test_only_the_pod_of_that_uid_is_nominated(server, kube, node, value):
+    async def patch(request):
+        return web.json_response({"metadata": {"resourceVersion": "12"}})
+
+    server.answers["/api/v1/namespaces/ns/pods/p/status"] = patch
+    assert await kube.nominate_pod("ns", "p", "u-1", node) == "12"
+    ((method, _, headers, body),) = server.requests
+    assert (method, headers["Content-Type"]) == ("PATCH", "application/strategic-merge-patch+json")
+    assert json.loads(body) == {"metadata": {"uid": "u-1"}, "status": {"nominatedNodeName": value}}
 
 
 async def test_a_rejected_token_is_renewed_once_and_the_request_repeated(server, kube):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,13 +15,13 @@ from poseidon_py.kube.client import (
     LostAnswerError,
     UnreachableError,
 )
-from poseidon_py.kube.list_watch import PODS, Watch
+from poseidon_py.kube.list_watch import BUDGETS, PODS, Watch
 from poseidon_py.kube.objects import Metadata, Pod
 from poseidon_py.state.handlers import PodHandler
 from poseidon_py.state.store import Store
 from tests.effort import examples
 from tests.poseidon_py.builders import pod_json
-from tests.poseidon_py.kube.watch_script import A, B, C, bookmark, line, page, play
+from tests.poseidon_py.kube.watch_script import A, B, C, Item, Script, bookmark, line, page, play
 
 
 async def test_lists_in_pages_then_marks_then_watches_from_the_lists_version():
@@ -231,3 +232,27 @@ async def test_a_forbidden_list_is_retried_and_the_remedy_is_named(caplog):
     denied, busy = (r.getMessage() for r in caplog.records if "broke" in r.getMessage())
     assert denied.endswith("allow list and watch in the ClusterRole (deploy/poseidon.yaml)")
     assert "allow" not in busy
+
+
+@pytest.mark.parametrize("code", [403, 404])
+async def test_an_optional_kind_that_cannot_be_read_counts_as_listed_and_is_tried_again(code, caplog):
+    script, seen = Script(*[("page", ApiError(code, "No", "no"))] * 3, ("page", page(A))), []
+    script.path = BUDGETS.path
+    watch: Watch[Any] = Watch(script, BUDGETS, Item(), sleep=lambda seconds: when_asleep(), rng=lambda: 0.5)
+
+    async def when_asleep():
+        seen.append(watch.listed.is_set())
+
+    running = asyncio.create_task(watch.run())
+    await script.played.wait()
+    running.cancel()
+    assert seen == [True] * 3
+    assert caplog.text.count("cannot watch poddisruptionbudgets") == 1
+    assert ("deploy/poseidon.yaml" in caplog.text) is (code == 403)
+    assert watch._version == "10"
+
+
+async def test_a_required_kind_that_cannot_be_read_is_not_listed():
+    _, _, slept, watch = await play(("page", ApiError(403, "Forbidden", "no")))
+    assert slept
+    assert not watch.listed.is_set()

@@ -37,6 +37,7 @@ class Script:
         self.scenes = list(scenes)
         self.asked: list[Any] = []
         self.played = asyncio.Event()
+        self.path = PODS.path
 
     def _next(self, kind, parameters):
         self.asked.append((kind, dict(parameters)))
@@ -50,7 +51,7 @@ class Script:
         return answer
 
     async def page(self, path, parameters):
-        assert path == "/api/v1/pods"
+        assert path == self.path
         answer = self._next("page", parameters)
         if answer is None:
             await asyncio.Event().wait()

@@ -119,6 +119,23 @@ async def test_a_scheduled_event_as_kubectl_describe_shows_it():
         assert bench.api.patched == []
 
 
+async def test_the_event_of_a_victim_names_its_preemptor():
+    async with Bench() as bench:
+        known, preemptor = bench.pod("v", node="n1"), bench.pod("p", namespace="team")
+        bench.reporter.scheduled(known, "n1")
+        bench.reporter.preempted(known, preemptor, "n1")
+        bench.store.remove_pod("uid-v")  # it may be gone before it is reported
+        await settle()
+        [(path, event)] = [each for each in bench.api.created if each[1]["reason"] == "Preempted"]
+        assert path == "/api/v1/namespaces/default/events"
+        assert (event["type"], event["action"]) == ("Normal", "Preempting")
+        assert event["message"] == "Preempted by pod uid-p on node n1"
+        assert event["involvedObject"]["name"] == "v"
+        about = {"apiVersion": "v1", "kind": "Pod", "namespace": "team", "name": "p", "uid": "uid-p"}
+        assert event["related"] == about
+        assert len(bench.api.created) == 2
+
+
 async def test_an_unschedulable_pod_gets_an_event_and_the_condition_on_the_version_that_is_known():
     async with Bench() as bench:
         bench.reporter.unschedulable(bench.pod(version=77), "0/1 nodes are available: 1 Insufficient cpu.")

@@ -48,7 +48,7 @@ class Bench:
         return (self.now - start) / WINDOW
 
 
-@pytest.mark.parametrize(("urgent", "windows"), [(True, 4), (False, 1)])
+@pytest.mark.parametrize(("urgent", "windows"), [(True, 2), (False, 0)])
 async def test_only_urgent_pods_delay_a_round(urgent, windows):
     bench = Bench()
     bench.store.observe_pod(pod(node="" if urgent else "n"))

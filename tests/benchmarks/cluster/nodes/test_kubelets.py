@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.cluster import NodeShape, RunTime
+from benchmarks.cluster.api.deletion import delete
 from benchmarks.cluster.api.patches import MERGE_PATCH, STRATEGIC_PATCH
 from benchmarks.cluster.nodes.resources import pod_amounts
 from benchmarks.cluster.store.kinds import NODES, PODS
@@ -111,6 +112,27 @@ def test_requests_count_as_the_scheduler_counts_them():
     assert pod_amounts({**spec, "resources": {"requests": {"cpu": "2"}}})["cpu"] == 2010
 
 
+@pytest.mark.parametrize(
+    ("annotations", "grace", "seconds"),
+    [
+        pytest.param({}, 30, 1, id="as set for all"),
+        pytest.param({"cluster.poseidon.io/stop-seconds": "20"}, 30, 20, id="as annotated"),
+        pytest.param({"cluster.poseidon.io/stop-seconds": "20"}, 5, 5, id="within its grace period"),
+    ],
+)
+def test_a_deleted_pod_takes_a_while_to_stop(annotations, grace, seconds):
+    still = Still(nodes=1)
+    spec = pod(annotations=annotations, terminationGracePeriodSeconds=grace)
+    still.api.create(PODS, "default", spec)
+    still.bind_all()
+    still.pass_time(2)
+    delete(still.api, PODS, "default", "p")
+    still.pass_time(seconds - 0.1)
+    assert [("deletionTimestamp" in found["metadata"]) for found in still.pods()] == [True]
+    still.pass_time(0.2)
+    assert still.pods() == []
+
+
 def test_a_silent_node_becomes_unknown_tainted_and_loses_its_pods():
     still = Still(nodes=2, node_grace_seconds=40.0)
     answer_soon = [
@@ -162,8 +184,6 @@ def test_a_pod_bound_to_a_node_that_is_added_later_starts_then():
 
 
 def test_a_deleted_node_deletes_its_pods():
-    from benchmarks.cluster.api.deletion import delete
-
     still = Still(nodes=1)
     still.api.create(PODS, "default", pod())
     still.bind("p", "node-00000")

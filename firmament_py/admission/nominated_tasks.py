@@ -1,0 +1,34 @@
+"""Places nominated tasks on the nodes that are kept for them, as soon as these have what they need."""
+
+import numpy as np
+
+from firmament_py.placement.placer import Placer
+
+
+def place_nominated(placer: Placer) -> None:
+    """Of each node the most important come first, then the oldest; the others wait, or are placed elsewhere."""
+    ledger, snapshot = placer.ledger, placer.snapshot
+    nominated = np.flatnonzero(ledger.nominated >= 0)  # by priority, then age
+    if not len(nominated):
+        return
+    node, cls = ledger.nominated[nominated], snapshot.task_class[nominated]
+    requests = snapshot.requests[cls]
+    free = ledger.free.copy()
+    np.add.at(free, node, requests)  # for the most important of each node
+    fits = ((free[node] >= requests) | (requests == 0)).all(axis=1) & snapshot.suitable[cls, node]
+    intertask, ready = snapshot.intertask, []
+    for i in np.flatnonzero(np.isin(node, node[fits])).tolist():
+        task, n, c = int(nominated[i]), int(node[i]), int(cls[i])
+        if fits[i] and ((free[n] >= requests[i]) | (requests[i] == 0)).all():
+            if intertask.any and (intertask.concerns(c) or intertask.counted(c)):
+                ledger.nominate(task, -1)
+                placer.place(np.array([task]), np.arange(len(ledger.free)) == n)
+                if ledger.node_of[task] < 0:
+                    ledger.nominate(task, n)
+            else:
+                ready.append(i)
+        free[n] -= requests[i]  # what is kept for it is not for the less important
+    for i in ready:
+        ledger.nominate(int(nominated[i]), -1)
+    if ready:
+        ledger.place(nominated[ready], node[ready])

@@ -1,0 +1,66 @@
+"""The independent check of the preemptions of a round, from the state tables alone."""
+
+import numpy as np
+
+from firmament_py.model.arrays import I64
+from firmament_py.model.lifecycle import NodeState, TaskState
+from firmament_py.state.cluster import ClusterState
+
+_Pairs = tuple[I64, I64]
+
+
+def preemption_problems(
+    state: ClusterState,
+    placed: _Pairs,
+    victims: _Pairs,
+    nominated: _Pairs,
+    unnominated: I64,
+    *,
+    beyond_budgets: bool,
+) -> list[str]:
+    """What is wrong with the preemptions; empty: nothing.
+
+    placed, nominated: task rows (K,) and their node rows (K,). victims: task rows (V,), and their preemptors (V,).
+    unnominated (U,): task rows that have lost their nominations.
+    """
+    tasks, classes = state.tasks, state.classes
+    rows, preemptors = victims
+    holders, nodes = nominated
+    problems = []
+
+    def refuse(bad: bool, why: str) -> None:
+        if bad:
+            problems.append(why)
+
+    refuse(len(np.unique(rows)) < len(rows), "a task is evicted twice")
+    refuse(bool((tasks.state[rows] != TaskState.BOUND).any()), "a victim does not run")
+    refuse(bool((tasks.leaving[rows] | tasks.unevictable[rows]).any()), "a victim leaves already, or cannot be evicted")
+    lower = classes.priority[tasks.cls[rows]] < classes.priority[tasks.cls[preemptors]]
+    refuse(not lower.all(), "a victim's priority is not lower than its preemptor's")
+    refuse(bool(classes.never_preempts[tasks.cls[preemptors]].any()), "a preemptor never preempts")
+    refuse(bool((tasks.state[holders] != TaskState.WAITING).any()), "a nominated task does not wait")
+    refuse(len(np.intersect1d(holders, placed[0])) > 0, "a nominated task is placed, too")
+    refuse(bool((state.nodes.state[nodes] != NodeState.PRESENT).any()), "a nominated node is absent")
+    if not beyond_budgets and len(rows) and len(state.budgets):
+        allowed, counted = state.evictions_allowed(tasks.label_set[rows])
+        refuse(bool((counted.sum(axis=1) > allowed).any()), "a disruption budget is exceeded")
+    refuse(_over_committed(state, placed, rows, nominated, unnominated), "a node could not take its nominated tasks")
+    return problems
+
+
+def _over_committed(state: ClusterState, placed: _Pairs, victims: I64, nominated: _Pairs, unnominated: I64) -> bool:
+    """Whether a nominated task finds too little of a resource on its node once all that leave it are gone."""
+    tasks, requests = state.tasks, state.classes.requests
+    leaving = tasks.leaving.copy()
+    leaving[victims] = True
+    stays = np.flatnonzero((tasks.node >= 0) & ~leaving)
+    changed = np.zeros(tasks.capacity, np.bool_)
+    for rows in (nominated[0], placed[0], unnominated):
+        changed[rows] = True
+    before = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.nominated >= 0) & ~changed)
+    used = np.zeros((state.nodes.capacity, requests.shape[1]), np.int64)
+    for rows, nodes in ((stays, tasks.node[stays]), placed, nominated, (before, tasks.nominated[before])):
+        np.add.at(used, nodes, requests[tasks.cls[rows]])
+    task, node = nominated
+    asked = requests[tasks.cls[task]]
+    return bool(((asked > 0) & (used[node] > state.nodes.allocatable[node])).any())

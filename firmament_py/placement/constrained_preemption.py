@@ -1,0 +1,125 @@
+"""Preemption for a task with constraints on other tasks: affinity, anti-affinity, spread.
+
+Which residents must go depends on all others, so nodes are tried one by one, as kube-scheduler does: on each, all
+residents of lower priority are removed; if the task may go there then, they are put back one after the other, the most
+important first, as long as it still may. The node whose victims cost least is taken. As in kube-scheduler, victims are
+on the preemptor's own node: constraints that residents of other nodes break are not resolved.
+"""
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.placement.ledger import Ledger
+from firmament_py.placement.residents import EvictionCosts, Kind, Resident, budgets_of, residents_below
+from firmament_py.policy import COST_MAX
+from firmament_py.snapshot.intertask import IntertaskConstraints
+from firmament_py.snapshot.running_tasks import RunningTasks
+
+TRIALS = 150
+"""How often a round evaluates the constraints of such tasks: once is some 2 ms with 100,000 running tasks."""
+
+
+class ConstrainedSearch:
+    """For the tasks of one ledger, one after the other. victims (K,): task rows that leave by a decision of this
+    round; those that `find` returns are added."""
+
+    def __init__(self, ledger: Ledger, victims: I64, eviction_costs: EvictionCosts, beyond_budgets: bool) -> None:
+        self._ledger = ledger
+        self._snapshot = ledger.snapshot
+        self._victims = victims
+        self._eviction_costs = eviction_costs
+        self._beyond_budgets = beyond_budgets
+        self._trials_left = TRIALS
+
+    def find(self, task: int) -> tuple[int, I64] | None:
+        """The node for a task, which has none, and the rows of its victims (V,); None: there is none."""
+        ledger, snapshot = self._ledger, self._snapshot
+        c = int(snapshot.task_class[task])
+        priority, requests = int(snapshot.priority[c]), snapshot.requests[c]
+        low = residents_below(ledger, priority, np.zeros(len(ledger.node_of), np.bool_), self._victims)
+        allowed, counts = budgets_of(snapshot.releases.state, low)
+        if self._beyond_budgets:
+            allowed, counts = allowed[:0], counts[:, :0]
+        allowed = allowed - counts[np.isin(low.id, self._victims)].sum(axis=0)
+        exhausted = np.zeros(len(low.id), np.bool_) | counts[:, allowed <= 0].any(axis=1)
+        low, counts = low.only(~exhausted), counts[~exhausted]
+        if not len(low.id) or self._trials_left < 3:
+            return None
+        state = snapshot.releases.state
+        released = np.zeros_like(ledger.free)
+        np.add.at(released, low.node, state.classes.requests[low.cls])
+        free = ledger.unreserved
+        able = snapshot.suitable[c] & ((free + released >= requests) | (requests == 0)).all(axis=1)
+        able &= np.bincount(low.node, minlength=len(free)) > 0
+        able &= self._allowed(task, low.id) | self._allowed(task, self._leaving(low))
+        if not able.any():
+            return None
+        best: tuple[float, int, I64] | None = None
+        weight = (
+            low.costs(state, self._eviction_costs)
+            / COST_MAX
+            * 64.0 ** np.minimum(low.rank(np.zeros(len(low.id), np.bool_)), 40)
+        )
+        cost_of_all = np.bincount(low.node, weight, minlength=len(free))
+        for node in np.flatnonzero(able)[np.argsort(cost_of_all[able], kind="stable")].tolist():
+            on_node = np.flatnonzero(low.node == node)
+            if self._trials_left < 1:
+                break
+            found = self._victims_on(task, node, low, on_node[np.argsort(-weight[on_node], kind="stable")], free[node])
+            if found is not None and (counts[found].sum(axis=0) <= allowed).all():
+                cost = float(weight[found].sum())
+                if best is None or cost < best[0]:
+                    best = cost, node, low.id[found[low.kind[found] == Kind.RUNNING]]
+        if best is None:
+            return None
+        self._victims = np.concatenate([self._victims, best[2]])
+        return best[1], best[2]
+
+    def _victims_on(self, task: int, node: int, low: Resident, on_node: I64, free: I64) -> I64 | None:
+        """Positions in `low` of those that must go, of `on_node` (K,), the most important first; None: the task cannot
+        go there even without all of them."""
+        snapshot = self._snapshot
+        state, requests = snapshot.releases.state, snapshot.requests[snapshot.task_class[task]]
+        if not self._allowed(task, low.id[on_node])[node]:
+            return None
+        gone = on_node
+        left = free + state.classes.requests[low.cls[on_node]].sum(axis=0) - requests
+        matters = self._matters(task, low)
+        for at in on_node.tolist():
+            after = left - state.classes.requests[low.cls[at]]
+            if ((after < 0) & (requests > 0)).any():
+                continue
+            fewer = gone[gone != at]
+            if matters[at] and (self._trials_left < 1 or not self._allowed(task, low.id[fewer])[node]):
+                continue
+            left, gone = after, fewer
+        return gone
+
+    def _matters(self, task: int, low: Resident) -> Bools:
+        """(P,) residents that constraints of the task, or their own ones, refer to."""
+        state = self._snapshot.releases.state
+        peers = state.classes.definition(int(self._snapshot.classes[self._snapshot.task_class[task]])).peers
+        selectors = [term.selector for term in (*peers.affinity, *peers.anti_affinity)]
+        selectors += [spread.selector for spread in peers.spread]
+        matched = state.classes.repels[low.cls]
+        for selector in selectors:
+            matched |= state.label_sets.matching(selector)[low.label_set]
+        return matched
+
+    def _leaving(self, low: Resident) -> I64:
+        leaving: I64 = low.id[low.kind == Kind.LEAVING]
+        return leaving
+
+    def _allowed(self, task: int, without: I64) -> Bools:
+        """(N,) nodes that the task could go to if the task rows `without` were gone."""
+        self._trials_left -= 1
+        ledger, snapshot = self._ledger, self._snapshot
+        state, c = snapshot.releases.state, snapshot.task_class[task]
+        stay = np.setdiff1d(np.flatnonzero(state.tasks.node >= 0), np.concatenate([without, self._victims]))
+        node_of = np.where(ledger.node_of >= 0, ledger.node_of, ledger.nominated)
+        there = np.flatnonzero(node_of >= 0)
+        running = RunningTasks(state, snapshot.nodes, stay, (snapshot.tasks[there], node_of[there]))
+        constraints = IntertaskConstraints(
+            state, snapshot.nodes, snapshot.classes[[c]], snapshot.label_sets[[c]], running
+        )
+        return constraints.allowed(0)

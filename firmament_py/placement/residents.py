@@ -1,0 +1,155 @@
+"""The residents of nodes that tasks of higher priority may displace: running tasks, and what a round has placed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools, run_positions
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.resources import TOKEN
+from firmament_py.placement.ledger import Ledger
+from firmament_py.policy import Victims
+from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import NO_GANG
+
+EvictionCosts = Callable[[Victims], I64]
+"""(P,) what evicting each of the running tasks costs."""
+
+
+class Kind(IntEnum):
+    """What a resident of a node is, the least important first."""
+
+    LEAVING = 0  # its resources are about to be released
+    NOMINATED = 1  # waits; the node is kept for it
+    PLACED = 2  # by this round
+    RUNNING = 3
+
+
+_COSTS: I64 = np.array([0, 1, 5, 0])
+"""Of displacing one of each kind but RUNNING."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """P residents. kind (P,); id (P,): rows of the task table of those that run, else positions in the snapshot;
+    node (P,): positions in the snapshot's nodes; cls (P,): rows of the class table; priority (P,); run_us, lost_us
+    (P,): see Victims; label_set (P,): rows of the label set table."""
+
+    kind: I64
+    id: I64
+    node: I64
+    cls: I64
+    priority: I64
+    run_us: I64
+    lost_us: I64
+    label_set: I64
+
+    def only(self, some: Bools) -> "Resident":
+        """Those of `some` (P,)."""
+        return Resident(*(getattr(self, name)[some] for name in self.__dataclass_fields__))
+
+    def costs(self, state: ClusterState, eviction_costs: EvictionCosts) -> I64:
+        """(P,) what displacing each costs, within its priority."""
+        costs = _COSTS[self.kind]
+        running = np.flatnonzero(self.kind == Kind.RUNNING)
+        if len(running):
+            classes, task_class = np.unique(self.cls[running], return_inverse=True)
+            names = state.resources.names
+            columns = [r for r, name in enumerate(names) if not name.startswith(TOKEN)]
+            victims = Victims(
+                resources=tuple(names[r] for r in columns),
+                requests=state.classes.requests[classes][:, columns],
+                priority=state.classes.priority[classes],
+                traits=tuple(state.classes.definition(row).traits for row in classes.tolist()),
+                task_class=task_class.reshape(-1).astype(np.int64),
+                run_us=self.run_us[running],
+                lost_us=self.lost_us[running],
+            )
+            costs[running] = eviction_costs(victims)
+        return costs
+
+    def rank(self, guarded: Bools) -> I64:
+        """(P,) by importance: what leaves anyway is 0; those that are `guarded` (P,) are above all others."""
+        importance = 2 * self.priority + (self.kind == Kind.RUNNING)
+        importance += guarded * (2 * int(np.ptp(self.priority)) + 2) if len(self.priority) else 0
+        rank = 1 + np.unique(importance, return_inverse=True)[1].reshape(-1)
+        return np.where(self.kind == Kind.LEAVING, 0, rank)
+
+
+def residents_below(ledger: Ledger, priority: int, movable: Bools, victims: I64) -> Resident:
+    """All residents of lower priority that may be displaced. movable (T,): tasks of the snapshot that the round may
+    take back. victims (K,): rows of the task table that leave by a decision of this round.
+
+    A running task is evictable if it is bound, can be evicted, and is in no gang: what a gang loses with a member is
+    more than that member.
+    """
+    snapshot = ledger.snapshot
+    state = snapshot.releases.state
+    tasks = state.tasks
+    leaving = tasks.leaving.copy()
+    leaving[victims] = True
+    evictable = (tasks.state == TaskState.BOUND) & ~tasks.unevictable & (tasks.gang == NO_GANG)
+    rows = np.flatnonzero((evictable | leaving) & (tasks.node >= 0))
+    rows = rows[state.classes.priority[tasks.cls[rows]] < priority]
+    position = np.full(state.nodes.capacity + 1, -1, np.int64)
+    position[snapshot.nodes] = np.arange(len(snapshot.nodes))
+    rows = rows[position[tasks.node[rows]] >= 0]
+    waiting = np.flatnonzero(movable & (snapshot.priority[snapshot.task_class] < priority))
+    placed = waiting[ledger.node_of[waiting] >= 0]
+    nominated = waiting[(ledger.node_of[waiting] < 0) & (ledger.nominated[waiting] >= 0)]
+    own = np.concatenate([placed, nominated])
+    row_of = np.concatenate([rows, snapshot.tasks[own]])
+    cls = tasks.cls[row_of]
+    started = np.where(tasks.started_us[row_of] > 0, tasks.started_us[row_of], snapshot.now_us)
+    run_us = np.maximum(snapshot.now_us - started, 0)
+    return Resident(
+        kind=np.concatenate(
+            [
+                np.where(leaving[rows], Kind.LEAVING, Kind.RUNNING),
+                np.full(len(placed), Kind.PLACED),
+                np.full(len(nominated), Kind.NOMINATED),
+            ]
+        ),
+        id=np.concatenate([rows, own]),
+        node=np.concatenate([position[tasks.node[rows]], ledger.node_of[placed], ledger.nominated[nominated]]),
+        cls=cls,
+        priority=state.classes.priority[cls],
+        run_us=run_us,
+        lost_us=np.clip(snapshot.now_us - tasks.checkpoint_us[row_of], 0, run_us),
+        label_set=tasks.label_set[row_of],
+    )
+
+
+def budgets_of(state: ClusterState, resident: Resident) -> tuple[I64, Bools]:
+    """(B,) how many evictions each budget that counts any resident permits, and (P, B) whom it counts: running ones."""
+    if not len(state.budgets) or not len(resident.kind):
+        return np.zeros(0, np.int64), np.zeros((len(resident.kind), 0), np.bool_)
+    sets, of_resident = np.unique(resident.label_set, return_inverse=True)
+    allowed, counted = state.evictions_allowed(sets)
+    counts = counted[:, of_resident.reshape(-1)] & (resident.kind == Kind.RUNNING)
+    some = counts.any(axis=1)
+    return allowed[some], counts[some].T
+
+
+def grouped(*columns: I64) -> tuple[I64, I64]:
+    """The distinct rows of columns (P,), by number: (P,) the number of each row, and (G,) a row with each."""
+    number = np.zeros(len(columns[0]), np.int64)
+    distinct = 1
+    for column in columns:
+        low, high = int(column.min(initial=0)), int(column.max(initial=0))
+        span = high - low + 1
+        if distinct * span > 2**62:
+            number = np.unique(number, return_inverse=True)[1].reshape(-1)
+            distinct = int(number.max(initial=0)) + 1
+        number, distinct = number * span + (column - low), distinct * span
+    _, first, number = np.unique(number, return_index=True, return_inverse=True)
+    return number.reshape(-1), first
+
+
+def first_of_each(group: I64, order: I64, taken: I64) -> I64:
+    """Positions (K,): of each group the first taken[g] of its members in `order` (P,); group (P,)."""
+    by_group = order[np.argsort(group[order], kind="stable")]
+    sizes = np.bincount(group, minlength=len(taken))
+    return by_group[run_positions(sizes) < np.repeat(taken, sizes)]

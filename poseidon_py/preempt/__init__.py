@@ -1,0 +1,1 @@
+"""Carries out preemptions: deletes victims, and nominates the pending pods that wait for their nodes."""

@@ -1,0 +1,35 @@
+"""What a round has decided about preemption, as far as it can still be carried out."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from poseidon_py.state.records import PodRecord
+
+
+class NominatedPod(NamedTuple):
+    """A pending pod that waits for its victims on a node."""
+
+    known: PodRecord
+    node: str
+    """Name."""
+
+
+class VictimPod(NamedTuple):
+    """A bound pod that is to be deleted."""
+
+    known: PodRecord
+    preemptor: PodRecord
+    """The most important pending pod that needs it to leave."""
+
+
+@dataclass(slots=True)
+class Decisions:
+    """The decisions of one round."""
+
+    nominated: list[NominatedPod] = field(default_factory=list)
+    victims: list[VictimPod] = field(default_factory=list)
+    unnominated: list[PodRecord] = field(default_factory=list)
+    """Pending pods whose nomination is over."""
+
+    def __bool__(self) -> bool:
+        return bool(self.nominated or self.victims or self.unnominated)

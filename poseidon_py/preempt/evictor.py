@@ -1,0 +1,208 @@
+"""Deletes the victims of preemption concurrently, each to a definite outcome.
+
+    deleted   the API server has accepted the deletion: the pod leaves within its grace period
+    gone      it is deleted, or being deleted, by somebody else; or another pod has its name
+    dropped   the deletion was not sent: its preemptor does not need it any more, or another replica leads
+    refused   the API server does not delete it
+
+A victim is `preempting` from the decision on, and stays so unless its deletion is dropped or refused. Temporary
+failures are retried with growing delays, which occupy no slot: no connection, 429 (not before Retry-After), 5xx, lost
+answers. `halt` takes effect at once: only requests that are already in flight complete.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from poseidon_py.preempt.attempt import Outcome, PreemptApi, Result, delete, mark
+from poseidon_py.preempt.permission import Permission
+from poseidon_py.state.pod_lifecycle import PodState
+from poseidon_py.state.records import PodRecord
+from poseidon_py.state.store import Store
+from poseidon_py.util.backoff import Backoff
+
+log = logging.getLogger(__name__)
+
+_RETRY_FIRST, _RETRY_MAX = 0.1, 10.0
+
+
+@dataclass(slots=True, eq=False)
+class Eviction:
+    """The deletion of one victim."""
+
+    known: PodRecord
+    preemptor: PodRecord
+    node: str
+    """Name of the victim's node."""
+    marked: bool = False
+    """Whether the pod has its condition."""
+    sending: bool = False
+    task: asyncio.Task[None] | None = None
+
+
+class Evictor:
+    """`evict` any number; `withdraw`, `settled`, `halt`."""
+
+    def __init__(
+        self,
+        api: PreemptApi,
+        store: Store,
+        permission: Permission,
+        *,
+        deleted: Callable[[PodRecord, PodRecord, str], None],
+        refused: Callable[[PodRecord, PodRecord, str], None],
+        scheduler: str,
+        patience: float = 60.0,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+        rng: Callable[[], float] = random.random,
+    ) -> None:
+        """`deleted` is called with a victim, its preemptor and the name of its node; `refused` with the reason
+        instead. `scheduler`: the name in conditions. `patience`: seconds for all attempts to delete one victim."""
+        self._api = api
+        self._store = store
+        self._outcomes = store.metrics.victims
+        self._permission = permission
+        self._deleted = deleted
+        self._refused = refused
+        self._scheduler = scheduler
+        self._patience = patience
+        self._sleep = sleep
+        self._monotonic = monotonic
+        self._now = now
+        self._rng = rng
+        self._evictions: dict[str, Eviction] = {}
+        """By UID of the victim, until they have ended."""
+        self._of_preemptor: dict[str, dict[str, None]] = {}
+        """UID of a preemptor -> UIDs of its victims in `_evictions`."""
+
+    def __len__(self) -> int:
+        """Victims whose deletion has no outcome yet."""
+        return len(self._evictions)
+
+    def evict(self, known: PodRecord, preemptor: PodRecord) -> None:
+        """The engine has chosen a bound pod as a victim of a pending one."""
+        if known.preempting:
+            return  # decided before
+        eviction = Eviction(known, preemptor, known.node, known.observed.disrupted)
+        self._evictions[known.uid] = eviction
+        self._of_preemptor.setdefault(preemptor.uid, {})[known.uid] = None
+        known.preempting = True
+        self._store.resend_pod(known.uid)
+        eviction.task = asyncio.create_task(self._carry_out(eviction), name=f"evict {known.full_name}")
+
+    def withdraw(self, preemptor: PodRecord) -> None:
+        """Drops the deletions for a pod that does not need them any more, unless another pod waits for their node."""
+        for uid in list(self._of_preemptor.get(preemptor.uid, ())):
+            eviction = self._evictions[uid]
+            if not eviction.sending and not self._store.nominations.others_on(eviction.node, preemptor):
+                self._drop(eviction)
+
+    def settled(self, known: PodRecord) -> None:
+        """The pod is bound or deleted."""
+        eviction = self._evictions.get(known.uid)
+        if eviction is not None and eviction.known is known and not eviction.sending:
+            self._end(eviction, "gone")
+        self.withdraw(known)
+
+    def halt(self) -> None:
+        for eviction in list(self._evictions.values()):
+            if not eviction.sending:
+                self._drop(eviction)
+
+    @property
+    def tasks(self) -> list[asyncio.Task[None]]:
+        return [eviction.task for eviction in self._evictions.values() if eviction.task is not None]
+
+    # -- one victim -------------------------------------------------------------------------------------------
+
+    async def _carry_out(self, eviction: Eviction) -> None:
+        known = eviction.known
+        backoff, give_up = Backoff(_RETRY_FIRST, _RETRY_MAX, self._rng), self._monotonic() + self._patience
+        try:
+            while True:
+                async with self._permission.slots:
+                    outcome = await self._attempt(eviction)
+                if outcome is None:
+                    self._drop(eviction)
+                elif outcome.result is Result.GONE:
+                    self._end(eviction, "gone")
+                elif outcome.result is Result.DONE:
+                    self._end(eviction, "deleted")
+                    log.info("preempted %s on %s for %s", known.full_name, eviction.node, eviction.preemptor.full_name)
+                    self._deleted(known, eviction.preemptor, eviction.node)
+                elif self._is_obsolete(eviction):
+                    self._drop(eviction)
+                else:
+                    delay = max(backoff.next(), outcome.retry_after)
+                    if outcome.result is Result.RETRY and self._monotonic() + delay <= give_up:
+                        log.debug("preempting %s: %s; retry in %.1f s", known.full_name, outcome.error, delay)
+                        await self._sleep(delay)
+                        continue
+                    self._refuse(eviction, str(outcome.error))
+                return
+        except Exception:
+            log.exception("preempting %s failed", known.full_name)
+            self._refuse(eviction, "internal error")
+
+    def _is_obsolete(self, eviction: Eviction) -> bool:
+        """Whether nobody needs it any more, or this process may not carry it out."""
+        preemptor = eviction.preemptor
+        pending = preemptor.schedulable and preemptor.state in (PodState.WAITING, PodState.ASSUMED)
+        return self._permission.halted or not (pending or self._store.nominations.others_on(eviction.node, preemptor))
+
+    async def _attempt(self, eviction: Eviction) -> Outcome | None:
+        """Sets the condition, then deletes the pod. None: it must not be sent."""
+        outcome = await self._send(eviction, self._mark) if not eviction.marked else Outcome(Result.DONE)
+        if outcome is None or outcome.result is not Result.DONE:
+            return outcome
+        eviction.marked = True
+        return await self._send(eviction, self._delete)
+
+    async def _send(self, eviction: Eviction, request: Callable[[PodRecord], Awaitable[Outcome]]) -> Outcome | None:
+        known = eviction.known
+        if known.state is not PodState.BOUND or known.observed.deleting:
+            return Outcome(Result.GONE)
+        if not self._permission.may_write() or self._is_obsolete(eviction):
+            return None
+        eviction.sending = True
+        try:
+            return await request(known)
+        finally:
+            eviction.sending = False
+
+    def _mark(self, known: PodRecord) -> Awaitable[Outcome]:
+        return mark(self._api, known, self._scheduler, self._now())
+
+    def _delete(self, known: PodRecord) -> Awaitable[Outcome]:
+        return delete(self._api, known)
+
+    def _drop(self, eviction: Eviction) -> None:
+        self._release(eviction.known)
+        self._end(eviction, "dropped")
+
+    def _refuse(self, eviction: Eviction, why: str) -> None:
+        known = eviction.known
+        self._release(known)
+        self._end(eviction, "refused")
+        self._refused(known, eviction.preemptor, why)
+
+    def _release(self, known: PodRecord) -> None:
+        known.preempting = False
+        self._store.resend_pod(known.uid)
+
+    def _end(self, eviction: Eviction, outcome: str) -> None:
+        if self._evictions.get(eviction.known.uid) is not eviction:
+            return
+        del self._evictions[eviction.known.uid]
+        victims = self._of_preemptor[eviction.preemptor.uid]
+        del victims[eviction.known.uid]
+        if not victims:
+            del self._of_preemptor[eviction.preemptor.uid]
+        self._outcomes.labels(outcome).inc()
+        if eviction.task is not None and eviction.task is not asyncio.current_task():
+            eviction.task.cancel()

@@ -1,0 +1,135 @@
+"""Writes the nominations of pending pods to their status.
+
+The record of the pod has the truth (state/nominations.py); what is written is its newest value. A value that cannot be
+written is not lost for scheduling, only for users and for the next leader.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from poseidon_py.preempt.attempt import PreemptApi, Result, nominate
+from poseidon_py.preempt.permission import Permission
+from poseidon_py.state.pod_lifecycle import PodState
+from poseidon_py.state.records import PodRecord
+from poseidon_py.state.store import Store
+from poseidon_py.util.backoff import Backoff
+
+log = logging.getLogger(__name__)
+
+_RETRY_FIRST, _RETRY_MAX = 0.2, 10.0
+
+
+@dataclass(slots=True)
+class Write:
+    """The writing of one pod's nomination."""
+
+    known: PodRecord
+    written: str | None = None
+    """The nomination in the last patch; None: it failed, or there was none."""
+    sending: bool = False
+    version: str = ""
+    """Resource version after the last patch that was answered."""
+    node: str = ""
+    """What that patch wrote."""
+    task: asyncio.Task[None] | None = None
+
+
+class Nominator:
+    """`write` any number; `settled`, `halt`."""
+
+    def __init__(
+        self,
+        api: PreemptApi,
+        store: Store,
+        permission: Permission,
+        *,
+        patience: float = 60.0,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+        rng: Callable[[], float] = random.random,
+    ) -> None:
+        """`patience`: seconds for all attempts to write one nomination."""
+        self._api = api
+        self._nominations = store.nominations
+        self._permission = permission
+        self._patience = patience
+        self._sleep = sleep
+        self._monotonic = monotonic
+        self._rng = rng
+        self._writes: dict[str, Write] = {}
+        """By UID."""
+
+    def __len__(self) -> int:
+        """Nominations that are being written."""
+        return len(self._writes)
+
+    def write(self, known: PodRecord) -> None:
+        """The nomination of the pod has changed."""
+        if known.uid not in self._writes and known.nominated != self._nominations.on_server(known):
+            write = self._writes[known.uid] = Write(known)
+            self._nominations.patch_begins(known)
+            write.task = asyncio.create_task(self._carry_out(write), name=f"nominate {known.full_name}")
+
+    def settled(self, known: PodRecord) -> None:
+        """The pod is bound or deleted: its nomination is over."""
+        write = self._writes.get(known.uid)
+        if write is not None and write.known is known and not write.sending:
+            self._end(write)
+
+    def halt(self) -> None:
+        """What is not written yet is over: the next leader knows only what is."""
+        for write in list(self._writes.values()):
+            if not write.sending:
+                self._end(write)
+                self._nominations.follow_server(write.known)
+
+    @property
+    def tasks(self) -> list[asyncio.Task[None]]:
+        return [write.task for write in self._writes.values() if write.task is not None]
+
+    def _end(self, write: Write) -> None:
+        if self._writes.get(write.known.uid) is not write:
+            return
+        del self._writes[write.known.uid]
+        self._nominations.patch_ended(write.known, write.version, write.node)
+        if write.task is not None and write.task is not asyncio.current_task():
+            write.task.cancel()
+
+    async def _carry_out(self, write: Write) -> None:
+        known = write.known
+        backoff, give_up = Backoff(_RETRY_FIRST, _RETRY_MAX, self._rng), self._monotonic() + self._patience
+        try:
+            while write.written != known.nominated and known.state in (PodState.WAITING, PodState.ASSUMED):
+                async with self._permission.slots:
+                    if not self._permission.may_write():
+                        self._nominations.follow_server(known)
+                        return
+                    write.written, write.sending = known.nominated, True
+                    try:
+                        outcome = await nominate(self._api, known, known.nominated)
+                    finally:
+                        write.sending = False
+                if outcome.version:
+                    write.version, write.node = outcome.version, write.written
+                if outcome.result is Result.RETRY:
+                    write.written = None
+                    delay = max(backoff.next(), outcome.retry_after)
+                    if self._permission.halted:
+                        self._nominations.follow_server(known)
+                        return
+                    if self._monotonic() + delay > give_up:
+                        log.warning("cannot write the nomination of %s: %s", known.full_name, outcome.error)
+                        return
+                    await self._sleep(delay)
+                elif outcome.result is Result.REFUSED:
+                    log.warning("cannot write the nomination of %s: %s", known.full_name, outcome.error)
+                elif outcome.result is Result.GONE:
+                    return
+        except Exception:
+            log.exception("writing the nomination of %s failed", known.full_name)
+        finally:
+            self._end(write)

@@ -1,0 +1,53 @@
+"""The disruption budgets of the cluster, as the engine should have them."""
+
+from collections.abc import Callable
+
+from poseidon_py.describe.budgets import describe_budget
+from poseidon_py.kube.budget_objects import DisruptionBudget
+from poseidon_py.kube.objects import InvalidField
+from poseidon_py.util.metrics import Metrics
+from poseidon_py.util.work_queue import KeyedQueue
+from protos.gen import flow_pb2
+
+Warn = Callable[[str, str, str, str], object]
+"""Kind, UID, name, problem of an invalid object."""
+
+
+class Budgets:
+    """`put` and `drop` what the watch reports."""
+
+    def __init__(self, warn: Warn, metrics: Metrics) -> None:
+        self._warn = warn
+        self._ids: dict[tuple[str, str], int] = {}
+        self.messages: dict[int, flow_pb2.Budget] = {}
+        """By id."""
+        self.removed: set[int] = set()
+        """Ids of budgets whose removal has not been sent to the engine yet."""
+        self.queue: KeyedQueue[int] = KeyedQueue("budgets", metrics=metrics)
+        """Ids."""
+
+    def put(self, item: DisruptionBudget) -> None:
+        """A budget exists. One with an invalid selector limits nothing, as for kube-scheduler."""
+        metadata = item.metadata
+        key = metadata.namespace, metadata.name
+        try:
+            message = describe_budget(item)
+        except InvalidField as problem:
+            self._warn("disruption budget", metadata.uid, "/".join(key), str(problem))
+            self.drop(key)
+            return
+        if self._ids.get(key) != message.id:
+            self.drop(key)
+        self._ids[key] = message.id
+        if self.messages.get(message.id) != message:
+            self.messages[message.id] = message
+            self.removed.discard(message.id)
+            self.queue.add(message.id)
+
+    def drop(self, key: tuple[str, str]) -> None:
+        """A budget is deleted. `key`: its namespace and name."""
+        ident = self._ids.pop(key, None)
+        if ident is not None:
+            del self.messages[ident]
+            self.removed.add(ident)
+            self.queue.add(ident)

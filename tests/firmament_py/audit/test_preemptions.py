@@ -1,0 +1,113 @@
+"""The independent check of preemptions: each way in which a round could be wrong is named."""
+
+import numpy as np
+import pytest
+
+from firmament_py.audit.preemptions import preemption_problems
+from firmament_py.model.arrays import NO_ROWS
+from tests.builders import (
+    make_budget,
+    make_class,
+    make_label_set,
+    make_node,
+    make_tasks,
+    needs,
+    preempting_cluster,
+    tasks_like,
+)
+
+LOW, EQUAL, LEAVING, STATIC, WEB, SECOND, FREE = 1, 2, 3, 4, 5, 6, 7
+HIGH, NEVER, OTHER = 10, 11, 12
+
+
+@pytest.fixture
+def cluster():
+    """Node a of 20 cpu is full with tasks of 4 cpu; b is empty."""
+    return preempting_cluster(
+        make_class(1, cpu=4),
+        make_class(2, cpu=4, priority=5),
+        make_class(3, cpu=4, priority=5, never_preempts=True),
+        make_label_set(1, app="web"),
+        make_budget(1, tasks_like(needs("app")), 0),
+        make_node("a", cpu=20),
+        make_node("b", cpu=4),
+        make_tasks([LOW], 1, on="a"),
+        make_tasks([EQUAL], 2, on="a"),
+        make_tasks([LEAVING], 1, on="a", leaving=True),
+        make_tasks([STATIC], 1, on="a", unevictable=True),
+        make_tasks([WEB], 1, on="a", label_set=1),
+        make_tasks([SECOND], 1),
+        make_tasks([HIGH, OTHER], 2),
+        make_tasks([NEVER], 3),
+    )
+
+
+def problems(cluster, victims=(), nominated=(), placed=(), unnominated=(), beyond_budgets=False):
+    """victims: (victim, preemptor); nominated, placed: (task, node name)."""
+    state = cluster.state
+
+    def rows(uids):
+        return state.task_rows(np.array(list(uids), np.uint64)) if uids else NO_ROWS
+
+    def pairs(of):
+        return rows([uid for uid, _ in of]), np.array([state.nodes.row[f"id-{name}"] for _, name in of], np.int64)
+
+    return preemption_problems(
+        state,
+        pairs(placed),
+        (rows([victim for victim, _ in victims]), rows([preemptor for _, preemptor in victims])),
+        pairs(nominated),
+        rows(list(unnominated)),
+        beyond_budgets=beyond_budgets,
+    )
+
+
+def test_a_sound_preemption_has_no_problems(cluster):
+    assert problems(cluster, [(LOW, HIGH)], [(HIGH, "a")]) == []
+    assert problems(cluster, [], [(HIGH, "a")]) == [], "a task leaves the node anyway"
+    assert problems(cluster) == []
+
+
+@pytest.mark.parametrize(
+    ("decision", "problem"),
+    [
+        ({"victims": [(LOW, HIGH), (LOW, OTHER)]}, "a task is evicted twice"),
+        ({"victims": [(SECOND, HIGH)]}, "a victim does not run"),
+        ({"victims": [(LEAVING, HIGH)]}, "a victim leaves already, or cannot be evicted"),
+        ({"victims": [(STATIC, HIGH)]}, "a victim leaves already, or cannot be evicted"),
+        ({"victims": [(EQUAL, HIGH)]}, "a victim's priority is not lower than its preemptor's"),
+        ({"victims": [(LOW, NEVER)]}, "a preemptor never preempts"),
+        ({"nominated": [(LOW, "b")]}, "a nominated task does not wait"),
+        ({"nominated": [(HIGH, "b")], "placed": [(HIGH, "b")]}, "a nominated task is placed, too"),
+        ({"victims": [(WEB, HIGH)], "nominated": [(HIGH, "a")]}, "a disruption budget is exceeded"),
+        ({"nominated": [(HIGH, "a"), (OTHER, "a")]}, "a node could not take its nominated tasks"),
+        ({"nominated": [(HIGH, "b")], "placed": [(SECOND, "b")]}, "a node could not take its nominated tasks"),
+    ],
+)
+def test_a_defect_is_named(cluster, decision, problem):
+    assert problem in problems(cluster, **decision)
+
+
+def test_budgets_may_be_exceeded_if_that_is_permitted(cluster):
+    assert problems(cluster, [(WEB, HIGH)], [(HIGH, "a")], beyond_budgets=True) == []
+
+
+def test_earlier_nominations_count_unless_they_are_over(cluster):
+    cluster.tell(make_tasks([OTHER], 2, nominated="b"))
+    assert problems(cluster, [], [(HIGH, "b")]) == ["a node could not take its nominated tasks"]
+    assert problems(cluster, [], [(HIGH, "b")], unnominated=[OTHER]) == []
+
+
+def test_an_absent_node_cannot_be_nominated(cluster):
+    cluster.tell(make_tasks([20], 1, on="ghost"))
+    assert "a nominated node is absent" in problems(cluster, [], [(HIGH, "ghost")])
+
+
+def test_a_round_whose_preemptions_are_unsound_evicts_nobody(cluster, monkeypatch, caplog):
+    monkeypatch.setattr("firmament_py.engine.scheduler.preemption_problems", lambda *_, **__: ["it is wrong"])
+    cluster.tell(make_tasks([SECOND], 1, on="b"))
+    result = cluster.scheduler.run(1)
+    assert result.stats.dropped > 0
+    assert not len(result.preemption.victims)
+    assert not cluster.nominated()
+    assert "no task is preempted in this round, by the independent check: it is wrong" in caplog.text

@@ -1,0 +1,69 @@
+"""Searches are compiled once for an installation, by one process at a time."""
+
+import fcntl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firmament_py.packing import compile_ahead, eviction_search, rounding, ruin_recreate
+from firmament_py.packing.pack import pack
+from tests.firmament_py.packing.evictions import random_problem as random_eviction
+from tests.firmament_py.packing.packings import empty, random_problem
+
+
+@pytest.fixture
+def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A cache folder of its own; what was compiled."""
+    calls: list[str] = []
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(compile_ahead, "compile_all", lambda: calls.append("all"))
+    monkeypatch.setattr("os.nice", lambda _: 0)
+    return calls
+
+
+@pytest.mark.xdist_group("numba")
+def test_nothing_is_compiled_later():
+    """Every search takes arrays of one type, whatever their lengths."""
+    compile_ahead.compile_all()
+    problem = random_problem(1, nodes=30, classes=12, demand=1.2)
+    pack(problem, empty(problem))
+    random_eviction(3).solve()
+    searches: list[Any] = [eviction_search.search, ruin_recreate._search, rounding._fill, rounding._round_up]
+    assert [len(search.signatures) for search in searches] == [1] * 4
+
+
+def test_what_is_compiled_is_not_compiled_again(compiled: list[str]):
+    compile_ahead.main()
+    assert compiled == ["all"]
+    assert compile_ahead.start() is None
+
+
+def test_a_second_process_leaves_it_to_the_first(compiled: list[str], tmp_path: Path):
+    compile_ahead.main()
+    [marker] = (tmp_path / "cache").glob("*.compiled")
+    marker.unlink()
+    with marker.with_name(f"{marker.name}.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        compile_ahead.main()
+    assert compiled == ["all"]
+    assert not marker.exists()
+
+
+def test_without_a_writable_folder_nothing_is_compiled(
+    compiled: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    compile_ahead.main()
+    assert compiled == []
+
+
+def test_a_failure_leaves_no_marker(compiled: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def fail() -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(compile_ahead, "compile_all", fail)
+    with pytest.raises(RuntimeError):
+        compile_ahead.main()
+    assert not list((tmp_path / "cache").glob("*.compiled"))

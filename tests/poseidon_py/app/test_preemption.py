@@ -1,0 +1,85 @@
+"""A preemption that the bridge carries out on an API server, and budgets on their way to the engine. The decisions are
+those of the test."""
+
+from typing import Any
+
+import pytest
+
+from benchmarks.cluster import Rule
+from benchmarks.cluster.store.kinds import BUDGETS, PODS
+from poseidon_py.preempt.decisions import Decisions, NominatedPod, VictimPod
+from tests.poseidon_py.world import World, template, world_of
+
+
+@pytest.fixture
+async def world(tmp_path):
+    async with world_of(World, tmp_path, nodes=1, stop_seconds=0.2) as world:
+        yield world
+
+
+async def decided(world, bridge):
+    """A running victim and a pending pod that does not fit, with the decision of a round on them."""
+    world.cluster.add_pods(1, template(cpu="3"), prefix="victim")
+    await world.until(lambda: any(pod["status"]["phase"] == "Running" for pod in world.pods.values()))
+    (victim,) = world.pods
+    world.cluster.add_pods(1, template(cpu="2"), prefix="pending")
+    (pending,) = set(world.pods) - {victim}
+    await world.until(lambda: world.events("FailedScheduling"))
+    first, second = (bridge.store.pod_named("default", name) for name in (victim, pending))
+    bridge.runtime.preemptor.take(Decisions([NominatedPod(second, first.node)], [VictimPod(first, second)]))
+    return victim, pending, first.node
+
+
+def nominated(world, name):
+    return world.pods[name]["status"].get("nominatedNodeName")
+
+
+@pytest.mark.parametrize("faults", [(), ("rate_429",), ("rate_500",), ("rate_reset",), ("rate_lost",)])
+async def test_a_victim_leaves_and_its_preemptor_takes_its_place(world, faults):
+    bridge = await world.bridge()
+    states: list[dict[str, Any]] = []
+    world.cluster.store.subscribe(PODS, lambda change: states.append(change.record.parse()))
+    if faults:
+        each: dict[str, Any] = {"resources": ("pods", "pods/status"), "retry_after_s": 0, "first": 3, faults[0]: 1.0}
+        world.cluster.faults.set(Rule(verbs=("delete", "patch"), **each))
+    victim, pending, node = await decided(world, bridge)
+    await world.until(lambda: world.bound("pending"))
+    assert victim not in world.pods
+    assert any(state["metadata"]["name"] == pending and nominated_in(state) == node for state in states)
+    last = [state for state in states if state["metadata"]["name"] == victim][-1]
+    assert ("DisruptionTarget", "PreemptionByScheduler") in {
+        (each["type"], each.get("reason")) for each in last["status"]["conditions"]
+    }
+    await world.until(lambda: world.events("Preempted"))
+    (event,) = world.events("Preempted")
+    assert (event["type"], event["related"]["name"], event["involvedObject"]["name"]) == ("Normal", pending, victim)
+    known = bridge.store.pod_named("default", pending)
+    await world.until(lambda: known.nominated == "")
+    deletions = [entry for entry in world.cluster.audit.of("delete") if entry.name == victim]
+    assert [entry.detail for entry in deletions] == ["grace=30"]
+    world.check()
+
+
+def nominated_in(state):
+    return state["status"].get("nominatedNodeName")
+
+
+async def test_disruption_budgets_are_listed_before_the_first_round_and_followed(world):
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}},
+    }
+    world.cluster.create(body)
+    bridge = await world.bridge()
+    budgets = bridge.store.budgets
+    await world.until(lambda: bridge.runtime.session.ready)
+    assert [each.name for each in budgets.messages.values()] == ["default/b"]
+    world.cluster.api.remove(BUDGETS, world.cluster.api.get(BUDGETS, "default", "b"))
+    await world.until(lambda: not budgets.messages and not budgets.removed)
+
+
+async def test_without_preemption_budgets_are_not_watched(world):
+    bridge = await world.bridge(own_service=True, preemption="off")
+    assert "poddisruptionbudgets" not in [watch.name for watch in bridge.runtime.watches]
