@@ -114,6 +114,7 @@ def make_tasks(
     nominated: str | None = None,
     unevictable: bool = False,
     checkpoint_us: int = 0,
+    movable: bool = False,
 ) -> TasksObserved:
     """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`; nominated: the name of the
     node that is kept for each."""
@@ -138,6 +139,7 @@ def make_tasks(
         nominated=np.ones(count, np.int64) if nominated else None,
         unevictable=np.ones(count, np.bool_) if unevictable else None,
         checkpoint_us=np.full(count, checkpoint_us, np.int64) if checkpoint_us else None,
+        movable=np.ones(count, np.bool_) if movable else None,
     )
 
 

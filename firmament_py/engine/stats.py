@@ -35,6 +35,8 @@ class RoundStats:
     preempted: int = 0
     nominated: int = 0
     """Tasks that wait, with a node that is kept for them."""
+    migrated: int = 0
+    """Tasks to evict because they cost less elsewhere."""
     gap: int = 0
     """How many more single tasks any packing could have placed at most, given all else that was placed: 0 is a proof
     that none could. An upper bound, by linear relaxation."""

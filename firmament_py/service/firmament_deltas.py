@@ -68,6 +68,7 @@ def bind(state: ClusterState, uids: U64, machines: list[str], label_set: LabelSe
             gang_id=np.where(gang >= 0, state.gangs.id[gang], 0).astype(np.uint64),
             role=state.tasks.role[rows],
             leaving=state.tasks.leaving[rows],
+            movable=state.tasks.movable[rows],
         )
     )
 

@@ -30,6 +30,9 @@ from firmament_py.service.invalid_field import InvalidField
 from firmament_py.state.cluster import ClusterState
 from protos.gen import firmament_pb2 as pb
 
+MOVABLE = "poseidon.io/movable"
+"""A task with this label, "true", may be evicted in order to run on another machine."""
+
 _SELECTOR_OPERATORS = {
     pb.LabelSelector.IN_SET: Operator.IN,
     pb.LabelSelector.NOT_IN_SET: Operator.NOT_IN,
@@ -77,7 +80,16 @@ def task_events(
         gang, known = job_id, state.gangs.known(job_id)
         since = min(created_us, known.created_us) if known else created_us
         yield GangObserved(gang, job.min_number_of_tasks, since, name=job.name or job.uuid)
-    yield _one_task(task.uid, cls.id, job_id, created_us, task.name, gang=gang, label_set=label_set.id)
+    yield _one_task(
+        task.uid,
+        cls.id,
+        job_id,
+        created_us,
+        task.name,
+        gang=gang,
+        label_set=label_set.id,
+        movable=label_set.labels.get(MOVABLE) == "true",
+    )
     if gang:
         yield GangRemoved(gang)  # the contract does not report the end of a job: the gang exists as long as its tasks
 
@@ -98,7 +110,16 @@ def foreign_events(info: pb.TaskInfo, uid: int, now_us: int) -> Iterator[Event]:
 
 
 def _one_task(
-    uid: int, class_id: int, job: int, created_us: int, name: str, node: str = "", gang: int = 0, label_set: int = 0
+    uid: int,
+    class_id: int,
+    job: int,
+    created_us: int,
+    name: str,
+    node: str = "",
+    gang: int = 0,
+    label_set: int = 0,
+    *,
+    movable: bool = False,
 ) -> TasksObserved:
     return TasksObserved(
         uid=np.array([uid], np.uint64),
@@ -110,6 +131,7 @@ def _one_task(
         nodes=(node,) if node else (),
         gang_id=np.array([gang], np.uint64),
         label_set_id=np.array([label_set], np.uint64),
+        movable=np.array([movable]),
     )
 
 

@@ -200,6 +200,7 @@ def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
         nominated=nominated,
         unevictable=np.fromiter(message.unevictable, np.bool_, count) if message.unevictable else None,
         checkpoint_us=np.fromiter(message.checkpoint_us, np.int64, count) if message.checkpoint_us else None,
+        movable=np.fromiter(message.movable, np.bool_, count) if message.movable else None,
     )
 
 
@@ -215,6 +216,7 @@ _OPTIONAL_COLUMNS = (
     "nominated",
     "unevictable",
     "checkpoint_us",
+    "movable",
 )
 
 

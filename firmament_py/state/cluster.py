@@ -136,6 +136,7 @@ class ClusterState:
         tasks.lasting[rows] = optional(event.lasting, found.at, False)
         tasks.unevictable[rows] = found.unevictable
         tasks.checkpoint_us[rows] = optional(event.checkpoint_us, found.at, 0)
+        tasks.movable[rows] = optional(event.movable, found.at, False)
         tasks.nominated[rows] = nominated
         tasks.name[rows] = [event.names[i] for i in found.at.tolist()]
         self._count_references(rows, +1)

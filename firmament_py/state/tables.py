@@ -39,6 +39,7 @@ class TaskTable(Table):
         "unevictable": (np.bool_, False),
         "checkpoint_us": (np.int64, 0),
         "preempted": (np.bool_, False),
+        "movable": (np.bool_, False),
     }
     uid: U64
     cls: I64  # row of the class table
@@ -61,6 +62,7 @@ class TaskTable(Table):
     unevictable: Bools  # is never preempted
     checkpoint_us: I64  # when its work was saved last, 0: never
     preempted: Bools  # leaves because a round has decided so
+    movable: Bools  # may be evicted in order to run on another node
 
 
 class NodeTable(Table):

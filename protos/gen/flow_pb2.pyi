@@ -327,7 +327,7 @@ class Node(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., labels: _Optional[_Mapping[str, str]] = ..., taints: _Optional[_Iterable[_Union[_firmament_pb2.Taint, _Mapping]]] = ..., images: _Optional[_Mapping[str, int]] = ..., avoids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Tasks(_message.Message):
-    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "gang_id", "role", "inputs_id", "leaving", "started_us", "lasting", "nominated", "unevictable", "checkpoint_us")
+    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "gang_id", "role", "inputs_id", "leaving", "started_us", "lasting", "nominated", "unevictable", "checkpoint_us", "movable")
     UID_FIELD_NUMBER: _ClassVar[int]
     CLASS_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
@@ -345,6 +345,7 @@ class Tasks(_message.Message):
     NOMINATED_FIELD_NUMBER: _ClassVar[int]
     UNEVICTABLE_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_US_FIELD_NUMBER: _ClassVar[int]
+    MOVABLE_FIELD_NUMBER: _ClassVar[int]
     uid: _containers.RepeatedScalarFieldContainer[int]
     class_id: _containers.RepeatedScalarFieldContainer[int]
     job_id: _containers.RepeatedScalarFieldContainer[int]
@@ -362,7 +363,8 @@ class Tasks(_message.Message):
     nominated: _containers.RepeatedScalarFieldContainer[int]
     unevictable: _containers.RepeatedScalarFieldContainer[bool]
     checkpoint_us: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., gang_id: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., inputs_id: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ..., started_us: _Optional[_Iterable[int]] = ..., lasting: _Optional[_Iterable[bool]] = ..., nominated: _Optional[_Iterable[int]] = ..., unevictable: _Optional[_Iterable[bool]] = ..., checkpoint_us: _Optional[_Iterable[int]] = ...) -> None: ...
+    movable: _containers.RepeatedScalarFieldContainer[bool]
+    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., gang_id: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., inputs_id: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ..., started_us: _Optional[_Iterable[int]] = ..., lasting: _Optional[_Iterable[bool]] = ..., nominated: _Optional[_Iterable[int]] = ..., unevictable: _Optional[_Iterable[bool]] = ..., checkpoint_us: _Optional[_Iterable[int]] = ..., movable: _Optional[_Iterable[bool]] = ...) -> None: ...
 
 class Rejection(_message.Message):
     __slots__ = ("task_uid", "node_id", "not_before_us")
@@ -397,7 +399,7 @@ class RoundRequest(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., acknowledged: _Optional[int] = ..., now_us: _Optional[int] = ...) -> None: ...
 
 class RoundReply(_message.Message):
-    __slots__ = ("status", "round", "placed", "unscheduled", "stats", "wake_us", "preempted", "nominated", "unnominated")
+    __slots__ = ("status", "round", "placed", "unscheduled", "stats", "wake_us", "preempted", "nominated", "unnominated", "migrated")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     PLACED_FIELD_NUMBER: _ClassVar[int]
@@ -407,6 +409,7 @@ class RoundReply(_message.Message):
     PREEMPTED_FIELD_NUMBER: _ClassVar[int]
     NOMINATED_FIELD_NUMBER: _ClassVar[int]
     UNNOMINATED_FIELD_NUMBER: _ClassVar[int]
+    MIGRATED_FIELD_NUMBER: _ClassVar[int]
     status: CallStatus
     round: int
     placed: Placements
@@ -416,7 +419,8 @@ class RoundReply(_message.Message):
     preempted: Preemptions
     nominated: Placements
     unnominated: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., round: _Optional[int] = ..., placed: _Optional[_Union[Placements, _Mapping]] = ..., unscheduled: _Optional[_Iterable[_Union[Unscheduled, _Mapping]]] = ..., stats: _Optional[_Union[RoundStats, _Mapping]] = ..., wake_us: _Optional[int] = ..., preempted: _Optional[_Union[Preemptions, _Mapping]] = ..., nominated: _Optional[_Union[Placements, _Mapping]] = ..., unnominated: _Optional[_Iterable[int]] = ...) -> None: ...
+    migrated: Placements
+    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., round: _Optional[int] = ..., placed: _Optional[_Union[Placements, _Mapping]] = ..., unscheduled: _Optional[_Iterable[_Union[Unscheduled, _Mapping]]] = ..., stats: _Optional[_Union[RoundStats, _Mapping]] = ..., wake_us: _Optional[int] = ..., preempted: _Optional[_Union[Preemptions, _Mapping]] = ..., nominated: _Optional[_Union[Placements, _Mapping]] = ..., unnominated: _Optional[_Iterable[int]] = ..., migrated: _Optional[_Union[Placements, _Mapping]] = ...) -> None: ...
 
 class Preemptions(_message.Message):
     __slots__ = ("task_uid", "preemptor_uid")
@@ -499,7 +503,7 @@ class Reason(_message.Message):
     def __init__(self, kind: _Optional[_Union[Reason.Kind, str]] = ..., detail: _Optional[str] = ..., value: _Optional[str] = ..., nodes: _Optional[int] = ...) -> None: ...
 
 class RoundStats(_message.Message):
-    __slots__ = ("started_us", "stage_seconds", "seconds", "solves", "vertices", "arcs", "objective", "pending", "placed", "waiting", "classes", "nodes", "dropped", "policy", "fallback", "uncertified", "pricing_rounds", "trials", "gap", "preempted", "nominated", "usage_measured", "usage_missing", "usage_stale")
+    __slots__ = ("started_us", "stage_seconds", "seconds", "solves", "vertices", "arcs", "objective", "pending", "placed", "waiting", "classes", "nodes", "dropped", "policy", "fallback", "uncertified", "pricing_rounds", "trials", "gap", "preempted", "nominated", "migrated", "usage_measured", "usage_missing", "usage_stale")
     class StageSecondsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -528,6 +532,7 @@ class RoundStats(_message.Message):
     GAP_FIELD_NUMBER: _ClassVar[int]
     PREEMPTED_FIELD_NUMBER: _ClassVar[int]
     NOMINATED_FIELD_NUMBER: _ClassVar[int]
+    MIGRATED_FIELD_NUMBER: _ClassVar[int]
     USAGE_MEASURED_FIELD_NUMBER: _ClassVar[int]
     USAGE_MISSING_FIELD_NUMBER: _ClassVar[int]
     USAGE_STALE_FIELD_NUMBER: _ClassVar[int]
@@ -552,10 +557,11 @@ class RoundStats(_message.Message):
     gap: int
     preempted: int
     nominated: int
+    migrated: int
     usage_measured: int
     usage_missing: int
     usage_stale: int
-    def __init__(self, started_us: _Optional[int] = ..., stage_seconds: _Optional[_Mapping[str, float]] = ..., seconds: _Optional[float] = ..., solves: _Optional[int] = ..., vertices: _Optional[int] = ..., arcs: _Optional[int] = ..., objective: _Optional[int] = ..., pending: _Optional[int] = ..., placed: _Optional[int] = ..., waiting: _Optional[int] = ..., classes: _Optional[int] = ..., nodes: _Optional[int] = ..., dropped: _Optional[int] = ..., policy: _Optional[str] = ..., fallback: _Optional[str] = ..., uncertified: _Optional[int] = ..., pricing_rounds: _Optional[int] = ..., trials: _Optional[int] = ..., gap: _Optional[int] = ..., preempted: _Optional[int] = ..., nominated: _Optional[int] = ..., usage_measured: _Optional[int] = ..., usage_missing: _Optional[int] = ..., usage_stale: _Optional[int] = ...) -> None: ...
+    def __init__(self, started_us: _Optional[int] = ..., stage_seconds: _Optional[_Mapping[str, float]] = ..., seconds: _Optional[float] = ..., solves: _Optional[int] = ..., vertices: _Optional[int] = ..., arcs: _Optional[int] = ..., objective: _Optional[int] = ..., pending: _Optional[int] = ..., placed: _Optional[int] = ..., waiting: _Optional[int] = ..., classes: _Optional[int] = ..., nodes: _Optional[int] = ..., dropped: _Optional[int] = ..., policy: _Optional[str] = ..., fallback: _Optional[str] = ..., uncertified: _Optional[int] = ..., pricing_rounds: _Optional[int] = ..., trials: _Optional[int] = ..., gap: _Optional[int] = ..., preempted: _Optional[int] = ..., nominated: _Optional[int] = ..., migrated: _Optional[int] = ..., usage_measured: _Optional[int] = ..., usage_missing: _Optional[int] = ..., usage_stale: _Optional[int] = ...) -> None: ...
 
 class UsageReport(_message.Message):
     __slots__ = ("epoch", "task_uid", "tasks", "node_id", "nodes")
