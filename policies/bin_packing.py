@@ -8,11 +8,14 @@ A fuller node costs less, however many tasks it takes, so a flow fills it before
 Devices are resources that some nodes lack (GPUs): nodes whose devices are partly used are filled first, and nodes with
 devices come last for tasks that request none of them (+ 10,000). Example: of two nodes without devices, half and a
 quarter used, the first costs 500 and the second 750: the first is filled first.
+
+A running task that may be moved is, if that saves more than `move-cost`, and more the more work it loses: by default if
+the other node is fuller by three tenths.
 """
 
 import numpy as np
 
-from firmament_py.policy import Bools, Costs, View, waiting_cost
+from firmament_py.policy import I64, MOVING_MAX, Bools, Costs, Victims, View, moving_cost, waiting_cost
 from policies.scarcity import devices, used, wasted
 
 _SCALE = 1000
@@ -25,6 +28,11 @@ class BinPacking:
 
     name = "bin-packing"
 
+    def __init__(self, move_cost: int = 300) -> None:
+        if not 1 <= move_cost <= MOVING_MAX:
+            raise ValueError(f"option move-cost is {move_cost}; give 1 .. {MOVING_MAX}")
+        self._move_cost = move_cost
+
     def costs(self, view: View) -> Costs:
         scarce = devices(view)
         with_devices: Bools = np.any(view.allocatable[:, scarce] > 0, axis=1)  # (N,)
@@ -36,3 +44,6 @@ class BinPacking:
         return Costs(
             place=np.rint(place).astype(np.int64), slot=np.zeros((1, 1), np.int64), wait=waiting_cost(view), fill=True
         )
+
+    def moving_costs(self, victims: Victims) -> I64:
+        return moving_cost(victims, self._move_cost)

@@ -15,11 +15,25 @@ than is free, large tasks would displace several small ones each: then one porti
 Example: of two nodes of 4 cpu and 8 Gi, one has 1 cpu and 4 Gi in use, the other nothing: slots start at 500 and at
 0. A task of 0 cpu and 2 Gi adds (1/2)^2 - (1/4)^2 = 3/16 to the first and (1/4)^2 = 1/16 to the second, where it costs
 1250 less.
+
+A running task that may be moved is, if that saves more than `move-cost`, and more the more work it loses: by default if
+the other node is less used by three tenths.
 """
 
 import numpy as np
 
-from firmament_py.policy import COST_MAX, F64, I64, NODE_LIMIT_MAX, Costs, View, waiting_cost
+from firmament_py.policy import (
+    COST_MAX,
+    F64,
+    I64,
+    MOVING_MAX,
+    NODE_LIMIT_MAX,
+    Costs,
+    Victims,
+    View,
+    moving_cost,
+    waiting_cost,
+)
 
 _RESOURCES = ("cpu", "memory")
 _LEVEL = 1000
@@ -33,6 +47,11 @@ class CpuMemory:
     """Cpu and memory evenly used across nodes, and balanced on each node."""
 
     name = "cpu-memory"
+
+    def __init__(self, move_cost: int = 300) -> None:
+        if not 1 <= move_cost <= MOVING_MAX:
+            raise ValueError(f"option move-cost is {move_cost}; give 1 .. {MOVING_MAX}")
+        self._move_cost = move_cost
 
     def costs(self, view: View) -> Costs:
         columns = [view.resources.index(name) for name in _RESOURCES if name in view.resources]
@@ -58,6 +77,9 @@ class CpuMemory:
             wait=waiting_cost(view) + bonus[view.task_class],
             node_limit=_node_limit(load, allocatable * open_to_some, mean, first.sum()) if in_portions else None,
         )
+
+    def moving_costs(self, victims: Victims) -> I64:
+        return moving_cost(victims, self._move_cost)
 
 
 def _imbalance(load: F64, requests: F64, allocatable: F64) -> I64:

@@ -13,13 +13,16 @@ devices, so the balance among them is unaffected. Example: the next tasks on a n
 349, 449, 549, ...; on a node with 4 tasks that is otherwise empty 400, 500, ...: one task goes to the first node, then
 they alternate. With by=requested and m = 1/10 of either node: 5000, 6000, ... against 0, 1000, ...: five tasks go to
 the second node first.
+
+A running task that may be moved is, if that saves more than `move-cost`, and more the more work it loses: by default
+ten tasks' difference between two nodes, or a tenth of a node with by=requested.
 """
 
 from typing import Literal
 
 import numpy as np
 
-from firmament_py.policy import COST_MAX, I64, Costs, View, waiting_cost
+from firmament_py.policy import COST_MAX, I64, MOVING_MAX, Costs, Victims, View, moving_cost, waiting_cost
 from policies.scarcity import used, wasted
 
 _PER_TASK = 100
@@ -32,13 +35,18 @@ class LoadSpreading:
 
     name = "load-spreading"
 
-    def __init__(self, by: Literal["tasks", "requested"] = "tasks", spare_devices: int = 10) -> None:
+    def __init__(
+        self, by: Literal["tasks", "requested"] = "tasks", spare_devices: int = 10, move_cost: int = 1000
+    ) -> None:
         if not 0 <= spare_devices <= _SPARE_MAX:
             raise ValueError(
                 f"option spare-devices is {spare_devices}; give a number of tasks from 0 (ignore devices) "
                 f"to {_SPARE_MAX}"
             )
+        if not 1 <= move_cost <= MOVING_MAX:
+            raise ValueError(f"option move-cost is {move_cost}; give 1 .. {MOVING_MAX}")
         self._by = by
+        self._move_cost = move_cost
         self._surcharge = _PER_TASK * spare_devices
 
     def costs(self, view: View) -> Costs:
@@ -46,6 +54,9 @@ class LoadSpreading:
         place = np.zeros((1, 1), np.int64) if unneeded is None else self._surcharge * unneeded.astype(np.int64)
         slot = by_tasks(view) if self._by == "tasks" else _by_requested(view)
         return Costs(place=place, slot=slot, wait=waiting_cost(view))
+
+    def moving_costs(self, victims: Victims) -> I64:
+        return moving_cost(victims, self._move_cost)
 
 
 def by_tasks(view: View) -> I64:

@@ -15,11 +15,24 @@ fills nodes evenly that are equally far from the data, and all nodes for tasks w
 Example, unit 1 MiB, rack-weight 0.5: a task reads 1000 MiB, of which node a has 600 and node b, in a's rack, another
 200. On a: 200 + 0.5 x 200 = 300; on b: 200 + 0.5 x 600 = 500; elsewhere in the rack 200 + 0.5 x 800 = 600; in any
 other rack 1000. If the worst case of a task exceeds COST_MAX, all its costs are scaled down to COST_MAX.
+
+A running task that may be moved is, if that saves more than `move-mib`, and more the more work it loses.
 """
 
 import numpy as np
 
-from firmament_py.policy import COST_MAX, F64, I64, Costs, DataCosts, Inputs, View, waiting_cost
+from firmament_py.policy import (
+    COST_MAX,
+    F64,
+    I64,
+    Costs,
+    DataCosts,
+    Inputs,
+    Victims,
+    View,
+    moving_cost,
+    waiting_cost,
+)
 
 _MIB = 2**20
 RACK_LABELS = ("topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
@@ -37,6 +50,7 @@ class Quincy:
         rack_label: str = "",
         unit_mib: int = 1,
         spread_mib: int = 16,
+        move_mib: int = 4096,
     ) -> None:
         if not 0 <= threshold <= 1:
             raise ValueError(f"option threshold is {threshold}; give a share of a task's input, 0 .. 1")
@@ -46,10 +60,13 @@ class Quincy:
             raise ValueError(f"option unit-mib is {unit_mib}; give a size of 1 or more")
         if not 0 <= spread_mib <= COST_MAX * unit_mib:
             raise ValueError(f"option spread-mib is {spread_mib}; give a size of 0 .. {COST_MAX * unit_mib}")
+        if not 1 <= move_mib <= COST_MAX * unit_mib:
+            raise ValueError(f"option move-mib is {move_mib}; give a size of 1 .. {COST_MAX * unit_mib}")
         self._threshold = threshold
         self._rack_weight = rack_weight
         self._unit = unit_mib * _MIB
         self._spread = spread_mib / unit_mib
+        self._move = max(round(move_mib / unit_mib), 1)
         self.rack_labels = (rack_label,) if rack_label else RACK_LABELS
 
     def costs(self, view: View) -> Costs:
@@ -59,6 +76,9 @@ class Quincy:
             wait=waiting_cost(view),
             data=None if view.inputs is None else self._data(view.inputs),
         )
+
+    def moving_costs(self, victims: Victims) -> I64:
+        return moving_cost(victims, self._move)
 
     def _data(self, inputs: Inputs) -> DataCosts:
         total = inputs.total.astype(np.float64)

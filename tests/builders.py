@@ -236,6 +236,12 @@ class Cluster:
         rows = np.flatnonzero(tasks.nominated >= 0).tolist()
         return {int(tasks.uid[row]): self.state.nodes.observed[int(tasks.nominated[row])].name for row in rows}
 
+    def migrating(self, result: RoundResult) -> dict[int, str]:
+        """Uid of each task to evict -> name of the node that costs less."""
+        uids = self.state.tasks.uid[result.migration.tasks].tolist()
+        nodes = [self.state.nodes.observed[row].name for row in result.migration.nodes.tolist()]
+        return dict(zip(uids, nodes, strict=True))
+
     def waiting(self) -> set[int]:
         return set(self.state.tasks.uid[self.state.tasks.state == TaskState.WAITING].tolist())
 
@@ -248,6 +254,7 @@ def make_cluster(
     reserve_after_us: int | None = RESERVE_AFTER_US,
     improve: float = 1.0,
     preempting: Preempting = Preempting.OFF,
+    migrate_after_us: int | None = None,
 ) -> Cluster:
     """A cluster that was told `events`, none of which may be refused. It does not preempt unless told to: most oracles
     know no evictions."""
@@ -260,6 +267,7 @@ def make_cluster(
         reserve_after_us=reserve_after_us,
         improve=improve,
         preempting=preempting,
+        migrate_after_us=migrate_after_us,
     )
     cluster = Cluster(state, scheduler)
     for outcome in cluster.tell(*events):
@@ -270,6 +278,11 @@ def make_cluster(
 def preempting_cluster(*events: Event, **options: Any) -> Cluster:
     """Likewise, one that preempts within budgets unless told otherwise."""
     return make_cluster(*events, **{"preempting": Preempting.WITHIN_BUDGETS, **options})
+
+
+def migrating_cluster(*events: Event, **options: Any) -> Cluster:
+    """Likewise, one in which movable tasks may migrate however short they have run."""
+    return make_cluster(*events, **{"migrate_after_us": 0, **options})
 
 
 def per_node(placements: Mapping[int, str]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The independent check of a set of placements: whether they break a constraint, from the state tables alone.
+"""The independent check of placements and migrations: whether they break a constraint, from the state tables alone.
 
 It shares no code with the network builder: used resources are summed again from the tasks (not read from the running
 totals), and labels and taints are evaluated one node at a time with model/constraints.py. A placement that fails here
@@ -67,6 +67,29 @@ class Checker:
             for why, bad in gang_problems(state, tasks, nodes, sound).items():
                 refuse(bad, why)
         return CheckResult(sound, complaints)
+
+    def migration_problems(self, tasks: I64, nodes: I64) -> list[str]:
+        """What is wrong with the migration of task rows (K,) to node rows (K,); empty: nothing. The nodes must be able
+        to take the tasks before any of them has left its own."""
+        state = self._state
+        table, everywhere = state.tasks, np.ones(len(tasks), np.bool_)
+        present = state.nodes.state[nodes] == NodeState.PRESENT
+        allowed, counts = state.evictions_allowed(table.label_set[tasks])
+        cls = table.cls[tasks]
+        found = {
+            "a task migrates twice": len(np.unique(tasks)) < len(tasks),
+            "a task does not run, or may not migrate": bool(
+                ((table.state[tasks] != TaskState.BOUND) | ~table.movable[tasks] | table.unevictable[tasks]).any()
+            ),
+            "a task leaves already, or is in a gang": bool((table.leaving[tasks] | (table.gang[tasks] >= 0)).any()),
+            "a node is absent, or the task's own": bool((~present | (table.node[tasks] == nodes)).any()),
+            "a disruption budget does not permit it": bool((counts.sum(axis=1) > np.maximum(allowed, 0)).any()),
+        }
+        if len(tasks) and present.all():
+            unwelcome = bool(self._unwelcome(cls, nodes, everywhere).any())
+            found["selector, affinity or a taint forbids the node"] = unwelcome
+            found["a node would be over-committed"] = bool(self._overfull(tasks, nodes, everywhere).any())
+        return [why for why, wrong in found.items() if wrong]
 
     def _unoffered(self, tasks: I64) -> Bools:
         """Placements of classes that request a resource that is in none of the tables."""

@@ -22,6 +22,7 @@ from firmament_py.cli.durations import parse_after
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.packing import compile_ahead
+from firmament_py.placement.migration import MIGRATE_AFTER_US
 from firmament_py.placement.preemption import Preempting
 from firmament_py.placement.repacking import EFFORT_LIMIT
 from firmament_py.policy import conformance, registry
@@ -117,6 +118,22 @@ def cli() -> None:
     help="Exceed disruption budgets if a task fits in no other way, as kube-scheduler does.",
 )
 @click.option(
+    "--migrate",
+    type=click.Choice(["never", "always"]),
+    default="never",
+    show_default=True,
+    help="Whether tasks that may be moved are evicted if another node costs less by the policy, by more than moving "
+    "them costs. Not for clients of the original contract, unless with --preemption on.",
+)
+@click.option(
+    "--migrate-after",
+    type=click.FloatRange(0, 1e9),
+    default=MIGRATE_AFTER_US / 1e6,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a task runs before it may be moved.",
+)
+@click.option(
     "--port-file",
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write the port to when the service is ready.",
@@ -144,6 +161,8 @@ def serve(
     improve: float,
     preemption: str,
     preempt_beyond_budgets: bool,
+    migrate: str,
+    migrate_after: float,
     port_file: Path | None,
     exit_with_parent: bool,
     tls_cert: Path | None,
@@ -190,6 +209,7 @@ def serve(
             reserve_after_us=reserve_after_us,
             improve=improve,
             preempting=_preempting(preemption, beyond_budgets=preempt_beyond_budgets),
+            migrate_after_us=round(1e6 * migrate_after) if migrate == "always" else None,
             original_preempts=preemption == "on",
         )
         server = Server(engine, address, tls, stats_address)

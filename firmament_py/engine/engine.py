@@ -38,9 +38,10 @@ class Engine:
         reserve_after_us: int | None = RESERVE_AFTER_US,
         improve: float = 1.0,
         preempting: Preempting = Preempting.WITHIN_BUDGETS,
+        migrate_after_us: int | None = None,
         original_preempts: bool = False,
     ) -> None:
-        """original_preempts: whether rounds for clients of the original contract preempt, too."""
+        """original_preempts: whether rounds for clients of the original contract evict tasks, too."""
         self.lock = threading.Lock()
         self.usage = Usage(usage)
         self.policy = policy
@@ -49,6 +50,7 @@ class Engine:
         self._reserve_after_us = reserve_after_us
         self._improve = improve
         self._preempting = preempting
+        self._migrate_after_us = migrate_after_us
         self._original_preempts = original_preempts
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
         self.rounds = 0
@@ -68,6 +70,7 @@ class Engine:
             reserve_after_us=self._reserve_after_us,
             improve=self._improve,
             preempting=self._preempting,
+            migrate_after_us=self._migrate_after_us,
         )
         self.round_of_epoch = 0
 

@@ -9,7 +9,7 @@ from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.certificate import certify
 from firmament_py.flow.network import Solution, Status
 from firmament_py.flow.solver import Solver
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import F64, I64
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.placement.placer import Placer
@@ -22,9 +22,10 @@ from firmament_py.policy import (
     View,
     checked_costs,
     checked_eviction_costs,
+    checked_moving_costs,
     rack_labels,
 )
-from firmament_py.snapshot.snapshot import Snapshot, take_snapshot
+from firmament_py.snapshot.snapshot import Snapshot, running_snapshot, take_snapshot
 from firmament_py.snapshot.term_budget import defer
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
@@ -94,13 +95,26 @@ class Round:
             self._state,
             self._now_us,
             rack_labels(self._policy),
-            lambda rows: self._usage.cpu_of(self._state, rows, self._now_us),
+            self._cpu_of,
             self.deferred,
         )
+
+    def _cpu_of(self, rows: I64) -> F64:
+        return self._usage.cpu_of(self._state, rows, self._now_us)
 
     def eviction_costs(self, victims: Victims) -> I64:
         """(P,) the policy's costs of evicting running tasks, or the usual ones if it fails or is slow."""
         return self._guarded(lambda policy: checked_eviction_costs(policy, victims))
+
+    def moving_costs(self, victims: Victims) -> I64 | None:
+        """(P,) the policy's costs of moving running tasks; None: it moves none, or fails or is slow."""
+        return self._guarded(lambda policy: checked_moving_costs(policy, victims))
+
+    def running_snapshot(self, rows: I64, gone: I64, *, data: bool) -> Snapshot:
+        """The state now as if running task rows (K,) arrived: see snapshot.running_snapshot. data: with the locations
+        of their data."""
+        labels = rack_labels(self._policy) if data else None
+        return running_snapshot(self._state, self._now_us, rows, gone, labels, self._cpu_of)
 
     def _costs(self, view: View) -> Costs:
         """The policy's costs, or equal ones if it fails or is slow."""

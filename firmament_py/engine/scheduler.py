@@ -17,6 +17,7 @@ from firmament_py.explain.reasons import Waiting, reservation_holders_among, wai
 from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.lifecycle import TaskState
+from firmament_py.placement.migration import NO_MIGRATION, Migration, Migrator
 from firmament_py.placement.placer import Placer
 from firmament_py.placement.preemption import NO_PREEMPTION, Preempting, Preemption, Preemptor
 from firmament_py.placement.second_opinion import better, place_one_by_one, worth_asking
@@ -30,13 +31,14 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class RoundResult:
     """Task rows (K,) and the node rows (K,) that they were placed on; waiting classes with reasons; statistics; tasks
-    to evict, and nominations."""
+    to evict for others, and nominations; tasks to evict because other nodes cost less."""
 
     tasks: I64
     nodes: I64
     waiting: list[Waiting]
     stats: RoundStats
     preemption: Preemption = NO_PREEMPTION
+    migration: Migration = NO_MIGRATION
 
 
 class Scheduler:
@@ -46,7 +48,8 @@ class Scheduler:
     but still used: the independent check does not depend on it. reserve_after_us: how long a gang or a task waits
     before capacity is reserved for it; None: capacity is never reserved. improve: multiplies the effort of packing
     single tasks anew where the flow has left capacity of the wrong shape; 0: they are not. preempting: whether tasks
-    of lower priority are evicted for those that fit nowhere.
+    of lower priority are evicted for those that fit nowhere. migrate_after_us: how long a movable task runs before it
+    is evicted if another node costs less; None: that is never done.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Scheduler:
         reserve_after_us: int | None = RESERVE_AFTER_US,
         improve: float = 1.0,
         preempting: Preempting = Preempting.WITHIN_BUDGETS,
+        migrate_after_us: int | None = None,
     ) -> None:
         self.state = state
         self._usage = usage or Usage()
@@ -71,6 +75,7 @@ class Scheduler:
         self._reserve_after_us = reserve_after_us
         self._improve = improve
         self._preempting = preempting
+        self._migrator = Migrator(state, migrate_after_us)
         self._checker = Checker(state)
         self._seen_opportunities = -1
         self._last_now_us = 0
@@ -87,7 +92,7 @@ class Scheduler:
 
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""
-        if not self._waiting.any():
+        if not (self._waiting.any() or self._migrator.enabled):
             return False
         if self.state.opportunities != self._seen_opportunities or self._unconsidered:
             return True
@@ -107,7 +112,8 @@ class Scheduler:
     def quiet(self) -> bool:
         """Whether no round is due, now or later, unless the state changes."""
         changed = self.state.opportunities != self._seen_opportunities
-        return not self.wake_us(self._last_now_us) and not (changed and self._waiting.any())
+        due = changed and (bool(self._waiting.any()) or self._migrator.enabled)
+        return not self.wake_us(self._last_now_us) and not due
 
     @property
     def _waiting(self) -> Bools:
@@ -135,6 +141,7 @@ class Scheduler:
         self.state.nominate(*preemption.nominated)
         self.state.nominate(preemption.unnominated, np.full(len(preemption.unnominated), -1))
         current.telemetry.lap("commit")
+        migration = self._migrate(current, placer) if preempts else NO_MIGRATION
         waiting = waiting_classes(self.state, admission.rejected, current.deferred)
         self._remember(admission.rejected)
         current.telemetry.lap("explain")
@@ -144,9 +151,9 @@ class Scheduler:
         self._seen_opportunities, self._last_now_us = seen, now_us
         self._unconsidered = bool((self.state.tasks.considered_us[current.deferred] < self._opportunity_us).any())
         stats = current.finish(len(tasks), sum(w.count for w in waiting))
-        stats.preempted = len(preemption.victims)
+        stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
         stats.nominated = int((self.state.tasks.nominated >= 0).sum())
-        return RoundResult(tasks, nodes, waiting, stats, preemption)
+        return RoundResult(tasks, nodes, waiting, stats, preemption, migration)
 
     def _admit(self, current: Round, placer: Placer, preemptor: Preemptor) -> Admission:
         """Places by priority and age, then preempts."""
@@ -189,6 +196,20 @@ class Scheduler:
         current.stats.dropped += len(preemption.victims)
         log.error("no task is preempted in this round, by the independent check: %s", "; ".join(complaints))
         return NO_PREEMPTION
+
+    def _migrate(self, current: Round, placer: Placer) -> Migration:
+        """Decides which running tasks leave for nodes that cost them less; the state assumes that they do."""
+        migration = self._migrator.run(placer, current.running_snapshot, current.moving_costs)
+        current.telemetry.lap("migrate")
+        if not len(migration.tasks):
+            return NO_MIGRATION
+        complaints = self._checker.migration_problems(migration.tasks, migration.nodes)
+        if complaints:
+            current.stats.dropped += len(migration.tasks)
+            log.error("no task migrates in this round, by the independent check: %s", "; ".join(complaints))
+            migration = NO_MIGRATION
+        self.state.preempt(migration.tasks)
+        return migration
 
     def _remember(self, rejected: list[Rejected]) -> None:
         """Stores what explanations of waiting gangs and tasks need."""

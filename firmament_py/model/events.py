@@ -148,7 +148,8 @@ class TasksObserved:
     uint64, 0 for none. started_us: (K,) int64, start of execution, 0: not started; lasting: (K,) bool, runs as long as
     its node exists. nominated: (K,) int64, like `node`: the node that is kept for a waiting task while others leave it;
     unevictable: (K,) bool, is never preempted; checkpoint_us: (K,) int64, when its work was saved last, 0: never;
-    movable: (K,) bool, may be evicted in order to run on another node. None for a column: all of its rows are 0 or false.
+    movable: (K,) bool, may be evicted in order to run on another node. None for a column: all of its rows are 0 or
+    false.
     """
 
     uid: U64

@@ -90,9 +90,10 @@ class Placer:
         reading = self._reading.less(snapshot.free - self.snapshot.free)
         return Placer(snapshot, self._policy_costs, self._solve, self.telemetry, reading, trial=True)
 
-    def first_costs(self, tasks: I64) -> tuple[Subproblem, Costs]:
-        """The subproblem of placing `tasks` (K,), ascending, as things stand, and its costs."""
-        subproblem = self._subproblem(tasks, None)
+    def first_costs(self, tasks: I64, within: Bools | None = None) -> tuple[Subproblem, Costs]:
+        """The subproblem of placing `tasks` (K,), ascending, as things stand on the nodes `within` (N,), None: any; and
+        its costs."""
+        subproblem = self._subproblem(tasks, within)
         return subproblem, with_preferences(self.snapshot, subproblem, self._policy_costs(subproblem.view))
 
     def worth(self) -> I64:

@@ -55,18 +55,7 @@ class Resident:
         costs = _COSTS[self.kind]
         running = np.flatnonzero(self.kind == Kind.RUNNING)
         if len(running):
-            classes, task_class = np.unique(self.cls[running], return_inverse=True)
-            names = state.resources.names
-            columns = [r for r, name in enumerate(names) if not name.startswith(TOKEN)]
-            victims = Victims(
-                resources=tuple(names[r] for r in columns),
-                requests=state.classes.requests[classes][:, columns],
-                priority=state.classes.priority[classes],
-                traits=tuple(state.classes.definition(row).traits for row in classes.tolist()),
-                task_class=task_class.reshape(-1).astype(np.int64),
-                run_us=self.run_us[running],
-                lost_us=self.lost_us[running],
-            )
+            victims = victims_of(state, self.cls[running], self.run_us[running], self.lost_us[running])
             costs[running] = eviction_costs(victims)
         return costs
 
@@ -76,6 +65,30 @@ class Resident:
         importance += guarded * (2 * int(np.ptp(self.priority)) + 2) if len(self.priority) else 0
         rank = 1 + np.unique(importance, return_inverse=True)[1].reshape(-1)
         return np.where(self.kind == Kind.LEAVING, 0, rank)
+
+
+def run_times(state: ClusterState, rows: I64, now_us: int) -> tuple[I64, I64]:
+    """Of task rows (K,): see Victims.run_us and Victims.lost_us."""
+    tasks = state.tasks
+    started = np.where(tasks.started_us[rows] > 0, tasks.started_us[rows], now_us)
+    run_us = np.maximum(now_us - started, 0)
+    return run_us, np.clip(now_us - tasks.checkpoint_us[rows], 0, run_us)
+
+
+def victims_of(state: ClusterState, cls: I64, run_us: I64, lost_us: I64) -> Victims:
+    """Running tasks of class rows (P,) as a policy sees them."""
+    classes, task_class = np.unique(cls, return_inverse=True)
+    names = state.resources.names
+    columns = [r for r, name in enumerate(names) if not name.startswith(TOKEN)]
+    return Victims(
+        resources=tuple(names[r] for r in columns),
+        requests=state.classes.requests[classes][:, columns],
+        priority=state.classes.priority[classes],
+        traits=tuple(state.classes.definition(row).traits for row in classes.tolist()),
+        task_class=task_class.reshape(-1).astype(np.int64),
+        run_us=run_us,
+        lost_us=lost_us,
+    )
 
 
 def residents_below(ledger: Ledger, priority: int, movable: Bools, victims: I64) -> Resident:
@@ -102,8 +115,7 @@ def residents_below(ledger: Ledger, priority: int, movable: Bools, victims: I64)
     own = np.concatenate([placed, nominated])
     row_of = np.concatenate([rows, snapshot.tasks[own]])
     cls = tasks.cls[row_of]
-    started = np.where(tasks.started_us[row_of] > 0, tasks.started_us[row_of], snapshot.now_us)
-    run_us = np.maximum(snapshot.now_us - started, 0)
+    run_us, lost_us = run_times(state, row_of, snapshot.now_us)
     return Resident(
         kind=np.concatenate(
             [
@@ -117,7 +129,7 @@ def residents_below(ledger: Ledger, priority: int, movable: Bools, victims: I64)
         cls=cls,
         priority=state.classes.priority[cls],
         run_us=run_us,
-        lost_us=np.clip(snapshot.now_us - tasks.checkpoint_us[row_of], 0, run_us),
+        lost_us=lost_us,
         label_set=tasks.label_set[row_of],
     )
 

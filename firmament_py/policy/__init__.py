@@ -5,6 +5,7 @@ from firmament_py.policy.anywhere import AnywherePolicy
 from firmament_py.policy.api import (
     API_VERSION,
     COST_MAX,
+    MOVING_MAX,
     NODE_LIMIT_MAX,
     PRIORITY_STEP,
     WAIT_MAX,
@@ -19,8 +20,15 @@ from firmament_py.policy.api import (
     waiting_cost,
 )
 from firmament_py.policy.locality import DataCosts, Inputs
-from firmament_py.policy.preemption import EVICTION_COST, Victims, eviction_cost
-from firmament_py.policy.validation import FAILURES, PolicyError, checked_costs, checked_eviction_costs, failure
+from firmament_py.policy.preemption import EVICTION_COST, Victims, eviction_cost, moving_cost
+from firmament_py.policy.validation import (
+    FAILURES,
+    PolicyError,
+    checked_costs,
+    checked_eviction_costs,
+    checked_moving_costs,
+    failure,
+)
 from firmament_py.policy.version_1 import MOST_MAX, DataPrices, Prices, checked_prices
 
 __all__ = [
@@ -32,6 +40,7 @@ __all__ = [
     "I32",
     "I64",
     "MOST_MAX",
+    "MOVING_MAX",
     "NODE_LIMIT_MAX",
     "PRIORITY_STEP",
     "U8",
@@ -53,10 +62,12 @@ __all__ = [
     "View",
     "checked_costs",
     "checked_eviction_costs",
+    "checked_moving_costs",
     "checked_prices",
     "counts_links",
     "eviction_cost",
     "failure",
+    "moving_cost",
     "rack_labels",
     "waiting_cost",
 ]

@@ -30,6 +30,9 @@ WAIT_MAX = 2**40
 
 NODE_LIMIT_MAX = 2**31
 
+MOVING_MAX = 3 * COST_MAX
+"""Largest cost of moving a task: that of any placement."""
+
 PRIORITY_STEP = 6 * COST_MAX
 """By how much, at least, leaving a task of the next higher priority waiting costs more; no two placements differ by as
 much."""
@@ -197,6 +200,10 @@ class Policy(Protocol):
     A policy may have a method `eviction_costs(victims: Victims) -> I64`, (P,), 1 .. COST_MAX: what evicting each of the
     running tasks costs, for tasks of higher priority that fit in no other way. Of the victims of one priority, those
     are evicted whose costs add up to the least. Without it: policy/preemption.py.
+
+    And a method `moving_costs(victims: Victims) -> I64`, (P,), 1 .. MOVING_MAX: what moving each of the running tasks
+    to another node costs. One that users allow to be moved is, if that costs less than it saves by `costs`, where
+    another node's `slot` counts as the first one there. Without it no task moves.
     """
 
     @property

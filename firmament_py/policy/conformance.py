@@ -25,7 +25,7 @@ from firmament_py.model.arrays import I64
 from firmament_py.policy.api import API_VERSION, Costs, Policy, View, rack_labels
 from firmament_py.policy.locality import DataCosts
 from firmament_py.policy.sample_views import ages, arrays, large, reversed_nodes, victims, views
-from firmament_py.policy.validation import PolicyError, checked_costs, checked_eviction_costs
+from firmament_py.policy.validation import PolicyError, checked_costs, checked_eviction_costs, checked_moving_costs
 from firmament_py.policy.version_1 import PricingPolicy, in_current_version
 
 RULES: Mapping[str, str] = {
@@ -263,17 +263,21 @@ def _check_evictions(policy: Policy, found: _Findings) -> None:
     """Of each of some classes, tasks that have run for the same time and lose more and more of it."""
     for sample in victims():
         before = [column.copy() for column in (sample.task_class, sample.run_us, sample.lost_us)]
-        try:
-            costs, again = checked_eviction_costs(policy, sample), checked_eviction_costs(policy, sample)
-        except PolicyError as error:
-            found.add("purity" if "read-only" in str(error) else "contract", None, str(error))
-            return
-        if not np.array_equal(costs, again):
-            found.add("eviction", None, "eviction_costs() differs from what it was for the same tasks")
         order = np.lexsort((before[2], before[1], before[0]))
         alike = (np.diff(before[0][order]) == 0) & (np.diff(before[1][order]) == 0)
-        if (alike & (np.diff(costs[order]) < 0)).any():
-            found.add("eviction", None, "evicting a task costs less than evicting one like it that loses less work")
+        for ask, doing in ((checked_eviction_costs, "evicting"), (checked_moving_costs, "moving")):
+            try:
+                costs, again = ask(policy, sample), ask(policy, sample)
+            except PolicyError as error:
+                found.add("purity" if "read-only" in str(error) else "contract", None, str(error))
+                return
+            if costs is None or again is None:
+                continue
+            if not np.array_equal(costs, again):
+                method = ask.__name__.removeprefix("checked_")
+                found.add("eviction", None, f"{method}() differs from what it was for the same tasks")
+            if (alike & (np.diff(costs[order]) < 0)).any():
+                found.add("eviction", None, f"{doing} a task costs less than {doing} one like it that loses less work")
 
 
 def _difference(one: _Answer, other: _Answer) -> str:

@@ -62,6 +62,31 @@ class DataCosts:
     rack_id: I64  # (M,)
     rack_cost: I64  # (M,)
 
+    def at(self, sets: I64, nodes: I64) -> I64:
+        """(K,) what the data of tasks of sets (K,), -1: none, costs on nodes (K,)."""
+        costs = np.append(self.anywhere, 0)[sets]
+        racks, width = self.rack[nodes], int(self.rack.max(initial=-1)) + 1
+        for of_set, where, cost, at, size in (
+            (self.rack_set, self.rack_id, self.rack_cost, racks, width),
+            (self.near_set, self.near_node, self.near_cost, nodes, len(self.rack)),
+        ):
+            key = of_set * size + where
+            order = np.lexsort((cost, key))
+            asked = np.where((sets >= 0) & (at >= 0), sets * size + at, -1)
+            first = np.minimum(np.searchsorted(key[order], asked), len(key) - 1)
+            if len(key):
+                found = key[order[first]] == asked
+                costs[found] = np.minimum(costs[found], cost[order[first[found]]])
+        return costs
+
+    def excess(self, sets: I64, nodes: I64) -> I64:
+        """(K,) what the same costs more than where it costs least."""
+        least = self.anywhere.copy()
+        np.minimum.at(least, self.rack_set, self.rack_cost)
+        np.minimum.at(least, self.near_set, self.near_cost)
+        excess: I64 = self.at(sets, nodes) - np.append(least, 0)[sets]
+        return excess
+
     def row(self, s: int) -> I64:
         """(N,) what the data of a task of set s costs on each node; -1: no set, 0 everywhere."""
         if s < 0:

@@ -1,4 +1,4 @@
-"""What a policy sees of running tasks that could be evicted, and the usual cost of evicting them."""
+"""What a policy sees of running tasks that could be evicted, and the usual costs of evicting and of moving them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import I64
+from firmament_py.policy.api import MOVING_MAX
 
 EVICTION_COST = 10_000
 """The usual cost of evicting a task that has just started."""
@@ -42,6 +43,17 @@ def eviction_cost(victims: Victims) -> I64:
     So one task that loses ten hours costs nearly as much as two that have just started. In steps of a quarter of a
     doubling, so that tasks of similar age are alike.
     """
+    return EVICTION_COST + _COST_OF_STEP * _steps(victims)
+
+
+def moving_cost(victims: Victims, base: int) -> I64:
+    """(P,) a cost of moving each: `base` for one that has nothing to repeat, and as much again each time that a minute
+    and the lost work quadruple."""
+    return np.minimum(base + base * _steps(victims) // (2 * _STEPS_OF_DOUBLING), MOVING_MAX)
+
+
+def _steps(victims: Victims) -> I64:
+    """(P,) quarters of a doubling of a minute and the lost work."""
     doublings = np.log2(1.0 + victims.lost_us / (_HALVING_S * 1e6))
     steps: I64 = np.floor(_STEPS_OF_DOUBLING * doublings).astype(np.int64)
-    return EVICTION_COST + _COST_OF_STEP * steps
+    return steps

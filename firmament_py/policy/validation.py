@@ -6,7 +6,17 @@ import numpy as np
 
 from firmament_py.model.arrays import I64
 from firmament_py.policy import locality
-from firmament_py.policy.api import COST_MAX, NODE_LIMIT_MAX, PRIORITY_STEP, WAIT_MAX, WAIT_MIN, Costs, Policy, View
+from firmament_py.policy.api import (
+    COST_MAX,
+    MOVING_MAX,
+    NODE_LIMIT_MAX,
+    PRIORITY_STEP,
+    WAIT_MAX,
+    WAIT_MIN,
+    Costs,
+    Policy,
+    View,
+)
 from firmament_py.policy.locality import DataCosts
 from firmament_py.policy.preemption import Victims, eviction_cost
 
@@ -62,14 +72,28 @@ def checked_eviction_costs(policy: Policy, victims: Victims) -> I64:
 
     Raises PolicyError as checked_costs does.
     """
-    method = getattr(policy, "eviction_costs", None)
+    costs = _costs_of_each(policy, "eviction_costs", victims, COST_MAX)
+    return eviction_cost(victims) if costs is None else costs
+
+
+def checked_moving_costs(policy: Policy, victims: Victims) -> I64 | None:
+    """(P,) the costs of moving running tasks that `policy` gives; None: it moves none.
+
+    Raises PolicyError as checked_costs does.
+    """
+    return _costs_of_each(policy, "moving_costs", victims, MOVING_MAX)
+
+
+def _costs_of_each(policy: Policy, name: str, victims: Victims, high: int) -> I64 | None:
+    """(P,) the answer, 1 .. high, of an optional method of a policy; None: it has no such method."""
+    method = getattr(policy, name, None)
     if method is None:
-        return eviction_cost(victims)
+        return None
     try:
         costs: I64 = method(victims)
     except FAILURES as error:
-        raise PolicyError(f"policy {policy.name}: eviction_costs() raised {failure(error)}") from error
-    _check(policy, "eviction_costs()", costs, (len(victims.task_class),), 1, COST_MAX)
+        raise PolicyError(f"policy {policy.name}: {name}() raised {failure(error)}") from error
+    _check(policy, f"{name}()", costs, (len(victims.task_class),), 1, high)
     return costs
 
 

@@ -1,4 +1,4 @@
-"""Placements and preemptions to be delivered as deltas of the original contract.
+"""Placements, preemptions and migrations to be delivered as deltas of the original contract.
 
 Its client never confirms a placement, so each counts as bound at once; and it refuses messages above 4 MiB, so deltas
 that do not fit into one reply are delivered with the next.
@@ -7,7 +7,7 @@ that do not fit into one reply are delivered with the next.
 import numpy as np
 
 from firmament_py.engine.scheduler import RoundResult
-from firmament_py.model.arrays import U64
+from firmament_py.model.arrays import I64, U64
 from firmament_py.model.events import LabelSetDefined, TasksObserved
 from firmament_py.service.firmament_nodes import ProcessingUnits
 from firmament_py.state.cluster import ClusterState
@@ -18,32 +18,42 @@ MAX_DELTAS = 50_000
 
 
 class PendingDeltas:
-    """Preemptions, which go first, and placements, each in the order in which they were decided."""
+    """Preemptions, which go first, then migrations and placements, each in the order in which they were decided."""
 
     def __init__(self) -> None:
-        self._machine: dict[int, str] = {}  # uid -> node id
-        self._victims: dict[int, str] = {}  # likewise
+        kinds = pb.SchedulingDelta
+        self._of_kind: dict[pb.SchedulingDelta.ChangeType, dict[int, tuple[str, str]]] = {
+            kinds.PREEMPT: {},
+            kinds.MIGRATE: {},
+            kinds.PLACE: {},
+        }
+        """Each: uid -> ids of the node that the task is on and of the node that the delta names."""
 
     def add(self, state: ClusterState, result: RoundResult) -> None:
         """Adds the decisions of a round; tasks that it has placed become bound."""
-        victims = result.preemption.victims
-        machines = [state.nodes.id[row] for row in state.tasks.node[victims].tolist()]
-        self._victims.update(zip(state.tasks.uid[victims].tolist(), machines, strict=True))
-        uids = state.tasks.uid[result.tasks]
-        machines = [state.nodes.id[row] for row in result.nodes.tolist()]
-        if machines:
-            bind(state, uids, machines)
-            self._machine.update(zip(uids.tolist(), machines, strict=True))
+        kinds, node = pb.SchedulingDelta, state.tasks.node
+        victims, migration = result.preemption.victims, result.migration
+        self._add(kinds.PREEMPT, state, victims, node[victims], node[victims])
+        self._add(kinds.MIGRATE, state, migration.tasks, node[migration.tasks], migration.nodes)
+        self._add(kinds.PLACE, state, result.tasks, result.nodes, result.nodes)
+        if len(result.tasks):
+            bind(state, state.tasks.uid[result.tasks], [state.nodes.id[row] for row in result.nodes.tolist()])
 
     def deliver(self, state: ClusterState, units: ProcessingUnits, reply: pb.SchedulingDeltas) -> None:
         """Moves as many deltas to a reply as fit. Drops obsolete ones: the client exits on a delta of a task or machine
         that it has removed."""
-        for waiting, kind in ((self._victims, pb.SchedulingDelta.PREEMPT), (self._machine, pb.SchedulingDelta.PLACE)):
-            while waiting and len(reply.deltas) < MAX_DELTAS:
-                uid = next(iter(waiting))
-                machine = waiting.pop(uid)
-                if _is_on(state, uid, machine):
-                    reply.deltas.add(task_id=uid, resource_id=units.first(machine), type=kind)
+        for kind, decided in self._of_kind.items():
+            while decided and len(reply.deltas) < MAX_DELTAS:
+                uid = next(iter(decided))
+                machine, named = decided.pop(uid)
+                if _is_on(state, uid, machine) and state.node_row(named) is not None:
+                    reply.deltas.add(task_id=uid, resource_id=units.first(named), type=kind)
+
+    def _add(self, kind: pb.SchedulingDelta.ChangeType, state: ClusterState, rows: I64, on: I64, named: I64) -> None:
+        """Adds deltas of task rows (K,) on node rows (K,) that name node rows (K,)."""
+        ids = state.nodes.id
+        nodes = [(ids[a], ids[b]) for a, b in zip(on.tolist(), named.tolist(), strict=True)]
+        self._of_kind[kind].update(zip(state.tasks.uid[rows].tolist(), nodes, strict=True))
 
 
 def bind(state: ClusterState, uids: U64, machines: list[str], label_set: LabelSetDefined | None = None) -> None:

@@ -110,6 +110,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 preempted=replies.preemptions(engine.state, result.preemption),
                 nominated=replies.placements(engine.state, *result.preemption.nominated),
                 unnominated=engine.state.tasks.uid[result.preemption.unnominated].tolist(),
+                migrated=replies.placements(engine.state, result.migration.tasks, result.migration.nodes),
                 unscheduled=[
                     replies.unscheduled(engine.state, w, result.stats.nodes)
                     for w in result.waiting

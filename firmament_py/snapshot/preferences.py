@@ -78,6 +78,11 @@ class Preferences:
         self._counts.add(c, node, count)
         self._carriers.add(c, node, count)
 
+    def depends(self, c: int) -> bool:
+        """Whether the costs of class c follow from where other tasks are, or its own."""
+        preferred = self._preferred[c]
+        return bool(preferred.peers or preferred.spread) or bool(self._attracted[:, c].any())
+
     def costs(self, c: int, feasible: Bools) -> I64 | None:
         """(N,) costs >= 0 of class c on nodes, None if they are 0 everywhere.
 

@@ -79,10 +79,44 @@ def take_snapshot(
     rack_labels: node labels, the first of which that any node has defines the racks of `inputs`; None: inputs are not
     needed. cpu_of: measured millicores, (K,), of task rows (K,), NaN: not measured. deferred: task rows to leave out.
     """
-    tasks = state.tasks
     waiting = waiting_tasks(state, now_us)
     if len(deferred):
         waiting = np.setdiff1d(waiting, deferred, assume_unique=True)
+    nodes = state.present_nodes()
+    return _snapshot(state, now_us, waiting, RunningTasks(state, nodes), rack_labels, cpu_of)
+
+
+def running_snapshot(
+    state: ClusterState,
+    now_us: int,
+    rows: I64,
+    gone: I64 = NO_ROWS,
+    rack_labels: tuple[str, ...] | None = None,
+    cpu_of: Callable[[I64], F64] = nothing_measured,
+) -> Snapshot:
+    """The snapshot as if running task rows (K,) arrived at `now_us`. gone: those of them that count as gone from their
+    nodes; the others run and arrive once more."""
+    nodes, tasks = state.present_nodes(), state.tasks
+    running = RunningTasks(state, nodes)
+    if len(gone):
+        running = RunningTasks(state, nodes, np.setdiff1d(running.rows, gone, assume_unique=True))
+    snapshot = _snapshot(state, now_us, rows, running, rack_labels, cpu_of)
+    at = np.searchsorted(nodes, tasks.node[gone])
+    np.add.at(snapshot.free, at, state.classes.requests[tasks.cls[gone]])
+    np.subtract.at(snapshot.running, at, 1)
+    return snapshot
+
+
+def _snapshot(
+    state: ClusterState,
+    now_us: int,
+    waiting: I64,
+    running: RunningTasks,
+    rack_labels: tuple[str, ...] | None,
+    cpu_of: Callable[[I64], F64],
+) -> Snapshot:
+    """The snapshot with the task rows `waiting` (T,) to be placed beside those that run."""
+    tasks = state.tasks
     waiting, starts = by_class(state, waiting)
     classes, label_sets = tasks.cls[waiting[starts]], tasks.label_set[waiting[starts]]
     task_class = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(waiting)]))
@@ -100,7 +134,6 @@ def take_snapshot(
         selected, taint = state.node_index.evaluate(state.classes.demand(row), nodes)
         suitable[c] = selected & (taint < 0) & (not state.classes.lacking(row))
     allocatable = state.nodes.allocatable[nodes]
-    running = RunningTasks(state, nodes)
     gangs = _gangs(state, waiting, nodes)
     position = np.full(state.nodes.capacity + 1, -1, np.int64)  # the last one for -1, no node
     position[nodes] = np.arange(len(nodes))

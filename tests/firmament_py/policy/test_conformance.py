@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firmament_py.policy import API_VERSION, AnywherePolicy, Costs, View, eviction_cost, waiting_cost
+from firmament_py.policy import API_VERSION, MOVING_MAX, AnywherePolicy, Costs, View, eviction_cost, waiting_cost
 from firmament_py.policy.conformance import RULES, WAIVABLE, Finding, check, measure, report, waived
 from firmament_py.policy.locality import DataCosts
 from firmament_py.policy.sample_views import PER_NODE, arrays, views
@@ -285,6 +285,18 @@ class Erasing(Broken):
         return eviction_cost(victims)
 
 
+class Uprooting(Broken):
+    """Tasks that lose much are moved first."""
+
+    def moving_costs(self, victims):
+        return 1 + 10**12 // (victims.lost_us + 10**7)
+
+
+class Dear(Broken):
+    def moving_costs(self, victims):
+        return np.full(len(victims.task_class), MOVING_MAX + 1)
+
+
 BROKEN: list[tuple[Any, str, str]] = [
     (NoName(), "identity", "its name is ''; give it an attribute `name`, a text"),
     (NoCosts(), "identity", "it has no method costs(view)"),
@@ -315,6 +327,8 @@ BROKEN: list[tuple[Any, str, str]] = [
     (Dicing(), "eviction", "differs from what it was for the same tasks"),
     (Free(), "contract", "eviction_costs() leaves the range 1 .. 1000000"),
     (Erasing(), "purity", "read-only"),
+    (Uprooting(), "eviction", "moving a task costs less than moving one like it that loses less work"),
+    (Dear(), "contract", "moving_costs() leaves the range 1 .. 3000000"),
     (Hungry(), "memory", "MiB at its peak"),
 ]
 

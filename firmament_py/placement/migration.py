@@ -1,0 +1,229 @@
+"""Running tasks in the network: which of them to evict because another node costs less, by more than moving costs.
+
+Every movable task that runs is considered in every round, by reduced cost: what it costs to stay on its node, less what
+it costs to move, against the node that costs its class least now. In a settled cluster no reduced cost is negative, and
+no network is built. Else these tasks enter a network of the same form as waiting tasks, where their unscheduled arc
+stands for staying: it costs what their node would cost them if they arrived now.
+
+A task migrates to capacity that is free now. No node loses or gains two tasks in a round, and none does both. So where
+a node's costs depend on its own tasks, no migration depends on another: each that is carried out saves more than it
+costs, whatever becomes of the others, and nothing loops.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from firmament_py.flow.network import Status
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.network.build import supply_order
+from firmament_py.network.capacities import Capacities
+from firmament_py.network.decode import assign, spread_over_members
+from firmament_py.placement.placer import CLASSES_AT_ONCE, Placer
+from firmament_py.placement.repacking import may_move
+from firmament_py.placement.residents import run_times, victims_of
+from firmament_py.placement.settled_tasks import SettledTasks
+from firmament_py.placement.subproblem import Subproblem
+from firmament_py.policy import Costs, Victims
+from firmament_py.snapshot.snapshot import Snapshot
+from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import NO_GANG
+from firmament_py.state.input_sets import NO_INPUTS
+
+MIGRATE_AFTER_US = 600_000_000
+"""How long a task runs before it may migrate unless the operator sets another time, microseconds."""
+
+AT_ONCE = 16
+"""How many tasks may be leaving by decisions of rounds, victims included; beyond that none migrates."""
+
+CANDIDATES = 1_024
+"""How many tasks enter a network: it bounds a round after the costs of a whole cluster have changed."""
+
+NEW_TASKS = 5_000
+"""For how many tasks that are new on their nodes a round finds out what their data costs there."""
+
+_NOWHERE = 2**61
+"""Above all costs; a difference fits 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """Task rows (K,) to evict, and the node rows (K,) where they cost less."""
+
+    tasks: I64
+    nodes: I64
+
+
+NO_MIGRATION = Migration(NO_ROWS, NO_ROWS)
+
+MovingCosts = Callable[[Victims], I64 | None]
+"""(P,) what moving each of the running tasks costs; None: the policy moves none."""
+
+
+class Snapshots(Protocol):
+    """The state now as if running task rows (K,) arrived, those `gone` (K',) of them not being on their nodes any more;
+    with the locations of their data or without."""
+
+    def __call__(self, rows: I64, gone: I64, *, data: bool) -> Snapshot: ...
+
+
+class Migrator:
+    """Decides on migrations, round by round. after_us: how long a task runs before it may migrate; None: none does."""
+
+    def __init__(self, state: ClusterState, after_us: int | None) -> None:
+        self._state = state
+        self._after_us = after_us
+        self._settled = SettledTasks(state.tasks)
+        self._first_class = 0
+
+    @property
+    def enabled(self) -> bool:
+        """Whether any task could migrate."""
+        return self._after_us is not None and bool(self._state.tasks.movable.any())
+
+    def run(self, placer: Placer, snapshots: Snapshots, moving_costs: MovingCosts) -> Migration:
+        """The migrations at the end of a round, whose placements and victims the state has assumed."""
+        limit = AT_ONCE - int(self._state.tasks.preempted.sum())
+        rows = self._movable(placer.snapshot) if self.enabled and limit > 0 else NO_ROWS
+        if not len(rows):
+            return NO_MIGRATION
+        times = run_times(self._state, rows, placer.snapshot.now_us)
+        moving = moving_costs(victims_of(self._state, self._state.tasks.cls[rows], *times))
+        if moving is None:
+            return NO_MIGRATION
+        some = self._candidates(placer, snapshots, rows, moving)
+        tasks, nodes = self._solved(placer, snapshots, rows[some], moving[some])
+        within = self._within_budgets(tasks, limit)
+        return Migration(tasks[within], nodes[within])
+
+    def _movable(self, snapshot: Snapshot) -> I64:
+        """Task rows (P,) that may migrate: of at most CLASSES_AT_ONCE classes, other ones in each round."""
+        tasks = self._state.tasks
+        bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving & ~tasks.unevictable
+        rows = np.flatnonzero(bound & (tasks.gang == NO_GANG))
+        since_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows])
+        rows = rows[since_us <= snapshot.now_us - (self._after_us or 0)]
+        rows = rows[np.isin(tasks.node[rows], snapshot.nodes)]
+        classes = np.flatnonzero(np.bincount(tasks.cls[rows]))
+        if len(classes) > CLASSES_AT_ONCE:
+            classes = np.roll(classes, -(self._first_class % len(classes)))[:CLASSES_AT_ONCE]
+            self._first_class += CLASSES_AT_ONCE
+            rows = rows[np.isin(tasks.cls[rows], classes)]
+        return rows
+
+    def _candidates(self, placer: Placer, snapshots: Snapshots, rows: I64, moving: I64) -> I64:
+        """Positions in task rows (P,), which cost moving (P,) to move, of those that have a negative reduced cost: at
+        most one of a node.
+
+        What staying costs is estimated here, by what a task costs on its node if one of the mean request has left it;
+        the network has the exact cost.
+        """
+        tasks = self._state.tasks
+        new = rows[(tasks.inputs[rows] != NO_INPUTS) & ~self._settled.known(rows)][:NEW_TASKS]
+        one_of_class = rows[np.unique(tasks.cls[rows], return_index=True)[1]]
+        snapshot = snapshots(np.union1d(one_of_class, new), NO_ROWS, data=len(new) > 0)
+        number = np.full(self._state.classes.capacity, -1, np.int64)
+        number[snapshot.classes] = np.arange(len(snapshot.classes))
+        cls, node = number[tasks.cls[rows]], np.searchsorted(snapshot.nodes, tasks.node[rows])
+
+        trial = placer.on(snapshot)
+        trial.ledger.free = np.minimum(snapshot.free, placer.ledger.unreserved)
+        arrivals = np.arange(len(snapshot.tasks))
+        subproblem, costs = trial.first_costs(arrivals)
+        self._note_data(snapshot, subproblem, costs, new)
+        go = np.where(subproblem.capacities.slots > 0, costs.place + _first_slots(costs), _NOWHERE).min(axis=1)
+
+        there = np.bincount(node, minlength=len(snapshot.nodes))
+        requested = np.stack([np.bincount(node, r[cls], minlength=len(there)) for r in snapshot.requests.T], axis=1)
+        trial.ledger.free = snapshot.free + (requested // np.maximum(there, 1)[:, None]).astype(np.int64)
+        trial.ledger.running -= there > 0
+        _, costs = trial.first_costs(arrivals)
+        stay = np.broadcast_to(costs.place + _first_slots(costs), subproblem.capacities.slots.shape)[cls, node]
+
+        gain = stay + self._settled.excess(rows) - moving - go[cls]
+        found = np.flatnonzero((gain > 0) & _independent(snapshot)[cls] & self._settled.due(rows))
+        found = found[np.argsort(-gain[found], kind="stable")]
+        self._settled.next_round()
+        return found[np.sort(np.unique(node[found], return_index=True)[1])[:CANDIDATES]]
+
+    def _note_data(self, snapshot: Snapshot, subproblem: Subproblem, costs: Costs, new: I64) -> None:
+        """Notes what the data of the task rows `new` costs on their nodes."""
+        if costs.data is not None:
+            rows = snapshot.tasks[subproblem.tasks]
+            some = np.flatnonzero(np.isin(rows, new))
+            at = np.searchsorted(snapshot.nodes, self._state.tasks.node[rows[some]])
+            self._settled.note(rows[some], costs.data.excess(costs.data.of_task[some], at))
+
+    def _solved(self, placer: Placer, snapshots: Snapshots, rows: I64, moving: I64) -> tuple[I64, I64]:
+        """Of task rows (K,), each on another node, which cost moving (K,) to move: those that migrate in an optimum, in
+        the order of what they save, and their new node rows."""
+        if not len(rows):
+            return NO_ROWS, NO_ROWS
+        snapshot = snapshots(rows, rows, data=True)
+        trial = placer.on(snapshot)
+        origin = np.searchsorted(snapshot.nodes, self._state.tasks.node[snapshot.tasks])  # (T,)
+        others = np.ones(len(snapshot.nodes), np.bool_)
+        others[origin] = False
+        unreserved = np.minimum(snapshot.free, placer.ledger.unreserved)
+        trial.ledger.free = np.where(others[:, None], unreserved, snapshot.free)
+        subproblem, costs = trial.first_costs(np.arange(len(snapshot.tasks)), others)
+        found, to = NO_ROWS, NO_ROWS
+        if len(subproblem.tasks):
+            of_row = np.argsort(rows)
+            move = moving[of_row[np.searchsorted(rows[of_row], snapshot.tasks[subproblem.tasks])]]
+            found, to = _flow(placer, subproblem, costs, origin[subproblem.tasks], move)
+        movers = snapshot.tasks[subproblem.tasks[found]]
+        self._settled.stay(np.setdiff1d(rows, movers))
+        return movers, snapshot.nodes[to]
+
+    def _within_budgets(self, rows: I64, limit: int) -> I64:
+        """Positions in task rows (K,), in order, of those that may be evicted together; at most `limit`."""
+        if not len(rows):
+            return NO_ROWS
+        left, counts = self._state.evictions_allowed(self._state.tasks.label_set[rows])
+        within: list[int] = []
+        for i, counted in enumerate(counts.T):
+            if len(within) < limit and (left[counted] > 0).all():
+                left = left - counted
+                within.append(i)
+        return np.array(within, np.int64)
+
+
+def _flow(placer: Placer, subproblem: Subproblem, costs: Costs, origin: I64, moving: I64) -> tuple[I64, I64]:
+    """Of the tasks (T,) of a subproblem: those that leave their origin (T,) in a flow of least cost, in the order of
+    what they save, and the nodes that they go to."""
+    view, slots = subproblem.view, subproblem.capacities.slots
+    cost = np.broadcast_to(costs.place + _first_slots(costs), slots.shape)
+
+    def on(tasks: I64, nodes: I64) -> I64:
+        found: I64 = cost[view.task_class[tasks], nodes]
+        return found if costs.data is None else found + costs.data.at(costs.data.of_task[tasks], nodes)
+
+    everyone = np.arange(len(subproblem.tasks))
+    saved = on(everyone, origin) - moving  # by leaving
+    staying = Costs(costs.place, slot=_first_slots(costs)[:, None], wait=np.maximum(saved - 1, 0), data=costs.data)
+    one_each = Capacities(np.minimum(slots, 1), np.minimum(slots.max(axis=0), 1), {})
+    network, solution = placer.columns.run(one_each, staying, np.zeros(1, np.int64), view.task_class, trial=True)
+    if solution.status is not Status.OPTIMAL:
+        return NO_ROWS, NO_ROWS
+    sent = spread_over_members(network, solution.flow)
+    found = assign(network, solution.flow, supply_order(view.task_class, staying), sent)
+    saving = saved[found.task] - on(found.task, found.node)
+    best = np.argsort(-saving, kind="stable")[: int((saving > 0).sum())]
+    return found.task[best], found.node[best]
+
+
+def _first_slots(costs: Costs) -> I64:
+    """(N,) or (1,) the cost of the next slot of each node."""
+    first: I64 = costs.slot[:, 0]
+    return first
+
+
+def _independent(snapshot: Snapshot) -> Bools:
+    """(C,) classes whose tasks neither have nor count for constraints or preferences between tasks."""
+    independent = may_move(snapshot)
+    independent &= [not snapshot.preferences.depends(c) for c in range(len(independent))]
+    return independent

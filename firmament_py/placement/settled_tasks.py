@@ -1,0 +1,71 @@
+"""What is known about running tasks on their nodes from earlier rounds, so that a round need not find it out again."""
+
+from enum import IntEnum
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.resources import resized
+from firmament_py.state.tables import TaskTable
+
+_LONGEST_DELAY = 6
+"""Doublings of the number of rounds after which a task that has stayed enters a network again."""
+
+
+class _Column(IntEnum):
+    GENERATION = 0  # of the row of the task table, and
+    NODE = 1  # its node: what the other columns are about
+    NOTED = 2
+    EXCESS = 3
+    STAYED = 4  # how often the task entered a network and stayed
+    UNTIL = 5  # the round before which it does not enter another one
+
+
+class SettledTasks:
+    """By row of the task table: what a task's data costs more on its node than where it costs least, and until which
+    round it does not enter a network, because it stayed on its node when it last did. Both are forgotten when the task
+    leaves its node."""
+
+    def __init__(self, tasks: TaskTable) -> None:
+        self._tasks = tasks
+        self._round = 0
+        self._columns: I64 = np.zeros((len(_Column), 0), np.int64)
+
+    def known(self, rows: I64) -> Bools:
+        """(K,) whether `note` has been called for task rows (K,) on their nodes."""
+        known: Bools = self._of(rows)[_Column.NOTED] > 0
+        return known
+
+    def note(self, rows: I64, excess: I64) -> None:
+        """Notes what the data of task rows (K,) costs more than where it costs least."""
+        self._of(rows)
+        self._columns[_Column.NOTED, rows], self._columns[_Column.EXCESS, rows] = 1, excess
+
+    def excess(self, rows: I64) -> I64:
+        """(K,) what the data of task rows (K,) costs more than where it costs least; 0: nothing, or not noted."""
+        excess: I64 = self._of(rows)[_Column.EXCESS]
+        return excess
+
+    def stay(self, rows: I64) -> None:
+        """Task rows (K,) have entered a network and stay on their nodes; each time for twice as many rounds."""
+        stayed = self._of(rows)[_Column.STAYED]
+        self._columns[_Column.STAYED, rows] = np.minimum(stayed + 1, _LONGEST_DELAY)
+        self._columns[_Column.UNTIL, rows] = self._round + 2**stayed
+
+    def due(self, rows: I64) -> Bools:
+        """(K,) whether task rows (K,) may enter a network in this round."""
+        due: Bools = self._of(rows)[_Column.UNTIL] <= self._round
+        return due
+
+    def next_round(self) -> None:
+        self._round += 1
+
+    def _of(self, rows: I64) -> I64:
+        """(6, K) the columns of task rows (K,); 0 where nothing is known about a task on its node."""
+        self._columns = columns = resized(self._columns, len(_Column), self._tasks.capacity)
+        generation, node = self._tasks.generation[rows], self._tasks.node[rows]
+        other = (columns[_Column.GENERATION, rows] != generation) | (columns[_Column.NODE, rows] != node)
+        columns[:, rows[other]] = 0
+        columns[_Column.GENERATION, rows[other]], columns[_Column.NODE, rows[other]] = generation[other], node[other]
+        of_rows: I64 = columns[:, rows]
+        return of_rows

@@ -1,0 +1,396 @@
+"""Which running tasks migrate: those that cost less elsewhere, by more than moving them costs, and no others."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament_py.model.constraints import PeerDemand, PeerTerm, PreferenceSet, Taint
+from firmament_py.placement import migration
+from firmament_py.policy import AnywherePolicy, PolicyError
+from policies.bin_packing import BinPacking
+from policies.load_spreading import LoadSpreading
+from policies.quincy import Quincy
+from tests.builders import (
+    NOW_US,
+    make_budget,
+    make_class,
+    make_gang,
+    make_inputs,
+    make_label_set,
+    make_node,
+    make_tasks,
+    migrating_cluster,
+    needs,
+    removed,
+    selecting,
+    tasks_like,
+)
+
+SMALL = make_class(1, cpu=1)
+
+
+def uneven(*events, tasks=12, policy=None, **options):
+    """Tasks 1, 2, ... on node `a`, and nothing on node `b`, of 100 cpu each."""
+    return migrating_cluster(
+        *(make_node(name, cpu=100) for name in "ab"),
+        SMALL,
+        *(make_tasks([uid], 1, on="a", movable=True) for uid in range(1, tasks + 1)),
+        *events,
+        policy=policy or LoadSpreading(move_cost=1010),
+        **options,
+    )
+
+
+@pytest.mark.parametrize(("tasks", "migrate"), [(10, 0), (11, 0), (12, 1)])
+def test_a_task_migrates_if_that_saves_more_than_moving_costs(tasks, migrate):
+    """Beside ten others a task costs 1000, and 9 for the used share; beside eleven 1110. On node b it costs 0."""
+    cluster = uneven(tasks=tasks)
+    result = cluster.run()
+    assert list(cluster.migrating(result).values()) == ["b"] * migrate
+    assert result.stats.migrated == migrate
+    assert cluster.state.tasks.leaving.sum() == migrate
+
+
+def test_nothing_migrates_unless_that_is_asked_for():
+    cluster = uneven(migrate_after_us=None)
+    assert not cluster.scheduler.due(NOW_US)
+    assert not cluster.migrating(cluster.run())
+
+
+def test_a_task_that_leaves_is_left_alone_and_another_one_follows():
+    cluster = uneven(tasks=14)
+    [first] = cluster.migrating(cluster.run())
+    [second] = cluster.migrating(cluster.run())
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"movable": False},
+        {"movable": True, "leaving": True},
+        {"movable": True, "unevictable": True},
+        {"movable": True, "gang": 7},
+        {"movable": True, "started_us": NOW_US - 59_000_000},
+    ],
+    ids=["not movable", "leaving", "static", "in a gang", "has just started"],
+)
+def test_tasks_that_stay(task):
+    """Eleven tasks that nobody may move, and one that would otherwise."""
+    cluster = migrating_cluster(
+        *(make_node(name, cpu=100) for name in "ab"),
+        SMALL,
+        make_gang(7, 1),
+        make_tasks(range(1, 12), 1, on="a"),
+        make_tasks([12], 1, on="a", created_us=NOW_US - 600_000_000, **task),
+        migrate_after_us=60_000_000,
+    )
+    assert not cluster.migrating(cluster.run())
+    moved = make_tasks([12], 1, on="a", created_us=NOW_US - 600_000_000, movable=True)
+    cluster.tell(moved)
+    assert cluster.migrating(cluster.run()) == {12: "b"}
+
+
+@pytest.mark.parametrize(
+    "b",
+    [
+        make_node("b", cpu=100, taints=[Taint("for", "others", "NoSchedule")]),
+        make_node("b", cpu=100, labels={"disk": "hdd"}),
+        make_node("b", cpu=0),
+    ],
+    ids=["tainted", "not selected", "too small"],
+)
+def test_a_node_that_cannot_take_the_task_is_no_alternative(b):
+    cluster = migrating_cluster(
+        make_node("a", cpu=100, labels={"disk": "ssd"}),
+        b,
+        make_class(1, cpu=1, demand=selecting(needs("disk", "In", "ssd"))),
+        make_tasks(range(1, 21), 1, on="a", movable=True),
+    )
+    assert not cluster.migrating(cluster.run())
+
+
+def test_tasks_with_constraints_or_preferences_about_others_stay():
+    label = make_label_set(5, app="web")
+    term = PeerTerm(tasks_like(needs("app", "In", "web")), "kubernetes.io/hostname")
+    apart = make_class(2, cpu=1, peers=PeerDemand(anti_affinity=(term,)))
+    liking = make_class(3, cpu=1, preferences=PreferenceSet(peers=((10, term),)))
+    cluster = migrating_cluster(
+        *(make_node(name, cpu=100, labels={"kubernetes.io/hostname": name}) for name in "ab"),
+        label,
+        apart,
+        liking,
+        SMALL,
+        make_tasks(range(1, 15), 1, on="a"),
+        make_tasks([20], 2, on="a", movable=True),
+        make_tasks([21], 3, on="a", movable=True),
+        make_tasks([22], 1, on="a", movable=True, label_set=5),
+    )
+    assert not cluster.migrating(cluster.run())
+
+
+def test_a_node_gains_at_most_one_task_in_a_round_and_loses_at_most_one():
+    cluster = migrating_cluster(
+        *(make_node(name, cpu=100) for name in "abcd"),
+        SMALL,
+        make_tasks(range(1, 41), 1, on="a", movable=True),
+        make_tasks(range(41, 81), 1, on="b", movable=True),
+    )
+    found = cluster.migrating(cluster.run())
+    assert sorted(found.values()) == ["c", "d"]
+    assert {uid > 40 for uid in found} == {True, False}
+
+
+def test_no_more_tasks_leave_at_once_than_the_limit(monkeypatch):
+    monkeypatch.setattr(migration, "AT_ONCE", 2)
+    nodes = [make_node(f"{kind}{i}", cpu=100) for kind in "ab" for i in range(5)]
+    loaded = [make_tasks(range(100 * i + 1, 100 * i + 30), 1, on=f"a{i}", movable=True) for i in range(5)]
+    cluster = migrating_cluster(*nodes, SMALL, *loaded)
+    first = cluster.migrating(cluster.run())
+    assert len(first) == 2
+    assert not cluster.migrating(cluster.run())
+    cluster.tell(removed(next(iter(first))))
+    assert len(cluster.migrating(cluster.run())) == 1
+
+
+def test_disruption_budgets_hold():
+    app = make_label_set(5, app="web")
+    cluster = migrating_cluster(
+        *(make_node(name, cpu=100) for name in "abcd"),
+        SMALL,
+        app,
+        make_tasks(range(1, 41), 1, on="a", movable=True, label_set=5),
+        make_tasks(range(41, 81), 1, on="b", movable=True, label_set=5),
+        make_budget(1, tasks_like(needs("app", "In", "web")), 1),
+    )
+    assert len(cluster.migrating(cluster.run())) == 1
+    assert not cluster.migrating(cluster.run()), "the budget counts the task that leaves"
+
+
+def test_the_tasks_that_wait_come_first():
+    """Node b has capacity for one more task."""
+    cluster = uneven(make_class(2, cpu=99), make_tasks([100], 2, on="b"), make_tasks([101], 1), tasks=12)
+    cluster.tell(*(make_tasks([uid], 1, on="a") for uid in range(200, 288)))
+    assert cluster.round() == {101: "b"}
+
+
+def test_reserved_capacity_is_not_for_migrants():
+    """A task that has waited long needs both nodes' free capacity added up; node b is reserved for it."""
+    since = NOW_US - 10**10
+    cluster = migrating_cluster(
+        make_node("a", cpu=100),
+        make_node("b", cpu=20),
+        SMALL,
+        make_class(2, cpu=20),
+        make_class(3, cpu=1, expected_us=3_600_000_000),
+        make_tasks(range(1, 31), 1, on="a", movable=True),
+        make_tasks(range(31, 101), 1, on="a"),
+        make_tasks([150], 3, on="b", started_us=NOW_US),
+        make_tasks([200], 2, created_us=since),
+    )
+    result = cluster.run()
+    assert cluster.waiting() == {200}
+    assert not cluster.migrating(result)
+    cluster.tell(removed(200))
+    assert list(cluster.migrating(cluster.run()).values()) == ["b"]
+
+
+class Stubborn(AnywherePolicy):
+    name = "stubborn"
+
+
+class Failing(LoadSpreading):
+    def moving_costs(self, victims):
+        raise ZeroDivisionError
+
+
+class Free(LoadSpreading):
+    def moving_costs(self, victims):
+        return np.zeros(len(victims.task_class), np.int64)
+
+
+def test_a_policy_without_costs_of_moving_moves_nothing():
+    result = (cluster := uneven(policy=Stubborn())).run()
+    assert not cluster.migrating(result)
+    assert not result.stats.fallback
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"), [(Failing(), "moving_costs() raised ZeroDivisionError"), (Free(), "leaves the range 1 ..")]
+)
+def test_a_policy_that_breaks_its_contract_moves_nothing(policy, why):
+    result = (cluster := uneven(policy=policy)).run()
+    assert not cluster.migrating(result)
+    assert why in result.stats.fallback
+
+
+def test_bin_packing_empties_a_node():
+    cluster = migrating_cluster(
+        *(make_node(name, cpu=10) for name in "ab"),
+        SMALL,
+        make_tasks(range(1, 7), 1, on="a"),
+        make_tasks([7, 8], 1, on="b", movable=True),
+        policy=BinPacking(),
+    )
+    [(uid, node)] = cluster.migrating(cluster.run()).items()
+    assert uid in (7, 8)
+    assert node == "a"
+
+
+def test_work_that_would_be_lost_costs_more_to_move():
+    young, old = (
+        uneven(make_tasks([12], 1, on="a", movable=True, started_us=NOW_US - run_us), tasks=11)
+        for run_us in (0, 3_600_000_000)
+    )
+    for cluster in (young, old):
+        cluster.tell(make_tasks(range(1, 12), 1, on="a"))
+    assert young.migrating(young.run()) == {12: "b"}
+    assert not old.migrating(old.run())
+
+
+# -- data --------------------------------------------------------------------------------------------------------------
+
+
+def reading(gib, *events, move_mib=1024):
+    """A task on node `a` whose data is on node `b`, which is full for now."""
+    return migrating_cluster(
+        make_node("a", cpu=4),
+        make_node("b", cpu=4),
+        SMALL,
+        make_class(2, cpu=4),
+        make_inputs(1, (1024 * gib, "b")),
+        make_tasks([1], 1, on="a", inputs=1, movable=True),
+        make_tasks([2], 2, on="b"),
+        *events,
+        policy=Quincy(move_mib=move_mib),
+    )
+
+
+def test_a_task_follows_its_data_when_the_node_has_capacity():
+    cluster = reading(8)
+    assert not cluster.migrating(cluster.run())
+    cluster.tell(removed(2))
+    for _ in range(3):  # it stays for twice as many rounds each time that it has to stay
+        if found := cluster.migrating(cluster.run()):
+            break
+    assert found == {1: "b"}
+
+
+def test_little_data_is_not_worth_a_migration():
+    cluster = reading(1)
+    cluster.tell(removed(2))
+    assert not any(cluster.migrating(cluster.run()) for _ in range(4))
+
+
+def test_what_is_known_of_a_task_is_forgotten_when_it_has_moved():
+    cluster = reading(8)
+    cluster.run()
+    cluster.tell(removed(2), make_tasks([1], 1, on="b", inputs=1, movable=True))
+    assert not any(cluster.migrating(cluster.run()) for _ in range(4))
+
+
+# -- against brute force -----------------------------------------------------------------------------------------------
+
+
+@st.composite
+def loads(draw):
+    """Cpu of each node, and the numbers of movable tasks and of others on it; tasks of 1 cpu."""
+    count = draw(st.integers(2, 5))
+    nodes = [draw(st.tuples(st.integers(0, 60), st.integers(0, 30), st.integers(0, 30))) for _ in range(count)]
+    return [(spare + movable + fixed, movable, fixed) for spare, movable, fixed in nodes]
+
+
+@given(loads(), st.integers(1, 2000))
+def test_the_savings_are_the_largest_possible(nodes, move_cost):
+    uid, events = 0, []
+    for i, (cpu, movable, fixed) in enumerate(nodes):
+        events.append(make_node(f"n{i}", cpu=max(cpu, 1)))
+        for number, may in ((movable, True), (fixed, False)):
+            if number:
+                events.append(make_tasks(range(uid + 1, uid + 1 + number), 1, on=f"n{i}", movable=may))
+            uid += number
+    cluster = migrating_cluster(SMALL, *events, policy=LoadSpreading(move_cost=move_cost))
+    on = {
+        int(u): int(n) for u, n in zip(cluster.state.tasks.uid, cluster.state.tasks.node, strict=True) if u and n >= 0
+    }
+    name = {row: node.name for row, node in cluster.state.nodes.observed.items()}
+    found = cluster.migrating(cluster.run())
+    pairs = [(int(name[on[u]][1:]), int(to[1:])) for u, to in found.items()]
+    assert sum(_saving(nodes, a, b, move_cost) for a, b in pairs) == _largest(nodes, move_cost)
+    assert all(_saving(nodes, a, b, move_cost) > 0 for a, b in pairs)
+
+
+def _cost(cpu, tasks):
+    """What load-spreading says of a further task on a node: hundreds for tasks, and the used share in hundredths."""
+    share = max(tasks / max(cpu, 1), tasks / 110)
+    return 100 * tasks + int(share * 99)
+
+
+def _saving(nodes, a, b, move_cost):
+    """What migration of one task from node a to b saves."""
+    (cpu_a, movable, fixed_a), (cpu_b, movable_b, fixed_b) = nodes[a], nodes[b]
+    tasks_a, tasks_b = movable + fixed_a, movable_b + fixed_b
+    if a == b or not movable or tasks_b + 1 > min(max(cpu_b, 1), 110):
+        return -1
+    return _cost(cpu_a, tasks_a - 1) - _cost(cpu_b, tasks_b) - move_cost
+
+
+def _largest(nodes, move_cost):
+    """The largest sum of savings of migrations that share no node, to nodes that no task gains by leaving."""
+    count, best = len(nodes), 0
+    left = {a for a in range(count) if any(_saving(nodes, a, b, move_cost) > 0 for b in range(count))}
+    for order in permutations(range(count)):
+        total = 0
+        for a, b in zip(order[0::2], order[1::2], strict=False):
+            total += max(_saving(nodes, a, b, move_cost), 0) if b not in left else 0
+        best = max(best, total)
+    return best
+
+
+@given(st.lists(st.integers(0, 40), min_size=2, max_size=6), st.integers(100, 1500), st.randoms(use_true_random=False))
+def test_migrations_come_to_an_end(counts, move_cost, random):
+    """Each round some of the evictions are carried out, others are refused; successors are placed like any task."""
+    count, uid, events = len(counts), 0, []
+    for i, number in enumerate(counts):
+        events.append(make_node(f"n{i}", cpu=200))
+        if number:
+            events.append(make_tasks(range(uid + 1, uid + 1 + number), 1, on=f"n{i}", movable=True))
+        uid += number
+    cluster = migrating_cluster(SMALL, *events, policy=LoadSpreading(move_cost=move_cost))
+    quiet = 0
+    for _ in range(40 * count):
+        result = cluster.run()
+        for placed, node in cluster.names(result).items():
+            cluster.tell(make_tasks([placed], 1, on=node, movable=True))
+        found = cluster.migrating(result)
+        quiet = 0 if found else quiet + 1
+        if quiet > 2:
+            break
+        rows = {int(cluster.state.tasks.uid[row]): int(row) for row in result.migration.tasks}
+        for mover in found:
+            if random.random() < 0.7:
+                uid += 1
+                cluster.tell(removed(mover), make_tasks([uid], 1, movable=True))
+            else:
+                node = cluster.state.nodes.observed[int(cluster.state.tasks.node[rows[mover]])].name
+                cluster.tell(make_tasks([mover], 1, on=node, movable=True))
+    assert quiet > 2, "tasks migrate for ever"
+    tasks = [int(cluster.state.nodes.tasks[row]) for row in cluster.state.nodes.observed]
+    assert 100 * (max(tasks) - 1 - min(tasks)) <= move_cost + 100
+
+
+def test_the_check_refuses_what_is_not_allowed():
+    cluster = uneven(make_tasks([50], 1, on="b"))
+    state, checker = cluster.state, cluster.scheduler._checker
+    row, fixed = state.task_row(1), state.task_row(50)
+    a, b = (state.node_row(f"id-{name}") for name in "ab")
+    assert checker.migration_problems(np.array([row]), np.array([b])) == []
+    assert checker.migration_problems(np.array([row]), np.array([a])) == ["a node is absent, or the task's own"]
+    assert checker.migration_problems(np.array([fixed]), np.array([a])) == ["a task does not run, or may not migrate"]
+    assert "a task migrates twice" in checker.migration_problems(np.array([row, row]), np.array([b, b]))
+    state.preempt(np.array([row]))
+    assert checker.migration_problems(np.array([row]), np.array([b])) == ["a task leaves already, or is in a gang"]
+    assert issubclass(PolicyError, Exception)
