@@ -11,7 +11,7 @@ from benchmarks.harness.results import Check, Sample
 from benchmarks.harness.runner import Options
 from benchmarks.harness.specs import Case
 from benchmarks.loads.engine import START_US, EngineLoad, LoadSpec
-from benchmarks.loads.quincy import QuincyLoad
+from benchmarks.loads.quincy import quincy_network
 from firmament_py.engine.scheduler import Scheduler
 from firmament_py.flow.network import FlowNetwork, Solution, Status
 from firmament_py.flow.solver import SOLVERS, Solver
@@ -51,7 +51,7 @@ def _network(case: Case, options: Options) -> FlowNetwork:
     sizes = dict(case.sizes)
     if "shape" in sizes:
         nodes = options.scaled(sizes["nodes"], 10)
-        return QuincyLoad(sizes["shape"], nodes, _TASKS_PER_NODE * nodes, options.seed).network.flow_network()[0]
+        return quincy_network(sizes["shape"], nodes, _TASKS_PER_NODE * nodes, options.seed)
     del sizes["reference"]
     return first_network(LoadSpec(**sizes, seed=options.seed).scaled(options, least_nodes=2))
 

@@ -87,26 +87,28 @@ class Migrator:
     def run(self, placer: Placer, snapshots: Snapshots, moving_costs: MovingCosts) -> Migration:
         """The migrations at the end of a round, whose placements and victims the state has assumed."""
         limit = AT_ONCE - int(self._state.tasks.preempted.sum())
-        rows = self._movable(placer.snapshot) if self.enabled and limit > 0 else NO_ROWS
+        position = _positions(placer.snapshot, self._state.nodes.capacity)
+        rows = self._movable(placer.snapshot.now_us, position) if self.enabled and limit > 0 else NO_ROWS
         if not len(rows):
             return NO_MIGRATION
+        self._settled.next_round(rows)
         times = run_times(self._state, rows, placer.snapshot.now_us)
         moving = moving_costs(victims_of(self._state, self._state.tasks.cls[rows], *times))
         if moving is None:
             return NO_MIGRATION
-        some = self._candidates(placer, snapshots, rows, moving)
-        tasks, nodes = self._solved(placer, snapshots, rows[some], moving[some])
+        some = self._candidates(placer, snapshots, rows, moving, position)
+        tasks, nodes = self._solved(placer, snapshots, rows[some], moving[some], position)
         within = self._within_budgets(tasks, limit)
         return Migration(tasks[within], nodes[within])
 
-    def _movable(self, snapshot: Snapshot) -> I64:
-        """Task rows (P,) that may migrate: of at most CLASSES_AT_ONCE classes, other ones in each round."""
+    def _movable(self, now_us: int, position: I64) -> I64:
+        """Task rows (P,) that may migrate: of at most CLASSES_AT_ONCE classes, other ones in each round. position: as
+        _positions."""
         tasks = self._state.tasks
         bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving & ~tasks.unevictable
         rows = np.flatnonzero(bound & (tasks.gang == NO_GANG))
         since_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows])
-        rows = rows[since_us <= snapshot.now_us - (self._after_us or 0)]
-        rows = rows[np.isin(tasks.node[rows], snapshot.nodes)]
+        rows = rows[(since_us <= now_us - (self._after_us or 0)) & (position[tasks.node[rows]] >= 0)]
         classes = np.flatnonzero(np.bincount(tasks.cls[rows]))
         if len(classes) > CLASSES_AT_ONCE:
             classes = np.roll(classes, -(self._first_class % len(classes)))[:CLASSES_AT_ONCE]
@@ -114,7 +116,7 @@ class Migrator:
             rows = rows[np.isin(tasks.cls[rows], classes)]
         return rows
 
-    def _candidates(self, placer: Placer, snapshots: Snapshots, rows: I64, moving: I64) -> I64:
+    def _candidates(self, placer: Placer, snapshots: Snapshots, rows: I64, moving: I64, position: I64) -> I64:
         """Positions in task rows (P,), which cost moving (P,) to move, of those that have a negative reduced cost: at
         most one of a node.
 
@@ -123,17 +125,19 @@ class Migrator:
         """
         tasks = self._state.tasks
         new = rows[(tasks.inputs[rows] != NO_INPUTS) & ~self._settled.known(rows)][:NEW_TASKS]
-        one_of_class = rows[np.unique(tasks.cls[rows], return_index=True)[1]]
+        one_of_class = np.full(self._state.classes.capacity, -1, np.int64)
+        one_of_class[tasks.cls[rows]] = rows
+        one_of_class = one_of_class[one_of_class >= 0]
         snapshot = snapshots(np.union1d(one_of_class, new), NO_ROWS, data=len(new) > 0)
         number = np.full(self._state.classes.capacity, -1, np.int64)
         number[snapshot.classes] = np.arange(len(snapshot.classes))
-        cls, node = number[tasks.cls[rows]], np.searchsorted(snapshot.nodes, tasks.node[rows])
+        cls, node = number[tasks.cls[rows]], position[tasks.node[rows]]
 
         trial = placer.on(snapshot)
         trial.ledger.free = np.minimum(snapshot.free, placer.ledger.unreserved)
         arrivals = np.arange(len(snapshot.tasks))
         subproblem, costs = trial.first_costs(arrivals)
-        self._note_data(snapshot, subproblem, costs, new)
+        self._note_data(snapshot, subproblem, costs, new, position)
         go = np.where(subproblem.capacities.slots > 0, costs.place + _first_slots(costs), _NOWHERE).min(axis=1)
 
         there = np.bincount(node, minlength=len(snapshot.nodes))
@@ -146,25 +150,24 @@ class Migrator:
         gain = stay + self._settled.excess(rows) - moving - go[cls]
         found = np.flatnonzero((gain > 0) & _independent(snapshot)[cls] & self._settled.due(rows))
         found = found[np.argsort(-gain[found], kind="stable")]
-        self._settled.next_round()
         return found[np.sort(np.unique(node[found], return_index=True)[1])[:CANDIDATES]]
 
-    def _note_data(self, snapshot: Snapshot, subproblem: Subproblem, costs: Costs, new: I64) -> None:
+    def _note_data(self, snapshot: Snapshot, subproblem: Subproblem, costs: Costs, new: I64, position: I64) -> None:
         """Notes what the data of the task rows `new` costs on their nodes."""
         if costs.data is not None:
             rows = snapshot.tasks[subproblem.tasks]
             some = np.flatnonzero(np.isin(rows, new))
-            at = np.searchsorted(snapshot.nodes, self._state.tasks.node[rows[some]])
+            at = position[self._state.tasks.node[rows[some]]]
             self._settled.note(rows[some], costs.data.excess(costs.data.of_task[some], at))
 
-    def _solved(self, placer: Placer, snapshots: Snapshots, rows: I64, moving: I64) -> tuple[I64, I64]:
+    def _solved(self, placer: Placer, snapshots: Snapshots, rows: I64, moving: I64, position: I64) -> tuple[I64, I64]:
         """Of task rows (K,), each on another node, which cost moving (K,) to move: those that migrate in an optimum, in
         the order of what they save, and their new node rows."""
         if not len(rows):
             return NO_ROWS, NO_ROWS
         snapshot = snapshots(rows, rows, data=True)
         trial = placer.on(snapshot)
-        origin = np.searchsorted(snapshot.nodes, self._state.tasks.node[snapshot.tasks])  # (T,)
+        origin = position[self._state.tasks.node[snapshot.tasks]]  # (T,)
         others = np.ones(len(snapshot.nodes), np.bool_)
         others[origin] = False
         unreserved = np.minimum(snapshot.free, placer.ledger.unreserved)
@@ -192,6 +195,13 @@ class Migrator:
         return np.array(within, np.int64)
 
 
+def _positions(snapshot: Snapshot, capacity: int) -> I64:
+    """(capacity + 1,) the position in the snapshot of each row of the node table, -1: none."""
+    position = np.full(capacity + 1, -1, np.int64)
+    position[snapshot.nodes] = np.arange(len(snapshot.nodes))
+    return position
+
+
 def _flow(placer: Placer, subproblem: Subproblem, costs: Costs, origin: I64, moving: I64) -> tuple[I64, I64]:
     """Of the tasks (T,) of a subproblem: those that leave their origin (T,) in a flow of least cost, in the order of
     what they save, and the nodes that they go to."""
@@ -206,6 +216,7 @@ def _flow(placer: Placer, subproblem: Subproblem, costs: Costs, origin: I64, mov
     saved = on(everyone, origin) - moving  # by leaving
     staying = Costs(costs.place, slot=_first_slots(costs)[:, None], wait=np.maximum(saved - 1, 0), data=costs.data)
     one_each = Capacities(np.minimum(slots, 1), np.minimum(slots.max(axis=0), 1), {})
+    placer.telemetry.lap("migrate")
     network, solution = placer.columns.run(one_each, staying, np.zeros(1, np.int64), view.task_class, trial=True)
     if solution.status is not Status.OPTIMAL:
         return NO_ROWS, NO_ROWS

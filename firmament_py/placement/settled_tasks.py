@@ -31,41 +31,36 @@ class SettledTasks:
         self._round = 0
         self._columns: I64 = np.zeros((len(_Column), 0), np.int64)
 
-    def known(self, rows: I64) -> Bools:
-        """(K,) whether `note` has been called for task rows (K,) on their nodes."""
-        known: Bools = self._of(rows)[_Column.NOTED] > 0
-        return known
-
-    def note(self, rows: I64, excess: I64) -> None:
-        """Notes what the data of task rows (K,) costs more than where it costs least."""
-        self._of(rows)
-        self._columns[_Column.NOTED, rows], self._columns[_Column.EXCESS, rows] = 1, excess
-
-    def excess(self, rows: I64) -> I64:
-        """(K,) what the data of task rows (K,) costs more than where it costs least; 0: nothing, or not noted."""
-        excess: I64 = self._of(rows)[_Column.EXCESS]
-        return excess
-
-    def stay(self, rows: I64) -> None:
-        """Task rows (K,) have entered a network and stay on their nodes; each time for twice as many rounds."""
-        stayed = self._of(rows)[_Column.STAYED]
-        self._columns[_Column.STAYED, rows] = np.minimum(stayed + 1, _LONGEST_DELAY)
-        self._columns[_Column.UNTIL, rows] = self._round + 2**stayed
-
-    def due(self, rows: I64) -> Bools:
-        """(K,) whether task rows (K,) may enter a network in this round."""
-        due: Bools = self._of(rows)[_Column.UNTIL] <= self._round
-        return due
-
-    def next_round(self) -> None:
+    def next_round(self, rows: I64) -> None:
+        """Begins a round about task rows (K,), the only ones that may be asked for in it."""
         self._round += 1
-
-    def _of(self, rows: I64) -> I64:
-        """(6, K) the columns of task rows (K,); 0 where nothing is known about a task on its node."""
         self._columns = columns = resized(self._columns, len(_Column), self._tasks.capacity)
         generation, node = self._tasks.generation[rows], self._tasks.node[rows]
         other = (columns[_Column.GENERATION, rows] != generation) | (columns[_Column.NODE, rows] != node)
         columns[:, rows[other]] = 0
         columns[_Column.GENERATION, rows[other]], columns[_Column.NODE, rows[other]] = generation[other], node[other]
-        of_rows: I64 = columns[:, rows]
-        return of_rows
+
+    def known(self, rows: I64) -> Bools:
+        """(K,) whether `note` has been called for task rows (K,) on their nodes."""
+        known: Bools = self._columns[_Column.NOTED, rows] > 0
+        return known
+
+    def note(self, rows: I64, excess: I64) -> None:
+        """Notes what the data of task rows (K,) costs more than where it costs least."""
+        self._columns[_Column.NOTED, rows], self._columns[_Column.EXCESS, rows] = 1, excess
+
+    def excess(self, rows: I64) -> I64:
+        """(K,) what the data of task rows (K,) costs more than where it costs least; 0: nothing, or not noted."""
+        excess: I64 = self._columns[_Column.EXCESS, rows]
+        return excess
+
+    def stay(self, rows: I64) -> None:
+        """Task rows (K,) have entered a network and stay on their nodes; each time for twice as many rounds."""
+        stayed = self._columns[_Column.STAYED, rows]
+        self._columns[_Column.STAYED, rows] = np.minimum(stayed + 1, _LONGEST_DELAY)
+        self._columns[_Column.UNTIL, rows] = self._round + 1 + 2**stayed
+
+    def due(self, rows: I64) -> Bools:
+        """(K,) whether task rows (K,) may enter a network in this round."""
+        due: Bools = self._columns[_Column.UNTIL, rows] <= self._round
+        return due

@@ -11,8 +11,6 @@ from benchmarks.loads.quincy import SHAPES
 from benchmarks.suites import solver as suite_module
 from firmament_py.flow.solver import OrToolsSolver
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 class Theirs:
     """A correct solver: ours."""

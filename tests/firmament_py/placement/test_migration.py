@@ -1,6 +1,7 @@
 """Which running tasks migrate: those that cost less elsewhere, by more than moving them costs, and no others."""
 
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -305,7 +306,7 @@ def loads(draw):
 
 @given(loads(), st.integers(1, 2000))
 def test_the_savings_are_the_largest_possible(nodes, move_cost):
-    uid, events = 0, []
+    uid, events = 0, list[Any]()
     for i, (cpu, movable, fixed) in enumerate(nodes):
         events.append(make_node(f"n{i}", cpu=max(cpu, 1)))
         for number, may in ((movable, True), (fixed, False)):
@@ -353,7 +354,7 @@ def _largest(nodes, move_cost):
 @given(st.lists(st.integers(0, 40), min_size=2, max_size=6), st.integers(100, 1500), st.randoms(use_true_random=False))
 def test_migrations_come_to_an_end(counts, move_cost, random):
     """Each round some of the evictions are carried out, others are refused; successors are placed like any task."""
-    count, uid, events = len(counts), 0, []
+    count, uid, events = len(counts), 0, list[Any]()
     for i, number in enumerate(counts):
         events.append(make_node(f"n{i}", cpu=200))
         if number:

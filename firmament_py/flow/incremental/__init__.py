@@ -1,1 +1,0 @@
-"""Incremental min-cost flow: networks that persist between rounds are repaired to the new optimum and certified."""
