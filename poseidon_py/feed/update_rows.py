@@ -5,7 +5,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from poseidon_py.describe import checkpoint, lifetime, traits
+from poseidon_py.describe import checkpoint, lifetime, movable, traits
 from poseidon_py.describe.lifetime import lasting, started_us, unevictable
 from poseidon_py.describe.node import describe_node, node_key
 from poseidon_py.describe.pod_class import never_preempts
@@ -65,14 +65,13 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     known.described.priority, known.described.never_preempts = pod.spec.priority or 0, never_preempts(pod)
     known.described.unevictable = unevictable(pod)
     known.described.checkpoint_us = checkpoint.checkpoint_us(pod)
+    known.described.movable = movable.movable(pod, assigned_to_us=known.observed.assigned_to_us)
     claims = claims_of(pod)
     if claims != known.volumes.claims:
         store.volumes.use(known, claims)
     known.described.inputs, data_problem = _inputs_of(store, known, pod)
-    ignored = "; ".join(
-        filter(None, (lifetime.problem_of(pod), checkpoint.problem_of(pod), traits.problem_of(pod), data_problem))
-    )
-    store.note_ignored(known, ignored)
+    problems = (each.problem_of(pod) for each in (lifetime, checkpoint, movable, traits))
+    store.note_ignored(known, "; ".join(filter(None, (*problems, data_problem))))
     known.described.lasting = lasting(pod, assigned_to_us=known.observed.assigned_to_us)
     try:
         known.described.template = store.classes.of(pod)
@@ -97,8 +96,9 @@ def _note_start(store: Store, known: PodRecord, pod: Pod | None) -> None:
 
 
 def _inputs_of(store: Store, known: PodRecord, pod: Pod) -> tuple[int, str]:
-    """Id of the input set of a pending pod, and the problem of an invalid annotation, which counts as none."""
-    if known.node:
+    """Id of the input set of a pod that is pending or may be moved, and the problem of an invalid annotation, which
+    counts as none."""
+    if known.node and known.described.movable is False:
         return 0, ""
     try:
         return store.inputs.of(pod), ""
@@ -170,17 +170,20 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
     if not described.class_id:
         return None
     if known.state is PodState.BOUND:
+        is_movable = store.is_movable(known)
         return SentState(
             described.class_id,
             store.id_of_node(known.node),
             described.profile,
-            known.observed.deleting or known.preempting,
+            known.leaving,
             known.gang.id,
             known.gang.role,
+            described.inputs if is_movable else 0,
             started_us=described.started_us,
             lasting=described.lasting,
             unevictable=described.unevictable or known.spared,
             checkpoint_us=described.checkpoint_us,
+            movable=is_movable,
         )
     node = ""
     if known.state is PodState.ASSUMED and (fresh or known.sent is not None):
@@ -236,6 +239,7 @@ class Rows:
     _nominated: list[int] = field(default_factory=list)
     _unevictable: list[bool] = field(default_factory=list)
     _checkpoint: list[int] = field(default_factory=list)
+    _movable: list[bool] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._uid)
@@ -259,6 +263,7 @@ class Rows:
         self._nominated.append(self._index_of(state.nominated))
         self._unevictable.append(state.unevictable)
         self._checkpoint.append(state.checkpoint_us)
+        self._movable.append(state.movable)
 
     def _index_of(self, node: str) -> int:
         return self._node.setdefault(node, len(self._node) + 1) if node else 0
@@ -293,6 +298,8 @@ class Rows:
             tasks.unevictable.extend(self._unevictable)
         if any(self._checkpoint):
             tasks.checkpoint_us.extend(self._checkpoint)
+        if any(self._movable):
+            tasks.movable.extend(self._movable)
         if any(self._gang):
             tasks.gang_id.extend(self._gang)
             tasks.role.extend(self._role)

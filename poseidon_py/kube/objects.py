@@ -97,6 +97,7 @@ class PodSpec(Struct):
     host_network: bool | None = field(default=None, name="hostNetwork")
     host_users: bool | None = field(default=None, name="hostUsers")
     priority: int | None = None
+    priority_class: str | None = field(default=None, name="priorityClassName")
     preemption_policy: str | None = field(default=None, name="preemptionPolicy")
     deadline: int | None = field(default=None, name="activeDeadlineSeconds")
     restart_policy: str | None = field(default=None, name="restartPolicy")

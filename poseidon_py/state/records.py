@@ -31,6 +31,7 @@ class SentState(NamedTuple):
     """Id of a node; "": none."""
     unevictable: bool = False
     checkpoint_us: int = 0
+    movable: bool = False
 
 
 @dataclass(slots=True)
@@ -78,6 +79,8 @@ class DescribedPod:
     """When it saved its work last; 0: never."""
     unevictable: bool = False
     """Whether deleting it does not free its resources."""
+    movable: bool | None = False
+    """Whether it may be evicted in order to run on another node; None: if its namespace says so."""
     problem: str = ""
     """Why it cannot be described."""
     ignored: str = ""
@@ -112,7 +115,7 @@ class GangMembership:
 
 class PodRecord:
     """One pod. Only Store moves it between states; the feed keeps its descriptions, `sent` and `dirty`; Nominations
-    keeps `nominated`, and the package `preempt` keeps `preempting` and `spared`."""
+    keeps `nominated`, and the package `preempt` keeps `preempting`, `spared`, `migrating` and `migration_refused`."""
 
     __slots__ = (
         "assumed",
@@ -122,6 +125,8 @@ class PodRecord:
         "first_seen",
         "gang",
         "job_id",
+        "migrating",
+        "migration_refused",
         "name",
         "namespace",
         "node",
@@ -173,6 +178,11 @@ class PodRecord:
         """Whether it is a victim: from the decision until it is deleted, or its deletion is refused."""
         self.spared = False
         """Whether its deletion was refused a while ago, so that it is not chosen as a victim again for now."""
+        self.migrating = False
+        """Whether it is evicted because it costs less elsewhere: from the decision until it is deleted, or its eviction
+        is refused."""
+        self.migration_refused = False
+        """Whether that eviction was refused a while ago, so that it is not moved for now. It can still be a victim."""
         self.resend = False
         """Whether the engine has changed its state of the pod by itself: the row is sent even if it has not changed."""
         self.sent: SentState | None = None
@@ -183,6 +193,11 @@ class PodRecord:
     @property
     def full_name(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def leaving(self) -> bool:
+        """Whether it is being deleted, or about to be."""
+        return self.observed.deleting or self.preempting or self.migrating
 
     @property
     def schedulable(self) -> bool:

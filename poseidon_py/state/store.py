@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from poseidon_py.describe.data_inputs import Inputs
 from poseidon_py.describe.label_profiles import Profiles
+from poseidon_py.describe.movable import namespace_is_movable
 from poseidon_py.describe.task_classes import Classes
 from poseidon_py.kube.objects import PREEMPTED, TERMINAL, InvalidField, Labels, Node, Pod, decode
 from poseidon_py.kube.storage_objects import Namespace
@@ -62,6 +63,8 @@ class Store:
         self.inputs = Inputs()
         self.namespaces: dict[str, flow_pb2.Namespace] = {}
         """By name; a deleted one is kept without labels until that has been sent to the engine."""
+        self.movable_namespaces: set[str] = set()
+        """Those whose pods may be moved unless they say otherwise."""
         self.namespace_queue: KeyedQueue[str] = KeyedQueue("namespaces", metrics=self.metrics)
         self.avoided: dict[str, set[str]] = {}
         """UID of a controller -> names of the nodes that its pods should avoid."""
@@ -314,11 +317,28 @@ class Store:
         if known is None or dict(known.labels) != labels:
             self.namespaces[name] = flow_pb2.Namespace(name=name, labels=labels)
             self.namespace_queue.add(name)
+            self._set_movable(name, namespace_is_movable(labels))
 
     def remove_namespace(self, name: str) -> None:
         if name in self.namespaces:
             self.namespaces[name] = flow_pb2.Namespace(name=name)
             self.namespace_queue.add(name)
+            self._set_movable(name, False)
+
+    def _set_movable(self, namespace: str, movable: bool) -> None:
+        if movable == (namespace in self.movable_namespaces):
+            return
+        (self.movable_namespaces.add if movable else self.movable_namespaces.discard)(namespace)
+        for known in self.pods.values():
+            if known.node and known.namespace == namespace:
+                self.touch_pod(known.uid)
+
+    def is_movable(self, known: PodRecord) -> bool:
+        """Whether the pod may be evicted in order to run on another node. One of a gang may not: the others need it."""
+        if known.gang.id or known.gang.blocked or known.spared or known.migration_refused:
+            return False
+        movable = known.described.movable
+        return known.namespace in self.movable_namespaces if movable is None else movable
 
     def prune(self) -> None:
         """Removes unused classes, profiles and input sets, once there may be many."""
