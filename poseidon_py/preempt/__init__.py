@@ -1,1 +1,2 @@
-"""Carries out preemptions: deletes victims, and nominates the pending pods that wait for their nodes."""
+"""Carries out preemptions and migrations: deletes victims, nominates the pending pods that wait for their nodes, and
+evicts pods that cost less elsewhere."""

@@ -1,4 +1,4 @@
-"""Single requests of a preemption, and their outcomes by the API server's answer.
+"""Single requests of preemptions and migrations, and their outcomes by the API server's answer.
 
 Every request carries the pod's UID, so that it cannot affect the successor of a deleted pod, and can be repeated. After
 409 and lost answers the pod is read to find out what happened.
@@ -25,12 +25,13 @@ from poseidon_py.state.records import PodRecord
 
 
 class PreemptApi(Protocol):
-    """The requests of kube.Kube that preemption needs."""
+    """The requests of kube.Kube that preemption and migration need."""
 
     async def pod(self, namespace: str, name: str) -> Pod: ...
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None: ...
     async def nominate_pod(self, namespace: str, name: str, uid: str, node: str) -> str: ...
     async def delete_pod(self, namespace: str, name: str, uid: str) -> None: ...
+    async def evict_pod(self, namespace: str, name: str, uid: str) -> None: ...
 
 
 class Result(Enum):
@@ -70,6 +71,13 @@ async def mark(api: PreemptApi, known: PodRecord, scheduler: str, now: float) ->
 async def delete(api: PreemptApi, known: PodRecord) -> Outcome:
     """Deletes the pod, with its own grace period."""
     return await _outcome(api, known, api.delete_pod(known.namespace, known.name, known.uid))
+
+
+async def evict(api: PreemptApi, known: PodRecord) -> Outcome:
+    """Deletes the pod if its disruption budgets allow that, which 429 denies."""
+    outcome = await _outcome(api, known, api.evict_pod(known.namespace, known.name, known.uid))
+    error = outcome.error
+    return Outcome(Result.REFUSED, error) if isinstance(error, BusyError) and error.code == 429 else outcome
 
 
 async def nominate(api: PreemptApi, known: PodRecord, node: str) -> Outcome:

@@ -1,4 +1,4 @@
-"""What a round has decided about preemption, as far as it can still be carried out."""
+"""What a round has decided about preemption and migration, as far as it can still be carried out."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -22,6 +22,14 @@ class VictimPod(NamedTuple):
     """The most important pending pod that needs it to leave."""
 
 
+class MigratingPod(NamedTuple):
+    """A bound pod that is to be evicted, because it costs less on another node."""
+
+    known: PodRecord
+    target: str
+    """Name of that node."""
+
+
 @dataclass(slots=True)
 class Decisions:
     """The decisions of one round."""
@@ -30,6 +38,7 @@ class Decisions:
     victims: list[VictimPod] = field(default_factory=list)
     unnominated: list[PodRecord] = field(default_factory=list)
     """Pending pods whose nomination is over."""
+    migrations: list[MigratingPod] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.nominated or self.victims or self.unnominated)
+        return bool(self.nominated or self.victims or self.unnominated or self.migrations)

@@ -1,8 +1,8 @@
-"""Takes the decisions of rounds on preemption, and acts on them as long as this process leads.
+"""Takes the decisions of rounds on preemption and migration, and acts on them as long as this process leads.
 
-A victim or a nomination that is decided again changes nothing. If the deletion of a victim is refused, its preemptor's
-nomination ends, so that the engine decides anew: not before a growing delay for the preemptor, and without that victim
-for a longer one.
+A victim, a nomination or a migration that is decided again changes nothing. If the deletion of a victim is refused, its
+preemptor's nomination ends, so that the engine decides anew: not before a growing delay for the preemptor, and without
+that victim for a longer one.
 """
 
 import asyncio
@@ -10,13 +10,15 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from poseidon_py.preempt.attempt import PreemptApi
 from poseidon_py.preempt.decisions import Decisions
 from poseidon_py.preempt.evictor import Evictor
+from poseidon_py.preempt.migrator import Migrator
 from poseidon_py.preempt.nominator import Nominator
 from poseidon_py.preempt.permission import Permission
+from poseidon_py.preempt.refusals import Refusals, Timer
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
@@ -25,22 +27,17 @@ log = logging.getLogger(__name__)
 
 _AGAIN_FIRST, _AGAIN_MAX = 1.0, 60.0
 """Seconds for which rounds leave out the preemptor of a refused victim."""
-_SPARED_FIRST, _SPARED_MAX = 30.0, 600.0
-"""Seconds for which a victim whose deletion was refused is not chosen again."""
 
 Reject = Callable[[PodRecord, str, int], None]
 """Pod, id of the node, earliest time of the next round for it (microseconds since the epoch)."""
 
 
 class PreemptReporter(Protocol):
-    """Publishes the outcomes of preemptions."""
+    """Publishes the outcomes of preemptions and migrations."""
 
     def preempted(self, known: PodRecord, preemptor: PodRecord, node: str) -> None: ...
+    def migrated(self, known: PodRecord, node: str, target: str) -> None: ...
     def failed(self, known: PodRecord, message: str) -> None: ...
-
-
-class Timer(Protocol):
-    def cancel(self) -> Any: ...
 
 
 class Preemptor:
@@ -70,7 +67,6 @@ class Preemptor:
         self._reject = reject
         self._reporter = reporter
         self._now = now
-        self._call_later = call_later
         self._rng = rng
         self._permission = Permission(leads, concurrency)
         self.nominator = Nominator(
@@ -89,12 +85,20 @@ class Preemptor:
             now=now,
             rng=rng,
         )
+        self.migrator = Migrator(
+            api,
+            store,
+            self._permission,
+            evicted=reporter.migrated,
+            patience=patience,
+            sleep=sleep,
+            monotonic=monotonic,
+            call_later=call_later,
+            rng=rng,
+        )
         self._failures: dict[str, Backoff] = {}
         """By UID of a preemptor."""
-        self._refusals: dict[str, Backoff] = {}
-        """By UID of a victim."""
-        self._spared: dict[str, Timer] = {}
-        """By UID: timers after which victims can be chosen again."""
+        self._refusals = Refusals(store, _set_spared, call_later=call_later, rng=rng)
 
     def take(self, decisions: Decisions) -> None:
         """The decisions of one round."""
@@ -106,6 +110,8 @@ class Preemptor:
             self._nominate(known, node)
         for known, preemptor in decisions.victims:
             self.evictor.evict(known, preemptor)
+        for known, target in decisions.migrations:
+            self.migrator.migrate(known, target)
 
     def _nominate(self, known: PodRecord, node: str) -> None:
         self._store.nominations.set(known, node)
@@ -116,10 +122,9 @@ class Preemptor:
         self._failures.pop(known.uid, None)
         self.nominator.settled(known)
         self.evictor.settled(known)
+        self.migrator.settled(known)
         if not known.node or known.observed.deleting:
-            self._refusals.pop(known.uid, None)
-            if (timer := self._spared.pop(known.uid, None)) is not None:
-                timer.cancel()
+            self._refusals.forget(known.uid)
 
     def resume(self) -> None:
         self._permission.halted = False
@@ -128,15 +133,15 @@ class Preemptor:
         """Sends nothing until `resume`; what was not sent is over."""
         self._permission.halted = True
         self.evictor.halt()
+        self.migrator.halt()
         self.nominator.halt()
 
     async def stop(self, timeout: float = 0.0) -> None:
         """Waits up to `timeout` seconds for requests in flight; the outcome of the others stays unknown."""
         self.halt()
-        for timer in self._spared.values():
-            timer.cancel()
-        self._spared.clear()
-        tasks = [*self.evictor.tasks, *self.nominator.tasks]
+        self._refusals.stop()
+        self.migrator.stop()
+        tasks = [*self.evictor.tasks, *self.migrator.tasks, *self.nominator.tasks]
         if tasks and timeout:
             await asyncio.wait(tasks, timeout=timeout)
         for task in tasks:
@@ -146,7 +151,7 @@ class Preemptor:
     # -- refused deletions ------------------------------------------------------------------------------------
 
     def _refused(self, known: PodRecord, preemptor: PodRecord, why: str) -> None:
-        self._spare(known)
+        self._refusals.add(known)
         backoff = self._failures.setdefault(preemptor.uid, Backoff(_AGAIN_FIRST, _AGAIN_MAX, self._rng))
         delay = backoff.next()
         message = f"preempting {known.full_name} on {known.node} failed: {why}"
@@ -161,20 +166,6 @@ class Preemptor:
         self._reporter.failed(preemptor, message)
         self._reject(preemptor, self._store.id_of_node(node or known.node), int((self._now() + delay) * 1_000_000))
 
-    def _spare(self, known: PodRecord) -> None:
-        """Excludes a victim from decisions for a while."""
-        uid = known.uid
-        if self._store.pods.get(uid) is not known:
-            return
 
-        def again() -> None:
-            self._spared.pop(uid, None)
-            known.spared = False
-            self._store.touch_pod(uid)
-
-        if (timer := self._spared.pop(uid, None)) is not None:
-            timer.cancel()
-        known.spared = True
-        self._store.touch_pod(uid)
-        delay = self._refusals.setdefault(uid, Backoff(_SPARED_FIRST, _SPARED_MAX, self._rng)).next()
-        self._spared[uid] = (self._call_later or asyncio.get_running_loop().call_later)(delay, again)
+def _set_spared(known: PodRecord, spared: bool) -> None:
+    known.spared = spared

@@ -173,6 +173,13 @@ class Reporter:
         report.key, report.action, report.related = f"{known.uid}/Preempted", "Preempting", preemptor
         self._add(report)
 
+    def migrated(self, known: PodRecord, node: str, target: str) -> None:
+        """The bound pod is evicted from its node, because it costs less on another one."""
+        message = f"{self._component}: evicted from node {node}, because node {target} costs less"
+        report = _Report(known.namespace, known.name, known.uid, "Migrated", message, warning=False)
+        report.key, report.action = f"{known.uid}/Migrated", "Migrating"
+        self._add(report)
+
     def settled(self, known: PodRecord) -> None:
         """The watch reports the pod bound or deleted: drops the reports on why it was pending."""
         self._sent.pop(known.uid, None)

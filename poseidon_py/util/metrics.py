@@ -73,6 +73,12 @@ class Metrics:
             "refused (by the API server).",
             "outcome",
         )
+        self.migrations = self._counter(
+            "migrations_total",
+            "Pods that cost less elsewhere, by outcome: evicted; gone (by themselves); dropped (decision obsolete, or "
+            "another replica leads); refused (by the API server, mostly for a disruption budget).",
+            "outcome",
+        )
         self.gang_units = self._counter(
             "gang_units_total",
             "Gangs by result: bound as a whole, refused or aborted before any bind, unwound.",

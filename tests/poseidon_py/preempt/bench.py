@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from poseidon_py.kube.client import ConflictError, NotFoundError
-from poseidon_py.preempt.decisions import Decisions, NominatedPod, VictimPod
+from poseidon_py.preempt.decisions import Decisions, MigratingPod, NominatedPod, VictimPod
 from poseidon_py.preempt.preemptor import Preemptor
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import node, pod
@@ -81,6 +81,12 @@ class FakePods:
         if lost:
             raise lost
 
+    async def evict_pod(self, namespace, name, uid):
+        there, lost = await self._begin("evict", name, uid, None)
+        there["deleting"] = True
+        if lost:
+            raise lost
+
     def of(self, kind):
         """Names of the pods of all requests of a kind."""
         return [name for what, name, _ in self.requests if what == kind]
@@ -89,10 +95,14 @@ class FakePods:
 class Reports:
     def __init__(self) -> None:
         self.preemptions: list[tuple[str, str, str]] = []
+        self.migrations: list[tuple[str, str, str]] = []
         self.failures: list[tuple[str, str]] = []
 
     def preempted(self, known, preemptor, node):
         self.preemptions.append((known.name, preemptor.name, node))
+
+    def migrated(self, known, node, target):
+        self.migrations.append((known.name, node, target))
 
     def failed(self, known, message):
         self.failures.append((known.name, message))
@@ -109,7 +119,8 @@ class Timer:
 
 
 class Bench:
-    """A victim `v` on node `n`, and a pending pod `p` for it. Delays pass at once, or when `asleep` is set."""
+    """A victim `v` on node `n`, which may also be moved to node `m`, and a pending pod `p` for it. Delays pass at once,
+    or when `asleep` is set."""
 
     def __init__(self, *, concurrency=20, patience=60.0) -> None:
         self.store = Store(["poseidon"])
@@ -157,6 +168,7 @@ class Bench:
     def bound(self, name, at="n", **fields):
         self.api.put(name)
         self.observe(name, node=at, **fields)
+        self.known(name).described.movable = True
 
     def pending(self, name, **fields):
         self.api.put(name)
@@ -168,13 +180,14 @@ class Bench:
     def known(self, name):
         return self.store.pods[f"uid-{name}"]
 
-    def take(self, *, nominated=(), victims=(), unnominated=()):
-        """`nominated`: pairs of pod and node; `victims`: pairs of victim and preemptor."""
+    def take(self, *, nominated=(), victims=(), unnominated=(), migrations=()):
+        """`nominated`, `migrations`: pairs of pod and node; `victims`: pairs of victim and preemptor."""
         self.preemptor.take(
             Decisions(
                 [NominatedPod(self.known(name), at) for name, at in nominated],
                 [VictimPod(self.known(name), self.known(other)) for name, other in victims],
                 [self.known(name) for name in unnominated],
+                [MigratingPod(self.known(name), at) for name, at in migrations],
             )
         )
 
@@ -183,11 +196,24 @@ class Bench:
         self.take(nominated=[("p", "n")], victims=[("v", "p")])
         await settle()
 
+    async def move(self):
+        """`v` is to be evicted because `m` costs less."""
+        self.take(migrations=[("v", "m")])
+        await settle()
+
     def outcomes(self):
         """Number of victims by outcome."""
-        samples = [sample for metric in self.store.metrics.victims.collect() for sample in metric.samples]
+        return self._counts(self.store.metrics.victims)
+
+    def migrations(self):
+        """Number of migrations by outcome."""
+        return self._counts(self.store.metrics.migrations)
+
+    def _counts(self, counter):
+        samples = [sample for metric in counter.collect() for sample in metric.samples]
         return {s.labels["outcome"]: s.value for s in samples if s.name.endswith("_total") and s.value}
 
     @property
     def idle(self):
-        return not (self.preemptor.evictor.tasks or self.preemptor.nominator.tasks)
+        preemptor = self.preemptor
+        return not (preemptor.evictor.tasks or preemptor.migrator.tasks or preemptor.nominator.tasks)
