@@ -45,8 +45,8 @@ class Loop:
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         """`place` takes the accepted placements of a round, `reject` a rejected one, `unscheduled` the reasons for the
-        pods without a placement, `preempt` the decisions on preemption. `changed` is set by every change that can
-        affect a round."""
+        pods without a placement, `preempt` the decisions on preemption and migration. `changed` is set by every
+        change that can affect a round."""
         self._store = store
         self._metrics = store.metrics
         self._engine = engine
@@ -177,8 +177,7 @@ class Loop:
         elif self._fallback:
             log.info("policy %s works again", stats.policy)
         self._fallback = stats.fallback
-        if stats.placed or stats.preempted:
-            preempted = f" preempted={stats.preempted}" if stats.preempted else ""
-            log.info(
-                "round placed=%d waiting=%d%s ms=%.1f", stats.placed, stats.waiting, preempted, 1000 * stats.seconds
-            )
+        if stats.placed or stats.preempted or stats.migrated:
+            evicted = f" preempted={stats.preempted}" if stats.preempted else ""
+            evicted += f" migrated={stats.migrated}" if stats.migrated else ""
+            log.info("round placed=%d waiting=%d%s ms=%.1f", stats.placed, stats.waiting, evicted, 1000 * stats.seconds)

@@ -1,8 +1,8 @@
-"""Reads the decisions on preemption in the reply of a round."""
+"""Reads the decisions on preemption and migration in the reply of a round."""
 
 from collections.abc import Callable
 
-from poseidon_py.preempt.decisions import Decisions, NominatedPod, VictimPod
+from poseidon_py.preempt.decisions import Decisions, MigratingPod, NominatedPod, VictimPod
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
@@ -45,7 +45,23 @@ def decisions_of(
             store.metrics.victims.labels("dropped").inc()
         else:
             decisions.victims.append(VictimPod(known, preemptor))
+    _read_migrations(store, reply.migrated, decisions)
     if not leads:
         return Decisions()
     decisions.unnominated += store.nominations.take_stale()
     return decisions
+
+
+def _read_migrations(store: Store, migrated: flow_pb2.Placements, decisions: Decisions) -> None:
+    names = [store.node_with_id(node) for node in migrated.nodes]
+    for task, at in zip(migrated.task_uid, migrated.node, strict=True):
+        known, target = store.pod_of_task(task), names[at]
+        if known is None:
+            continue
+        store.resend_pod(known.uid)
+        if known.state is not PodState.BOUND or known.leaving:
+            continue  # gone, or decided before
+        if target is None or target == known.node or not store.is_movable(known):
+            store.metrics.migrations.labels("dropped").inc()
+        else:
+            decisions.migrations.append(MigratingPod(known, target))

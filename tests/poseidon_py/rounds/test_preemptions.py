@@ -2,7 +2,7 @@
 
 import pytest
 
-from poseidon_py.preempt.decisions import Decisions, NominatedPod, VictimPod
+from poseidon_py.preempt.decisions import Decisions, MigratingPod, NominatedPod, VictimPod
 from poseidon_py.rounds.preemptions import decisions_of
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
@@ -14,22 +14,25 @@ from tests.poseidon_py.rig import Rig
 def store():
     store = Store(["poseidon"])
     store.observe_node(node("n"))
+    store.observe_node(node("m"))
     store.observe_pod(pod("v", node="n"))
     store.observe_pod(pod("p"))
+    store.pods["uid-v"].described.movable = True
     return store
 
 
-def reply_of(store, *, victims=(), nominated=(), unnominated=()):
-    """`victims`: pairs of UIDs, `nominated`: pairs of UID and node id."""
+def reply_of(store, *, victims=(), nominated=(), unnominated=(), migrated=()):
+    """`victims`: pairs of UIDs, `nominated` and `migrated`: pairs of UID and node id."""
     tasks = {uid: known.task for uid, known in store.pods.items()}
     reply = flow_pb2.RoundReply(round=1)
     for victim, preemptor in victims:
         reply.preempted.task_uid.append(tasks.get(victim, 7))
         reply.preempted.preemptor_uid.append(tasks.get(preemptor, 8))
-    for uid, node_id in nominated:
-        reply.nominated.task_uid.append(tasks.get(uid, 9))
-        reply.nominated.node.append(len(reply.nominated.nodes))
-        reply.nominated.nodes.append(node_id)
+    for message, pairs in ((reply.nominated, nominated), (reply.migrated, migrated)):
+        for uid, node_id in pairs:
+            message.task_uid.append(tasks.get(uid, 9))
+            message.node.append(len(message.nodes))
+            message.nodes.append(node_id)
     reply.unnominated.extend(tasks.get(uid, 9) for uid in unnominated)
     return reply
 
@@ -101,6 +104,74 @@ def test_without_leadership_everything_is_undone(store):
     assert resent(store) == {"v", "p"}
 
 
+# -- migration --------------------------------------------------------------------------------------------------------
+
+
+def migrations(store):
+    """Number of migrations by outcome."""
+    samples = [sample for metric in store.metrics.migrations.collect() for sample in metric.samples]
+    return {s.labels["outcome"]: s.value for s in samples if s.name.endswith("_total") and s.value}
+
+
+def test_migrations_are_passed_on_and_confirmed_by_rows(store):
+    store.observe_pod(pod("w", node="n"))
+    store.pods["uid-w"].described.movable = True
+    decisions = read(store, migrated=[("uid-v", store.id_of_node("m")), ("uid-w", store.id_of_node("m"))])
+    assert decisions
+    assert decisions == Decisions(migrations=[MigratingPod(store.pods[uid], "m") for uid in ("uid-v", "uid-w")])
+    assert resent(store) == {"v", "w"}
+    assert migrations(store) == {}
+
+
+def test_an_unknown_pod_does_not_migrate(store):
+    assert not read(store, migrated=[("x", store.id_of_node("m"))])
+    assert resent(store) == set()
+
+
+@pytest.mark.parametrize(
+    ("why", "dropped"),
+    [
+        ("not bound", 0),
+        ("being deleted", 0),
+        ("a victim already", 0),
+        ("decided before", 0),
+        ("there already", 1),
+        ("target removed", 1),
+        ("opted out", 1),
+        ("refused before", 1),
+        ("in a gang", 1),
+        ("not leading", 0),
+    ],
+)
+def test_a_pod_that_cannot_or_need_not_migrate_stays(store, why, dropped):
+    known, m = store.pods["uid-v"], store.id_of_node("m")
+    match why:
+        case "not bound":
+            store.observe_pod(pod("v"))
+        case "being deleted":
+            store.observe_pod(pod("v", node="n", deleting=True))
+        case "a victim already":
+            known.preempting = True
+        case "decided before":
+            known.migrating = True
+        case "there already":
+            store.observe_pod(pod("v", node="m"))
+        case "target removed":
+            store.remove_node("m")
+        case "opted out":
+            known.described.movable = False
+        case "refused before":
+            known.migration_refused = True
+        case "in a gang":
+            known.gang.id = 5
+    assert not read(store, leads=why != "not leading", migrated=[("uid-v", m)])
+    assert resent(store) == {"v"}
+    assert migrations(store) == ({"dropped": 1} if dropped else {})
+
+
+# -- the loop ---------------------------------------------------------------------------------------------------------
+
+
 async def test_the_loop_passes_decisions_on_before_it_acknowledges(caplog):
     caplog.set_level("INFO")
     seen = []
@@ -110,6 +181,7 @@ async def test_the_loop_passes_decisions_on_before_it_acknowledges(caplog):
         await rig.settle()
         reply = reply_of(rig.store, victims=[("uid-v", "uid-p")], nominated=[("uid-p", rig.store.id_of_node("n"))])
         reply.round, reply.stats.preempted, reply.stats.waiting = rig.engine.rounds + 1, 1, 1
+        reply.stats.migrated = 2
         rig.engine.rounds, rig.engine.last = reply.round, reply
         rig.loop._preempt = lambda decisions: seen.append((decisions, rig.loop._acknowledged))
         acknowledged = rig.loop._acknowledged
@@ -118,4 +190,4 @@ async def test_the_loop_passes_decisions_on_before_it_acknowledges(caplog):
     ((decisions, at),) = seen
     assert [(victim.known.name, victim.preemptor.name) for victim in decisions.victims] == [("v", "p")]
     assert at == acknowledged != rig.loop._acknowledged
-    assert "round placed=0 waiting=1 preempted=1 ms=" in caplog.text
+    assert "round placed=0 waiting=1 preempted=1 migrated=2 ms=" in caplog.text
