@@ -37,6 +37,7 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, bridge: Json, collect
             "waiting": last.waiting,
             "nominated": last.nominated,
             "preempted": last.preempted,
+            "migrated": last.migrated,
             "solves": last.solves,
             "vertices": last.vertices,
             "arcs": last.arcs,
@@ -113,7 +114,7 @@ def _state(known: PodRecord, reply: flow_pb2.ExplainReply) -> str:
     if known.observed.deleting:
         return "being deleted"
     if known.node:
-        return "being preempted" if known.preempting else "bound"
+        return "being preempted" if known.preempting else "being migrated" if known.migrating else "bound"
     if not known.observed.assigned_to_us:
         return "waits for another scheduler"
     if known.observed.gated:

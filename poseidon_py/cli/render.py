@@ -71,11 +71,11 @@ def print_status(body: Json, console: Console) -> None:
 
 
 def _waiting(last: Json) -> str:
-    """Counts of the last round: pods without a node, those of them that are nominated, and the victims."""
+    """Counts of the last round: pods without a node, those of them that are nominated, and those that are evicted."""
     line = f"{last['waiting']} waiting"
     if last.get("nominated"):
         line += f", {last['nominated']} of these nominated"
-    return f"{line}, {last['preempted']} preempted" if last.get("preempted") else line
+    return line + "".join(f", {last[name]} {name}" for name in ("preempted", "migrated") if last.get(name))
 
 
 def _usage_line(usage: Json) -> str:

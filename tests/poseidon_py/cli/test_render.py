@@ -45,6 +45,11 @@ def printed(**fields: Any) -> str:
             " 4 waiting; network",
             id="preempts-nobody",
         ),
+        pytest.param(
+            {"rounds": 3, "last_round": NEVER | {"waiting": 4, "preempted": 1, "migrated": 2}},
+            " 4 waiting, 1 preempted, 2 migrated; network",
+            id="migrates",
+        ),
     ],
 )
 def test_role_and_progress(extra, says):

@@ -136,6 +136,20 @@ async def test_the_event_of_a_victim_names_its_preemptor():
         assert len(bench.api.created) == 2
 
 
+async def test_the_event_of_a_pod_that_migrates_names_both_nodes():
+    async with Bench() as bench:
+        known = bench.pod("v", node="n1")
+        bench.reporter.scheduled(known, "n1")
+        bench.reporter.migrated(known, "n1", "n2")
+        bench.store.remove_pod("uid-v")
+        await settle()
+        [event] = [event for _, event in bench.api.created if event["reason"] == "Migrated"]
+        assert (event["type"], event["action"]) == ("Normal", "Migrating")
+        assert event["message"] == "poseidon: evicted from node n1, because node n2 costs less"
+        assert event["involvedObject"]["uid"] == "uid-v"
+        assert len(bench.api.created) == 2
+
+
 async def test_an_unschedulable_pod_gets_an_event_and_the_condition_on_the_version_that_is_known():
     async with Bench() as bench:
         bench.reporter.unschedulable(bench.pod(version=77), "0/1 nodes are available: 1 Insufficient cpu.")
