@@ -69,7 +69,8 @@ def build_runtime(
 ) -> Runtime:
     """`holds_lease` is called before each write: whether, by the clock, no other replica can be the leader."""
     changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
-    watches = first_watches(kube, store, watch_options(settings), preemption=settings.preemption == "on")
+    evicts = settings.preemption == "on" or settings.migrate != "never"
+    watches = first_watches(kube, store, watch_options(settings), budgets=evicts)
 
     async def listed() -> None:
         for watch in watches:

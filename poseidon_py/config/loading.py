@@ -38,6 +38,7 @@ _SERVICE_ONLY = (
     "improve",
     "preemption",
     "preempt_beyond_budgets",
+    "migrate",
 )
 """Settings of the supervised flow service, which cannot be applied to an external one."""
 _SHOWN = 60
@@ -174,6 +175,7 @@ def service_arguments(given: Settings) -> list[str]:
         "--improve": given.improve,
         "--stats-address": given.stats_address or None,
         "--preemption": "off" if given.preemption == "off" else None,  # on is the default of the service, too
+        "--migrate": given.migrate if given.migrate != "never" else None,  # likewise
     }
     found: list[str] = []
     for flag, value in options.items():

@@ -197,6 +197,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         setting("Evict pods beyond their disruption budgets if nothing else makes a pod fit, as kube-scheduler does."),
     ] = False
+    migrate: Annotated[
+        Literal["never", "always"],
+        setting(
+            "Whether running pods that opted in are evicted when another node costs less by the policy, by at least "
+            "what moving costs."
+        ),
+    ] = "never"
     gang_unwind: Annotated[
         Literal["evict", "keep"],
         setting("What happens to the bound pods of a gang that is not bound in time."),

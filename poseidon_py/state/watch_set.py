@@ -9,10 +9,10 @@ from poseidon_py.state.store import Store
 
 
 def first_watches(
-    source: Source, store: Store, options: WatchOptions, *, preemption: bool = False
+    source: Source, store: Store, options: WatchOptions, *, budgets: bool = False
 ) -> tuple[Watch[Any], ...]:
-    """The watches that run from the start; no round begins before all have listed. `preemption`: whether disruption
-    budgets matter."""
+    """The watches that run from the start; no round begins before all have listed. `budgets`: whether those of
+    disruptions matter."""
     namespaces: ObjectHandler[Any] = ObjectHandler(
         "namespace", by_name, store.observe_namespace, store.remove_namespace, store.metrics
     )
@@ -21,12 +21,12 @@ def first_watches(
         Watch(source, kinds.NAMESPACES, namespaces, options, metrics=store.metrics),
         Watch(source, kinds.PODS, PodHandler(store), options, metrics=store.metrics),
     )
-    if not preemption:
+    if not budgets:
         return watches
-    budgets: ObjectHandler[Any] = ObjectHandler(
+    disruption_budgets: ObjectHandler[Any] = ObjectHandler(
         "disruption budget", by_namespace, store.budgets.put, store.budgets.drop, store.metrics
     )
-    return (*watches, Watch(source, kinds.BUDGETS, budgets, options, metrics=store.metrics))
+    return (*watches, Watch(source, kinds.BUDGETS, disruption_budgets, options, metrics=store.metrics))
 
 
 def storage_watches(source: Source, store: Store, options: WatchOptions) -> tuple[Watch[Any], ...]:

@@ -194,10 +194,17 @@ def test_the_preemption_arguments_of_the_supervised_flow_service(tmp_path):
     assert loading.service_arguments(given) == ["--preempt-beyond-budgets"]
 
 
-@pytest.mark.parametrize("text", ["preemption: off", "preempt-beyond-budgets: true"])
-def test_preemption_is_switched_on_an_external_flow_service_itself(tmp_path, text):
+def test_the_migration_argument_of_the_supervised_flow_service():
+    assert Settings().migrate == "never"
+    assert loading.service_arguments(Settings(migrate="always")) == ["--migrate", "always"]
+    with pytest.raises(OptionError, match=r"--migrate is 'sometimes'; give one of never, always"):
+        loading.settings({}, {"migrate": "sometimes"})
+
+
+@pytest.mark.parametrize("text", ["preemption: off", "preempt-beyond-budgets: true", "migrate: always"])
+def test_evictions_are_switched_on_an_external_flow_service_itself(tmp_path, text):
     (tmp_path / "c").write_text(f"{text}\nfirmament-address: h:1")
-    with pytest.raises(OptionError, match=r"belongs to the flow service: give --preempt.* to `firmament serve`"):
+    with pytest.raises(OptionError, match=r"belongs to the flow service: give --(preempt.*|migrate) to `firmament"):
         loading.settings(loading.read_file(tmp_path / "c"), {})
 
 
