@@ -39,6 +39,7 @@ _SERVICE_ONLY = (
     "preemption",
     "preempt_beyond_budgets",
     "migrate",
+    "migrate_after",
 )
 """Settings of the supervised flow service, which cannot be applied to an external one."""
 _SHOWN = 60
@@ -176,6 +177,7 @@ def service_arguments(given: Settings) -> list[str]:
         "--stats-address": given.stats_address or None,
         "--preemption": "off" if given.preemption == "off" else None,  # on is the default of the service, too
         "--migrate": given.migrate if given.migrate != "never" else None,  # likewise
+        "--migrate-after": given.migrate_after,
     }
     found: list[str] = []
     for flag, value in options.items():

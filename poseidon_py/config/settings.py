@@ -200,10 +200,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     migrate: Annotated[
         Literal["never", "always"],
         setting(
-            "Whether running pods that opted in are evicted when another node costs less by the policy, by at least "
+            "Whether running pods that opted in are evicted when another node costs less by the policy, by more than "
             "what moving costs."
         ),
     ] = "never"
+    migrate_after: Annotated[
+        NotNegative | None,
+        setting("Seconds a pod runs before it may be moved.", metavar="SECONDS", shown="600"),
+    ] = None
     gang_unwind: Annotated[
         Literal["evict", "keep"],
         setting("What happens to the bound pods of a gang that is not bound in time."),

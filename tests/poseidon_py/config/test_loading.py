@@ -194,17 +194,21 @@ def test_the_preemption_arguments_of_the_supervised_flow_service(tmp_path):
     assert loading.service_arguments(given) == ["--preempt-beyond-budgets"]
 
 
-def test_the_migration_argument_of_the_supervised_flow_service():
+def test_the_migration_arguments_of_the_supervised_flow_service():
     assert Settings().migrate == "never"
     assert loading.service_arguments(Settings(migrate="always")) == ["--migrate", "always"]
+    given = loading.settings({"migrate": "always"}, {"migrate_after": 60.0})
+    assert loading.service_arguments(given) == ["--migrate", "always", "--migrate-after", "60"]
     with pytest.raises(OptionError, match=r"--migrate is 'sometimes'; give one of never, always"):
         loading.settings({}, {"migrate": "sometimes"})
 
 
-@pytest.mark.parametrize("text", ["preemption: off", "preempt-beyond-budgets: true", "migrate: always"])
+@pytest.mark.parametrize(
+    "text", ["preemption: off", "preempt-beyond-budgets: true", "migrate: always", "migrate-after: 9"]
+)
 def test_evictions_are_switched_on_an_external_flow_service_itself(tmp_path, text):
     (tmp_path / "c").write_text(f"{text}\nfirmament-address: h:1")
-    with pytest.raises(OptionError, match=r"belongs to the flow service: give --(preempt.*|migrate) to `firmament"):
+    with pytest.raises(OptionError, match=r"belongs to the flow service: give --(preempt.*|migrate.*) to `firmament"):
         loading.settings(loading.read_file(tmp_path / "c"), {})
 
 
