@@ -149,6 +149,7 @@ class Migrator:
 
         gain = stay + self._settled.excess(rows) - moving - go[cls]
         found = np.flatnonzero((gain > 0) & _independent(snapshot)[cls] & self._settled.due(rows))
+        found = found[self._permitted(rows[found])]  # else one that must stay could be its node's only candidate
         found = found[np.argsort(-gain[found], kind="stable")]
         return found[np.sort(np.unique(node[found], return_index=True)[1])[:CANDIDATES]]
 
@@ -181,6 +182,14 @@ class Migrator:
         movers = snapshot.tasks[subproblem.tasks[found]]
         self._settled.stay(np.setdiff1d(rows, movers))
         return movers, snapshot.nodes[to]
+
+    def _permitted(self, rows: I64) -> Bools:
+        """(K,) whether every disruption budget allows that the task row (K,) is evicted."""
+        label_sets, of_row = np.unique(self._state.tasks.label_set[rows], return_inverse=True)
+        left, counts = self._state.evictions_allowed(label_sets)
+        forbidden: I64 = counts[left <= 0].sum(axis=0)
+        permitted: Bools = forbidden[of_row] == 0
+        return permitted
 
     def _within_budgets(self, rows: I64, limit: int) -> I64:
         """Positions in task rows (K,), in order, of those that may be evicted together; at most `limit`."""

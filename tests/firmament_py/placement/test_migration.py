@@ -395,3 +395,11 @@ def test_the_check_refuses_what_is_not_allowed():
     state.preempt(np.array([row]))
     assert checker.migration_problems(np.array([row]), np.array([b])) == ["a task leaves already, or is in a gang"]
     assert issubclass(PolicyError, Exception)
+
+
+def test_a_task_that_its_budget_protects_does_not_keep_others_on_its_node():
+    guarded = make_tasks([1], 1, on="a", movable=True, label_set=5)
+    cluster = uneven(
+        make_label_set(5, app="web"), make_budget(1, tasks_like(needs("app", "In", "web")), 0), guarded, tasks=14
+    )
+    assert list(cluster.migrating(cluster.run())) == [2]
