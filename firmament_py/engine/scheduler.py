@@ -100,13 +100,16 @@ class Scheduler:
         return wake != 0 and wake <= now_us
 
     def wake_us(self, now_us: int) -> int:
-        """When the next round is due without a change, 0 if none is: at once for deferred tasks, and when the next
-        postponed task may be tried again."""
+        """When the next round is due without a change, 0 if none is: at once for deferred tasks, when the next
+        postponed task may be tried again, and when the next running task may be moved."""
         if self._unconsidered:
             return now_us
         tasks = self.state.tasks
         later = tasks.not_before_us[self._waiting & (tasks.not_before_us > now_us)]
-        return int(later.min()) if len(later) else 0
+        times = [int(later.min())] if len(later) else []
+        if movable_us := self._migrator.wake_us(now_us):
+            times.append(movable_us)
+        return min(times, default=0)
 
     @property
     def quiet(self) -> bool:

@@ -84,6 +84,17 @@ class Migrator:
         """Whether any task could migrate."""
         return self._after_us is not None and bool(self._state.tasks.movable.any())
 
+    def wake_us(self, now_us: int) -> int:
+        """When the next task has run for long enough, to a tenth of that time; 0: never, unless the state changes."""
+        if not self.enabled or not self._after_us:
+            return 0
+        tasks = self._state.tasks
+        bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving
+        due_us = np.maximum(tasks.started_us, tasks.created_us)[bound] + self._after_us
+        later = due_us[due_us > now_us]
+        step = max(self._after_us // 10, 1)
+        return -(-int(later.min()) // step) * step if len(later) else 0
+
     def run(self, placer: Placer, snapshots: Snapshots, moving_costs: MovingCosts) -> Migration:
         """The migrations at the end of a round, whose placements and victims the state has assumed."""
         limit = AT_ONCE - int(self._state.tasks.preempted.sum())

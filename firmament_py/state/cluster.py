@@ -136,7 +136,7 @@ class ClusterState:
         tasks.lasting[rows] = optional(event.lasting, found.at, False)
         tasks.unevictable[rows] = found.unevictable
         tasks.checkpoint_us[rows] = optional(event.checkpoint_us, found.at, 0)
-        tasks.movable[rows] = optional(event.movable, found.at, False)
+        tasks.movable[rows] = found.movable
         tasks.nominated[rows] = nominated
         tasks.name[rows] = [event.names[i] for i in found.at.tolist()]
         self._count_references(rows, +1)
@@ -155,12 +155,13 @@ class ClusterState:
     def _is_opportunity(self, found: ResolvedTasks, new: Bools, node: I64, nominated: I64) -> bool:
         """Whether a round could place more after these changes; the table is still as it was before them."""
         tasks, rows = self.tasks, found.rows
-        # capacity is no longer reserved for a task, or a task that was about to be evicted stays, or may be evicted
+        # capacity is no longer reserved for a task, one that was about to be evicted stays, or one may be evicted
         over = (tasks.nominated[rows] >= 0) & (nominated < 0)
         # what is bound may be evicted
         urgent = bool(((found.state == TaskState.BOUND) & (tasks.state[rows] == TaskState.ASSUMED)).any())
         urgent = urgent and self._may_preempt(found.cls)
         stays = ~new & (over | tasks.leaving[rows] & ~found.leaving | tasks.unevictable[rows] & ~found.unevictable)
+        stays |= (tasks.state[rows] == TaskState.BOUND) & found.movable & ~tasks.movable[rows]
         # a gang may lack one more member, or may be below its maximum again
         of_gang = (found.gang >= 0) & ((tasks.leaving[rows] != found.leaving) | (tasks.role[rows] != found.role))
         reclassed = new | (tasks.cls[rows] != found.cls)

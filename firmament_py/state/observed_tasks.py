@@ -30,6 +30,7 @@ class ResolvedTasks:
     inputs: I64
     leaving: Bools
     unevictable: Bools
+    movable: Bools
 
 
 def resolve(
@@ -84,6 +85,7 @@ def resolve(
         input_set[accepted],
         leaving[accepted],
         optional(event.unevictable, at, False)[accepted],
+        optional(event.movable, at, False)[accepted],
     )
 
 

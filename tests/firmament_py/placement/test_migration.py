@@ -133,6 +133,28 @@ def test_tasks_with_constraints_or_preferences_about_others_stay():
     assert not cluster.migrating(cluster.run())
 
 
+def test_a_task_that_may_be_moved_from_now_on_causes_a_round():
+    cluster = uneven()
+    cluster.tell(make_tasks(range(1, 13), 1, on="a"))
+    assert not cluster.migrating(cluster.run())
+    assert cluster.scheduler.quiet
+    cluster.tell(make_tasks([3], 1, on="a", movable=True))
+    assert not cluster.scheduler.quiet
+    assert cluster.scheduler.due(NOW_US)
+    assert cluster.migrating(cluster.run()) == {3: "b"}
+
+
+def test_a_round_is_due_when_a_task_has_run_for_long_enough():
+    cluster = uneven(migrate_after_us=60_000_000)
+    assert not cluster.migrating(cluster.run())
+    wake_us = cluster.scheduler.wake_us(NOW_US)
+    assert NOW_US + 60_000_000 <= wake_us < NOW_US + 66_000_000
+    assert not cluster.scheduler.due(wake_us - 1)
+    assert cluster.scheduler.due(wake_us)
+    assert cluster.migrating(cluster.run(wake_us))
+    assert not cluster.scheduler.due(wake_us + 10**9)
+
+
 def test_a_node_gains_at_most_one_task_in_a_round_and_loses_at_most_one():
     cluster = migrating_cluster(
         *(make_node(name, cpu=100) for name in "abcd"),
