@@ -16,6 +16,10 @@ Example, unit 1 MiB, rack-weight 0.5: a task reads 1000 MiB, of which node a has
 200. On a: 200 + 0.5 x 200 = 300; on b: 200 + 0.5 x 600 = 500; elsewhere in the rack 200 + 0.5 x 800 = 600; in any
 other rack 1000. If the worst case of a task exceeds COST_MAX, all its costs are scaled down to COST_MAX.
 
+With `wait-mib` above 0 a task waits for a better node: in its first second if its node would cost more than that, after
+a seconds if it would cost more than (a + 1) x wait-mib; so it is the bandwidth, in MiB a second, at which waiting is as
+costly as reading (Quincy's cost of the unscheduled vertex, section 4.2). A task without data never waits.
+
 A running task that may be moved is, if that saves more than `move-mib`, and more the more work it loses.
 """
 
@@ -23,6 +27,7 @@ import numpy as np
 
 from firmament_py.policy import (
     COST_MAX,
+    DELAY_MAX,
     F64,
     I64,
     Costs,
@@ -51,6 +56,7 @@ class Quincy:
         unit_mib: int = 1,
         spread_mib: int = 16,
         move_mib: int = 4096,
+        wait_mib: float = 0,
     ) -> None:
         if not 0 <= threshold <= 1:
             raise ValueError(f"option threshold is {threshold}; give a share of a task's input, 0 .. 1")
@@ -62,11 +68,14 @@ class Quincy:
             raise ValueError(f"option spread-mib is {spread_mib}; give a size of 0 .. {COST_MAX * unit_mib}")
         if not 1 <= move_mib <= COST_MAX * unit_mib:
             raise ValueError(f"option move-mib is {move_mib}; give a size of 1 .. {COST_MAX * unit_mib}")
+        if not 0 <= wait_mib <= COST_MAX * unit_mib:
+            raise ValueError(f"option wait-mib is {wait_mib}; give a size of 0 .. {COST_MAX * unit_mib}")
         self._threshold = threshold
         self._rack_weight = rack_weight
         self._unit = unit_mib * _MIB
         self._spread = spread_mib / unit_mib
         self._move = max(round(move_mib / unit_mib), 1)
+        self._wait = wait_mib * _MIB
         self.rack_labels = (rack_label,) if rack_label else RACK_LABELS
 
     def costs(self, view: View) -> Costs:
@@ -75,6 +84,7 @@ class Quincy:
             slot=self._slot(view),
             wait=waiting_cost(view),
             data=None if view.inputs is None else self._data(view.inputs),
+            delay=self._delay(view, view.inputs) if self._wait and view.inputs is not None else None,
         )
 
     def moving_costs(self, victims: Victims) -> I64:
@@ -82,7 +92,7 @@ class Quincy:
 
     def _data(self, inputs: Inputs) -> DataCosts:
         total = inputs.total.astype(np.float64)
-        scale = np.minimum(1 / self._unit, COST_MAX / np.maximum(total, 1.0))  # (S,) cost of a byte
+        scale = self._scale(total)
         near, rack = (
             self._named(inputs.near_set, inputs.near_bytes, total),
             self._named(inputs.rack_set, inputs.rack_bytes, total),
@@ -99,6 +109,16 @@ class Quincy:
             rack_id=inputs.rack_id[rack],
             rack_cost=self._cost(inputs.rack_set, total, inputs.rack_bytes, 0, scale)[rack],
         )
+
+    def _delay(self, view: View, inputs: Inputs) -> I64:
+        """(T,) the cost of as many bytes as a task of that age may wait to save, on the scale of its set."""
+        scale = np.append(self._scale(inputs.total.astype(np.float64)), np.inf)[inputs.of_task]
+        seconds = 1 + view.task_age_us // 1_000_000
+        return _rounded(np.minimum(self._wait * scale * seconds, DELAY_MAX))
+
+    def _scale(self, total: F64) -> F64:
+        """(S,) the cost of a byte of each set."""
+        return np.minimum(1 / self._unit, COST_MAX / np.maximum(total, 1.0))
 
     def _named(self, of_set: I64, stored: I64, total: F64) -> I64:
         """Positions of the pairs of an input set and a node or rack that holds enough of it for a preference arc."""

@@ -95,7 +95,7 @@ class Admission:
         """Preempts for single tasks that wait, and tries those that have lost their places to them elsewhere."""
         if self._preemptor is None:
             return
-        displaced = self._preemptor.run(self._snapshot.task_gang == NO_GANG)
+        displaced = self._preemptor.run((self._snapshot.task_gang == NO_GANG) & ~self._ledger.delayed)
         self.placer.telemetry.lap("preempt")
         self._singles.place(displaced)
         self._rejections.release_reservations()
@@ -103,9 +103,8 @@ class Admission:
     def _repack(self) -> None:
         """Packs single tasks anew if that may place more of them; then tries what could not move once more."""
         snapshot, ledger = self._snapshot, self._ledger
-        self.repacked = repack(
-            ledger, snapshot.task_gang == NO_GANG, self._singles.overdue, self.placer.worth, self._improve
-        )
+        single = (snapshot.task_gang == NO_GANG) & ~ledger.delayed
+        self.repacked = repack(ledger, single, self._singles.overdue, self.placer.worth, self._improve)
         self.placer.telemetry.lap("pack")
         if self.repacked.moved:
             self._rejections.release_reservations()

@@ -84,7 +84,7 @@ class SingleTasks:
 
     def overdue_among(self, tasks: I64) -> list[GangDemand]:
         """The oldest of `tasks` (K,), ascending, that wait, are overdue, and may get a reservation."""
-        waiting = np.intersect1d(self._overdue, tasks[self._ledger.node_of[tasks] < 0], assume_unique=True)
+        waiting = np.intersect1d(self._overdue, tasks[self._ledger.pending[tasks]], assume_unique=True)
         return [
             demand for demand in overdue_tasks.demands(self._snapshot, waiting) if self._reservations.overdue(demand)
         ]

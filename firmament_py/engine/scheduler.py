@@ -27,6 +27,9 @@ from firmament_py.usage.usage import Usage
 
 log = logging.getLogger(__name__)
 
+DELAY_STEP_US = 1_000_000
+"""After which time tasks that wait for a better node are tried again, unless something changes before."""
+
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
@@ -87,6 +90,8 @@ class Scheduler:
         """Ids of gangs that the last round reserved capacity for -> when they are expected to fit, 0: unknown."""
         self.task_starts_us: dict[int, int] = {}
         """Uids of single tasks that the last round reserved capacity for -> likewise."""
+        self.delayed_until_us: dict[int, int] = {}
+        """Uids of tasks that fit, but wait for a node that costs less -> when they are tried again."""
         self.reservation_holders: list[tuple[int, str]] = []
         """Their priorities and names."""
 
@@ -101,12 +106,14 @@ class Scheduler:
 
     def wake_us(self, now_us: int) -> int:
         """When the next round is due without a change, 0 if none is: at once for deferred tasks, when the next
-        postponed task may be tried again, and when the next running task may be moved."""
+        postponed or delayed task is tried again, and when the next running task may be moved."""
         if self._unconsidered:
             return now_us
         tasks = self.state.tasks
         later = tasks.not_before_us[self._waiting & (tasks.not_before_us > now_us)]
-        times = [int(later.min())] if len(later) else []
+        times = [*self.delayed_until_us.values()][:1]
+        if len(later):
+            times.append(int(later.min()))
         if movable_us := self._migrator.wake_us(now_us):
             times.append(movable_us)
         return min(times, default=0)
@@ -145,8 +152,10 @@ class Scheduler:
         self.state.nominate(preemption.unnominated, np.full(len(preemption.unnominated), -1))
         current.telemetry.lap("commit")
         migration = self._migrate(current, placer) if preempts else NO_MIGRATION
-        waiting = waiting_classes(self.state, admission.rejected, current.deferred)
+        delayed = placer.snapshot.tasks[placer.ledger.delayed & (placer.ledger.node_of < 0)]
+        waiting = waiting_classes(self.state, admission.rejected, current.deferred, delayed)
         self._remember(admission.rejected)
+        self.delayed_until_us = dict.fromkeys(self.state.tasks.uid[delayed].tolist(), now_us + DELAY_STEP_US)
         current.telemetry.lap("explain")
         self.state.sweep()
         if seen != self._seen_opportunities:
@@ -155,6 +164,7 @@ class Scheduler:
         self._unconsidered = bool((self.state.tasks.considered_us[current.deferred] < self._opportunity_us).any())
         stats = current.finish(len(tasks), sum(w.count for w in waiting))
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
+        stats.delayed = len(delayed)
         stats.nominated = int((self.state.tasks.nominated >= 0).sum())
         return RoundResult(tasks, nodes, waiting, stats, preemption, migration)
 

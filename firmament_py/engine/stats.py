@@ -37,6 +37,8 @@ class RoundStats:
     """Tasks that wait, with a node that is kept for them."""
     migrated: int = 0
     """Tasks to evict because they cost less elsewhere."""
+    delayed: int = 0
+    """Tasks that fit, but wait for a node that costs less."""
     gap: int = 0
     """How many more single tasks any packing could have placed at most, given all else that was placed: 0 is a proof
     that none could. An upper bound, by linear relaxation."""

@@ -23,6 +23,7 @@ class ReasonKind(IntEnum):
     RESERVED = 14  # detail: the gang or single task that the capacity of these nodes is reserved for
     GANG_FULL = 15  # detail: the gang, value: "placed/maximum" members
     DEFERRED = 16  # a later round considers it: it has many inter-task terms, and so have others
+    DELAYED = 17  # fits, but waits for a node that costs less
 
 
 @dataclass(frozen=True, slots=True)

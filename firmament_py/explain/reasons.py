@@ -18,7 +18,8 @@ from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.state.cluster import ClusterState
 
 DEFERRED = Reason(ReasonKind.DEFERRED, 0)
-_REPORTED_DEFERRED = np.uint64(1)
+DELAYED = Reason(ReasonKind.DELAYED, 0)
+_REPORTED = {DEFERRED: np.uint64(1), DELAYED: np.uint64(2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +32,24 @@ class Waiting:
     unreported: I64
 
 
-def waiting_classes(state: ClusterState, rejected: list[Rejected], deferred: I64 = NO_ROWS) -> list[Waiting]:
+def waiting_classes(
+    state: ClusterState, rejected: list[Rejected], deferred: I64 = NO_ROWS, delayed: I64 = NO_ROWS
+) -> list[Waiting]:
     """All waiting tasks by class; a class is divided by gang, and by labels that selectors of other tasks distinguish.
-    Marks the reasons of the tasks as reported. rejected: the gangs that the round did not place. deferred: (K,) rows of
-    tasks that it did not consider; reasons that were reported for them before stay."""
+    Marks the reasons of the tasks as reported. rejected: the gangs that the round did not place. deferred, delayed:
+    (K,) rows of tasks that it did not consider, and of those that wait for a node that costs less; reasons that were
+    reported for the former before stay."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == TaskState.WAITING)
     answer = []
-    for cls in np.unique(tasks.cls[deferred]).tolist():
-        of_class = deferred[tasks.cls[deferred] == cls]
-        unreported = of_class[tasks.reported[of_class] == 0]
-        tasks.reported[unreported] = _REPORTED_DEFERRED
-        answer.append(Waiting(cls, len(of_class), (DEFERRED,), unreported))
-    rows = np.setdiff1d(rows, deferred, assume_unique=True)
+    for why, some in ((DEFERRED, deferred), (DELAYED, delayed)):
+        for cls in np.unique(tasks.cls[some]).tolist():
+            of_class = some[tasks.cls[some] == cls]
+            before = tasks.reported[of_class]
+            unreported = of_class[before == 0 if why is DEFERRED else before != _REPORTED[why]]
+            tasks.reported[unreported] = _REPORTED[why]
+            answer.append(Waiting(cls, len(of_class), (why,), unreported))
+        rows = np.setdiff1d(rows, some, assume_unique=True)
     if not len(rows):
         return answer
     rows, starts = by_class(state, rows, apart=tasks.gang[rows])
@@ -54,17 +60,17 @@ def waiting_classes(state: ClusterState, rejected: list[Rejected], deferred: I64
     intertask = IntertaskConstraints(state, nodes, tasks.cls[first], tasks.label_set[first], RunningTasks(state, nodes))
     for c, of_class in enumerate(np.split(rows, starts[1:])):
         cls, gang = int(tasks.cls[of_class[0]]), int(tasks.gang[of_class[0]])
-        why: tuple[Reason, ...]
+        reasons: tuple[Reason, ...]
         if gang in full:  # reasons of nodes do not matter
-            why = (full[gang],)
+            reasons = (full[gang],)
         elif gang in of_gang:
-            why = (of_gang[gang], *node_reasons(state, cls, intertask, c))
+            reasons = (of_gang[gang], *node_reasons(state, cls, intertask, c))
         else:
-            why = node_reasons(state, cls, intertask, c, _reserved_for(state, cls, holders))
-        signature = np.uint64(hash((why, len(state.nodes.observed))) & (2**63 - 1) | 1)
+            reasons = node_reasons(state, cls, intertask, c, _reserved_for(state, cls, holders))
+        signature = np.uint64(hash((reasons, len(state.nodes.observed))) & (2**63 - 1) | 4)
         unreported = of_class[tasks.reported[of_class] != signature]
         tasks.reported[unreported] = signature
-        answer.append(Waiting(cls, len(of_class), why, unreported))
+        answer.append(Waiting(cls, len(of_class), reasons, unreported))
     return answer
 
 

@@ -73,6 +73,10 @@ class Assignment:
     node: I64  # (K,)
     saving: I64  # (K,) additional cost of any other placement
 
+    def where(self, some: Bools) -> "Assignment":
+        """The entries for which `some` (K,) is true."""
+        return Assignment(self.task[some], self.cls[some], self.node[some], self.saving[some])
+
     def select(self, accepted: NodeCounts, nodes: int, wait: I64) -> I64:
         """Positions in K of the tasks that get the places of `accepted`, part of the distributed counts: if a node
         cannot take all of its tasks, those with the highest waiting cost, then those that save most, then the oldest.

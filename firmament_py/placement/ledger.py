@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, Bools
 from firmament_py.placement.reserved_capacity import ReservedCapacity
 from firmament_py.snapshot.expected_releases import FOREVER
 from firmament_py.snapshot.snapshot import Snapshot
@@ -41,6 +41,8 @@ class Ledger:
         """(T,) node that each task is placed on, -1: none so far."""
         self.nominated: I64 = snapshot.nominated.copy()
         """(T,) node that is kept for each task, -1: none; of tasks that are placed it means nothing."""
+        self.delayed: Bools = np.zeros(len(snapshot.tasks), np.bool_)
+        """(T,) tasks that fit, but wait for a node that costs less."""
         self.free: I64 = snapshot.free.copy()
         """What is left, reserved or not; may be below 0."""
         self.running: I64 = snapshot.running.copy()
@@ -53,6 +55,12 @@ class Ledger:
         self._class_ends_us = np.where(expected > 0, snapshot.now_us + expected, FOREVER)  # (C,)
 
     # -- what is left -------------------------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> Bools:
+        """(T,) tasks that are to be placed: they have no node, and do not wait for one that costs less."""
+        pending: Bools = (self.node_of < 0) & ~self.delayed
+        return pending
 
     @property
     def has_reservations(self) -> bool:

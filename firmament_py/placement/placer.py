@@ -17,6 +17,7 @@ from firmament_py.network.build import PlacementNetwork, supply_order
 from firmament_py.network.column_generation import ColumnGeneration
 from firmament_py.network.decode import Assignment, NodeCounts, assign, placed_tasks, spread_over_members
 from firmament_py.network.telemetry import Telemetry
+from firmament_py.placement import delays
 from firmament_py.placement.fit import accept
 from firmament_py.placement.greedy import fill
 from firmament_py.placement.ledger import Ledger
@@ -160,7 +161,7 @@ class Placer:
                     stack.append(_Pending(rejected))
                 continue
             pending.step = None
-            if (self.ledger.node_of[step.subproblem.tasks] >= 0).any():
+            if not self.ledger.pending[step.subproblem.tasks].all():
                 continue
             fill(self.ledger, step.subproblem, step.costs)
             self.telemetry.lap("fit")
@@ -171,7 +172,7 @@ class Placer:
 
     def _next_step(self, tasks: I64, within: Bools | None) -> _Step | None:
         """What to solve next for those of `tasks` that wait; None: none of them fits anywhere."""
-        tasks = tasks[self.ledger.node_of[tasks] < 0]
+        tasks = tasks[self.ledger.pending[tasks]]
         if not len(tasks):
             return None
         subproblem = self._subproblem(tasks, within)
@@ -185,7 +186,11 @@ class Placer:
             subproblem = self._subproblem(stage_tasks, within)
             costs = replace(self._policy_costs(subproblem.view), stage=costs.stage)
         costs = with_preferences(self.snapshot, subproblem, costs)
+        waits = delays.wait_for_any(self.ledger, subproblem, costs)
         self.telemetry.lap("costs")
+        if waits.any():
+            self.ledger.delayed[subproblem.tasks[waits]] = True
+            return self._next_step(tasks, within)
         step = _Step(subproblem, costs, stage_tasks)
         if not self._asked[subproblem.tasks].all():
             self._asked[subproblem.tasks] = True
@@ -205,10 +210,16 @@ class Placer:
             return
         sent = spread_over_members(network, solution.flow, fill=costs.fill)
         order = supply_order(view.task_class, costs)
-        if costs.data is None:
+        if costs.data is None and costs.delay is None:
             step.placed = placed_tasks(network, solution.flow, order)
         else:
             step.assignment = assign(network, solution.flow, order, sent)
+            waits = delays.wait_for_others(self.ledger, step.subproblem, costs, step.assignment)
+            if waits.any():
+                if waits.all():
+                    self.ledger.delayed[step.subproblem.tasks[step.assignment.task]] = True
+                step.assignment = step.assignment.where(~waits)
+                sent = delays.counts(step.assignment, len(self.ledger.free))
         priority = view.priority[sent.cls]
         step.by_priority = [(level, sent.where(priority == level)) for level in np.unique(priority).tolist()]
         self.telemetry.lap("decode")

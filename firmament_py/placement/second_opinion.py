@@ -36,7 +36,7 @@ def worth_asking(placer: Placer) -> bool:
         or len(snapshot.quota)
     ):
         return False
-    if ledger.has_reservations:
+    if ledger.has_reservations or ledger.delayed.any():
         return False
     waiting = np.bincount(snapshot.task_class, minlength=len(snapshot.classes))
     if sum(count * snapshot.intertask.terms(c) for c, count in enumerate(waiting.tolist())) > MOST_TERMS:

@@ -5,6 +5,8 @@ from firmament_py.policy.anywhere import AnywherePolicy
 from firmament_py.policy.api import (
     API_VERSION,
     COST_MAX,
+    DELAY_LONGEST_US,
+    DELAY_MAX,
     MOVING_MAX,
     NODE_LIMIT_MAX,
     PRIORITY_STEP,
@@ -34,6 +36,8 @@ from firmament_py.policy.version_1 import MOST_MAX, DataPrices, Prices, checked_
 __all__ = [
     "API_VERSION",
     "COST_MAX",
+    "DELAY_LONGEST_US",
+    "DELAY_MAX",
     "EVICTION_COST",
     "F64",
     "FAILURES",

@@ -7,8 +7,8 @@ it looks at a View and answers with Costs. Costs are integers on one scale for a
     WAIT_MIN .. WAIT_MAX   leaving a task waiting for a round
 
 WAIT_MIN exceeds the cost of any placement, with all that preferences and limits add to it, so no task waits for a
-better place (a round conserves work), and of two tasks the one that costs more to leave waiting is placed first. The
-solver's range is kept with a wide margin: unit costs times vertices stay far below 2**63.
+better place (a round conserves work) unless Costs.delay says so, and of two tasks the one that costs more to leave
+waiting is placed first. The solver's range is kept with a wide margin: unit costs times vertices stay far below 2**63.
 """
 
 from collections.abc import Mapping
@@ -29,6 +29,12 @@ WAIT_MIN = 6 * COST_MAX
 WAIT_MAX = 2**40
 
 NODE_LIMIT_MAX = 2**31
+
+DELAY_MAX = 3 * COST_MAX
+"""Cost of a delay at which a task does not wait for any node."""
+
+DELAY_LONGEST_US = 120_000_000
+"""The age at which tasks do not wait for a better node any more, microseconds."""
 
 MOVING_MAX = 3 * COST_MAX
 """Largest cost of moving a task: that of any placement."""
@@ -184,6 +190,11 @@ class Costs:
 
     data: DataCosts | None = None
     """What the data of tasks costs in addition; None: nothing."""
+
+    delay: I64 | None = None
+    """(T,): what it costs that task t waits for a better node, 0 .. DELAY_MAX. Until it is DELAY_LONGEST_US old it
+    waits, although it fits, if its node would cost more; so this should rise with its age. Members of gangs never wait
+    for a better node. None: no task does."""
 
 
 class Policy(Protocol):

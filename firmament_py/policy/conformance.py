@@ -59,6 +59,7 @@ _AXES: Mapping[str, tuple[str, ...]] = {
     "stage": ("class",),
     "node_limit": ("node",),
     "data": ("task", "node"),
+    "delay": ("task",),
 }
 """The axes of each field of Costs in full; of data: what it costs each task on each node."""
 

@@ -8,6 +8,7 @@ from firmament_py.model.arrays import I64
 from firmament_py.policy import locality
 from firmament_py.policy.api import (
     COST_MAX,
+    DELAY_MAX,
     MOVING_MAX,
     NODE_LIMIT_MAX,
     PRIORITY_STEP,
@@ -55,6 +56,8 @@ def checked_costs(policy: Policy, view: View) -> Costs:
     _check(policy, "place", costs.place, (classes, nodes), 0, COST_MAX)
     _check(policy, "slot", costs.slot, (nodes, len(view.slot_offsets)), 0, COST_MAX)
     _check(policy, "wait", costs.wait, (len(view.task_class),), WAIT_MIN, WAIT_MAX)
+    if costs.delay is not None:
+        _check(policy, "delay", costs.delay, (len(view.task_class),), 0, DELAY_MAX)
     if not isinstance(costs.fill, bool | np.bool_):
         raise PolicyError(f"policy {policy.name}: fill is {type(costs.fill).__name__}, not bool")
     _check_limits(policy, costs, classes, nodes)

@@ -3,7 +3,7 @@
 from firmament_py.engine.scheduler import Scheduler
 from firmament_py.explain.gang_status import gang_standing
 from firmament_py.explain.nearest_nodes import fitting_nodes, nearest
-from firmament_py.explain.reasons import reasons_of_task
+from firmament_py.explain.reasons import DELAYED, reasons_of_task
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import TASK_SLOTS
 from firmament_py.service import replies
@@ -49,7 +49,9 @@ def explain_reply(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_p
     if tasks.state[row] == TaskState.WAITING:
         turned_away = standing is not None and standing.definition.id in scheduler.gang_fits
         reservation_holders = [] if turned_away or uid in scheduler.task_starts_us else scheduler.reservation_holders
-        reply.reasons.extend(replies.reason(r) for r in reasons_of_task(state, row, reservation_holders))
+        delayed = uid in scheduler.delayed_until_us
+        reasons = (DELAYED,) if delayed else reasons_of_task(state, row, reservation_holders)
+        reply.reasons.extend(replies.reason(r) for r in reasons)
         reply.reserves = uid in scheduler.task_starts_us
         reply.starts_us = scheduler.task_starts_us.get(uid, 0)
         reply.fits_now = fitting_nodes(state, row)

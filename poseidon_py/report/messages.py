@@ -32,6 +32,7 @@ _FURTHER = {
     CLAIM_IN_USE: ONE_POD_CONFLICT,
 }
 
+_DELAYED = "waits a little for a node that costs less by the policy, although others would take it"
 _DEFERRED = "has many pod affinity, anti-affinity and topology spread terms: a later round considers it"
 
 _WORDS = {
@@ -87,6 +88,8 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
             return full(why)
         if why.kind == flow_pb2.Reason.DEFERRED:
             return _DEFERRED
+        if why.kind == flow_pb2.Reason.DELAYED:
+            return _DELAYED
         if why.kind == flow_pb2.Reason.GANG_DOES_NOT_FIT:
             fit, _, needed = why.value.partition("/")
             members = "1 member placed" if needed == "1" else f"{needed} members placed together"
