@@ -70,6 +70,12 @@ class Admission:
     def run(self) -> None:
         """Places everything that can be placed, in order; then preempts."""
         place_nominated(self.placer)
+        self._place_jobs()
+        self._repack()
+        self._preempt()
+
+    def _place_jobs(self) -> None:
+        """Places gangs and single tasks, priority by priority."""
         snapshot, single = self._snapshot, self._single
         by_priority: dict[int, list[GangDemand]] = {priority: [] for priority in self._singles.overdue_priorities}
         for demand in sorted(self._demands, key=lambda demand: (demand.definition.created_us, demand.definition.id)):
@@ -88,8 +94,6 @@ class Admission:
         self._singles.place(done + np.flatnonzero(single[done:]))
         if snapshot.intertask.any and (by_priority or self.placer.staged):
             self._follow_up()
-        self._repack()
-        self._preempt()
 
     def _preempt(self) -> None:
         """Preempts for single tasks that wait, and tries those that have lost their places to them elsewhere."""

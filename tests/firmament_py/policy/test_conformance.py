@@ -292,6 +292,13 @@ class Uprooting(Broken):
         return 1 + 10**12 // (victims.lost_us + 10**7)
 
 
+class Patient(Broken):
+    """No task is ever placed at once."""
+
+    def costs(self, view):
+        return replace(super().costs(view), delay=np.full(len(view.task_class), -1))
+
+
 class Dear(Broken):
     def moving_costs(self, victims):
         return np.full(len(victims.task_class), MOVING_MAX + 1)
@@ -328,6 +335,7 @@ BROKEN: list[tuple[Any, str, str]] = [
     (Free(), "contract", "eviction_costs() leaves the range 1 .. 1000000"),
     (Erasing(), "purity", "read-only"),
     (Uprooting(), "eviction", "moving a task costs less than moving one like it that loses less work"),
+    (Patient(), "contract", "delay leaves the range 0 .. 3000000: -1 .. -1"),
     (Dear(), "contract", "moving_costs() leaves the range 1 .. 3000000"),
     (Hungry(), "memory", "MiB at its peak"),
 ]

@@ -77,6 +77,11 @@ def test_a_pod_that_a_later_round_considers():
     assert messages.unscheduled(7, [R(kind=R.DEFERRED)]) == text
 
 
+def test_a_pod_that_waits_for_a_better_node():
+    text = "waits a little for a node that costs less by the policy, although others would take it"
+    assert messages.unscheduled(7, [R(kind=R.DELAYED)]) == text
+
+
 def test_gangs_that_wait():
     missing = R(kind=R.GANG_INCOMPLETE, detail="ns/g", value="2")
     text = "pod group ns/g: 2 more members are needed before it can be scheduled"
