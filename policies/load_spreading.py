@@ -14,6 +14,9 @@ devices, so the balance among them is unaffected. Example: the next tasks on a n
 they alternate. With by=requested and m = 1/10 of either node: 5000, 6000, ... against 0, 1000, ...: five tasks go to
 the second node first.
 
+With spread-label=L the values of node label L, such as racks, are aggregators: of the tasks of a class that wait, each
+value takes as many as it has of the nodes that can take tasks, and each further one costs `spread-cost` more.
+
 A running task that may be moved is, if that saves more than `move-cost`, and more the more work it loses: by default
 ten tasks' difference between two nodes, or a tenth of a node with by=requested.
 """
@@ -22,7 +25,17 @@ from typing import Literal
 
 import numpy as np
 
-from firmament_py.policy import COST_MAX, I64, MOVING_MAX, Costs, Victims, View, moving_cost, waiting_cost
+from firmament_py.policy import (
+    COST_MAX,
+    I64,
+    MOVING_MAX,
+    Aggregators,
+    Costs,
+    Victims,
+    View,
+    moving_cost,
+    waiting_cost,
+)
 from policies.scarcity import used, wasted
 
 _PER_TASK = 100
@@ -36,7 +49,12 @@ class LoadSpreading:
     name = "load-spreading"
 
     def __init__(
-        self, by: Literal["tasks", "requested"] = "tasks", spare_devices: int = 10, move_cost: int = 1000
+        self,
+        by: Literal["tasks", "requested"] = "tasks",
+        spare_devices: int = 10,
+        move_cost: int = 1000,
+        spread_label: str = "",
+        spread_cost: int = 1000,
     ) -> None:
         if not 0 <= spare_devices <= _SPARE_MAX:
             raise ValueError(
@@ -45,7 +63,10 @@ class LoadSpreading:
             )
         if not 1 <= move_cost <= MOVING_MAX:
             raise ValueError(f"option move-cost is {move_cost}; give 1 .. {MOVING_MAX}")
+        if not 1 <= spread_cost <= COST_MAX:
+            raise ValueError(f"option spread-cost is {spread_cost}; give 1 .. {COST_MAX}")
         self._by = by
+        self._spread_label, self._spread_cost = spread_label, spread_cost
         self._move_cost = move_cost
         self._surcharge = _PER_TASK * spare_devices
 
@@ -53,7 +74,17 @@ class LoadSpreading:
         unneeded = wasted(view) if self._surcharge else None
         place = np.zeros((1, 1), np.int64) if unneeded is None else self._surcharge * unneeded.astype(np.int64)
         slot = by_tasks(view) if self._by == "tasks" else _by_requested(view)
-        return Costs(place=place, slot=slot, wait=waiting_cost(view))
+        aggregators = self._aggregators(view) if self._spread_label else None
+        return Costs(place=place, slot=slot, wait=waiting_cost(view), aggregators=aggregators)
+
+    def _aggregators(self, view: View) -> Aggregators | None:
+        """The values of the label, each with its share of the tasks of each class: by nodes that can take tasks."""
+        names, of_node = view.domains(self._spread_label)
+        nodes = np.bincount(of_node[(of_node >= 0) & (view.depth > 0)], minlength=len(names))
+        if not nodes.any():
+            return None
+        share = -(-view.waiting[:, None] * nodes[None, :] // nodes.sum())
+        return Aggregators(of_node, share.astype(np.int64), np.full(len(view.waiting), self._spread_cost))
 
     def moving_costs(self, victims: Victims) -> I64:
         return moving_cost(victims, self._move_cost)

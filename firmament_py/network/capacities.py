@@ -38,7 +38,7 @@ def with_policy_limits(capacities: Capacities, costs: Costs, waiting: int) -> Ca
     """The capacities reduced by the limits of the policy, for `waiting` tasks."""
     if costs.node_limit is not None:
         capacities = with_node_limit(capacities, costs.node_limit, waiting)
-    return _with_soft_limit(capacities, costs)
+    return _with_aggregators(_with_soft_limit(capacities, costs), costs)
 
 
 def with_node_limit(capacities: Capacities, node_limit: I64, waiting: int) -> Capacities:
@@ -62,5 +62,20 @@ def _with_soft_limit(capacities: Capacities, costs: Costs) -> Capacities:
     limits = dict(capacities.limits)
     for c in np.flatnonzero(costs.soft_limit_cost).tolist():
         of_policy = DomainLimit(domain, unlimited, soft_limit[c], int(costs.soft_limit_cost[c]))
+        limits[c] = [*limits.get(c, ()), of_policy]
+    return replace(capacities, limits=limits)
+
+
+def _with_aggregators(capacities: Capacities, costs: Costs) -> Capacities:
+    """Adds the policy's aggregators after the limits from the tasks' own constraints and preferences."""
+    if costs.aggregators is None:
+        return capacities
+    limits = dict(capacities.limits)
+    groups = costs.aggregators
+    unlimited = np.full(groups.soft_limit.shape[1], UNLIMITED)
+    for c in np.flatnonzero(groups.cost).tolist():
+        of_policy = DomainLimit(
+            groups.of_node, unlimited, np.minimum(groups.soft_limit[c], UNLIMITED), int(groups.cost[c])
+        )
         limits[c] = [*limits.get(c, ()), of_policy]
     return replace(capacities, limits=limits)

@@ -151,6 +151,21 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Aggregators:
+    """Vertices between classes and groups of nodes, which a policy defines: A groups, such as racks, through which the
+    tasks of a class cost more beyond a number. All int64."""
+
+    of_node: I64
+    """(N,): the group of each node, -1: none."""
+
+    soft_limit: I64
+    """(C, A), >= 0: from how many tasks of class c that a solve sends through group a on each further one costs more."""
+
+    cost: I64
+    """(C,): what each of these costs more, 0 .. COST_MAX; 0: the class is not limited."""
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """A policy's answer. All arrays are int64."""
 
@@ -177,6 +192,10 @@ class Costs:
 
     soft_limit_cost: I64 | None = None
     """(C,): what each task of class c beyond `soft_limit` costs more, 0 .. COST_MAX."""
+
+    aggregators: Aggregators | None = None
+    """Groups of nodes through which the tasks of a class cost more beyond a number. A class whose own constraints limit
+    it in topology domains is limited by these alone. None: no groups."""
 
     stage: I64 | None = None
     """(C,): of the classes of one priority those with the lowest stage are placed first, alone; for the next stage the

@@ -22,7 +22,7 @@ from time import perf_counter
 import numpy as np
 
 from firmament_py.model.arrays import I64
-from firmament_py.policy.api import API_VERSION, Costs, Policy, View, rack_labels
+from firmament_py.policy.api import API_VERSION, Aggregators, Costs, Policy, View, rack_labels
 from firmament_py.policy.locality import DataCosts
 from firmament_py.policy.sample_views import ages, arrays, large, reversed_nodes, victims, views
 from firmament_py.policy.validation import PolicyError, checked_costs, checked_eviction_costs, checked_moving_costs
@@ -60,8 +60,10 @@ _AXES: Mapping[str, tuple[str, ...]] = {
     "node_limit": ("node",),
     "data": ("task", "node"),
     "delay": ("task",),
+    "aggregators": ("class", "node"),
 }
-"""The axes of each field of Costs in full; of data: what it costs each task on each node."""
+"""The axes of each field of Costs in full; of data: what it costs each task on each node;
+of aggregators: the soft limit of each class at each node's group."""
 
 _Answer = dict[str, I64]
 """The fields of Costs that are given, repeated to their full shapes."""
@@ -304,6 +306,9 @@ def _in_full(costs: Costs, view: View) -> _Answer:
             # tasks that read nothing have set -1, so their row goes last
             rows = [given.row(s) for s in (*range(len(given.anywhere)), -1)]
             given = np.stack(rows)[given.of_task]
+        if isinstance(given, Aggregators):
+            of_node = np.append(given.soft_limit, np.full((len(given.soft_limit), 1), -1), axis=1)[:, given.of_node]
+            given = np.where(given.cost[:, None] > 0, of_node, -1)
         if given is not None:
             answer[field.name] = np.broadcast_to(given, [sizes[axis] for axis in _AXES[field.name]]).copy()
     return answer

@@ -14,6 +14,7 @@ from firmament_py.policy.api import (
     PRIORITY_STEP,
     WAIT_MAX,
     WAIT_MIN,
+    Aggregators,
     Costs,
     Policy,
     View,
@@ -112,10 +113,24 @@ def _check_limits(policy: Policy, costs: Costs, classes: int, nodes: int) -> Non
     if costs.soft_limit is not None and costs.soft_limit_cost is not None:
         _check(policy, "soft_limit", costs.soft_limit, (classes, nodes), 0, SOFT_LIMIT_MAX)
         _check(policy, "soft_limit_cost", costs.soft_limit_cost, (classes,), 0, COST_MAX)
+    if costs.aggregators is not None:
+        _check_aggregators(policy, costs.aggregators, classes, nodes)
     if costs.stage is not None:
         _check(policy, "stage", costs.stage, (classes,), 0, STAGE_MAX)
     if costs.node_limit is not None:
         _check(policy, "node_limit", costs.node_limit, (nodes,), 0, NODE_LIMIT_MAX)
+
+
+def _check_aggregators(policy: Policy, groups: Aggregators, classes: int, nodes: int) -> None:
+    if not isinstance(groups, Aggregators):
+        raise PolicyError(f"policy {policy.name}: aggregators is {type(groups).__name__}, not Aggregators")
+    limit = groups.soft_limit
+    count = limit.shape[1] if isinstance(limit, np.ndarray) and limit.ndim == 2 else 0
+    _check(policy, "aggregators.of_node", groups.of_node, (nodes,), -1, count - 1)
+    _check(policy, "aggregators.cost", groups.cost, (classes,), 0, COST_MAX)
+    if not isinstance(limit, np.ndarray) or limit.shape != (classes, count):
+        raise PolicyError(f"policy {policy.name}: aggregators.soft_limit is not an array of shape ({classes}, A)")
+    _check(policy, "aggregators.soft_limit", limit, (classes, count), 0, SOFT_LIMIT_MAX)
 
 
 def _check_priorities(policy: Policy, costs: Costs, view: View) -> None:

@@ -155,3 +155,24 @@ def test_an_idle_node_takes_tasks_of_many_classes_as_it_takes_those_of_one(class
     result = cluster.run()
     assert set(cluster.names(result).values()) == {"idle"}
     assert result.stats.solves == 1
+
+
+@pytest.mark.parametrize(("label", "in_rack_1"), [("", 0), ("rack", 2)])
+def test_tasks_of_a_class_go_to_all_racks_alike(label, in_rack_1):
+    """Of three nodes that can take tasks one is in rack 1, which has more tasks than the others will get."""
+    cluster = make_cluster(
+        *(make_node(name, cpu=20, labels={"rack": rack}) for name, rack in (("a", "1"), ("b", "2"), ("c", "2"))),
+        make_node("full", cpu=1, labels={"rack": "1"}),
+        make_class(1, cpu=1),
+        make_class(2, cpu=1),
+        make_tasks([100], 2, on="full"),
+        make_tasks(range(1, 7), 2, on="a"),
+        make_tasks(range(11, 17), 1),
+        policy=LoadSpreading(spread_label=label, spread_cost=10_000),
+    )
+    assert per_node(cluster.round()).get("a", 0) == in_rack_1
+
+
+def test_a_label_that_no_node_has_changes_nothing():
+    view = make_view(allocatable=[[9, 8]], free=[[9, 8]], running=[0], offsets=(0, 1))
+    assert LoadSpreading(spread_label="rack").costs(view).aggregators is None

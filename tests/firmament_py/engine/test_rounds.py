@@ -19,7 +19,7 @@ from firmament_py.model.constraints import NO_DEMAND
 from firmament_py.model.events import NodeRemoved, PlacementRejected
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.placement import placer
-from firmament_py.policy import COST_MAX, WAIT_MIN, AnywherePolicy, Costs, waiting_cost
+from firmament_py.policy import COST_MAX, WAIT_MIN, Aggregators, AnywherePolicy, Costs, waiting_cost
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, SECOND_US, Cluster, make_class, make_cluster, make_node, make_tasks, removed
 from tests.effort import examples
@@ -64,7 +64,19 @@ class InTurns(Patchwork):
         return replace(super().costs(view), soft_limit=soft, soft_limit_cost=surplus, stage=step)
 
 
-POLICIES = [LoadSpreading(), AnywherePolicy(), Patchwork(), Portions(), InTurns()]
+class InGroups(Patchwork):
+    """Two groups of nodes, which take up to two tasks of a class at no extra cost; every fifth node is in none."""
+
+    name = "in-groups"
+
+    def costs(self, view):
+        c, n = len(view.requests), len(view.allocatable)
+        of_node = np.where(np.arange(n) % 5 == 4, -1, np.arange(n) % 2)
+        groups = Aggregators(of_node, np.arange(2 * c).reshape(c, 2) % 3, np.arange(c) * 1000 % COST_MAX)
+        return replace(super().costs(view), aggregators=groups)
+
+
+POLICIES = [LoadSpreading(), AnywherePolicy(), Patchwork(), Portions(), InTurns(), InGroups()]
 
 
 @st.composite

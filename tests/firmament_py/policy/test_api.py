@@ -11,6 +11,7 @@ from firmament_py.policy import (
     PRIORITY_STEP,
     WAIT_MAX,
     WAIT_MIN,
+    Aggregators,
     AnywherePolicy,
     Costs,
     PolicyError,
@@ -42,6 +43,9 @@ WAIT = np.array([WAIT_MIN + PRIORITY_STEP, WAIT_MIN + PRIORITY_STEP, WAIT_MIN])
 GOOD = Costs(place=np.zeros((2, 3), np.int64), slot=np.zeros((3, 2), np.int64), wait=WAIT)
 
 LIMITED = replace(GOOD, soft_limit=np.ones((1, 3), np.int64), soft_limit_cost=np.ones(2, np.int64))
+
+
+GROUPS = Aggregators(np.array([0, 1, -1]), np.ones((2, 2), np.int64), np.ones(2, np.int64))
 
 
 class Unspeakable(Exception):
@@ -138,6 +142,30 @@ def ones(shape, value=1, dtype=np.int64):
             "soft_limit_cost is float64",
             id="soft-limit-cost-float",
         ),
+        pytest.param(
+            replace(GOOD, aggregators=cast(Any, "racks")), "aggregators is str, not Aggregators", id="groups-text"
+        ),
+        pytest.param(
+            replace(GOOD, aggregators=replace(GROUPS, of_node=np.array([0, 2, -1]))),
+            "aggregators.of_node leaves the range -1 .. 1",
+            id="groups-unknown",
+        ),
+        pytest.param(
+            replace(GOOD, aggregators=replace(GROUPS, soft_limit=ones((1, 2)))),
+            r"aggregators.soft_limit is not an array of shape \(2, A\)",
+            id="groups-not-repeated",
+        ),
+        pytest.param(
+            replace(GOOD, aggregators=replace(GROUPS, soft_limit=ones((2, 2), -1))),
+            "aggregators.soft_limit leaves the range 0",
+            id="groups-negative",
+        ),
+        pytest.param(
+            replace(GOOD, aggregators=replace(GROUPS, cost=ones(2, COST_MAX + 1))),
+            "aggregators.cost leaves the range",
+            id="groups-too-dear",
+        ),
+        pytest.param(replace(GOOD, delay=ones(2)), r"delay has shape \(2,\), not \(3,\)", id="delay-shape"),
         pytest.param(replace(GOOD, fill=cast(Any, ones(3, 1, bool))), "fill is ndarray, not bool", id="fill-by-node"),
         pytest.param(replace(GOOD, stage=ones(3)), r"stage has shape \(3,\), not \(2,\)", id="stage-shape"),
         pytest.param(replace(GOOD, stage=ones(2, -1)), "stage leaves the range 0", id="stage-negative"),
