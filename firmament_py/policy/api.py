@@ -159,7 +159,7 @@ class Aggregators:
     """(N,): the group of each node, -1: none."""
 
     soft_limit: I64
-    """(C, A), >= 0: from how many tasks of class c that a solve sends through group a on each further one costs more."""
+    """(C, A), >= 0: from how many tasks of class c in a solve through group a on each further one costs more."""
 
     cost: I64
     """(C,): what each of these costs more, 0 .. COST_MAX; 0: the class is not limited."""
