@@ -128,7 +128,7 @@ def cli() -> None:
 @click.option(
     "--migrate-after",
     type=click.FloatRange(0, 1e9),
-    default=MIGRATE_AFTER_US / 1e6,
+    default=MIGRATE_AFTER_US // 1_000_000,
     show_default=True,
     metavar="SECONDS",
     help="How long a task runs before it may be moved.",

@@ -20,14 +20,14 @@ _NOWHERE = 2**61
 
 def wait_for_any(ledger: Ledger, subproblem: Subproblem, costs: Costs) -> Bools:
     """(T',) which tasks of a subproblem could pay for no node."""
-    if costs.delay is None or ledger.trial:
+    if costs.delay is None:
         return np.zeros(len(subproblem.tasks), np.bool_)
     return (_least(subproblem, costs) > costs.delay) & _may_wait(ledger, subproblem)
 
 
 def wait_for_others(ledger: Ledger, subproblem: Subproblem, costs: Costs, sent: Assignment) -> Bools:
     """(K,) which tasks of an assignment could not pay for the nodes that they are sent to."""
-    if costs.delay is None or ledger.trial:
+    if costs.delay is None:
         return np.zeros(len(sent.task), np.bool_)
     cost = _base(subproblem, costs)[sent.cls, sent.node]
     if costs.data is not None:
@@ -42,9 +42,9 @@ def counts(sent: Assignment, nodes: int) -> NodeCounts:
 
 
 def _may_wait(ledger: Ledger, subproblem: Subproblem) -> Bools:
-    """(T',) tasks that are young, and in no gang: a gang is placed as a whole or not at all."""
+    """(T',) tasks that are young, and in no gang: a gang is placed as a whole or not at all. None in a trial."""
     may_wait: Bools = ledger.snapshot.task_gang[subproblem.tasks] == NO_GANG
-    may_wait &= subproblem.view.task_age_us < DELAY_LONGEST_US
+    may_wait &= (subproblem.view.task_age_us < DELAY_LONGEST_US) & (not ledger.trial)
     return may_wait
 
 

@@ -145,7 +145,6 @@ class Migrator:
         cls, node = number[tasks.cls[rows]], position[tasks.node[rows]]
 
         trial = placer.on(snapshot)
-        trial.ledger.free = np.minimum(snapshot.free, placer.ledger.unreserved)
         arrivals = np.arange(len(snapshot.tasks))
         subproblem, costs = trial.first_costs(arrivals)
         self._note_data(snapshot, subproblem, costs, new, position)
@@ -234,7 +233,7 @@ def _flow(placer: Placer, subproblem: Subproblem, costs: Costs, origin: I64, mov
 
     everyone = np.arange(len(subproblem.tasks))
     saved = on(everyone, origin) - moving  # by leaving
-    staying = Costs(costs.place, slot=_first_slots(costs)[:, None], wait=np.maximum(saved - 1, 0), data=costs.data)
+    staying = Costs(costs.place, slot=_first_slots(costs)[:, None], wait=np.maximum(saved, 0), data=costs.data)
     one_each = Capacities(np.minimum(slots, 1), np.minimum(slots.max(axis=0), 1), {})
     placer.telemetry.lap("migrate")
     network, solution = placer.columns.run(one_each, staying, np.zeros(1, np.int64), view.task_class, trial=True)

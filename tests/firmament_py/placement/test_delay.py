@@ -9,10 +9,23 @@ from hypothesis import strategies as st
 
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.explain.reasons import DELAYED
+from firmament_py.model.constraints import PeerDemand, PeerTerm
 from firmament_py.policy import DELAY_LONGEST_US, AnywherePolicy, Costs, waiting_cost
 from firmament_py.service.explain_reply import explain_reply
 from policies.quincy import Quincy
-from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_inputs, make_node, make_tasks, removed
+from tests.builders import (
+    NOW_US,
+    make_class,
+    make_cluster,
+    make_gang,
+    make_inputs,
+    make_label_set,
+    make_node,
+    make_tasks,
+    needs,
+    removed,
+    tasks_like,
+)
 
 SECOND_US = 1_000_000
 READER, OTHER = 1, 2
@@ -111,8 +124,62 @@ def test_no_task_waits_for_a_better_node_for_longer_than_the_limit():
     cluster = make_cluster(
         make_node("a", cpu=4), make_class(1, cpu=1), make_tasks([1], 1), policy=Endless(), reserve_after_us=SECOND_US
     )
-    assert not cluster.round(NOW_US + DELAY_LONGEST_US - 1), "nor is capacity reserved for it"
+    assert not cluster.round(NOW_US + DELAY_LONGEST_US - 1)
+    assert not cluster.scheduler.task_starts_us, "nor is capacity reserved for it"
     assert cluster.round(NOW_US + DELAY_LONGEST_US) == {1: "a"}
+
+
+def test_a_task_that_does_not_fit_does_not_wait_for_a_better_node():
+    cluster = make_cluster(
+        make_node("a", cpu=4),
+        make_class(1, cpu=4),
+        make_tasks([1], 1, created_us=NOW_US - 2 * SECOND_US),
+        make_tasks([2], 1, on="a"),
+        policy=Endless(),
+        reserve_after_us=SECOND_US,
+    )
+    assert cluster.run().stats.delayed == 0
+    assert list(cluster.scheduler.task_starts_us) == [1]
+
+
+class Tabled(AnywherePolicy):
+    """Costs by class and node from a table; a task pays up to the delay of its class."""
+
+    name = "tabled"
+
+    def __init__(self, place, delay):
+        self._place, self._delay = np.array(place), np.array(delay)
+
+    def costs(self, view):
+        number = view.requests[:, list(view.resources).index("cpu")] - 1
+        slot = np.zeros((1, 1), np.int64)
+        return Costs(self._place[number], slot, waiting_cost(view), delay=self._delay[number][view.task_class])
+
+
+def test_a_node_that_is_withdrawn_from_one_task_is_for_another():
+    """In a flow of least cost tasks 1, 2, 3 go to nodes b, a, c. Task 1 would pay only for a, task 2 only for c."""
+    place = [[1, 5, 900], [3, 100, 1], [50, 100, 0]]
+    cluster = make_cluster(
+        *(make_node(name, cpu=3, pods=1) for name in "abc"),
+        *(make_class(number, cpu=number) for number in (1, 2, 3)),
+        *(make_tasks([number], number) for number in (1, 2, 3)),
+        policy=Tabled(place, [2, 2, 10]),
+    )
+    assert cluster.round() == {1: "a", 3: "c"}
+
+
+def test_a_task_that_waits_for_a_better_node_is_not_placed_by_a_second_opinion():
+    apart = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app", "In", "web")), "kubernetes.io/hostname"),))
+    cluster = make_cluster(
+        make_node("a", cpu=4, labels={"kubernetes.io/hostname": "a"}),
+        make_class(1, cpu=1),
+        make_class(2, cpu=1, peers=apart),
+        make_label_set(5, app="web"),
+        make_tasks([1], 1),
+        make_tasks([2], 2, label_set=5, created_us=NOW_US - DELAY_LONGEST_US),
+        policy=Endless(),
+    )
+    assert cluster.round() == {2: "a"}
 
 
 def test_no_task_is_evicted_or_moved_for_one_that_waits_for_a_better_node():
