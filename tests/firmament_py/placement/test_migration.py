@@ -172,7 +172,11 @@ def test_several_nodes_do_not_fill_one():
     cluster = migrating_cluster(
         *(make_node(name, cpu=100) for name in "abcd"),
         SMALL,
-        *(make_tasks(range(100 * i, 100 * i + 40), 1, on=name, movable=True) for i, name in enumerate("abc", start=1)),
+        make_class(2, cpu=1),
+        *(
+            make_tasks(range(uid, uid + 40), c, on=on, movable=True)
+            for uid, c, on in ((1, 1, "a"), (50, 1, "b"), (99, 2, "c"))
+        ),
     )
     assert list(cluster.migrating(cluster.run()).values()) == ["d"]
 
