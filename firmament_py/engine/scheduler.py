@@ -17,7 +17,7 @@ from firmament_py.explain.reasons import Waiting, reservation_holders_among, wai
 from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.lifecycle import TaskState
-from firmament_py.placement.migration import NO_MIGRATION, Migration, Migrator
+from firmament_py.placement.migration import NO_MIGRATION, SUCCESSOR_US, Migration, Migrator
 from firmament_py.placement.placer import Placer
 from firmament_py.placement.preemption import NO_PREEMPTION, Preempting, Preemption, Preemptor
 from firmament_py.placement.second_opinion import better, place_one_by_one, worth_asking
@@ -114,6 +114,8 @@ class Scheduler:
         times = [*self.delayed_until_us.values()][:1]
         if len(later):
             times.append(int(later.min()))
+        if len(self.state.successors) and self._waiting.any():
+            times.append(self.state.successors.next_end_us)
         if movable_us := self._migrator.wake_us(now_us):
             times.append(movable_us)
         return min(times, default=0)
@@ -135,6 +137,7 @@ class Scheduler:
         """Runs a round at `now_us`, microseconds since the epoch; the state assumes its placements. preempts: False: no
         task is evicted in this round."""
         seen = self.state.opportunities
+        self.state.successors.expire(now_us)
         current = Round(
             self.state, self._usage, self.policy, self._solver, now_us, self._observer, certified=self._certified
         )
@@ -151,7 +154,7 @@ class Scheduler:
         self.state.nominate(*preemption.nominated)
         self.state.nominate(preemption.unnominated, np.full(len(preemption.unnominated), -1))
         current.telemetry.lap("commit")
-        migration = self._migrate(current, placer) if preempts else NO_MIGRATION
+        migration = self._migrate(current, placer, now_us) if preempts else NO_MIGRATION
         delayed = placer.snapshot.tasks[placer.ledger.delayed & (placer.ledger.node_of < 0)]
         waiting = waiting_classes(self.state, admission.rejected, current.deferred, delayed)
         self._remember(admission.rejected)
@@ -210,7 +213,7 @@ class Scheduler:
         log.error("no task is preempted in this round, by the independent check: %s", "; ".join(complaints))
         return NO_PREEMPTION
 
-    def _migrate(self, current: Round, placer: Placer) -> Migration:
+    def _migrate(self, current: Round, placer: Placer, now_us: int) -> Migration:
         """Decides which running tasks leave for nodes that cost them less; the state assumes that they do."""
         migration = self._migrator.run(placer, current.running_snapshot, current.moving_costs)
         current.telemetry.lap("migrate")
@@ -222,6 +225,7 @@ class Scheduler:
             log.error("no task migrates in this round, by the independent check: %s", "; ".join(complaints))
             migration = NO_MIGRATION
         self.state.preempt(migration.tasks)
+        self.state.successors.expect(migration.tasks, migration.nodes, now_us + SUCCESSOR_US)
         return migration
 
     def _remember(self, rejected: list[Rejected]) -> None:

@@ -37,7 +37,10 @@ MIGRATE_AFTER_US = 600_000_000
 """How long a task runs before it may migrate unless the operator sets another time, microseconds."""
 
 AT_ONCE = 16
-"""How many tasks may be leaving by decisions of rounds, victims included; beyond that none migrates."""
+"""How many tasks may be on their way: leaving by decisions of rounds, victims included, or expected as successors."""
+
+SUCCESSOR_US = 120_000_000
+"""How long a node reserves what the successor of a task requests, microseconds."""
 
 CANDIDATES = 1_024
 """How many tasks enter a network: it bounds a round after the costs of a whole cluster have changed."""
@@ -97,7 +100,7 @@ class Migrator:
 
     def run(self, placer: Placer, snapshots: Snapshots, moving_costs: MovingCosts) -> Migration:
         """The migrations at the end of a round, whose placements and victims the state has assumed."""
-        limit = AT_ONCE - int(self._state.tasks.preempted.sum())
+        limit = AT_ONCE - max(int(self._state.tasks.preempted.sum()), len(self._state.successors))
         position = _positions(placer.snapshot, self._state.nodes.capacity)
         rows = self._movable(placer.snapshot.now_us, position) if self.enabled and limit > 0 else NO_ROWS
         if not len(rows):

@@ -34,7 +34,7 @@ class Snapshot:
     resources: tuple[str, ...]  # R names
     nodes: I64  # (N,) rows of the node table
     allocatable: I64  # (N, R)
-    free: I64  # (N, R) allocatable - used - kept for nominated tasks; may be below 0
+    free: I64  # (N, R) allocatable - used - reserved for nominated tasks and expected successors; may be below 0
     running: I64  # (N,) number of assumed and bound tasks
     classes: I64  # (C,) rows of the class table, highest priority first
     label_sets: I64  # (C,) rows of the label set table: one for all tasks of the class
@@ -160,7 +160,7 @@ def _snapshot(
         task_created_us=tasks.created_us[waiting],
         task_uid=tasks.uid[waiting],
         task_gang=tasks.gang[waiting],
-        nominated=position[tasks.nominated[waiting]],
+        nominated=position[_nominated(state, waiting)],
         inputs=None if rack_labels is None else _inputs(state, waiting, nodes, rack_labels),
         gang_demands=gangs.demands,
         quota=np.array(gangs.quota, np.int64),
@@ -170,12 +170,21 @@ def _snapshot(
     )
 
 
+def _nominated(state: ClusterState, waiting: I64) -> I64:
+    """(T,) the node row that reserves what each of the task rows `waiting` requests, -1: none."""
+    nominated = state.tasks.nominated[waiting]
+    pending = (state.tasks.state[waiting] == TaskState.WAITING) & (nominated < 0)
+    return np.where(pending, state.successors.nodes_for(waiting), nominated)
+
+
 def _reserved(state: ClusterState, position: I64, nodes: int) -> I64:
-    """(N, R) what nodes hold for nominated tasks."""
+    """(N, R) what nodes reserve for nominated tasks and expected successors."""
     tasks = state.tasks
     rows = np.flatnonzero((tasks.nominated >= 0) & (tasks.state == TaskState.WAITING))
     reserved = np.zeros((nodes, len(state.resources)), np.int64)
     np.add.at(reserved, position[tasks.nominated[rows]], state.classes.requests[tasks.cls[rows]])
+    at, amounts = state.successors.reserved()
+    np.add.at(reserved, position[at], amounts)
     return reserved
 
 

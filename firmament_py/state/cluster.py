@@ -50,6 +50,7 @@ from firmament_py.state.invariants import check_invariants
 from firmament_py.state.label_sets import LabelSetTable
 from firmament_py.state.node_index import NodeIndex
 from firmament_py.state.observed_tasks import ResolvedTasks, optional, resolve
+from firmament_py.state.successors import Successors
 from firmament_py.state.tables import NodeTable, TaskTable
 
 
@@ -63,6 +64,7 @@ class ClusterState:
         self.gangs = GangTable()
         self.inputs = InputSetTable()
         self.budgets = Budgets()
+        self.successors = Successors(self.tasks, self.classes, self.resources)
         self.node_index = NodeIndex()
         self.history = History()
         self.opportunities = 0
@@ -126,7 +128,9 @@ class ClusterState:
         left = tasks.node[rows[moved]]
         self._count_usage(rows[moved], -1)
         self._count_references(rows[~new], -1)
-        self._end_preemptions(rows[~found.leaving])
+        staying = rows[~found.leaving]
+        self.opportunities += self.successors.withdraw(staying[tasks.preempted[staying]])
+        self._end_preemptions(staying)
         tasks.cls[rows], tasks.label_set[rows], tasks.inputs[rows] = found.cls, found.label_set, found.inputs
         tasks.gang[rows], tasks.role[rows], tasks.leaving[rows] = found.gang, found.role, found.leaving
         tasks.node[rows], tasks.state[rows] = node, found.state
@@ -219,6 +223,7 @@ class ClusterState:
         self.nodes.allocatable[row] = 0
         del self.nodes.observed[row]
         self.tasks.nominated[self.tasks.nominated == row] = -1
+        self.successors.forget_node(row)
         self.node_index.forget(row)
         self.opportunities += 1  # no further task fits, but reasons for waiting change
         self.nodes.release_absent(np.array([row], np.int64))
@@ -284,6 +289,7 @@ class ClusterState:
         self.tasks.node[rows], self.tasks.state[rows], self.tasks.nominated[rows] = nodes, after, -1
         self.tasks.reported[rows] = 0
         self._count_usage(rows, +1)
+        self.successors.arrive(rows)
         self.history.add("placed", self.tasks.uid[rows], self._names(nodes))
 
     def preempt(self, rows: I64) -> None:
