@@ -79,7 +79,7 @@ class GangCapacity:
     def depends(self, demand: GangDemand) -> bool:
         """Whether where its members may go depends on where other tasks are."""
         classes = np.unique(self._snapshot.task_class[demand.members]).tolist()
-        return any(self._snapshot.intertask.concerns(c) for c in classes)
+        return any(self._snapshot.intertask.concerned[c] for c in classes)
 
     def every_domain(self, demand: GangDemand) -> Choices:
         """The domains that the gang may choose from."""
@@ -126,7 +126,7 @@ class GangCapacity:
         """(C', N) where tasks of each of `classes` may go, capacity aside, beside others that are placed later."""
         suitable = self._snapshot.suitable[classes]
         for i, c in enumerate(classes.tolist()):
-            if self._snapshot.intertask.concerns(c):
+            if self._snapshot.intertask.concerned[c]:
                 suitable[i] &= self._snapshot.intertask.conceivable(c)
         return suitable
 

@@ -20,7 +20,7 @@ def place_nominated(placer: Placer) -> None:
     for i in np.flatnonzero(np.isin(node, node[fits])).tolist():
         task, n, c = int(nominated[i]), int(node[i]), int(cls[i])
         if fits[i] and ((free[n] >= requests[i]) | (requests[i] == 0)).all():
-            if intertask.any and (intertask.concerns(c) or intertask.counted(c)):
+            if intertask.concerned[c] or intertask.counted[c]:
                 ledger.nominate(task, -1)
                 placer.place(np.array([task]), np.arange(len(ledger.free)) == n)
                 if ledger.node_of[task] < 0:

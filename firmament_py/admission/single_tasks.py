@@ -117,7 +117,7 @@ class SingleTasks:
     def _fits(self, demand: GangDemand) -> bool:
         """Whether a node would take a single task as things stand."""
         c, intertask = int(self._snapshot.task_class[demand.members[0]]), self._snapshot.intertask
-        return self._capacity.fitting(demand.members, intertask.allowed(c) if intertask.concerns(c) else None) > 0
+        return self._capacity.fitting(demand.members, intertask.allowed(c) if intertask.concerned[c] else None) > 0
 
     def _overdue_of_each_priority(self) -> list[GangDemand]:
         """The oldest of each priority that wait and are overdue."""

@@ -43,7 +43,7 @@ def node_reasons(
         unmet = ~state.node_index.evaluate(NodeDemand(affinity=(terms,)), nodes)[0]
         found += _counted(ReasonKind.FURTHER_AFFINITY, unmet & left, name)
         left &= ~unmet
-    if intertask.concerns(c):
+    if intertask.concerned[c]:
         for name, fails in intertask.failures(c).items():
             found += _counted(_INTERTASK_KINDS[name], fails & left)
             left &= ~fails

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64
+from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.network.decode import NodeCounts
 
 
@@ -13,28 +13,42 @@ def accept(
     requests: I64,
     free: I64,
     value: F64 | None,
-    commit: Callable[[int, I64, I64], I64] = lambda cls, node, count: count,
+    alone: Bools | None = None,
+    commit: Callable[[I64, I64, I64], I64] = lambda cls, node, count: count,
 ) -> NodeCounts:
     """The most valuable part of `sent` that fits into `free` (N, R), which is reduced by it in place.
 
     requests (C, R) and value (C,) are those of the classes. Classes are taken by value per share of the machine that
     they need (the greedy rule for knapsacks), or, if value is None, the largest share first (which fits more where all
-    are to be placed). commit(c, node, count) decides how many of the tasks of a class that fit may stay, and counts
-    them as placed.
+    are to be placed). commit(cls, node, count) decides how many of the tasks that fit, (K,) each, may stay, and counts
+    them as placed; it sees the classes `alone` (C,) one at a time, None: there are none.
     """
     scale = np.maximum(free.max(axis=0, initial=1), 1)
     share = (requests / scale).max(axis=1, initial=0.0)
-    bounds = np.searchsorted(sent.cls, np.arange(len(requests) + 1))
     taken = np.zeros_like(sent.count)
-    rank = -share if value is None else share / value
-    for c in np.lexsort((np.arange(len(requests)), rank)).tolist():
-        here = slice(bounds[c], bounds[c + 1])
-        if here.start == here.stop:
-            continue
-        node, count = sent.node[here], sent.count[here]
-        needs = np.flatnonzero(requests[c])
-        left = free[np.ix_(node, needs)]
-        capacity = (np.maximum(left, 0) // requests[c, needs]).min(axis=1)
-        taken[here] = commit(c, node, np.minimum(count, capacity))
-        free[np.ix_(node, needs)] = left - taken[here][:, None] * requests[c, needs]
+    order = np.argsort((-share if value is None else share / value)[sent.cls], kind="stable")
+    cls = sent.cls[order]
+    apart = np.zeros(len(cls), np.bool_) if alone is None else alone[cls]
+    starts = np.flatnonzero((np.diff(cls, prepend=-1) != 0) & (apart | np.r_[False, apart][: len(cls)]))
+    for some in np.split(order, starts):
+        part = NodeCounts(sent.cls[some], sent.node[some], sent.count[some])
+        fitting = _fitting(part, requests, free)
+        taken[some] = commit(part.cls, part.node, fitting)
+        np.subtract.at(free, part.node, taken[some][:, None] * requests[part.cls])
     return NodeCounts(sent.cls, sent.node, taken).where(taken > 0)
+
+
+def _fitting(sent: NodeCounts, requests: I64, free: I64) -> I64:
+    """(K,) how many of each entry of `sent` fit into `free` (N, R) after those before it."""
+    fitting = np.zeros_like(sent.count)
+    by_node = np.argsort(sent.node, kind="stable")
+    nodes, start, entries = np.unique(sent.node[by_node], return_index=True, return_counts=True)
+    left = free[nodes]
+    for number in range(int(entries.max(initial=0))):  # all nodes at once, each with its next entry
+        some = np.flatnonzero(entries > number)
+        entry = by_node[start[some] + number]
+        request = requests[sent.cls[entry]]
+        capacity = np.where(request > 0, np.maximum(left[some], 0) // np.maximum(request, 1), sent.count[entry, None])
+        fitting[entry] = np.minimum(sent.count[entry], capacity.min(axis=1))
+        left[some] -= fitting[entry, None] * request
+    return fitting

@@ -28,10 +28,10 @@ def fill(ledger: Ledger, subproblem: Subproblem, costs: Costs) -> None:
         order = np.lexsort((np.arange(nodes), cost))
         while len(tasks):
             slots = _slots(ledger, subproblem, i, len(tasks))
-            if ledger.snapshot.intertask.concerns(c):
+            if ledger.snapshot.intertask.concerned[c]:
                 slots = np.where(ledger.snapshot.intertask.allowed(c), slots, 0)  # whichever of these are taken
             count = np.diff(np.minimum(np.cumsum(slots[order]), len(tasks)), prepend=0)
-            count = ledger.commit_counts(c, order, count)
+            count = ledger.commit_counts(np.full(len(order), c), order, count)
             placed = int(count.sum())
             if not placed:
                 break
@@ -45,7 +45,7 @@ def _slots(ledger: Ledger, subproblem: Subproblem, i: int, tasks: int) -> I64:
     c = int(subproblem.classes[i])
     request, suitable = ledger.snapshot.requests[[c]], subproblem.suitable[i : i + 1]
     slots: I64 = task_slots(ledger.free, request, suitable, np.array([tasks]))[0]
-    if ledger.snapshot.intertask.concerns(c):
+    if ledger.snapshot.intertask.concerned[c]:
         slots, _ = ledger.snapshot.intertask.limit(c, slots, tasks)
     return slots
 
@@ -61,7 +61,7 @@ def _bid(ledger: Ledger, subproblem: Subproblem, data: DataCosts, i: int, positi
         if not len(nodes):
             break
         where, demand = np.unique(nodes, return_counts=True)
-        count = ledger.commit_counts(c, where, np.minimum(demand, slots[where]))
+        count = ledger.commit_counts(np.full(len(where), c), where, np.minimum(demand, slots[where]))
         won = np.flatnonzero(run_positions(demand) < np.repeat(count, demand))
         if not len(won):
             break

@@ -103,14 +103,16 @@ class Ledger:
 
     # -- placing ------------------------------------------------------------------------------------------------
 
-    def commit_counts(self, c: int, node: I64, count: I64) -> I64:
-        """How many of the count[i] tasks of class c on node[i] other tasks allow; these count as placed from now on.
-        The caller takes their capacity and assigns tasks."""
+    def commit_counts(self, cls: I64, node: I64, count: I64) -> I64:
+        """How many of the count[i] tasks of class cls[i] on node[i], each pair once, other tasks allow; these count as
+        placed from now on. The caller takes their capacity and assigns tasks. A class with constraints on other tasks,
+        or they on it, comes alone."""
+        if self.snapshot.intertask.concerned[cls].any():
+            count = self.snapshot.intertask.trim(int(cls[0]), node, count)
         self._batches += 1
-        self._batch_of_class[c] = self._batches
-        count = self.snapshot.intertask.trim(c, node, count)
+        self._batch_of_class[cls] = self._batches
         placed = count > 0
-        self._count_neighbours(c, node[placed], count[placed])
+        self._count_neighbours(cls[placed], node[placed], count[placed])
         return count
 
     def assign(self, tasks: I64, classes: I64, nodes: I64) -> None:
@@ -122,20 +124,17 @@ class Ledger:
     def place(self, tasks: I64, nodes: I64) -> None:
         """Places `tasks` (K,), which have no node and whose classes have no intertask constraints, on `nodes` (K,),
         which have the capacity."""
-        cls = self.snapshot.task_class[tasks]
-        for c in np.unique(cls).tolist():
-            of_class = cls == c
-            self.commit_counts(c, *np.unique(nodes[of_class], return_counts=True))
-            self.assign(tasks[of_class], cls[of_class], nodes[of_class])
+        self.node_of[tasks] = nodes
+        self.commit_counts(*self._placed(tasks))
+        self.assign(tasks, self.snapshot.task_class[tasks], nodes)
         self._occupy(tasks, +1)
 
     def remove(self, tasks: I64) -> None:
         """Undoes the placements of `tasks` (K,); tasks without one are ignored."""
-        tasks = tasks[self.node_of[tasks] >= 0]
         self._occupy(tasks, -1)
-        for c, nodes, count in self._by_class(tasks):
-            self.running[nodes] -= count
-            self._count_neighbours(c, nodes, -count)
+        cls, nodes, count = self._placed(tasks)
+        np.subtract.at(self.running, nodes, count)
+        self._count_neighbours(cls, nodes, -count)
         self.node_of[tasks] = -1
 
     # -- nominations --------------------------------------------------------------------------------------------
@@ -190,22 +189,21 @@ class Ledger:
             if free is not None:
                 self.free, self._reserved, self.trial = outside
 
-    def _count_neighbours(self, c: int, node: I64, count: I64) -> None:
-        self.snapshot.intertask.add(c, node, count)
-        self.snapshot.preferences.add(c, node, count)
-        self.snapshot.neighbour_counts.add(c, node, count)
+    def _count_neighbours(self, cls: I64, node: I64, count: I64) -> None:
+        self.snapshot.intertask.add(cls, node, count)
+        self.snapshot.preferences.add(cls, node, count)
+        self.snapshot.neighbour_counts.add(cls, node, count)
 
     def _occupy(self, tasks: I64, sign: int) -> None:
         """Takes (+1) or gives back (-1) the capacity of those of `tasks` (K,) that are placed."""
-        for c, nodes, count in self._by_class(tasks[self.node_of[tasks] >= 0]):
-            used = sign * count[:, None] * self.snapshot.requests[c]
-            self.free[nodes] -= used
-            self._reserved.occupy(nodes, used, int(self._class_ends_us[c]))
+        cls, nodes, count = self._placed(tasks)
+        used = sign * count[:, None] * self.snapshot.requests[cls]
+        np.subtract.at(self.free, nodes, used)
+        self._reserved.occupy(nodes, used, self._class_ends_us[cls])
 
-    def _by_class(self, tasks: I64) -> Iterator[tuple[int, I64, I64]]:
-        """Of placed tasks: each class, its nodes, and how many of it are on each."""
-        nodes = len(self.free)
-        pairs, counts = np.unique(self.snapshot.task_class[tasks] * nodes + self.node_of[tasks], return_counts=True)
-        for c in np.unique(pairs // nodes).tolist():
-            of_class = pairs // nodes == c
-            yield c, pairs[of_class] % nodes, counts[of_class]
+    def _placed(self, tasks: I64) -> tuple[I64, I64, I64]:
+        """Of those of `tasks` (K,) that are placed: classes (P,) and nodes (P,), each pair once, and how many of the
+        class are on the node (P,)."""
+        tasks, nodes = tasks[self.node_of[tasks] >= 0], max(len(self.free), 1)
+        pairs, count = np.unique(self.snapshot.task_class[tasks] * nodes + self.node_of[tasks], return_counts=True)
+        return pairs // nodes, pairs % nodes, count

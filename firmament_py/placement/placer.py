@@ -237,7 +237,8 @@ class Placer:
             self.snapshot.requests[subproblem.classes],
             ledger.free,
             None if largest_first else step.value,
-            lambda i, *where: ledger.commit_counts(int(subproblem.classes[i]), *where),
+            self.snapshot.intertask.concerned[subproblem.classes],
+            lambda cls, *where: ledger.commit_counts(subproblem.classes[cls], *where),
         )
         if step.assignment is not None:
             chosen = step.assignment.select(accepted, len(ledger.free), step.costs.wait)

@@ -72,12 +72,8 @@ def repack(ledger: Ledger, single: Bools, overdue: Bools, worth: Callable[[], I6
 
 def may_move(snapshot: Snapshot) -> Bools:
     """(C,) classes whose tasks can go to any suitable node, as far as other tasks are concerned."""
-    intertask = snapshot.intertask
-    classes = np.ones(len(snapshot.classes), np.bool_)
-    if intertask.any:
-        for c in range(len(classes)):
-            classes[c] = not (intertask.concerns(c) or intertask.counted(c))
-    return classes
+    free: Bools = ~(snapshot.intertask.concerned | snapshot.intertask.counted)
+    return free
 
 
 def _may_stay(ledger: Ledger) -> Bools:
@@ -149,21 +145,17 @@ def _placed(task_class: I64, node_of: I64, shape: tuple[int, ...]) -> I64:
 def _moves(task_class: I64, node_of: I64, before: I64, after: I64) -> tuple[I64, I64]:
     """Positions of the tasks (K,), oldest first within a class, that move from the counts `before` (C', N) to `after`,
     and their new nodes, -1: none. The newest leave a node, the oldest get the places."""
-    moving, nodes = [], []
-    for c in np.flatnonzero((before != after).any(axis=1)).tolist():
-        mine = np.flatnonzero(task_class == c)
-        placed = mine[node_of[mine] >= 0][::-1]
-        placed = placed[np.argsort(node_of[placed], kind="stable")]  # by node, the newest first
-        sizes = before[c, np.flatnonzero(before[c])]
-        excess = np.maximum(before[c] - after[c], 0)[np.flatnonzero(before[c])]
-        leaving = placed[run_positions(sizes) < np.repeat(excess, sizes)]
-        pool = np.sort(np.concatenate([leaving, mine[node_of[mine] < 0]]))
-        places = np.repeat(np.arange(after.shape[1]), np.maximum(after[c] - before[c], 0))
-        moving.append(pool)
-        nodes.append(np.concatenate([places, np.full(len(pool) - len(places), -1)]))
-    if not moving:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    where = np.concatenate(nodes)
-    positions = np.concatenate(moving)
-    changed = where != node_of[positions]
-    return positions[changed], where[changed]
+    placed = np.flatnonzero(node_of >= 0)[::-1]
+    placed = placed[np.lexsort((node_of[placed], task_class[placed]))]  # by class and node, the newest first
+    there = np.nonzero(before)
+    leaving = placed[run_positions(before[there]) < np.repeat((before - after)[there], before[there])]
+    pool = np.sort(np.concatenate([leaving, np.flatnonzero(node_of < 0)]))
+    pool = pool[np.argsort(task_class[pool], kind="stable")]
+    gains = np.nonzero(after > before)
+    gained = (after - before)[gains]
+    places = np.bincount(gains[0], gained, minlength=len(before)).astype(np.int64)
+    waiting = np.bincount(task_class[pool], minlength=len(before))
+    nodes = np.full(len(pool), -1)
+    nodes[run_positions(waiting) < np.repeat(places, waiting)] = np.repeat(gains[1], gained)
+    changed = nodes != node_of[pool]
+    return pool[changed], nodes[changed]

@@ -63,8 +63,8 @@ class ReservedCapacity:
         """`free` less all that is reserved; a copy."""
         return free - sum((one.reserved for one in self._all), np.zeros_like(free))
 
-    def occupy(self, nodes: I64, used: I64, ends_us: int) -> None:
-        """Tasks that end at `ends_us` use `used` (K, R) more, or less if below 0, on `nodes` (K,), each once."""
+    def occupy(self, nodes: I64, used: I64, ends_us: I64) -> None:
+        """Tasks that end at `ends_us` (K,) use `used` (K, R) more, or less if below 0, on `nodes` (K,)."""
         for one in self._all:
-            if ends_us > one.starts_us:
-                one.later[nodes] -= used
+            late = ends_us > one.starts_us
+            np.subtract.at(one.later, nodes[late], used[late])

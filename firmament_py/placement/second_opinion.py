@@ -39,7 +39,7 @@ def worth_asking(placer: Placer) -> bool:
     if ledger.has_reservations or ledger.delayed.any():
         return False
     waiting = np.bincount(snapshot.task_class, minlength=len(snapshot.classes))
-    if sum(count * snapshot.intertask.terms(c) for c, count in enumerate(waiting.tolist())) > MOST_TERMS:
+    if waiting @ snapshot.intertask.terms > MOST_TERMS:
         return False
     return bool(left_out(placer).any())
 
@@ -97,10 +97,10 @@ def _place_first_fit(ledger: Ledger, task: int, order: I64) -> None:
     request = snapshot.requests[c]
     needs = np.flatnonzero(request)
     fits = snapshot.suitable[c] & np.greater_equal(ledger.free[:, needs], request[needs]).all(axis=1)
-    if snapshot.intertask.concerns(c):
+    if snapshot.intertask.concerned[c]:
         fits &= snapshot.intertask.allowed(c)
     first = order[fits[order]][:1]
-    if len(first) and ledger.commit_counts(c, first, np.array([1])).any():
+    if len(first) and ledger.commit_counts(np.array([c]), first, np.array([1])).any():
         ledger.assign(np.array([task]), np.array([c]), first)
         ledger.free[first] -= request
 

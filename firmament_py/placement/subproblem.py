@@ -98,7 +98,7 @@ def _capacities(snapshot: Snapshot, classes: I64, waiting: I64, slots: I64) -> C
     slots = np.minimum(slots, waiting[:, None])
     limits: dict[int, Sequence[DomainLimit]] = {}
     for i, c in enumerate(classes.tolist()):
-        if snapshot.intertask.concerns(c):
+        if snapshot.intertask.concerned[c]:
             slots[i], limits[i] = snapshot.intertask.limit(c, slots[i], int(waiting[i]))
         if slots[i].any():
             of_preferences = snapshot.preferences.limits(c, slots[i], int(waiting[i]))

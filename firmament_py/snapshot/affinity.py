@@ -34,12 +34,14 @@ class Affinity:
         self._matched = of_classes(matching, label_sets)  # (groups, C)
         self._counts = TaskCounts(running.by_node(m[running.label_set] for m in matching), self._matched)
 
-    def counted(self, c: int) -> bool:
-        """Whether a selector matches the tasks of class c."""
-        return bool(self._matched[:, c].any())
+    @property
+    def counted(self) -> Bools:
+        """(C,) whether a selector matches the tasks of each class."""
+        counted: Bools = np.logical_or.reduce(self._matched)
+        return counted
 
-    def add(self, c: int, node: I64, count: I64) -> None:
-        self._counts.add(c, node, count)
+    def add(self, cls: I64, node: I64, count: I64) -> None:
+        self._counts.add(cls, node, count)
 
     def keys(self, c: int) -> list[str]:
         """Topology keys of the domains that tasks of class c share with those that they must be near."""

@@ -48,17 +48,21 @@ class AntiAffinity:
     def any(self) -> bool:
         return bool(self._terms)
 
-    def repelling(self, c: int) -> int:
-        """Number of terms of waiting and running tasks that repel class c."""
-        return int(self._repelled[:, c].sum())
+    @property
+    def repelling(self) -> I64:
+        """(C,) number of terms of waiting and running tasks that repel each class."""
+        terms: I64 = self._repelled.sum(axis=0)
+        return terms
 
-    def counted(self, c: int) -> bool:
-        """Whether a selector matches the tasks of class c."""
-        return bool(self._matched[:, c].any())
+    @property
+    def counted(self) -> Bools:
+        """(C,) whether a selector matches the tasks of each class."""
+        counted: Bools = np.logical_or.reduce(self._matched)
+        return counted
 
-    def add(self, c: int, node: I64, count: I64) -> None:
-        self._counts.add(c, node, count)
-        self._holders.add(c, node, count)
+    def add(self, cls: I64, node: I64, count: I64) -> None:
+        self._counts.add(cls, node, count)
+        self._holders.add(cls, node, count)
 
     def clear(self, c: int) -> Bools:
         """(N,) nodes without tasks that class c must not be near."""

@@ -36,29 +36,22 @@ class IntertaskConstraints:
         self._anti_affinity = AntiAffinity(self._demands, label_sets, table, running, state.classes, domains)
         self._spread = TopologySpread(state, classes, self._demands, label_sets, running, domains)
         self.any = self._anti_affinity.any or self._spread.any or any(demand.affinity for demand in self._demands)
-
-    def concerns(self, c: int) -> bool:
-        """Whether class c has constraints on other tasks, or others on it."""
-        return self.terms(c) > 0
-
-    def counted(self, c: int) -> bool:
-        """Whether tasks of class c count for constraints of others, or of their own."""
-        return any(part.counted(c) for part in (self._affinity, self._anti_affinity, self._spread))
-
-    def terms(self, c: int) -> int:
-        """Number of constraints that apply to a further task of class c."""
-        demand = self._demands[c]
-        own = len(demand.affinity) + len(demand.anti_affinity) + len(demand.spread)
-        return own + self._anti_affinity.repelling(c)
+        own = [len(demand.affinity) + len(demand.anti_affinity) + len(demand.spread) for demand in self._demands]
+        self.terms: I64 = np.array(own, np.int64) + self._anti_affinity.repelling
+        """(C,) number of constraints that apply to a further task of each class."""
+        self.concerned: Bools = self.terms > 0
+        """(C,) whether each class has constraints on other tasks, or others on it."""
+        self.counted: Bools = self._affinity.counted | self._anti_affinity.counted | self._spread.counted
+        """(C,) whether tasks of each class count for constraints of others, or of their own."""
 
     def affine_keys(self, c: int) -> list[str]:
         """Topology keys of the domains that tasks of class c must share with others."""
         return self._affinity.keys(c)
 
-    def add(self, c: int, node: I64, count: I64) -> None:
-        """Counts count[i] > 0 more tasks of class c on node[i], no node twice."""
+    def add(self, cls: I64, node: I64, count: I64) -> None:
+        """Counts count[i] more tasks (below 0: fewer) of class cls[i] on node[i], (K,) each."""
         for part in (self._affinity, self._anti_affinity, self._spread):
-            part.add(c, node, count)
+            part.add(cls, node, count)
 
     # -- where a further task may go --------------------------------------------------------------------------
 
@@ -112,8 +105,6 @@ class IntertaskConstraints:
 
     def trim(self, c: int, node: I64, count: I64) -> I64:
         """(K,) how many of the count[i] tasks of class c on node[i] meet all constraints after earlier placements."""
-        if not self.concerns(c):
-            return count
         count = np.where(self._allowed_together(c)[node], count, 0)
         count = self._affinity.trim(c, node, count)
         count = self._anti_affinity.trim(c, node, count)

@@ -40,24 +40,23 @@ class NeighbourCounts:
         self.traits = tuple(MappingProxyType(state.classes.definition(row).traits) for row in classes.tolist())
         """(C,) of the round's classes, read-only since policies see them."""
         self._cpu_of = cpu_of
-        self._changes: list[tuple[int, I64, I64]] = []
+        self._changes: list[tuple[I64, I64, I64]] = []
         self._by_trait: dict[str, _Counts] = {}
         self._domains: dict[str, tuple[tuple[str, ...], I64]] = {}
 
-    def add(self, c: int, node: I64, count: I64) -> None:
-        """Counts count[i] more tasks (below 0: fewer) of class c on node[i], no node twice."""
-        if self.traits[c]:
-            self._changes.append((c, node, count))
+    def add(self, cls: I64, node: I64, count: I64) -> None:
+        """Counts count[i] more tasks (below 0: fewer) of class cls[i] on node[i], (K,) each."""
+        if any(self.traits):
+            self._changes.append((cls, node, count))
 
     def census(self, trait: str) -> tuple[tuple[str, ...], I64]:
         """The V values of a trait, ascending, and (N, V) the number of tasks with each value on each node."""
         counts = self._by_trait.get(trait)
         if counts is None:
             counts = self._by_trait[trait] = self._count(trait)
-        for c, node, count in self._changes[counts.changes :]:
-            value = counts.of_class[c]
-            if value >= 0:
-                counts.by_node[node, value] += count
+        for cls, node, count in self._changes[counts.changes :]:
+            some = counts.of_class[cls] >= 0
+            np.add.at(counts.by_node, (node[some], counts.of_class[cls[some]]), count[some])
         counts.changes = len(self._changes)
         answer = counts.by_node.copy()
         answer.flags.writeable = False
@@ -90,7 +89,7 @@ class NeighbourCounts:
         values = tuple(sorted(texts))
         number = {text: i for i, text in enumerate(values)}
         of_running = {row: number.get(traits.get(trait, ""), -1) for row, traits in self._traits_of_running.items()}
-        of_class = [number.get(t.get(trait, ""), -1) for t in self.traits]
+        of_class = np.array([number.get(t.get(trait, ""), -1) for t in self.traits], np.int64)
         of_task = self._running.kinds(of_running)
         return _Counts(values, self._running.by_node_and(of_task, len(values)), of_class, of_task)
 
@@ -98,9 +97,9 @@ class NeighbourCounts:
 class _Counts:
     """Counts of one trait: (N, V) by node, including the first `changes` recorded changes."""
 
-    def __init__(self, values: tuple[str, ...], by_node: I64, of_class: list[int], of_task: I64) -> None:
+    def __init__(self, values: tuple[str, ...], by_node: I64, of_class: I64, of_task: I64) -> None:
         self.values = values
         self.by_node = by_node
-        self.of_class = of_class  # number of each class's value, -1: none
+        self.of_class = of_class  # (C,) number of each class's value, -1: none
         self.of_task = of_task  # (P,) likewise of each task that runs at the start
         self.changes = 0

@@ -73,10 +73,10 @@ class Preferences:
             membership([[terms.number(t) for t in of_one] for of_one in of_waiting], len(terms)),
         )
 
-    def add(self, c: int, node: I64, count: I64) -> None:
-        """Counts count[i] > 0 more tasks of class c on node[i], no node twice."""
-        self._counts.add(c, node, count)
-        self._carriers.add(c, node, count)
+    def add(self, cls: I64, node: I64, count: I64) -> None:
+        """Counts count[i] more tasks (below 0: fewer) of class cls[i] on node[i], (K,) each."""
+        self._counts.add(cls, node, count)
+        self._carriers.add(cls, node, count)
 
     def depends(self, c: int) -> bool:
         """Whether the costs of class c follow from where other tasks are, or its own."""

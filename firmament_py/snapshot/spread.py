@@ -56,12 +56,14 @@ class TopologySpread:
     def any(self) -> bool:
         return bool(len(self._selectors))
 
-    def counted(self, c: int) -> bool:
-        """Whether a selector matches the tasks of class c."""
-        return bool(self._matched[:, c].any())
+    @property
+    def counted(self) -> Bools:
+        """(C,) whether a selector matches the tasks of each class."""
+        counted: Bools = np.logical_or.reduce(self._matched)
+        return counted
 
-    def add(self, c: int, node: I64, count: I64) -> None:
-        self._counts.add(c, node, count)
+    def add(self, cls: I64, node: I64, count: I64) -> None:
+        self._counts.add(cls, node, count)
 
     def own(self, c: int) -> list[Spread]:
         """The spreads of class c that count its own tasks."""

@@ -44,10 +44,10 @@ class TaskCounts:
         counts: I64 = self.by_node[kind]
         return counts
 
-    def add(self, c: int, node: I64, count: I64) -> None:
-        """Counts count[i] > 0 more tasks of class c on node[i], no node twice."""
-        for kind in np.flatnonzero(self._of_class[:, c]).tolist():
-            self.by_node[kind, node] += count
+    def add(self, cls: I64, node: I64, count: I64) -> None:
+        """Counts count[i] more tasks (below 0: fewer) of class cls[i] on node[i], (K,) each."""
+        kind, entry = np.nonzero(self._of_class[:, cls])
+        np.add.at(self.by_node, (kind, node[entry]), count[entry])
 
 
 def of_classes(matching: list[Bools], label_sets: I64) -> Bools:

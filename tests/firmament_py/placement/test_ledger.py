@@ -130,7 +130,7 @@ def test_reserved_capacity_is_left_by_tasks_that_end_too_late():
     assert cpu(ledger, ledger.unreserved) == cpu(ledger, ledger.free_less_reserved) == [6, 6]
     with ledger.limited_to(np.array([0])):
         assert cpu(ledger, ledger.free) == [6, 6]
-        assert ledger.commit_counts(0, np.array([1]), np.array([1])).tolist() == [1]
+        assert ledger.commit_counts(np.array([0]), np.array([1]), np.array([1])).tolist() == [1]
         ledger.assign(np.array([0]), np.array([0]), np.array([1]))
     assert cpu(ledger, ledger.free) == [10, 7]
     assert cpu(ledger, ledger.unreserved) == [6, 3]
@@ -148,7 +148,7 @@ def test_counts_that_intertask_constraints_forbid_are_trimmed_and_rolled_back():
     )
     ledger = Ledger(take_snapshot(cluster.state, NOW_US))
     with ledger.transaction():
-        assert ledger.commit_counts(0, np.array([0]), np.array([2])).tolist() == [1]
+        assert ledger.commit_counts(np.array([0]), np.array([0]), np.array([2])).tolist() == [1]
         ledger.assign(np.array([0]), np.array([0]), np.array([0]))
         assert ledger.snapshot.intertask.allowed(0).tolist() == [False]
     assert ledger.snapshot.intertask.allowed(0).tolist() == [True]

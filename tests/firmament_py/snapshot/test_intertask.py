@@ -222,7 +222,7 @@ def test_trimmed_counts(peers, events, count, remaining):
 def test_added_tasks_count_like_running_ones():
     cluster = three_zones(EVEN)
     intertask = intertask_of(cluster)
-    intertask.add(0, np.array([0, 2]), np.array([1, 1]))
+    intertask.add(np.array([0, 0]), np.array([0, 2]), np.array([1, 1]))
     # 1, 1, 0: only zone c
     assert names(cluster, intertask.allowed(0)) == ["c"]
 
