@@ -15,8 +15,9 @@ def node_groups(problem: Problem, limit: int) -> I64:
     there may be more groups, the one whose nodes differ most in the proportions of what is free is divided in two at
     the mean of the proportion that varies most, and so on.
     """
-    takes = np.packbits(problem.suitable, axis=0).T
-    group = np.unique(takes, axis=0, return_inverse=True)[1].reshape(-1)
+    numbers: dict[bytes, int] = {}
+    takes = np.ascontiguousarray(np.packbits(problem.suitable, axis=0).T)
+    group = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in takes], np.int64)
     if group.max(initial=-1) + 1 > limit:
         return _merged(group, limit)
     requested = problem.requests.max(axis=0, initial=0) > 0

@@ -49,7 +49,10 @@ class Packing:
     @classmethod
     def of(cls, problem: Problem, placed: I64) -> "Packing":
         """The packing with `placed` (C, N), which must fit."""
-        return cls(placed, problem.count - placed.sum(axis=1), problem.free - placed.T @ problem.requests)
+        there, node = np.nonzero(placed)
+        free = problem.free.copy()
+        np.subtract.at(free, node, placed[there, node][:, None] * problem.requests[there])
+        return cls(placed, problem.count - placed.sum(axis=1), free)
 
     def copy(self) -> "Packing":
         return Packing(self.placed.copy(), self.left.copy(), self.free.copy())

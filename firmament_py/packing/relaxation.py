@@ -33,10 +33,10 @@ _ROUNDED_ROWS = 400
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """bound: of the objective. fractional (C, N): a solution, as shares of tasks on nodes."""
+    """bound: of the objective. amount (K,): a solution, tasks of each column."""
 
     bound: float
-    fractional: F64
+    amount: F64
 
 
 class Relaxation:
@@ -55,26 +55,30 @@ class Relaxation:
         self._class, self._of_group = np.nonzero((slots > 0) & (problem.count > 0)[:, None])
         self._upper = np.minimum(slots[self._class, self._of_group], problem.count[self._class])
         self._rows: list[tuple[I64, F64, float]] = [*self._rows_of_classes(), *self._rows_of_resources()]
+        self._solved: dict[tuple[bytes, bytes], Relaxed | None] = {}  # by objective and floor
 
     def solve(self, objective: F64, floor: F64 | None = None) -> Relaxed | None:
         """Maximises objective (C,) per task; floor (L,): values that the levels must have at least. None: the solver
         has found no solution."""
+        floor = np.zeros(self._problem.levels) if floor is None else floor
+        program = (objective.tobytes(), floor.tobytes())
+        if program not in self._solved:
+            self._solved[program] = self._solution(objective, floor)
+        return self._solved[program]
+
+    def _solution(self, objective: F64, floor: F64) -> Relaxed | None:
         rows = list(self._rows)
         problem = self._problem
-        for level, least in enumerate([] if floor is None else floor.tolist()):
+        for level, least in enumerate(floor.tolist()):
             columns = np.flatnonzero(problem.level[self._class] == level)
             if least > 0 and len(columns):
                 rows.append((columns, -problem.value[self._class[columns]], -least * (1 - 1e-9)))
         found = self._program(objective, rows).solve()
-        if found is None:
-            return None
-        bound, amount = found
-        return Relaxed(bound, self._on_nodes(amount))
+        return None if found is None else Relaxed(*found)
 
-    def tighten(self, fractional: F64) -> bool:
+    def tighten(self, relaxed: Relaxed) -> bool:
         """Adds the rounded rows that a solution breaks most; whether there were any."""
-        problem = self._problem
-        amount = (fractional @ self._members.T)[self._class, self._of_group]
+        problem, amount = self._problem, relaxed.amount
         found: list[tuple[float, I64, F64, float]] = []
         for r in range(problem.requests.shape[1]):
             request = problem.requests[:, r]
@@ -87,6 +91,8 @@ class Relaxation:
                     found.append((-float(excess[g]), columns, times[columns], float(limit[g])))
         found.sort(key=lambda entry: entry[0])
         self._rows += [(columns, entries, limit) for _, columns, entries, limit in found[:_ROUNDED_ROWS]]
+        if found:
+            self._solved.clear()
         return bool(found)
 
     def _program(self, objective: F64, rows: list[tuple[I64, F64, float]]) -> LinearProgram:
@@ -124,17 +130,19 @@ class Relaxation:
                 rows.append((columns[some], requests[some, r] / unit, float(free[r]) / unit))
         return rows
 
-    def _on_nodes(self, amount: F64) -> F64:
-        """(C, N) amounts (K,) of columns divided over the nodes of their groups, in proportion to what is free of the
-        resource that is shortest there."""
+    def on_nodes(self, relaxed: Relaxed) -> F64:
+        """(C, N) a solution as shares of tasks on nodes: those of a group are divided over its nodes in proportion to
+        what is free of the resource that is shortest there."""
         problem = self._problem
         of_groups = np.zeros((len(problem.count), len(self._free)))
-        of_groups[self._class, self._of_group] = amount
+        of_groups[self._class, self._of_group] = relaxed.amount
         used = of_groups.T @ problem.requests > 1e-9  # (G, R)
         free = np.maximum(self._free, 1)[self._group]
         share = np.where(used[self._group], problem.free / free, np.inf).min(axis=1, initial=np.inf)
         share[~np.isfinite(share)] = 0.0
-        fractional: F64 = np.minimum(of_groups[:, self._group] * share, problem.slots)
+        fractional = of_groups[:, self._group]
+        fractional *= share  # in place: several arrays of this size take longer to allocate than to fill
+        np.minimum(fractional, problem.slots, out=fractional)
         return fractional
 
 

@@ -10,39 +10,46 @@ from firmament_py.packing.problem import Packing, Problem
 def rounded(problem: Problem, fractional: F64) -> Packing:
     """Rounds `fractional` (C, N) down, then gives each class its missing tasks, by level and size: first on the nodes
     with the largest fractions, as many as the fractions add up to, then whatever fits, the smallest first."""
-    down = np.floor(np.maximum(fractional - 1e-6, 0.0))  # the solver's tolerance must not over-commit a node
-    packing = Packing.of(problem, down.astype(np.int64))
-    fraction = np.clip(fractional - down, 0.0, None)
-    fraction[fraction < 1e-9] = 0.0
-    quota = np.minimum(packing.left, np.ceil(fraction.sum(axis=1) - 1e-6).astype(np.int64))
+    packing = Packing(np.zeros(problem.slots.shape, np.int64), problem.count.copy(), problem.free.copy())
     size = problem.requests @ problem.weight
     order = np.lexsort((-size, problem.level))
-    _round_up(problem.requests, packing.free, packing.placed, packing.left, problem.slots, fraction, quota, order)
+    _round(problem.requests, packing.free, packing.placed, packing.left, problem.slots, fractional, order)
     fill(problem, packing)
     return packing
 
 
 @compiled
-def _round_up(
-    requests: I64, free: I64, placed: I64, left: I64, slots: I64, fraction: F64, quota: I64, order: I64
-) -> None:
+def _round(requests: I64, free: I64, placed: I64, left: I64, slots: I64, fractional: F64, order: I64) -> None:
+    for c in range(len(left)):
+        for n in range(len(free)):
+            down = int(fractional[c, n] - 1e-6)  # the solver's tolerance must not over-commit a node
+            if down > 0:
+                placed[c, n] = down
+                left[c] -= down
+                for r in range(requests.shape[1]):
+                    free[n, r] -= down * requests[c, r]
+    some, negative = np.empty(len(free), np.int64), np.empty(len(free))
     for c in order:
-        if quota[c] == 0:
-            continue
-        missing = quota[c]
-        for n in np.argsort(-fraction[c], kind="mergesort"):
-            if missing == 0 or fraction[c, n] == 0.0:
-                break
+        missing, fitting = 0.0, 0
+        for n in range(len(free)):
+            fraction = fractional[c, n] - placed[c, n]
+            if fraction < 1e-9:
+                continue
+            missing += fraction
             fits = placed[c, n] < slots[c, n]
             for r in range(requests.shape[1]):
                 fits &= requests[c, r] == 0 or free[n, r] >= requests[c, r]
-            if not fits:
-                continue
-            placed[c, n] += 1
+            if fits:
+                some[fitting], negative[fitting] = n, -fraction
+                fitting += 1
+        added = min(int(np.ceil(missing - 1e-6)), left[c], fitting)
+        if added <= 0:
+            continue
+        for i in np.argpartition(negative[:fitting], added - 1)[:added]:
+            placed[c, some[i]] += 1
             left[c] -= 1
-            missing -= 1
             for r in range(requests.shape[1]):
-                free[n, r] -= requests[c, r]
+                free[some[i], r] -= requests[c, r]
 
 
 def fill(problem: Problem, packing: Packing) -> None:

@@ -10,12 +10,20 @@ result is accepted now and then, less often towards the end (simulated annealing
 import numpy as np
 from numpy.random import Generator
 
-from firmament_py.model.arrays import F64, I64
+from firmament_py.model.arrays import F64, I64, Bools, run_positions
 from firmament_py.numba_cache import compiled, inner
 from firmament_py.packing.problem import Packing, Problem
+from firmament_py.packing.rounding import fill
+from firmament_py.packing.search_steps import above, accepted, choose_nodes, copy, reached, rivals, sort
 
 _NODES = 8
 """Largest number of nodes in one step; the least is 2."""
+
+_OTHERS = 8
+"""Of so many classes with tasks left, at random, a step inserts some besides those that it has taken off its nodes."""
+
+_STEP = 50
+"""Effort of a step besides that of trying tasks on nodes."""
 
 _PATIENCE = 0.25
 """The search ends when it has found nothing better for this share of its effort."""
@@ -25,18 +33,21 @@ _TEMPERATURE = 0.1
 
 
 def ruin_and_recreate(problem: Problem, packing: Packing, effort: int, target: F64, seed: int = 0) -> None:
-    """Improves `packing` in place. effort: how many times a task is tried on a node, about a hundred million a second.
+    """Improves `packing` in place. effort: how many times a task is tried on a node, some 30 to 100 million a second.
     target (L,): values at which nothing can be gained any more. The result depends on nothing but the arguments."""
     if not packing.left.any() or not effort:
         return
     scale = problem.value.mean()
-    placed = np.ascontiguousarray(packing.placed.T)  # by node: a step looks at all classes on a few nodes
+    there = np.nonzero(packing.placed)
+    kinds, cls, number = _lists(problem, packing, *there)
     _search(
         problem.requests,
         packing.free,
-        placed,
+        kinds,
+        cls,
+        number,
         packing.left,
-        np.ascontiguousarray(problem.slots.T),
+        problem.slots > 0,
         problem.count,
         problem.value / scale,
         problem.level,
@@ -46,16 +57,36 @@ def ruin_and_recreate(problem: Problem, packing: Packing, effort: int, target: F
         effort,
         np.random.default_rng(seed),
     )
-    packing.placed[:] = placed.T
+    used = np.arange(cls.shape[1]) < kinds[:, None]
+    packing.placed[there] = 0
+    packing.placed[cls[used], np.repeat(np.arange(len(kinds)), kinds)] = number[used]
+    fill(problem, packing)
+
+
+def _lists(problem: Problem, packing: Packing, placed: I64, node: I64) -> tuple[I64, I64, I64]:
+    """The packing, which has tasks of classes `placed` (P,) on nodes (P,), node by node: kinds (N,), the number of
+    classes on each node, and these, cls (N, W), with how many tasks of each are there, number (N, W)."""
+    least = problem.requests.min(axis=0)
+    tasks = problem.free.max(axis=0)[least > 0] // least[least > 0]  # no node can hold more
+    by_node = np.argsort(node, kind="stable")
+    node, placed = node[by_node], placed[by_node]
+    kinds = np.bincount(node, minlength=len(packing.free))
+    cls = np.zeros((len(kinds), min(len(packing.left), int(tasks.min(initial=len(packing.left))))), np.int64)
+    number = np.zeros_like(cls)
+    at = (node, run_positions(kinds))
+    cls[at], number[at] = placed, packing.placed[placed, node]
+    return kinds, cls, number
 
 
 @compiled
 def _search(
     requests: I64,
     free: I64,
-    placed: I64,
+    kinds: I64,
+    cls: I64,
+    number: I64,
     left: I64,
-    slots: I64,
+    takes: Bools,
     count: I64,
     value: F64,
     level: I64,
@@ -68,146 +99,203 @@ def _search(
     classes = len(left)
     levels = len(target)
     total = np.zeros(levels)  # value of what is placed, by level
+    waiting, is_waiting = (
+        np.empty(classes, np.int64),
+        np.zeros(classes, np.bool_),
+    )  # classes, also some of which none is
+    lengths = np.zeros(1, np.int64)  # the number of these
     for c in range(classes):
         total[level[c]] += value[c] * (count[c] - left[c])
+        if left[c] > 0:
+            _wait(c, waiting, is_waiting, lengths)
     best = total.copy()
-    best_placed, best_left = placed.copy(), left.copy()
+    best_kinds, best_cls, best_number, best_left = kinds.copy(), cls.copy(), number.copy(), left.copy()
     moved = 0  # number of nodes that differ from the best
     changed, is_changed = np.empty(len(free), np.int64), np.zeros(len(free), np.bool_)
     some = np.empty(_NODES, np.int64)
-    before, change = np.zeros((_NODES, classes), np.int64), np.zeros(levels)
-    order, key = np.empty(classes, np.int64), np.empty(classes)
+    before_kinds, before_free = np.zeros(_NODES, np.int64), np.zeros((_NODES, len(weight)), np.int64)
+    before_cls, before_number = np.zeros((_NODES, cls.shape[1]), np.int64), np.zeros((_NODES, cls.shape[1]), np.int64)
+    change = np.zeros(levels)
+    order, key, is_candidate = np.empty(classes, np.int64), np.empty(classes), np.zeros(classes, np.bool_)
     spent = found = 0
     while spent < effort and spent - found < _PATIENCE * effort:
-        chosen = _any_left(left, rng)
+        chosen = _any_left(left, waiting, is_waiting, lengths, rng)
         if chosen < 0:
             break
-        k = _nodes_for(chosen, requests, free, slots, weight, some, rng)
+        spent += _STEP + rivals(len(free)) * len(some)
+        k = choose_nodes(chosen, requests, free, takes, weight, some, rng)
         if k == 0:
-            spent += classes
             continue
+        for i in range(k):
+            n = some[i]
+            before_kinds[i] = kinds[n]
+            for j in range(kinds[n]):
+                before_cls[i, j], before_number[i, j] = cls[n, j], number[n, j]
+            for r in range(len(weight)):
+                before_free[i, r] = free[n, r]
         change[:] = 0.0
-        _ruin(requests, free, placed, left, value, level, some, k, before, change, rng)
+        share = 1.0 if rng.random() < 0.5 else 0.2 + 0.6 * rng.random()
+        for i in range(k):
+            _ruin(some[i], share, requests, free, kinds, cls, number, left, value, level, change, rng)
+        candidates = 0
+        for i in range(k):
+            for j in range(before_kinds[i]):
+                c = before_cls[i, j]
+                if left[c] > 0:
+                    _wait(c, waiting, is_waiting, lengths)
+                    candidates = _with_candidate(c, order, is_candidate, candidates)
+        candidates = _with_candidate(chosen, order, is_candidate, candidates)
+        first = int(lengths[0] * rng.random())
+        for i in range(min(lengths[0], _OTHERS)):
+            c = waiting[(first + i) % lengths[0]]
+            if left[c] > 0:
+                candidates = _with_candidate(c, order, is_candidate, candidates)
+        for i in range(candidates):
+            is_candidate[order[i]] = False
         spent += _recreate(
-            requests, free, placed, left, slots, value, level, size, weight, some, k, chosen, order, key, change, rng
+            requests,
+            free,
+            kinds,
+            cls,
+            number,
+            left,
+            takes,
+            value,
+            level,
+            size,
+            weight,
+            some,
+            k,
+            chosen,
+            order,
+            candidates,
+            key,
+            change,
+            rng,
         )
-        spent += classes * k
-        if _accepted(change, _TEMPERATURE * (1.0 - spent / effort), rng):
+        if accepted(change, _TEMPERATURE * (1.0 - spent / effort), rng):
             total += change
             for i in range(k):
                 if not is_changed[some[i]]:
                     changed[moved], is_changed[some[i]] = some[i], True
                     moved += 1
-            if _above(total, best):
+            if above(total, best):
                 found = spent
-                _copy(total, best)
-                _copy(left, best_left)
+                copy(total, best)
+                copy(left, best_left)
                 for i in range(moved):
-                    _copy(placed[changed[i]], best_placed[changed[i]])
-                    is_changed[changed[i]] = False
+                    n = changed[i]
+                    best_kinds[n] = kinds[n]
+                    copy(cls[n], best_cls[n])
+                    copy(number[n], best_number[n])
+                    is_changed[n] = False
                 moved = 0
-                if _reached(best, target):
+                if reached(best, target):
                     break
         else:
-            _restore(requests, free, placed, left, some, k, before)
+            for i in range(k):
+                n = some[i]
+                for j in range(kinds[n]):
+                    left[cls[n, j]] += number[n, j]
+                kinds[n] = before_kinds[i]
+                for j in range(kinds[n]):
+                    cls[n, j], number[n, j] = before_cls[i, j], before_number[i, j]
+                    left[cls[n, j]] -= number[n, j]
+                for r in range(len(weight)):
+                    free[n, r] = before_free[i, r]
     for i in range(moved):
         n = changed[i]
-        for c in range(classes):
-            for r in range(requests.shape[1]):
-                free[n, r] += (placed[n, c] - best_placed[n, c]) * requests[c, r]
-            placed[n, c] = best_placed[n, c]
-    _copy(best_left, left)
+        for r in range(requests.shape[1]):
+            for j in range(kinds[n]):
+                free[n, r] += number[n, j] * requests[cls[n, j], r]
+            for j in range(best_kinds[n]):
+                free[n, r] -= best_number[n, j] * requests[best_cls[n, j], r]
+        kinds[n] = best_kinds[n]
+        copy(best_cls[n], cls[n])
+        copy(best_number[n], number[n])
+    copy(best_left, left)
 
 
 @inner
-def _copy(source: I64 | F64, target: I64 | F64) -> None:
-    for i in range(len(source)):  # numba compiles loops four seconds faster than an assignment to a slice
-        target[i] = source[i]
+def _wait(c: int, waiting: I64, is_waiting: Bools, lengths: I64) -> None:
+    """Lists a class of which tasks are left."""
+    if not is_waiting[c]:
+        waiting[lengths[0]], is_waiting[c] = c, True
+        lengths[0] += 1
 
 
 @inner
-def _any_left(left: I64, rng: Generator) -> int:
-    """A class of which tasks are left, each as likely; -1: none."""
-    found = 0
-    for c in range(len(left)):
-        found += left[c] > 0
-    if found == 0:
-        return -1
-    number = int(found * rng.random())
-    for c in range(len(left)):
+def _with_candidate(c: int, order: I64, is_candidate: Bools, candidates: int) -> int:
+    """Adds a class to the first `candidates` of `order` if it is not among them; their number."""
+    if is_candidate[c]:
+        return candidates
+    order[candidates], is_candidate[c] = c, True
+    return candidates + 1
+
+
+@inner
+def _any_left(left: I64, waiting: I64, is_waiting: Bools, lengths: I64, rng: Generator) -> int:
+    """A class of which tasks are left, each as likely; -1: none. Those of which none are leave the list."""
+    while lengths[0] > 0:
+        i = int(lengths[0] * rng.random())
+        c = waiting[i]
         if left[c] > 0:
-            if number == 0:
-                return c
-            number -= 1
+            return int(c)
+        lengths[0] -= 1
+        waiting[i], is_waiting[c] = waiting[lengths[0]], False
     return -1
 
 
 @inner
-def _nodes_for(chosen: int, requests: I64, free: I64, slots: I64, weight: F64, some: I64, rng: Generator) -> int:
-    """Fills `some` with different nodes; the first can take a task of class `chosen` if others go. Their number."""
-    nodes = len(free)
-    target_nodes = min(2 + int((_NODES - 1) * rng.random()), nodes)
-    rivals = min(max(nodes // 100, 3), 20)  # of so many nodes at random the one that lacks least is taken
-    k = 0
-    for _ in range(2 * target_nodes):
-        if k == target_nodes:
-            break
-        least, nearest = np.inf, -1
-        for _ in range(rivals):
-            n = int(nodes * rng.random())
-            if k == 0 and slots[n, chosen] == 0:
-                continue
-            lacking = 0.0
-            for r in range(len(weight)):
-                lacking += max(requests[chosen, r] - free[n, r], 0) * weight[r]
-            for i in range(k):
-                if some[i] == n:
-                    lacking = np.inf
-            if lacking < least:
-                least, nearest = lacking, n
-        if nearest >= 0:
-            some[k] = nearest
-            k += 1
-    return k
-
-
-@inner
 def _ruin(
+    n: int,
+    share: float,
     requests: I64,
     free: I64,
-    placed: I64,
+    kinds: I64,
+    cls: I64,
+    number: I64,
     left: I64,
     value: F64,
     level: I64,
-    some: I64,
-    k: int,
-    before: I64,
     change: F64,
     rng: Generator,
 ) -> None:
-    """Takes all or a random part of the tasks off the nodes."""
-    share = 1.0 if rng.random() < 0.5 else 0.2 + 0.6 * rng.random()
-    for i in range(k):
-        n = some[i]
-        for c in range(len(left)):
-            before[i, c] = count = placed[n, c]
-            if count == 0:
-                continue
-            gone = min(int(count * share + rng.random()), count)
-            placed[n, c] -= gone
-            left[c] += gone
-            change[level[c]] -= gone * value[c]
-            for r in range(requests.shape[1]):
-                free[n, r] += gone * requests[c, r]
+    """Takes a share of the tasks off a node."""
+    remaining = 0
+    for j in range(kinds[n]):
+        c, count = cls[n, j], number[n, j]
+        gone = min(int(count * share + rng.random()), count)
+        left[c] += gone
+        change[level[c]] -= gone * value[c]
+        for r in range(requests.shape[1]):
+            free[n, r] += gone * requests[c, r]
+        if gone < count:
+            cls[n, remaining], number[n, remaining] = c, count - gone
+            remaining += 1
+    kinds[n] = remaining
+
+
+@inner
+def _add(c: int, n: int, kinds: I64, cls: I64, number: I64) -> None:
+    """Counts one more task of class c on node n."""
+    for j in range(kinds[n]):
+        if cls[n, j] == c:
+            number[n, j] += 1
+            return
+    cls[n, kinds[n]], number[n, kinds[n]] = c, 1
+    kinds[n] += 1
 
 
 @inner
 def _recreate(
     requests: I64,
     free: I64,
-    placed: I64,
+    kinds: I64,
+    cls: I64,
+    number: I64,
     left: I64,
-    slots: I64,
+    takes: Bools,
     value: F64,
     level: I64,
     size: F64,
@@ -216,49 +304,46 @@ def _recreate(
     k: int,
     chosen: int,
     order: I64,
+    candidates: int,
     key: F64,
     change: F64,
     rng: Generator,
 ) -> int:
-    """Inserts tasks that are left; how many times one was tried on a node."""
+    """Inserts tasks of the first `candidates` classes of `order`; how many times one was tried on a node."""
     way = int(4 * rng.random())
-    candidates = 0
-    for c in range(len(left)):
-        if left[c] == 0:
-            continue
-        order[candidates] = c
+    for i in range(candidates):
+        c = order[i]
         if way == 0:
-            key[candidates] = -size[c] * (0.7 + 0.6 * rng.random())
+            key[i] = -size[c] * (0.7 + 0.6 * rng.random())
         elif way == 1:
-            key[candidates] = rng.random()
+            key[i] = rng.random()
         elif way == 2:
-            key[candidates] = -size[c] / value[c] * (0.8 + 0.4 * rng.random())
+            key[i] = -size[c] / value[c] * (0.8 + 0.4 * rng.random())
         else:
-            key[candidates] = -size[c]
-        key[candidates] += level[c] * 1e3
+            key[i] = -size[c]
+        key[i] += level[c] * 1e3
         if c == chosen and way != 2:
-            key[candidates] = -1e3
-        candidates += 1
-    _sort(order, key, candidates)
+            key[i] = -1e3
+    sort(order, key, candidates)
     spare = np.zeros(k)  # what is free on each node, weighted
     for i in range(k):
         for r in range(len(weight)):
             spare[i] += free[some[i], r] * weight[r]
     tries = 0
     for again in range(2):  # first some of the tasks of most classes, then whatever fits, in the opposite order
-        for number in range(candidates):
-            c = order[number] if again == 0 else order[candidates - 1 - number]
+        for position in range(candidates):
+            c = order[position] if again == 0 else order[candidates - 1 - position]
             count = left[c]
             if again == 0 and c != chosen and count > 1 and rng.random() < 0.3:
                 count = 1 + int(count * rng.random())
             while count > 0:
-                i = _tightest(c, requests, free, placed, slots, spare, some, k, 0.1 if again == 0 else 0.0, rng)
+                i = _tightest(c, requests, free, takes, spare, some, k, 0.1 if again == 0 else 0.0, rng)
                 tries += k
                 if i < 0:
                     break
                 n = some[i]
                 spare[i] -= size[c]
-                placed[n, c] += 1
+                _add(c, n, kinds, cls, number)
                 left[c] -= 1
                 count -= 1
                 change[level[c]] += value[c]
@@ -272,8 +357,7 @@ def _tightest(
     c: int,
     requests: I64,
     free: I64,
-    placed: I64,
-    slots: I64,
+    takes: Bools,
     spare: F64,
     some: I64,
     k: int,
@@ -291,64 +375,9 @@ def _tightest(
         if slack >= least:
             continue
         n = some[i]
-        fits = placed[n, c] < slots[n, c]
+        fits = True
         for r in range(requests.shape[1]):
             fits &= free[n, r] >= requests[c, r] or requests[c, r] == 0
-        if fits:
+        if fits and takes[c, n]:
             found, least = i, slack
     return found
-
-
-@inner
-def _sort(order: I64, key: F64, count: int) -> None:
-    """Sorts the first `count` of `order` by `key`, both in place (insertion sort; few classes are left)."""
-    for i in range(1, count):
-        c, value = order[i], key[i]
-        j = i - 1
-        while j >= 0 and key[j] > value:
-            order[j + 1], key[j + 1] = order[j], key[j]
-            j -= 1
-        order[j + 1], key[j + 1] = c, value
-
-
-@inner
-def _accepted(change: F64, temperature: float, rng: Generator) -> bool:
-    """Whether a change of the values of the levels is no loss, or a small one that is accepted."""
-    for gain in change:
-        if gain > 1e-9:
-            return True
-        if gain < -1e-9:
-            return temperature > 0.0 and bool(rng.random() < np.exp(gain / temperature))
-    return True
-
-
-@inner
-def _above(one: F64, other: F64) -> bool:
-    """Whether values are higher at the first level at which they differ."""
-    for i in range(len(one)):
-        if abs(one[i] - other[i]) > 1e-9:
-            return bool(one[i] > other[i])
-    return False
-
-
-@inner
-def _reached(values: F64, target: F64) -> bool:
-    """Whether no value is below its target."""
-    reached = True
-    for i in range(len(values)):
-        reached &= bool(values[i] >= target[i])
-    return reached
-
-
-@inner
-def _restore(requests: I64, free: I64, placed: I64, left: I64, some: I64, k: int, before: I64) -> None:
-    """Undoes a step: the nodes hold what they held before."""
-    for i in range(k):
-        n = some[i]
-        for c in range(len(left)):
-            added = placed[n, c] - before[i, c]
-            if added:
-                placed[n, c] -= added
-                left[c] += added
-                for r in range(requests.shape[1]):
-                    free[n, r] += added * requests[c, r]

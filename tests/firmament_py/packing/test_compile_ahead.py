@@ -29,7 +29,7 @@ def test_nothing_is_compiled_later():
     problem = random_problem(1, nodes=30, classes=12, demand=1.2)
     pack(problem, empty(problem))
     random_eviction(3).solve()
-    searches: list[Any] = [eviction_search.search, ruin_recreate._search, rounding._fill, rounding._round_up]
+    searches: list[Any] = [eviction_search.search, ruin_recreate._search, rounding._fill, rounding._round]
     assert [len(search.signatures) for search in searches] == [1] * 4
 
 

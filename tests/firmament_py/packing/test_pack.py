@@ -41,8 +41,8 @@ def test_the_bound_of_a_tightened_relaxation_holds(problem):
         relaxed = relaxation.solve(objective)
         assert relaxed is not None
         assert sum(best) <= relaxed.bound + 1e-6
-        assert (relaxed.fractional <= problem.slots + 1e-9).all()
-        if not relaxation.tighten(relaxed.fractional):
+        assert (relaxation.on_nodes(relaxed) <= problem.slots + 1e-9).all()
+        if not relaxation.tighten(relaxed):
             break
 
 
@@ -165,9 +165,10 @@ def test_equal_arguments_give_equal_packings():
 
 def test_a_fractional_packing_is_rounded_to_a_valid_one():
     problem = random_problem(3, nodes=30, classes=12)
-    relaxed = Relaxation(problem).solve(problem.value)
+    relaxation = Relaxation(problem)
+    relaxed = relaxation.solve(problem.value)
     assert relaxed is not None
-    packing = rounded(problem, relaxed.fractional)
+    packing = rounded(problem, relaxation.on_nodes(relaxed))
     assert_valid(problem, packing)
     assert packing.placed.sum() >= 0.9 * relaxed.bound
 
