@@ -45,10 +45,10 @@ def negative_reduced_costs(
     slot = np.broadcast_to(costs.slot, (nodes, len(offsets)))
     of_node = np.where(whole.depth > 0, slot[:, 0], _UNBOUNDED)
     of_node[network.members] = np.repeat(np.maximum(highest, of_group), sizes)
-    pairs = np.zeros((classes, nodes), np.bool_)
-    for c in np.unique(network.group_class).tolist():
-        negative = np.flatnonzero(of_node < of_class[c] - costs.place[c if len(costs.place) > 1 else 0])
-        pairs[c, negative] = (whole.slots[c, negative] > 0) & (part.slots[c, negative] == 0)
+    of_class[~np.isin(np.arange(classes), network.group_class)] = -_UNBOUNDED
+    pairs = np.broadcast_to(of_node < of_class[:, None] - costs.place, (classes, nodes)).copy()
+    negative = np.nonzero(pairs)
+    pairs[negative] = (whole.slots[negative] > 0) & (part.slots[negative] == 0)
     return pairs, deeper
 
 

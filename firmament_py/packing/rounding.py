@@ -6,6 +6,9 @@ from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import compiled, inner
 from firmament_py.packing.problem import Packing, Problem
 
+_TOLERANCE = 1e-6
+"""The solver's tolerance must not over-commit a node."""
+
 
 def rounded(problem: Problem, fractional: F64) -> Packing:
     """Rounds `fractional` (C, N) down, then gives each class its missing tasks, by level and size: first on the nodes
@@ -22,8 +25,8 @@ def rounded(problem: Problem, fractional: F64) -> Packing:
 def _round(requests: I64, free: I64, placed: I64, left: I64, slots: I64, fractional: F64, order: I64) -> None:
     for c in range(len(left)):
         for n in range(len(free)):
-            down = int(fractional[c, n] - 1e-6)  # the solver's tolerance must not over-commit a node
-            if down > 0:
+            if fractional[c, n] > 1.0:
+                down = int(fractional[c, n] - _TOLERANCE)
                 placed[c, n] = down
                 left[c] -= down
                 for r in range(requests.shape[1]):
@@ -32,17 +35,17 @@ def _round(requests: I64, free: I64, placed: I64, left: I64, slots: I64, fractio
     for c in order:
         missing, fitting = 0.0, 0
         for n in range(len(free)):
-            fraction = fractional[c, n] - placed[c, n]
+            fraction = fractional[c, n] - int(max(fractional[c, n] - _TOLERANCE, 0.0))
             if fraction < 1e-9:
                 continue
             missing += fraction
-            fits = placed[c, n] < slots[c, n]
+            fits = True
             for r in range(requests.shape[1]):
                 fits &= requests[c, r] == 0 or free[n, r] >= requests[c, r]
-            if fits:
+            if fits and placed[c, n] < slots[c, n]:
                 some[fitting], negative[fitting] = n, -fraction
                 fitting += 1
-        added = min(int(np.ceil(missing - 1e-6)), left[c], fitting)
+        added = min(int(np.ceil(missing - _TOLERANCE)), left[c], fitting)
         if added <= 0:
             continue
         for i in np.argpartition(negative[:fitting], added - 1)[:added]:

@@ -78,7 +78,7 @@ def with_preferences(snapshot: Snapshot, subproblem: Subproblem, costs: Costs) -
     of_preferences = {
         i: added
         for i, c in enumerate(subproblem.classes.tolist())
-        if (added := snapshot.preferences.costs(c, slots[i] > 0)) is not None
+        if snapshot.preferences.concerned[c] and (added := snapshot.preferences.costs(c, slots[i] > 0)) is not None
     }
     if not of_preferences:
         return costs
@@ -97,7 +97,9 @@ def _capacities(snapshot: Snapshot, classes: I64, waiting: I64, slots: I64) -> C
     depth = slots.max(axis=0, initial=0)
     slots = np.minimum(slots, waiting[:, None])
     limits: dict[int, Sequence[DomainLimit]] = {}
-    for i, c in enumerate(classes.tolist()):
+    concerned = snapshot.intertask.concerned | snapshot.preferences.concerned
+    for i in np.flatnonzero(concerned[classes]).tolist():
+        c = int(classes[i])
         if snapshot.intertask.concerned[c]:
             slots[i], limits[i] = snapshot.intertask.limit(c, slots[i], int(waiting[i]))
         if slots[i].any():

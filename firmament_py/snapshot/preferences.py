@@ -17,7 +17,7 @@ other or prefer to be spread, `limits` bounds what a domain takes at no extra co
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.model.constraints import PeerSelector, PeerTerm, PreferenceSet, Spread
+from firmament_py.model.constraints import NodeDemand, PeerSelector, PeerTerm, PreferenceSet, Spread
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.domains import Domains, domain_count, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
@@ -72,6 +72,11 @@ class Preferences:
             running.by_node(carries[running.cls] for carries in carriers),
             membership([[terms.number(t) for t in of_one] for of_one in of_waiting], len(terms)),
         )
+
+        own = [bool(p.nodes or p.images or p.avoided_as or p.peers or p.spread) for p in self._preferred]
+        discouraged = state.node_index.discouraging(NodeDemand(), nodes) is not None
+        self.concerned: Bools = np.array(own, np.bool_) | np.logical_or.reduce(self._attracted) | discouraged
+        """(C,) classes that may prefer some nodes; others have neither costs nor limits."""
 
     def add(self, cls: I64, node: I64, count: I64) -> None:
         """Counts count[i] more tasks (below 0: fewer) of class cls[i] on node[i], (K,) each."""

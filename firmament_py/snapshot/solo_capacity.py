@@ -14,9 +14,12 @@ def task_slots(free: I64, requests: I64, suitable: Bools, waiting: I64) -> I64:
     slots = np.where(suitable, waiting[:, None], 0)
     available = np.ascontiguousarray(np.maximum(free, 0).T)
     for r, amounts in enumerate(requests.T):
-        for amount in np.unique(amounts[amounts > 0]).tolist():
-            # one division by a scalar for all equal requests: several times faster than by a matrix
-            times = available[r] // amount
-            for c in np.flatnonzero(amounts == amount).tolist():
+        last = 0
+        for c in np.argsort(amounts, kind="stable").tolist():
+            if amounts[c] != last:
+                # one division by a scalar for all equal requests: several times faster than by a matrix
+                last = int(amounts[c])
+                times = available[r] // last
+            if last:
                 np.minimum(slots[c], times, out=slots[c])
     return slots
