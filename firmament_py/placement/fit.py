@@ -6,6 +6,7 @@ import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.network.decode import NodeCounts
+from firmament_py.placement.occupancy import occupy
 
 
 def accept(
@@ -34,14 +35,18 @@ def accept(
         part = NodeCounts(sent.cls[some], sent.node[some], sent.count[some])
         fitting = _fitting(part, requests, free)
         taken[some] = commit(part.cls, part.node, fitting)
-        np.subtract.at(free, part.node, taken[some][:, None] * requests[part.cls])
+        occupy(free, part.node, taken[some][:, None] * requests[part.cls])
     return NodeCounts(sent.cls, sent.node, taken).where(taken > 0)
 
 
 def _fitting(sent: NodeCounts, requests: I64, free: I64) -> I64:
     """(K,) how many of each entry of `sent` fit into `free` (N, R) after those before it."""
-    fitting = np.zeros_like(sent.count)
-    by_node = np.argsort(sent.node, kind="stable")
+    fitting = sent.count.copy()
+    unused = free.copy()
+    occupy(unused, sent.node, sent.count[:, None] * requests[sent.cls])
+    overfull: Bools = np.logical_or.reduce(unused < 0, axis=1)
+    by_node = np.flatnonzero(overfull[sent.node])
+    by_node = by_node[np.argsort(sent.node[by_node], kind="stable")]
     nodes, start, entries = np.unique(sent.node[by_node], return_index=True, return_counts=True)
     left = free[nodes]
     for number in range(int(entries.max(initial=0))):  # all nodes at once, each with its next entry

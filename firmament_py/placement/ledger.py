@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
+from firmament_py.placement.occupancy import occupy
 from firmament_py.placement.reserved_capacity import ReservedCapacity
 from firmament_py.snapshot.expected_releases import FOREVER
 from firmament_py.snapshot.snapshot import Snapshot
@@ -198,7 +199,7 @@ class Ledger:
         """Takes (+1) or gives back (-1) the capacity of those of `tasks` (K,) that are placed."""
         cls, nodes, count = self._placed(tasks)
         used = sign * count[:, None] * self.snapshot.requests[cls]
-        np.subtract.at(self.free, nodes, used)
+        occupy(self.free, nodes, used)
         self._reserved.occupy(nodes, used, self._class_ends_us[cls])
 
     def _placed(self, tasks: I64) -> tuple[I64, I64, I64]:

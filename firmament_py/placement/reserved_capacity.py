@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import I64
+from firmament_py.placement.occupancy import occupy
 from firmament_py.snapshot.expected_releases import FOREVER
 
 
@@ -67,4 +68,4 @@ class ReservedCapacity:
         """Tasks that end at `ends_us` (K,) use `used` (K, R) more, or less if below 0, on `nodes` (K,)."""
         for one in self._all:
             late = ends_us > one.starts_us
-            np.subtract.at(one.later, nodes[late], used[late])
+            occupy(one.later, nodes[late], used[late])
