@@ -16,9 +16,9 @@ from firmament_py.packing.relaxation import Relaxation
 from firmament_py.packing.rounding import fill, rounded
 from firmament_py.packing.ruin_recreate import ruin_and_recreate
 
-EFFORT = 130_000
-"""How often ruin and recreate tries a task on a node, times the square root of the number of nodes: for 200 nodes some
-0.04 seconds, for 1,000 nodes and thousands of classes five times as long."""
+EFFORT = 750_000
+"""How often ruin and recreate tries a task on a node, times the fourth root of the number of nodes: for 200 nodes some
+0.06 seconds, for 1,000 nodes and thousands of classes three times as long."""
 
 _LEVEL_STEP = 16.0
 """In the objective of the relaxation that is rounded, a task weighs this many times one of the next level."""
@@ -52,7 +52,7 @@ def pack(problem: Problem, start: Packing, times: float = 1.0) -> Packed:
     best = start.copy()
     fill(problem, best)
     if times > 0:
-        best = _improved(problem, relaxation, bounds, best, int(times * EFFORT * len(problem.free) ** 0.5))
+        best = _improved(problem, relaxation, bounds, best, int(times * EFFORT * len(problem.free) ** 0.25))
     return Packed(best, bounds.gap(best))
 
 

@@ -25,7 +25,7 @@ _OTHERS = 8
 _STEP = 50
 """Effort of a step besides that of trying tasks on nodes."""
 
-_PATIENCE = 0.25
+_PATIENCE = 0.5
 """The search ends when it has found nothing better for this share of its effort."""
 
 _TEMPERATURE = 0.1
