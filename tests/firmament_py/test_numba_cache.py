@@ -45,7 +45,7 @@ def ask(package: Path, value: int) -> tuple[int, int]:
     """The result of the compiled function, and the number of cache hits, in a separate process."""
     (package / "layout.py").write_text(CONSTANT.format(value=value))
     environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
-    words = [sys.executable, "-c", ASK]
+    words = [sys.executable, "-B", "-c", ASK]  # Python's own bytecode would miss a second change within a second
     done = subprocess.run(
         words, cwd=package.parent, env=environment, capture_output=True, text=True, timeout=120, check=True
     )
