@@ -16,9 +16,9 @@ from firmament_py.packing.relaxation import Relaxation
 from firmament_py.packing.rounding import fill, rounded
 from firmament_py.packing.ruin_recreate import ruin_and_recreate
 
-EFFORT = 750_000
-"""How often ruin and recreate tries a task on a node, times the fourth root of the number of nodes: for 200 nodes some
-0.06 seconds, for 1,000 nodes and thousands of classes three times as long."""
+EFFORT, LEAST_EFFORT = 1_200, 1_250_000
+"""How often ruin and recreate tries a task on a node: in all, for each task of the problem, and at least. A million take
+some 25 milliseconds, with thousands of classes twice as long."""
 
 _LEVEL_STEP = 16.0
 """In the objective of the relaxation that is rounded, a task weighs this many times one of the next level."""
@@ -52,7 +52,8 @@ def pack(problem: Problem, start: Packing, times: float = 1.0) -> Packed:
     best = start.copy()
     fill(problem, best)
     if times > 0:
-        best = _improved(problem, relaxation, bounds, best, int(times * EFFORT * len(problem.free) ** 0.25))
+        effort = times * max(EFFORT * int(problem.count.sum()), LEAST_EFFORT)
+        best = _improved(problem, relaxation, bounds, best, int(effort))
     return Packed(best, bounds.gap(best))
 
 
