@@ -107,7 +107,7 @@ class Admission:
     def _repack(self) -> None:
         """Packs single tasks anew if that may place more of them; then tries what could not move once more."""
         snapshot, ledger = self._snapshot, self._ledger
-        claimed = (snapshot.nominated >= 0) & (ledger.node_of >= 0)  # places that were reserved for them
+        claimed = (snapshot.nominated >= 0) & (ledger.node_of >= 0)  # their places were reserved for them
         single = (snapshot.task_gang == NO_GANG) & ~ledger.delayed & ~claimed
         self.repacked = repack(ledger, single, self._singles.overdue, self.placer.worth, self._improve)
         self.placer.telemetry.lap("pack")

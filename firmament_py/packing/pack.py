@@ -17,7 +17,7 @@ from firmament_py.packing.rounding import fill, rounded
 from firmament_py.packing.ruin_recreate import ruin_and_recreate
 
 EFFORT, LEAST_EFFORT = 1_200, 1_250_000
-"""How often ruin and recreate tries a task on a node: in all, for each task of the problem, and at least. A million take
+"""How often ruin and recreate tries a task on a node: for each task of the problem, and at least. A million tries take
 some 25 milliseconds, with thousands of classes twice as long."""
 
 _LEVEL_STEP = 16.0
