@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.api import Json
+from tests.e2e.api import PATIENCE, Json
 from tests.e2e.backends import PODS, Backend, Synthetic, bound
 from tests.e2e.conftest import SYNTHETIC
 from tests.e2e.objects import node, pod
@@ -144,10 +144,18 @@ def place_in_spite_of(synthetic: Synthetic, rules: list[Json]) -> None:
     synthetic.faults({"rules": rules, "watch": {"drop_every_s": 1.0, "delay_ms": 30.0}})
     synthetic.create(*(pod(f"p{at}") for at in range(60)))
     synthetic.all_bound_once(60)
+    until_faulty(synthetic)
     synthetic.faults({"clear": True})
     synthetic.create(pod("last"))
     synthetic.all_bound_once(61)
-    assert sum(synthetic.faults({})["counts"].values()) > 0
+
+
+def until_faulty(synthetic: Synthetic) -> None:
+    """Waits until a request has failed: reports may come after the last bind."""
+    end = time.monotonic() + PATIENCE
+    while not sum(synthetic.faults({})["counts"].values()):
+        assert time.monotonic() < end, "no request has failed"
+        time.sleep(0.02)
 
 
 @SYNTHETIC

@@ -100,7 +100,7 @@ def test_a_pod_that_has_lost_its_place_preempts_elsewhere(backend: Backend, sche
     backend.create(ranked("high", HIGH, cpu="2"))
     until_nominated(backend, "high", "a")
     until_not_nominated(backend, "mid")
-    full_later(backend, "b")
+    full_later(backend, "b", scheduler)
     until_nominated(backend, "mid", "b")
     until_terminating(backend, 2)
     for name in ("on-a", "on-b"):
@@ -110,10 +110,12 @@ def test_a_pod_that_has_lost_its_place_preempts_elsewhere(backend: Backend, sche
     assert preempted(backend) == ["on-a", "on-b"]
 
 
-def full_later(backend: Backend, name: str) -> None:
-    """A node that comes with a pod on it."""
+def full_later(backend: Backend, name: str, scheduler: Scheduler | None = None) -> None:
+    """A node that comes with a pod on it, which a running scheduler knows before: watches of pods and nodes are apart."""
     backend.create(ranked(f"on-{name}", LOW, cpu="2", grace=LONG, scheduler="somebody"))
     backend.bind(f"on-{name}", name)
+    if scheduler is not None:
+        backend.until_seen_by(scheduler)
     backend.create(node(name, cpu="2"))
 
 
