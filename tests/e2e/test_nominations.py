@@ -111,7 +111,7 @@ def test_a_pod_that_has_lost_its_place_preempts_elsewhere(backend: Backend, sche
 
 
 def full_later(backend: Backend, name: str, scheduler: Scheduler | None = None) -> None:
-    """A node that comes with a pod on it, which a running scheduler knows before: watches of pods and nodes are apart."""
+    """A node that comes with a pod on it, which a scheduler knows before: watches of pods and nodes are apart."""
     backend.create(ranked(f"on-{name}", LOW, cpu="2", grace=LONG, scheduler="somebody"))
     backend.bind(f"on-{name}", name)
     if scheduler is not None:
