@@ -139,13 +139,11 @@ class Migrator:
         """
         tasks = self._state.tasks
         new = rows[(tasks.inputs[rows] != NO_INPUTS) & ~self._settled.known(rows)][:NEW_TASKS]
-        one_of_class = np.full(self._state.classes.capacity, -1, np.int64)
-        one_of_class[tasks.cls[rows]] = rows
-        one_of_class = one_of_class[one_of_class >= 0]
-        snapshot = snapshots(np.union1d(one_of_class, new), NO_ROWS, data=len(new) > 0)
-        number = np.full(self._state.classes.capacity, -1, np.int64)
-        number[snapshot.classes] = np.arange(len(snapshot.classes))
-        cls, node = number[tasks.cls[rows]], position[tasks.node[rows]]
+        examples, kind = self._examples(rows)
+        snapshot = snapshots(np.union1d(examples, new), NO_ROWS, data=len(new) > 0)
+        by_row = np.argsort(snapshot.tasks)
+        at = by_row[np.searchsorted(snapshot.tasks[by_row], examples)]
+        cls, node = snapshot.task_class[at][kind], position[tasks.node[rows]]
 
         trial = placer.on(snapshot)
         arrivals = np.arange(len(snapshot.tasks))
@@ -165,6 +163,19 @@ class Migrator:
         found = found[self._permitted(rows[found])]  # else one that must stay could be its node's only candidate
         found = found[np.argsort(-gain[found], kind="stable")]
         return found[np.sort(np.unique(node[found], return_index=True)[1])[:CANDIDATES]]
+
+    def _examples(self, rows: I64) -> tuple[I64, I64]:
+        """Rows (K,) of one task of each class, and of each label set if labels can matter; and (P,) which of these
+        is like each of task rows (P,)."""
+        tasks, classes = self._state.tasks, self._state.classes
+        if classes.has_intertask_terms:
+            kinds = tasks.cls[rows] * self._state.label_sets.capacity + tasks.label_set[rows]
+            _, first, kind = np.unique(kinds, return_index=True, return_inverse=True)
+            return rows[first], kind.reshape(-1)
+        example = np.full(classes.capacity, -1, np.int64)
+        example[tasks.cls[rows]] = rows
+        number = np.cumsum(example >= 0) - 1
+        return example[example >= 0], number[tasks.cls[rows]]
 
     def _note_data(self, snapshot: Snapshot, subproblem: Subproblem, costs: Costs, new: I64, position: I64) -> None:
         """Notes what the data of the task rows `new` costs on their nodes."""
@@ -186,7 +197,8 @@ class Migrator:
         others[origin] = False
         unreserved = np.minimum(snapshot.free, placer.ledger.unreserved)
         trial.ledger.free = np.where(others[:, None], unreserved, snapshot.free)
-        subproblem, costs = trial.first_costs(np.arange(len(snapshot.tasks)), others)
+        independent = np.flatnonzero(_independent(snapshot)[snapshot.task_class])  # by their labels, too
+        subproblem, costs = trial.first_costs(independent, others)
         found, to = NO_ROWS, NO_ROWS
         if len(subproblem.tasks):
             of_row = np.argsort(rows)

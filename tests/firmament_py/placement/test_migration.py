@@ -134,6 +134,24 @@ def test_tasks_with_constraints_or_preferences_about_others_stay():
     assert not cluster.migrating(cluster.run())
 
 
+def test_labels_that_others_select_keep_a_task_where_it_is():
+    """Tasks 1 and 2 are of one class. Task 2 loses less work, but a task on node c must not be near its label."""
+    term = PeerTerm(tasks_like(needs("app", "In", "web")), "kubernetes.io/hostname")
+    cluster = migrating_cluster(
+        *(make_node(name, cpu=100, labels={"kubernetes.io/hostname": name}) for name in "abc"),
+        make_label_set(5, app="web"),
+        make_label_set(6, app="other"),
+        SMALL,
+        make_class(2, cpu=1, peers=PeerDemand(anti_affinity=(term,))),
+        make_tasks([99], 2, on="c", label_set=6),
+        make_tasks(range(10, 50), 1, on="a"),
+        make_tasks([1], 1, on="a", movable=True, label_set=6, started_us=NOW_US - 600_000_000),
+        make_tasks([2], 1, on="a", movable=True, label_set=5),
+    )
+    found = [uid for _ in range(4) for uid in cluster.migrating(cluster.run())]
+    assert found == [1]
+
+
 def test_a_task_that_may_be_moved_from_now_on_causes_a_round():
     cluster = uneven()
     cluster.tell(make_tasks(range(1, 13), 1, on="a"))
