@@ -1,6 +1,6 @@
 """A full cluster whose running tasks may all be moved, and its churn: tasks end, and as many arrive.
 
-Each task may read data of its own. A task that is evicted comes back as a new one, as its owner creates it.
+Each task may read data of its own; the tasks of a class are a job. A task that is evicted comes back as a new one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class MovingLoad:
         self._rng = np.random.default_rng(spec.seed)
         self._names = [f"node-{i:05d}" for i in range(spec.nodes)]
         self.tasks = spec.nodes * spec.tasks_per_node
-        self._arrived = 0
+        self._cls: I64 = np.zeros(1, np.int64)  # of each uid
         for i, name in enumerate(self._names):
             amounts = {"cpu": _CPU, "memory": _MEMORY, "pods": 110}
             engine.apply([NodeObserved(name, name, amounts, {_RACK: f"rack-{i // _RACK_NODES}"})])
@@ -54,9 +54,15 @@ class MovingLoad:
             engine.apply([ClassDefined(c + 1, {"cpu": _CPU // alone, "memory": _MEMORY // (2 * alone)})])
 
     def arrive(self, count: int) -> None:
-        """New tasks that wait."""
-        uids = np.arange(self._arrived + 1, self._arrived + count + 1)
-        self._arrived += count
+        """New tasks of all classes that wait."""
+        first = len(self._cls)
+        self._submit(np.arange(first, first + count) % self._spec.classes + 1)
+
+    def _submit(self, classes: I64) -> None:
+        """New tasks of these classes (K,) that wait."""
+        count = len(classes)
+        uids = np.arange(len(self._cls), len(self._cls) + count)
+        self._cls = np.concatenate([self._cls, classes])
         if self._spec.data:
             self._engine.apply(self._inputs(uid) for uid in uids.tolist())
         self._observe(uids.astype(np.uint64), np.zeros(count, np.int64), ())
@@ -76,7 +82,7 @@ class MovingLoad:
         evicted = state.tasks.uid[result.migration.tasks]
         if len(evicted):
             self._engine.apply([TasksRemoved(evicted)])
-            self.arrive(len(evicted))
+            self._submit(self._cls[evicted.astype(np.int64)])
 
     def _observe(self, uids: U64, node: I64, nodes: tuple[str, ...]) -> None:
         movable: Bools = np.ones(len(uids), np.bool_)
@@ -84,8 +90,8 @@ class MovingLoad:
             [
                 TasksObserved(
                     uid=uids,
-                    class_id=uids % np.uint64(self._spec.classes) + np.uint64(1),
-                    job_id=uids,
+                    class_id=self._cls[uids.astype(np.int64)].astype(np.uint64),
+                    job_id=self._cls[uids.astype(np.int64)].astype(np.uint64),
                     created_us=np.full(len(uids), START_US),
                     node=node,
                     names=[f"default/task-{uid}" for uid in uids.tolist()],
