@@ -5,10 +5,7 @@ Exit codes: 0 success, 1 failure while running, 2 wrong usage or configuration.
 
 import json
 import logging
-import os
-import signal
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +16,7 @@ import click
 from firmament_py.admission import backfill
 from firmament_py.cli import logs
 from firmament_py.cli.durations import parse_after
+from firmament_py.cli.stopping import Stopping
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.packing import compile_ahead
@@ -219,11 +217,9 @@ def serve(
         flag = "--stats-address" if error.address == stats_address else "--address"
         raise click.UsageError(f"{error}; choose another {flag}") from error
 
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = Stopping()
     if exit_with_parent:
-        threading.Thread(target=_wait_for_end_of_input, args=(stopping,), daemon=True).start()
+        stopping.watch_input()
     compiling = compile_ahead.start()
     server.start()
     where = f"port {server.port}" if server.port else address
@@ -309,16 +305,6 @@ def _pairs(options: tuple[str, ...]) -> dict[str, str]:
             raise click.UsageError(f"--policy-option {option!r} is not of the form K=V")
         pairs[key] = value
     return pairs
-
-
-def _wait_for_end_of_input(stopping: threading.Event) -> None:
-    # not sys.stdin, whose lock would be held during the wait: the interpreter aborts if it cannot take it at exit
-    try:
-        while os.read(0, 4096):
-            pass
-    except OSError:  # closed from the start
-        pass
-    stopping.set()
 
 
 def _write_port(path: Path, port: int) -> None:
