@@ -150,14 +150,27 @@ class PreemptionLoad:
 
     def excess(self, result: Result) -> int:
         """How many evictions no budget permits."""
-        guarded = self.budget[result.evicted]
-        evicted = np.bincount(guarded[guarded >= 0], minlength=len(self.allowed))
-        return int(np.maximum(evicted - self.allowed, 0).sum())
+        return int(self._excessive(result).sum())
+
+    def _excessive(self, result: Result) -> Bools:
+        """(P,) which evictions no budget permits: of each budget those of the least important pods."""
+        guarded = np.flatnonzero(result.evicted & (self.budget != UNGUARDED))
+        guarded = guarded[np.lexsort((-self.priority[guarded], self.budget[guarded]))]
+        first = np.searchsorted(self.budget[guarded], self.budget[guarded])
+        excessive = np.zeros(len(self.node), np.bool_)
+        excessive[guarded] = np.arange(len(guarded)) - first >= self.allowed[self.budget[guarded]]
+        return excessive
 
     def standing(self, result: Result) -> list[int]:
-        """Greater is better: for each priority of `order`, served pods, then, negative, victims by priority."""
+        """Greater is better: for each priority of `order`, served pods, then, negative, victims: those that no budget
+        permits, then all by priority."""
         served, victims = self.served(result), self.victims(result)
-        return [count for level, below in self.order() for count in (served[level], *(-victims[p] for p in below))]
+        excess = _by_priority(self.priority, self._excessive(result))
+        return [
+            count
+            for level, below in self.order()
+            for count in (served[level], -sum(excess[p] for p in below), *(-victims[p] for p in below))
+        ]
 
     def order(self) -> list[tuple[int, list[int]]]:
         """(priority of waiting pods, priorities of running pods that they may evict and those of the next cannot), each

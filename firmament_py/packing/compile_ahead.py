@@ -49,7 +49,7 @@ def compile_all() -> None:
     one, two = np.ones(1, np.int64), np.array([[2]])
     zeros, everywhere = np.zeros(1, np.int64), np.ones((1, 1), np.bool_)
     evict(
-        Arrivals(two, one, one, everywhere),
+        Arrivals(two, one, one, everywhere, home=-one),
         Residents(zeros, zeros, one, two, zeros, one, np.ones(1), np.ones((1, 0), np.bool_)),
         np.zeros((1, 1), np.int64),
         np.zeros(0, np.int64),

@@ -1,11 +1,11 @@
 """Which residents of nodes to evict so that tasks of higher priority fit: a cheap set for all of them together.
 
-Tasks are inserted one after the other, the most important and largest first, each at the node where that costs least.
-On one node, residents are taken in ascending order of importance until the task fits; then those are put back, the most
-important first, beside which it still fits (kube-scheduler's DefaultPreemption does the same with its victims). Then a
-few tasks at a time are removed and inserted again. What is better goes by priority: more tasks of it, then fewer
-victims that only these may evict, then the same for the next priority. A slightly more expensive result is accepted
-now and then, less often towards the end (simulated annealing); the best of all counts.
+Tasks are inserted one after the other, the most important first, then those that are large for the nodes that suit
+them, each at the node where that costs least. The victims of a node are chosen anew for all of its tasks together:
+residents are taken in ascending order of importance until the tasks fit; then those are put back, the most important
+first, beside which they still do. Then a few tasks at a time are removed and inserted again. What is better goes by
+priority: more tasks of it, then fewer victims that only these may evict, then the same for the next priority. A worse
+result is accepted now and then (simulated annealing); the best of all counts.
 """
 
 from dataclasses import dataclass
@@ -21,10 +21,6 @@ _RANK_STEP = 1024.0
 
 _RANKS = 40
 """Higher ranks weigh the same: powers of the step must stay finite."""
-
-
-_STEPS, _STEPS_OF_A_TASK = 25_000, 2_500
-"""Largest number of steps of the search, and of steps for each task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,73 +44,89 @@ class Residents:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """W classes of tasks to insert: requests (W, R), count (W,), priority (W,), suitable (W, N)."""
+    """W classes of tasks to insert: requests (W, R), count (W,), priority (W,), suitable (W, N). home (sum of count,):
+    of the tasks of each class in turn, the node that each prefers if it costs no more than others, NONE: no node."""
 
     requests: I64
     count: I64
     priority: I64
     suitable: Bools
+    home: I64
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """evicted (K,): how many of each group of residents. placed: triples (P, 3) of class, node, count."""
+    """evicted (K,): how many of each group of residents; violating (K,): how many of these no budget permits. placed:
+    triples (P, 3) of class, node, count."""
 
     evicted: I64
+    violating: I64
     placed: I64
 
 
-def evict(arrivals: Arrivals, residents: Residents, free: I64, allowed: I64, seed: int = 0) -> Eviction:
+def evict(
+    arrivals: Arrivals,
+    residents: Residents,
+    free: I64,
+    allowed: I64,
+    seed: int = 0,
+    *,
+    beyond_budgets: bool = False,
+) -> Eviction:
     """Inserts as many arrivals as possible, the most important first, and evicts what that takes.
 
-    free (N, R): may be below 0. allowed (B,): how many evictions each budget permits. The result depends on nothing
-    but the arguments.
+    free (N, R): may be below 0. allowed (B,): how many evictions each budget permits. beyond_budgets: further ones
+    count as if of a rank above all others. The result depends on nothing but the arguments.
     """
+    if not len(free):
+        return Eviction(np.zeros_like(residents.count), np.zeros_like(residents.count), np.zeros((0, 3), np.int64))
     weight = 1.0 / np.maximum(np.maximum(free.max(axis=0, initial=1), residents.requests.max(axis=0, initial=1)), 1)
     levels = np.unique(-arrivals.priority)
-    order = np.lexsort((-(arrivals.requests @ weight), -arrivals.priority))
+    size = arrivals.requests @ weight / np.maximum(arrivals.suitable.sum(axis=1), 1)
+    order = np.lexsort((-size, -arrivals.priority))
+    by_importance = np.argsort(np.repeat(np.argsort(order), arrivals.count), kind="stable")
     tasks = Tasks(
         np.repeat(order, arrivals.count[order]),
+        arrivals.home[by_importance],
         arrivals.requests,
         arrivals.priority,
         np.searchsorted(levels, -arrivals.priority),
         np.array(arrivals.suitable),
     )
-    if not len(free):
-        return Eviction(np.zeros_like(residents.count), np.zeros((0, 3), np.int64))
-    groups, by_node = _groups(residents, weight, len(free), levels)
+    groups, by_node = _groups(residents, weight, len(free), levels, beyond_budgets)
     cost = np.zeros((len(free), max(len(levels), 1)))
-    state = State(np.full(len(tasks.cls), NONE), groups.number.copy(), free.copy(), allowed.copy(), cost)
-    steps = min(_STEPS, _STEPS_OF_A_TASK * len(tasks.cls))
-    search(tasks, groups, state, steps, np.random.default_rng(seed))
-    evicted = np.empty_like(groups.number)
-    evicted[by_node] = groups.number - state.left
+    nobody = np.zeros_like(groups.number)
+    state = State(np.full(len(tasks.cls), NONE), nobody, nobody.copy(), allowed.copy(), cost)
+    search(tasks, groups, state, np.ascontiguousarray(free), np.random.default_rng(seed))
+    evicted, violating = np.empty_like(groups.number), np.empty_like(groups.number)
+    evicted[by_node], violating[by_node] = state.evicted, state.violating
     there = state.node_of >= 0
     pairs, count = np.unique(np.stack([tasks.cls[there], state.node_of[there]]), axis=1, return_counts=True)
-    return Eviction(evicted, np.vstack([pairs, count]).T)
+    return Eviction(evicted, violating, np.vstack([pairs, count]).T)
 
 
-def _groups(residents: Residents, weight: F64, nodes: int, levels: I64) -> tuple[Groups, I64]:
+def _groups(residents: Residents, weight: F64, nodes: int, levels: I64, beyond_budgets: bool) -> tuple[Groups, I64]:
     """The groups in the order of Groups, and (K,) the position of each in `residents`. levels (L,): negative priorities
     of the arrivals, ascending."""
     density = residents.value / np.maximum(residents.requests @ weight, 1e-12)
     kind, rank = residents.kind, residents.rank[residents.kind]
-    by_node = np.lexsort((density[kind], residents.value[kind], rank, residents.node))
+    by_node = np.lexsort((residents.value[kind], density[kind], rank, residents.node))
     kind, node, rank = kind[by_node], residents.node[by_node], rank[by_node]
     start = np.searchsorted(node, np.arange(nodes + 1)).astype(np.int64)
     budgets = residents.budgets[kind]
-    size = residents.requests[kind] @ weight
+    step = _RANK_STEP ** np.minimum(np.arange(rank.max(initial=0) + 2), _RANKS)
+    counted = budgets.any(axis=1) & beyond_budgets
+    cost = residents.value[kind] * step[rank]
     return Groups(
         start=start,
         number=residents.count[by_node],
         size=residents.requests[kind],
         priority=residents.priority[kind],
         rank=rank,
-        weight=residents.value[kind] * _RANK_STEP ** np.minimum(rank, _RANKS).astype(np.float64),
+        weight=cost,
+        excess=np.where(counted, cost + residents.value.max(initial=0.0) * step[-1], np.inf),
         tier=np.maximum(np.searchsorted(levels, -residents.priority[kind]) - 1, 0),
         density=density[kind],
-        by_density=np.lexsort((density[kind], rank, node)) - start[node],
-        by_size=np.lexsort((-size, budgets.any(axis=1), node)) - start[node],
         budget=np.nonzero(budgets)[1].astype(np.int64),
         budget_start=np.r_[0, np.cumsum(budgets.sum(axis=1))].astype(np.int64),
     ), by_node

@@ -1,69 +1,84 @@
-"""Inserts tasks where evicting residents for them costs least, then removes and inserts a few of them again, thousands
-of times, and keeps the best."""
+"""Improves the first solution: removes a few tasks and inserts them again, thousands of times, and keeps the best."""
 
 import numpy as np
 from numpy.random import Generator
 
 from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import compiled, inner
-from firmament_py.packing.victims import NONE, Groups, Scratch, State, Tasks, apply, plan, put_back, rebuild
+from firmament_py.packing.eviction_insertion import added_cost, insert_all
+from firmament_py.packing.victims import (
+    NONE,
+    Groups,
+    Lists,
+    Scratch,
+    State,
+    Tasks,
+    Victims,
+    add,
+    apply,
+    keep,
+    plan,
+    remove,
+)
 
 _CANDIDATES = 24
 """In a step of the search a task is tried on so many nodes of those that were cheapest for its class at first."""
 
-_PATIENCE, _PATIENCE_PER_TASK = 400, 40
-"""The search ends after so many steps, and so many for each task, that make nothing better."""
+_PATIENCE, _PATIENCE_PER_TASK = 3000, 80
+"""The search ends after so many steps, and so many for each task without a home, that make nothing better."""
 
 _EFFORT, _EFFORT_LIMIT = 1_000_000, 5_000_000
-"""The search ends when it has looked at so many groups of residents, times the square root of the number of tasks, but
-no more than the second: after some 0.1 seconds for a few tasks, and half a second for 25 or more."""
+"""The search ends when it has looked at so many groups of residents, times the square root of the number of tasks
+without a home, but no more than the second: after some 0.1 seconds for one task, and 0.5 seconds for 25 or more."""
 
 _TEMPERATURE = 0.5
 """At the start, a change that makes the nodes it affects up to this share more expensive may be accepted."""
+
+_PARTIAL = 0.3
+"""The probability that a change is accepted whatever it means for the priorities below some level."""
+
+_RETURN = 100
+"""The search returns to the best after so many steps that make nothing better."""
 
 _REMOVED = 8
 """Largest number of tasks that one step removes."""
 
 _BLINK = 0.5
-"""In every other step, the largest probability that a node is overlooked."""
+"""In every other step, the largest probability that a node is overlooked. In those steps, chance also changes the order
+in which residents are taken."""
 
 _SHARING = 0.3
 """The probability that the first tasks of a step leave a budget to the others."""
 
-_NOISE = 0.5
-"""In every other step, how much chance changes the order in which residents of one rank are taken."""
-
 
 @compiled
-def search(tasks: Tasks, groups: Groups, state: State, steps: int, rng: Generator) -> None:
-    """Changes the state."""
-    nodes, count = len(state.free), len(state.node_of)
+def search(tasks: Tasks, groups: Groups, state: State, free: I64, rng: Generator) -> None:
+    """Changes the state, in which no task is placed. free (N, R): without evictions."""
+    nodes, count, levels = len(free), len(state.node_of), state.cost.shape[1]
     widest = 1
     for n in range(nodes):
         widest = max(widest, groups.start[n + 1] - groups.start[n])
     scratch = Scratch(
-        np.zeros(widest, np.int64),
-        np.zeros(widest, np.int64),
+        Victims(np.zeros(widest, np.int64), np.zeros(widest, np.int64), np.zeros(levels)),
+        Victims(np.zeros(widest, np.int64), np.zeros(widest, np.int64), np.zeros(levels)),
+        Victims(np.zeros(widest, np.int64), np.zeros(widest, np.int64), np.zeros(levels)),
         np.zeros(widest, np.int64),
         np.zeros(widest),
+        np.zeros(widest, np.bool_),
+        np.zeros(free.shape[1], np.int64),
+        np.zeros(free.shape[1], np.int64),
         state.allowed.copy(),
-        np.zeros(state.free.shape[1], np.int64),
         np.zeros(1, np.int64),
     )
+    lists = Lists(np.full(nodes, NONE), np.full(count, NONE))
     candidates = np.full((len(tasks.requests), _CANDIDATES), NONE)
-    first_free = state.free.copy()
-    _insert_all(tasks, groups, state, candidates, scratch, rng)
+    insert_all(tasks, groups, state, lists, free, candidates, scratch, rng)
     touched = np.zeros(2 * _REMOVED, np.int64)
-    for t in range(count):
-        if state.node_of[t] >= 0:
-            put_back(state.node_of[t], groups, state)
-    old = State(state.node_of.copy(), state.left.copy(), state.free.copy(), state.allowed.copy(), state.cost.copy())
-    best = State(state.node_of.copy(), state.left.copy(), state.free.copy(), state.allowed.copy(), state.cost.copy())
+    old, best = _copy_of(state), _copy_of(state)
     moved = 0  # number of nodes that differ from the best
     changed, is_changed = np.empty(nodes, np.int64), np.zeros(nodes, np.bool_)
     everyone = np.arange(count)
     chosen = np.zeros(_REMOVED, np.int64)
-    levels = state.cost.shape[1]
     # by level: how much more is served than in the best, and how much more that costs
     served, excess = np.zeros(levels, np.int64), np.zeros(levels)
     total = state.cost.sum(axis=0)
@@ -71,15 +86,30 @@ def search(tasks: Tasks, groups: Groups, state: State, steps: int, rng: Generato
     waiting = _waiting(state)
     idle = 0
     scratch.looked[0] = 0
-    effort = min(_EFFORT * count**0.5, _EFFORT_LIMIT)
-    for _ in range(steps):
-        done = waiting == 0 and total.max() == 0.0
-        if scratch.looked[0] > effort or idle > _PATIENCE + _PATIENCE_PER_TASK * count or done:
-            break
+    seeking = 0
+    for home in tasks.home:
+        seeking += home < 0
+    effort = min(_EFFORT * seeking**0.5, _EFFORT_LIMIT)
+    away = 0
+    patience = _PATIENCE + _PATIENCE_PER_TASK * seeking
+    while scratch.looked[0] <= effort and idle <= patience and (waiting > 0 or total.max() > 0.0):
+        scratch.looked[0] += 1
         idle += 1
-        noise = _NOISE if rng.random() < 0.5 else 0.0
+        away += 1
+        if moved > 0 and away > _RETURN:
+            away = 0
+            _return(best, state, groups, lists, everyone, changed[:moved])
+            _copy(best, old, groups, everyone, changed[:moved])
+            for n in changed[:moved]:
+                is_changed[n] = False
+            moved = 0
+            total -= excess
+            served[:] = 0
+            excess[:] = 0.0
+            waiting = _waiting(state)
+        noise = rng.random() if rng.random() < 0.5 else 0.0
         k = _choose(chosen, tasks, state, candidates, waiting, rng)
-        affected = _move(tasks, groups, state, first_free, candidates, chosen[:k], touched, noise, scratch, rng)
+        affected = _move(tasks, groups, state, lists, free, candidates, chosen[:k], touched, noise, scratch, rng)
         for i in range(levels):
             gain[i], change[i], weight[i] = 0, 0.0, 0.0
         for t in chosen[:k]:
@@ -88,8 +118,12 @@ def search(tasks: Tasks, groups: Groups, state: State, steps: int, rng: Generato
             for n in touched[:affected]:
                 change[i] += state.cost[n, i] - old.cost[n, i]
                 weight[i] += old.cost[n, i]
-        if not _accepted(gain, change, weight, _TEMPERATURE * (1.0 - scratch.looked[0] / effort) * rng.random()):
-            _copy(old, state, groups, chosen[:k], touched[:affected])
+        warm = 1.0 - scratch.looked[0] / effort
+        depth = int(levels * rng.random()) if rng.random() < _PARTIAL else levels
+        if change[0] == np.inf or not _accepted(
+            gain[:depth], change[:depth], weight[:depth], _TEMPERATURE * warm * rng.random()
+        ):
+            _return(old, state, groups, lists, chosen[:k], touched[:affected])
             continue
         _copy(state, old, groups, chosen[:k], touched[:affected])
         waiting = _waiting(state)
@@ -102,6 +136,7 @@ def search(tasks: Tasks, groups: Groups, state: State, steps: int, rng: Generato
         total += change
         if _better(served, excess, total):
             idle = 0
+            away = 0
             _copy(state, best, groups, everyone, changed[:moved])
             for n in changed[:moved]:
                 is_changed[n] = False
@@ -109,6 +144,13 @@ def search(tasks: Tasks, groups: Groups, state: State, steps: int, rng: Generato
             served[:] = 0
             excess[:] = 0.0
     _copy(best, state, groups, everyone, changed[:moved])
+
+
+@inner
+def _copy_of(state: State) -> State:
+    return State(
+        state.node_of.copy(), state.evicted.copy(), state.violating.copy(), state.allowed.copy(), state.cost.copy()
+    )
 
 
 @inner
@@ -123,8 +165,6 @@ def _waiting(state: State) -> int:
 def _accepted(gain: I64, change: F64, weight: F64, temperature: float) -> bool:
     """Whether to accept a change, by level: of how many tasks are served, then of the costs that `weight` were before.
     Costs may rise by a share of `temperature`. An infinite cost: a node cannot take all that it has."""
-    if change[0] == np.inf:
-        return False
     for i in range(len(gain)):
         if gain[i] != 0:
             return bool(gain[i] > 0)
@@ -205,7 +245,8 @@ def _move(
     tasks: Tasks,
     groups: Groups,
     state: State,
-    first_free: I64,
+    lists: Lists,
+    free: I64,
     candidates: I64,
     chosen: I64,
     touched: I64,
@@ -218,12 +259,16 @@ def _move(
     affected = 0
     blink = _BLINK * rng.random() if noise > 0.0 else 0.0
     for t in chosen:
-        n, state.node_of[t] = state.node_of[t], NONE
-        if n >= 0 and not _contains(touched, affected, n):
-            touched[affected] = n
-            affected += 1
-    for i in range(affected):
-        rebuild(touched[i], tasks, groups, state, first_free, noise, scratch, rng)
+        n = state.node_of[t]
+        if n >= 0:
+            remove(t, state, lists)
+            if not _contains(touched, affected, n):
+                touched[affected] = n
+                affected += 1
+    for n in touched[:affected]:
+        if plan(n, NONE, tasks, groups, state, lists, free, noise, scratch, rng) == np.inf:
+            scratch.chosen.cost[0] = np.inf
+        apply(n, scratch.chosen, groups, state)
     for i in range(1, len(chosen)):  # tasks of one priority in any order
         j = int((i + 1) * rng.random())
         if tasks.priority[tasks.cls[chosen[i]]] == tasks.priority[tasks.cls[chosen[j]]]:
@@ -242,24 +287,29 @@ def _move(
             withheld = np.int64(0)
         c = tasks.cls[t]
         found, least = NONE, np.inf
-        for i in range(_CANDIDATES + affected + 4):
+        for i in range(-1, _CANDIDATES + affected + 4):
             n = NONE
-            if i < _CANDIDATES:
+            if i < 0:
+                n = tasks.home[t]
+            elif i < _CANDIDATES:
                 n = candidates[c, i]
             elif i < _CANDIDATES + affected:
                 n = touched[i - _CANDIDATES]
             else:
-                n = np.int64(len(state.free) * rng.random())
-            if n >= 0 and rng.random() >= blink:
-                cost = plan(c, n, tasks, groups, state, noise, scratch, rng) * (1.0 + 0.2 * noise * rng.random())
-                if cost < least:
-                    found, least = n, cost
+                n = np.int64(len(free) * rng.random())
+            if n < 0 or rng.random() < blink:
+                continue
+            cost = added_cost(n, c, tasks, groups, state, lists, free, noise, scratch, rng)
+            cost *= 1.0 + 0.2 * noise * rng.random()
+            if cost < least:
+                found, least = n, cost
+                keep(groups.start[n + 1] - groups.start[n], scratch.chosen, scratch.best)
         if found >= 0:
-            state.node_of[t] = found
+            add(t, found, state, lists)
+            apply(found, scratch.best, groups, state)
             if not _contains(touched, affected, found):
                 touched[affected] = found
                 affected += 1
-            rebuild(found, tasks, groups, state, first_free, noise, scratch, rng)
     return affected
 
 
@@ -279,61 +329,19 @@ def _copy(source: State, target: State, groups: Groups, tasks: I64, nodes: I64) 
     for n in nodes:
         for i in range(source.cost.shape[1]):
             target.cost[n, i] = source.cost[n, i]
-        for r in range(source.free.shape[1]):
-            target.free[n, r] = source.free[n, r]
         for g in range(groups.start[n], groups.start[n + 1]):
-            target.left[g] = source.left[g]
+            target.evicted[g], target.violating[g] = source.evicted[g], source.violating[g]
     for b in range(len(source.allowed)):
         target.allowed[b] = source.allowed[b]
 
 
 @inner
-def _insert_all(tasks: Tasks, groups: Groups, state: State, candidates: I64, scratch: Scratch, rng: Generator) -> None:
-    """Inserts the tasks in their order, each where it costs least. candidates (W, ...): fills in the cheapest nodes of
-    each class."""
-    cost = np.full(len(state.free), np.inf)
-    last = NONE
-    for t in range(len(state.node_of)):
-        c = tasks.cls[t]
-        if t > 0 and tasks.priority[c] < tasks.priority[tasks.cls[t - 1]]:
-            for before in range(t):  # nothing is evicted for a task whose priority is not higher
-                if state.node_of[before] >= 0:
-                    put_back(state.node_of[before], groups, state)
-        n = NONE
-        while True:
-            if c != last:  # the costs of all nodes, once for each class
-                n += 1
-            else:
-                n = NONE
-                for i in range(len(cost)):
-                    if cost[i] < np.inf and (n < 0 or cost[i] < cost[n]):
-                        n = np.int64(i)
-                if n < 0:
-                    break
-            before = cost[n]
-            cost[n] = plan(c, n, tasks, groups, state, -1.0 if c != last else 0.0, scratch, rng)
-            if c != last:
-                if n == len(cost) - 1:
-                    last = c
-                    _cheapest(cost, candidates[c])
-            elif cost[n] <= before:  # otherwise a budget has less left than when the cost was calculated
-                apply(c, n, tasks, groups, state, scratch)
-                state.node_of[t] = n
-                cost[n] = 0.0  # at least; it is calculated again before it is used
-                break
-
-
-@inner
-def _cheapest(cost: F64, found: I64) -> None:
-    """Fills `found` with the nodes of least finite cost, -1: no further one; the first of those that cost the same."""
-    size = 0
-    found[:] = NONE
-    for n in range(len(cost)):
-        if cost[n] == np.inf or (size == len(found) and cost[n] >= cost[found[size - 1]]):
-            continue
-        i = min(size, len(found) - 1)
-        size = min(size + 1, len(found))
-        while i > 0 and cost[found[i - 1]] > cost[n]:
-            found[i] = found[i - 1]
-            i -= 1
-        found[i] = n
+def _return(source: State, state: State, groups: Groups, lists: Lists, tasks: I64, nodes: I64) -> None:
+    """Makes the state that of the source, from which it differs in no more than some tasks and nodes."""
+    for t in tasks:
+        if state.node_of[t] != source.node_of[t]:
+            if state.node_of[t] >= 0:
+                remove(t, state, lists)
+            if source.node_of[t] >= 0:
+                add(t, source.node_of[t], state, lists)
+    _copy(source, state, groups, tasks, nodes)

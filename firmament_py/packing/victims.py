@@ -1,4 +1,4 @@
-"""The cheapest victims on one node for one task, and what evicting them leaves: the compiled core of the search."""
+"""The cheapest victims on one node for all of its tasks: the compiled core of the search."""
 
 from typing import Any, NamedTuple
 
@@ -9,14 +9,18 @@ from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.numba_cache import inner
 
 NONE: Any = np.int64(-1)
-"""No node. Not a literal, for each type of which numba would compile the functions that take it again."""
+"""No node, no task. Not a literal, for each type of which numba would compile the functions that take it again."""
+
+_WITHIN, _POSTPONED, _VIOLATING = 0, 1, 2
+"""Passes over the residents of a node: those that do not wait for a later pass, all, those that no budget permits."""
 
 
 class Tasks(NamedTuple):
-    """T tasks: cls (T,), the most important first; the rest is of classes, see Arrivals. level (W,): number of the
+    """T tasks: cls, home (T,), the most important first; else of classes, see Arrivals. level (W,): number of the
     priority among all of them, 0: the highest."""
 
     cls: I64
+    home: I64
     requests: I64
     priority: I64
     level: I64
@@ -24,11 +28,11 @@ class Tasks(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """K groups of residents by node, on each in ascending order of importance: rank, then value. start (N + 1,): the
-    first of each node. number (K,) of alike ones; size (K, R): requests of one; weight (K,): cost of evicting one; tier
-    (K,): the lowest level whose tasks may evict it;
-    density (K,): value for what one takes. Numbers (K,) of the groups of each node: by_density, by rank, then density;
-    by_size, those that count against no budget first, then the largest. Budgets of group k:
+    """K groups of residents by node, on each in ascending order of importance: rank, then value for what one takes.
+
+    start (N + 1,): the first of each node. number (K,) of alike ones; size (K, R): requests of one; weight (K,): cost
+    of evicting one within its budgets; excess (K,): beyond them, infinite: not allowed; tier (K,): the lowest level
+    whose tasks may evict it; density (K,): value for what one takes. Budgets of group k:
     budget[budget_start[k] : budget_start[k + 1]].
     """
 
@@ -38,192 +42,285 @@ class Groups(NamedTuple):
     priority: I64
     rank: I64
     weight: F64
+    excess: F64
     tier: I64
     density: F64
-    by_density: I64
-    by_size: I64
     budget: I64
     budget_start: I64
 
 
 class State(NamedTuple):
-    """node_of (T,); left (K,) of each group; free (N, R); allowed (B,); cost (N, L) of what is evicted on each node, by
-    tier."""
+    """node_of (T,). Of each group (K,): evicted, and violating: how many of these no budget permits. allowed (B,): what
+    the others leave; cost (N, L) of what is evicted on each node, by tier, infinite: the node cannot take its tasks."""
 
     node_of: I64
-    left: I64
-    free: I64
+    evicted: I64
+    violating: I64
     allowed: I64
     cost: F64
 
 
+class Lists(NamedTuple):
+    """The tasks of each node, the most important first: first (N,), after (T,); NONE: no further one."""
+
+    first: I64
+    after: I64
+
+
+class Victims(NamedTuple):
+    """Of one node with G groups: evicted, violating (G,), see State, and cost (L,)."""
+
+    evicted: I64
+    violating: I64
+    cost: F64
+
+
 class Scratch(NamedTuple):
-    """Of one plan: take, other: how many of each group of a node go; order, key: another order of the groups; spare
-    (B,), freed (R,). looked (1,): how many groups all plans have looked at.
+    """Of plans for a node with G groups: chosen, and two others to compare it with. order, key, postponed (G,): the
+    order in which groups are taken; need (R,): requests of the tasks so far; freed (R,): what they may use; spare (B,):
+    further evictions that budgets permit. looked (1,): how many groups all plans have looked at.
     """
 
-    take: I64
-    other: I64
+    chosen: Victims
+    other: Victims
+    best: Victims
     order: I64
     key: F64
-    spare: I64
+    postponed: Bools
+    need: I64
     freed: I64
+    spare: I64
     looked: I64
 
 
 @inner
 def plan(
-    c: int, n: int, tasks: Tasks, groups: Groups, state: State, noise: float, scratch: Scratch, rng: Generator
+    n: int,
+    c: int,
+    tasks: Tasks,
+    groups: Groups,
+    state: State,
+    lists: Lists,
+    free: I64,
+    noise: float,
+    scratch: Scratch,
+    rng: Generator,
 ) -> float:
-    """The least cost found of making a task of class c fit on node n, infinite if it cannot; scratch.take: how many of
-    each group there must go. The residents are taken in up to three orders: by value; unless noise is below 0, by value
-    for what they take; and if it is above 0, one in which chance has a part. If budgets do not permit any of these, the
-    largest are taken first, so that as few as possible count against a budget."""
+    """The least cost found of making all tasks of node n fit, and one of class c, NONE: no other; infinite if they
+    cannot. Fills scratch.chosen.
+
+    Residents are taken by rank, then by value for what they take, and, if noise is above 0, by chance: then some of
+    those that count against a budget come last. If budgets do not permit that, those come last, the largest first.
+    """
     first = groups.start[n]
     count = groups.start[n + 1] - first
-    take, other, order, key = scratch.take, scratch.other, scratch.order, scratch.key
+    order, postponed = scratch.order, scratch.postponed
+    share = rng.random() if noise > 0.0 else 0.0
     for i in range(count):
-        take[i] = 0
-    if not tasks.suitable[c, n]:
-        return np.inf
-    fits = True
-    for r in range(state.free.shape[1]):
-        fits &= tasks.requests[c, r] == 0 or state.free[n, r] >= tasks.requests[c, r]
-    if fits:
-        return 0.0
-    best = np.inf
-    for trial in range(1 if noise < 0.0 else 2 if noise == 0.0 else 3):
-        for i in range(count):
-            order[i] = i if trial == 0 else groups.by_density[first + i]
-        if trial == 2:
-            disturb(first, count, groups, order, key, noise, rng)
-        cost = victims(c, n, tasks, groups, state, scratch, False)
-        if cost < best:
-            best = cost
-            for i in range(count):
-                take[i] = other[i]
-        if cost == np.inf and len(state.allowed) == 0:
-            return best  # without budgets the order does not matter
-    if best == np.inf:
-        for i in range(count):
-            order[i] = groups.by_size[first + i]
-        best = min(_without_all(c, n, tasks, groups, state, scratch), best)
-        if best == np.inf:
-            best = victims(c, n, tasks, groups, state, scratch, True)
-        for i in range(count):
-            take[i] = other[i]
-    return best
+        order[i] = i
+        guarded = groups.budget_start[first + i] < groups.budget_start[first + i + 1]
+        postponed[i] = guarded and rng.random() < share
+    if noise > 0.0:
+        _disturb(first, count, groups, order, scratch.key, noise, rng)
+    total = _victims(n, c, tasks, groups, state, lists, free, scratch, False, noise, rng)
+    if len(state.allowed) == 0 or not (total == np.inf or _exceeds(count, scratch)):
+        return total
+    keep(count, scratch.chosen, scratch.other)
+    for i in range(count):
+        postponed[i] = groups.budget_start[first + i] < groups.budget_start[first + i + 1]
+    second = _victims(n, c, tasks, groups, state, lists, free, scratch, True, noise, rng)
+    if second < total:
+        return second
+    keep(count, scratch.other, scratch.chosen)
+    return total
 
 
 @inner
-def victims(c: int, n: int, tasks: Tasks, groups: Groups, state: State, scratch: Scratch, by_size: bool) -> float:
-    """The cost of a set of residents without which the task fits, infinite if none is found; scratch.other: how many of
-    each group are in it. by_size: scratch.order is that of sizes."""
-    first, count = groups.start[n], groups.start[n + 1] - groups.start[n]
-    order, take, spare, freed = scratch.order, scratch.other, scratch.spare, scratch.freed
-    scratch.looked[0] += count
-    for b in range(len(spare)):
-        spare[b] = state.allowed[b]
-    lacking = 0
-    for r in range(len(freed)):
-        freed[r] = state.free[n, r] - tasks.requests[c, r]
-        lacking += tasks.requests[c, r] > 0 and freed[r] < 0
-    for i in range(count):
-        take[i] = 0
-    for i in range(count):  # in ascending order of importance, until the task fits
-        if lacking == 0:
-            break
-        g = first + order[i]
-        if groups.priority[g] >= tasks.priority[c]:
-            continue
-        gone = state.left[g] if _helps(g, c, tasks, groups, freed) else 0
-        for b in range(groups.budget_start[g], groups.budget_start[g + 1]):
-            gone = min(gone, max(spare[groups.budget[b]], 0))
-        if gone == 0:
-            continue
-        take[order[i]] = gone
-        for b in range(groups.budget_start[g], groups.budget_start[g + 1]):
-            spare[groups.budget[b]] -= gone
-        lacking = 0
-        for r in range(len(freed)):
-            freed[r] += gone * groups.size[g, r]
-            lacking += tasks.requests[c, r] > 0 and freed[r] < 0
-    if lacking > 0:
-        return np.inf
-    cost = 0.0
-    for i in range(count - 1, -1, -1):  # back, the most important first
-        k = i if by_size else order[i]
-        back, g = take[k], first + k
-        if back == 0:
-            continue
-        for r in range(len(freed)):
-            if tasks.requests[c, r] > 0 and groups.size[g, r] > 0:
-                back = min(back, freed[r] // groups.size[g, r])
-        take[k] -= back
-        for r in range(len(freed)):
-            freed[r] -= back * groups.size[g, r]
-        cost += take[k] * groups.weight[g]
-    return cost
-
-
-@inner
-def _without_all(c: int, n: int, tasks: Tasks, groups: Groups, state: State, scratch: Scratch) -> float:
-    """The same by evicting all that the task may evict, and putting back first those whose budgets do not permit it,
-    then the others, each time the most important first (as kube-scheduler does)."""
-    first, count = groups.start[n], groups.start[n + 1] - groups.start[n]
-    take, spare, freed = scratch.other, scratch.spare, scratch.freed
-    scratch.looked[0] += count
-    for b in range(len(spare)):
-        spare[b] = state.allowed[b]
-    for r in range(len(freed)):
-        freed[r] = state.free[n, r] - tasks.requests[c, r]
-    for i in range(count):
-        g = first + i
-        take[i] = state.left[g] if groups.priority[g] < tasks.priority[c] else 0
-        for r in range(len(freed)):
-            freed[r] += take[i] * groups.size[g, r]
-        for b in range(groups.budget_start[g], groups.budget_start[g + 1]):
-            spare[groups.budget[b]] -= take[i]
-    for r in range(len(freed)):
-        if tasks.requests[c, r] > 0 and freed[r] < 0:
-            return np.inf
-    cost = 0.0
-    for budgeted in (True, False):
-        for i in range(count - 1, -1, -1):
-            g = first + i
-            back = take[i]
-            if budgeted:
-                exceeded = np.int64(0)
-                for b in range(groups.budget_start[g], groups.budget_start[g + 1]):
-                    exceeded = max(exceeded, -spare[groups.budget[b]])
-                back = min(back, exceeded)
-            for r in range(len(freed)):
-                if tasks.requests[c, r] > 0 and groups.size[g, r] > 0:
-                    back = min(back, freed[r] // groups.size[g, r])
-            take[i] -= back
-            for r in range(len(freed)):
-                freed[r] -= back * groups.size[g, r]
-            for b in range(groups.budget_start[g], groups.budget_start[g + 1]):
-                spare[groups.budget[b]] += back
-            if not budgeted:
-                cost += take[i] * groups.weight[g]
-        for b in range(len(spare)):
-            if budgeted and spare[b] < min(state.allowed[b], 0):
-                return np.inf
-    return cost
-
-
-@inner
-def _helps(g: int, c: int, tasks: Tasks, groups: Groups, freed: I64) -> bool:
-    """Whether residents of group g use what a task of class c lacks."""
+def _exceeds(count: int, scratch: Scratch) -> bool:
     found = False
-    for r in range(len(freed)):
-        found |= tasks.requests[c, r] > 0 and freed[r] < 0 and groups.size[g, r] > 0
+    for i in range(count):
+        found |= scratch.chosen.violating[i] > 0
     return found
 
 
 @inner
-def disturb(first: int, count: int, groups: Groups, order: I64, key: F64, noise: float, rng: Generator) -> None:
+def keep(count: int, source: Victims, target: Victims) -> None:
+    """Copies what a node with so many groups has."""
+    for i in range(count):
+        target.evicted[i], target.violating[i] = source.evicted[i], source.violating[i]
+    for i in range(len(source.cost)):
+        target.cost[i] = source.cost[i]
+
+
+@inner
+def _victims(
+    n: int,
+    c: int,
+    tasks: Tasks,
+    groups: Groups,
+    state: State,
+    lists: Lists,
+    free: I64,
+    scratch: Scratch,
+    by_size: bool,
+    noise: float,
+    rng: Generator,
+) -> float:
+    """See plan; residents are taken in scratch.order, or by size."""
+    first, count = groups.start[n], groups.start[n + 1] - groups.start[n]
+    evicted, violating = scratch.chosen.evicted, scratch.chosen.violating
+    spare, need, freed = scratch.spare, scratch.need, scratch.freed
+    for b in range(len(spare)):
+        spare[b] = state.allowed[b]
+    for i in range(count):
+        g = first + i
+        evicted[i], violating[i] = 0, 0
+        for b in range(groups.budget_start[g], groups.budget_start[g + 1]):
+            spare[groups.budget[b]] += state.evicted[g] - state.violating[g]
+    for r in range(len(need)):
+        need[r], freed[r] = 0, free[n, r]
+    t = lists.first[n]
+    while t >= 0 or c >= 0:  # level by level: nothing is evicted for a task whose priority is not higher
+        of = c if t < 0 or (c >= 0 and tasks.level[c] < tasks.level[tasks.cls[t]]) else tasks.cls[t]
+        level = tasks.level[of]
+        if c >= 0 and tasks.level[c] == level:
+            for r in range(len(need)):
+                need[r] += tasks.requests[c, r]
+            c = NONE
+        while t >= 0 and tasks.level[tasks.cls[t]] == level:
+            for r in range(len(need)):
+                need[r] += tasks.requests[tasks.cls[t], r]
+            t = lists.after[t]
+        if _lacking(need, freed) == 0:
+            continue
+        scratch.looked[0] += count
+        if not _take(first, count, tasks.priority[of], groups, scratch, by_size, noise, rng):
+            return np.inf
+        _put_back(first, count, groups, scratch)
+    total = 0.0
+    for i in range(len(scratch.chosen.cost)):
+        scratch.chosen.cost[i] = 0.0
+    for i in range(count):
+        if evicted[i] > 0:
+            g = first + i
+            cost = (evicted[i] - violating[i]) * groups.weight[g]
+            if violating[i] > 0:
+                cost += violating[i] * groups.excess[g]
+            scratch.chosen.cost[groups.tier[g]] += cost
+            total += cost
+    return total
+
+
+@inner
+def _lacking(need: I64, freed: I64) -> int:
+    """How many of the resources that are requested are exceeded."""
+    found = 0
+    for r in range(len(need)):
+        found += need[r] > 0 and need[r] > freed[r]
+    return found
+
+
+@inner
+def _take(
+    first: int, count: int, priority: int, groups: Groups, scratch: Scratch, by_size: bool, noise: float, rng: Generator
+) -> bool:
+    """Evicts residents of lower priority until nothing is lacking; whether that is so."""
+    need, freed = scratch.need, scratch.freed
+    for stage in (_WITHIN, _POSTPONED, _VIOLATING):
+        if by_size and stage == _POSTPONED:
+            _take_largest(first, count, priority, groups, scratch, noise, rng)
+        for at in range(count):
+            i = scratch.order[at]
+            if _lacking(need, freed) == 0:
+                return True
+            if groups.priority[first + i] >= priority or (stage == _WITHIN and scratch.postponed[i]):
+                continue
+            gone = groups.number[first + i] - scratch.chosen.evicted[i]
+            if stage == _VIOLATING:
+                gone = gone if groups.excess[first + i] < np.inf else 0
+            else:
+                gone = min(gone, _permitted(first + i, groups, scratch))
+            if gone > 0 and _use(first + i, groups, need, freed) > 0.0:
+                _evict(i, first + i, gone, stage == _VIOLATING, groups, scratch)
+    return _lacking(need, freed) == 0
+
+
+@inner
+def _take_largest(
+    first: int, count: int, priority: int, groups: Groups, scratch: Scratch, noise: float, rng: Generator
+) -> None:
+    """Evicts residents within their budgets one by one, each time the one that has most of what is lacking."""
+    need, freed = scratch.need, scratch.freed
+    while _lacking(need, freed) > 0:
+        found, largest = NONE, 0.0
+        for i in range(count):
+            g = first + i
+            if groups.priority[g] < priority and groups.number[g] > scratch.chosen.evicted[i]:
+                use = _use(g, groups, need, freed) * (1.0 + noise * rng.random())
+                if use > largest and _permitted(g, groups, scratch) > 0:
+                    found, largest = np.int64(i), use
+        if found < 0:
+            break
+        _evict(found, first + found, 1, False, groups, scratch)
+
+
+@inner
+def _permitted(g: int, groups: Groups, scratch: Scratch) -> int:
+    """How many evictions of group g its budgets permit."""
+    least = groups.number[g]
+    for b in range(groups.budget_start[g], groups.budget_start[g + 1]):
+        least = min(least, max(scratch.spare[groups.budget[b]], 0))
+    return int(least)
+
+
+@inner
+def _use(g: int, groups: Groups, need: I64, freed: I64) -> float:
+    """The sum of the shares of what is lacking that one of group g has, 0: nothing."""
+    use = 0.0
+    for r in range(len(need)):
+        if need[r] > 0 and need[r] > freed[r]:
+            use += min(groups.size[g, r] / (need[r] - freed[r]), 1.0)
+    return use
+
+
+@inner
+def _evict(i: int, g: int, gone: int, violating: bool, groups: Groups, scratch: Scratch) -> None:
+    scratch.chosen.evicted[i] += gone
+    if violating:
+        scratch.chosen.violating[i] += gone
+    else:
+        for b in range(groups.budget_start[g], groups.budget_start[g + 1]):
+            scratch.spare[groups.budget[b]] -= gone
+    for r in range(len(scratch.freed)):
+        scratch.freed[r] += gone * groups.size[g, r]
+
+
+@inner
+def _put_back(first: int, count: int, groups: Groups, scratch: Scratch) -> None:
+    """Spares what fits after all: first what violates budgets, then the most important."""
+    evicted, violating = scratch.chosen.evicted, scratch.chosen.violating
+    spare, need, freed = scratch.spare, scratch.need, scratch.freed
+    for permitted in (False, True):
+        for at in range(count - 1, -1, -1):
+            i = scratch.order[at]
+            g = first + i
+            back = evicted[i] if permitted else violating[i]
+            if back == 0:
+                continue
+            for r in range(len(freed)):
+                if need[r] > 0 and groups.size[g, r] > 0:
+                    back = min(back, (freed[r] - need[r]) // groups.size[g, r])
+            evicted[i] -= back
+            for r in range(len(freed)):
+                freed[r] -= back * groups.size[g, r]
+            unpaid = min(back, violating[i])
+            violating[i] -= unpaid
+            for b in range(groups.budget_start[g], groups.budget_start[g + 1]):
+                spare[groups.budget[b]] += back - unpaid
+
+
+@inner
+def _disturb(first: int, count: int, groups: Groups, order: I64, key: F64, noise: float, rng: Generator) -> None:
     """Sorts groups of a node within each rank by density and chance (insertion sort: the order changes little)."""
     for i in range(count):
         key[i] = groups.density[first + order[i]] * (1.0 - noise + 2.0 * noise * rng.random())
@@ -237,71 +334,41 @@ def disturb(first: int, count: int, groups: Groups, order: I64, key: F64, noise:
 
 
 @inner
-def apply(c: int, n: int, tasks: Tasks, groups: Groups, state: State, scratch: Scratch) -> None:
-    """Evicts what plan has chosen, and adds the task."""
+def apply(n: int, victims: Victims, groups: Groups, state: State) -> None:
+    """Evicts these on node n, and no others."""
     first = groups.start[n]
     for i in range(groups.start[n + 1] - first):
-        gone, g = scratch.take[i], first + i
-        if gone == 0:
-            continue
-        state.left[g] -= gone
-        for r in range(state.free.shape[1]):
-            state.free[n, r] += gone * groups.size[g, r]
+        g = first + i
+        further = (victims.evicted[i] - victims.violating[i]) - (state.evicted[g] - state.violating[g])
+        state.evicted[g], state.violating[g] = victims.evicted[i], victims.violating[i]
         for b in range(groups.budget_start[g], groups.budget_start[g + 1]):
-            state.allowed[groups.budget[b]] -= gone
-    for r in range(state.free.shape[1]):
-        state.free[n, r] -= tasks.requests[c, r]
+            state.allowed[groups.budget[b]] -= further
+    for i in range(len(victims.cost)):
+        state.cost[n, i] = victims.cost[i]
 
 
 @inner
-def put_back(n: int, groups: Groups, state: State) -> None:
-    """Spares what fits after all, the most important first; the cost of what does not."""
-    for i in range(state.cost.shape[1]):
-        state.cost[n, i] = 0.0
-    for g in range(groups.start[n + 1] - 1, groups.start[n] - 1, -1):
-        back = groups.number[g] - state.left[g]
-        if back == 0:
-            continue
-        for r in range(state.free.shape[1]):
-            if groups.size[g, r] > 0:
-                back = min(back, max(state.free[n, r], 0) // groups.size[g, r])
-        state.left[g] += back
-        for r in range(state.free.shape[1]):
-            state.free[n, r] -= back * groups.size[g, r]
-        for b in range(groups.budget_start[g], groups.budget_start[g + 1]):
-            state.allowed[groups.budget[b]] += back
-        state.cost[n, groups.tier[g]] += (groups.number[g] - state.left[g]) * groups.weight[g]
+def add(t: int, n: int, state: State, lists: Lists) -> None:
+    """Adds task t to node n."""
+    state.node_of[t] = n
+    if lists.first[n] < 0 or lists.first[n] > t:
+        lists.first[n], lists.after[t] = t, lists.first[n]
+        return
+    before = lists.first[n]
+    while lists.after[before] >= 0 and lists.after[before] < t:
+        before = lists.after[before]
+    lists.after[before], lists.after[t] = t, lists.after[before]
 
 
 @inner
-def rebuild(
-    n: int,
-    tasks: Tasks,
-    groups: Groups,
-    state: State,
-    first_free: I64,
-    noise: float,
-    scratch: Scratch,
-    rng: Generator,
-) -> None:
-    """Evicts anew for the tasks that node n has; infinite cost: not all of them fit any longer."""
-    for g in range(groups.start[n], groups.start[n + 1]):
-        for b in range(groups.budget_start[g], groups.budget_start[g + 1]):
-            state.allowed[groups.budget[b]] += groups.number[g] - state.left[g]
-        state.left[g] = groups.number[g]
-    for r in range(state.free.shape[1]):
-        state.free[n, r] = first_free[n, r]
-    fits = True
-    last = NONE
-    for t in range(len(state.node_of)):
-        if state.node_of[t] == n:
-            if last >= 0 and tasks.priority[tasks.cls[t]] < tasks.priority[tasks.cls[last]]:
-                put_back(n, groups, state)  # nothing is evicted for a task whose priority is not higher
-            last = t
-            if plan(tasks.cls[t], n, tasks, groups, state, noise, scratch, rng) == np.inf:
-                fits = False
-                break
-            apply(tasks.cls[t], n, tasks, groups, state, scratch)
-    put_back(n, groups, state)
-    if not fits:
-        state.cost[n, 0] = np.inf
+def remove(t: int, state: State, lists: Lists) -> None:
+    """Takes task t from its node."""
+    n = state.node_of[t]
+    state.node_of[t] = NONE
+    if lists.first[n] == t:
+        lists.first[n] = lists.after[t]
+        return
+    before = lists.first[n]
+    while lists.after[before] != t:
+        before = lists.after[before]
+    lists.after[before] = lists.after[t]

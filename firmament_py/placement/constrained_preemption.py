@@ -23,22 +23,21 @@ class ConstrainedSearch:
     """For the tasks of one ledger, one after the other. victims (K,): task rows that leave by a decision of this
     round; those that `find` returns are added."""
 
-    def __init__(self, ledger: Ledger, victims: I64, eviction_costs: EvictionCosts, beyond_budgets: bool) -> None:
+    def __init__(self, ledger: Ledger, victims: I64, eviction_costs: EvictionCosts) -> None:
         self._ledger = ledger
         self._snapshot = ledger.snapshot
         self._victims = victims
         self._eviction_costs = eviction_costs
-        self._beyond_budgets = beyond_budgets
         self._trials_left = TRIALS
 
-    def find(self, task: int) -> tuple[int, I64] | None:
+    def find(self, task: int, *, beyond_budgets: bool) -> tuple[int, I64] | None:
         """The node for a task, which has none, and the rows of its victims (V,); None: there is none."""
         ledger, snapshot = self._ledger, self._snapshot
         c = int(snapshot.task_class[task])
         priority, requests = int(snapshot.priority[c]), snapshot.requests[c]
         low = residents_below(ledger, priority, np.zeros(len(ledger.node_of), np.bool_), self._victims)
         allowed, counts = budgets_of(snapshot.releases.state, low)
-        if self._beyond_budgets:
+        if beyond_budgets:
             allowed, counts = allowed[:0], counts[:, :0]
         allowed = allowed - counts[np.isin(low.id, self._victims)].sum(axis=0)
         exhausted = np.zeros(len(low.id), np.bool_) | counts[:, allowed <= 0].any(axis=1)
@@ -55,11 +54,7 @@ class ConstrainedSearch:
         if not able.any():
             return None
         best: tuple[float, int, I64] | None = None
-        weight = (
-            low.costs(state, self._eviction_costs)
-            / COST_MAX
-            * 64.0 ** np.minimum(low.rank(np.zeros(len(low.id), np.bool_)), 40)
-        )
+        weight = low.costs(state, self._eviction_costs) / COST_MAX * 64.0 ** np.minimum(low.rank(), 40)
         cost_of_all = np.bincount(low.node, weight, minlength=len(free))
         for node in np.flatnonzero(able)[np.argsort(cost_of_all[able], kind="stable")].tolist():
             on_node = np.flatnonzero(low.node == node)

@@ -42,7 +42,7 @@ class Preempting(Enum):
 
 
 TOGETHER = 2_000
-"""Up to so many tasks, those that a round has placed may move if that serves more preemptors."""
+"""Up to so many tasks, those that a round has placed compete with preemptors for their places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +88,8 @@ class Preemptor:
         if not able.any():
             return NO_ROWS
         independent = may_move(snapshot)[snapshot.task_class]
-        removed = NO_ROWS
-        for beyond_budgets in (False, True)[: 1 + (self._preempting is Preempting.BEYOND_BUDGETS)]:
-            left = able & (ledger.node_of < 0) & (ledger.nominated < 0)
-            alone = self._preempt(np.flatnonzero(left & independent), single & independent, beyond_budgets)
-            removed = np.union1d(removed, alone)
-            self._preempt_constrained(np.flatnonzero(left & ~independent), beyond_budgets)
+        removed = self._preempt(np.flatnonzero(able & independent), single & independent)
+        self._preempt_constrained(np.flatnonzero(able & ~independent))
         return removed[ledger.node_of[removed] < 0]
 
     def outcome(self) -> Preemption:
@@ -130,52 +126,39 @@ class Preemptor:
             if not released[node].any() or (left[asked] < 0).any() or not snapshot.suitable[c, node]:
                 ledger.nominate(task, -1)
 
-    def _preempt_constrained(self, preemptors: I64, beyond_budgets: bool) -> None:
+    def _preempt_constrained(self, preemptors: I64) -> None:
         """Preempts for tasks (K,), ascending, that have constraints on others, one after the other."""
         if not len(preemptors):
             return
         victims_so_far = np.concatenate([NO_ROWS, *self._victims])
-        search = ConstrainedSearch(self._ledger, victims_so_far, self._eviction_costs, beyond_budgets)
+        search = ConstrainedSearch(self._ledger, victims_so_far, self._eviction_costs)
         for task in preemptors.tolist():
-            found = search.find(task)
+            found = search.find(task, beyond_budgets=False)
+            if found is None and self._preempting is Preempting.BEYOND_BUDGETS:
+                found = search.find(task, beyond_budgets=True)
             if found is not None:
                 node, victims = found
                 self._ledger.nominate(task, node)
                 self._victims.append(victims)
                 self._preemptors.append(np.full(len(victims), self._snapshot.tasks[task]))
 
-    def _preempt(self, preemptors: I64, movable: Bools, beyond_budgets: bool) -> I64:
-        """Preempts for tasks (K,), ascending. Returns the tasks that lose the place that the round has given them.
-
-        If not all can be served, those that the round has placed may move, as far as that serves more.
-        """
-        ledger, snapshot = self._ledger, self._snapshot
-        decision = self._decide(preemptors, movable, beyond_budgets)
-        if decision is None:
+    def _preempt(self, preemptors: I64, movable: Bools) -> I64:
+        """Preempts for tasks (K,), ascending. Those that the round has placed compete with them, and move where that is
+        better: the round has not decided yet. Returns the tasks that lose the place that the round has given them."""
+        if not len(preemptors):
             return NO_ROWS
-        if len(preemptors) > decision.served.sum():
-            placed = movable & (ledger.node_of >= 0) & ~snapshot.never_preempts[snapshot.task_class]
-            rivals = np.flatnonzero(placed)
-            both = np.union1d(preemptors, rivals)
-            if len(rivals) and len(both) <= TOGETHER:
-                other = self._decide(both, movable & ~placed, beyond_budgets)
-                before = decision.served + np.bincount(snapshot.task_class[rivals], minlength=len(snapshot.classes))
-                if other is not None and self._by_priority(other.served) > self._by_priority(before):
-                    decision = other
-        return self._carry_out(decision)
+        ledger, snapshot = self._ledger, self._snapshot
+        placed = movable & (ledger.node_of >= 0) & ~snapshot.never_preempts[snapshot.task_class]
+        tasks = np.union1d(preemptors, np.flatnonzero(placed))
+        if len(tasks) > TOGETHER:
+            tasks, placed = preemptors, np.zeros_like(placed)
+        decision = self._decide(tasks, movable & ~placed)
+        return NO_ROWS if decision is None else self._carry_out(decision)
 
-    def _by_priority(self, served: I64) -> list[int]:
-        """The sums of served (C,) of each priority, from the highest."""
-        _, level = np.unique(-self._snapshot.priority, return_inverse=True)
-        sums: list[int] = np.bincount(level.reshape(-1), served).astype(np.int64).tolist()
-        return sums
-
-    def _decide(self, tasks: I64, movable: Bools, beyond_budgets: bool) -> "_Decision | None":
+    def _decide(self, tasks: I64, movable: Bools) -> "_Decision | None":
         """The residents to displace so that as many of `tasks` (K,), ascending, as possible fit; those of them that are
         placed may move. movable (T,): others that may lose their places. None: there are no residents to displace."""
         ledger, snapshot = self._ledger, self._snapshot
-        if not len(tasks):
-            return None
         priority = snapshot.priority[snapshot.task_class[tasks]]
         victims = np.concatenate([NO_ROWS, *self._victims])
         resident = residents_below(ledger, int(priority.max()), movable, victims)
@@ -186,17 +169,21 @@ class Preemptor:
 
         state = snapshot.releases.state
         allowed, counts = budgets_of(state, resident)
-        guarded: Bools = np.zeros(len(resident.kind), np.bool_)
-        if beyond_budgets:  # a last resort
-            guarded |= counts[:, allowed <= 0].any(axis=1)
-            allowed, counts = allowed[:0], counts[:, :0]
-        rank, cost = resident.rank(guarded), resident.costs(state, self._eviction_costs)
+        rank, cost = resident.rank(), resident.costs(state, self._eviction_costs)
         pattern = grouped(*counts.T.astype(np.int64))[0] if counts.shape[1] else np.zeros(len(rank), np.int64)
         kind, first = grouped(resident.cls, rank, cost, pattern)
         group, of_group = grouped(resident.node, kind)
+        # those that are placed before the others of their class, which may cost more
+        placed_first = np.lexsort((ledger.node_of[tasks] < 0, snapshot.task_class[tasks]))
         classes, number = np.unique(snapshot.task_class[tasks], return_counts=True)
         eviction = evict(
-            Arrivals(snapshot.requests[classes], number, snapshot.priority[classes], snapshot.suitable[classes]),
+            Arrivals(
+                requests=snapshot.requests[classes],
+                count=number,
+                priority=snapshot.priority[classes],
+                suitable=snapshot.suitable[classes],
+                home=ledger.node_of[tasks[placed_first]],
+            ),
             Residents(
                 node=resident.node[of_group],
                 kind=kind[of_group],
@@ -209,12 +196,12 @@ class Preemptor:
             ),
             ledger.unreserved + ledger.usage_of(tasks),
             allowed,
+            beyond_budgets=self._preempting is Preempting.BEYOND_BUDGETS,
         )
         newest_first = np.argsort(resident.run_us, kind="stable")
         displaced = first_of_each(group, newest_first, eviction.evicted)
         of, node, count = eviction.placed.T
-        served = np.bincount(classes[of], count, minlength=len(snapshot.classes)).astype(np.int64)
-        return _Decision(tasks, resident, displaced, classes[of], node, count, served)
+        return _Decision(tasks, resident, displaced, classes[of], node, count)
 
     def _carry_out(self, decision: "_Decision") -> I64:
         """Removes the residents, and gives their capacity to the tasks. Returns the tasks that lose their places."""
@@ -244,7 +231,7 @@ class Preemptor:
 @dataclass(frozen=True, slots=True)
 class _Decision:
     """Which residents go (D,), and how many tasks of classes (P,), by priority, get which nodes (P,). tasks (K,),
-    ascending: those that were to be served; served (C,): how many of each class are."""
+    ascending: those that were to be served."""
 
     tasks: I64
     resident: Resident
@@ -252,7 +239,6 @@ class _Decision:
     cls: I64
     node: I64
     count: I64
-    served: I64
 
     def assigned(self, task_class: I64, before: I64) -> Iterator[tuple[int, int]]:
         """(task, node) by priority. before (K,): where the tasks were; as many as possible stay, else the oldest go

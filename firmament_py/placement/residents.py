@@ -59,10 +59,9 @@ class Resident:
             costs[running] = eviction_costs(victims)
         return costs
 
-    def rank(self, guarded: Bools) -> I64:
-        """(P,) by importance: what leaves anyway is 0; those that are `guarded` (P,) are above all others."""
+    def rank(self) -> I64:
+        """(P,) by importance: what leaves anyway is 0."""
         importance = 2 * self.priority + (self.kind == Kind.RUNNING)
-        importance += guarded * (2 * int(np.ptp(self.priority)) + 2) if len(self.priority) else 0
         rank = 1 + np.unique(importance, return_inverse=True)[1].reshape(-1)
         return np.where(self.kind == Kind.LEAVING, 0, rank)
 

@@ -20,8 +20,8 @@ class EvictionProblem:
     free: np.ndarray  # (N, R)
     allowed: np.ndarray  # (B,)
 
-    def solve(self, seed: int = 0) -> Eviction:
-        return evict(self.arrivals, self.residents, self.free, self.allowed, seed)
+    def solve(self, seed: int = 0, *, beyond_budgets: bool = False) -> Eviction:
+        return evict(self.arrivals, self.residents, self.free, self.allowed, seed, beyond_budgets=beyond_budgets)
 
 
 def make_problem(
@@ -32,8 +32,8 @@ def make_problem(
     kinds=(),
     allowed=(),
 ) -> EvictionProblem:
-    """arrivals: requests, count, priority, and the nodes that suit. residents: node, kind, count. kinds: requests,
-    priority, rank, value, and the budgets that count it."""
+    """arrivals: requests, count, priority, the nodes that suit, and the homes of all if any has one. residents: node,
+    kind, count. kinds: requests, priority, rank, value, and the budgets that count it."""
     free = np.array(free, np.int64)
     nodes, resources = free.shape
     table = np.array(sorted(residents), np.int64).reshape(-1, 3)
@@ -43,6 +43,7 @@ def make_problem(
             np.array([a[1] for a in arrivals], np.int64),
             np.array([a[2] for a in arrivals], np.int64),
             np.array([[n in a[3] for n in range(nodes)] for a in arrivals], np.bool_).reshape(len(arrivals), nodes),
+            np.array([home for a in arrivals for home in (a[4] if len(a) > 4 else [-1] * a[1])], np.int64),
         ),
         Residents(
             node=table[:, 0].copy(),
@@ -145,7 +146,11 @@ def violations(problem: EvictionProblem, eviction: Eviction) -> list[str]:
         found.append("a triple of no arrival")
     if ((evicted < 0) | (evicted > residents.count)).any():
         found.append("more are evicted than there are")
-    if (evicted @ residents.budgets[residents.kind] > problem.allowed).any():
+    if ((eviction.violating < 0) | (eviction.violating > evicted)).any():
+        found.append("more are evicted beyond budgets than are evicted")
+    if eviction.violating[~residents.budgets[residents.kind].any(axis=1)].any():
+        found.append("what no budget counts is evicted beyond budgets")
+    if ((evicted - eviction.violating) @ residents.budgets[residents.kind] > problem.allowed).any():
         found.append("a budget is exceeded")
     if (placed.sum(axis=1) > arrivals.count).any():
         found.append("more arrive than there are")
@@ -165,7 +170,7 @@ def violations(problem: EvictionProblem, eviction: Eviction) -> list[str]:
     found += [
         f"resident {k} is evicted for arrivals of no higher priority"
         for k in np.flatnonzero(evicted).tolist()
-        if not _justified(problem, placed, evicted, k)
+        if not _justified(problem, placed, evicted, k, eviction.violating)
     ]
     return found
 
@@ -211,13 +216,13 @@ def best_outcomes(problem: EvictionProblem) -> tuple[tuple[list[int], list[float
     nothing = np.zeros(problem.arrivals.suitable.shape, np.int64)
     evictions.sort(key=lambda evicted: outcome_of(problem, nothing, evicted)[1], reverse=True)
     freed = np.array([_left(problem, nothing, evicted) for evicted in evictions])
-    first, second = [], []
+    first, second, none = [], [], np.zeros_like(problem.residents.count)
     for placed in _assignments(problem):
         used = np.einsum("cn,cr->nr", placed, problem.arrivals.requests)
         asked = np.einsum("cn,cr->nr", placed, problem.arrivals.requests > 0) > 0
         fits = ((freed >= used) | ~asked).all(axis=(1, 2))
         for i in np.flatnonzero(fits).tolist():  # the cheapest first
-            if all(_justified(problem, placed, evictions[i], k) for k in np.flatnonzero(evictions[i]).tolist()):
+            if all(_justified(problem, placed, evictions[i], k, none) for k in np.flatnonzero(evictions[i]).tolist()):
                 first.append(outcome_of(problem, placed, evictions[i]))
                 second.append(by_priority(problem, placed, evictions[i]))
                 break
@@ -251,11 +256,14 @@ def _needed(problem: EvictionProblem, placed: np.ndarray, evicted: np.ndarray, k
     return bool(((requests > 0) & (left < requests)).any())
 
 
-def _justified(problem: EvictionProblem, placed: np.ndarray, evicted: np.ndarray, k: int) -> bool:
+def _justified(
+    problem: EvictionProblem, placed: np.ndarray, evicted: np.ndarray, k: int, violating: np.ndarray
+) -> bool:
     """Whether the arrivals of higher priority on its node, without the others there, lack what one of residents k
     requests."""
     residents, kind = problem.residents, problem.residents.kind[k]
-    node, priority, rank = residents.node[k], residents.priority[residents.kind], residents.rank[residents.kind]
+    node, priority = residents.node[k], residents.priority[residents.kind]
+    rank = np.where(violating > 0, residents.rank.max() + 1, residents.rank[residents.kind])
     above = placed * (problem.arrivals.priority > priority[k])[:, None]
     asked = problem.arrivals.requests[above[:, node] > 0].any(axis=0)
     # residents of lower priority that are spared before k, which leaves anyway, go for other arrivals

@@ -1,5 +1,7 @@
 """Evictions, compared with the best ones by trying everything."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -32,7 +34,29 @@ pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every wor
     )
 )
 def test_evictions_are_valid_and_each_is_needed(problem):
-    assert violations(problem, problem.solve()) == []
+    eviction = problem.solve()
+    assert violations(problem, eviction) == []
+    assert not eviction.violating.any()
+
+
+@pytest.mark.slow
+@examples(60)
+@given(eviction_problems())
+def test_evictions_beyond_budgets_are_valid_and_serve_no_fewer(problem):
+    within, exceeding = problem.solve(), problem.solve(beyond_budgets=True)
+    assert violations(problem, exceeding) == []
+    nobody = np.zeros_like(exceeding.evicted)
+    served = [outcome_of(problem, placed_counts(problem, one), nobody)[0] for one in (within, exceeding)]
+    assert served[0] <= served[1]
+
+
+@pytest.mark.slow
+@examples(60)
+@given(eviction_problems(tasks=1, least=1))
+def test_beyond_budgets_a_single_arrival_is_placed_unless_nothing_helps(problem):
+    eviction = problem.solve(beyond_budgets=True)
+    unlimited = replace(problem, allowed=np.full_like(problem.allowed, 99))
+    assert len(eviction.placed) == len(unlimited.solve().placed)
 
 
 @pytest.mark.slow
@@ -124,6 +148,66 @@ def test_no_budget_is_spent_on_those_that_use_nothing_the_arrival_lacks():
         allowed=[1],
     )
     assert problem.solve().evicted.tolist() == [0, 1]
+
+
+def test_beyond_budgets_a_more_important_resident_is_evicted_before_a_guarded_one():
+    problem = make_problem(
+        free=[[0], [0]],
+        arrivals=[([2], 1, 9, {0, 1})],
+        residents=[(0, 0, 1), (1, 1, 2)],
+        kinds=[([2], 0, 1, 1.0, {0}), ([1], 5, 2, 1.0, ())],
+        allowed=[0],
+    )
+    eviction = problem.solve(beyond_budgets=True)
+    assert eviction.evicted.tolist() == [0, 2]
+    assert not eviction.violating.any()
+
+
+def test_beyond_budgets_what_they_permit_is_used_first():
+    """Two of the four guarded residents may be evicted; the second arrival needs two more."""
+    problem = make_problem(
+        free=[[0], [0]],
+        arrivals=[([2], 2, 9, {0, 1})],
+        residents=[(0, 0, 2), (1, 0, 2)],
+        kinds=[([1], 0, 1, 1.0, {0})],
+        allowed=[2],
+    )
+    assert problem.solve().evicted.sum() == 2
+    eviction = problem.solve(beyond_budgets=True)
+    assert eviction.evicted.tolist() == [2, 2]
+    assert eviction.violating.sum() == 2
+
+
+def test_one_search_decides_within_and_beyond_budgets():
+    """The budget permits one eviction. Spent on the node of both arrivals' choice, it leaves the second nothing but two
+    evictions beyond it; the unguarded resident of the other node is the better victim for the first."""
+    problem = make_problem(
+        free=[[0], [0]],
+        arrivals=[([4], 1, 9, {0, 1}), ([4], 1, 8, {0})],
+        residents=[(0, 0, 1), (1, 1, 1)],
+        kinds=[([4], 0, 1, 1.0, {0}), ([4], 0, 1, 1.5, ())],
+        allowed=[1],
+    )
+    eviction = problem.solve(beyond_budgets=True)
+    assert eviction.evicted.tolist() == [1, 1]
+    assert not eviction.violating.any()
+
+
+def test_arrivals_stay_at_home_unless_that_costs_more():
+    problem = make_problem(
+        free=[[2], [2], [2]],
+        arrivals=[([2], 1, 1, {0, 1, 2}, [2]), ([2], 1, 1, {0, 1}, [-1])],
+    )
+    assert problem.solve().placed.tolist() == [[0, 2, 1], [1, 0, 1]]
+    problem = make_problem(
+        free=[[2], [2]],
+        arrivals=[([2], 1, 1, {0, 1}, [0]), ([2], 1, 2, {0}, [-1])],
+        residents=[(0, 0, 1)],
+        kinds=[([2], 0, 1, 1.0, ())],
+    )
+    eviction = problem.solve()
+    assert eviction.placed.tolist() == [[0, 1, 1], [1, 0, 1]]
+    assert eviction.evicted.tolist() == [0]
 
 
 def test_no_arrival_gains_by_evictions_for_others():
