@@ -89,37 +89,40 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 reply.status = flow_pb2.STALE_EPOCH
             else:
                 update.apply(engine.state, reply)
+                if request.HasField("round"):
+                    reply.round.CopyFrom(self._round(request.round))
                 reply.quiet = engine.scheduler.quiet
         return reply
 
     def Round(self, request: flow_pb2.RoundRequest, context: grpc.ServicerContext) -> flow_pb2.RoundReply:
+        with locked(self._engine, context):
+            return self._round(request)
+
+    def _round(self, request: flow_pb2.RoundRequest) -> flow_pb2.RoundReply:
         engine = self._engine
-        with locked(engine, context):
-            if request.epoch != engine.epoch:
-                return flow_pb2.RoundReply(status=flow_pb2.STALE_EPOCH)
-            if self._last_epoch == engine.epoch and request.acknowledged != self._last_reply.round:
-                return self._last_reply
-            result = engine.run_round(request.now_us)
-            wake_us = engine.scheduler.wake_us(request.now_us)
-            if result is None:
-                return flow_pb2.RoundReply(wake_us=wake_us)
-            self._last_epoch = engine.epoch
-            self._last_reply = flow_pb2.RoundReply(
-                round=engine.round_of_epoch,
-                placed=replies.placements(engine.state, result.tasks, result.nodes),
-                preempted=replies.preemptions(engine.state, result.preemption),
-                nominated=replies.placements(engine.state, *result.preemption.nominated),
-                unnominated=engine.state.tasks.uid[result.preemption.unnominated].tolist(),
-                migrated=replies.placements(engine.state, result.migration.tasks, result.migration.nodes),
-                unscheduled=[
-                    replies.unscheduled(engine.state, w, result.stats.nodes)
-                    for w in result.waiting
-                    if len(w.unreported)
-                ],
-                stats=replies.round_stats(result.stats),
-                wake_us=wake_us,
-            )
+        if request.epoch != engine.epoch:
+            return flow_pb2.RoundReply(status=flow_pb2.STALE_EPOCH)
+        if self._last_epoch == engine.epoch and request.acknowledged != self._last_reply.round:
             return self._last_reply
+        result = engine.run_round(request.now_us)
+        wake_us = engine.scheduler.wake_us(request.now_us)
+        if result is None:
+            return flow_pb2.RoundReply(wake_us=wake_us)
+        self._last_epoch = engine.epoch
+        self._last_reply = flow_pb2.RoundReply(
+            round=engine.round_of_epoch,
+            placed=replies.placements(engine.state, result.tasks, result.nodes),
+            preempted=replies.preemptions(engine.state, result.preemption),
+            nominated=replies.placements(engine.state, *result.preemption.nominated),
+            unnominated=engine.state.tasks.uid[result.preemption.unnominated].tolist(),
+            migrated=replies.placements(engine.state, result.migration.tasks, result.migration.nodes),
+            unscheduled=[
+                replies.unscheduled(engine.state, w, result.stats.nodes) for w in result.waiting if len(w.unreported)
+            ],
+            stats=replies.round_stats(result.stats),
+            wake_us=wake_us,
+        )
+        return self._last_reply
 
     def ReportUsage(self, request: flow_pb2.UsageReport, context: grpc.ServicerContext) -> flow_pb2.UsageReply:
         engine = self._engine

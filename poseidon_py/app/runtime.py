@@ -123,6 +123,7 @@ def build_runtime(
         leadership=leadership,
         pacer=Pacer(settings.batch_window, settings.batch_window_max),
     )
+    feed.round_with = loop.attached
     problems = ProblemReports(store, reporter, leadership)
     store.pod_queue.extend_deferral = lambda: slots.saturated
     store.subscribe(binder, preemptor, reporter)

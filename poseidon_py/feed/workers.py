@@ -1,6 +1,7 @@
 """Workers that update the engine: take keys, compare newest and sent state, send the difference, mark done.
 
-All ready keys go into one call, so that a drained queue takes one round trip. A single event is sent at once; under
+All ready keys go into one call, so that a drained queue takes one round trip; a call with changes of pods also runs a
+round if one would follow at once. A single event is sent at once; under
 load a worker pauses after each call, because a call takes as long as describing some tens of pods. No state is sent
 twice: most events of a pod do not change its state in the engine.
 
@@ -12,7 +13,8 @@ object that cannot be described because of a defect is quarantined: left out, wi
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 from poseidon_py.feed.client import Engine, EngineError
@@ -26,6 +28,9 @@ from protos.gen import flow_pb2
 log = logging.getLogger(__name__)
 
 Key = TypeVar("Key", str, int)
+
+RoundWith = Callable[[flow_pb2.Update], AbstractContextManager[Callable[[flow_pb2.UpdateReply], None]]]
+"""Adds a round to an update, if one is due; yields what takes the reply, at the end of the block."""
 
 
 class Feed:
@@ -48,6 +53,7 @@ class Feed:
         self._metrics = store.metrics
         self._engine = engine
         self._session = session
+        self.round_with: RoundWith = self._without_round
         self._changed = changed
         self._batch_size = batch_size
         self._min_pause = min_pause
@@ -128,6 +134,10 @@ class Feed:
         if not reply.quiet:
             self._changed()
 
+    @contextmanager
+    def _without_round(self, update: flow_pb2.Update) -> Iterator[Callable[[flow_pb2.UpdateReply], None]]:
+        yield self._note
+
     # -- pods -------------------------------------------------------------------------------------------------
 
     async def _feed_pods(self, uids: list[str], epoch: int) -> None:
@@ -162,17 +172,23 @@ class Feed:
         rows.update.rejections.extend(rejection for _, rejection in rejected.values())
         session = self._session
         update = rows.finish(store, session.classes, session.profiles, session.gangs, session.inputs)
-        try:
-            reply = await self._engine.apply(update)
-        except BaseException:
-            self._rejections = rejected | self._rejections
-            for known in rows.resent:
-                known.resend = True
-            raise
-        if reply.status == flow_pb2.STALE_EPOCH:
-            self._again(uids)  # a resync sends all other state; only removals remain
-            self._session.stale(epoch)
-            return
+        with self.round_with(update) as take_round:
+            try:
+                reply = await self._engine.apply(update)
+            except BaseException:
+                self._rejections = rejected | self._rejections
+                for known in rows.resent:
+                    known.resend = True
+                raise
+            if reply.status == flow_pb2.STALE_EPOCH:
+                self._again(uids)  # a resync sends all other state; only removals remain
+                self._session.stale(epoch)
+                return
+            self._pods_sent(reply, rows, removed, gone)
+            take_round(reply)
+
+    def _pods_sent(self, reply: flow_pb2.UpdateReply, rows: Rows, removed: list[PodRecord], gone: list[str]) -> None:
+        store = self._store
         self._session.classes.update(rows.classes)
         self._session.profiles.update(rows.profiles)
         self._session.inputs.update(rows.inputs)
@@ -189,7 +205,6 @@ class Feed:
             if known.sent is state:
                 store.volumes.sent(known)
         store.prune()
-        self._note(reply)
 
     def _row(self, known: PodRecord, rows: Rows, removed: list[PodRecord]) -> None:
         """Adds the difference between a pod's sent and current state to `rows`, if there is one."""

@@ -38,7 +38,7 @@ class HelloReply(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ..., wants_usage: _Optional[bool] = ..., counts_links: _Optional[bool] = ...) -> None: ...
 
 class Update(_message.Message):
-    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces", "inputs", "complete", "budgets", "removed_budgets")
+    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces", "inputs", "complete", "budgets", "removed_budgets", "round")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
@@ -54,6 +54,7 @@ class Update(_message.Message):
     COMPLETE_FIELD_NUMBER: _ClassVar[int]
     BUDGETS_FIELD_NUMBER: _ClassVar[int]
     REMOVED_BUDGETS_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     classes: _containers.RepeatedCompositeFieldContainer[TaskClass]
     nodes: _containers.RepeatedCompositeFieldContainer[Node]
@@ -69,10 +70,11 @@ class Update(_message.Message):
     complete: bool
     budgets: _containers.RepeatedCompositeFieldContainer[Budget]
     removed_budgets: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., gangs: _Optional[_Iterable[_Union[Gang, _Mapping]]] = ..., removed_gangs: _Optional[_Iterable[int]] = ..., namespaces: _Optional[_Iterable[_Union[Namespace, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[Inputs, _Mapping]]] = ..., complete: _Optional[bool] = ..., budgets: _Optional[_Iterable[_Union[Budget, _Mapping]]] = ..., removed_budgets: _Optional[_Iterable[int]] = ...) -> None: ...
+    round: RoundRequest
+    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., gangs: _Optional[_Iterable[_Union[Gang, _Mapping]]] = ..., removed_gangs: _Optional[_Iterable[int]] = ..., namespaces: _Optional[_Iterable[_Union[Namespace, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[Inputs, _Mapping]]] = ..., complete: _Optional[bool] = ..., budgets: _Optional[_Iterable[_Union[Budget, _Mapping]]] = ..., removed_budgets: _Optional[_Iterable[int]] = ..., round: _Optional[_Union[RoundRequest, _Mapping]] = ...) -> None: ...
 
 class UpdateReply(_message.Message):
-    __slots__ = ("status", "epoch", "unknown_classes", "unknown_profiles", "unknown_gangs", "unknown_inputs", "refused", "quiet")
+    __slots__ = ("status", "epoch", "unknown_classes", "unknown_profiles", "unknown_gangs", "unknown_inputs", "refused", "quiet", "round")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     UNKNOWN_CLASSES_FIELD_NUMBER: _ClassVar[int]
@@ -81,6 +83,7 @@ class UpdateReply(_message.Message):
     UNKNOWN_INPUTS_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     QUIET_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
     status: CallStatus
     epoch: int
     unknown_classes: _containers.RepeatedScalarFieldContainer[int]
@@ -89,7 +92,8 @@ class UpdateReply(_message.Message):
     unknown_inputs: _containers.RepeatedScalarFieldContainer[int]
     refused: _containers.RepeatedCompositeFieldContainer[Refusal]
     quiet: bool
-    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., unknown_profiles: _Optional[_Iterable[int]] = ..., unknown_gangs: _Optional[_Iterable[int]] = ..., unknown_inputs: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ..., quiet: _Optional[bool] = ...) -> None: ...
+    round: RoundReply
+    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., unknown_profiles: _Optional[_Iterable[int]] = ..., unknown_gangs: _Optional[_Iterable[int]] = ..., unknown_inputs: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ..., quiet: _Optional[bool] = ..., round: _Optional[_Union[RoundReply, _Mapping]] = ...) -> None: ...
 
 class TaskClass(_message.Message):
     __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name", "further_affinity", "further_names", "affinity", "anti_affinity", "spread", "tokens", "preferred_nodes", "preferred_peers", "images", "avoided_as", "traits", "expected_seconds", "never_preempts")

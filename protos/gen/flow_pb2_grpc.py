@@ -91,7 +91,7 @@ class FlowSchedulerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Apply(self, request, context):
-        """Applies a batch of changes.
+        """Applies a batch of changes, and runs a round with them if `round` is set.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

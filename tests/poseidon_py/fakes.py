@@ -7,6 +7,7 @@ again until it is acknowledged) with the simplest placement: first fit.
 import asyncio
 import itertools
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from poseidon_py.feed.client import EngineError
@@ -18,7 +19,8 @@ _epochs = itertools.count(100)
 
 
 class FakeEngine:
-    """`fail`: errors to raise, by method, one per call; `lose`: those to raise after the work is done."""
+    """`fail`: errors to raise, by method, one per call; `lose`: those to raise after the work is done. `after_round` is
+    called with the reply of each round before it is sent."""
 
     def __init__(self) -> None:
         self.fail: dict[str, list[Exception]] = {}
@@ -31,6 +33,7 @@ class FakeEngine:
         self.forget_inputs: set[int] = set()
         self.wants_usage = False
         self.quiet = False
+        self.after_round: Callable[[flow_pb2.RoundReply], None] = lambda reply: None
         self.reports: list[flow_pb2.UsageReport] = []
         self.restart()
 
@@ -93,6 +96,10 @@ class FakeEngine:
             reply.status = flow_pb2.STALE_EPOCH
             return reply
         self._apply(update, reply)
+        if update.HasField("round"):
+            self.calls["attached"] += 1
+            self._begin("round")
+            reply.round.CopyFrom(self._end("round", self._round(update.round)))
         return self._end("apply", reply)
 
     def _apply(self, update, reply):
@@ -190,10 +197,18 @@ class FakeEngine:
     async def round(self, request):
         self._begin("round")
         await asyncio.sleep(0)
+        return self._end("round", self._round(request))
+
+    def _round(self, request):
+        reply = self._run_round(request)
+        self.after_round(reply)
+        return reply
+
+    def _run_round(self, request):
         if request.epoch != self.epoch:
             return flow_pb2.RoundReply(status=flow_pb2.STALE_EPOCH)
         if request.acknowledged != self.last.round:
-            return self._end("round", self.last)
+            return self.last
         waiting = [
             (uid, t) for uid, t in self.tasks.items() if t["state"] == "waiting" and t["not_before"] <= request.now_us
         ]
@@ -222,7 +237,7 @@ class FakeEngine:
             group = reply.unscheduled.add(class_id=ident, waiting=len(uids), nodes=count, task_uid=uids)
             group.reasons.add(kind=flow_pb2.Reason.INSUFFICIENT_RESOURCE, detail="cpu", nodes=count)
         self.last = reply
-        return self._end("round", reply)
+        return reply
 
     async def explain(self, task):
         return flow_pb2.ExplainReply(found=task in self.tasks)

@@ -52,6 +52,7 @@ class Rig:
             sleep=self._sleep,
             now_us=lambda: self.now_us,
         )
+        self.feed.round_with = self.loop.attached
         self.store.subscribe(self.binder)
         self.problems = Problems()
         self.store.subscribe_to_problems(self.problems)

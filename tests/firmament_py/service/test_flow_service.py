@@ -514,3 +514,19 @@ def test_a_task_that_may_be_tried_again_later_needs_a_round(service):
     service.apply(rejections=[again])
     service.round()
     assert not service.apply(tasks=tasks(uids[1:], 1, on="a")).quiet
+
+
+def test_an_update_can_run_a_round_with_its_changes(service):
+    request = flow_pb2.RoundRequest(epoch=service.engine.epoch, now_us=service.clock())
+    reply = service.apply(
+        classes=[task_class(1, cpu=1)], nodes=[node("a", cpu=4)], tasks=tasks([1, 2], 1), round=request
+    )
+    assert (reply.round.round, sorted(reply.round.placed.task_uid)) == (1, [1, 2])
+    assert reply.quiet
+    again = service.apply(round=request)
+    assert again.round == reply.round  # it was not acknowledged
+    request.acknowledged = 1
+    assert service.apply(round=request).round == flow_pb2.RoundReply()
+    assert not service.apply().HasField("round")
+    request.epoch += 1
+    assert service.apply(round=request).round.status == flow_pb2.STALE_EPOCH

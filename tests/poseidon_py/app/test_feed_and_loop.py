@@ -41,7 +41,7 @@ async def test_a_change_without_an_effect_starts_no_round(quiet, rounds):
         await rig.settle()
         before = rig.engine.calls["round"]
         rig.engine.quiet = quiet
-        rig.pod("b", node="n")
+        rig.node("m")
         await rig.settle()
         assert rig.agrees()
         assert rig.engine.calls["round"] == before + rounds
@@ -195,15 +195,12 @@ async def test_a_standby_with_pending_pods_runs_no_rounds():
 
 async def test_placements_of_a_round_that_ends_after_the_lease_is_lost_are_given_back():
     async with Rig() as rig:
-        rounds = rig.engine.round
 
-        async def slow(request):
-            reply = await rounds(request)
+        def lose_lease(reply):
             rig.loop.stand_by()
             rig.binder.halt()
-            return reply
 
-        rig.engine.round = slow
+        rig.engine.after_round = lose_lease
         rig.pod("a")
         await rig.settle()
         assert rig.kube.asked == []

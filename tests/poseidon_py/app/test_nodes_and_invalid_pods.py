@@ -61,16 +61,13 @@ async def test_a_node_without_allocatable_is_kept_without_capacity(caplog):
 
 async def test_a_placement_on_a_node_deleted_during_the_round_is_rejected():
     async with Rig(nodes=("n", "m")) as rig:
-        rounds = rig.engine.round
 
-        async def slow(request):
-            reply = await rounds(request)
+        def delete_node(reply):
             if reply.placed.task_uid:
                 rig.store.remove_node("n")
-                rig.engine.round = rounds
-            return reply
+                rig.engine.after_round = lambda reply: None
 
-        rig.engine.round = slow
+        rig.engine.after_round = delete_node
         rig.pod("a")
         await rig.settle()
         assert rig.kube.binds == [("uid-a", "m")]
@@ -80,15 +77,12 @@ async def test_a_placement_on_a_node_deleted_during_the_round_is_rejected():
 async def test_a_round_does_not_report_on_a_pod_that_was_blocked_while_it_ran(blocked):
     """The reason was reported already, and users see the latest report."""
     async with Rig(pods="0") as rig:
-        rounds = rig.engine.round
 
-        async def slow(request):
-            reply = await rounds(request)
+        def block(reply):
             for known in rig.store.pods.values():
                 known.volumes.blocked = blocked
-            return reply
 
-        rig.engine.round = slow
+        rig.engine.after_round = block
         rig.pod("a")
         await rig.settle()
         assert [name for name, _ in rig.unscheduled] == ([] if blocked else ["a"])

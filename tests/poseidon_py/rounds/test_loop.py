@@ -9,6 +9,7 @@ from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.rounds.loop import Loop
 from poseidon_py.rounds.pacer import Pacer
 from poseidon_py.state.store import Store
+from protos.gen import flow_pb2
 from tests.poseidon_py.builders import pod
 
 WINDOW = 1 / 128
@@ -57,6 +58,38 @@ async def test_only_urgent_pods_delay_a_round(urgent, windows):
         bench.store.pod_queue.done(["uid-pod"])
         bench.store.observe_pod(pod(node="n"))
     assert await bench.windows() == windows
+
+
+def attaches(bench) -> bool:
+    update = flow_pb2.Update(epoch=1)
+    with bench.loop.attached(update) as take_reply:
+        take_reply(flow_pb2.UpdateReply(quiet=True))
+    return update.HasField("round")
+
+
+async def test_a_round_is_attached_if_it_would_start_at_once():
+    bench = Bench()
+    bench.loop.lead()
+    assert attaches(bench)
+    bench.store.observe_pod(pod())
+    assert not attaches(bench)  # more pods arrive
+    await bench.store.pod_queue.get(1)
+    assert attaches(bench)
+    bench.now += 1
+    bench.loop._pacer.round_ended(bench.now - 1, bench.now)
+    assert not attaches(bench)  # too soon after a long round
+    bench.loop.stand_by()
+    bench.now += 10
+    assert not attaches(bench)
+
+
+async def test_no_round_is_attached_after_one_without_a_reply():
+    bench = Bench()
+    bench.loop.lead()
+    with pytest.raises(ValueError, match="lost"), bench.loop.attached(flow_pb2.Update(epoch=1)):
+        raise ValueError("lost")
+    assert not attaches(bench)
+    assert bench.changed.is_set()
 
 
 async def test_a_leader_that_has_stopped_does_not_lead_again():

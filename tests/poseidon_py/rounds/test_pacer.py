@@ -60,3 +60,13 @@ def test_without_a_change_rounds_start_on_request_of_the_engine_and_periodically
     if wake_in is not None:
         pacer.wake_at(NOW + wake_in)
     assert pacer.idle_seconds(NOW) == waits
+
+
+def test_a_round_runs_with_the_changes_if_the_engine_has_been_idle_for_as_long_as_the_last_round():
+    pacer = Pacer(0.005, 0.25)
+    assert pacer.at_once(10.0, 10.0, arriving=False)
+    assert not pacer.at_once(10.0, 10.0, arriving=True)
+    pacer.round_ended(10.0, 10.004)
+    assert not pacer.at_once(10.006, 10.006, arriving=False)  # a round that the loop requests would start
+    assert pacer.delay(10.006, 10.006, arriving=False) == 0
+    assert pacer.at_once(10.0085, 10.0085, arriving=False)
