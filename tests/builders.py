@@ -3,7 +3,7 @@
 Amounts default to plenty, so that a test names only what matters to it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -255,6 +255,7 @@ def make_cluster(
     improve: float = 1.0,
     preempting: Preempting = Preempting.OFF,
     migrate_after_us: int | None = None,
+    searchable: Callable[[], bool] = lambda: True,
 ) -> Cluster:
     """A cluster that was told `events`, none of which may be refused. It does not preempt unless told to: most oracles
     know no evictions."""
@@ -268,6 +269,7 @@ def make_cluster(
         improve=improve,
         preempting=preempting,
         migrate_after_us=migrate_after_us,
+        searchable=searchable,
     )
     cluster = Cluster(state, scheduler)
     for outcome in cluster.tell(*events):

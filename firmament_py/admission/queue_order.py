@@ -33,15 +33,16 @@ from firmament_py.state.gangs import NO_GANG
 
 class Admission:
     """reserve_after_us: how long a gang or task waits before capacity is reserved for it (admission/backfill.py), None:
-    that is never done. improve: multiplies the effort of packing single tasks anew, 0: never. preemptor: evicts
-    running tasks for those that are left, None: none are."""
+    that is never done. improve: multiplies the effort of packing single tasks anew, 0: never, None: nor is it
+    calculated how many more could be placed. preemptor: evicts running tasks for those that are left, None: none
+    are."""
 
     def __init__(
         self,
         placer: Placer,
         demands: list[GangDemand],
         reserve_after_us: int | None,
-        improve: float = 1.0,
+        improve: float | None = 1.0,
         preemptor: Preemptor | None = None,
     ) -> None:
         self.placer = placer
@@ -106,6 +107,8 @@ class Admission:
 
     def _repack(self) -> None:
         """Packs single tasks anew if that may place more of them; then tries what could not move once more."""
+        if self._improve is None:
+            return
         snapshot, ledger = self._snapshot, self._ledger
         claimed = (snapshot.nominated >= 0) & (ledger.node_of >= 0)  # their places were reserved for them
         single = (snapshot.task_gang == NO_GANG) & ~ledger.delayed & ~claimed

@@ -199,6 +199,7 @@ def serve(
         if tls is not None:
             tls.check()
         solver = SOLVERS[solver_name]()
+        compiling = compile_ahead.Ahead()
         engine = Engine(
             policy,
             solver,
@@ -209,6 +210,7 @@ def serve(
             preempting=_preempting(preemption, beyond_budgets=preempt_beyond_budgets),
             migrate_after_us=round(1e6 * migrate_after) if migrate == "always" else None,
             original_preempts=preemption == "on",
+            searchable=compiling.over,
         )
         server = Server(engine, address, tls, stats_address)
     except CertificateError as error:
@@ -220,7 +222,7 @@ def serve(
     stopping = Stopping()
     if exit_with_parent:
         stopping.watch_input()
-    compiling = compile_ahead.start()
+    compiling.start()
     server.start()
     where = f"port {server.port}" if server.port else address
     log.info("serving on %s with policy %s and solver %s", where, policy_name, solver_name)
@@ -235,8 +237,7 @@ def serve(
                 f"cannot write --port-file {port_file}: {error.strerror}; give a file in a writable folder"
             ) from error
     stopping.wait()
-    if compiling is not None:
-        compiling.kill()
+    compiling.end()
     server.stop(_GRACE_SECONDS)
 
 

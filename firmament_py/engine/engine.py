@@ -40,8 +40,10 @@ class Engine:
         preempting: Preempting = Preempting.WITHIN_BUDGETS,
         migrate_after_us: int | None = None,
         original_preempts: bool = False,
+        searchable: Callable[[], bool] = lambda: True,
     ) -> None:
-        """original_preempts: whether rounds for clients of the original contract evict tasks, too."""
+        """original_preempts: whether rounds for clients of the original contract evict tasks, too. The others:
+        engine/scheduler.py."""
         self.lock = threading.Lock()
         self.usage = Usage(usage)
         self.policy = policy
@@ -52,6 +54,7 @@ class Engine:
         self._preempting = preempting
         self._migrate_after_us = migrate_after_us
         self._original_preempts = original_preempts
+        self._searchable = searchable
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
         self.rounds = 0
         self.last_round: RoundStats | None = None
@@ -71,6 +74,7 @@ class Engine:
             improve=self._improve,
             preempting=self._preempting,
             migrate_after_us=self._migrate_after_us,
+            searchable=self._searchable,
         )
         self.round_of_epoch = 0
 

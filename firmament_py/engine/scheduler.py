@@ -2,6 +2,7 @@
 commit, and the reasons why tasks wait."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,8 @@ from firmament_py.usage.usage import Usage
 log = logging.getLogger(__name__)
 
 DELAY_STEP_US = 1_000_000
-"""After which time tasks that wait for a better node are tried again, unless something changes before."""
+"""After which time tasks that wait for a better node, or for the searches, are tried again, unless something changes
+before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,9 @@ class Scheduler:
     before capacity is reserved for it; None: capacity is never reserved. improve: multiplies the effort of packing
     single tasks anew where the flow has left capacity of the wrong shape; 0: they are not. preempting: whether tasks
     of lower priority are evicted for those that fit nowhere. migrate_after_us: how long a movable task runs before it
-    is evicted if another node costs less; None: that is never done.
+    is evicted if another node costs less; None: that is never done. searchable: whether the searches of packing/ are
+    compiled; while they are not, rounds place tasks without them, and those that are left are tried again later: a
+    round that waited for the compiler would delay all tasks.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class Scheduler:
         improve: float = 1.0,
         preempting: Preempting = Preempting.WITHIN_BUDGETS,
         migrate_after_us: int | None = None,
+        searchable: Callable[[], bool] = lambda: True,
     ) -> None:
         self.state = state
         self._usage = usage or Usage()
@@ -78,6 +83,8 @@ class Scheduler:
         self._reserve_after_us = reserve_after_us
         self._improve = improve
         self._preempting = preempting
+        self._searchable = searchable
+        self._search_us = 0  # when tasks are tried again that the last round left waiting without a search
         self._migrator = Migrator(state, migrate_after_us)
         self._checker = Checker(state)
         self._seen_opportunities = -1
@@ -106,7 +113,8 @@ class Scheduler:
 
     def wake_us(self, now_us: int) -> int:
         """When the next round is due without a change, 0 if none is: at once for deferred tasks, when the next
-        postponed or delayed task is tried again, and when the next running task may be moved."""
+        postponed or delayed task is tried again, or all are with a search, and when the next running task may be
+        moved."""
         if self._unconsidered:
             return now_us
         tasks = self.state.tasks
@@ -116,6 +124,8 @@ class Scheduler:
             times.append(int(later.min()))
         if len(self.state.successors) and self._waiting.any():
             times.append(self.state.successors.next_end_us)
+        if self._search_us and self._waiting.any():
+            times.append(self._search_us)
         if movable_us := self._migrator.wake_us(now_us):
             times.append(movable_us)
         return min(times, default=0)
@@ -142,9 +152,11 @@ class Scheduler:
             self.state, self._usage, self.policy, self._solver, now_us, self._observer, certified=self._certified
         )
         first = current.placer()
-        preempting = self._preempting if preempts else Preempting.OFF
+        searches = self._searchable()
+        self._search_us = 0 if searches else now_us + DELAY_STEP_US
+        preempting = self._preempting if preempts and searches else Preempting.OFF
         preemptor = Preemptor(first.ledger, preempting, current.eviction_costs)
-        admission = self._admit(current, first, preemptor)
+        admission = self._admit(current, first, preemptor, self._improve if searches else None)
         placer = _second_opinion(current, first)
         tasks, nodes = self._checked(current, placer)
         preemption = preemptor.outcome() if placer is first else NO_PREEMPTION
@@ -171,9 +183,9 @@ class Scheduler:
         stats.nominated = int((self.state.tasks.nominated >= 0).sum())
         return RoundResult(tasks, nodes, waiting, stats, preemption, migration)
 
-    def _admit(self, current: Round, placer: Placer, preemptor: Preemptor) -> Admission:
+    def _admit(self, current: Round, placer: Placer, preemptor: Preemptor, improve: float | None) -> Admission:
         """Places by priority and age, then preempts."""
-        admission = Admission(placer, placer.snapshot.gang_demands, self._reserve_after_us, self._improve, preemptor)
+        admission = Admission(placer, placer.snapshot.gang_demands, self._reserve_after_us, improve, preemptor)
         admission.run()
         current.stats.gap = admission.repacked.gap
         if placer.columns.first is not None:

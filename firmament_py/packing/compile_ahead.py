@@ -1,7 +1,7 @@
 """Compiles the searches of this package before a round needs them: in another process, of the lowest priority.
 
 Compilation takes some 20 seconds of a core, once for an installation: numba keeps the results on disk, and a marker
-beside them tells later starts that they are complete. A process that finds another one compiling ends at once.
+beside them tells later starts that they are complete. A process that finds another one compiling waits for it.
 """
 
 import fcntl
@@ -9,6 +9,8 @@ import logging
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +22,34 @@ log = logging.getLogger(__name__)
 _FOLDER = Path(__file__).parent
 
 
-def start() -> "subprocess.Popen[bytes] | None":
-    """Starts the other process; None: everything is compiled already."""
-    if _marker().exists():
-        return None
-    return subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.DEVNULL)
+PATIENCE_SECONDS = 60.0
+"""After so long a round that needs a search compiles it itself: on a busy machine the other process hardly runs."""
+
+
+class Ahead:
+    """The other process: `start`, `end`; `over` tells rounds whether they need not wait for it."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._monotonic = monotonic
+        self._started = 0.0
+
+    def start(self) -> None:
+        """Starts the process, unless everything is compiled already."""
+        self._started = self._monotonic()
+        if not _marker().exists():
+            self._process = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.DEVNULL)
+
+    def over(self) -> bool:
+        """Whether it has ended, whatever the outcome, or takes too long."""
+        if self._process is None or self._process.poll() is not None:
+            return True
+        return self._monotonic() - self._started >= PATIENCE_SECONDS
+
+    def end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
 
 def main() -> None:
@@ -33,10 +58,11 @@ def main() -> None:
     try:
         marker.parent.mkdir(parents=True, exist_ok=True)
         with (marker.parent / f"{marker.name}.lock").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            compile_all()
-            marker.touch()
-    except OSError as error:  # nowhere to write, or another process compiles
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not marker.exists():  # another process has compiled meanwhile
+                compile_all()
+                marker.touch()
+    except OSError as error:  # nowhere to write
         log.debug("not compiled ahead: %s", error)
 
 

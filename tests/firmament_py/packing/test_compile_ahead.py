@@ -1,6 +1,9 @@
 """Searches are compiled once for an installation, by one process at a time."""
 
 import fcntl
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -35,19 +38,75 @@ def test_nothing_is_compiled_later():
 
 def test_what_is_compiled_is_not_compiled_again(compiled: list[str]):
     compile_ahead.main()
+    compile_ahead.main()
     assert compiled == ["all"]
-    assert compile_ahead.start() is None
 
 
-def test_a_second_process_leaves_it_to_the_first(compiled: list[str], tmp_path: Path):
+def test_a_second_process_waits_for_the_first(compiled: list[str], tmp_path: Path):
     compile_ahead.main()
     [marker] = (tmp_path / "cache").glob("*.compiled")
     marker.unlink()
-    with marker.with_name(f"{marker.name}.lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        compile_ahead.main()
+    with ThreadPoolExecutor() as threads:
+        with marker.with_name(f"{marker.name}.lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            second = threads.submit(compile_ahead.main)
+            marker.touch()
+        second.result()
     assert compiled == ["all"]
-    assert not marker.exists()
+
+
+class Process:
+    """One that ends when the test says so."""
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        self.killed = False
+
+    def poll(self) -> int | None:
+        return self.code
+
+    def kill(self) -> None:
+        self.killed = True
+
+    def wait(self) -> int:
+        return 0
+
+
+@pytest.fixture
+def process(compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> Process:
+    process = Process()
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: command[0] == sys.executable and process)
+    return process
+
+
+@pytest.mark.parametrize("code", [0, 1], ids=["compiled", "failed"])
+def test_rounds_wait_until_the_process_has_ended(process: Process, code: int):
+    ahead = compile_ahead.Ahead()
+    ahead.start()
+    assert not ahead.over()
+    process.code = code
+    assert ahead.over()
+
+
+def test_rounds_wait_for_a_limited_time(process: Process):
+    now = 1000.0
+    ahead = compile_ahead.Ahead(lambda: now)
+    ahead.start()
+    now += compile_ahead.PATIENCE_SECONDS - 1
+    assert not ahead.over()
+    now += 1
+    assert ahead.over()
+    ahead.end()
+    assert process.killed
+
+
+def test_rounds_do_not_wait_if_everything_is_compiled(process: Process):
+    compile_ahead.main()
+    ahead = compile_ahead.Ahead()
+    ahead.start()
+    assert ahead.over()
+    ahead.end()
+    assert not process.killed
 
 
 def test_without_a_writable_folder_nothing_is_compiled(
