@@ -71,6 +71,8 @@ def compile_all() -> None:
     from firmament_py.packing.eviction import Arrivals, Residents, evict
     from firmament_py.packing.pack import pack
     from firmament_py.packing.problem import Packing, Problem
+    from firmament_py.packing.relaxation import Relaxation
+    from firmament_py.packing.rounding import rounded
 
     one, two = np.ones(1, np.int64), np.array([[2]])
     zeros, everywhere = np.zeros(1, np.int64), np.ones((1, 1), np.bool_)
@@ -91,6 +93,9 @@ def compile_all() -> None:
         level=np.zeros(2, np.int64),
     )
     pack(problem, Packing.of(problem, np.zeros((2, 2), np.int64)))
+    relaxation = Relaxation(problem)
+    if (relaxed := relaxation.solve(problem.value)) is not None:  # what so small a problem does not need
+        rounded(problem, relaxation.on_nodes(relaxed))
 
 
 def _marker() -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from firmament_py.packing import compile_ahead, eviction_search, rounding, ruin_recreate
+from firmament_py.packing import compile_ahead, eviction, eviction_search, rounding, ruin_recreate
 from firmament_py.packing.pack import pack
 from tests.firmament_py.packing.evictions import random_problem as random_eviction
 from tests.firmament_py.packing.packings import empty, random_problem
@@ -23,6 +23,21 @@ def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(compile_ahead, "compile_all", lambda: calls.append("all"))
     monkeypatch.setattr("os.nice", lambda _: 0)
     return calls
+
+
+@pytest.mark.xdist_group("numba")
+def test_every_search_is_compiled(monkeypatch: pytest.MonkeyPatch):
+    called = set()
+    for module, name in ((eviction, "search"), (ruin_recreate, "_search"), (rounding, "_fill"), (rounding, "_round")):
+        search = getattr(module, name)
+
+        def noted(*args, name=name, search=search):
+            called.add(name)
+            return search(*args)
+
+        monkeypatch.setattr(module, name, noted)
+    compile_ahead.compile_all()
+    assert called == {"search", "_search", "_fill", "_round"}
 
 
 @pytest.mark.xdist_group("numba")
