@@ -13,18 +13,20 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
 import orjson
 
 from benchmarks.cluster import NodeShape
-from benchmarks.demo.children import Child
+from benchmarks.demo.children import Child, ChildError
 from benchmarks.demo.workload import POOL_LABEL
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import MERGE_PATCH, Kube
 
 _START_SECONDS = 60.0
+_COMPILE_SECONDS = 60.0
 _TAINTS_AT_ONCE = 32
 
 
@@ -88,6 +90,7 @@ class Stack:
 
     async def start_scheduler(self, kubeconfig: Path, scheduler: str, policy: str, flags: Sequence[str] = ()) -> None:
         """Starts `poseidon run` and waits until it is ready. Raises ChildError."""
+        await self._compile()
         self.health_port = free_port()
         arguments = ["poseidon_py", "run", "--kubeconfig", str(kubeconfig), "--scheduler-name", scheduler]
         arguments += ["--health-port", str(self.health_port), *(["--policy", policy] if policy else []), *flags]
@@ -98,6 +101,16 @@ class Stack:
             await self.scheduler.until(ready.done, _START_SECONDS)
         finally:
             ready.cancel()
+
+    async def _compile(self) -> None:
+        """Compiles the searches of the flow service, unless they are: until then, it preempts nobody."""
+        compiler = Child("the compiler", ["firmament_py.packing.compile_ahead"], self.folder / "compiler.log")
+        await compiler.start()
+        try:
+            with suppress(ChildError):  # the flow service tries again
+                await compiler.until(lambda: not compiler.running, _COMPILE_SECONDS)
+        finally:
+            await compiler.stop()
 
     async def scheduler_status(self) -> dict[str, object]:
         """The scheduler's status; {} if it does not answer."""
