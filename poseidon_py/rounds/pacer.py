@@ -44,7 +44,7 @@ class Pacer:
         return max(0.0, min(self._last_end + self.last_seconds - self._window - now, left))
 
     def at_once(self, began: float, now: float, *, arriving: bool) -> bool:
-        """Whether a round may start in the same call as the changes: no delay is due, and no round has run for as long as
+        """Whether a round may start in the same call as the changes: no delay is due, and none has run for as long as
         the last one took. Otherwise pods that arrive one by one would each get a round."""
         return now >= self._last_end + self.last_seconds and not self.delay(began, now, arriving=arriving)
 
