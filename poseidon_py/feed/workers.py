@@ -216,6 +216,7 @@ class Feed:
         if goal == sent and not (known.resend and goal is not None):
             return
         if goal is None:
+            self._store.nominations.withdraw(known)  # it is blocked: the node need not keep anything for it
             rows.update.removed_tasks.append(known.task)
             removed.append(known)
             return

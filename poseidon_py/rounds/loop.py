@@ -181,12 +181,12 @@ class Loop:
             self._changed.set()
             return
         self._pacer.wake_at(reply.wake_us / 1e6)
-        if not reply.round:
-            self._metrics.rounds.labels("idle").inc()
-            return
         self._place(reply.placed)
         if decisions := decisions_of(self._store, reply, self._is_wanted, leads=self._leadership.leads):
             self._preempt(decisions)
+        if not reply.round:
+            self._metrics.rounds.labels("idle").inc()
+            return
         self._acknowledged = reply.round
         self._metrics.round_call.observe(self._pacer.last_seconds)
         self._note(reply.stats)

@@ -43,7 +43,7 @@ class Nominations:
         self._by_node: dict[str, dict[str, PodRecord]] = {}
         """Name of a node -> the pods that are nominated on it, by UID."""
         self._stale: dict[str, PodRecord] = {}
-        """By UID: pods whose status names a node that was removed."""
+        """By UID: pods whose status names a node although their nomination has ended here."""
 
     def set(self, known: PodRecord, node: str) -> bool:
         """Nominates a pending pod; empty `node`: ends its nomination. Returns whether that is a change."""
@@ -123,12 +123,17 @@ class Nominations:
     def node_removed(self, name: str) -> None:
         """Nominations on the node are over."""
         for known in list(self._by_node.get(name, {}).values()):
-            self.set(known, "")
+            self.withdraw(known)
+
+    def withdraw(self, known: PodRecord) -> None:
+        """Ends the nomination of a pending pod that cannot have the node for now; the leader writes that, see
+        `take_stale`."""
+        if self.set(known, ""):
             self._stale[known.uid] = known
 
     def take_stale(self) -> list[PodRecord]:
-        """Pods whose nomination ended with its node since the last call, and that have no other one: their status is to
-        be written. Not by the watch, because only the leader writes."""
+        """Pods whose nomination was withdrawn since the last call, and that have no other one: their status is to be
+        written. Not by the watch, because only the leader writes."""
         stale = [known for known in self._stale.values() if not known.nominated]
         self._stale.clear()
         return stale

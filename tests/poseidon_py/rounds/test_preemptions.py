@@ -191,3 +191,22 @@ async def test_the_loop_passes_decisions_on_before_it_acknowledges(caplog):
     assert [(victim.known.name, victim.preemptor.name) for victim in decisions.victims] == [("v", "p")]
     assert at == acknowledged != rig.loop._acknowledged
     assert "round placed=0 waiting=1 preempted=1 migrated=2 ms=" in caplog.text
+
+
+async def test_a_nominated_pod_that_is_blocked_loses_its_nomination():
+    written = []
+    async with Rig(cpu="1") as rig:
+        rig.pod("v", node="n", cpu="1")
+        rig.pod("p", cpu="1")
+        await rig.settle()
+        known = rig.store.pods["uid-p"]
+        rig.store.nominations.set(known, "n")
+        await rig.settle()
+        assert rig.engine.updates[-1].tasks.nominated == [1]
+        rig.loop._preempt = lambda decisions: written.extend(decisions.unnominated)
+        known.volumes.blocked = "its claim is in use"
+        rig.store.touch_pod("uid-p")
+        await rig.settle()
+        assert rig.task("p") is None
+        assert known.nominated == ""
+        assert written == [known]
