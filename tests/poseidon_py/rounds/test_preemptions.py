@@ -204,7 +204,7 @@ async def test_a_nominated_pod_that_is_blocked_loses_its_nomination():
         await rig.settle()
         assert rig.engine.updates[-1].tasks.nominated == [1]
         rig.loop._preempt = lambda decisions: written.extend(decisions.unnominated)
-        known.volumes.blocked = "its claim is in use"
+        known.gang.blocked = "its gang is invalid"
         rig.store.touch_pod("uid-p")
         await rig.settle()
         assert rig.task("p") is None
