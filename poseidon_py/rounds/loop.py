@@ -188,8 +188,7 @@ class Loop:
             self._metrics.rounds.labels("idle").inc()
             return
         self._acknowledged = reply.round
-        self._metrics.round_call.observe(self._pacer.last_seconds)
-        self._note(reply.stats)
+        asyncio.get_running_loop().call_soon(self._note, reply.stats, self._pacer.last_seconds)  # once binds are sent
         self._unscheduled(reply.unscheduled)
 
     def _place(self, placed: flow_pb2.Placements) -> None:
@@ -212,7 +211,9 @@ class Loop:
         blocked = known.volumes.blocked or known.gang.blocked
         return self._leadership.leads and known.schedulable and known.state is PodState.WAITING and not blocked
 
-    def _note(self, stats: flow_pb2.RoundStats) -> None:
+    def _note(self, stats: flow_pb2.RoundStats, seconds: float) -> None:
+        """Publishes the statistics of a round whose call took so many seconds."""
+        self._metrics.round_call.observe(seconds)
         self.last = stats
         self.rounds += 1
         self._metrics.rounds.labels("placed").inc()
