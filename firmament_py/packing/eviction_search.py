@@ -92,7 +92,7 @@ def search(tasks: Tasks, groups: Groups, state: State, free: I64, rng: Generator
     effort = min(_EFFORT * seeking**0.5, _EFFORT_LIMIT)
     away = 0
     patience = _PATIENCE + _PATIENCE_PER_TASK * seeking
-    while scratch.looked[0] <= effort and idle <= patience and (waiting > 0 or total.max() > 0.0):
+    while scratch.looked[0] < effort and idle <= patience and (waiting > 0 or total.max() > 0.0):
         scratch.looked[0] += 1
         idle += 1
         away += 1

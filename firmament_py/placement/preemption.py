@@ -165,6 +165,8 @@ class Preemptor:
         if not len(resident.kind):
             return None
         tasks = tasks[(ledger.node_of[tasks] >= 0) | (priority > resident.priority.min())]
+        if (ledger.node_of[tasks] >= 0).all():
+            return None
         from firmament_py.packing.eviction import Arrivals, Residents, evict  # numba: see placement/repacking.py
 
         state = snapshot.releases.state

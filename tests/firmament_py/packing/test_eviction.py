@@ -210,6 +210,16 @@ def test_arrivals_stay_at_home_unless_that_costs_more():
     assert eviction.evicted.tolist() == [0]
 
 
+def test_arrivals_whose_home_is_too_small_evict_there():
+    problem = make_problem(
+        free=[[0]],
+        arrivals=[([2], 1, 5, {0}, [0])],
+        residents=[(0, 0, 2)],
+        kinds=[([2], 0, 1, 1.0, ())],
+    )
+    assert problem.solve().evicted.tolist() == [1]
+
+
 def test_no_arrival_gains_by_evictions_for_others():
     """Two arrivals of 5 need three residents of 4; the slack of 3 is due to the resident of 1, not to one of its own
     priority."""
