@@ -1,4 +1,4 @@
-"""Profiles of the property tests, see effort.py; and a last line that counts what needs a real API server."""
+"""Profiles of the property tests, see effort.py; last lines that say why tests ran twice and which did not run."""
 
 import os
 from collections.abc import Sequence
@@ -39,6 +39,11 @@ def pytest_report_header() -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for rerun in terminalreporter.stats.get("rerun", ()):
+        crash = getattr(rerun.longrepr, "reprcrash", None)
+        why = " ".join((crash.message if crash else str(rerun.longrepr)).split())
+        why = why if len(why) <= 600 else f"{why[:200]} ... {why[-400:]}"
+        terminalreporter.write_line(f"RERUN of {rerun.nodeid}: {why}", yellow=True)
     skipped: Sequence[pytest.TestReport] = terminalreporter.stats.get("skipped", ())
     count = sum(isinstance(r.longrepr, tuple) and NO_SERVER in r.longrepr[2] for r in skipped)
     if count:
