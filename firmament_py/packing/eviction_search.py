@@ -24,8 +24,10 @@ from firmament_py.packing.victims import (
 _CANDIDATES = 24
 """In a step of the search a task is tried on so many nodes of those that were cheapest for its class at first."""
 
-_PATIENCE, _PATIENCE_PER_TASK = 3000, 80
-"""The search ends after so many steps, and so many for each task without a home, that make nothing better."""
+_PATIENCE_PER_TASK, _PATIENCE, _FURTHER_PATIENCE_PER_TASK = 250, 3000, 80
+"""The search ends after so many steps for each task without a home that make nothing better, but no more than the
+second, and so many further ones for each of these tasks: soon for a single task, for which there is little to combine.
+"""
 
 _EFFORT, _EFFORT_LIMIT = 1_000_000, 5_000_000
 """The search ends when it has looked at so many groups of residents, times the square root of the number of tasks
@@ -91,7 +93,7 @@ def search(tasks: Tasks, groups: Groups, state: State, free: I64, rng: Generator
         seeking += home < 0
     effort = min(_EFFORT * seeking**0.5, _EFFORT_LIMIT)
     away = 0
-    patience = _PATIENCE + _PATIENCE_PER_TASK * seeking
+    patience = min(_PATIENCE_PER_TASK * seeking, _PATIENCE) + _FURTHER_PATIENCE_PER_TASK * seeking
     while scratch.looked[0] < effort and idle <= patience and (waiting > 0 or total.max() > 0.0):
         scratch.looked[0] += 1
         idle += 1
@@ -282,7 +284,7 @@ def _move(
         state.allowed[budget] -= withheld
     for number in range(len(chosen)):
         t = chosen[number]
-        if number == sharers:
+        if withheld > 0 and number == sharers:
             state.allowed[budget] += withheld
             withheld = np.int64(0)
         c = tasks.cls[t]

@@ -210,12 +210,17 @@ class Preemptor:
         ledger, snapshot, resident = self._ledger, self._snapshot, decision.resident
         kind, ident = resident.kind[decision.displaced], resident.id[decision.displaced]
         before = ledger.node_of[decision.tasks]
-        removed = np.union1d(ident[kind == Kind.PLACED], decision.tasks[before >= 0])
+        tasks, nodes = np.array([*decision.assigned(snapshot.task_class, before)], np.int64).reshape(-1, 2).T
+        affected = np.zeros(len(ledger.free), np.bool_)
+        affected[resident.node[decision.displaced]] = True
+        affected[nodes[ledger.node_of[tasks] != nodes]] = True
+        again = affected[nodes]  # the tasks of the other nodes stay
+        removed = np.union1d(ident[kind == Kind.PLACED], np.setdiff1d(decision.tasks[before >= 0], tasks[~again]))
         ledger.remove(removed)
         for task in ident[kind == Kind.NOMINATED].tolist():
             ledger.nominate(task, -1)
         first: dict[int, int] = {}  # of each node, the most important preemptor
-        for task, node in decision.assigned(snapshot.task_class, before):
+        for task, node in zip(tasks[again].tolist(), nodes[again].tolist(), strict=True):
             first.setdefault(node, task)
             requests = snapshot.requests[snapshot.task_class[task]]
             if (ledger.free[node] >= requests)[requests > 0].all():
