@@ -103,7 +103,7 @@ class Stack:
             ready.cancel()
 
     async def _compile(self) -> None:
-        """Compiles the searches of the flow service, unless they are: until then, it preempts nobody."""
+        """Compiles the searches of the flow service, which preempts no tasks before they are compiled."""
         compiler = Child("the compiler", ["firmament_py.packing.compile_ahead"], self.folder / "compiler.log")
         await compiler.start()
         try:

@@ -95,8 +95,8 @@ def evict(
     )
     groups, by_node = _groups(residents, weight, len(free), levels, beyond_budgets)
     cost = np.zeros((len(free), max(len(levels), 1)))
-    nobody = np.zeros_like(groups.number)
-    state = State(np.full(len(tasks.cls), NONE), nobody, nobody.copy(), allowed.copy(), cost)
+    none = np.zeros_like(groups.number)
+    state = State(np.full(len(tasks.cls), NONE), none, none.copy(), allowed.copy(), cost)
     search(tasks, groups, state, np.ascontiguousarray(free), np.random.default_rng(seed))
     evicted, violating = np.empty_like(groups.number), np.empty_like(groups.number)
     evicted[by_node], violating[by_node] = state.evicted, state.violating

@@ -140,7 +140,7 @@ class Relaxation:
         free = np.maximum(self._free, 1)[self._group]
         share = np.where(used[self._group], problem.free / free, np.inf).min(axis=1, initial=np.inf)
         share[~np.isfinite(share)] = 0.0
-        fractional = of_groups[:, self._group]
+        fractional = of_groups.take(self._group, axis=1)  # in rows: indexing would give columns, of another type
         fractional *= share  # in place: several arrays of this size take longer to allocate than to fill
         np.minimum(fractional, problem.slots, out=fractional)
         return fractional

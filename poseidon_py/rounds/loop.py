@@ -148,7 +148,7 @@ class Loop:
         with self._running(update.epoch) as (request, finish):
             update.round.CopyFrom(request)
             yield lambda reply: finish(reply.round)
-        if self._idle is not None:
+        if self._idle is not None and not self._idle.expired():
             self._idle.reschedule(asyncio.get_running_loop().time() + self._idle_seconds())
 
     @contextmanager

@@ -56,7 +56,7 @@ def shared_flags(item: pytest.Item) -> tuple[str, ...] | None:
 
 @pytest.fixture(scope="session", autouse=True)
 def searches() -> None:
-    """Compiles the searches, if nobody has, before a scheduler needs them: nothing is preempted until then."""
+    """Compiles the searches before a scheduler needs them: nothing is preempted until then."""
     subprocess.run([sys.executable, "-m", "firmament_py.packing.compile_ahead"], check=True)
 
 

@@ -45,8 +45,8 @@ def test_evictions_are_valid_and_each_is_needed(problem):
 def test_evictions_beyond_budgets_are_valid_and_serve_no_fewer(problem):
     within, exceeding = problem.solve(), problem.solve(beyond_budgets=True)
     assert violations(problem, exceeding) == []
-    nobody = np.zeros_like(exceeding.evicted)
-    served = [outcome_of(problem, placed_counts(problem, one), nobody)[0] for one in (within, exceeding)]
+    none_evicted = np.zeros_like(exceeding.evicted)
+    served = [outcome_of(problem, placed_counts(problem, one), none_evicted)[0] for one in (within, exceeding)]
     assert served[0] <= served[1]
 
 

@@ -92,6 +92,21 @@ async def test_no_round_is_attached_after_one_without_a_reply():
     assert bench.changed.is_set()
 
 
+async def test_a_round_may_be_attached_at_the_moment_at_which_the_next_one_is_due(monkeypatch):
+    """Then the timeout of the loop can no longer be put off."""
+    bench = Bench()
+    bench.loop.lead()
+    bench.changed.clear()
+    monkeypatch.setattr(bench.loop, "_idle_seconds", lambda: 0.0)
+    waiting = asyncio.create_task(bench.loop._gather_changes())
+    attached = 0
+    while not waiting.done():
+        attached += attaches(bench)
+        await asyncio.sleep(0)
+    await waiting
+    assert attached >= 3
+
+
 async def test_a_leader_that_has_stopped_does_not_lead_again():
     bench = Bench()
     bench.loop.lead()
