@@ -4,8 +4,10 @@ Tasks are inserted one after the other, the most important first, then those tha
 them, each at the node where that costs least. The victims of a node are chosen anew for all of its tasks together:
 residents are taken in ascending order of importance until the tasks fit; then those are put back, the most important
 first, beside which they still do. Then a few tasks at a time are removed and inserted again. What is better goes by
-priority: more tasks of it, then fewer victims that only these may evict, then the same for the next priority. A worse
-result is accepted now and then (simulated annealing); the best of all counts.
+priority: more tasks of it, then fewer victims that only these may evict, then the same for the next priority; last,
+fewer moves. A worse result is accepted now and then (simulated annealing); the best of all counts.
+
+Movers are running tasks that keep running, on their nodes or on others. Nothing is evicted for them.
 """
 
 from dataclasses import dataclass
@@ -18,6 +20,9 @@ from firmament_py.packing.victims import NONE, Groups, State, Tasks
 
 _RANK_STEP = 1024.0
 """A resident weighs as much as this many of the rank below it; only to compare sets, so that rounding does no harm."""
+
+_LEAST = np.iinfo(np.int64).min
+"""The priority of movers."""
 
 _RANKS = 40
 """Higher ranks weigh the same: powers of the step must stay finite."""
@@ -55,13 +60,28 @@ class Arrivals:
 
 
 @dataclass(frozen=True, slots=True)
+class Movers:
+    """M running tasks of D kinds that may move. kind (M,); home (M,): their nodes, which can take them all. Of each
+    kind: requests (D, R); suitable (D, N); cost (D,) > 0 of moving one; budgets (D, B): which budgets a move counts
+    against."""
+
+    kind: I64
+    home: I64
+    requests: I64
+    suitable: Bools
+    cost: F64
+    budgets: Bools
+
+
+@dataclass(frozen=True, slots=True)
 class Eviction:
     """evicted (K,): how many of each group of residents; violating (K,): how many of these no budget permits. placed:
-    triples (P, 3) of class, node, count."""
+    triples (P, 3) of class, node, count. node_of_mover (M,)."""
 
     evicted: I64
     violating: I64
     placed: I64
+    node_of_mover: I64
 
 
 def evict(
@@ -72,37 +92,111 @@ def evict(
     seed: int = 0,
     *,
     beyond_budgets: bool = False,
+    movers: Movers | None = None,
 ) -> Eviction:
-    """Inserts as many arrivals as possible, the most important first, and evicts what that takes.
+    """Inserts as many arrivals as possible, the most important first, and evicts and moves what that takes.
 
-    free (N, R): may be below 0. allowed (B,): how many evictions each budget permits. beyond_budgets: further ones
-    count as if of a rank above all others. The result depends on nothing but the arguments.
+    free (N, R): may be below 0; without movers on their nodes. allowed (B,): how many evictions and moves each budget
+    permits. beyond_budgets: further evictions count as if of a rank above all others. The result depends on nothing but
+    the arguments.
     """
+    movers = movers or _no_movers(free.shape, len(allowed))
     if not len(free):
-        return Eviction(np.zeros_like(residents.count), np.zeros_like(residents.count), np.zeros((0, 3), np.int64))
+        none = np.zeros_like(residents.count)
+        return Eviction(none, none, np.zeros((0, 3), np.int64), movers.home)
     weight = 1.0 / np.maximum(np.maximum(free.max(axis=0, initial=1), residents.requests.max(axis=0, initial=1)), 1)
     levels = np.unique(-arrivals.priority)
     size = arrivals.requests @ weight / np.maximum(arrivals.suitable.sum(axis=1), 1)
     order = np.lexsort((-size, -arrivals.priority))
     by_importance = np.argsort(np.repeat(np.argsort(order), arrivals.count), kind="stable")
+    kinds, moving = len(movers.cost), len(movers.kind)
+    by_kind = np.argsort(movers.kind, kind="stable")
+    budgets = np.vstack([movers.budgets, np.zeros((len(order), len(allowed)), np.bool_)])
     tasks = Tasks(
-        np.repeat(order, arrivals.count[order]),
-        arrivals.home[by_importance],
-        arrivals.requests,
-        arrivals.priority,
-        np.searchsorted(levels, -arrivals.priority),
-        np.array(arrivals.suitable),
+        cls=np.r_[movers.kind[by_kind], kinds + np.repeat(order, arrivals.count[order])],
+        home=np.r_[movers.home[by_kind], arrivals.home[by_importance]],
+        requests=np.vstack([movers.requests, arrivals.requests]),
+        priority=np.r_[np.full(kinds, _LEAST), arrivals.priority],
+        level=np.r_[np.zeros(kinds, np.int64), 1 + np.searchsorted(levels, -arrivals.priority)],
+        suitable=np.vstack([movers.suitable, arrivals.suitable]),
+        away=np.r_[movers.cost, np.zeros(len(order))],
+        budget=np.nonzero(budgets)[1].astype(np.int64),
+        budget_start=np.r_[0, np.cumsum(budgets.sum(axis=1))].astype(np.int64),
+        share=weight,
     )
     groups, by_node = _groups(residents, weight, len(free), levels, beyond_budgets)
-    cost = np.zeros((len(free), max(len(levels), 1)))
+    cost = np.zeros((len(free), len(levels) + 2))
     none = np.zeros_like(groups.number)
     state = State(np.full(len(tasks.cls), NONE), none, none.copy(), allowed.copy(), cost)
-    search(tasks, groups, state, np.ascontiguousarray(free), np.random.default_rng(seed))
+    clearing, least = np.zeros((len(tasks.requests), 0)), 0.0
+    if moving:
+        clearing = np.vstack([np.full((kinds, len(free)), np.inf), clearing_costs(arrivals, movers, free)])
+        least = least_moves(arrivals, movers, free, clearing[kinds:])
+    search(tasks, groups, state, np.ascontiguousarray(free), clearing, least, np.random.default_rng(seed))
     evicted, violating = np.empty_like(groups.number), np.empty_like(groups.number)
     evicted[by_node], violating[by_node] = state.evicted, state.violating
-    there = state.node_of >= 0
-    pairs, count = np.unique(np.stack([tasks.cls[there], state.node_of[there]]), axis=1, return_counts=True)
-    return Eviction(evicted, violating, np.vstack([pairs, count]).T)
+    node_of_mover = np.empty_like(movers.home)
+    node_of_mover[by_kind] = state.node_of[:moving]
+    there = moving + np.flatnonzero(state.node_of[moving:] >= 0)
+    pairs, count = np.unique(np.stack([tasks.cls[there] - kinds, state.node_of[there]]), axis=1, return_counts=True)
+    return Eviction(evicted, violating, np.vstack([pairs, count]).T, node_of_mover)
+
+
+def clearing_costs(arrivals: Arrivals, movers: Movers, free: I64) -> F64:
+    """(W, N) at least what the moves cost that make one arrival of each class fit on each node; infinite: no moves do.
+    free (N, R): as in evict."""
+    nodes = len(free)
+    requests, cost = movers.requests[movers.kind], movers.cost[movers.kind]
+    used = np.zeros_like(free)
+    np.add.at(used, movers.home, requests)
+    found = np.where(arrivals.suitable, 0.0, np.inf)
+    for r in range(free.shape[1]):
+        some = np.flatnonzero(requests[:, r] > 0)
+        some = some[np.lexsort((cost[some] / requests[some, r], movers.home[some]))]
+        start = np.searchsorted(movers.home[some], np.arange(nodes + 1))
+        size, price = np.r_[0, np.cumsum(requests[some, r])], np.r_[0.0, np.cumsum(cost[some])]
+        for c in range(len(arrivals.count)):
+            asked = arrivals.requests[c, r]
+            lacking = asked - (free[:, r] - used[:, r])
+            lacks = np.flatnonzero((lacking > 0) & (asked > 0) & np.isfinite(found[c]))
+            reached = size[start[lacks]] + lacking[lacks]
+            # the movers that have most for what they cost, the last of them only in part
+            last = np.searchsorted(size, reached) - 1
+            possible = reached <= size[start[lacks + 1]]
+            last = np.minimum(last, max(len(some) - 1, 0))
+            if not len(some):
+                found[c, lacks] = np.inf
+                continue
+            part = (reached - size[last]) / requests[some[last], r]
+            least = price[last] - price[start[lacks]] + part * cost[some[last]]
+            found[c, lacks] = np.maximum(found[c, lacks], np.where(possible, least, np.inf))
+    return found
+
+
+def least_moves(arrivals: Arrivals, movers: Movers, free: I64, clearing: F64) -> float:
+    """At least what the moves cost by which all arrivals fit without evictions, 0 if residents make them fit. clearing:
+    as in clearing_costs.
+
+    A node takes no more arrivals of a class than it has capacity for without movers, and the first costs what clearing
+    it does: a knapsack of nodes, relaxed.
+    """
+    found = 0.0
+    for c, count in enumerate(arrivals.count.tolist()):
+        asked = arrivals.requests[c] > 0
+        times = (free[:, asked] // arrivals.requests[c, asked]).min(axis=1, initial=count)
+        some = np.flatnonzero(np.isfinite(clearing[c]) & (times > 0))
+        some = some[np.argsort(clearing[c, some] / times[some], kind="stable")]
+        left = count - np.cumsum(times[some]) + times[some]
+        taken = np.clip(left, 0, times[some])
+        found = max(found, float((clearing[c, some] / times[some] * taken).sum()))
+    return found
+
+
+def _no_movers(shape: tuple[int, ...], budgets: int) -> Movers:
+    nodes, resources = shape
+    none, kinds = np.zeros(0, np.int64), (0, nodes)
+    requests = np.zeros((0, resources), np.int64)
+    return Movers(none, none, requests, np.zeros(kinds, np.bool_), np.zeros(0), np.zeros((0, budgets), np.bool_))
 
 
 def _groups(residents: Residents, weight: F64, nodes: int, levels: I64, beyond_budgets: bool) -> tuple[Groups, I64]:
@@ -125,7 +219,7 @@ def _groups(residents: Residents, weight: F64, nodes: int, levels: I64, beyond_b
         rank=rank,
         weight=cost,
         excess=np.where(counted, cost + residents.value.max(initial=0.0) * step[-1], np.inf),
-        tier=np.maximum(np.searchsorted(levels, -residents.priority[kind]) - 1, 0),
+        tier=np.maximum(np.searchsorted(levels, -residents.priority[kind]), 1),
         density=density[kind],
         budget=np.nonzero(budgets)[1].astype(np.int64),
         budget_start=np.r_[0, np.cumsum(budgets.sum(axis=1))].astype(np.int64),

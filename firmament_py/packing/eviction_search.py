@@ -5,7 +5,10 @@ from numpy.random import Generator
 
 from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import compiled, inner
-from firmament_py.packing.eviction_insertion import added_cost, insert_all
+from firmament_py.packing.eviction_choice import choose
+from firmament_py.packing.eviction_insertion import insert_all
+from firmament_py.packing.insertion_cost import added_cost
+from firmament_py.packing.moves import count_move, may_leave, moving_cost, refill
 from firmament_py.packing.victims import (
     NONE,
     Groups,
@@ -42,8 +45,11 @@ _PARTIAL = 0.3
 _RETURN = 100
 """The search returns to the best after so many steps that make nothing better."""
 
-_REMOVED = 8
+_REMOVED = 16
 """Largest number of tasks that one step removes."""
+
+_LOOKED = 20
+"""Where tasks move, trying one on a node takes as long as looking at so many groups."""
 
 _BLINK = 0.5
 """In every other step, the largest probability that a node is overlooked. In those steps, chance also changes the order
@@ -54,8 +60,9 @@ _SHARING = 0.3
 
 
 @compiled
-def search(tasks: Tasks, groups: Groups, state: State, free: I64, rng: Generator) -> None:
-    """Changes the state, in which no task is placed. free (N, R): without evictions."""
+def search(tasks: Tasks, groups: Groups, state: State, free: I64, clearing: F64, least: float, rng: Generator) -> None:
+    """Changes the state, in which no task is placed. free (N, R): without evictions. clearing: see insert_all. least:
+    what moves cost at least if all tasks are served."""
     nodes, count, levels = len(free), len(state.node_of), state.cost.shape[1]
     widest = 1
     for n in range(nodes):
@@ -71,15 +78,20 @@ def search(tasks: Tasks, groups: Groups, state: State, free: I64, rng: Generator
         np.zeros(free.shape[1], np.int64),
         state.allowed.copy(),
         np.zeros(1, np.int64),
+        np.zeros(nodes),
+        np.zeros(len(tasks.requests), np.int64),
     )
     lists = Lists(np.full(nodes, NONE), np.full(count, NONE))
     candidates = np.full((len(tasks.requests), _CANDIDATES), NONE)
-    insert_all(tasks, groups, state, lists, free, candidates, scratch, rng)
+    insert_all(tasks, groups, state, lists, free, clearing, candidates, scratch, rng)
     touched = np.zeros(2 * _REMOVED, np.int64)
     old, best = _copy_of(state), _copy_of(state)
     moved = 0  # number of nodes that differ from the best
     changed, is_changed = np.empty(nodes, np.int64), np.zeros(nodes, np.bool_)
     everyone = np.arange(count)
+    movers = 0
+    while movers < count and tasks.level[tasks.cls[movers]] == 0:
+        movers += 1
     chosen = np.zeros(_REMOVED, np.int64)
     # by level: how much more is served than in the best, and how much more that costs
     served, excess = np.zeros(levels, np.int64), np.zeros(levels)
@@ -94,7 +106,7 @@ def search(tasks: Tasks, groups: Groups, state: State, free: I64, rng: Generator
     effort = min(_EFFORT * seeking**0.5, _EFFORT_LIMIT)
     away = 0
     patience = min(_PATIENCE_PER_TASK * seeking, _PATIENCE) + _FURTHER_PATIENCE_PER_TASK * seeking
-    while scratch.looked[0] < effort and idle <= patience and (waiting > 0 or total.max() > 0.0):
+    while scratch.looked[0] < effort and idle <= patience and (waiting > 0 or total.sum() > least):
         scratch.looked[0] += 1
         idle += 1
         away += 1
@@ -110,7 +122,7 @@ def search(tasks: Tasks, groups: Groups, state: State, free: I64, rng: Generator
             excess[:] = 0.0
             waiting = _waiting(state)
         noise = rng.random() if rng.random() < 0.5 else 0.0
-        k = _choose(chosen, tasks, state, candidates, waiting, rng)
+        k = choose(chosen, movers, tasks, state, lists, candidates, waiting, rng)
         affected = _move(tasks, groups, state, lists, free, candidates, chosen[:k], touched, noise, scratch, rng)
         for i in range(levels):
             gain[i], change[i], weight[i] = 0, 0.0, 0.0
@@ -121,7 +133,7 @@ def search(tasks: Tasks, groups: Groups, state: State, free: I64, rng: Generator
                 change[i] += state.cost[n, i] - old.cost[n, i]
                 weight[i] += old.cost[n, i]
         warm = 1.0 - scratch.looked[0] / effort
-        depth = int(levels * rng.random()) if rng.random() < _PARTIAL else levels
+        depth = 1 + int((levels - 2) * rng.random()) if rng.random() < _PARTIAL else levels
         if change[0] == np.inf or not _accepted(
             gain[:depth], change[:depth], weight[:depth], _TEMPERATURE * warm * rng.random()
         ):
@@ -187,62 +199,6 @@ def _better(served: I64, excess: F64, total: F64) -> bool:
 
 
 @inner
-def _choose(chosen: I64, tasks: Tasks, state: State, candidates: I64, waiting: int, rng: Generator) -> int:
-    """Fills `chosen` with different tasks in ascending order; their number. In half of the cases any, often some that
-    are `waiting`; else one and those on one or two of the nodes that suit it."""
-    k, count = 0, len(state.node_of)
-    if rng.random() < 0.5:
-        for number in range(1 + int(4 * rng.random() * rng.random())):
-            is_waiting = waiting > 0 and number > 0 and rng.random() < 0.5
-            k = _add(_any_waiting(state, waiting, rng) if is_waiting else int(count * rng.random()), chosen, k)
-        return k
-    t = _any_waiting(state, waiting, rng) if waiting > 0 and rng.random() < 0.7 else int(count * rng.random())
-    k = _add(t, chosen, k)
-    suiting = 0
-    for n in candidates[tasks.cls[t]]:
-        suiting += n >= 0
-    if suiting == 0:
-        return k
-    for _ in range(1 + int(2 * rng.random())):
-        n = candidates[tasks.cls[t], int(suiting * rng.random())]
-        first = int(count * rng.random())
-        for i in range(count):
-            other = (first + i) % count
-            if state.node_of[other] == n:
-                k = _add(other, chosen, k)
-    if waiting > 0:
-        k = _add(_any_waiting(state, waiting, rng), chosen, k)
-    return k
-
-
-@inner
-def _any_waiting(state: State, waiting: int, rng: Generator) -> int:
-    """One of the `waiting` > 0 tasks that wait."""
-    at = int(waiting * rng.random())
-    found = 0
-    for t in range(len(state.node_of)):
-        if state.node_of[t] < 0:
-            if at == 0:
-                found = t
-            at -= 1
-    return found
-
-
-@inner
-def _add(t: int, chosen: I64, k: int) -> int:
-    """Adds t to the first k of `chosen`, ascending, if it is not there and there is space; how many there are then."""
-    i = k
-    while i > 0 and chosen[i - 1] > t:
-        i -= 1
-    if k == len(chosen) or (i > 0 and chosen[i - 1] == t):
-        return k
-    for j in range(k, i, -1):
-        chosen[j] = chosen[j - 1]
-    chosen[i] = t
-    return k + 1
-
-
-@inner
 def _move(
     tasks: Tasks,
     groups: Groups,
@@ -264,16 +220,19 @@ def _move(
         n = state.node_of[t]
         if n >= 0:
             remove(t, state, lists)
+            if tasks.level[tasks.cls[t]] == 0 and n != tasks.home[t]:
+                count_move(t, -1, tasks, state)
             if not _contains(touched, affected, n):
                 touched[affected] = n
                 affected += 1
     for n in touched[:affected]:
-        if plan(n, NONE, tasks, groups, state, lists, free, noise, scratch, rng) == np.inf:
+        if plan(n, NONE, True, tasks, groups, state, lists, free, noise, scratch, rng) == np.inf:
             scratch.chosen.cost[0] = np.inf
         apply(n, scratch.chosen, groups, state)
-    for i in range(1, len(chosen)):  # tasks of one priority in any order
+    for i in range(1, len(chosen)):  # tasks of one priority, and movers, in any order
         j = int((i + 1) * rng.random())
-        if tasks.priority[tasks.cls[chosen[i]]] == tasks.priority[tasks.cls[chosen[j]]]:
+        one, other = tasks.level[tasks.cls[chosen[i]]], tasks.level[tasks.cls[chosen[j]]]
+        if one == other or one == 0 or other == 0:
             chosen[i], chosen[j] = chosen[j], chosen[i]
     # now and then the first tasks leave a budget to the others, though that makes them more expensive
     sharers, withheld, budget = np.int64(0), np.int64(0), np.int64(0)
@@ -287,12 +246,13 @@ def _move(
         if withheld > 0 and number == sharers:
             state.allowed[budget] += withheld
             withheld = np.int64(0)
-        c = tasks.cls[t]
+        c, home = tasks.cls[t], tasks.home[t]
+        moves = tasks.level[c] == 0
         found, least = NONE, np.inf
         for i in range(-1, _CANDIDATES + affected + 4):
             n = NONE
             if i < 0:
-                n = tasks.home[t]
+                n = home
             elif i < _CANDIDATES:
                 n = candidates[c, i]
             elif i < _CANDIDATES + affected:
@@ -301,14 +261,26 @@ def _move(
                 n = np.int64(len(free) * rng.random())
             if n < 0 or rng.random() < blink:
                 continue
-            cost = added_cost(n, c, tasks, groups, state, lists, free, noise, scratch, rng)
+            cost = np.inf
+            if not moves or n == home:
+                cost = added_cost(n, c, n == home, tasks, groups, state, lists, free, noise, scratch, rng)
+            elif may_leave(t, tasks, state):
+                cost = moving_cost(n, t, tasks, groups, state, lists, free, scratch, rng)
             cost *= 1.0 + 0.2 * noise * rng.random()
             if cost < least:
                 found, least = n, cost
                 keep(groups.start[n + 1] - groups.start[n], scratch.chosen, scratch.best)
+            if tasks.level[0] == 0:
+                scratch.looked[0] += _LOOKED
+            if i < 0 and moves and cost <= 0.0:
+                break
+        if moves and found < 0 and may_leave(t, tasks, state):  # for the next attempt
+            refill(t, tasks, groups, state, lists, free, candidates, scratch, rng)
         if found >= 0:
             add(t, found, state, lists)
             apply(found, scratch.best, groups, state)
+            if moves and found != home:
+                count_move(t, 1, tasks, state)
             if not _contains(touched, affected, found):
                 touched[affected] = found
                 affected += 1

@@ -16,8 +16,11 @@ _WITHIN, _POSTPONED, _VIOLATING = 0, 1, 2
 
 
 class Tasks(NamedTuple):
-    """T tasks: cls, home (T,), the most important first; else of classes, see Arrivals. level (W,): number of the
-    priority among all of them, 0: the highest."""
+    """T tasks: cls, home (T,), movers first, then arrivals, the most important first; else of W classes, see Arrivals
+    and Movers. level (W,): 0 of movers, else 1 + the number of the priority among those of arrivals, from the highest.
+    away (W,): the cost of being elsewhere than at home. Budgets that count this for class c:
+    budget[budget_start[c] : budget_start[c + 1]]. share (R,): of the largest node, of one unit.
+    """
 
     cls: I64
     home: I64
@@ -25,6 +28,10 @@ class Tasks(NamedTuple):
     priority: I64
     level: I64
     suitable: Bools
+    away: F64
+    budget: I64
+    budget_start: I64
+    share: F64
 
 
 class Groups(NamedTuple):
@@ -51,7 +58,8 @@ class Groups(NamedTuple):
 
 class State(NamedTuple):
     """node_of (T,). Of each group (K,): evicted, and violating: how many of these no budget permits. allowed (B,): what
-    the others leave; cost (N, L) of what is evicted on each node, by tier, infinite: the node cannot take its tasks."""
+    the others leave; cost (N, L) of what is evicted on each node, by tier, infinite: the node cannot take its tasks;
+    the last is that of movers which are there and have their homes elsewhere."""
 
     node_of: I64
     evicted: I64
@@ -78,7 +86,8 @@ class Victims(NamedTuple):
 class Scratch(NamedTuple):
     """Of plans for a node with G groups: chosen, and two others to compare it with. order, key, postponed (G,): the
     order in which groups are taken; need (R,): requests of the tasks so far; freed (R,): what they may use; spare (B,):
-    further evictions that budgets permit. looked (1,): how many groups all plans have looked at.
+    further evictions that budgets permit. looked (1,): how many groups all plans have looked at. key_of_node (N,);
+    refill (W,): when the candidates of a class may be chosen anew, see looked.
     """
 
     chosen: Victims
@@ -91,12 +100,15 @@ class Scratch(NamedTuple):
     freed: I64
     spare: I64
     looked: I64
+    key_of_node: F64
+    refill: I64
 
 
 @inner
 def plan(
     n: int,
     c: int,
+    here: bool,
     tasks: Tasks,
     groups: Groups,
     state: State,
@@ -107,7 +119,7 @@ def plan(
     rng: Generator,
 ) -> float:
     """The least cost found of making all tasks of node n fit, and one of class c, NONE: no other; infinite if they
-    cannot. Fills scratch.chosen.
+    cannot. here: whether n is its home. Fills scratch.chosen.
 
     Residents are taken by rank, then by value for what they take, and, if noise is above 0, by chance: then some of
     those that count against a budget come last. If budgets do not permit that, those come last, the largest first.
@@ -122,13 +134,13 @@ def plan(
         postponed[i] = guarded and rng.random() < share
     if noise > 0.0:
         _disturb(first, count, groups, order, scratch.key, noise, rng)
-    total = _victims(n, c, tasks, groups, state, lists, free, scratch, False, noise, rng)
+    total = _victims(n, c, here, tasks, groups, state, lists, free, scratch, False, noise, rng)
     if len(state.allowed) == 0 or not (total == np.inf or _exceeds(count, scratch)):
         return total
     keep(count, scratch.chosen, scratch.other)
     for i in range(count):
         postponed[i] = groups.budget_start[first + i] < groups.budget_start[first + i + 1]
-    second = _victims(n, c, tasks, groups, state, lists, free, scratch, True, noise, rng)
+    second = _victims(n, c, here, tasks, groups, state, lists, free, scratch, True, noise, rng)
     if second < total:
         return second
     keep(count, scratch.other, scratch.chosen)
@@ -156,6 +168,7 @@ def keep(count: int, source: Victims, target: Victims) -> None:
 def _victims(
     n: int,
     c: int,
+    here: bool,
     tasks: Tasks,
     groups: Groups,
     state: State,
@@ -179,6 +192,7 @@ def _victims(
             spare[groups.budget[b]] += state.evicted[g] - state.violating[g]
     for r in range(len(need)):
         need[r], freed[r] = 0, free[n, r]
+    moved = tasks.away[c] if c >= 0 and not here else 0.0
     t = lists.first[n]
     while t >= 0 or c >= 0:  # level by level: nothing is evicted for a task whose priority is not higher
         of = c if t < 0 or (c >= 0 and tasks.level[c] < tasks.level[tasks.cls[t]]) else tasks.cls[t]
@@ -190,16 +204,19 @@ def _victims(
         while t >= 0 and tasks.level[tasks.cls[t]] == level:
             for r in range(len(need)):
                 need[r] += tasks.requests[tasks.cls[t], r]
+            if tasks.home[t] != n:
+                moved += tasks.away[tasks.cls[t]]
             t = lists.after[t]
-        if _lacking(need, freed) == 0:
+        if lacking(need, freed) == 0:
             continue
         scratch.looked[0] += count
         if not _take(first, count, tasks.priority[of], groups, scratch, by_size, noise, rng):
             return np.inf
         _put_back(first, count, groups, scratch)
-    total = 0.0
+    total = moved
     for i in range(len(scratch.chosen.cost)):
         scratch.chosen.cost[i] = 0.0
+    scratch.chosen.cost[-1] = moved
     for i in range(count):
         if evicted[i] > 0:
             g = first + i
@@ -212,7 +229,7 @@ def _victims(
 
 
 @inner
-def _lacking(need: I64, freed: I64) -> int:
+def lacking(need: I64, freed: I64) -> int:
     """How many of the resources that are requested are exceeded."""
     found = 0
     for r in range(len(need)):
@@ -231,7 +248,7 @@ def _take(
             _take_largest(first, count, priority, groups, scratch, noise, rng)
         for at in range(count):
             i = scratch.order[at]
-            if _lacking(need, freed) == 0:
+            if lacking(need, freed) == 0:
                 return True
             if groups.priority[first + i] >= priority or (stage == _WITHIN and scratch.postponed[i]):
                 continue
@@ -240,9 +257,9 @@ def _take(
                 gone = gone if groups.excess[first + i] < np.inf else 0
             else:
                 gone = min(gone, _permitted(first + i, groups, scratch))
-            if gone > 0 and _use(first + i, groups, need, freed) > 0.0:
+            if gone > 0 and use_of(groups.size, first + i, need, freed) > 0.0:
                 _evict(i, first + i, gone, stage == _VIOLATING, groups, scratch)
-    return _lacking(need, freed) == 0
+    return lacking(need, freed) == 0
 
 
 @inner
@@ -251,12 +268,12 @@ def _take_largest(
 ) -> None:
     """Evicts residents within their budgets one by one, each time the one that has most of what is lacking."""
     need, freed = scratch.need, scratch.freed
-    while _lacking(need, freed) > 0:
+    while lacking(need, freed) > 0:
         found, largest = NONE, 0.0
         for i in range(count):
             g = first + i
             if groups.priority[g] < priority and groups.number[g] > scratch.chosen.evicted[i]:
-                use = _use(g, groups, need, freed) * (1.0 + noise * rng.random())
+                use = use_of(groups.size, g, need, freed) * (1.0 + noise * rng.random())
                 if use > largest and _permitted(g, groups, scratch) > 0:
                     found, largest = np.int64(i), use
         if found < 0:
@@ -274,12 +291,12 @@ def _permitted(g: int, groups: Groups, scratch: Scratch) -> int:
 
 
 @inner
-def _use(g: int, groups: Groups, need: I64, freed: I64) -> float:
-    """The sum of the shares of what is lacking that one of group g has, 0: nothing."""
+def use_of(sizes: I64, i: int, need: I64, freed: I64) -> float:
+    """The sum of the shares of what is lacking that one of sizes[i] has, 0: nothing."""
     use = 0.0
     for r in range(len(need)):
         if need[r] > 0 and need[r] > freed[r]:
-            use += min(groups.size[g, r] / (need[r] - freed[r]), 1.0)
+            use += min(sizes[i, r] / (need[r] - freed[r]), 1.0)
     return use
 
 

@@ -1,0 +1,88 @@
+"""Which tasks a step of the search of evictions removes and inserts again."""
+
+from numpy.random import Generator
+
+from firmament_py.model.arrays import I64
+from firmament_py.numba_cache import inner
+from firmament_py.packing.victims import Lists, State, Tasks
+
+_ARRIVALS = 0.8
+"""The probability that a step chooses among arrivals only."""
+
+
+@inner
+def choose(
+    chosen: I64,
+    movers: int,
+    tasks: Tasks,
+    state: State,
+    lists: Lists,
+    candidates: I64,
+    waiting: int,
+    rng: Generator,
+) -> int:
+    """Fills `chosen` with different tasks in ascending order; their number. In half of the cases any, often some that
+    are `waiting`; else one and those on one or two of the nodes that suit it."""
+    k, count = 0, len(state.node_of)
+    first = movers if movers > 0 and rng.random() < _ARRIVALS else 0
+    if rng.random() < 0.5:
+        for number in range(1 + int(4 * rng.random() * rng.random())):
+            is_waiting = waiting > 0 and number > 0 and rng.random() < 0.5
+            t = _any_waiting(state, waiting, rng) if is_waiting else first + int((count - first) * rng.random())
+            k = _add(t, chosen, k)
+        return k
+    t = (
+        _any_waiting(state, waiting, rng)
+        if waiting > 0 and rng.random() < 0.7
+        else int(first + (count - first) * rng.random())
+    )
+    k = _add(t, chosen, k)
+    suiting = 0
+    for n in candidates[tasks.cls[t]]:
+        suiting += n >= 0
+    if suiting == 0:
+        return k
+    for _ in range(1 + int(2 * rng.random())):
+        n = candidates[tasks.cls[t], int(suiting * rng.random())]
+        there = 0
+        other = lists.first[n]
+        while other >= 0:
+            there += 1
+            other = lists.after[other]
+        skipped = int(max(there - len(chosen), 0) * rng.random())
+        other = lists.first[n]
+        while other >= 0:
+            skipped -= 1
+            if skipped < 0:
+                k = _add(other, chosen, k)
+            other = lists.after[other]
+    if waiting > 0:
+        k = _add(_any_waiting(state, waiting, rng), chosen, k)
+    return k
+
+
+@inner
+def _any_waiting(state: State, waiting: int, rng: Generator) -> int:
+    """One of the `waiting` > 0 tasks that wait."""
+    at = int(waiting * rng.random())
+    found = 0
+    for t in range(len(state.node_of)):
+        if state.node_of[t] < 0:
+            if at == 0:
+                found = t
+            at -= 1
+    return found
+
+
+@inner
+def _add(t: int, chosen: I64, k: int) -> int:
+    """Adds t to the first k of `chosen`, ascending, if it is not there and there is space; how many there are then."""
+    i = k
+    while i > 0 and chosen[i - 1] > t:
+        i -= 1
+    if k == len(chosen) or (i > 0 and chosen[i - 1] == t):
+        return k
+    for j in range(k, i, -1):
+        chosen[j] = chosen[j - 1]
+    chosen[i] = t
+    return k + 1
