@@ -156,10 +156,11 @@ def make_gang(
     topology: str = "",
     required: bool = False,
     maximum: int = 0,
+    whole: bool = False,
 ) -> GangObserved:
     """A gang named `gang-NUMBER`; roles: minimums by name, in the order of their numbers."""
     of_role = tuple((roles or {}).items())
-    return GangObserved(number, minimum, created_us, of_role, topology, required, f"gang-{number}", maximum)
+    return GangObserved(number, minimum, created_us, of_role, topology, required, f"gang-{number}", maximum, whole)
 
 
 def make_inputs(number: int, *blocks: tuple[int, str] | tuple[int, str, str]) -> InputsDefined:

@@ -84,7 +84,8 @@ class GangObserved:
 
     roles: (name, minimum), indexed by TasksObserved.role. created_us: orders gangs in the queue. With a topology_key
     the members up to the minimum are placed in one domain of that node label: always if topology_required, else if
-    possible.
+    possible. disrupted_whole: its tasks are evicted all together or not at all; otherwise those above the minimum can
+    be evicted one by one.
     """
 
     id: int
@@ -95,6 +96,7 @@ class GangObserved:
     topology_required: bool = False
     name: str = ""
     maximum: int = 0
+    disrupted_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,6 +245,7 @@ def gang_observed(message: flow_pb2.Gang) -> GangObserved:
         message.topology_required,
         message.name,
         message.maximum,
+        message.disrupted_whole,
     )
 
 

@@ -50,8 +50,6 @@ class Group:
     """Whether its minimum is bound."""
     started: bool = False
     """Whether its minimum was bound at some time since it last had no bound member."""
-    disrupted_whole: bool = False
-    """Whether it can only be disrupted as a whole."""
     disrupted: bool = False
     """Whether a bound member was evicted or deleted since the gang was complete."""
     message: flow_pb2.Gang | None = None
@@ -68,6 +66,11 @@ class Group:
     @property
     def minimum(self) -> int:
         return self.message.minimum if self.message is not None else 0
+
+    @property
+    def disrupted_whole(self) -> bool:
+        """Whether it can only be disrupted as a whole."""
+        return self.message is not None and self.message.disrupted_whole
 
     @property
     def broken(self) -> bool:
@@ -142,7 +145,7 @@ class Group:
         if len(priorities) > 1:
             found = ", ".join(map(str, priorities))
             self._note(f"its members have different priorities ({found}); the highest of the pending ones applies")
-        self.disrupted_whole = any(each.disrupted_whole for each in declarations)
+        message.disrupted_whole = any(each.disrupted_whole for each in declarations)
         self.timeout = next((each.timeout for each in declarations if each.timeout is not None), None)
         self._lower(message)
         message.created_us = self._created(declarations)

@@ -178,7 +178,8 @@ class GangRegistry:
         created = member.hints.created_us
         group.first_us = min(group.first_us or created, created)
         group.members[known.uid] = member
-        known.gang.id = group.id if declaration.minimum or group.is_declared_elsewhere(declaration) else 0
+        is_unit = declaration.minimum or declaration.disrupted_whole or group.is_declared_elsewhere(declaration)
+        known.gang.id = group.id if is_unit else 0
         known.gang.role = group.role_of(member)
         if group.bound.pop(known.uid, None) is not None and known.observed.deleting:
             group.disrupted = True

@@ -71,6 +71,12 @@ def test_a_gang_removed_and_created_again_in_one_update_is_the_new_one(service):
     assert list(reply.unknown_gangs) == []
 
 
+def test_a_gang_may_be_disrupted_only_as_a_whole(service):
+    for whole in (True, False):
+        service.apply(gangs=[flow_pb2.Gang(id=7, disrupted_whole=whole)])
+        assert service.engine.state.gangs.known(7).disrupted_whole is whole
+
+
 @pytest.mark.parametrize(
     ("gang", "field"),
     [

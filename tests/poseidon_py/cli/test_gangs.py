@@ -43,7 +43,8 @@ def standing(**extra: Any) -> flow_pb2.GangStanding:
     ],
 )
 def test_one_line(gang, whole, line):
-    assert gang_line(gang_json(gang, Group("k", disrupted_whole=whole))) == line
+    group = Group("k", message=flow_pb2.Gang(disrupted_whole=whole))
+    assert gang_line(gang_json(gang, group)) == line
 
 
 def test_the_json_of_a_gang():

@@ -2,7 +2,9 @@
 
 import asyncio
 
-from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
+import pytest
+
+from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, NATIVE
 from tests.poseidon_py.fakes import FakeEngine
 from tests.poseidon_py.rig import Rig as BridgeRig
 from tests.poseidon_py.state.gangs.builders import Objects, owner_or_group
@@ -113,6 +115,25 @@ async def test_a_restarted_engine_is_sent_gangs_too():
         await rig.settle()
         assert rig.minimums() == [2]
         assert len(rig.engine.gang_of) == 2
+
+
+@pytest.mark.parametrize("policy", [{"gang": {"minCount": 2}}, {"basic": {}}])
+async def test_a_gang_that_is_disrupted_as_a_whole_is_described_so(policy):
+    def pod_group(mode):
+        return owner_or_group(NATIVE, spec={"schedulingPolicy": policy, "disruptionMode": mode})
+
+    minimum = 2 if "gang" in policy else 0
+    async with Rig((NATIVE, pod_group({"all": {}}))) as rig:
+        rig.store.observe_pod(gang_pod("a", spec={"schedulingGroup": {"podGroupName": "g"}}))
+        await rig.settle()
+        assert [(gang.minimum, gang.disrupted_whole) for gang in rig.engine.gangs.values()] == [(minimum, True)]
+        assert set(rig.engine.gang_of.values()) == set(rig.engine.gangs)
+        single = pod_group({"single": {}})
+        rig.objects.put(NATIVE, single)
+        rig.store.gangs.changed(NATIVE, single)
+        await rig.settle()
+        assert [(gang.minimum, gang.disrupted_whole) for gang in rig.engine.gangs.values()] == [(minimum, False)]
+        assert any(rig.engine.gang_of.values()) is bool(minimum)  # else its pods are single ones
 
 
 async def test_a_deleted_gang_is_removed():
