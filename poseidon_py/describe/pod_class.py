@@ -20,12 +20,12 @@ from protos.gen import firmament_pb2, flow_pb2
 
 Key = tuple[object, ...]
 
-_NEVER = "Never"
+NEVER = "Never"
 """The preemptionPolicy of a pod for which no other is evicted; the other one is PreemptLowerPriority."""
 
 
 def never_preempts(pod: Pod) -> bool:
-    return pod.spec.preemption_policy == _NEVER
+    return pod.spec.preemption_policy == NEVER
 
 
 def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:

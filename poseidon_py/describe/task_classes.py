@@ -29,6 +29,10 @@ class Extras:
     """Of claims that pods contend for."""
     avoided_as: str = ""
     """UID of the pod's controller, if some node prefers to avoid its pods."""
+    priority: int | None = None
+    """That of its pod group; None: its own."""
+    never_preempts: bool = False
+    """Whether its pod group never preempts."""
 
 
 NO_EXTRAS = Extras()
@@ -96,6 +100,9 @@ def _extend(base: flow_pb2.TaskClass, extras: Extras) -> flow_pb2.TaskClass:
         message.requests[resource] += amount
     message.tokens.extend(extras.tokens)
     message.avoided_as = extras.avoided_as
+    if extras.priority is not None:
+        message.priority = extras.priority
+    message.never_preempts |= extras.never_preempts
     seal(message)
     message.name = base.name
     return message

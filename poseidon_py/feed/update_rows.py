@@ -8,7 +8,6 @@ from types import MappingProxyType
 from poseidon_py.describe import checkpoint, lifetime, movable, traits
 from poseidon_py.describe.lifetime import lasting, started_us, unevictable
 from poseidon_py.describe.node import describe_node, node_key
-from poseidon_py.describe.pod_class import never_preempts
 from poseidon_py.describe.reason_keys import ATTACHABLE
 from poseidon_py.describe.task_classes import Extras
 from poseidon_py.kube.objects import InvalidField, Pod
@@ -32,11 +31,12 @@ def describe_pod(store: Store, known: PodRecord) -> None:
         _describe_template(store, known, pod)
     _note_start(store, known, pod)
     store.gangs.describe(known, pod)
+    _set_priority(store, known)
     if known.assumed and known.described.class_id:
         return  # the placement was computed for this class
     if not known.described.template:
         known.described.class_id, known.volumes.blocked = 0, ""
-    elif not (known.volumes.claims or known.owner in store.avoided):
+    elif not (known.volumes.claims or known.owner in store.avoided or _is_ruled_by_group(known)):
         known.described.class_id, known.volumes.blocked = known.described.template, ""
     else:
         _extend(store, known)
@@ -62,7 +62,6 @@ def _internal(error: Exception) -> str:
 def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     """Marks a pod as invalid, without a class, and warns."""
     known.described.profile = store.profiles.of(pod)
-    known.described.priority, known.described.never_preempts = pod.spec.priority or 0, never_preempts(pod)
     known.described.unevictable = unevictable(pod)
     known.described.checkpoint_us = checkpoint.checkpoint_us(pod)
     known.described.movable = movable.movable(pod, assigned_to_us=known.observed.assigned_to_us)
@@ -93,6 +92,18 @@ def _note_start(store: Store, known: PodRecord, pod: Pod | None) -> None:
         described.started_us = reported
     elif not described.started_us:
         described.started_us = reported or store.now_us()
+
+
+def _set_priority(store: Store, known: PodRecord) -> None:
+    """Updates the priority and preemption policy: those of its pod group take precedence over the pod's own."""
+    task_class, gang = store.classes.get(known.described.template), known.gang
+    if task_class is not None:
+        known.described.priority = task_class.priority if gang.priority is None else gang.priority
+        known.described.never_preempts = task_class.never_preempts or gang.never_preempts
+
+
+def _is_ruled_by_group(known: PodRecord) -> bool:
+    return known.gang.priority is not None or known.gang.never_preempts
 
 
 def _inputs_of(store: Store, known: PodRecord, pod: Pod) -> tuple[int, str]:
@@ -127,6 +138,8 @@ def _extend(store: Store, known: PodRecord) -> None:
             requests,
             known.volumes.tokens,
             known.owner if waits and known.owner in store.avoided else "",
+            known.gang.priority,
+            known.gang.never_preempts,
         ),
     )
 

@@ -111,6 +111,10 @@ class GangMembership:
     role: int = 0
     blocked: str = ""
     """Why the gang, and so the pod, cannot be sent to the engine."""
+    priority: int | None = None
+    """The priority that its PodGroup gives it; None: its own."""
+    never_preempts: bool = False
+    """Whether its PodGroup never preempts."""
 
 
 class PodRecord:

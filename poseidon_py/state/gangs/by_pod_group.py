@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from poseidon_py.describe.pod_class import NEVER
 from poseidon_py.state.gangs import keys as m
 from poseidon_py.state.gangs.model import (
     Declaration,
@@ -166,6 +167,7 @@ class Godel(_ByPodGroup):
         return {"minimum": minimum, "timeout": _timeout(pod_group.spec)}
 
 
+_LEAST_PRIORITY = -(2**31)
 _WHOLE = ("podgroup", "all")
 """disruptionMode, in one version or another, of a group that is disrupted as a whole; the default is pod by pod."""
 
@@ -178,7 +180,10 @@ def _mode(value: object) -> str:
 
 
 class Native(_ByPodGroup):
-    """spec.schedulingGroup and the PodGroup of Kubernetes itself, whose versions still change."""
+    """spec.schedulingGroup and the PodGroup of Kubernetes itself, whose versions still change.
+
+    disruptionMode: Pod or PodGroup in v1alpha2, {single: {}} or {all: {}} later. preemptionPolicy: since v1alpha3.
+    """
 
     name = "scheduling.k8s.io PodGroup"
     resource = NATIVE
@@ -196,9 +201,12 @@ class Native(_ByPodGroup):
         constraints = _mapping(pod_group.spec, "schedulingConstraints")
         topology = _named(constraints, "topology", "spec.schedulingConstraints.topology", "key")
         key = str(topology[0]["key"]) if topology else ""
+        priority = pod_group.spec.get("priority")  # the API server resolves priorityClassName
         return {
             "minimum": minimum,
             "topology_key": key,
             "topology_required": bool(key),
             "disrupted_whole": _mode(pod_group.spec.get("disruptionMode")) in _WHOLE,
+            "priority": None if priority is None else number_of(priority, "spec.priority", _LEAST_PRIORITY),
+            "never_preempts": pod_group.spec.get("preemptionPolicy") == NEVER,
         }

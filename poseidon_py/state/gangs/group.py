@@ -141,10 +141,7 @@ class Group:
         sizes = [each.size for each in declarations if each.size is not None]
         if sizes and message.minimum > max(sizes):
             self._note(f"its minimum of {message.minimum} is more than its number of pods, {max(sizes)}")
-        priorities = sorted({m.priority for m in self.members.values()})
-        if len(priorities) > 1:
-            found = ", ".join(map(str, priorities))
-            self._note(f"its members have different priorities ({found}); the highest of the pending ones applies")
+        self._compare_priorities({each.priority for each in declarations})
         message.disrupted_whole = any(each.disrupted_whole for each in declarations)
         self.timeout = next((each.timeout for each in declarations if each.timeout is not None), None)
         self._lower(message)
@@ -153,6 +150,16 @@ class Group:
             return False
         self.message = message
         return True
+
+    def _compare_priorities(self, declared: set[int | None]) -> None:
+        """`declared`: the priorities that its PodGroup gives its members; None: their own."""
+        of_group = next((priority for priority in declared if priority is not None), None)
+        own = {member.priority for member in self.members.values()}
+        found = ", ".join(map(str, sorted(own)))
+        if of_group is not None and own != {of_group}:
+            self._note(f"its members have priority {found}, but the pod group has {of_group}, which applies")
+        elif of_group is None and len(own) > 1:
+            self._note(f"its members have different priorities ({found}); the highest of the pending ones applies")
 
     def _note(self, problem: str) -> None:
         self.problem = f"{self.problem}; {problem}" if self.problem else problem

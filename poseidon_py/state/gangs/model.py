@@ -91,6 +91,10 @@ class Declaration:
     """Total number of its pods; None: unknown."""
     disrupted_whole: bool = False
     """Whether the gang can only be disrupted as a whole."""
+    priority: int | None = None
+    """The priority of all of its pods; None: each has its own."""
+    never_preempts: bool = False
+    """Whether no pod is evicted for the gang."""
     announced: tuple[tuple[str, int], ...] = ()
     """Minimums of other gangs, by key, that this pod declares."""
     waits: str = ""

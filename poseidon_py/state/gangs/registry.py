@@ -164,6 +164,8 @@ class GangRegistry:
             self._part(member, before.key)
         member.declaration = declaration
         self._announce(known.uid, before, declaration)
+        known.gang.priority = declaration.priority if declaration is not None else None
+        known.gang.never_preempts = declaration is not None and declaration.never_preempts
         if declaration is None or not declaration.key:
             known.gang.id = known.gang.role = 0
             return

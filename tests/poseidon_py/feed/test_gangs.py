@@ -53,9 +53,9 @@ class Rig(BridgeRig):
     def member(self, name, labels=CRD):
         self.store.observe_pod(gang_pod(name, labels=labels))
 
-    def put(self, each):
-        self.objects.put(COSCHEDULING, each)
-        self.store.gangs.changed(COSCHEDULING, each)
+    def put(self, each, resource=COSCHEDULING):
+        self.objects.put(resource, each)
+        self.store.gangs.changed(resource, each)
 
     def minimums(self):
         return [gang.minimum for gang in self.engine.gangs.values()]
@@ -128,12 +128,35 @@ async def test_a_gang_that_is_disrupted_as_a_whole_is_described_so(policy):
         await rig.settle()
         assert [(gang.minimum, gang.disrupted_whole) for gang in rig.engine.gangs.values()] == [(minimum, True)]
         assert set(rig.engine.gang_of.values()) == set(rig.engine.gangs)
-        single = pod_group({"single": {}})
-        rig.objects.put(NATIVE, single)
-        rig.store.gangs.changed(NATIVE, single)
+        rig.put(pod_group({"single": {}}), NATIVE)
         await rig.settle()
         assert [(gang.minimum, gang.disrupted_whole) for gang in rig.engine.gangs.values()] == [(minimum, False)]
         assert any(rig.engine.gang_of.values()) is bool(minimum)  # else its pods are single ones
+
+
+@pytest.mark.parametrize("policy", [{"gang": {"minCount": 2}}, {"basic": {}}])
+async def test_pods_have_the_priority_and_the_preemption_policy_of_their_pod_group(policy):
+    async with Rig() as rig:
+        for name, node in (("bound", "n"), ("pending", None)):
+            rig.store.observe_pod(
+                gang_pod(name, node=node, priority=100, spec={"schedulingGroup": {"podGroupName": "g"}})
+            )
+        await rig.settle()
+
+        def described():
+            classes = {rig.store.pods[f"uid-{name}"].described.class_id for name in ("bound", "pending")}
+            return {(rig.engine.classes[each].priority, rig.engine.classes[each].never_preempts) for each in classes}
+
+        for spec, found in (
+            ({"priority": 7, "preemptionPolicy": "Never"}, (7, True)),
+            ({"priority": 8}, (8, False)),
+            ({}, (100, False)),
+        ):
+            rig.put(owner_or_group(NATIVE, spec={"schedulingPolicy": policy, **spec}), NATIVE)
+            await rig.settle()
+            assert described() == {found}
+            records = [rig.store.pods[f"uid-{name}"].described for name in ("bound", "pending")]
+            assert {(record.priority, record.never_preempts) for record in records} == {found}
 
 
 async def test_a_deleted_gang_is_removed():

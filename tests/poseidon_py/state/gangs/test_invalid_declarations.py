@@ -154,6 +154,13 @@ def test_an_invalid_declaration_names_field_value_and_remedy(convention, labels,
             {"schedulingPolicy": {"gang": {}}},
             "gang.minCount: is missing; give a whole number from 1",
         ),
+        (
+            NATIVE,
+            Native,
+            {"group": "g"},
+            {"schedulingPolicy": {"basic": {}}, "priority": "high"},
+            "spec.priority: 'high' is not valid; give a whole number from -2147483648",
+        ),
     ],
 )
 def test_an_invalid_object_is_named_with_field_value_and_remedy(resource, convention, hint, spec, text):

@@ -320,8 +320,26 @@ def test_the_maximum_of_a_gang(declared, maximum):
     assert rig.message("p0").maximum == maximum
 
 
-def native(mode):
-    return owner_or_group(NATIVE, spec={"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": mode})
+def native(mode, **spec):
+    return owner_or_group(NATIVE, spec={"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": mode, **spec})
+
+
+@pytest.mark.parametrize(
+    ("of_group", "problem"),
+    [
+        (10, ""),
+        (7, "its members have priority 10, but the pod group has 7, which applies"),
+        (0, "its members have priority 10, but the pod group has 0, which applies"),
+        (None, ""),
+    ],
+)
+def test_members_should_have_the_priority_of_their_pod_group(of_group, problem):
+    rig = Rig((NATIVE, native(None, priority=of_group)))
+    for name in ("a", "b"):
+        rig.pod(name, priority=10, spec={"schedulingGroup": {"podGroupName": "g"}})
+    rig.message("a")
+    assert rig.known("a").gang.priority == of_group
+    assert {text for _, text in rig.invalid} == ({f"pod group ns/g: {problem}"} if problem else set())
 
 
 @pytest.mark.parametrize(
