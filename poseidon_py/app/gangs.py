@@ -31,9 +31,12 @@ class Gangs(GangListener):
         leadership: Leadership,
         holds_lease: Callable[[], bool],
         settings: Settings,
+        finish: Callable[[Group], None],
     ) -> None:
-        """`holds_lease`: whether, by the clock, no other replica can be the leader."""
+        """`holds_lease`: whether, by the clock, no other replica can be the leader. `finish` deletes the rest of a gang
+        whose bound members are all victims of preemption."""
         self._store = store
+        self._finish = finish
         self._settings = settings
         self._leadership = leadership
         self._requests = GangRequests(kube, holds_lease)
@@ -92,15 +95,21 @@ class Gangs(GangListener):
         if self._binder is not None and self._leadership.leads:
             self._binder.found_half(group)
 
+    def preempted(self, group: Group) -> None:
+        if self._leadership.leads:
+            self._finish(group)
+
     async def run(self) -> None:
         """Discovers and watches the objects that conventions look up. Never returns."""
         await self._objects.run()
 
     def lead(self) -> None:
-        """Takes over the gangs that another replica left partly bound, and reports on all gangs."""
+        """Takes over the gangs that another replica left partly bound or partly preempted, and reports on all gangs."""
         self.reports.lead()
         for group in list(self._store.gangs.groups.values()):
             self._status.note(group)
+            if group.preempted:
+                self._finish(group)
             if group.bound and (group.broken or not group.started):
                 self.binder.found_half(group)
 

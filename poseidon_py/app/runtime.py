@@ -86,7 +86,16 @@ def build_runtime(
         rate=settings.event_rate,
         concurrency=settings.event_concurrency,
     )
-    gangs = Gangs(kube, store, reporter, leadership, holds_lease, settings)
+    preemptor = Preemptor(
+        kube,
+        store,
+        feed.reject,
+        reporter,
+        leads=holds_lease,
+        scheduler=settings.scheduler_name[0],
+        patience=settings.bind_patience,
+    )
+    gangs = Gangs(kube, store, reporter, leadership, holds_lease, settings, preemptor.finish)
     binder = Binder(
         kube,
         store,
@@ -100,15 +109,6 @@ def build_runtime(
         gate=lambda binder: gangs.binder_for(binder, feed.reject),
         concurrency=settings.bind_concurrency,
         timeout=settings.bind_timeout,
-        patience=settings.bind_patience,
-    )
-    preemptor = Preemptor(
-        kube,
-        store,
-        feed.reject,
-        reporter,
-        leads=holds_lease,
-        scheduler=settings.scheduler_name[0],
         patience=settings.bind_patience,
     )
     loop = Loop(

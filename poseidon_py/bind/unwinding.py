@@ -68,6 +68,8 @@ class Unwinder:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _unwind_group(self, group: Group, bound: list[PodRecord]) -> None:
+        if group.preempted:
+            return  # the preemptor deletes all of them
         broken = group.broken and any(member.known.schedulable for member in group.members.values())
         if all(known.uid in self._evicting for known in bound) or (
             not broken and (group.started or not await self._never_was_whole(group, bound))

@@ -5,6 +5,9 @@
     dropped   the deletion was not sent: its preemptor does not need it any more, or another replica leads
     refused   the API server does not delete it
 
+The members of a gang that goes entirely are deleted once all of them have their condition, and from then on whatever
+becomes of their preemptors (gang_eviction.py).
+
 A victim is `preempting` from the decision on, and stays so unless its deletion is dropped or refused. Temporary
 failures are retried with growing delays, which occupy no slot: no connection, 429 (not before Retry-After), 5xx, lost
 answers. `halt` takes effect at once: only requests that are already in flight complete.
@@ -18,6 +21,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from poseidon_py.preempt.attempt import Outcome, PreemptApi, Result, delete, mark
+from poseidon_py.preempt.gang_eviction import GangEviction
 from poseidon_py.preempt.permission import Permission
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
@@ -27,6 +31,8 @@ from poseidon_py.util.backoff import Backoff
 log = logging.getLogger(__name__)
 
 _RETRY_FIRST, _RETRY_MAX = 0.1, 10.0
+_WAITS = Outcome(Result.RETRY)
+"""Of a pod whose deletion waits for the rest of its gang."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,11 +40,13 @@ class Eviction:
     """The deletion of one victim."""
 
     known: PodRecord
-    preemptor: PodRecord
+    preemptor: PodRecord | None
+    """None: an earlier leader decided on it."""
     node: str
     """Name of the victim's node."""
     marked: bool = False
     """Whether the pod has its condition."""
+    gang: GangEviction | None = None
     sending: bool = False
     task: asyncio.Task[None] | None = None
 
@@ -52,8 +60,8 @@ class Evictor:
         store: Store,
         permission: Permission,
         *,
-        deleted: Callable[[PodRecord, PodRecord, str], None],
-        refused: Callable[[PodRecord, PodRecord, str], None],
+        deleted: Callable[[PodRecord, PodRecord | None, str], None],
+        refused: Callable[[PodRecord, list[PodRecord], str], None],
         scheduler: str,
         patience: float = 60.0,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -61,8 +69,9 @@ class Evictor:
         now: Callable[[], float] = time.time,
         rng: Callable[[], float] = random.random,
     ) -> None:
-        """`deleted` is called with a victim, its preemptor and the name of its node; `refused` with the reason
-        instead. `scheduler`: the name in conditions. `patience`: seconds for all attempts to delete one victim."""
+        """`deleted` is called with a victim, its preemptor and the name of its node; `refused` with a victim, the
+        preemptors that cannot have their victims because of it, and the reason. `scheduler`: the name in conditions.
+        `patience`: seconds for all attempts to delete one victim."""
         self._api = api
         self._store = store
         self._outcomes = store.metrics.victims
@@ -84,13 +93,14 @@ class Evictor:
         """Victims whose deletion has no outcome yet."""
         return len(self._evictions)
 
-    def evict(self, known: PodRecord, preemptor: PodRecord) -> None:
-        """The engine has chosen a bound pod as a victim of a pending one."""
+    def evict(self, known: PodRecord, preemptor: PodRecord | None, gang: GangEviction | None = None) -> None:
+        """A bound pod is a victim of a pending one, or, without that, of a decision of an earlier leader."""
         if known.preempting:
             return  # decided before
-        eviction = Eviction(known, preemptor, known.node, known.observed.disrupted)
+        eviction = Eviction(known, preemptor, known.node, known.observed.disrupted, gang)
         self._evictions[known.uid] = eviction
-        self._of_preemptor.setdefault(preemptor.uid, {})[known.uid] = None
+        if preemptor is not None:
+            self._of_preemptor.setdefault(preemptor.uid, {})[known.uid] = None
         known.preempting = True
         self._store.resend_pod(known.uid)
         eviction.task = asyncio.create_task(self._carry_out(eviction), name=f"evict {known.full_name}")
@@ -98,8 +108,10 @@ class Evictor:
     def withdraw(self, preemptor: PodRecord) -> None:
         """Drops the deletions for a pod that does not need them any more, unless another pod waits for their node."""
         for uid in list(self._of_preemptor.get(preemptor.uid, ())):
-            eviction = self._evictions[uid]
-            if not eviction.sending and not self._store.nominations.others_on(eviction.node, preemptor):
+            eviction = self._evictions.get(uid)
+            if eviction is None or eviction.sending or (eviction.gang is not None and eviction.gang.decided):
+                continue  # the first: it was dropped together with another one
+            if not self._store.nominations.others_on(eviction.node, preemptor):
                 self._drop(eviction)
 
     def settled(self, known: PodRecord) -> None:
@@ -127,40 +139,50 @@ class Evictor:
             while True:
                 async with self._permission.slots:
                     outcome = await self._attempt(eviction)
-                if outcome is None:
-                    self._drop(eviction)
+                if outcome is _WAITS and eviction.gang is not None:
+                    await eviction.gang.wait()
+                elif outcome is None:
+                    return self._drop(eviction)
                 elif outcome.result is Result.GONE:
-                    self._end(eviction, "gone")
+                    return self._end(eviction, "gone")
                 elif outcome.result is Result.DONE:
                     self._end(eviction, "deleted")
-                    log.info("preempted %s on %s for %s", known.full_name, eviction.node, eviction.preemptor.full_name)
-                    self._deleted(known, eviction.preemptor, eviction.node)
+                    whom = eviction.preemptor.full_name if eviction.preemptor is not None else "an earlier decision"
+                    log.info("preempted %s on %s for %s", known.full_name, eviction.node, whom)
+                    return self._deleted(known, eviction.preemptor, eviction.node)
                 elif self._is_obsolete(eviction):
-                    self._drop(eviction)
+                    return self._drop(eviction)
                 else:
                     delay = max(backoff.next(), outcome.retry_after)
-                    if outcome.result is Result.RETRY and self._monotonic() + delay <= give_up:
-                        log.debug("preempting %s: %s; retry in %.1f s", known.full_name, outcome.error, delay)
-                        await self._sleep(delay)
-                        continue
-                    self._refuse(eviction, str(outcome.error))
-                return
+                    if outcome.result is not Result.RETRY or self._monotonic() + delay > give_up:
+                        return self._refuse(eviction, str(outcome.error))
+                    log.debug("preempting %s: %s; retry in %.1f s", known.full_name, outcome.error, delay)
+                    await self._sleep(delay)
         except Exception:
             log.exception("preempting %s failed", known.full_name)
             self._refuse(eviction, "internal error")
 
     def _is_obsolete(self, eviction: Eviction) -> bool:
         """Whether nobody needs it any more, or this process may not carry it out."""
-        preemptor = eviction.preemptor
+        preemptor, gang = eviction.preemptor, eviction.gang
+        if self._permission.halted or (gang is not None and gang.dropped):
+            return True
+        if preemptor is None or (gang is not None and gang.decided):
+            return False
         pending = preemptor.schedulable and preemptor.state in (PodState.WAITING, PodState.ASSUMED)
-        return self._permission.halted or not (pending or self._store.nominations.others_on(eviction.node, preemptor))
+        return not (pending or self._store.nominations.others_on(eviction.node, preemptor))
 
     async def _attempt(self, eviction: Eviction) -> Outcome | None:
-        """Sets the condition, then deletes the pod. None: it must not be sent."""
+        """Sets the condition, then deletes the pod. None: it must not be sent. _WAITS: the rest of its gang has no
+        condition yet."""
         outcome = await self._send(eviction, self._mark) if not eviction.marked else Outcome(Result.DONE)
         if outcome is None or outcome.result is not Result.DONE:
             return outcome
         eviction.marked = True
+        if eviction.gang is not None:
+            eviction.gang.marked(eviction.known.uid)
+            if not (eviction.gang.decided or eviction.gang.dropped):
+                return _WAITS
         return await self._send(eviction, self._delete)
 
     async def _send(self, eviction: Eviction, request: Callable[[PodRecord], Awaitable[Outcome]]) -> Outcome | None:
@@ -182,14 +204,28 @@ class Evictor:
         return delete(self._api, known)
 
     def _drop(self, eviction: Eviction) -> None:
-        self._release(eviction.known)
-        self._end(eviction, "dropped")
+        for each in self._inseparable(eviction):
+            self._give_up(each, "dropped")
 
     def _refuse(self, eviction: Eviction, why: str) -> None:
-        known = eviction.known
-        self._release(known)
-        self._end(eviction, "refused")
-        self._refused(known, eviction.preemptor, why)
+        inseparable = self._inseparable(eviction)
+        for each in inseparable:
+            self._give_up(each, "refused" if each is eviction else "dropped")
+        preemptors = {each.preemptor.uid: each.preemptor for each in inseparable if each.preemptor is not None}
+        self._refused(eviction.known, list(preemptors.values()), why)
+
+    def _inseparable(self, eviction: Eviction) -> list[Eviction]:
+        """The evictions that end with this one: as long as its gang is not decided, those of the whole gang."""
+        gang = eviction.gang
+        if gang is None or gang.decided:
+            return [eviction]
+        gang.drop()
+        return [eviction, *(each for each in self._evictions.values() if each.gang is gang and each is not eviction)]
+
+    def _give_up(self, eviction: Eviction, outcome: str) -> None:
+        if not eviction.sending:  # otherwise its task notices it when it has an answer
+            self._release(eviction.known)
+            self._end(eviction, outcome)
 
     def _release(self, known: PodRecord) -> None:
         known.preempting = False
@@ -199,10 +235,13 @@ class Evictor:
         if self._evictions.get(eviction.known.uid) is not eviction:
             return
         del self._evictions[eviction.known.uid]
-        victims = self._of_preemptor[eviction.preemptor.uid]
-        del victims[eviction.known.uid]
-        if not victims:
-            del self._of_preemptor[eviction.preemptor.uid]
+        if eviction.preemptor is not None:
+            victims = self._of_preemptor[eviction.preemptor.uid]
+            del victims[eviction.known.uid]
+            if not victims:
+                del self._of_preemptor[eviction.preemptor.uid]
+        if eviction.gang is not None:
+            eviction.gang.marked(eviction.known.uid)
         self._outcomes.labels(outcome).inc()
         if eviction.task is not None and eviction.task is not asyncio.current_task():
             eviction.task.cancel()

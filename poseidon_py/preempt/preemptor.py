@@ -2,7 +2,7 @@
 
 A victim, a nomination or a migration that is decided again changes nothing. If the deletion of a victim is refused, its
 preemptor's nomination ends, so that the engine decides anew: not before a growing delay for the preemptor, and without
-that victim for a longer one.
+that victim for a longer one. If the preemptor is in a gang, that applies to all members that wait for victims.
 """
 
 import asyncio
@@ -15,10 +15,13 @@ from typing import Protocol
 from poseidon_py.preempt.attempt import PreemptApi
 from poseidon_py.preempt.decisions import Decisions
 from poseidon_py.preempt.evictor import Evictor
+from poseidon_py.preempt.gang_eviction import GangEviction, gang_evictions
 from poseidon_py.preempt.migrator import Migrator
 from poseidon_py.preempt.nominator import Nominator
 from poseidon_py.preempt.permission import Permission
 from poseidon_py.preempt.refusals import Refusals, Timer
+from poseidon_py.preempt.remainders import Remainders
+from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
@@ -35,7 +38,7 @@ Reject = Callable[[PodRecord, str, int], None]
 class PreemptReporter(Protocol):
     """Publishes the outcomes of preemptions and migrations."""
 
-    def preempted(self, known: PodRecord, preemptor: PodRecord, node: str) -> None: ...
+    def preempted(self, known: PodRecord, preemptor: PodRecord | None, node: str) -> None: ...
     def migrated(self, known: PodRecord, node: str, target: str) -> None: ...
     def failed(self, known: PodRecord, message: str) -> None: ...
 
@@ -99,6 +102,12 @@ class Preemptor:
         self._failures: dict[str, Backoff] = {}
         """By UID of a preemptor."""
         self._refusals = Refusals(store, _set_spared, call_later=call_later, rng=rng)
+        self._remainders = Remainders(
+            store,
+            self._permission,
+            lambda known: self.evictor.evict(known, None, GangEviction()),
+            call_later=call_later,
+        )
 
     def take(self, decisions: Decisions) -> None:
         """The decisions of one round."""
@@ -108,10 +117,15 @@ class Preemptor:
             if known.nominated != node:
                 self._attempts.inc()
             self._nominate(known, node)
+        gangs = gang_evictions(self._store.gangs, decisions.victims)
         for known, preemptor in decisions.victims:
-            self.evictor.evict(known, preemptor)
+            self.evictor.evict(known, preemptor, gangs.get(known.uid))
         for known, target in decisions.migrations:
             self.migrator.migrate(known, target)
+
+    def finish(self, group: Group) -> None:
+        """All bound members of a gang are victims: deletes those whose deletion is not under way, see Remainders."""
+        self._remainders.note(group)
 
     def _nominate(self, known: PodRecord, node: str) -> None:
         self._store.nominations.set(known, node)
@@ -140,6 +154,7 @@ class Preemptor:
         """Waits up to `timeout` seconds for requests in flight; the outcome of the others stays unknown."""
         self.halt()
         self._refusals.stop()
+        self._remainders.stop()
         self.migrator.stop()
         tasks = [*self.evictor.tasks, *self.migrator.tasks, *self.nominator.tasks]
         if tasks and timeout:
@@ -150,21 +165,29 @@ class Preemptor:
 
     # -- refused deletions ------------------------------------------------------------------------------------
 
-    def _refused(self, known: PodRecord, preemptor: PodRecord, why: str) -> None:
+    def _refused(self, known: PodRecord, preemptors: list[PodRecord], why: str) -> None:
         self._refusals.add(known)
-        backoff = self._failures.setdefault(preemptor.uid, Backoff(_AGAIN_FIRST, _AGAIN_MAX, self._rng))
-        delay = backoff.next()
         message = f"preempting {known.full_name} on {known.node} failed: {why}"
-        log.warning("%s: %s; decided anew after %.1f s", preemptor.full_name, message, delay)
-        self._store.metrics.attempts.labels("error").inc()
-        node = preemptor.nominated
-        self._nominate(preemptor, "")
-        self.evictor.withdraw(preemptor)
-        if not preemptor.schedulable:
-            return
-        self._store.resend_pod(preemptor.uid)
-        self._reporter.failed(preemptor, message)
-        self._reject(preemptor, self._store.id_of_node(node or known.node), int((self._now() + delay) * 1_000_000))
+        for preemptor in preemptors:
+            backoff = self._failures.setdefault(preemptor.uid, Backoff(_AGAIN_FIRST, _AGAIN_MAX, self._rng))
+            delay = backoff.next()
+            log.warning("%s: %s; decided anew after %.1f s", preemptor.full_name, message, delay)
+            self._store.metrics.attempts.labels("error").inc()
+            not_before = int((self._now() + delay) * 1_000_000)
+            for each in self._nominated_with(preemptor):
+                node = each.nominated or known.node
+                self._nominate(each, "")
+                self.evictor.withdraw(each)
+                if each.schedulable:
+                    self._store.resend_pod(each.uid)
+                    self._reporter.failed(each, message)
+                    self._reject(each, self._store.id_of_node(node), not_before)
+
+    def _nominated_with(self, preemptor: PodRecord) -> list[PodRecord]:
+        """The pod, and the nominated members of its gang, which are placed together or not at all."""
+        group = self._store.gangs.group_of(preemptor)
+        members = group.members.values() if group is not None else ()
+        return [preemptor, *(m.known for m in members if m.known.nominated and m.known is not preemptor)]
 
 
 def _set_spared(known: PodRecord, spared: bool) -> None:

@@ -166,9 +166,10 @@ class Reporter:
         report.key, report.lasting = f"{known.uid}/{reason}", True
         self._add(report)
 
-    def preempted(self, known: PodRecord, preemptor: PodRecord, node: str) -> None:
-        """The bound pod is deleted, so that another one fits on its node."""
-        message = f"Preempted by pod {preemptor.uid} on node {node}"
+    def preempted(self, known: PodRecord, preemptor: PodRecord | None, node: str) -> None:
+        """The bound pod is deleted, so that another one fits on its node. None: one that an earlier leader knew."""
+        by = f"pod {preemptor.uid}" if preemptor is not None else "a pod of higher priority"
+        message = f"Preempted by {by} on node {node}"
         report = _Report(known.namespace, known.name, known.uid, "Preempted", message, warning=False)
         report.key, report.action, report.related = f"{known.uid}/Preempted", "Preempting", preemptor
         self._add(report)

@@ -1,7 +1,9 @@
 """Keeps the status of PodGroups up to date, for the kinds whose status schedulers write.
 
     scheduling.x-k8s.io   phase, scheduled, running, scheduleStartTime
-    scheduling.k8s.io     condition PodGroupScheduled, with the reasons that kube-scheduler gives
+    scheduling.k8s.io     condition PodGroupInitiallyScheduled, with the reasons that kube-scheduler gives, which stays
+                          True once it is; PodGroupScheduled in v1alpha2. Condition DisruptionTarget from the
+                          preemption of all members until the group is scheduled again
 
 Volcano's, KAI's and Godel's controllers write the statuses of their kinds. Statuses have the lowest priority: one
 writer, one group at a time, the newest state of each.
@@ -16,6 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from poseidon_py.kube.client import Kube, KubeError, NotFoundError, decode_answer
+from poseidon_py.kube.objects import PREEMPTED
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, NATIVE
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.model import Unknown
@@ -27,10 +30,13 @@ log = logging.getLogger(__name__)
 _GATHER = 0.2
 """Seconds during which changes of a group are collected before they are written."""
 _ATTEMPTS = 5
+_FIRST_VERSION = "v1alpha2"
+_INITIALLY = "PodGroupInitiallyScheduled"
+_Condition = dict[str, Any]
 
 
 class _Status(Struct):
-    conditions: list[dict[str, Any]] | None = None
+    conditions: list[_Condition] | None = None
 
 
 class _Group(Struct):
@@ -100,14 +106,14 @@ class StatusWriter:
         path = self._object_cache.path_of(resource, pod_group) if pod_group is not None else ""
         if pod_group is None or not path:
             return
-        status = self._native(group) if resource == NATIVE else self._coscheduling(group)
-        key = {**status, "uid": pod_group.uid}
+        status = _native(group) if resource == NATIVE else self._coscheduling(group)
+        key = {**status, "uid": pod_group.uid, "preempted": group.preempted}
         if self._written.get(group.id) == key:
             return
         body: dict[str, Any] = dict(status)
         if resource == NATIVE:
-            condition = {**status, "lastTransitionTime": _now()}
-            body = {"conditions": [condition, *await self._other_conditions(path)]}
+            status["type"] = "PodGroupScheduled" if f"/{_FIRST_VERSION}/" in path else _INITIALLY
+            body = {"conditions": _merged(await self._conditions(path), status, preempted=group.preempted)}
         elif group.id not in self._written:
             body["scheduleStartTime"] = _now()
         await self._kube.merge(f"{path}/status", {"metadata": {"uid": pod_group.uid}, "status": body})
@@ -128,26 +134,48 @@ class StatusWriter:
         running = sum(member.known.observed.running for member in group.members.values())
         return {"phase": phase, "scheduled": bound, "running": running}
 
-    def _native(self, group: Group) -> dict[str, Any]:
-        if group.complete or (not group.minimum and group.bound):
-            return {
-                "type": "PodGroupScheduled",
-                "status": "True",
-                "reason": "Scheduled",
-                "message": "all pods that it needs are bound",
-            }
-        present = group.present()
-        if present < group.minimum:
-            message = f"{group.minimum - present} more pods are needed before it can be scheduled"
-            return {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable", "message": message}
-        message = f"{len(group.bound)} of {group.minimum} pods are bound"
-        return {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable", "message": message}
-
-    async def _other_conditions(self, path: str) -> list[dict[str, Any]]:
-        """Conditions of other writers, which must be sent again: a merge patch replaces the whole list."""
+    async def _conditions(self, path: str) -> list[_Condition]:
+        """The present conditions, which must be sent again: a merge patch replaces the whole list."""
         found = decode_answer(await self._kube.call("GET", path), _Group, path)
-        conditions = found.status.conditions if found.status is not None else None
-        return [condition for condition in conditions or () if condition.get("type") != "PodGroupScheduled"]
+        return found.status.conditions or [] if found.status is not None else []
+
+
+def _native(group: Group) -> _Condition:
+    """The condition of a group, without its type."""
+    if _is_scheduled(group):
+        return {"status": "True", "reason": "Scheduled", "message": "all pods that it needs are bound"}
+    present = group.present()
+    message = f"{len(group.bound)} of {group.minimum} pods are bound"
+    if present < group.minimum:
+        message = f"{group.minimum - present} more pods are needed before it can be scheduled"
+    return {"status": "False", "reason": "Unschedulable", "message": message}
+
+
+def _is_scheduled(group: Group) -> bool:
+    return group.complete or (not group.minimum and bool(group.bound))
+
+
+def _merged(present: list[_Condition], scheduled: _Condition, *, preempted: bool) -> list[_Condition]:
+    """The conditions of a PodGroup: `present` ones of others, and our own. `scheduled`: without its time."""
+    kind, reason = PREEMPTED
+    target = {
+        "type": kind,
+        "status": "True",
+        "reason": reason,
+        "message": "its pods are preempted to accommodate pods of higher priority",
+    }
+    own: list[_Condition] = [scheduled]
+    for each in present:
+        if (each.get("type"), each.get("status")) == (_INITIALLY, "True") and scheduled["type"] == _INITIALLY:
+            own = [each]  # which never ends
+    if preempted:
+        own.append(target)
+    elif scheduled["status"] == "True":  # it is scheduled again
+        present = [each for each in present if (each.get("type"), each.get("reason")) != PREEMPTED]
+    kinds = {each["type"] for each in own}
+    since = {(each.get("type"), each.get("status")): each.get("lastTransitionTime") for each in present}
+    stamped = [{**each, "lastTransitionTime": since.get((each["type"], each["status"])) or _now()} for each in own]
+    return [*stamped, *(each for each in present if each.get("type") not in kinds)]
 
 
 def _now() -> str:

@@ -52,6 +52,8 @@ class Group:
     """Whether its minimum was bound at some time since it last had no bound member."""
     disrupted: bool = False
     """Whether a bound member was evicted or deleted since the gang was complete."""
+    preempted: bool = False
+    """Whether all of its bound members are victims of preemption, or were when it last had any."""
     message: flow_pb2.Gang | None = None
     problem: str = ""
     """Contradictions between the declarations of its members."""

@@ -21,3 +21,6 @@ class GangListener:
 
     def half_bound(self, group: Group) -> None:
         """A gang that was never complete, or is broken, has bound members; announced often."""
+
+    def preempted(self, group: Group) -> None:
+        """All bound members of a gang are victims of preemption; announced often."""

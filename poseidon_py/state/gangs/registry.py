@@ -113,7 +113,7 @@ class GangRegistry:
             return
         complete = bool(group.bound) and not group.short(group.bound)
         group.started = bool(group.bound) and (group.started or complete)
-        if group.complete and not complete:
+        if group.complete and not complete and not group.preempted:
             self.listener.below_minimum(group)
         group.complete = complete
         group.disrupted = group.disrupted and not complete
@@ -187,10 +187,20 @@ class GangRegistry:
             group.disrupted = True
         if known.node and not known.observed.deleting:
             group.bound[known.uid] = known.gang.role
+        if known.preempting or known.observed.disrupted or group.preempted:
+            self._note_preemption(group)
         self._below(group)
         group.dirty = True
         self.queue.add(group.id)
         self.listener.gang_changed(group)
+
+    def _note_preemption(self, group: Group) -> None:
+        """Update whether all bound members are victims; without bound members the last state is kept."""
+        bound = [group.members[uid].known for uid in group.bound]
+        if bound:
+            group.preempted = all(known.preempting or known.observed.disrupted for known in bound)
+            if group.preempted:
+                self.listener.preempted(group)
 
     def _block(self, known: PodRecord, why: str) -> None:
         if known.node:

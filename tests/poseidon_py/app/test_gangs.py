@@ -322,7 +322,7 @@ async def test_kubernetes_pod_groups_of_an_unknown_version(world):
 
     def condition():
         found = (group(world, "scheduling.k8s.io/v7").get("status") or {}).get("conditions") or []
-        return next((c for c in found if c["type"] == "PodGroupScheduled"), {})
+        return next((c for c in found if c["type"] == "PodGroupInitiallyScheduled"), {})
 
     await world.until(lambda: condition().get("reason") == "Unschedulable")
     assert condition()["message"] == "1 more pods are needed before it can be scheduled"

@@ -112,6 +112,17 @@ async def test_a_gang_that_is_disrupted_as_a_whole_is_evicted_if_what_it_lost_is
     assert rig.remarks == [(name, "GangUnwound", text) for name in ("a", "c")]
 
 
+async def test_it_is_not_if_the_others_are_victims_of_preemption_themselves():
+    rig = Rig(whole=True)
+    await broken(rig)
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    for name in ("a", "c"):
+        rig.pod(name, node="n", put=False, status={"conditions": [condition]})
+    rig.pod("d", owner=JOB)
+    await call(rig.deadlines)
+    assert rig.evicted == []
+
+
 async def test_it_is_not_if_members_are_replaced_in_time_or_none_is_pending():
     rig = Rig(whole=True)
     await broken(rig)

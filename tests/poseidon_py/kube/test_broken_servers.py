@@ -57,7 +57,7 @@ async def test_a_pod_group_with_invalid_conditions_is_not_updated(server, kube, 
     server.answers["/group"] = web.Response(body=b'{"status": ' + status + b"}")
     writer = StatusWriter(kube, Mock(), Mock(), lambda: True)
     with pytest.raises(MalformedAnswerError, match="/group: "):
-        await writer._other_conditions("/group")
+        await writer._conditions("/group")
 
 
 @pytest.mark.parametrize("body", NO_OBJECTS)

@@ -94,12 +94,12 @@ class FakePods:
 
 class Reports:
     def __init__(self) -> None:
-        self.preemptions: list[tuple[str, str, str]] = []
+        self.preemptions: list[tuple[str, str | None, str]] = []
         self.migrations: list[tuple[str, str, str]] = []
         self.failures: list[tuple[str, str]] = []
 
     def preempted(self, known, preemptor, node):
-        self.preemptions.append((known.name, preemptor.name, node))
+        self.preemptions.append((known.name, preemptor.name if preemptor is not None else None, node))
 
     def migrated(self, known, node, target):
         self.migrations.append((known.name, node, target))
