@@ -6,7 +6,8 @@ from firmament_py.placement.placer import Placer
 
 
 def place_nominated(placer: Placer) -> None:
-    """Of each node the most important come first, then the oldest; the others wait, or are placed elsewhere."""
+    """Of each node the most important come first, then the oldest; the others wait, or are placed elsewhere. Members of
+    a gang that lacks them are placed with all that it lacks."""
     ledger, snapshot = placer.ledger, placer.snapshot
     nominated = np.flatnonzero(ledger.nominated >= 0)  # by priority, then age
     if not len(nominated):
@@ -28,6 +29,12 @@ def place_nominated(placer: Placer) -> None:
             else:
                 ready.append(i)
         free[n] -= requests[i]  # what is kept for it is not for the less important
+    placed = ledger.node_of.copy()
+    placed[nominated[ready]] = node[ready]
+    waits = np.zeros(len(placed), np.bool_)
+    for demand in snapshot.gang_demands:
+        waits[demand.members] = not demand.satisfied(placed)
+    ready = [i for i in ready if not waits[nominated[i]]]
     for i in ready:
         ledger.nominate(int(nominated[i]), -1)
     if ready:

@@ -97,10 +97,14 @@ class Admission:
             self._follow_up()
 
     def _preempt(self) -> None:
-        """Preempts for single tasks that wait, and tries those that have lost their places to them elsewhere."""
+        """Preempts for single tasks and gangs that wait, and tries those that have lost their places to them
+        elsewhere."""
         if self._preemptor is None:
             return
-        displaced = self._preemptor.run((self._snapshot.task_gang == NO_GANG) & ~self._ledger.delayed)
+        gangs = [rejected.demand for rejected in self._rejections.all if rejected.demand.task < 0]
+        independent = [d for d in gangs if not (d.missing or d.full or d.definition.topology_required)]
+        single = (self._snapshot.task_gang == NO_GANG) & ~self._ledger.delayed
+        displaced = self._preemptor.run(single, independent)
         self.placer.telemetry.lap("preempt")
         self._singles.place(displaced)
         self._rejections.release_reservations()

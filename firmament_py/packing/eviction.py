@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools
+from firmament_py.packing.clearing import Arrivals, Movers, clearing_costs, least_moves
 from firmament_py.packing.eviction_search import search
 from firmament_py.packing.victims import NONE, Groups, State, Tasks
 
@@ -22,7 +23,7 @@ _RANK_STEP = 1024.0
 """A resident weighs as much as this many of the rank below it; only to compare sets, so that rounding does no harm."""
 
 _LEAST = np.iinfo(np.int64).min
-"""The priority of movers."""
+"""The priority of tasks for which no resident is evicted."""
 
 _RANKS = 40
 """Higher ranks weigh the same: powers of the step must stay finite."""
@@ -48,32 +49,6 @@ class Residents:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
-    """W classes of tasks to insert: requests (W, R), count (W,), priority (W,), suitable (W, N). home (sum of count,):
-    of the tasks of each class in turn, the node that each prefers if it costs no more than others, NONE: no node."""
-
-    requests: I64
-    count: I64
-    priority: I64
-    suitable: Bools
-    home: I64
-
-
-@dataclass(frozen=True, slots=True)
-class Movers:
-    """M running tasks of D kinds that may move. kind (M,); home (M,): their nodes, which can take them all. Of each
-    kind: requests (D, R); suitable (D, N); cost (D,) > 0 of moving one; budgets (D, B): which budgets a move counts
-    against."""
-
-    kind: I64
-    home: I64
-    requests: I64
-    suitable: Bools
-    cost: F64
-    budgets: Bools
-
-
-@dataclass(frozen=True, slots=True)
 class Eviction:
     """evicted (K,): how many of each group of residents; violating (K,): how many of these no budget permits. placed:
     triples (P, 3) of class, node, count. node_of_mover (M,)."""
@@ -92,13 +67,14 @@ def evict(
     seed: int = 0,
     *,
     beyond_budgets: bool = False,
+    hard: Bools | None = None,
     movers: Movers | None = None,
 ) -> Eviction:
     """Inserts as many arrivals as possible, the most important first, and evicts and moves what that takes.
 
     free (N, R): may be below 0; without movers on their nodes. allowed (B,): how many evictions and moves each budget
-    permits. beyond_budgets: further evictions count as if of a rank above all others. The result depends on nothing but
-    the arguments.
+    permits. beyond_budgets: further evictions count as if of a rank above all others, except of those that a budget
+    counts which is `hard` (B,). The result depends on nothing but the arguments.
     """
     movers = movers or _no_movers(free.shape, len(allowed))
     if not len(free):
@@ -116,7 +92,7 @@ def evict(
         cls=np.r_[movers.kind[by_kind], kinds + np.repeat(order, arrivals.count[order])],
         home=np.r_[movers.home[by_kind], arrivals.home[by_importance]],
         requests=np.vstack([movers.requests, arrivals.requests]),
-        priority=np.r_[np.full(kinds, _LEAST), arrivals.priority],
+        priority=np.r_[np.full(kinds, _LEAST), np.where(arrivals.evicts, arrivals.priority, _LEAST)],
         level=np.r_[np.zeros(kinds, np.int64), 1 + np.searchsorted(levels, -arrivals.priority)],
         suitable=np.vstack([movers.suitable, arrivals.suitable]),
         away=np.r_[movers.cost, np.zeros(len(order))],
@@ -124,14 +100,19 @@ def evict(
         budget_start=np.r_[0, np.cumsum(budgets.sum(axis=1))].astype(np.int64),
         share=weight,
     )
-    groups, by_node = _groups(residents, weight, len(free), levels, beyond_budgets)
+    exceeding = np.full(len(allowed), beyond_budgets)
+    if hard is not None:
+        exceeding &= ~hard
+    groups, by_node = _groups(residents, weight, len(free), levels, exceeding)
     cost = np.zeros((len(free), len(levels) + 2))
     none = np.zeros_like(groups.number)
     state = State(np.full(len(tasks.cls), NONE), none, none.copy(), allowed.copy(), cost)
     clearing, least = np.zeros((len(tasks.requests), 0)), 0.0
     if moving:
-        clearing = np.vstack([np.full((kinds, len(free)), np.inf), clearing_costs(arrivals, movers, free)])
-        least = least_moves(arrivals, movers, free, clearing[kinds:])
+        of = movers.requests[movers.kind], movers.cost[movers.kind]
+        of_arrivals = clearing_costs(arrivals.requests, arrivals.suitable, movers.home, *of, free)
+        clearing = np.vstack([np.full((kinds, len(free)), np.inf), of_arrivals])
+        least = least_moves(arrivals, free, of_arrivals)
     search(tasks, groups, state, np.ascontiguousarray(free), clearing, least, np.random.default_rng(seed))
     evicted, violating = np.empty_like(groups.number), np.empty_like(groups.number)
     evicted[by_node], violating[by_node] = state.evicted, state.violating
@@ -142,56 +123,6 @@ def evict(
     return Eviction(evicted, violating, np.vstack([pairs, count]).T, node_of_mover)
 
 
-def clearing_costs(arrivals: Arrivals, movers: Movers, free: I64) -> F64:
-    """(W, N) at least what the moves cost that make one arrival of each class fit on each node; infinite: no moves do.
-    free (N, R): as in evict."""
-    nodes = len(free)
-    requests, cost = movers.requests[movers.kind], movers.cost[movers.kind]
-    used = np.zeros_like(free)
-    np.add.at(used, movers.home, requests)
-    found = np.where(arrivals.suitable, 0.0, np.inf)
-    for r in range(free.shape[1]):
-        some = np.flatnonzero(requests[:, r] > 0)
-        some = some[np.lexsort((cost[some] / requests[some, r], movers.home[some]))]
-        start = np.searchsorted(movers.home[some], np.arange(nodes + 1))
-        size, price = np.r_[0, np.cumsum(requests[some, r])], np.r_[0.0, np.cumsum(cost[some])]
-        for c in range(len(arrivals.count)):
-            asked = arrivals.requests[c, r]
-            lacking = asked - (free[:, r] - used[:, r])
-            lacks = np.flatnonzero((lacking > 0) & (asked > 0) & np.isfinite(found[c]))
-            reached = size[start[lacks]] + lacking[lacks]
-            # the movers that have most for what they cost, the last of them only in part
-            last = np.searchsorted(size, reached) - 1
-            possible = reached <= size[start[lacks + 1]]
-            last = np.minimum(last, max(len(some) - 1, 0))
-            if not len(some):
-                found[c, lacks] = np.inf
-                continue
-            part = (reached - size[last]) / requests[some[last], r]
-            least = price[last] - price[start[lacks]] + part * cost[some[last]]
-            found[c, lacks] = np.maximum(found[c, lacks], np.where(possible, least, np.inf))
-    return found
-
-
-def least_moves(arrivals: Arrivals, movers: Movers, free: I64, clearing: F64) -> float:
-    """At least what the moves cost by which all arrivals fit without evictions, 0 if residents make them fit. clearing:
-    as in clearing_costs.
-
-    A node takes no more arrivals of a class than it has capacity for without movers, and the first costs what clearing
-    it does: a knapsack of nodes, relaxed.
-    """
-    found = 0.0
-    for c, count in enumerate(arrivals.count.tolist()):
-        asked = arrivals.requests[c] > 0
-        times = (free[:, asked] // arrivals.requests[c, asked]).min(axis=1, initial=count)
-        some = np.flatnonzero(np.isfinite(clearing[c]) & (times > 0))
-        some = some[np.argsort(clearing[c, some] / times[some], kind="stable")]
-        left = count - np.cumsum(times[some]) + times[some]
-        taken = np.clip(left, 0, times[some])
-        found = max(found, float((clearing[c, some] / times[some] * taken).sum()))
-    return found
-
-
 def _no_movers(shape: tuple[int, ...], budgets: int) -> Movers:
     nodes, resources = shape
     none, kinds = np.zeros(0, np.int64), (0, nodes)
@@ -199,9 +130,9 @@ def _no_movers(shape: tuple[int, ...], budgets: int) -> Movers:
     return Movers(none, none, requests, np.zeros(kinds, np.bool_), np.zeros(0), np.zeros((0, budgets), np.bool_))
 
 
-def _groups(residents: Residents, weight: F64, nodes: int, levels: I64, beyond_budgets: bool) -> tuple[Groups, I64]:
+def _groups(residents: Residents, weight: F64, nodes: int, levels: I64, exceeding: Bools) -> tuple[Groups, I64]:
     """The groups in the order of Groups, and (K,) the position of each in `residents`. levels (L,): negative priorities
-    of the arrivals, ascending."""
+    of the arrivals, ascending. exceeding (B,): budgets that may be exceeded."""
     density = residents.value / np.maximum(residents.requests @ weight, 1e-12)
     kind, rank = residents.kind, residents.rank[residents.kind]
     by_node = np.lexsort((residents.value[kind], density[kind], rank, residents.node))
@@ -209,7 +140,7 @@ def _groups(residents: Residents, weight: F64, nodes: int, levels: I64, beyond_b
     start = np.searchsorted(node, np.arange(nodes + 1)).astype(np.int64)
     budgets = residents.budgets[kind]
     step = _RANK_STEP ** np.minimum(np.arange(rank.max(initial=0) + 2), _RANKS)
-    counted = budgets.any(axis=1) & beyond_budgets
+    counted = budgets.any(axis=1) & ~budgets[:, ~exceeding].any(axis=1)
     cost = residents.value[kind] * step[rank]
     return Groups(
         start=start,

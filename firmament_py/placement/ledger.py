@@ -149,6 +149,10 @@ class Ledger:
             self.free[node] -= requests
         self.nominated[task] = node
 
+    def expect(self, nodes: I64, requests: I64) -> None:
+        """Keeps `requests` (K, R) on nodes (K,) for tasks that are to move there."""
+        np.subtract.at(self.free, nodes, requests)
+
     # -- reservations -------------------------------------------------------------------------------------------
 
     def reserve(self, starts_us: int, capacity: I64, demanded: I64) -> int:

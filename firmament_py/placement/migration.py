@@ -12,7 +12,6 @@ costs, whatever becomes of the others, and nothing loops.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -23,8 +22,8 @@ from firmament_py.network.build import supply_order
 from firmament_py.network.capacities import Capacities
 from firmament_py.network.decode import assign, spread_over_members
 from firmament_py.placement.placer import CLASSES_AT_ONCE, Placer
-from firmament_py.placement.repacking import may_move
 from firmament_py.placement.residents import run_times, victims_of
+from firmament_py.placement.running import Snapshots, examples_of, independent_classes, positions_of
 from firmament_py.placement.settled_tasks import SettledTasks
 from firmament_py.placement.subproblem import Subproblem
 from firmament_py.policy import Costs, Victims
@@ -66,13 +65,6 @@ MovingCosts = Callable[[Victims], I64 | None]
 """(P,) what moving each of the running tasks costs; None: the policy moves none."""
 
 
-class Snapshots(Protocol):
-    """The state now as if running task rows (K,) arrived, those `gone` (K',) of them not being on their nodes any more;
-    with the locations of their data or without."""
-
-    def __call__(self, rows: I64, gone: I64, *, data: bool) -> Snapshot: ...
-
-
 class Migrator:
     """Decides on migrations, round by round. after_us: how long a task runs before it may migrate; None: none does."""
 
@@ -101,7 +93,7 @@ class Migrator:
     def run(self, placer: Placer, snapshots: Snapshots, moving_costs: MovingCosts) -> Migration:
         """The migrations at the end of a round, whose placements and victims the state has assumed."""
         limit = AT_ONCE - max(int(self._state.tasks.preempted.sum()), len(self._state.successors))
-        position = _positions(placer.snapshot, self._state.nodes.capacity)
+        position = positions_of(placer.snapshot, self._state.nodes.capacity)
         rows = self._movable(placer.snapshot.now_us, position) if self.enabled and limit > 0 else NO_ROWS
         if not len(rows):
             return NO_MIGRATION
@@ -117,7 +109,7 @@ class Migrator:
 
     def _movable(self, now_us: int, position: I64) -> I64:
         """Task rows (P,) that may migrate: of at most CLASSES_AT_ONCE classes, other ones in each round. position: as
-        _positions."""
+        positions_of."""
         tasks = self._state.tasks
         bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving & ~tasks.unevictable
         rows = np.flatnonzero(bound & (tasks.gang == NO_GANG))
@@ -139,7 +131,7 @@ class Migrator:
         """
         tasks = self._state.tasks
         new = rows[(tasks.inputs[rows] != NO_INPUTS) & ~self._settled.known(rows)][:NEW_TASKS]
-        examples, kind = self._examples(rows)
+        examples, kind = examples_of(self._state, rows)
         snapshot = snapshots(np.union1d(examples, new), NO_ROWS, data=len(new) > 0)
         by_row = np.argsort(snapshot.tasks)
         at = by_row[np.searchsorted(snapshot.tasks[by_row], examples)]
@@ -159,23 +151,10 @@ class Migrator:
         stay = np.broadcast_to(costs.place + _first_slots(costs), subproblem.capacities.slots.shape)[cls, node]
 
         gain = stay + self._settled.excess(rows) - moving - go[cls]
-        found = np.flatnonzero((gain > 0) & _independent(snapshot)[cls] & self._settled.due(rows))
+        found = np.flatnonzero((gain > 0) & independent_classes(snapshot)[cls] & self._settled.due(rows))
         found = found[self._permitted(rows[found])]  # else one that must stay could be its node's only candidate
         found = found[np.argsort(-gain[found], kind="stable")]
         return found[np.sort(np.unique(node[found], return_index=True)[1])[:CANDIDATES]]
-
-    def _examples(self, rows: I64) -> tuple[I64, I64]:
-        """Rows (K,) of one task of each class, and of each label set if labels can matter; and (P,) which of these
-        is like each of task rows (P,)."""
-        tasks, classes = self._state.tasks, self._state.classes
-        if classes.has_intertask_terms:
-            kinds = tasks.cls[rows] * self._state.label_sets.capacity + tasks.label_set[rows]
-            _, first, kind = np.unique(kinds, return_index=True, return_inverse=True)
-            return rows[first], kind.reshape(-1)
-        example = np.full(classes.capacity, -1, np.int64)
-        example[tasks.cls[rows]] = rows
-        number = np.cumsum(example >= 0) - 1
-        return example[example >= 0], number[tasks.cls[rows]]
 
     def _note_data(self, snapshot: Snapshot, subproblem: Subproblem, costs: Costs, new: I64, position: I64) -> None:
         """Notes what the data of the task rows `new` costs on their nodes."""
@@ -197,7 +176,7 @@ class Migrator:
         others[origin] = False
         unreserved = np.minimum(snapshot.free, placer.ledger.unreserved)
         trial.ledger.free = np.where(others[:, None], unreserved, snapshot.free)
-        independent = np.flatnonzero(_independent(snapshot)[snapshot.task_class])  # by their labels, too
+        independent = np.flatnonzero(independent_classes(snapshot)[snapshot.task_class])  # by their labels, too
         subproblem, costs = trial.first_costs(independent, others)
         found, to = NO_ROWS, NO_ROWS
         if len(subproblem.tasks):
@@ -229,13 +208,6 @@ class Migrator:
         return np.array(within, np.int64)
 
 
-def _positions(snapshot: Snapshot, capacity: int) -> I64:
-    """(capacity + 1,) the position in the snapshot of each row of the node table, -1: none."""
-    position = np.full(capacity + 1, -1, np.int64)
-    position[snapshot.nodes] = np.arange(len(snapshot.nodes))
-    return position
-
-
 def _flow(placer: Placer, subproblem: Subproblem, costs: Costs, origin: I64, moving: I64) -> tuple[I64, I64]:
     """Of the tasks (T,) of a subproblem: those that leave their origin (T,) in a flow of least cost, in the order of
     what they save, and the nodes that they go to."""
@@ -265,10 +237,3 @@ def _first_slots(costs: Costs) -> I64:
     """(N,) or (1,) the cost of the next slot of each node."""
     first: I64 = costs.slot[:, 0]
     return first
-
-
-def _independent(snapshot: Snapshot) -> Bools:
-    """(C,) classes whose tasks neither have nor count for constraints or preferences between tasks."""
-    independent = may_move(snapshot)
-    independent &= [not snapshot.preferences.depends(c) for c in range(len(independent))]
-    return independent

@@ -10,27 +10,21 @@ So nothing loops: each victim goes for a task of strictly higher priority that f
 are those of kube-scheduler's DefaultPreemption, except that disruption budgets hold unless they may be exceeded.
 """
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.placement.constrained_preemption import ConstrainedSearch
+from firmament_py.placement.eviction_decision import Decision, EvictionSearch
+from firmament_py.placement.failed_nominations import end_failed_nominations
 from firmament_py.placement.ledger import Ledger
+from firmament_py.placement.movable_tasks import MovableNearby
 from firmament_py.placement.repacking import may_move
-from firmament_py.placement.residents import (
-    EvictionCosts,
-    Kind,
-    Resident,
-    budgets_of,
-    first_of_each,
-    grouped,
-    residents_below,
-)
-from firmament_py.policy import COST_MAX
+from firmament_py.placement.residents import EvictionCosts, Kind
+from firmament_py.snapshot.gang_demand import GangDemand
 
 
 class Preempting(Enum):
@@ -44,52 +38,77 @@ class Preempting(Enum):
 TOGETHER = 2_000
 """Up to so many tasks, those that a round has placed compete with preemptors for their places."""
 
+_ATTEMPTS = 8
+"""How often a round decides anew without gangs that would not be served entirely."""
+
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
     """Rows of the tables. victims (V,): tasks to evict; preemptors (V,): the most important task that needs each to
-    leave. nominated: tasks (K,) that wait, with a new nomination, and their nodes (K,). unnominated (U,): tasks that
-    wait and have lost theirs."""
+    leave. moved: tasks (M,) to evict, and the nodes (M,) that their successors go to; moved_for (M,): the task that
+    needs each to leave. nominated: tasks (K,) that wait, with a new nomination, and their nodes (K,). unnominated (U,):
+    tasks that wait and have lost theirs."""
 
     victims: I64
     preemptors: I64
     nominated: tuple[I64, I64]
     unnominated: I64
+    moved: tuple[I64, I64] = (NO_ROWS, NO_ROWS)
+    moved_for: I64 = field(default_factory=lambda: NO_ROWS)
 
     @property
     def is_empty(self) -> bool:
-        return not (len(self.victims) or len(self.nominated[0]) or len(self.unnominated))
+        return not (len(self.victims) or len(self.nominated[0]) or len(self.unnominated) or len(self.moved_for))
 
 
 NO_PREEMPTION = Preemption(NO_ROWS, NO_ROWS, (NO_ROWS, NO_ROWS), NO_ROWS)
 
 
 class Preemptor:
-    """Preempts for the tasks of a ledger."""
+    """Preempts for the tasks of a ledger, and moves running tasks for them. nearby: which may move, None: none."""
 
-    def __init__(self, ledger: Ledger, preempting: Preempting, eviction_costs: EvictionCosts) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        preempting: Preempting,
+        eviction_costs: EvictionCosts,
+        nearby: MovableNearby | None = None,
+    ) -> None:
         self._ledger = ledger
-        self._snapshot = ledger.snapshot
+        self._snapshot = snapshot = ledger.snapshot
         self._preempting = preempting
         self._eviction_costs = eviction_costs
+        self._nearby = nearby
+        self._evicts = np.full(len(snapshot.classes), preempting is not Preempting.OFF) & ~snapshot.never_preempts
+        self._evicts &= snapshot.priority > snapshot.releases.state.least_priority
+        self._search = EvictionSearch(
+            ledger,
+            self._evicts,
+            eviction_costs,
+            nearby,
+            beyond_budgets=preempting is Preempting.BEYOND_BUDGETS,
+        )
         self._victims: list[I64] = []
         self._preemptors: list[I64] = []
+        self._moved: list[tuple[I64, I64, I64]] = []
 
-    def run(self, single: Bools) -> I64:
-        """Preempts for those of the tasks `single` (T,) that wait. Returns tasks (K,), ascending, that were placed
-        before and wait again."""
+    def run(self, single: Bools, demands: Sequence[GangDemand] = ()) -> I64:
+        """Preempts for those of the tasks `single` (T,) that wait, and for gangs that do. Returns tasks (K,),
+        ascending, that were placed before, but wait again."""
         ledger, snapshot = self._ledger, self._snapshot
-        self._end_failed_nominations()
-        able = single & (ledger.node_of < 0) & (ledger.nominated < 0)
-        if self._preempting is Preempting.OFF or not able.any():
-            return NO_ROWS
-        able &= ~snapshot.never_preempts[snapshot.task_class]
-        able &= snapshot.priority[snapshot.task_class] > snapshot.releases.state.least_priority
+        end_failed_nominations(ledger, demands)
+        able = (ledger.node_of < 0) & (ledger.nominated < 0)
+        of_class = self._evicts.copy()
+        if self._nearby is not None and self._nearby.some:
+            of_class[:] = True
+        able &= of_class[snapshot.task_class]
         if not able.any():
             return NO_ROWS
         independent = may_move(snapshot)[snapshot.task_class]
-        removed = self._preempt(np.flatnonzero(able & independent), single & independent)
-        self._preempt_constrained(np.flatnonzero(able & ~independent))
+        able_gangs = [demand for demand in demands if (able & independent)[demand.core()].all()]
+        removed = self._serve(np.flatnonzero(single & able & independent), able_gangs, single & independent)
+        evicts = self._evicts[snapshot.task_class]
+        self._preempt_constrained(np.flatnonzero(single & able & ~independent & evicts))
         return removed[ledger.node_of[removed] < 0]
 
     def outcome(self) -> Preemption:
@@ -97,34 +116,17 @@ class Preemptor:
         ledger, snapshot = self._ledger, self._snapshot
         waits = (ledger.node_of < 0) & (ledger.nominated != snapshot.nominated)
         new, over = np.flatnonzero(waits & (ledger.nominated >= 0)), np.flatnonzero(waits & (ledger.nominated < 0))
+        movers, targets, moved_for = (
+            np.concatenate([NO_ROWS, *(moved[column] for moved in self._moved)]) for column in range(3)
+        )
         return Preemption(
             np.concatenate([NO_ROWS, *self._victims]),
             np.concatenate([NO_ROWS, *self._preemptors]),
             (snapshot.tasks[new], snapshot.nodes[ledger.nominated[new]]),
             snapshot.tasks[over],
+            (movers, targets),
+            moved_for,
         )
-
-    def _end_failed_nominations(self) -> None:
-        """Ends the nominations of tasks that their node cannot take even when all that leave it are gone, the least
-        important first."""
-        ledger, snapshot = self._ledger, self._snapshot
-        nominated = np.flatnonzero((ledger.node_of < 0) & (ledger.nominated >= 0))
-        if not len(nominated):
-            return
-        state = snapshot.releases.state
-        leaving = np.flatnonzero(state.tasks.leaving & (state.tasks.node >= 0))
-        position = np.full(state.nodes.capacity, -1, np.int64)
-        position[snapshot.nodes] = np.arange(len(snapshot.nodes))
-        leaving = leaving[position[state.tasks.node[leaving]] >= 0]
-        released = np.zeros_like(ledger.free)
-        np.add.at(released, position[state.tasks.node[leaving]], state.classes.requests[state.tasks.cls[leaving]])
-        for task in nominated[::-1].tolist():
-            c, node = snapshot.task_class[task], ledger.nominated[task]
-            asked = snapshot.requests[c] > 0
-            left = ledger.free[node] + released[node]
-            # without tasks that leave, it would have been placed if it could be
-            if not released[node].any() or (left[asked] < 0).any() or not snapshot.suitable[c, node]:
-                ledger.nominate(task, -1)
 
     def _preempt_constrained(self, preemptors: I64) -> None:
         """Preempts for tasks (K,), ascending, that have constraints on others, one after the other."""
@@ -142,125 +144,91 @@ class Preemptor:
                 self._victims.append(victims)
                 self._preemptors.append(np.full(len(victims), self._snapshot.tasks[task]))
 
-    def _preempt(self, preemptors: I64, movable: Bools) -> I64:
-        """Preempts for tasks (K,), ascending. Those that the round has placed compete with them, and move where that is
-        better: the round has not decided yet. Returns the tasks that lose the place that the round has given them."""
-        if not len(preemptors):
-            return NO_ROWS
+    def _serve(self, singles: I64, demands: list[GangDemand], movable: Bools) -> I64:
+        """Preempts for tasks (K,), ascending, and for gangs, each of which is served entirely or not at all. Those that
+        the round has placed compete with them, and go elsewhere where that is better: the round has not decided yet.
+        Returns the tasks that lose the place that the round has given them."""
         ledger, snapshot = self._ledger, self._snapshot
         placed = movable & (ledger.node_of >= 0) & ~snapshot.never_preempts[snapshot.task_class]
-        tasks = np.union1d(preemptors, np.flatnonzero(placed))
-        if len(tasks) > TOGETHER:
-            tasks, placed = preemptors, np.zeros_like(placed)
-        decision = self._decide(tasks, movable & ~placed)
-        return NO_ROWS if decision is None else self._carry_out(decision)
+        if len(singles) + sum(demand.lacking for demand in demands) + placed.sum() > TOGETHER:
+            placed[:] = False
+        waiting = sorted(demands, key=lambda demand: (-demand.priority, demand.definition.created_us))
+        for _ in range(_ATTEMPTS):
+            cores = [demand.core() for demand in waiting]
+            tasks = np.unique(np.concatenate([singles, np.flatnonzero(placed), *cores]))
+            if not len(tasks) or (ledger.node_of[tasks] >= 0).all():
+                return NO_ROWS
+            seniority = len(waiting) + np.arange(len(ledger.node_of))
+            for i, core in enumerate(cores):
+                seniority[core] = i
+            decision = self._search.decide(
+                tasks, movable & ~placed, np.concatenate([NO_ROWS, *self._victims]), seniority
+            )
+            if decision is None:
+                return NO_ROWS
+            served = np.zeros(len(ledger.node_of), np.bool_)
+            served[decision.tasks] = True
+            short = [i for i, core in enumerate(cores) if not served[core].all()]
+            if not short:
+                return self._carry_out(decision, tasks, cores)
+            # without the gangs that get nothing and the last of the others, more may be left for the first ones
+            partly = [i for i in short if served[cores[i]].any()]
+            dropped = {*short} - {*partly[:-1]}
+            waiting = [demand for i, demand in enumerate(waiting) if i not in dropped]
+        return NO_ROWS
 
-    def _decide(self, tasks: I64, movable: Bools) -> "_Decision | None":
-        """The residents to displace so that as many of `tasks` (K,), ascending, as possible fit; those of them that are
-        placed may move. movable (T,): others that may lose their places. None: there are no residents to displace."""
-        ledger, snapshot = self._ledger, self._snapshot
-        priority = snapshot.priority[snapshot.task_class[tasks]]
-        victims = np.concatenate([NO_ROWS, *self._victims])
-        resident = residents_below(ledger, int(priority.max()), movable, victims)
-        if not len(resident.kind):
-            return None
-        tasks = tasks[(ledger.node_of[tasks] >= 0) | (priority > resident.priority.min())]
-        if (ledger.node_of[tasks] >= 0).all():
-            return None
-        from firmament_py.packing.eviction import Arrivals, Residents, evict  # numba: see placement/repacking.py
-
-        state = snapshot.releases.state
-        allowed, counts = budgets_of(state, resident)
-        rank, cost = resident.rank(), resident.costs(state, self._eviction_costs)
-        pattern = grouped(*counts.T.astype(np.int64))[0] if counts.shape[1] else np.zeros(len(rank), np.int64)
-        kind, first = grouped(resident.cls, rank, cost, pattern)
-        group, of_group = grouped(resident.node, kind)
-        # those that are placed before the others of their class, which may cost more
-        placed_first = np.lexsort((ledger.node_of[tasks] < 0, snapshot.task_class[tasks]))
-        classes, number = np.unique(snapshot.task_class[tasks], return_counts=True)
-        eviction = evict(
-            Arrivals(
-                requests=snapshot.requests[classes],
-                count=number,
-                priority=snapshot.priority[classes],
-                suitable=snapshot.suitable[classes],
-                home=ledger.node_of[tasks[placed_first]],
-            ),
-            Residents(
-                node=resident.node[of_group],
-                kind=kind[of_group],
-                count=np.bincount(group),
-                requests=state.classes.requests[resident.cls[first]],
-                priority=resident.priority[first],
-                rank=rank[first],
-                value=cost[first] / COST_MAX,
-                budgets=counts[first],
-            ),
-            ledger.unreserved + ledger.usage_of(tasks),
-            allowed,
-            beyond_budgets=self._preempting is Preempting.BEYOND_BUDGETS,
-        )
-        newest_first = np.argsort(resident.run_us, kind="stable")
-        displaced = first_of_each(group, newest_first, eviction.evicted)
-        of, node, count = eviction.placed.T
-        return _Decision(tasks, resident, displaced, classes[of], node, count)
-
-    def _carry_out(self, decision: "_Decision") -> I64:
-        """Removes the residents, and gives their capacity to the tasks. Returns the tasks that lose their places."""
+    def _carry_out(self, decision: Decision, tasks: I64, gangs: list[I64]) -> I64:
+        """Removes the residents, and gives their capacity to the tasks. tasks (K,), ascending: those that were to be
+        served; gangs: positions of tasks that are placed together or not yet. Returns the tasks that lose their
+        places."""
         ledger, snapshot, resident = self._ledger, self._snapshot, decision.resident
         kind, ident = resident.kind[decision.displaced], resident.id[decision.displaced]
-        before = ledger.node_of[decision.tasks]
-        tasks, nodes = np.array([*decision.assigned(snapshot.task_class, before)], np.int64).reshape(-1, 2).T
         affected = np.zeros(len(ledger.free), np.bool_)
         affected[resident.node[decision.displaced]] = True
-        affected[nodes[ledger.node_of[tasks] != nodes]] = True
-        again = affected[nodes]  # the tasks of the other nodes stay
-        removed = np.union1d(ident[kind == Kind.PLACED], np.setdiff1d(decision.tasks[before >= 0], tasks[~again]))
+        affected[decision.origins] = affected[decision.targets] = True
+        affected[decision.nodes[ledger.node_of[decision.tasks] != decision.nodes]] = True
+        again = affected[decision.nodes]  # the tasks of the other nodes stay
+        before = tasks[ledger.node_of[tasks] >= 0]
+        removed = np.union1d(ident[kind == Kind.PLACED], np.setdiff1d(before, decision.tasks[~again]))
         ledger.remove(removed)
         for task in ident[kind == Kind.NOMINATED].tolist():
             ledger.nominate(task, -1)
+        moved = snapshot.releases.state.classes.requests[snapshot.releases.state.tasks.cls[decision.movers]]
+        ledger.expect(decision.targets, moved)
+        together = np.full(len(ledger.node_of), -1)
+        for i, gang in enumerate(gangs):
+            together[gang] = i
+        later = np.zeros(len(gangs) + 1, np.bool_)  # gangs of which some member has to wait
         first: dict[int, int] = {}  # of each node, the most important preemptor
-        for task, node in zip(tasks[again].tolist(), nodes[again].tolist(), strict=True):
+        for task, node in zip(decision.tasks[again].tolist(), decision.nodes[again].tolist(), strict=True):
             first.setdefault(node, task)
             requests = snapshot.requests[snapshot.task_class[task]]
-            if (ledger.free[node] >= requests)[requests > 0].all():
+            fits = (ledger.free[node] >= requests)[requests > 0].all()
+            if fits and together[task] < 0:
                 ledger.place(np.array([task]), np.array([node]))
             else:
                 ledger.nominate(task, node)
-        victims = decision.displaced[kind == Kind.RUNNING]
-        self._victims.append(resident.id[victims])
-        of_victim = [first[node] for node in resident.node[victims].tolist()]
-        self._preemptors.append(snapshot.tasks[np.array(of_victim, np.int64)])
+                later[together[task]] |= not fits
+        for gang in (gang for i, gang in enumerate(gangs) if not later[i]):
+            nodes = ledger.nominated[gang]
+            for task in gang.tolist():
+                ledger.nominate(task, -1)
+            ledger.place(gang, nodes)
+        self._note(decision, first)
         lost: I64 = removed[(ledger.node_of[removed] < 0) & (ledger.nominated[removed] < 0)]
         return lost
 
+    def _note(self, decision: Decision, first: dict[int, int]) -> None:
+        """Notes who leaves for whom. first: of each node, the most important preemptor."""
+        snapshot = self._snapshot
+        anyone = next(iter(first.values()), -1)
 
-@dataclass(frozen=True, slots=True)
-class _Decision:
-    """Which residents go (D,), and how many tasks of classes (P,), by priority, get which nodes (P,). tasks (K,),
-    ascending: those that were to be served."""
+        def preemptors_on(nodes: I64) -> I64:
+            found = np.array([first.get(node, anyone) for node in nodes.tolist()], np.int64)
+            return snapshot.tasks[found]
 
-    tasks: I64
-    resident: Resident
-    displaced: I64
-    cls: I64
-    node: I64
-    count: I64
-
-    def assigned(self, task_class: I64, before: I64) -> Iterator[tuple[int, int]]:
-        """(task, node) by priority. before (K,): where the tasks were; as many as possible stay, else the oldest go
-        first."""
-        for c in np.unique(self.cls).tolist():
-            mine = task_class[self.tasks] == c
-            tasks, at = self.tasks[mine].tolist(), before[mine].tolist()
-            places = Counter(
-                dict(zip(self.node[self.cls == c].tolist(), self.count[self.cls == c].tolist(), strict=True))
-            )
-            others = []
-            for task, node in zip(tasks, at, strict=True):
-                if places[node] > 0:
-                    places[node] -= 1
-                    yield task, node
-                else:
-                    others.append(task)
-            yield from zip(others, places.elements(), strict=False)
+        victims = decision.victims
+        self._victims.append(decision.resident.id[victims])
+        self._preemptors.append(preemptors_on(decision.resident.node[victims]))
+        if len(decision.movers):
+            self._moved.append((decision.movers, snapshot.nodes[decision.targets], preemptors_on(decision.origins)))

@@ -90,19 +90,23 @@ def victims_of(state: ClusterState, cls: I64, run_us: I64, lost_us: I64) -> Vict
     )
 
 
-def residents_below(ledger: Ledger, priority: int, movable: Bools, victims: I64) -> Resident:
+def residents_below(
+    ledger: Ledger, priority: int, movable: Bools, victims: I64, surplus: I64 | None = None
+) -> Resident:
     """All residents of lower priority that may be displaced. movable (T,): tasks of the snapshot that the round may
-    take back. victims (K,): rows of the task table that leave by a decision of this round.
+    take back. victims (K,): rows of the task table that leave by a decision of this round. surplus (R,): of which
+    limit each row of the task table is a surplus member of a gang, negative: of none; None: no members of gangs.
 
-    A running task is evictable if it is bound, can be evicted, and is in no gang: what a gang loses with a member is
-    more than that member.
+    A running task is evictable if it is bound, can be evicted, and its gang, if any, does not need it: what a gang
+    loses with such a member is more than that member.
     """
     snapshot = ledger.snapshot
     state = snapshot.releases.state
     tasks = state.tasks
     leaving = tasks.leaving.copy()
     leaving[victims] = True
-    evictable = (tasks.state == TaskState.BOUND) & ~tasks.unevictable & (tasks.gang == NO_GANG)
+    evictable = (tasks.state == TaskState.BOUND) & ~tasks.unevictable
+    evictable &= (tasks.gang == NO_GANG) if surplus is None else (tasks.gang == NO_GANG) | (surplus >= 0)
     rows = np.flatnonzero((evictable | leaving) & (tasks.node >= 0))
     rows = rows[state.classes.priority[tasks.cls[rows]] < priority]
     position = np.full(state.nodes.capacity + 1, -1, np.int64)

@@ -7,7 +7,8 @@ from itertools import pairwise, product
 import numpy as np
 from hypothesis import strategies as st
 
-from firmament_py.packing.eviction import Arrivals, Eviction, Residents, evict
+from firmament_py.packing.clearing import Arrivals
+from firmament_py.packing.eviction import Eviction, Residents, evict
 
 _STEPS = 4096
 """Values are multiples of 1 / _STEPS, so that sums are exact."""
@@ -43,6 +44,7 @@ def make_problem(
             np.array([a[1] for a in arrivals], np.int64),
             np.array([a[2] for a in arrivals], np.int64),
             np.array([[n in a[3] for n in range(nodes)] for a in arrivals], np.bool_).reshape(len(arrivals), nodes),
+            np.ones(len(arrivals), np.bool_),
             np.array([home for a in arrivals for home in (a[4] if len(a) > 4 else [-1] * a[1])], np.int64),
         ),
         Residents(

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.packing.eviction import Arrivals, Eviction, Movers, Residents, clearing_costs, evict, least_moves
+from firmament_py.packing.clearing import Arrivals, Movers, clearing_costs, least_moves
+from firmament_py.packing.eviction import Eviction, Residents, evict
 from tests.effort import examples
 
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
@@ -37,6 +38,7 @@ class Cluster:
             np.array([a[1] for a in arrivals], np.int64),
             np.zeros(len(arrivals), np.int64),
             np.array([[n in a[2] for n in range(nodes)] for a in arrivals], np.bool_).reshape(-1, nodes),
+            np.ones(len(arrivals), np.bool_),
             np.full(sum(a[1] for a in arrivals), -1),
         )
 
@@ -149,8 +151,9 @@ def test_the_best_moves_are_found_in_small_clusters(cluster):
 @examples(100)
 @given(clusters())
 def test_no_moves_cost_less_than_the_bound_if_all_arrivals_fit(cluster):
-    free, movers = cluster.capacity, cluster.movers
-    least = least_moves(cluster.arrivals, movers, free, clearing_costs(cluster.arrivals, movers, free))
+    free, movers, arrivals = cluster.capacity, cluster.movers, cluster.arrivals
+    running = movers.home, movers.requests[movers.kind], movers.cost[movers.kind]
+    least = least_moves(arrivals, free, clearing_costs(arrivals.requests, arrivals.suitable, *running, free))
     served, cost = cluster.best()
     if served == cluster.arrivals.count.sum():
         assert least <= -cost + 1e-9

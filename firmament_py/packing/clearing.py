@@ -1,0 +1,83 @@
+"""Waiting and running tasks of the search of evictions, and what moves must cost at least so that the former fit."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import F64, I64, Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """W classes of tasks to insert: requests (W, R), count (W,), priority (W,), suitable (W, N), evicts (W,): whether
+    residents are evicted for them. home (sum of count,): of the tasks of each class in turn, the node that each prefers
+    if it costs no more than others, -1: no node."""
+
+    requests: I64
+    count: I64
+    priority: I64
+    suitable: Bools
+    evicts: Bools
+    home: I64
+
+
+@dataclass(frozen=True, slots=True)
+class Movers:
+    """M running tasks of D kinds that may move. kind (M,); home (M,): their nodes, which can take them all. Of each
+    kind: requests (D, R); suitable (D, N); cost (D,) > 0 of moving one; budgets (D, B): which budgets a move counts
+    against."""
+
+    kind: I64
+    home: I64
+    requests: I64
+    suitable: Bools
+    cost: F64
+    budgets: Bools
+
+
+def clearing_costs(asked: I64, suitable: Bools, home: I64, requests: I64, cost: F64, free: I64) -> F64:
+    """(W, N) at least what the moves cost that make one task of each class fit on each node; infinite: no moves do.
+
+    asked (W, R), suitable (W, N): of the classes. home (M,), requests (M, R), cost (M,): of tasks that may move. free
+    (N, R): without these.
+    """
+    used = np.zeros_like(free)
+    np.add.at(used, home, requests)
+    found = np.where(suitable, 0.0, np.inf)
+    for r in range(free.shape[1]):
+        some = np.flatnonzero(requests[:, r] > 0)
+        some = some[np.lexsort((cost[some] / requests[some, r], home[some]))]
+        start = np.searchsorted(home[some], np.arange(len(free) + 1))
+        size, price = np.r_[0, np.cumsum(requests[some, r])], np.r_[0.0, np.cumsum(cost[some])]
+        for c, amount in enumerate(asked[:, r].tolist()):
+            lacking = amount - (free[:, r] - used[:, r])
+            lacks = np.flatnonzero((lacking > 0) & (amount > 0) & np.isfinite(found[c]))
+            reached = size[start[lacks]] + lacking[lacks]
+            possible = reached <= size[start[lacks + 1]]
+            found[c, lacks[~possible]] = np.inf
+            lacks, reached = lacks[possible], reached[possible]
+            # the tasks that have most for what they cost, the last of them only in part
+            last = np.searchsorted(size, reached) - 1
+            part = (reached - size[last]) / requests[some[last], r]
+            least = price[last] - price[start[lacks]] + part * cost[some[last]]
+            found[c, lacks] = np.maximum(found[c, lacks], least)
+    return found
+
+
+def least_moves(arrivals: Arrivals, free: I64, clearing: F64) -> float:
+    """At least what the moves cost by which all arrivals fit without evictions, 0 if residents make them fit. clearing:
+    as in clearing_costs.
+
+    A node takes no more arrivals of a class than it has capacity for without movers, and the first costs what clearing
+    it does: a knapsack of nodes, relaxed.
+    """
+    found = 0.0
+    for c, count in enumerate(arrivals.count.tolist()):
+        asked = arrivals.requests[c] > 0
+        times = (free[:, asked] // arrivals.requests[c, asked]).min(axis=1, initial=count)
+        some = np.flatnonzero(np.isfinite(clearing[c]) & (times > 0))
+        some = some[np.argsort(clearing[c, some] / times[some], kind="stable")]
+        left = count - np.cumsum(times[some]) + times[some]
+        taken = np.clip(left, 0, times[some])
+        found = max(found, float((clearing[c, some] / times[some] * taken).sum()))
+    return found

@@ -1,0 +1,198 @@
+"""What one search decides: which residents of nodes go, which running tasks move, and which waiting tasks get what."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
+from firmament_py.placement.gang_victims import Surplus, surplus
+from firmament_py.placement.ledger import Ledger
+from firmament_py.placement.movable_tasks import MovableNearby, MovableTasks
+from firmament_py.placement.residents import (
+    EvictionCosts,
+    Kind,
+    Resident,
+    first_of_each,
+    grouped,
+    residents_below,
+)
+from firmament_py.policy import COST_MAX
+from firmament_py.state.cluster import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Which residents go (D,), positions in `resident`; which tasks (K,), positions in the snapshot, get which nodes
+    (K,), by priority; and which running tasks (M,), rows of the task table, leave which nodes (M,) for which others
+    (M,)."""
+
+    resident: Resident
+    displaced: I64
+    tasks: I64
+    nodes: I64
+    movers: I64
+    origins: I64
+    targets: I64
+
+    @property
+    def victims(self) -> I64:
+        """(V,) positions in `resident` of the running tasks that go."""
+        victims: I64 = self.displaced[self.resident.kind[self.displaced] == Kind.RUNNING]
+        return victims
+
+
+class EvictionSearch:
+    """Searches for the tasks of one ledger. evicts (C,): classes whose tasks may evict residents; nearby: which tasks
+    may move, None: none."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        evicts: Bools,
+        eviction_costs: EvictionCosts,
+        nearby: MovableNearby | None,
+        *,
+        beyond_budgets: bool,
+    ) -> None:
+        self._ledger = ledger
+        self._snapshot = ledger.snapshot
+        self._evicts = evicts
+        self._eviction_costs = eviction_costs
+        self._nearby = nearby
+        self._beyond_budgets = beyond_budgets
+
+    def decide(self, tasks: I64, movable: Bools, victims: I64, seniority: I64) -> Decision | None:
+        """The residents to displace and the running tasks to move so that as many of `tasks` (K,), ascending, as
+        possible fit; those of them that are placed may go elsewhere.
+
+        movable (T,): others that may lose their places. victims (V,): rows of the task table that leave anyway.
+        seniority (T,): of tasks of one class the first in this order get what there is. None: nothing could help.
+        """
+        ledger, snapshot = self._ledger, self._snapshot
+        state = snapshot.releases.state
+        priority = snapshot.priority[snapshot.task_class[tasks]]
+        evicting = self._evicts[snapshot.task_class[tasks]]
+        spare = surplus(state)
+        highest = int(priority[evicting].max(initial=np.iinfo(np.int64).min))
+        resident = residents_below(ledger, highest, movable, victims, spare.of_row[:, 0])
+        lowest = resident.priority.min(initial=np.iinfo(np.int64).max)
+        moving = self._moving(tasks)
+        if moving is None:
+            tasks = tasks[(ledger.node_of[tasks] >= 0) | (evicting & (priority > lowest))]
+        if (ledger.node_of[tasks] >= 0).all():
+            return None
+        from firmament_py.packing.clearing import Arrivals, Movers  # numba: see placement/repacking.py
+        from firmament_py.packing.eviction import Residents, evict
+
+        limits = _Limits(state, resident, moving, spare, 0 if self._nearby is None else self._nearby.limit)
+        rank, cost = resident.rank(), resident.costs(state, self._eviction_costs)
+        kind, first = grouped(resident.cls, rank, cost, limits.pattern)
+        group, of_group = grouped(resident.node, kind)
+        # those that are placed before the others of their class, which may cost more
+        placed_first = np.lexsort((ledger.node_of[tasks] < 0, snapshot.task_class[tasks]))
+        classes, number = np.unique(snapshot.task_class[tasks], return_counts=True)
+        free = ledger.unreserved + ledger.usage_of(tasks)
+        movers = None
+        if moving is not None:
+            free += moving.usage(len(free))
+            of_kind = moving.requests, moving.suitable, moving.cost
+            kinds = len(rank) + np.arange(len(moving.cost))
+            movers = Movers(moving.kind, moving.node, *of_kind, budgets=limits.counts(kinds))
+        eviction = evict(
+            Arrivals(
+                requests=snapshot.requests[classes],
+                count=number,
+                priority=snapshot.priority[classes],
+                suitable=snapshot.suitable[classes],
+                evicts=self._evicts[classes],
+                home=ledger.node_of[tasks[placed_first]],
+            ),
+            Residents(
+                node=resident.node[of_group],
+                kind=kind[of_group],
+                count=np.bincount(group),
+                requests=state.classes.requests[resident.cls[first]],
+                priority=resident.priority[first],
+                rank=rank[first],
+                value=cost[first] / COST_MAX,
+                budgets=limits.counts(first),
+            ),
+            free,
+            limits.allowed,
+            beyond_budgets=self._beyond_budgets,
+            hard=limits.hard,
+            movers=movers,
+        )
+        newest_first = np.argsort(resident.run_us, kind="stable")
+        displaced = first_of_each(group, newest_first, eviction.evicted)
+        of, node, count = eviction.placed.T
+        assigned = np.array(
+            [*_assigned(tasks[np.argsort(seniority[tasks], kind="stable")], ledger, classes[of], node, count)], np.int64
+        ).reshape(-1, 2)
+        served, nodes = assigned[np.argsort(assigned[:, 0], kind="stable")].T
+        if moving is None:
+            return Decision(resident, displaced, served, nodes, NO_ROWS, NO_ROWS, NO_ROWS)
+        away = np.flatnonzero(eviction.node_of_mover != moving.node)
+        origins, targets = moving.node[away], eviction.node_of_mover[away]
+        return Decision(resident, displaced, served, nodes, moving.row[away], origins, targets)
+
+    def _moving(self, tasks: I64) -> MovableTasks | None:
+        waiting = tasks[self._ledger.node_of[tasks] < 0]
+        if self._nearby is None or not self._nearby.some or not len(waiting):
+            return None
+        return self._nearby.of(self._ledger, *np.unique(self._snapshot.task_class[waiting], return_counts=True))
+
+
+class _Limits:
+    """What limits evictions and moves: disruption budgets, what gangs have above their minimums, the number of moves.
+
+    Those of P residents, then D kinds of tasks that may move. allowed (B,): evictions and moves; hard (B,): which hold
+    beyond budgets, too. pattern (P,): equal for residents that the same limits count.
+    """
+
+    def __init__(
+        self, state: ClusterState, resident: Resident, moving: MovableTasks | None, spare: Surplus, moves: int
+    ) -> None:
+        number = len(resident.kind)
+        label_set = resident.label_set if moving is None else np.r_[resident.label_set, moving.label_set]
+        sets, of_task = np.unique(label_set, return_inverse=True)
+        allowed, counted = state.evictions_allowed(sets)
+        self._running = np.r_[resident.kind == Kind.RUNNING, np.ones(len(label_set) - number, np.bool_)]
+        self._counts, self._of_task = counted.T.reshape(len(sets), len(allowed)), of_task.reshape(-1)
+        self._gang = np.full((len(label_set), 2), -1, np.int64)
+        running = np.flatnonzero(resident.kind == Kind.RUNNING)
+        self._gang[running] = spare.of_row[resident.id[running]]
+        self._moves = np.arange(len(label_set)) >= number
+        self.allowed = np.r_[allowed, spare.limit, moves]
+        self.hard = np.arange(len(self.allowed)) >= len(allowed)
+        of_set = np.unique(self._counts, axis=0, return_inverse=True)[1].reshape(-1)
+        of_resident = np.where(self._running, of_set[self._of_task], -1)[:number]
+        self.pattern = grouped(of_resident, *self._gang[:number].T)[0]
+
+    def counts(self, some: I64) -> Bools:
+        """(K, B) which limits count each of `some` (K,)."""
+        budgets = self._counts[self._of_task[some]] & self._running[some, None]
+        gangs = np.zeros((len(some), len(self.allowed) - budgets.shape[1]), np.bool_)
+        for column in self._gang[some].T:
+            gangs[np.flatnonzero(column >= 0), column[column >= 0]] = True
+        gangs[:, -1] = self._moves[some]
+        return np.hstack([budgets, gangs])
+
+
+def _assigned(tasks: I64, ledger: Ledger, cls: I64, node: I64, count: I64) -> Iterator[tuple[int, int]]:
+    """(task, node): which of tasks (K,) get the places (P,) of their classes. As many as possible stay where they are,
+    else the first ones get them."""
+    of_class, before = ledger.snapshot.task_class[tasks], ledger.node_of[tasks]
+    for c in np.unique(cls).tolist():
+        mine, some = of_class == c, cls == c
+        places = Counter(dict(zip(node[some].tolist(), count[some].tolist(), strict=True)))
+        others = []
+        for task, at in zip(tasks[mine].tolist(), before[mine].tolist(), strict=True):
+            if places[at] > 0:
+                places[at] -= 1
+                yield task, at
+            else:
+                others.append(task)
+        yield from zip(others, places.elements(), strict=False)

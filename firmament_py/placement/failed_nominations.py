@@ -1,0 +1,42 @@
+"""Ends nominations that have become pointless, so that their tasks may preempt again."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from firmament_py.placement.ledger import Ledger
+from firmament_py.snapshot.gang_demand import GangDemand
+
+
+def end_failed_nominations(ledger: Ledger, demands: Sequence[GangDemand]) -> None:
+    """Ends the nominations of tasks that their node cannot take even when all that leave it are gone, the least
+    important first; and those of gangs that are not nominated completely."""
+    snapshot = ledger.snapshot
+    nominated = np.flatnonzero((ledger.node_of < 0) & (ledger.nominated >= 0))
+    if not len(nominated):
+        return
+    state = snapshot.releases.state
+    leaving = np.flatnonzero(state.tasks.leaving & (state.tasks.node >= 0))
+    position = np.full(state.nodes.capacity, -1, np.int64)
+    position[snapshot.nodes] = np.arange(len(snapshot.nodes))
+    leaving = leaving[position[state.tasks.node[leaving]] >= 0]
+    released = np.zeros_like(ledger.free)
+    np.add.at(released, position[state.tasks.node[leaving]], state.classes.requests[state.tasks.cls[leaving]])
+    members = np.zeros(len(ledger.node_of), np.bool_)
+    for demand in demands:
+        members[demand.members] = True
+    for task in nominated[::-1].tolist():
+        c, node = snapshot.task_class[task], ledger.nominated[task]
+        asked = snapshot.requests[c] > 0
+        left = ledger.free[node] + released[node]
+        # without tasks that leave, it would have been placed if it could be; a member may wait for others of its gang
+        pointless = not members[task] and not released[node].any()
+        if pointless or (left[asked] < 0).any() or not snapshot.suitable[c, node]:
+            ledger.nominate(task, -1)
+    for demand in demands:
+        waits = demand.members[ledger.nominated[demand.members] >= 0]
+        where = np.where(ledger.nominated >= 0, ledger.nominated, ledger.node_of)
+        idle = len(waits) > 0 and not released[ledger.nominated[waits]].any()
+        if len(waits) and (idle or not demand.satisfied(where)):
+            for task in waits.tolist():
+                ledger.nominate(task, -1)

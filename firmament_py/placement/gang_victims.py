@@ -1,0 +1,106 @@
+"""Which members of running gangs may be evicted: those above its minimum one by one, the others only all together.
+
+So half a gang is never left. A gang that can only be disrupted as a whole has no members above its minimum.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import NO_GANG
+
+GANGS = 256
+"""Of so many gangs members above the minimum may be evicted in a round, those with the largest surplus first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """limit (B,): how many members may go of a gang, or of one of its roles. of_row (T, 2): which two of the limits
+    each row of the task table counts against, -1: none; without a first one its task may not be evicted alone."""
+
+    limit: I64
+    of_row: I64
+
+
+@dataclass(frozen=True, slots=True)
+class RunningGang:
+    """A gang that may be evicted: its row, its running members (M,), rows of the task table, and its priority, the
+    highest of theirs."""
+
+    row: int
+    members: I64
+    priority: int
+    started_us: int
+
+
+def surplus(state: ClusterState) -> Surplus:
+    """What gangs have above their minimums. Members that leave already do not count."""
+    tasks, gangs = state.tasks, state.gangs
+    of_row = np.full((tasks.capacity, 2), -1, np.int64)
+    rows = np.flatnonzero(_holding(state) & (tasks.gang != NO_GANG) & ~tasks.leaving)
+    if not len(rows):
+        return Surplus(NO_ROWS, of_row)
+    found, index = np.unique(tasks.gang[rows], return_inverse=True)
+    there = np.bincount(index.reshape(-1))
+    limits: list[int] = []
+    spare = [_spare(state, row, count) for row, count in zip(found.tolist(), there.tolist(), strict=True)]
+    for i in np.argsort(-np.array(spare), kind="stable")[:GANGS].tolist():
+        if spare[i] <= 0:
+            break
+        members = rows[index.reshape(-1) == i]
+        of_row[members, 0] = len(limits)
+        limits.append(spare[i])
+        for r, (_, minimum) in enumerate(gangs.definition(int(found[i])).roles):
+            of_role = members[tasks.role[members] == r]
+            of_row[of_role, 1] = len(limits)
+            limits.append(max(len(of_role) - minimum, 0))
+    return Surplus(np.array(limits, np.int64), of_row)
+
+
+def _spare(state: ClusterState, row: int, running: int) -> int:
+    definition = state.gangs.definition(row)
+    return 0 if definition.disrupted_whole else running - definition.minimum
+
+
+def evictable_gangs(state: ClusterState, priority: int) -> list[RunningGang]:
+    """The gangs of lower priority that may be evicted as a whole, the least important first: by priority, then those
+    that started last, then the smaller ones."""
+    tasks = state.tasks
+    rows = np.flatnonzero(_holding(state) & (tasks.gang != NO_GANG))
+    rows = rows[np.argsort(tasks.gang[rows], kind="stable")]
+    found, first = np.unique(tasks.gang[rows], return_index=True)
+    gangs = []
+    for row, members in zip(found.tolist(), np.split(rows, first[1:]), strict=True):
+        highest = int(state.classes.priority[tasks.cls[members]].max())
+        bound = (tasks.state[members] == TaskState.BOUND) & ~tasks.unevictable[members]
+        if highest < priority and (bound | tasks.leaving[members]).all():
+            stay = members[~tasks.leaving[members]]
+            if len(stay):
+                gangs.append(RunningGang(row, stay, highest, int(tasks.started_us[stay].min())))
+    return sorted(gangs, key=lambda gang: (gang.priority, -gang.started_us, len(gang.members), gang.row))
+
+
+def halved_gangs(state: ClusterState, leave: I64) -> Bools:
+    """(G,) of the gangs of task rows (K,) that leave: whether fewer members stay than the minimum, but some do. The
+    independent check of a decision."""
+    tasks = state.tasks
+    gone = tasks.leaving.copy()
+    gone[leave] = True
+    bad = []
+    for row in np.unique(tasks.gang[leave][tasks.gang[leave] != NO_GANG]).tolist():
+        stay = np.flatnonzero((tasks.gang == row) & _holding(state) & ~gone)
+        definition = state.gangs.definition(row)
+        of_role = np.bincount(tasks.role[stay], minlength=len(definition.roles))
+        short = len(stay) < definition.minimum or definition.disrupted_whole
+        short |= any(int(of_role[r]) < minimum for r, (_, minimum) in enumerate(definition.roles))
+        bad.append(short and len(stay) > 0)
+    return np.array(bad, np.bool_)
+
+
+def _holding(state: ClusterState) -> Bools:
+    """(T,) tasks that are on nodes."""
+    holding: Bools = (state.tasks.state == TaskState.ASSUMED) | (state.tasks.state == TaskState.BOUND)
+    return holding

@@ -1,0 +1,123 @@
+"""Running tasks that may move so that waiting tasks fit: those near which that is cheap."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import F64, I64, Bools
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.placement.ledger import Ledger
+from firmament_py.placement.residents import EvictionCosts, grouped, run_times, victims_of
+from firmament_py.placement.running import Snapshots, examples_of, independent_classes, positions_of
+from firmament_py.policy import COST_MAX
+from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import NO_GANG
+
+TOGETHER = 4_000
+"""So many tasks may move in one search: those on the nodes that are cheapest to clear."""
+
+_FURTHER_NODES = 24
+"""For each class of waiting tasks, those of twice as many nodes as there are tasks, and of so many more, may move."""
+
+_COSTS = 8
+"""Different costs of the tasks of a class: the search has candidates for each kind of task."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovableTasks:
+    """M tasks of D kinds: row (M,) of the task table; node (M,), positions in the snapshot; kind (M,). Of each kind:
+    requests (D, R), suitable (D, N), cost (D,) of moving one, label_set (D,): a row of the label set table."""
+
+    row: I64
+    node: I64
+    kind: I64
+    requests: I64
+    suitable: Bools
+    cost: F64
+    label_set: I64
+
+    def usage(self, nodes: int) -> I64:
+        """(N, R) what they use on their nodes."""
+        used = np.zeros((nodes, self.requests.shape[1]), np.int64)
+        np.add.at(used, self.node, self.requests[self.kind])
+        return used
+
+
+class MovableNearby:
+    """Finds them. after_us: how long a task runs before it may move; limit: how many may move in this round."""
+
+    def __init__(
+        self, state: ClusterState, snapshots: Snapshots, eviction_costs: EvictionCosts, after_us: int, limit: int
+    ) -> None:
+        self._state = state
+        self._snapshots = snapshots
+        self._eviction_costs = eviction_costs
+        self._after_us = after_us
+        self.limit = limit
+
+    @property
+    def some(self) -> bool:
+        """Whether there could be any."""
+        return self.limit > 0 and bool(self._state.tasks.movable.any())
+
+    def of(self, ledger: Ledger, classes: I64, count: I64) -> MovableTasks | None:
+        """Those that may move so that `count` (W,) waiting tasks of classes (W,) fit; None: none helps."""
+        snapshot, state = ledger.snapshot, self._state
+        rows = self._rows(ledger)
+        if not len(rows):
+            return None
+        examples, of_example = examples_of(state, rows)
+        running = self._snapshots(examples, np.zeros(0, np.int64), data=False)
+        by_row = np.argsort(running.tasks)
+        cls = running.task_class[by_row[np.searchsorted(running.tasks[by_row], examples)]]  # of each example
+        independent = independent_classes(running)[cls]
+        rows, of_example = rows[independent[of_example]], of_example[independent[of_example]]
+        node = positions_of(snapshot, state.nodes.capacity)[state.tasks.node[rows]]
+        requests, cost = running.requests[cls], self._costs(rows, snapshot.now_us)
+        near = self._near(ledger, classes, count, node, requests[of_example], cost)
+        if not near.any():
+            return None
+        rows, node, of_example, cost = rows[near], node[near], of_example[near], cost[near]
+        edges = np.quantile(cost, np.linspace(0, 1, _COSTS + 1)[1:-1])
+        kind, first = grouped(of_example, np.searchsorted(edges, cost))
+        mean = np.bincount(kind, cost) / np.bincount(kind)
+        suitable = running.suitable[cls[of_example[first]]]
+        label_set = state.tasks.label_set[rows[first]]
+        return MovableTasks(rows, node, kind, requests[of_example[first]], suitable, mean, label_set)
+
+    def _rows(self, ledger: Ledger) -> I64:
+        """Task rows (M,) that may move. Only tasks with an owner, which creates the successor."""
+        tasks, snapshot = self._state.tasks, ledger.snapshot
+        bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving & ~tasks.unevictable
+        rows = np.flatnonzero(bound & (tasks.gang == NO_GANG) & (tasks.job != 0))
+        since_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows])
+        rows = rows[since_us <= snapshot.now_us - self._after_us]
+        node = positions_of(snapshot, self._state.nodes.capacity)[tasks.node[rows]]
+        full = np.asarray((ledger.unreserved < 0).any(axis=1))  # nodes that cannot take what they have
+        return rows[(node >= 0) & ~full[node]]
+
+    def _costs(self, rows: I64, now_us: int) -> F64:
+        """(M,) what moving each costs: what evicting it would."""
+        victims = victims_of(self._state, self._state.tasks.cls[rows], *run_times(self._state, rows, now_us))
+        return np.maximum(self._eviction_costs(victims), 1) / COST_MAX
+
+    def _near(self, ledger: Ledger, classes: I64, count: I64, node: I64, requests: I64, cost: F64) -> Bools:
+        """(M,) those on the nodes that are cheapest to clear for some of the classes, as many as may be."""
+        from firmament_py.packing.clearing import clearing_costs
+
+        snapshot = ledger.snapshot
+        used = np.zeros_like(ledger.free)
+        np.add.at(used, node, requests)
+        asked, suitable = snapshot.requests[classes], snapshot.suitable[classes]
+        clearing = clearing_costs(asked, suitable, node, requests, cost, ledger.unreserved + used)
+        least = np.full(len(ledger.free), np.inf)
+        for costs, number in zip(clearing, count.tolist(), strict=True):
+            some = np.flatnonzero(np.isfinite(costs))
+            some = some[np.argsort(costs[some], kind="stable")][: 2 * number + _FURTHER_NODES]
+            least[some] = np.minimum(least[some], costs[some])
+        by_cost = np.argsort(least, kind="stable")
+        number = np.cumsum(np.bincount(node, minlength=len(least))[by_cost])
+        chosen = np.zeros(len(least), np.bool_)
+        chosen[by_cost[number <= TOGETHER]] = True
+        near: Bools = (chosen & np.isfinite(least))[node]
+        return near
