@@ -41,8 +41,9 @@ from firmament_py.model.events import (
     TasksRemoved,
 )
 from firmament_py.model.lifecycle import TaskState
-from firmament_py.placement.preemption import Preempting
+from firmament_py.placement.migration import AT_ONCE, MIGRATE_AFTER_US, Migrating
 from firmament_py.policy import Policy
+from firmament_py.preemption.preemptor import Preempting
 from firmament_py.state.cluster import ClusterState
 from policies.load_spreading import LoadSpreading
 
@@ -255,7 +256,9 @@ def make_cluster(
     reserve_after_us: int | None = RESERVE_AFTER_US,
     improve: float = 1.0,
     preempting: Preempting = Preempting.OFF,
-    migrate_after_us: int | None = None,
+    migrating: Migrating = Migrating.NEVER,
+    migrate_after_us: int = MIGRATE_AFTER_US,
+    moves_at_once: int = AT_ONCE,
     searchable: Callable[[], bool] = lambda: True,
 ) -> Cluster:
     """A cluster that was told `events`, none of which may be refused. It does not preempt unless told to: most oracles
@@ -269,7 +272,9 @@ def make_cluster(
         reserve_after_us=reserve_after_us,
         improve=improve,
         preempting=preempting,
+        migrating=migrating,
         migrate_after_us=migrate_after_us,
+        moves_at_once=moves_at_once,
         searchable=searchable,
     )
     cluster = Cluster(state, scheduler)
@@ -285,7 +290,7 @@ def preempting_cluster(*events: Event, **options: Any) -> Cluster:
 
 def migrating_cluster(*events: Event, **options: Any) -> Cluster:
     """Likewise, one in which movable tasks may migrate however short they have run."""
-    return make_cluster(*events, **{"migrate_after_us": 0, **options})
+    return make_cluster(*events, **{"migrating": Migrating.ALWAYS, "migrate_after_us": 0, **options})
 
 
 def per_node(placements: Mapping[int, str]) -> dict[str, int]:

@@ -30,8 +30,8 @@ from firmament_py.model.events import (
     TasksObserved,
     TasksRemoved,
 )
-from firmament_py.placement.preemption import Preempting
 from firmament_py.policy import counts_links, registry
+from firmament_py.preemption.preemptor import Preempting
 from firmament_py.service.server import Server
 from protos.gen import flow_pb2, flow_pb2_grpc
 

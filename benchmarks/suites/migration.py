@@ -11,6 +11,7 @@ from benchmarks.loads.moving import START_US, MovingLoad, MovingSpec
 from firmament_py.engine.engine import Engine
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import SOLVERS
+from firmament_py.placement.migration import Migrating
 from firmament_py.policy import registry
 
 _ROUND_US = 1_000_000
@@ -21,7 +22,13 @@ def measure(case: Case, options: Options) -> Sample:
     """The tasks arrive at once; then rounds of churn, all of whose decisions are carried out."""
     sizes = case.sizes
     chosen = {key: str(value) for key, value in sizes.get("options", {}).items()}
-    engine = Engine(registry.load(sizes["policy"], chosen), SOLVERS["or-tools"](), certified=True, migrate_after_us=0)
+    engine = Engine(
+        registry.load(sizes["policy"], chosen),
+        SOLVERS["or-tools"](),
+        certified=True,
+        migrating=Migrating.ALWAYS,
+        migrate_after_us=0,
+    )
     nodes = options.scaled(sizes["nodes"], 10)
     load = MovingLoad(MovingSpec(nodes, data=sizes["data"], seed=options.seed), engine)
     load.arrive(load.tasks)

@@ -16,8 +16,8 @@ from benchmarks.loads.preemption import NOW_US, NOWHERE, PreemptionLoad, Result
 from firmament_py.engine.engine import Engine
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import SOLVERS
-from firmament_py.placement.preemption import Preempting
 from firmament_py.policy import registry
+from firmament_py.preemption.preemptor import Preempting
 
 
 def measure(case: Case, options: Options) -> Sample:

@@ -25,8 +25,8 @@ from firmament_py.admission.rejections import Rejected, Rejections
 from firmament_py.admission.single_tasks import SingleTasks
 from firmament_py.model.arrays import I64
 from firmament_py.placement.placer import Placer
-from firmament_py.placement.preemption import Preemptor
 from firmament_py.placement.repacking import Repacked, repack
+from firmament_py.preemption.preemptor import Preemptor
 from firmament_py.snapshot.gang_demand import GangDemand
 from firmament_py.state.gangs import NO_GANG
 

@@ -12,6 +12,7 @@ from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.events import GangObserved
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import NO_GANG
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +78,20 @@ def _domains(state: ClusterState, key: str, nodes: I64) -> list[str | None]:
     """The value of label `key` on each of the node rows; None if the node lacks the label or is absent."""
     observed = state.nodes.observed
     return [observed[row].labels.get(key) if row in observed else None for row in nodes.tolist()]
+
+
+def halved_gangs(state: ClusterState, leave: I64) -> list[str]:
+    """Names of gangs of which some but not all members would stay, fewer than they need, once task rows (K,) leave."""
+    tasks = state.tasks
+    gone = tasks.leaving.copy()
+    gone[leave] = True
+    holding = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
+    found = []
+    for row in np.unique(tasks.gang[leave][tasks.gang[leave] != NO_GANG]).tolist():
+        stay, definition = np.flatnonzero((tasks.gang == row) & holding & ~gone), state.gangs.definition(row)
+        needs_all = definition.disrupted_whole or len(stay) < definition.minimum
+        for number, (_, minimum) in enumerate(definition.roles):
+            needs_all |= int((tasks.role[stay] == number).sum()) < minimum
+        if needs_all and len(stay):
+            found.append(definition.name or str(definition.id))
+    return found

@@ -68,9 +68,9 @@ class Checker:
                 refuse(bad, why)
         return CheckResult(sound, complaints)
 
-    def migration_problems(self, tasks: I64, nodes: I64) -> list[str]:
-        """What is wrong with the migration of task rows (K,) to node rows (K,); empty: nothing. The nodes must be able
-        to take the tasks before any of them has left its own."""
+    def migration_problems(self, tasks: I64, nodes: I64, *, at_once: bool = True) -> list[str]:
+        """What is wrong with the migration of task rows (K,) to node rows (K,); empty: nothing. at_once: the nodes must
+        be able to take the tasks before any of them has left its own."""
         state = self._state
         table, everywhere = state.tasks, np.ones(len(tasks), np.bool_)
         present = state.nodes.state[nodes] == NodeState.PRESENT
@@ -88,7 +88,8 @@ class Checker:
         if len(tasks) and present.all():
             unwelcome = bool(self._unwelcome(cls, nodes, everywhere).any())
             found["selector, affinity or a taint forbids the node"] = unwelcome
-            found["a node would be over-committed"] = bool(self._overfull(tasks, nodes, everywhere).any())
+            overfull = at_once and bool(self._overfull(tasks, nodes, everywhere).any())
+            found["a node would be over-committed"] = overfull
         return [why for why, wrong in found.items() if wrong]
 
     def _unoffered(self, tasks: I64) -> Bools:

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.audit.gangs import halved_gangs
+from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.lifecycle import NodeState, TaskState
 from firmament_py.state.cluster import ClusterState
 
@@ -15,13 +16,14 @@ def preemption_problems(
     victims: _Pairs,
     nominated: _Pairs,
     unnominated: I64,
+    moved: _Pairs = (NO_ROWS, NO_ROWS),
     *,
     beyond_budgets: bool,
 ) -> list[str]:
-    """What is wrong with the preemptions; empty: nothing.
+    """What is wrong with the preemptions, and with the moves for waiting tasks; empty: nothing.
 
-    placed, nominated: task rows (K,) and their node rows (K,). victims: task rows (V,), and their preemptors (V,).
-    unnominated (U,): task rows that have lost their nominations.
+    placed, nominated, moved: task rows (K,) and their node rows (K,). victims: task rows (V,), and their preemptors
+    (V,). unnominated (U,): task rows that have lost their nominations.
     """
     tasks, classes = state.tasks, state.classes
     rows, preemptors = victims
@@ -44,12 +46,20 @@ def preemption_problems(
     if not beyond_budgets and len(rows) and len(state.budgets):
         allowed, counted = state.evictions_allowed(tasks.label_set[rows])
         refuse(bool((counted.sum(axis=1) > allowed).any()), "a disruption budget is exceeded")
-    refuse(_over_committed(state, placed, rows, nominated, unnominated), "a node could not take its nominated tasks")
+    if halved := halved_gangs(state, rows):
+        problems.append(f"of gang {halved[0]} too few members stay")
+    refuse(
+        _over_committed(state, placed, np.concatenate([rows, moved[0]]), nominated, unnominated, moved),
+        "a node could not take its nominated tasks, or those that move there",
+    )
     return problems
 
 
-def _over_committed(state: ClusterState, placed: _Pairs, victims: I64, nominated: _Pairs, unnominated: I64) -> bool:
-    """Whether a nominated task finds too little of a resource on its node once all that leave it are gone."""
+def _over_committed(
+    state: ClusterState, placed: _Pairs, victims: I64, nominated: _Pairs, unnominated: I64, moved: _Pairs
+) -> bool:
+    """Whether a nominated task, or one that moves, finds too little of a resource on its node once all that leave it
+    are gone."""
     tasks, requests = state.tasks, state.classes.requests
     leaving = tasks.leaving.copy()
     leaving[victims] = True
@@ -59,8 +69,10 @@ def _over_committed(state: ClusterState, placed: _Pairs, victims: I64, nominated
         changed[rows] = True
     before = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.nominated >= 0) & ~changed)
     used = np.zeros((state.nodes.capacity, requests.shape[1]), np.int64)
-    for rows, nodes in ((stays, tasks.node[stays]), placed, nominated, (before, tasks.nominated[before])):
+    for rows, nodes in ((stays, tasks.node[stays]), placed, nominated, moved, (before, tasks.nominated[before])):
         np.add.at(used, nodes, requests[tasks.cls[rows]])
-    task, node = nominated
+    expected, amounts = state.successors.reserved()
+    np.add.at(used, expected, amounts)
+    task, node = (np.concatenate(pair) for pair in zip(nominated, moved, strict=True))
     asked = requests[tasks.cls[task]]
     return bool(((asked > 0) & (used[node] > state.nodes.allocatable[node])).any())

@@ -20,11 +20,11 @@ from firmament_py.cli.stopping import Stopping
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.packing import compile_ahead
-from firmament_py.placement.migration import MIGRATE_AFTER_US
-from firmament_py.placement.preemption import Preempting
+from firmament_py.placement.migration import AT_ONCE, MIGRATE_AFTER_US, Migrating
 from firmament_py.placement.repacking import EFFORT_LIMIT
 from firmament_py.policy import conformance, registry
 from firmament_py.policy.registry import DEFAULT_POLICY, UnknownPolicyError
+from firmament_py.preemption.preemptor import Preempting
 from firmament_py.service.server import CannotListenError, CertificateError, Server, Tls, wrong_address
 from firmament_py.usage.usage import Basis, UsageOptions
 from firmament_py.version import VERSION
@@ -117,11 +117,12 @@ def cli() -> None:
 )
 @click.option(
     "--migrate",
-    type=click.Choice(["never", "always"]),
-    default="never",
+    type=click.Choice([each.value for each in Migrating]),
+    default=Migrating.FOR_WAITING.value,
     show_default=True,
-    help="Whether tasks that may be moved are evicted if another node costs less by the policy, by more than moving "
-    "them costs. Not for clients of the original contract, unless with --preemption on.",
+    help="When tasks that may be moved are evicted and placed on other nodes. for-waiting: if that makes waiting tasks "
+    "fit. always: also if another node costs less by the policy, by more than moving them costs. Not for clients of "
+    "the original contract, unless with --preemption on.",
 )
 @click.option(
     "--migrate-after",
@@ -130,6 +131,14 @@ def cli() -> None:
     show_default=True,
     metavar="SECONDS",
     help="How long a task runs before it may be moved.",
+)
+@click.option(
+    "--moves-at-once",
+    type=click.IntRange(1),
+    default=AT_ONCE,
+    show_default=True,
+    metavar="COUNT",
+    help="How many tasks may be on their way to other nodes.",
 )
 @click.option(
     "--port-file",
@@ -161,6 +170,7 @@ def serve(
     preempt_beyond_budgets: bool,
     migrate: str,
     migrate_after: float,
+    moves_at_once: int,
     port_file: Path | None,
     exit_with_parent: bool,
     tls_cert: Path | None,
@@ -208,7 +218,9 @@ def serve(
             reserve_after_us=reserve_after_us,
             improve=improve,
             preempting=_preempting(preemption, beyond_budgets=preempt_beyond_budgets),
-            migrate_after_us=round(1e6 * migrate_after) if migrate == "always" else None,
+            migrating=Migrating(migrate),
+            migrate_after_us=round(1e6 * migrate_after),
+            moves_at_once=moves_at_once,
             original_preempts=preemption == "on",
             searchable=compiling.over,
         )

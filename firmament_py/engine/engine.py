@@ -16,8 +16,9 @@ from firmament_py.engine.scheduler import RoundResult, Scheduler
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import Solver
 from firmament_py.model.events import Event, Outcome
-from firmament_py.placement.preemption import Preempting
+from firmament_py.placement.migration import AT_ONCE, MIGRATE_AFTER_US, Migrating
 from firmament_py.policy import Policy
+from firmament_py.preemption.preemptor import Preempting
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Basis, Usage, UsageOptions
 
@@ -38,7 +39,9 @@ class Engine:
         reserve_after_us: int | None = RESERVE_AFTER_US,
         improve: float = 1.0,
         preempting: Preempting = Preempting.WITHIN_BUDGETS,
-        migrate_after_us: int | None = None,
+        migrating: Migrating = Migrating.NEVER,
+        migrate_after_us: int = MIGRATE_AFTER_US,
+        moves_at_once: int = AT_ONCE,
         original_preempts: bool = False,
         searchable: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -52,7 +55,7 @@ class Engine:
         self._reserve_after_us = reserve_after_us
         self._improve = improve
         self._preempting = preempting
-        self._migrate_after_us = migrate_after_us
+        self._moving = migrating, migrate_after_us, moves_at_once
         self._original_preempts = original_preempts
         self._searchable = searchable
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
@@ -64,6 +67,7 @@ class Engine:
     def _start(self, state: ClusterState) -> None:
         self.epoch = secrets.randbits(63) | 1
         self.state = state
+        migrating, migrate_after_us, moves_at_once = self._moving
         self.scheduler = Scheduler(
             state,
             self.policy,
@@ -73,7 +77,9 @@ class Engine:
             reserve_after_us=self._reserve_after_us,
             improve=self._improve,
             preempting=self._preempting,
-            migrate_after_us=self._migrate_after_us,
+            migrating=migrating,
+            migrate_after_us=migrate_after_us,
+            moves_at_once=moves_at_once,
             searchable=self._searchable,
         )
         self.round_of_epoch = 0

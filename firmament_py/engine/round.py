@@ -59,7 +59,7 @@ class Round:
         certified: bool = False,
     ) -> None:
         self._state, self._usage, self._policy, self._solver = state, usage, policy, solver
-        self._now_us = now_us
+        self.now_us = now_us
         self._observer = observer
         self._certified = certified
         self._policy_seconds = 0.0
@@ -93,14 +93,14 @@ class Round:
     def _snapshot(self) -> Snapshot:
         return take_snapshot(
             self._state,
-            self._now_us,
+            self.now_us,
             rack_labels(self._policy),
             self._cpu_of,
             self.deferred,
         )
 
     def _cpu_of(self, rows: I64) -> F64:
-        return self._usage.cpu_of(self._state, rows, self._now_us)
+        return self._usage.cpu_of(self._state, rows, self.now_us)
 
     def eviction_costs(self, victims: Victims) -> I64:
         """(P,) the policy's costs of evicting running tasks, or the usual ones if it fails or is slow."""
@@ -114,7 +114,7 @@ class Round:
         """The state now as if running task rows (K,) arrived: see snapshot.running_snapshot. data: with the locations
         of their data."""
         labels = rack_labels(self._policy) if data else None
-        return running_snapshot(self._state, self._now_us, rows, gone, labels, self._cpu_of)
+        return running_snapshot(self._state, self.now_us, rows, gone, labels, self._cpu_of)
 
     def _costs(self, view: View) -> Costs:
         """The policy's costs, or equal ones if it fails or is slow."""

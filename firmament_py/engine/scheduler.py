@@ -18,11 +18,21 @@ from firmament_py.explain.reasons import Waiting, reservation_holders_among, wai
 from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.lifecycle import TaskState
-from firmament_py.placement.migration import NO_MIGRATION, SUCCESSOR_US, Migration, Migrator
+from firmament_py.placement.migration import (
+    AT_ONCE,
+    MIGRATE_AFTER_US,
+    NO_MIGRATION,
+    SUCCESSOR_US,
+    Migrating,
+    Migration,
+    Migrator,
+)
 from firmament_py.placement.placer import Placer
-from firmament_py.placement.preemption import NO_PREEMPTION, Preempting, Preemption, Preemptor
+from firmament_py.placement.running import next_movable_us
 from firmament_py.placement.second_opinion import better, place_one_by_one, worth_asking
 from firmament_py.policy import Policy
+from firmament_py.preemption.movable_tasks import MovableNearby
+from firmament_py.preemption.preemptor import NO_PREEMPTION, Preempting, Preemption, Preemptor
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
 
@@ -32,11 +42,14 @@ DELAY_STEP_US = 1_000_000
 """After which time tasks that wait for a better node, or for the searches, are tried again, unless something changes
 before."""
 
+MOVES_STEP_US = 1_000_000
+"""How long after moves for waiting tasks were considered they are not considered again."""
+
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
     """Task rows (K,) and the node rows (K,) that they were placed on; waiting classes with reasons; statistics; tasks
-    to evict for others, and nominations; tasks to evict because other nodes cost less."""
+    to evict for others, and nominations; tasks to evict that go to other nodes."""
 
     tasks: I64
     nodes: I64
@@ -53,10 +66,10 @@ class Scheduler:
     but still used: the independent check does not depend on it. reserve_after_us: how long a gang or a task waits
     before capacity is reserved for it; None: capacity is never reserved. improve: multiplies the effort of packing
     single tasks anew where the flow has left capacity of the wrong shape; 0: they are not. preempting: whether tasks
-    of lower priority are evicted for those that fit nowhere. migrate_after_us: how long a movable task runs before it
-    is evicted if another node costs less; None: that is never done. searchable: whether the searches of packing/ are
-    compiled; while they are not, rounds place tasks without them, and those that are left are tried again later: a
-    round that waited for the compiler would delay all tasks.
+    of lower priority are evicted for those that fit nowhere. migrating: when movable tasks are evicted, and placed on
+    other nodes; migrate_after_us: how long each runs before; moves_at_once: how many are on their way. searchable:
+    whether the searches of packing/ are compiled; while they are not, rounds place tasks without them, and those that
+    are left are tried again later: a round that waited for the compiler would delay all tasks.
     """
 
     def __init__(
@@ -71,7 +84,9 @@ class Scheduler:
         reserve_after_us: int | None = RESERVE_AFTER_US,
         improve: float = 1.0,
         preempting: Preempting = Preempting.WITHIN_BUDGETS,
-        migrate_after_us: int | None = None,
+        migrating: Migrating = Migrating.NEVER,
+        migrate_after_us: int = MIGRATE_AFTER_US,
+        moves_at_once: int = AT_ONCE,
         searchable: Callable[[], bool] = lambda: True,
     ) -> None:
         self.state = state
@@ -85,8 +100,14 @@ class Scheduler:
         self._preempting = preempting
         self._searchable = searchable
         self._search_us = 0  # when tasks are tried again that the last round left waiting without a search
-        self._migrator = Migrator(state, migrate_after_us)
+        self._migrating = migrating
+        self._migrate_after_us = migrate_after_us
+        self._moves_at_once = moves_at_once
+        always = migrating is Migrating.ALWAYS
+        self._migrator = Migrator(state, migrate_after_us if always else None, moves_at_once)
         self._checker = Checker(state)
+        self._moves_us = 0  # when moves for waiting tasks are considered again
+        self._unmoved = False  # whether the last round has left them out
         self._seen_opportunities = -1
         self._last_now_us = 0
         self._opportunity_us = 0  # the first round that saw the last opportunity
@@ -126,9 +147,10 @@ class Scheduler:
             times.append(self.state.successors.next_end_us)
         if self._search_us and self._waiting.any():
             times.append(self._search_us)
-        if movable_us := self._migrator.wake_us(now_us):
-            times.append(movable_us)
-        return min(times, default=0)
+        if self._migrator.enabled or (self._migrating is not Migrating.NEVER and self._waiting.any()):
+            times.append(next_movable_us(self.state, self._migrate_after_us, now_us))
+            times.append(self._unmoved and self._moves_us)
+        return min((time for time in times if time), default=0)
 
     @property
     def quiet(self) -> bool:
@@ -155,18 +177,22 @@ class Scheduler:
         searches = self._searchable()
         self._search_us = 0 if searches else now_us + DELAY_STEP_US
         preempting = self._preempting if preempts and searches else Preempting.OFF
-        preemptor = Preemptor(first.ledger, preempting, current.eviction_costs)
+        preemptor = Preemptor(
+            first.ledger, preempting, current.eviction_costs, self._nearby(current) if preempts and searches else None
+        )
         admission = self._admit(current, first, preemptor, self._improve if searches else None)
         placer = _second_opinion(current, first)
         tasks, nodes = self._checked(current, placer)
         preemption = preemptor.outcome() if placer is first else NO_PREEMPTION
         preemption = self._permitted(current, preemption, tasks, nodes)
         self.state.place(tasks, nodes)
-        self.state.preempt(preemption.victims)
+        moved = preemption.moved
+        self.state.preempt(np.concatenate([preemption.victims, moved.tasks]))
+        self.state.successors.expect(moved.tasks, moved.nodes, now_us + SUCCESSOR_US)
         self.state.nominate(*preemption.nominated)
         self.state.nominate(preemption.unnominated, np.full(len(preemption.unnominated), -1))
         current.telemetry.lap("commit")
-        migration = self._migrate(current, placer, now_us) if preempts else NO_MIGRATION
+        migration = moved.followed_by(self._migrate(current, placer, now_us) if preempts else NO_MIGRATION)
         delayed = placer.snapshot.tasks[placer.ledger.delayed & (placer.ledger.node_of < 0)]
         waiting = waiting_classes(self.state, admission.rejected, current.deferred, delayed)
         self._remember(admission.rejected)
@@ -217,13 +243,29 @@ class Scheduler:
             (preemption.victims, preemption.preemptors),
             preemption.nominated,
             preemption.unnominated,
+            (preemption.moved.tasks, preemption.moved.nodes),
             beyond_budgets=self._preempting is Preempting.BEYOND_BUDGETS,
         )
+        moved = preemption.moved
+        complaints += self._checker.migration_problems(moved.tasks, moved.nodes, at_once=False)
         if not complaints:
             return preemption
-        current.stats.dropped += len(preemption.victims)
+        current.stats.dropped += len(preemption.victims) + len(moved.tasks)
         log.error("no task is preempted in this round, by the independent check: %s", "; ".join(complaints))
         return NO_PREEMPTION
+
+    def _nearby(self, current: Round) -> MovableNearby | None:
+        """Which running tasks may move for waiting ones; None: none."""
+        if self._migrating is Migrating.NEVER:
+            return None
+        limit = self._moves_at_once - len(self.state.successors)
+        of = self.state, current.running_snapshot, current.eviction_costs
+        nearby = MovableNearby(*of, self._migrate_after_us, limit)
+        self._unmoved = nearby.some and current.now_us < self._moves_us
+        if self._unmoved or not nearby.some:
+            return None
+        self._moves_us = current.now_us + MOVES_STEP_US
+        return nearby
 
     def _migrate(self, current: Round, placer: Placer, now_us: int) -> Migration:
         """Decides which running tasks leave for nodes that cost them less; the state assumes that they do."""

@@ -6,6 +6,9 @@ import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools
 
+TOLERANCE = 0.001
+"""A search ends with victims and moves that cost more than they must by no more than this share."""
+
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
@@ -64,12 +67,12 @@ def clearing_costs(asked: I64, suitable: Bools, home: I64, requests: I64, cost: 
     return found
 
 
-def least_moves(arrivals: Arrivals, free: I64, clearing: F64) -> float:
-    """At least what the moves cost by which all arrivals fit without evictions, 0 if residents make them fit. clearing:
-    as in clearing_costs.
+def least_cost(arrivals: Arrivals, free: I64, clearing: F64) -> float:
+    """At least what the evictions and moves cost by which all arrivals fit. clearing: of all that may go or move, as in
+    clearing_costs; free (N, R): without these.
 
-    A node takes no more arrivals of a class than it has capacity for without movers, and the first costs what clearing
-    it does: a knapsack of nodes, relaxed.
+    A node takes no more arrivals of a class than it has capacity for without them, and the first costs what clearing it
+    does: a knapsack of nodes, relaxed.
     """
     found = 0.0
     for c, count in enumerate(arrivals.count.tolist()):

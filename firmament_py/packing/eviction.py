@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools
-from firmament_py.packing.clearing import Arrivals, Movers, clearing_costs, least_moves
+from firmament_py.packing.clearing import TOLERANCE, Arrivals, Movers, clearing_costs, least_cost
 from firmament_py.packing.eviction_search import search
 from firmament_py.packing.victims import NONE, Groups, State, Tasks
 
@@ -107,12 +107,12 @@ def evict(
     cost = np.zeros((len(free), len(levels) + 2))
     none = np.zeros_like(groups.number)
     state = State(np.full(len(tasks.cls), NONE), none, none.copy(), allowed.copy(), cost)
-    clearing, least = np.zeros((len(tasks.requests), 0)), 0.0
+    clearing = np.zeros((len(tasks.requests), 0))
     if moving:
-        of = movers.requests[movers.kind], movers.cost[movers.kind]
-        of_arrivals = clearing_costs(arrivals.requests, arrivals.suitable, movers.home, *of, free)
+        of = movers.home, movers.requests[movers.kind], movers.cost[movers.kind]
+        of_arrivals = clearing_costs(arrivals.requests, arrivals.suitable, *of, free)
         clearing = np.vstack([np.full((kinds, len(free)), np.inf), of_arrivals])
-        least = least_moves(arrivals, free, of_arrivals)
+    least = _least_cost(arrivals, movers, residents, groups, by_node, free) * (1 + TOLERANCE)
     search(tasks, groups, state, np.ascontiguousarray(free), clearing, least, np.random.default_rng(seed))
     evicted, violating = np.empty_like(groups.number), np.empty_like(groups.number)
     evicted[by_node], violating[by_node] = state.evicted, state.violating
@@ -128,6 +128,24 @@ def _no_movers(shape: tuple[int, ...], budgets: int) -> Movers:
     none, kinds = np.zeros(0, np.int64), (0, nodes)
     requests = np.zeros((0, resources), np.int64)
     return Movers(none, none, requests, np.zeros(kinds, np.bool_), np.zeros(0), np.zeros((0, budgets), np.bool_))
+
+
+def _least_cost(
+    arrivals: Arrivals, movers: Movers, residents: Residents, groups: Groups, by_node: I64, free: I64
+) -> float:
+    """At least what evictions and moves cost together if all arrivals fit; 0 unless these are alike: the bound of one
+    class of several is loose."""
+    if len(arrivals.count) != 1 or (arrivals.home >= 0).any():
+        return 0.0
+    goes = arrivals.evicts[0] & (groups.priority < arrivals.priority[0])
+    each = np.repeat(np.flatnonzero(goes), groups.number[goes])
+    home = np.concatenate([residents.node[by_node][each], movers.home])
+    requests = np.vstack([groups.size[each], movers.requests[movers.kind]])
+    cost = np.concatenate([groups.weight[each], movers.cost[movers.kind]])
+    everything = free.copy()
+    np.add.at(everything, residents.node[by_node][each], groups.size[each])
+    clearing = clearing_costs(arrivals.requests, arrivals.suitable, home, requests, cost, everything)
+    return least_cost(arrivals, everything, clearing)
 
 
 def _groups(residents: Residents, weight: F64, nodes: int, levels: I64, exceeding: Bools) -> tuple[Groups, I64]:

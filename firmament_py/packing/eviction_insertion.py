@@ -7,6 +7,7 @@ from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import inner
 from firmament_py.packing.insertion_cost import added_cost, cheapest
 from firmament_py.packing.moves import make_room
+from firmament_py.packing.node_heap import build, sift_down
 from firmament_py.packing.victims import NONE, Groups, Lists, Scratch, State, Tasks, add, apply
 
 _MOVES = 64
@@ -31,7 +32,7 @@ def insert_all(
     """Inserts the tasks in their order, each where it costs least. clearing (W, N): what the moves after which a task
     of each class fits cost at least, without columns: nothing may move. candidates (W, ...): fills in the cheapest
     nodes of each class."""
-    cost = np.full(len(free), np.inf)
+    cost, heap, is_heap = np.full(len(free), np.inf), np.arange(len(free)), False
     last, moves = NONE, clearing.shape[1] > 0
     moved, order, at, some, slack = np.zeros(_MOVES, np.int64), np.zeros(0, np.int64), 0, False, 1.0
     for t in range(len(state.node_of)):
@@ -40,7 +41,7 @@ def insert_all(
             add(t, home, state, lists)
             continue
         if c != last:  # the costs of all nodes, once for each class
-            last = c
+            last, is_heap = c, False
             for i in range(len(cost)):
                 cost[i] = added_cost(i, c, False, tasks, groups, state, lists, free, 0.0, scratch, rng)
                 scratch.key_of_node[i] = min(cost[i], clearing[c, i]) if moves else cost[i]
@@ -50,20 +51,20 @@ def insert_all(
         if home >= 0 and added_cost(home, c, True, tasks, groups, state, lists, free, 0.0, scratch, rng) <= 0.0:
             add(t, home, state, lists)
             apply(home, scratch.chosen, groups, state)
-            cost[home] = -np.inf  # at least; it is calculated again before it is used
+            cost[home], is_heap = -np.inf, False  # at least; it is calculated again before it is used
             continue
+        if not is_heap:
+            build(heap, cost)
+            is_heap = True
         while True:
-            n = NONE
-            for i in range(len(cost)):
-                if cost[i] < np.inf and (n < 0 or cost[i] < cost[n]):
-                    n = np.int64(i)
-            if moves and (n < 0 or cost[n] > 0.0):
+            n = heap[0]
+            if moves and cost[n] > 0.0:
                 placed = False
                 while not placed and slack < np.inf:
                     if at == len(order) or clearing[c, order[at]] == np.inf:
                         slack, at, some = slack if some else np.inf if slack > 1.0 else _SLACK, 0, False
                         continue
-                    limit = max(np.ceil(clearing[c, order[at]] - 1e-9), 1.0) * slack
+                    limit = max(np.ceil(clearing[c, order[at]] - 0.01), 1.0) * slack * 1.01  # a move costs about 1
                     placed = make_room(
                         t, order[at], tasks, groups, state, lists, free, candidates, limit, moved, scratch, rng
                     )
@@ -71,7 +72,7 @@ def insert_all(
                     at += 1
                 if placed:
                     break
-            if n < 0:
+            if cost[n] == np.inf:
                 break
             before = cost[n]
             cost[n] = added_cost(n, c, False, tasks, groups, state, lists, free, 0.0, scratch, rng)
@@ -80,3 +81,4 @@ def insert_all(
                 apply(n, scratch.chosen, groups, state)
                 cost[n] = -np.inf
                 break
+            sift_down(heap, cost, 0)

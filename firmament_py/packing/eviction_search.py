@@ -62,7 +62,7 @@ _SHARING = 0.3
 @compiled
 def search(tasks: Tasks, groups: Groups, state: State, free: I64, clearing: F64, least: float, rng: Generator) -> None:
     """Changes the state, in which no task is placed. free (N, R): without evictions. clearing: see insert_all. least:
-    what moves cost at least if all tasks are served."""
+    evictions and moves that cost no more are good if all tasks are served."""
     nodes, count, levels = len(free), len(state.node_of), state.cost.shape[1]
     widest = 1
     for n in range(nodes):

@@ -12,6 +12,7 @@ costs, whatever becomes of the others, and nothing loops.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -22,8 +23,14 @@ from firmament_py.network.build import supply_order
 from firmament_py.network.capacities import Capacities
 from firmament_py.network.decode import assign, spread_over_members
 from firmament_py.placement.placer import CLASSES_AT_ONCE, Placer
-from firmament_py.placement.residents import run_times, victims_of
-from firmament_py.placement.running import Snapshots, examples_of, independent_classes, positions_of
+from firmament_py.placement.running import (
+    Snapshots,
+    examples_of,
+    independent_classes,
+    positions_of,
+    run_times,
+    victims_of,
+)
 from firmament_py.placement.settled_tasks import SettledTasks
 from firmament_py.placement.subproblem import Subproblem
 from firmament_py.policy import Costs, Victims
@@ -53,23 +60,41 @@ _NOWHERE = 2**61
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """Task rows (K,) to evict, and the node rows (K,) where they cost less."""
+    """Task rows (K,) to evict, and the node rows (K,) that they go to; needed_by (K,): the row of the task that fits
+    once each has left, -1: it costs less where it goes."""
 
     tasks: I64
     nodes: I64
+    needed_by: I64
+
+    def followed_by(self, other: "Migration") -> "Migration":
+        """These, then the others."""
+        pairs = ((self.tasks, other.tasks), (self.nodes, other.nodes), (self.needed_by, other.needed_by))
+        return Migration(*(np.concatenate(pair) for pair in pairs))
 
 
-NO_MIGRATION = Migration(NO_ROWS, NO_ROWS)
+NO_MIGRATION = Migration(NO_ROWS, NO_ROWS, NO_ROWS)
 
 MovingCosts = Callable[[Victims], I64 | None]
 """(P,) what moving each of the running tasks costs; None: the policy moves none."""
 
 
-class Migrator:
-    """Decides on migrations, round by round. after_us: how long a task runs before it may migrate; None: none does."""
+class Migrating(Enum):
+    """When movable tasks are evicted, and placed on other nodes: never, so that waiting tasks fit, or also because
+    another node costs less."""
 
-    def __init__(self, state: ClusterState, after_us: int | None) -> None:
+    NEVER = "never"
+    FOR_WAITING = "for-waiting"
+    ALWAYS = "always"
+
+
+class Migrator:
+    """Decides on migrations, round by round. after_us: how long a task runs before it may migrate; None: none does.
+    at_once: how many may be on their way."""
+
+    def __init__(self, state: ClusterState, after_us: int | None, at_once: int = AT_ONCE) -> None:
         self._state = state
+        self._at_once = at_once
         self._after_us = after_us
         self._settled = SettledTasks(state.tasks)
         self._first_class = 0
@@ -79,20 +104,9 @@ class Migrator:
         """Whether any task could migrate."""
         return self._after_us is not None and bool(self._state.tasks.movable.any())
 
-    def wake_us(self, now_us: int) -> int:
-        """When the next task has run for long enough, to a tenth of that time; 0: never, unless the state changes."""
-        if not self.enabled or not self._after_us:
-            return 0
-        tasks = self._state.tasks
-        bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving
-        due_us = np.maximum(tasks.started_us, tasks.created_us)[bound] + self._after_us
-        later = due_us[due_us > now_us]
-        step = max(self._after_us // 10, 1)
-        return -(-int(later.min()) // step) * step if len(later) else 0
-
     def run(self, placer: Placer, snapshots: Snapshots, moving_costs: MovingCosts) -> Migration:
         """The migrations at the end of a round, whose placements and victims the state has assumed."""
-        limit = AT_ONCE - max(int(self._state.tasks.preempted.sum()), len(self._state.successors))
+        limit = self._at_once - max(int(self._state.tasks.preempted.sum()), len(self._state.successors))
         position = positions_of(placer.snapshot, self._state.nodes.capacity)
         rows = self._movable(placer.snapshot.now_us, position) if self.enabled and limit > 0 else NO_ROWS
         if not len(rows):
@@ -105,7 +119,7 @@ class Migrator:
         some = self._candidates(placer, snapshots, rows, moving, position)
         tasks, nodes = self._solved(placer, snapshots, rows[some], moving[some], position)
         within = self._within_budgets(tasks, limit)
-        return Migration(tasks[within], nodes[within])
+        return Migration(tasks[within], nodes[within], np.full(len(within), -1))
 
     def _movable(self, now_us: int, position: I64) -> I64:
         """Task rows (P,) that may migrate: of at most CLASSES_AT_ONCE classes, other ones in each round. position: as

@@ -1,13 +1,20 @@
-"""Running tasks as a round sees them: as if they arrived now."""
+"""Running tasks as a round and its policy see them."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.resources import TOKEN
 from firmament_py.placement.repacking import may_move
+from firmament_py.policy import Victims
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.state.cluster import ClusterState
+
+EvictionCosts = Callable[[Victims], I64]
+"""(P,) what evicting each of the running tasks costs."""
 
 
 class Snapshots(Protocol):
@@ -43,3 +50,38 @@ def independent_classes(snapshot: Snapshot) -> Bools:
     independent = may_move(snapshot)
     independent &= [not snapshot.preferences.depends(c) for c in range(len(independent))]
     return independent
+
+
+def next_movable_us(state: ClusterState, after_us: int, now_us: int) -> int:
+    """When the next movable task has run for `after_us`, to a tenth of that time; 0: never, unless the state
+    changes."""
+    tasks = state.tasks
+    bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving
+    due_us = np.maximum(tasks.started_us, tasks.created_us)[bound] + after_us
+    later = due_us[due_us > now_us]
+    step = max(after_us // 10, 1)
+    return -(-int(later.min()) // step) * step if len(later) else 0
+
+
+def run_times(state: ClusterState, rows: I64, now_us: int) -> tuple[I64, I64]:
+    """Of task rows (K,): see Victims.run_us and Victims.lost_us."""
+    tasks = state.tasks
+    started = np.where(tasks.started_us[rows] > 0, tasks.started_us[rows], now_us)
+    run_us = np.maximum(now_us - started, 0)
+    return run_us, np.clip(now_us - tasks.checkpoint_us[rows], 0, run_us)
+
+
+def victims_of(state: ClusterState, cls: I64, run_us: I64, lost_us: I64) -> Victims:
+    """Running tasks of class rows (P,) as a policy sees them."""
+    classes, task_class = np.unique(cls, return_inverse=True)
+    names = state.resources.names
+    columns = [r for r, name in enumerate(names) if not name.startswith(TOKEN)]
+    return Victims(
+        resources=tuple(names[r] for r in columns),
+        requests=state.classes.requests[classes][:, columns],
+        priority=state.classes.priority[classes],
+        traits=tuple(state.classes.definition(row).traits for row in classes.tolist()),
+        task_class=task_class.reshape(-1).astype(np.int64),
+        run_us=run_us,
+        lost_us=lost_us,
+    )

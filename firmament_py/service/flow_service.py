@@ -116,6 +116,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             nominated=replies.placements(engine.state, *result.preemption.nominated),
             unnominated=engine.state.tasks.uid[result.preemption.unnominated].tolist(),
             migrated=replies.placements(engine.state, result.migration.tasks, result.migration.nodes),
+            migrated_for=replies.uids_of(engine.state, result.migration.needed_by),
             unscheduled=[
                 replies.unscheduled(engine.state, w, result.stats.nodes) for w in result.waiting if len(w.unreported)
             ],

@@ -11,7 +11,7 @@ from firmament_py.explain.reasons import Waiting
 from firmament_py.model.arrays import F64, I64
 from firmament_py.model.events import Refusal
 from firmament_py.model.resources import TOKEN
-from firmament_py.placement.preemption import Preemption
+from firmament_py.preemption.preemptor import Preemption
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
 from protos.gen import flow_pb2
@@ -80,6 +80,11 @@ def preemptions(state: ClusterState, preemption: Preemption) -> flow_pb2.Preempt
     return flow_pb2.Preemptions(
         task_uid=uid[preemption.victims].tolist(), preemptor_uid=uid[preemption.preemptors].tolist()
     )
+
+
+def uids_of(state: ClusterState, rows: I64) -> list[int]:
+    """Of task rows (K,); 0 for -1."""
+    return [int(state.tasks.uid[row]) if row >= 0 else 0 for row in rows.tolist()]
 
 
 def unscheduled(state: ClusterState, waiting: Waiting, nodes: int) -> flow_pb2.Unscheduled:

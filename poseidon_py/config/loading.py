@@ -40,6 +40,7 @@ _SERVICE_ONLY = (
     "preempt_beyond_budgets",
     "migrate",
     "migrate_after",
+    "moves_at_once",
 )
 """Settings of the supervised flow service, which cannot be applied to an external one."""
 _SHOWN = 60
@@ -176,8 +177,9 @@ def service_arguments(given: Settings) -> list[str]:
         "--improve": given.improve,
         "--stats-address": given.stats_address or None,
         "--preemption": "off" if given.preemption == "off" else None,  # on is the default of the service, too
-        "--migrate": given.migrate if given.migrate != "never" else None,  # likewise
+        "--migrate": given.migrate if given.migrate != "for-waiting" else None,  # likewise
         "--migrate-after": given.migrate_after,
+        "--moves-at-once": given.moves_at_once,
     }
     found: list[str] = []
     for flag, value in options.items():

@@ -198,15 +198,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         setting("Evict pods beyond their disruption budgets if nothing else makes a pod fit, as kube-scheduler does."),
     ] = False
     migrate: Annotated[
-        Literal["never", "always"],
+        Literal["never", "for-waiting", "always"],
         setting(
-            "Whether running pods that opted in are evicted when another node costs less by the policy, by more than "
-            "what moving costs."
+            "When running pods that opted in are evicted, and placed on other nodes. for-waiting: if that makes "
+            "pending pods fit. always: also if another node costs less by the policy, by more than what moving costs."
         ),
-    ] = "never"
+    ] = "for-waiting"
     migrate_after: Annotated[
         NotNegative | None,
         setting("Seconds a pod runs before it may be moved.", metavar="SECONDS", shown="600"),
+    ] = None
+    moves_at_once: Annotated[
+        Count | None,
+        setting("How many pods may be on their way to other nodes.", metavar="COUNT", shown="16"),
     ] = None
     gang_unwind: Annotated[
         Literal["evict", "keep"],

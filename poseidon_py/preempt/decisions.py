@@ -23,11 +23,13 @@ class VictimPod(NamedTuple):
 
 
 class MigratingPod(NamedTuple):
-    """A bound pod that is to be evicted, because it costs less on another node."""
+    """A bound pod that is to be evicted, and placed on another node."""
 
     known: PodRecord
     target: str
     """Name of that node."""
+    needed_by: str = ""
+    """Namespace and name of the pod that fits once this one has left; empty: it costs less on the other node."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Evicts pods that cost less on other nodes, each to a definite outcome.
+"""Evicts pods that go to other nodes, each to a definite outcome.
 
     evicted   the API server has accepted the eviction: the pod leaves within its grace period
     gone      it is deleted, or being deleted, by somebody else; or another pod has its name
@@ -39,7 +39,9 @@ class Migration:
     node: str
     """Name of the pod's node."""
     target: str
-    """Name of the node on which it costs less."""
+    """Name of the node that it goes to."""
+    needed_by: str
+    """See MigratingPod."""
     sending: bool = False
     task: asyncio.Task[None] | None = None
 
@@ -53,15 +55,15 @@ class Migrator:
         store: Store,
         permission: Permission,
         *,
-        evicted: Callable[[PodRecord, str, str], None],
+        evicted: Callable[[PodRecord, str, str, str], None],
         patience: float = 60.0,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
         call_later: Callable[[float, Callable[[], None]], Timer] | None = None,
         rng: Callable[[], float] = random.random,
     ) -> None:
-        """`evicted` is called with a pod, the name of its node, and that of the other one. `patience`: seconds for all
-        attempts to evict one pod."""
+        """`evicted` is called with a pod, the name of its node, that of the other one, and MigratingPod.needed_by.
+        `patience`: seconds for all attempts to evict one pod."""
         self._api = api
         self._store = store
         self._outcomes = store.metrics.migrations
@@ -79,11 +81,12 @@ class Migrator:
         """Pods whose eviction has no outcome yet."""
         return len(self._migrations)
 
-    def migrate(self, known: PodRecord, target: str) -> None:
-        """The engine has found that a bound pod costs less on another node, which has this name."""
+    def migrate(self, known: PodRecord, target: str, needed_by: str = "") -> None:
+        """The engine has decided that a bound pod goes to another node, which has this name. needed_by: see
+        MigratingPod."""
         if known.leaving:
             return  # decided before
-        migration = self._migrations[known.uid] = Migration(known, known.node, target)
+        migration = self._migrations[known.uid] = Migration(known, known.node, target, needed_by)
         known.migrating = True
         self._store.resend_pod(known.uid)
         migration.task = asyncio.create_task(self._carry_out(migration), name=f"migrate {known.full_name}")
@@ -125,8 +128,9 @@ class Migrator:
                     self._end(migration, "gone")
                 elif outcome.result is Result.DONE:
                     self._end(migration, "evicted")
-                    log.info("evicted %s from %s: %s costs less", known.full_name, migration.node, migration.target)
-                    self._evicted(known, migration.node, migration.target)
+                    why = f"{migration.needed_by} fits then" if migration.needed_by else "it costs less there"
+                    log.info("evicted %s from %s for %s: %s", known.full_name, migration.node, migration.target, why)
+                    self._evicted(known, migration.node, migration.target, migration.needed_by)
                 elif self._is_obsolete(migration):
                     self._drop(migration)
                 else:

@@ -39,7 +39,7 @@ class PreemptReporter(Protocol):
     """Publishes the outcomes of preemptions and migrations."""
 
     def preempted(self, known: PodRecord, preemptor: PodRecord | None, node: str) -> None: ...
-    def migrated(self, known: PodRecord, node: str, target: str) -> None: ...
+    def migrated(self, known: PodRecord, node: str, target: str, needed_by: str) -> None: ...
     def failed(self, known: PodRecord, message: str) -> None: ...
 
 
@@ -120,8 +120,8 @@ class Preemptor:
         gangs = gang_evictions(self._store.gangs, decisions.victims)
         for known, preemptor in decisions.victims:
             self.evictor.evict(known, preemptor, gangs.get(known.uid))
-        for known, target in decisions.migrations:
-            self.migrator.migrate(known, target)
+        for migrating in decisions.migrations:
+            self.migrator.migrate(*migrating)
 
     def finish(self, group: Group) -> None:
         """All bound members of a gang are victims: deletes those whose deletion is not under way, see Remainders."""

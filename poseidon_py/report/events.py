@@ -174,9 +174,10 @@ class Reporter:
         report.key, report.action, report.related = f"{known.uid}/Preempted", "Preempting", preemptor
         self._add(report)
 
-    def migrated(self, known: PodRecord, node: str, target: str) -> None:
-        """The bound pod is evicted from its node, because it costs less on another one."""
-        message = f"{self._component}: evicted from node {node}, because node {target} costs less"
+    def migrated(self, known: PodRecord, node: str, target: str, needed_by: str) -> None:
+        """The bound pod is evicted from its node, so that another pod fits, or because another node costs less."""
+        less, fits = f", because node {target} costs less", f" for node {target}, so that pod {needed_by} fits"
+        message = f"{self._component}: evicted from node {node}{fits if needed_by else less}"
         report = _Report(known.namespace, known.name, known.uid, "Migrated", message, warning=False)
         report.key, report.action = f"{known.uid}/Migrated", "Migrating"
         self._add(report)

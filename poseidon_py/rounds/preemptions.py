@@ -1,6 +1,7 @@
 """Reads the decisions on preemption and migration in the reply of a round."""
 
 from collections.abc import Callable
+from itertools import zip_longest
 
 from poseidon_py.preempt.decisions import Decisions, MigratingPod, NominatedPod, VictimPod
 from poseidon_py.state.pod_lifecycle import PodState
@@ -45,16 +46,16 @@ def decisions_of(
             store.metrics.victims.labels("dropped").inc()
         else:
             decisions.victims.append(VictimPod(known, preemptor))
-    _read_migrations(store, reply.migrated, decisions)
+    _read_migrations(store, reply, decisions)
     if not leads:
         return Decisions()
     decisions.unnominated += store.nominations.take_stale()
     return decisions
 
 
-def _read_migrations(store: Store, migrated: flow_pb2.Placements, decisions: Decisions) -> None:
-    names = [store.node_with_id(node) for node in migrated.nodes]
-    for task, at in zip(migrated.task_uid, migrated.node, strict=True):
+def _read_migrations(store: Store, reply: flow_pb2.RoundReply, decisions: Decisions) -> None:
+    names = [store.node_with_id(node) for node in reply.migrated.nodes]
+    for task, at, other in zip_longest(reply.migrated.task_uid, reply.migrated.node, reply.migrated_for, fillvalue=0):
         known, target = store.pod_of_task(task), names[at]
         if known is None:
             continue
@@ -64,4 +65,5 @@ def _read_migrations(store: Store, migrated: flow_pb2.Placements, decisions: Dec
         if target is None or target == known.node or not store.is_movable(known):
             store.metrics.migrations.labels("dropped").inc()
         else:
-            decisions.migrations.append(MigratingPod(known, target))
+            waiting = store.pod_of_task(other) if other else None
+            decisions.migrations.append(MigratingPod(known, target, waiting.full_name if waiting else ""))

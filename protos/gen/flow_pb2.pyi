@@ -405,7 +405,7 @@ class RoundRequest(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., acknowledged: _Optional[int] = ..., now_us: _Optional[int] = ...) -> None: ...
 
 class RoundReply(_message.Message):
-    __slots__ = ("status", "round", "placed", "unscheduled", "stats", "wake_us", "preempted", "nominated", "unnominated", "migrated")
+    __slots__ = ("status", "round", "placed", "unscheduled", "stats", "wake_us", "preempted", "nominated", "unnominated", "migrated", "migrated_for")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     PLACED_FIELD_NUMBER: _ClassVar[int]
@@ -416,6 +416,7 @@ class RoundReply(_message.Message):
     NOMINATED_FIELD_NUMBER: _ClassVar[int]
     UNNOMINATED_FIELD_NUMBER: _ClassVar[int]
     MIGRATED_FIELD_NUMBER: _ClassVar[int]
+    MIGRATED_FOR_FIELD_NUMBER: _ClassVar[int]
     status: CallStatus
     round: int
     placed: Placements
@@ -426,7 +427,8 @@ class RoundReply(_message.Message):
     nominated: Placements
     unnominated: _containers.RepeatedScalarFieldContainer[int]
     migrated: Placements
-    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., round: _Optional[int] = ..., placed: _Optional[_Union[Placements, _Mapping]] = ..., unscheduled: _Optional[_Iterable[_Union[Unscheduled, _Mapping]]] = ..., stats: _Optional[_Union[RoundStats, _Mapping]] = ..., wake_us: _Optional[int] = ..., preempted: _Optional[_Union[Preemptions, _Mapping]] = ..., nominated: _Optional[_Union[Placements, _Mapping]] = ..., unnominated: _Optional[_Iterable[int]] = ..., migrated: _Optional[_Union[Placements, _Mapping]] = ...) -> None: ...
+    migrated_for: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., round: _Optional[int] = ..., placed: _Optional[_Union[Placements, _Mapping]] = ..., unscheduled: _Optional[_Iterable[_Union[Unscheduled, _Mapping]]] = ..., stats: _Optional[_Union[RoundStats, _Mapping]] = ..., wake_us: _Optional[int] = ..., preempted: _Optional[_Union[Preemptions, _Mapping]] = ..., nominated: _Optional[_Union[Placements, _Mapping]] = ..., unnominated: _Optional[_Iterable[int]] = ..., migrated: _Optional[_Union[Placements, _Mapping]] = ..., migrated_for: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Preemptions(_message.Message):
     __slots__ = ("task_uid", "preemptor_uid")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.packing.clearing import Arrivals, Movers, clearing_costs, least_moves
+from firmament_py.packing.clearing import Arrivals, Movers, clearing_costs, least_cost
 from firmament_py.packing.eviction import Eviction, Residents, evict
 from tests.effort import examples
 
@@ -153,7 +153,7 @@ def test_the_best_moves_are_found_in_small_clusters(cluster):
 def test_no_moves_cost_less_than_the_bound_if_all_arrivals_fit(cluster):
     free, movers, arrivals = cluster.capacity, cluster.movers, cluster.arrivals
     running = movers.home, movers.requests[movers.kind], movers.cost[movers.kind]
-    least = least_moves(arrivals, free, clearing_costs(arrivals.requests, arrivals.suitable, *running, free))
+    least = least_cost(arrivals, free, clearing_costs(arrivals.requests, arrivals.suitable, *running, free))
     served, cost = cluster.best()
     if served == cluster.arrivals.count.sum():
         assert least <= -cost + 1e-9

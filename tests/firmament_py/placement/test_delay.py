@@ -183,7 +183,7 @@ def test_a_task_that_waits_for_a_better_node_is_not_placed_by_a_second_opinion()
 
 
 def test_no_task_is_evicted_or_moved_for_one_that_waits_for_a_better_node():
-    from firmament_py.placement.preemption import Preempting
+    from firmament_py.preemption.preemptor import Preempting
 
     cluster = make_cluster(
         make_node("a", cpu=4),

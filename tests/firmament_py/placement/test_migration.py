@@ -57,7 +57,7 @@ def test_a_task_migrates_if_that_saves_more_than_moving_costs(tasks, migrate):
 
 
 def test_nothing_migrates_unless_that_is_asked_for():
-    cluster = uneven(migrate_after_us=None)
+    cluster = uneven(migrating=migration.Migrating.NEVER)
     assert not cluster.scheduler.due(NOW_US)
     assert not cluster.migrating(cluster.run())
 
@@ -210,13 +210,13 @@ def test_of_a_node_the_task_goes_that_saves_most(monkeypatch):
     assert list(cluster.migrating(cluster.run())) == [2]
 
 
-def test_of_several_nodes_the_one_goes_first_that_saves_most(monkeypatch):
-    monkeypatch.setattr(migration, "AT_ONCE", 1)
+def test_of_several_nodes_the_one_goes_first_that_saves_most():
     cluster = migrating_cluster(
         *(make_node(name, cpu=100) for name in "abcd"),
         SMALL,
         make_tasks(range(1, 31), 1, on="a", movable=True),
         make_tasks(range(31, 81), 1, on="b", movable=True),
+        moves_at_once=1,
     )
     [uid] = cluster.migrating(cluster.run())
     assert uid > 30
@@ -241,11 +241,10 @@ def test_all_classes_are_considered_in_turn(monkeypatch):
     assert found == [13]
 
 
-def test_no_more_tasks_leave_at_once_than_the_limit(monkeypatch):
-    monkeypatch.setattr(migration, "AT_ONCE", 2)
+def test_no_more_tasks_leave_at_once_than_the_limit():
     nodes = [make_node(f"{kind}{i}", cpu=100) for kind in "ab" for i in range(5)]
     loaded = [make_tasks(range(100 * i + 1, 100 * i + 30), 1, on=f"a{i}", movable=True) for i in range(5)]
-    cluster = migrating_cluster(*nodes, SMALL, *loaded)
+    cluster = migrating_cluster(*nodes, SMALL, *loaded, moves_at_once=2)
     first = cluster.migrating(cluster.run())
     assert len(first) == 2
     assert not cluster.migrating(cluster.run())
@@ -351,7 +350,7 @@ def test_work_that_would_be_lost_costs_more_to_move():
 # -- successors --------------------------------------------------------------------------------------------------------
 
 
-def migrated(*events, job=7):
+def migrated(*events, job=7, **options):
     """Task 12 of the job is evicted from node a; node b has capacity for one task."""
     cluster = uneven(
         make_class(2, cpu=99),
@@ -359,6 +358,7 @@ def migrated(*events, job=7):
         make_tasks([12], 1, on="a", movable=True, job=job),
         *events,
         tasks=12,
+        **options,
     )
     cluster.tell(make_tasks(range(1, 12), 1, on="a"), make_tasks(range(200, 288), 1, on="a"))
     assert cluster.migrating(cluster.run()) == {12: "b"}
@@ -415,10 +415,9 @@ def test_nothing_is_reserved_for_a_task_in_no_job():
     assert cluster.round() == {301: "b"}
 
 
-def test_successors_that_are_expected_count_as_on_their_way(monkeypatch):
-    cluster = migrated()
+def test_successors_that_are_expected_count_as_on_their_way():
+    cluster = migrated(moves_at_once=1)
     cluster.tell(make_node("c", cpu=100), removed(12), make_tasks(range(1, 11), 1, on="a", movable=True))
-    monkeypatch.setattr(migration, "AT_ONCE", 1)
     assert not cluster.migrating(cluster.run())
     cluster.tell(make_tasks([302], 1, job=7))
     result = cluster.run()

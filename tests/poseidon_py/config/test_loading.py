@@ -195,11 +195,12 @@ def test_the_preemption_arguments_of_the_supervised_flow_service(tmp_path):
 
 
 def test_the_migration_arguments_of_the_supervised_flow_service():
-    assert Settings().migrate == "never"
+    assert Settings().migrate == "for-waiting"
+    assert loading.service_arguments(Settings()) == []
     assert loading.service_arguments(Settings(migrate="always")) == ["--migrate", "always"]
     given = loading.settings({"migrate": "always"}, {"migrate_after": 60.0})
     assert loading.service_arguments(given) == ["--migrate", "always", "--migrate-after", "60"]
-    with pytest.raises(OptionError, match=r"--migrate is 'sometimes'; give one of never, always"):
+    with pytest.raises(OptionError, match=r"--migrate is 'sometimes'; give one of never, for-waiting, always"):
         loading.settings({}, {"migrate": "sometimes"})
 
 

@@ -101,7 +101,7 @@ class Reports:
     def preempted(self, known, preemptor, node):
         self.preemptions.append((known.name, preemptor.name if preemptor is not None else None, node))
 
-    def migrated(self, known, node, target):
+    def migrated(self, known, node, target, needed_by):
         self.migrations.append((known.name, node, target))
 
     def failed(self, known, message):

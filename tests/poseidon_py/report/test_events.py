@@ -140,7 +140,7 @@ async def test_the_event_of_a_pod_that_migrates_names_both_nodes():
     async with Bench() as bench:
         known = bench.pod("v", node="n1")
         bench.reporter.scheduled(known, "n1")
-        bench.reporter.migrated(known, "n1", "n2")
+        bench.reporter.migrated(known, "n1", "n2", "")
         bench.store.remove_pod("uid-v")
         await settle()
         [event] = [event for _, event in bench.api.created if event["reason"] == "Migrated"]

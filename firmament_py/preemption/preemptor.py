@@ -11,19 +11,22 @@ are those of kube-scheduler's DefaultPreemption, except that disruption budgets 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
-from firmament_py.placement.constrained_preemption import ConstrainedSearch
-from firmament_py.placement.eviction_decision import Decision, EvictionSearch
-from firmament_py.placement.failed_nominations import end_failed_nominations
 from firmament_py.placement.ledger import Ledger
-from firmament_py.placement.movable_tasks import MovableNearby
+from firmament_py.placement.migration import NO_MIGRATION, Migration
 from firmament_py.placement.repacking import may_move
-from firmament_py.placement.residents import EvictionCosts, Kind
+from firmament_py.placement.running import EvictionCosts, positions_of
+from firmament_py.preemption.constrained import ConstrainedSearch
+from firmament_py.preemption.decision import Decision, EvictionSearch, Question
+from firmament_py.preemption.failed_nominations import end_failed_nominations
+from firmament_py.preemption.movable_tasks import MovableNearby
+from firmament_py.preemption.residents import Kind
+from firmament_py.preemption.whole_gangs import decide
 from firmament_py.snapshot.gang_demand import GangDemand
 
 
@@ -45,20 +48,18 @@ _ATTEMPTS = 8
 @dataclass(frozen=True, slots=True)
 class Preemption:
     """Rows of the tables. victims (V,): tasks to evict; preemptors (V,): the most important task that needs each to
-    leave. moved: tasks (M,) to evict, and the nodes (M,) that their successors go to; moved_for (M,): the task that
-    needs each to leave. nominated: tasks (K,) that wait, with a new nomination, and their nodes (K,). unnominated (U,):
-    tasks that wait and have lost theirs."""
+    leave. nominated: tasks (K,) that wait, with a new nomination, and their nodes (K,). unnominated (U,): tasks that
+    wait and have lost theirs. moved: tasks to evict that go to other nodes, so that waiting ones fit."""
 
     victims: I64
     preemptors: I64
     nominated: tuple[I64, I64]
     unnominated: I64
-    moved: tuple[I64, I64] = (NO_ROWS, NO_ROWS)
-    moved_for: I64 = field(default_factory=lambda: NO_ROWS)
+    moved: Migration = NO_MIGRATION
 
     @property
     def is_empty(self) -> bool:
-        return not (len(self.victims) or len(self.nominated[0]) or len(self.unnominated) or len(self.moved_for))
+        return not (len(self.victims) or len(self.nominated[0]) or len(self.unnominated) or len(self.moved.tasks))
 
 
 NO_PREEMPTION = Preemption(NO_ROWS, NO_ROWS, (NO_ROWS, NO_ROWS), NO_ROWS)
@@ -90,7 +91,7 @@ class Preemptor:
         )
         self._victims: list[I64] = []
         self._preemptors: list[I64] = []
-        self._moved: list[tuple[I64, I64, I64]] = []
+        self._moved = NO_MIGRATION
 
     def run(self, single: Bools, demands: Sequence[GangDemand] = ()) -> I64:
         """Preempts for those of the tasks `single` (T,) that wait, and for gangs that do. Returns tasks (K,),
@@ -116,16 +117,12 @@ class Preemptor:
         ledger, snapshot = self._ledger, self._snapshot
         waits = (ledger.node_of < 0) & (ledger.nominated != snapshot.nominated)
         new, over = np.flatnonzero(waits & (ledger.nominated >= 0)), np.flatnonzero(waits & (ledger.nominated < 0))
-        movers, targets, moved_for = (
-            np.concatenate([NO_ROWS, *(moved[column] for moved in self._moved)]) for column in range(3)
-        )
         return Preemption(
             np.concatenate([NO_ROWS, *self._victims]),
             np.concatenate([NO_ROWS, *self._preemptors]),
             (snapshot.tasks[new], snapshot.nodes[ledger.nominated[new]]),
             snapshot.tasks[over],
-            (movers, targets),
-            moved_for,
+            self._moved,
         )
 
     def _preempt_constrained(self, preemptors: I64) -> None:
@@ -161,9 +158,8 @@ class Preemptor:
             seniority = len(waiting) + np.arange(len(ledger.node_of))
             for i, core in enumerate(cores):
                 seniority[core] = i
-            decision = self._search.decide(
-                tasks, movable & ~placed, np.concatenate([NO_ROWS, *self._victims]), seniority
-            )
+            question = Question(tasks, movable & ~placed, np.concatenate([NO_ROWS, *self._victims]), seniority)
+            decision = decide(self._search, ledger, question, self._highest(tasks))
             if decision is None:
                 return NO_ROWS
             served = np.zeros(len(ledger.node_of), np.bool_)
@@ -176,6 +172,12 @@ class Preemptor:
             dropped = {*short} - {*partly[:-1]}
             waiting = [demand for i, demand in enumerate(waiting) if i not in dropped]
         return NO_ROWS
+
+    def _highest(self, tasks: I64) -> int:
+        """The highest priority of tasks (K,) that wait and may preempt."""
+        classes = self._snapshot.task_class[tasks[self._ledger.node_of[tasks] < 0]]
+        lowest = np.iinfo(np.int64).min
+        return int(self._snapshot.priority[classes[self._evicts[classes]]].max(initial=lowest))
 
     def _carry_out(self, decision: Decision, tasks: I64, gangs: list[I64]) -> I64:
         """Removes the residents, and gives their capacity to the tasks. tasks (K,), ascending: those that were to be
@@ -221,14 +223,20 @@ class Preemptor:
     def _note(self, decision: Decision, first: dict[int, int]) -> None:
         """Notes who leaves for whom. first: of each node, the most important preemptor."""
         snapshot = self._snapshot
-        anyone = next(iter(first.values()), -1)
+        state = snapshot.releases.state
+        positions = positions_of(snapshot, state.nodes.capacity)
+        highest = next(iter(first.values()), -1)
 
-        def preemptors_on(nodes: I64) -> I64:
-            found = np.array([first.get(node, anyone) for node in nodes.tolist()], np.int64)
-            return snapshot.tasks[found]
+        def preemptors_of(rows: I64) -> I64:
+            nodes = positions[state.tasks.node[rows]].tolist()
+            return np.array([first.get(node, highest) for node in nodes], np.int64)
 
         victims = decision.victims
-        self._victims.append(decision.resident.id[victims])
-        self._preemptors.append(preemptors_on(decision.resident.node[victims]))
+        preemptors = preemptors_of(victims)
+        # members of a gang may go where only less important tasks come
+        higher = snapshot.priority[snapshot.task_class[preemptors]] > state.classes.priority[state.tasks.cls[victims]]
+        self._victims.append(victims)
+        self._preemptors.append(snapshot.tasks[np.where(higher, preemptors, highest)])
         if len(decision.movers):
-            self._moved.append((decision.movers, snapshot.nodes[decision.targets], preemptors_on(decision.origins)))
+            needed_by = snapshot.tasks[preemptors_of(decision.movers)]
+            self._moved = Migration(decision.movers, snapshot.nodes[decision.targets], needed_by)

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
-from firmament_py.placement.gang_victims import Surplus, surplus
 from firmament_py.placement.ledger import Ledger
-from firmament_py.placement.movable_tasks import MovableNearby, MovableTasks
-from firmament_py.placement.residents import (
-    EvictionCosts,
+from firmament_py.placement.running import EvictionCosts
+from firmament_py.policy import COST_MAX
+from firmament_py.preemption.gang_victims import Surplus, surplus
+from firmament_py.preemption.movable_tasks import MovableNearby, MovableTasks
+from firmament_py.preemption.residents import (
     Kind,
     Resident,
     first_of_each,
     grouped,
     residents_below,
 )
-from firmament_py.policy import COST_MAX
 from firmament_py.state.cluster import ClusterState
 
 
@@ -26,7 +26,7 @@ from firmament_py.state.cluster import ClusterState
 class Decision:
     """Which residents go (D,), positions in `resident`; which tasks (K,), positions in the snapshot, get which nodes
     (K,), by priority; and which running tasks (M,), rows of the task table, leave which nodes (M,) for which others
-    (M,)."""
+    (M,). condemned (V,): rows of the task table that go in any case, with their gangs."""
 
     resident: Resident
     displaced: I64
@@ -35,12 +35,27 @@ class Decision:
     movers: I64
     origins: I64
     targets: I64
+    condemned: I64
 
     @property
     def victims(self) -> I64:
-        """(V,) positions in `resident` of the running tasks that go."""
-        victims: I64 = self.displaced[self.resident.kind[self.displaced] == Kind.RUNNING]
-        return victims
+        """(V,) rows of the running tasks that go, and do not leave anyway."""
+        running = self.displaced[self.resident.kind[self.displaced] == Kind.RUNNING]
+        return np.concatenate([self.resident.id[running], self.condemned])
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which `tasks` (K,), ascending, are to fit; those of them that are placed may go elsewhere.
+
+    movable (T,): others that may lose their places. victims (V,): rows of the task table that leave anyway. seniority
+    (T,): of tasks of one class the first in this order get what there is.
+    """
+
+    tasks: I64
+    movable: Bools
+    victims: I64
+    seniority: I64
 
 
 class EvictionSearch:
@@ -61,22 +76,22 @@ class EvictionSearch:
         self._evicts = evicts
         self._eviction_costs = eviction_costs
         self._nearby = nearby
-        self._beyond_budgets = beyond_budgets
+        self.beyond_budgets = beyond_budgets
 
-    def decide(self, tasks: I64, movable: Bools, victims: I64, seniority: I64) -> Decision | None:
-        """The residents to displace and the running tasks to move so that as many of `tasks` (K,), ascending, as
-        possible fit; those of them that are placed may go elsewhere.
-
-        movable (T,): others that may lose their places. victims (V,): rows of the task table that leave anyway.
-        seniority (T,): of tasks of one class the first in this order get what there is. None: nothing could help.
-        """
+    def decide(self, question: Question, *, condemned: I64 = NO_ROWS, loose: I64 = NO_ROWS) -> Decision | None:
+        """The residents to displace and the running tasks to move so that as many tasks as possible fit; None: nothing
+        could help. Rows of the task table: condemned (V,) leave in any case, loose (K,) may be evicted though their
+        gangs need them."""
+        tasks, movable = question.tasks, question.movable
         ledger, snapshot = self._ledger, self._snapshot
         state = snapshot.releases.state
         priority = snapshot.priority[snapshot.task_class[tasks]]
         evicting = self._evicts[snapshot.task_class[tasks]]
-        spare = surplus(state)
+        spare = surplus(state).with_loose(loose)
         highest = int(priority[evicting].max(initial=np.iinfo(np.int64).min))
-        resident = residents_below(ledger, highest, movable, victims, spare.of_row[:, 0])
+        resident = residents_below(
+            ledger, highest, movable, np.concatenate([question.victims, condemned]), spare.evictable
+        )
         lowest = resident.priority.min(initial=np.iinfo(np.int64).max)
         moving = self._moving(tasks)
         if moving is None:
@@ -87,6 +102,7 @@ class EvictionSearch:
         from firmament_py.packing.eviction import Residents, evict
 
         limits = _Limits(state, resident, moving, spare, 0 if self._nearby is None else self._nearby.limit)
+        limits.count(condemned)
         rank, cost = resident.rank(), resident.costs(state, self._eviction_costs)
         kind, first = grouped(resident.cls, rank, cost, limits.pattern)
         group, of_group = grouped(resident.node, kind)
@@ -121,7 +137,7 @@ class EvictionSearch:
             ),
             free,
             limits.allowed,
-            beyond_budgets=self._beyond_budgets,
+            beyond_budgets=self.beyond_budgets,
             hard=limits.hard,
             movers=movers,
         )
@@ -129,14 +145,15 @@ class EvictionSearch:
         displaced = first_of_each(group, newest_first, eviction.evicted)
         of, node, count = eviction.placed.T
         assigned = np.array(
-            [*_assigned(tasks[np.argsort(seniority[tasks], kind="stable")], ledger, classes[of], node, count)], np.int64
+            [*_assigned(tasks[np.argsort(question.seniority[tasks], kind="stable")], ledger, classes[of], node, count)],
+            np.int64,
         ).reshape(-1, 2)
         served, nodes = assigned[np.argsort(assigned[:, 0], kind="stable")].T
         if moving is None:
-            return Decision(resident, displaced, served, nodes, NO_ROWS, NO_ROWS, NO_ROWS)
+            return Decision(resident, displaced, served, nodes, NO_ROWS, NO_ROWS, NO_ROWS, condemned)
         away = np.flatnonzero(eviction.node_of_mover != moving.node)
         origins, targets = moving.node[away], eviction.node_of_mover[away]
-        return Decision(resident, displaced, served, nodes, moving.row[away], origins, targets)
+        return Decision(resident, displaced, served, nodes, moving.row[away], origins, targets, condemned)
 
     def _moving(self, tasks: I64) -> MovableTasks | None:
         waiting = tasks[self._ledger.node_of[tasks] < 0]
@@ -155,6 +172,7 @@ class _Limits:
     def __init__(
         self, state: ClusterState, resident: Resident, moving: MovableTasks | None, spare: Surplus, moves: int
     ) -> None:
+        self._state = state
         number = len(resident.kind)
         label_set = resident.label_set if moving is None else np.r_[resident.label_set, moving.label_set]
         sets, of_task = np.unique(label_set, return_inverse=True)
@@ -170,6 +188,12 @@ class _Limits:
         of_set = np.unique(self._counts, axis=0, return_inverse=True)[1].reshape(-1)
         of_resident = np.where(self._running, of_set[self._of_task], -1)[:number]
         self.pattern = grouped(of_resident, *self._gang[:number].T)[0]
+
+    def count(self, rows: I64) -> None:
+        """Rows (K,) of the task table are evicted in any case."""
+        counted = self._state.evictions_allowed(self._state.tasks.label_set[rows])[1]
+        allowed = self.allowed[: len(counted)]
+        np.maximum(allowed - counted.sum(axis=1), 0, out=allowed)
 
     def counts(self, some: I64) -> Bools:
         """(K, B) which limits count each of `some` (K,)."""

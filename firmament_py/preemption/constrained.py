@@ -10,8 +10,9 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.placement.ledger import Ledger
-from firmament_py.placement.residents import EvictionCosts, Kind, Resident, budgets_of, residents_below
+from firmament_py.placement.running import EvictionCosts
 from firmament_py.policy import COST_MAX
+from firmament_py.preemption.residents import Kind, Resident, budgets_of, residents_below
 from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.running_tasks import RunningTasks
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from firmament_py.model.constraints import Taint
 from firmament_py.model.events import NodeRemoved, PlacementRejected
-from firmament_py.placement.preemption import Preempting
+from firmament_py.preemption.preemptor import Preempting
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -57,7 +57,7 @@ SHAPES = {
 }
 """By the number of the class."""
 
-GANG, GANG_MINIMUM = 1, 1
+GANG, GANG_MINIMUM = 1, 2
 LABELLED = {1: "web", 2: "web", 3: "store"}
 """The label `app` of the tasks of a budget, by the number of their label set; the third one's budget is the second."""
 
@@ -95,7 +95,11 @@ class Task:
 
     @property
     def evictable(self) -> bool:
-        return not (self.gang or self.unevictable or self.assumed or self.victim or self.leaving)
+        return not (self.unevictable or self.assumed or self.victim or self.leaving)
+
+    @property
+    def stays(self) -> bool:
+        return self.on is not None and not (self.victim or self.leaving)
 
 
 class PreemptionWorld(RuleBasedStateMachine):
@@ -258,6 +262,9 @@ class PreemptionWorld(RuleBasedStateMachine):
             task.on, task.assumed, task.nominated = name, True, None
         for uid in preempted:
             self.tasks[uid].victim = True
+        if any(self.tasks[uid].gang for uid in preempted):
+            stay = sum(task.stays for task in self.tasks.values() if task.gang)
+            assert stay == 0 or stay >= GANG_MINIMUM, "half a gang stays"
         self.note_nominations(result)
         self.check_nodes(set(placed.values()))
         changed = {uid: task.nominated for uid, task in self.tasks.items()} != before
@@ -320,7 +327,7 @@ class PreemptionWorld(RuleBasedStateMachine):
         stay = [
             other.shape
             for other in self.tasks.values()
-            if other.on == name and (other.shape.priority >= task.shape.priority or not other.evictable)
+            if other.on == name and (other.shape.priority >= task.shape.priority or other.gang or not other.evictable)
         ]
         return (
             self.suitable(task, name)

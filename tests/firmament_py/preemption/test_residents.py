@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.placement.residents import first_of_each, grouped
+from firmament_py.preemption.residents import first_of_each, grouped
 
 rows = st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2), st.sampled_from([-(2**40), 0, 2**40])), max_size=30)
 

@@ -1,6 +1,5 @@
 """The residents of nodes that tasks of higher priority may displace: running tasks, and what a round has placed."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -8,14 +7,10 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools, run_positions
 from firmament_py.model.lifecycle import TaskState
-from firmament_py.model.resources import TOKEN
 from firmament_py.placement.ledger import Ledger
-from firmament_py.policy import Victims
+from firmament_py.placement.running import EvictionCosts, run_times, victims_of
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
-
-EvictionCosts = Callable[[Victims], I64]
-"""(P,) what evicting each of the running tasks costs."""
 
 
 class Kind(IntEnum):
@@ -66,36 +61,12 @@ class Resident:
         return np.where(self.kind == Kind.LEAVING, 0, rank)
 
 
-def run_times(state: ClusterState, rows: I64, now_us: int) -> tuple[I64, I64]:
-    """Of task rows (K,): see Victims.run_us and Victims.lost_us."""
-    tasks = state.tasks
-    started = np.where(tasks.started_us[rows] > 0, tasks.started_us[rows], now_us)
-    run_us = np.maximum(now_us - started, 0)
-    return run_us, np.clip(now_us - tasks.checkpoint_us[rows], 0, run_us)
-
-
-def victims_of(state: ClusterState, cls: I64, run_us: I64, lost_us: I64) -> Victims:
-    """Running tasks of class rows (P,) as a policy sees them."""
-    classes, task_class = np.unique(cls, return_inverse=True)
-    names = state.resources.names
-    columns = [r for r, name in enumerate(names) if not name.startswith(TOKEN)]
-    return Victims(
-        resources=tuple(names[r] for r in columns),
-        requests=state.classes.requests[classes][:, columns],
-        priority=state.classes.priority[classes],
-        traits=tuple(state.classes.definition(row).traits for row in classes.tolist()),
-        task_class=task_class.reshape(-1).astype(np.int64),
-        run_us=run_us,
-        lost_us=lost_us,
-    )
-
-
 def residents_below(
-    ledger: Ledger, priority: int, movable: Bools, victims: I64, surplus: I64 | None = None
+    ledger: Ledger, priority: int, movable: Bools, victims: I64, members: Bools | None = None
 ) -> Resident:
     """All residents of lower priority that may be displaced. movable (T,): tasks of the snapshot that the round may
-    take back. victims (K,): rows of the task table that leave by a decision of this round. surplus (R,): of which
-    limit each row of the task table is a surplus member of a gang, negative: of none; None: no members of gangs.
+    take back. victims (K,): rows of the task table that leave by a decision of this round. members (R,):
+    rows of the task table of members of gangs that may be evicted; None: no members are.
 
     A running task is evictable if it is bound, can be evicted, and its gang, if any, does not need it: what a gang
     loses with such a member is more than that member.
@@ -106,7 +77,7 @@ def residents_below(
     leaving = tasks.leaving.copy()
     leaving[victims] = True
     evictable = (tasks.state == TaskState.BOUND) & ~tasks.unevictable
-    evictable &= (tasks.gang == NO_GANG) if surplus is None else (tasks.gang == NO_GANG) | (surplus >= 0)
+    evictable &= (tasks.gang == NO_GANG) if members is None else (tasks.gang == NO_GANG) | members
     rows = np.flatnonzero((evictable | leaving) & (tasks.node >= 0))
     rows = rows[state.classes.priority[tasks.cls[rows]] < priority]
     position = np.full(state.nodes.capacity + 1, -1, np.int64)

@@ -5,13 +5,12 @@ import pytest
 
 from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread, Taint
 from firmament_py.model.events import NodeRemoved
-from firmament_py.placement.preemption import Preempting
+from firmament_py.preemption.preemptor import Preempting
 from policies.load_spreading import LoadSpreading
 from tests.builders import (
     NOW_US,
     make_budget,
     make_class,
-    make_gang,
     make_label_set,
     make_node,
     make_tasks,
@@ -217,13 +216,11 @@ def test_budgets_may_be_exceeded_as_a_last_resort():
     assert cluster.preempted(cluster.run()) == {1: 4}
 
 
-def test_static_pods_members_of_gangs_and_those_that_leave_are_spared():
+def test_static_pods_and_those_that_leave_are_spared():
     cluster = preempting_cluster(
         *CLASSES,
-        make_gang(1, 1),
-        *(make_node(name, cpu=4) for name in "abc"),
+        *(make_node(name, cpu=4) for name in "ac"),
         make_tasks([1], LOW, on="a", unevictable=True),
-        make_tasks([2], LOW, on="b", gang=1),
         make_tasks([3], LOW, on="c", leaving=True),
         make_tasks([4, 5], HIGH),
     )

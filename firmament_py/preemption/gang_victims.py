@@ -19,10 +19,17 @@ GANGS = 256
 @dataclass(frozen=True, slots=True)
 class Surplus:
     """limit (B,): how many members may go of a gang, or of one of its roles. of_row (T, 2): which two of the limits
-    each row of the task table counts against, -1: none; without a first one its task may not be evicted alone."""
+    each row of the task table counts against, -1: none. evictable (T,): which members may be evicted."""
 
     limit: I64
     of_row: I64
+    evictable: Bools
+
+    def with_loose(self, rows: I64) -> "Surplus":
+        """The same, but members with these rows (K,) may be evicted without limits."""
+        of_row, evictable = self.of_row.copy(), self.evictable.copy()
+        of_row[rows], evictable[rows] = -1, True
+        return Surplus(self.limit, of_row, evictable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,7 @@ def surplus(state: ClusterState) -> Surplus:
     of_row = np.full((tasks.capacity, 2), -1, np.int64)
     rows = np.flatnonzero(_holding(state) & (tasks.gang != NO_GANG) & ~tasks.leaving)
     if not len(rows):
-        return Surplus(NO_ROWS, of_row)
+        return Surplus(NO_ROWS, of_row, of_row[:, 0] >= 0)
     found, index = np.unique(tasks.gang[rows], return_inverse=True)
     there = np.bincount(index.reshape(-1))
     limits: list[int] = []
@@ -57,7 +64,7 @@ def surplus(state: ClusterState) -> Surplus:
             of_role = members[tasks.role[members] == r]
             of_row[of_role, 1] = len(limits)
             limits.append(max(len(of_role) - minimum, 0))
-    return Surplus(np.array(limits, np.int64), of_row)
+    return Surplus(np.array(limits, np.int64), of_row, of_row[:, 0] >= 0)
 
 
 def _spare(state: ClusterState, row: int, running: int) -> int:
@@ -71,9 +78,9 @@ def evictable_gangs(state: ClusterState, priority: int) -> list[RunningGang]:
     tasks = state.tasks
     rows = np.flatnonzero(_holding(state) & (tasks.gang != NO_GANG))
     rows = rows[np.argsort(tasks.gang[rows], kind="stable")]
-    found, first = np.unique(tasks.gang[rows], return_index=True)
+    found, count = np.unique(tasks.gang[rows], return_counts=True)
     gangs = []
-    for row, members in zip(found.tolist(), np.split(rows, first[1:]), strict=True):
+    for row, members in zip(found.tolist(), np.split(rows, np.cumsum(count))[:-1], strict=True):
         highest = int(state.classes.priority[tasks.cls[members]].max())
         bound = (tasks.state[members] == TaskState.BOUND) & ~tasks.unevictable[members]
         if highest < priority and (bound | tasks.leaving[members]).all():
@@ -81,23 +88,6 @@ def evictable_gangs(state: ClusterState, priority: int) -> list[RunningGang]:
             if len(stay):
                 gangs.append(RunningGang(row, stay, highest, int(tasks.started_us[stay].min())))
     return sorted(gangs, key=lambda gang: (gang.priority, -gang.started_us, len(gang.members), gang.row))
-
-
-def halved_gangs(state: ClusterState, leave: I64) -> Bools:
-    """(G,) of the gangs of task rows (K,) that leave: whether fewer members stay than the minimum, but some do. The
-    independent check of a decision."""
-    tasks = state.tasks
-    gone = tasks.leaving.copy()
-    gone[leave] = True
-    bad = []
-    for row in np.unique(tasks.gang[leave][tasks.gang[leave] != NO_GANG]).tolist():
-        stay = np.flatnonzero((tasks.gang == row) & _holding(state) & ~gone)
-        definition = state.gangs.definition(row)
-        of_role = np.bincount(tasks.role[stay], minlength=len(definition.roles))
-        short = len(stay) < definition.minimum or definition.disrupted_whole
-        short |= any(int(of_role[r]) < minimum for r, (_, minimum) in enumerate(definition.roles))
-        bad.append(short and len(stay) > 0)
-    return np.array(bad, np.bool_)
 
 
 def _holding(state: ClusterState) -> Bools:

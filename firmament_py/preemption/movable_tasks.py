@@ -6,10 +6,19 @@ import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.model.lifecycle import TaskState
+from firmament_py.packing.clearing import TOLERANCE, clearing_costs
 from firmament_py.placement.ledger import Ledger
-from firmament_py.placement.residents import EvictionCosts, grouped, run_times, victims_of
-from firmament_py.placement.running import Snapshots, examples_of, independent_classes, positions_of
+from firmament_py.placement.running import (
+    EvictionCosts,
+    Snapshots,
+    examples_of,
+    independent_classes,
+    positions_of,
+    run_times,
+    victims_of,
+)
 from firmament_py.policy import COST_MAX
+from firmament_py.preemption.residents import grouped
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
@@ -26,7 +35,8 @@ _COSTS = 8
 @dataclass(frozen=True, slots=True)
 class MovableTasks:
     """M tasks of D kinds: row (M,) of the task table; node (M,), positions in the snapshot; kind (M,). Of each kind:
-    requests (D, R), suitable (D, N), cost (D,) of moving one, label_set (D,): a row of the label set table."""
+    requests (D, R), suitable (D, N), cost (D,) of moving one, label_set (D,): a row of the label set table. The
+    disruption budgets that count one of a kind count all."""
 
     row: I64
     node: I64
@@ -58,7 +68,7 @@ class MovableNearby:
     @property
     def some(self) -> bool:
         """Whether there could be any."""
-        return self.limit > 0 and bool(self._state.tasks.movable.any())
+        return self.limit > 0 and bool(_able(self._state).any())
 
     def of(self, ledger: Ledger, classes: I64, count: I64) -> MovableTasks | None:
         """Those that may move so that `count` (W,) waiting tasks of classes (W,) fit; None: none helps."""
@@ -79,17 +89,19 @@ class MovableNearby:
             return None
         rows, node, of_example, cost = rows[near], node[near], of_example[near], cost[near]
         edges = np.quantile(cost, np.linspace(0, 1, _COSTS + 1)[1:-1])
-        kind, first = grouped(of_example, np.searchsorted(edges, cost))
+        sets, of_task = np.unique(state.tasks.label_set[rows], return_inverse=True)
+        counted = state.evictions_allowed(sets)[1].T.reshape(len(sets), -1)
+        of_set = np.unique(counted, axis=0, return_inverse=True)[1].reshape(-1)
+        kind, first = grouped(of_example, np.searchsorted(edges, cost), of_set[of_task.reshape(-1)])
         mean = np.bincount(kind, cost) / np.bincount(kind)
         suitable = running.suitable[cls[of_example[first]]]
         label_set = state.tasks.label_set[rows[first]]
         return MovableTasks(rows, node, kind, requests[of_example[first]], suitable, mean, label_set)
 
     def _rows(self, ledger: Ledger) -> I64:
-        """Task rows (M,) that may move. Only tasks with an owner, which creates the successor."""
+        """Task rows (M,) that may move."""
         tasks, snapshot = self._state.tasks, ledger.snapshot
-        bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving & ~tasks.unevictable
-        rows = np.flatnonzero(bound & (tasks.gang == NO_GANG) & (tasks.job != 0))
+        rows = np.flatnonzero(_able(self._state))
         since_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows])
         rows = rows[since_us <= snapshot.now_us - self._after_us]
         node = positions_of(snapshot, self._state.nodes.capacity)[tasks.node[rows]]
@@ -97,14 +109,12 @@ class MovableNearby:
         return rows[(node >= 0) & ~full[node]]
 
     def _costs(self, rows: I64, now_us: int) -> F64:
-        """(M,) what moving each costs: what evicting it would."""
+        """(M,) what moving each costs: first of all few move, then those whose eviction costs least."""
         victims = victims_of(self._state, self._state.tasks.cls[rows], *run_times(self._state, rows, now_us))
-        return np.maximum(self._eviction_costs(victims), 1) / COST_MAX
+        return 1.0 + TOLERANCE * self._eviction_costs(victims) / COST_MAX
 
     def _near(self, ledger: Ledger, classes: I64, count: I64, node: I64, requests: I64, cost: F64) -> Bools:
         """(M,) those on the nodes that are cheapest to clear for some of the classes, as many as may be."""
-        from firmament_py.packing.clearing import clearing_costs
-
         snapshot = ledger.snapshot
         used = np.zeros_like(ledger.free)
         np.add.at(used, node, requests)
@@ -121,3 +131,11 @@ class MovableNearby:
         chosen[by_cost[number <= TOGETHER]] = True
         near: Bools = (chosen & np.isfinite(least))[node]
         return near
+
+
+def _able(state: ClusterState) -> Bools:
+    """(T,) tasks that may move by now or later. Only tasks with an owner, which creates the successor."""
+    tasks = state.tasks
+    bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving & ~tasks.unevictable
+    able: Bools = bound & (tasks.gang == NO_GANG) & (tasks.job != 0)
+    return able

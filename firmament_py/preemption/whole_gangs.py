@@ -1,0 +1,80 @@
+"""Evictions of whole gangs: which of them go so that waiting tasks fit, if no single tasks suffice.
+
+First the members of all gangs of lower priority may be evicted one by one, whatever their gangs need: no decision
+serves more. The gangs that lose members then go as a whole, and are put back one after the other, the most important
+first, as long as no fewer tasks of higher priority are served and not more victims take their place.
+"""
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.placement.ledger import Ledger
+from firmament_py.preemption.decision import Decision, EvictionSearch, Question
+from firmament_py.preemption.gang_victims import RunningGang, evictable_gangs
+from firmament_py.state.cluster import ClusterState
+
+TRIALS = 16
+"""So many gangs of a decision are tried to be put back."""
+
+
+def decide(search: EvictionSearch, ledger: Ledger, question: Question, priority: int) -> Decision | None:
+    """The best decision that was found for a question; gangs below this priority may go."""
+    state = ledger.snapshot.releases.state
+    first = search.decide(question)
+    gangs = [gang for gang in evictable_gangs(state, priority) if not np.isin(gang.members, question.victims).any()]
+    if not search.beyond_budgets:
+        gangs = [gang for gang in gangs if _within_budgets(state, [gang])]
+    if not gangs or (first is not None and _is_best(first, ledger, question, gangs[0].priority)):
+        return first
+    above = gangs[0].priority
+    loose = search.decide(question, loose=_members(gangs))
+    if loose is None or _standing(loose, ledger, above) <= _standing(first, ledger, above):
+        return first
+    lost = set(state.tasks.gang[loose.victims].tolist())
+    chosen: list[RunningGang] = []
+    for gang in gangs:
+        if gang.row in lost and (search.beyond_budgets or _within_budgets(state, [*chosen, gang])):
+            chosen.append(gang)
+    best = search.decide(question, condemned=_members(chosen))
+    for gang in reversed(chosen[-TRIALS:]):
+        others = [other for other in chosen if other is not gang]
+        trial = search.decide(question, condemned=_members(others))
+        if _standing(trial, ledger, gang.priority) > _standing(best, ledger, gang.priority):
+            best, chosen = trial, others
+    return best if _standing(best, ledger, above) > _standing(first, ledger, above) else first
+
+
+def _within_budgets(state: ClusterState, gangs: list[RunningGang]) -> bool:
+    """Whether the disruption budgets permit that these gangs go."""
+    allowed, counted = state.evictions_allowed(state.tasks.label_set[_members(gangs)])
+    return bool((counted.sum(axis=1) <= allowed).all())
+
+
+def _members(gangs: list[RunningGang]) -> I64:
+    """Their rows (K,) of the task table."""
+    return np.concatenate([NO_ROWS, *(gang.members for gang in gangs)])
+
+
+def _is_best(decision: Decision, ledger: Ledger, question: Question, priority: int) -> bool:
+    """Whether all tasks are served, and no victim is more important than a gang of this priority."""
+    state = ledger.snapshot.releases.state
+    highest = state.classes.priority[state.tasks.cls[decision.victims]].max(initial=priority)
+    return len(decision.tasks) == len(question.tasks) and bool(highest <= priority)
+
+
+def _standing(decision: Decision | None, ledger: Ledger, above: int) -> tuple[list[int], list[int]]:
+    """How many tasks of each priority above this one are served, from the highest, and, negative, how many of each
+    priority are evicted. Greater is better."""
+    if decision is None:
+        return [], []
+    snapshot = ledger.snapshot
+    state = snapshot.releases.state
+    served = snapshot.priority[snapshot.task_class[decision.tasks]]
+    evicted = state.classes.priority[state.tasks.cls[decision.victims]]
+    levels = -np.unique(-np.r_[snapshot.priority, state.classes.priority])
+
+    def counts(priority: I64) -> I64:
+        found: I64 = np.bincount(np.searchsorted(-levels, -priority), minlength=len(levels))
+        return found
+
+    return counts(served[served > above]).tolist(), (-counts(evicted)).tolist()
