@@ -1,0 +1,23 @@
+"""The suite of jobs that fit only once other tasks end or move, at a small scale."""
+
+import pytest
+
+from benchmarks.harness import specs
+from benchmarks.harness.runner import Options
+from benchmarks.suites import jobs as suite
+
+pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
+
+CASES = specs.load("jobs").cases
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_suite_is_sound_at_a_small_scale(case):
+    sample = suite.measure(case, Options(scale=50 / case.sizes["nodes"], seed=1))
+    assert [check for check in sample.checks if not check.ok] == []
+    assert (sample.facts["servable"] == 0) == (case.name in ("just-fails", "consolidation-infeasible"))
+    assert sample.metrics["of_bound"] >= 1
+    single = case.sizes.get("size") == 1
+    assert not single or sample.metrics["undecided"] == 0
+    assert not single or sample.metrics["victims"] == sample.facts["bound"] > 0
