@@ -74,8 +74,10 @@ def removals_bound(fewest: I64, lost_s: I64, served: int) -> tuple[int, int]:
     so many seconds. Raises ValueError if no removals suffice."""
     scale, weight = lcm(*range(1, fewest.shape[1])), int(lost_s.max(axis=1).sum()) + 1
     count = _least(np.unique(fewest, axis=0, return_counts=True), served, scale)
-    costs = np.where(fewest < IMPOSSIBLE, fewest * weight + lost_s, IMPOSSIBLE * weight)
-    both = _least((costs, np.ones(len(costs), np.int64)), served, scale, IMPOSSIBLE * weight)
+    possible = fewest < IMPOSSIBLE
+    impossible = (int(fewest[possible].max()) + 2) * weight
+    costs = np.where(possible, np.where(possible, fewest, 0) * weight + lost_s, impossible)
+    both = _least((costs, np.ones(len(costs), np.int64)), served, scale, impossible)
     return count, max(both - count * weight, 0)
 
 

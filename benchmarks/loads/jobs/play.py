@@ -114,7 +114,7 @@ class Player:
         played.dropped += result.stats.dropped
         played.reasons = {}
         for each in result.waiting:
-            why = ", ".join(f"{reason.kind.name} {reason.detail} {reason.value}".strip() for reason in each.reasons)
+            why = ", ".join(dict.fromkeys(reason.kind.name for reason in each.reasons))
             played.reasons[why] = played.reasons.get(why, 0) + each.count
         for stage, seconds in result.stats.stage_seconds.items():
             played.stage_seconds[stage] = played.stage_seconds.get(stage, 0.0) + seconds
