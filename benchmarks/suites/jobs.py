@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.harness.results import Check, Sample
 from benchmarks.harness.runner import Options
 from benchmarks.harness.specs import Case
-from benchmarks.loads.jobs.bounds import fewest_removals, least_lost_s, removals_bound, servable_jobs
-from benchmarks.loads.jobs.load import NOWHERE, JobsLoad, JobsSpec
+from benchmarks.loads.jobs.bounds import cheapest_removals, eviction_costs, least_cost, servable_jobs
+from benchmarks.loads.jobs.load import NOWHERE, ROUND_S, JobsLoad, JobsSpec
 from benchmarks.loads.jobs.play import Player
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
@@ -33,32 +33,36 @@ def measure(case: Case, options: Options) -> Sample:
     played, world = player.run(), player.world
 
     removable = np.full(len(load.node), True) if load.spec.movable else load.preemptible
-    fewest = fewest_removals(load, removable)
-    least_s = least_lost_s(load, removable, fewest)
+    fewest = cheapest_removals(load, removable, np.ones(len(load.node), np.int64))
     tasks = np.flatnonzero(world.job < load.spec.jobs)
     served, runs = int(world.served[tasks].sum()), int((world.node[tasks] != NOWHERE).sum())
     servable = servable_jobs(load, fewest, moves=load.spec.movable) * load.spec.size
-    removed = played.victims + played.moves
-    within = served <= servable
-    bound, bound_s = removals_bound(fewest, least_s, served) if within else (0, 0)
-    no_better = within and (removed > bound or (removed == bound and (played.moves or played.lost_s >= bound_s)))
+    removed, within = played.victims + played.moves, served <= servable
+    bound = least_cost(fewest, served) if within else 0
+    no_better = within and removed >= bound
     unexplained = played.reasons.get("", 0)
     facts: dict[str, Any] = {
         "running": len(load.node),
         "servable": servable,
         "served": served,
         "bound": bound,
-        "bound_of_servable": removals_bound(fewest, least_s, servable)[0],
+        "bound_of_servable": least_cost(fewest, servable),
         "reasons": played.reasons,
         "lost_h": round(played.lost_s / 3600, 2),
-        "lost_of_bound": played.lost_s / bound_s if bound_s and removed == bound else None,
         "all_rounds": played.rounds,
         "all_s": round(played.seconds, 6),
         "slowest_s": round(max(played.decision_s), 6),
         "stage_seconds": {stage: round(seconds, 6) for stage, seconds in played.stage_seconds.items()},
     }
+    metrics: dict[str, float] = {}
+    if within and removed and not load.spec.movable and not load.spec.one_by_one:
+        each_cost = eviction_costs(load.run_s + ROUND_S)
+        least = least_cost(cheapest_removals(load, removable, each_cost), served)
+        cost = int(each_cost[np.flatnonzero(world.gone)].sum())
+        metrics["cost_of_bound"], no_better = cost / least, no_better and cost >= least
     return Sample(
-        metrics={
+        metrics=metrics
+        | {
             "decision_s": float(np.median(played.decision_s)),
             "rounds": float(np.median(played.decision_rounds)),
             "victims": played.victims,
@@ -76,7 +80,7 @@ def measure(case: Case, options: Options) -> Sample:
             Check("tasks that were promised a node run", served == runs, f"{runs} of {served} run"),
             Check("tasks that moved run", not world.successors_waiting, f"{world.successors_waiting} wait"),
             Check("the engine dropped nothing", not played.dropped, f"{played.dropped} dropped"),
-            Check("nothing is better than the bounds", bool(no_better), f"{served} served, {removed} left"),
+            Check("nothing is better than the bounds", no_better, f"{served} served, {removed} left"),
             Check("tasks that wait have a reason", not unexplained, f"{unexplained} have none"),
             Check("tasks leave for jobs only", served > 0 or not removed, f"{removed} left, and no job is served"),
         ],

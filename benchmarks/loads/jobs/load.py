@@ -14,7 +14,10 @@ from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.events import ClassDefined, Event, GangObserved, NodeObserved, TasksObserved
 
 START_US = 1_700_000_000_000_000
-"""When the jobs are created; rounds run from a second later on."""
+"""When the jobs are created."""
+
+ROUND_S = 1
+"""Seconds until the first round, and between rounds."""
 
 GPU = "nvidia.com/gpu"
 LOWER, HIGHER = 0, 1000

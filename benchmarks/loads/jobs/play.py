@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.loads.jobs.check import Decision, World
-from benchmarks.loads.jobs.load import NOWHERE, START_US, JobsLoad
+from benchmarks.loads.jobs.load import NOWHERE, ROUND_S, START_US, JobsLoad
 from firmament_py.engine.engine import Engine
 from firmament_py.engine.scheduler import RoundResult
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import Event, TasksRemoved
 
-_ROUND_US = 1_000_000
 _IDLE_ROUNDS = 3
 """After so many rounds in a row that decide nothing, the others of an arrival would not either."""
 
@@ -65,7 +64,7 @@ class Player:
         seconds, rounds, idle, served = 0.0, 0, 0, -1
         decided: tuple[float, int] | None = None
         while idle < _IDLE_ROUNDS:
-            self._now_us += _ROUND_US
+            self._now_us += ROUND_S * 1_000_000
             result = self._engine.run_round(self._now_us)
             if result is None:
                 break
@@ -97,12 +96,16 @@ class Player:
             return np.array([int(state.nodes.id[row].removeprefix("node-")) for row in rows.tolist()], np.int64)
 
         preemption, migration = result.preemption, result.migration
+        moved, to = (
+            np.append(for_others, for_less)
+            for for_others, for_less in zip(preemption.moved, (migration.tasks, migration.nodes), strict=True)
+        )
         return Decision(
             (tasks(result.tasks), nodes(result.nodes)),
             tasks(preemption.victims),
             (tasks(preemption.nominated[0]), nodes(preemption.nominated[1])),
             tasks(preemption.unnominated),
-            (tasks(migration.tasks), nodes(migration.nodes)),
+            (tasks(moved), nodes(to)),
         )
 
     def _note(self, result: RoundResult, decision: Decision) -> None:
