@@ -81,8 +81,7 @@ class _Playing:
             self._node[pod] = int(state.nodes.id[node].removeprefix("node-"))
             if pod in self._away:
                 self._evictions.append((self._away.pop(pod), pod, int(self._node[pod])))
-        placed = state.tasks.uid[result.tasks].astype(np.int64) - 1
-        left = state.tasks.uid[np.append(result.migration.tasks, result.preemption.moved[0])]
+        placed, left = state.tasks.uid[result.tasks].astype(np.int64) - 1, state.tasks.uid[result.migration.tasks]
         self._observe(placed, START_US)
         if len(left):
             pods = self._pod_of[left.astype(np.int64) - 1]

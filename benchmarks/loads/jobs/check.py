@@ -112,7 +112,9 @@ class World:
         """After the nominations of the same decision."""
         victims, priority = decision.victims, self._load.priority
         problems = []
-        if len(np.unique(victims)) < len(victims) or self.gone[victims].any() or (self.node[victims] == NOWHERE).any():
+        if len(np.unique(victims)) < len(victims):
+            problems.append("a task is preempted twice")
+        if self.gone[victims].any() or (self.node[victims] == NOWHERE).any():
             problems.append("a task is preempted that does not run")
         highest = np.full(len(self._load.allocatable), np.iinfo(np.int64).min)
         holders = np.flatnonzero(self.nominated != NOWHERE)
@@ -124,7 +126,9 @@ class World:
     def _wrong_movers(self, decision: Decision) -> list[str]:
         tasks, to = decision.moved
         problems = []
-        if len(np.unique(tasks)) < len(tasks) or self.gone[tasks].any() or (self.node[tasks] == NOWHERE).any():
+        if len(np.unique(tasks)) < len(tasks):
+            problems.append("a task moves twice")
+        if self.gone[tasks].any() or (self.node[tasks] == NOWHERE).any():
             problems.append("a task moves that does not run")
         if len(np.intersect1d(tasks, decision.victims)):
             problems.append("a task is preempted and moves")

@@ -96,16 +96,12 @@ class Player:
             return np.array([int(state.nodes.id[row].removeprefix("node-")) for row in rows.tolist()], np.int64)
 
         preemption, migration = result.preemption, result.migration
-        moved, to = (
-            np.append(for_others, for_less)
-            for for_others, for_less in zip(preemption.moved, (migration.tasks, migration.nodes), strict=True)
-        )
         return Decision(
             (tasks(result.tasks), nodes(result.nodes)),
             tasks(preemption.victims),
             (tasks(preemption.nominated[0]), nodes(preemption.nominated[1])),
             tasks(preemption.unnominated),
-            (tasks(moved), nodes(to)),
+            (tasks(migration.tasks), nodes(migration.nodes)),
         )
 
     def _note(self, result: RoundResult, decision: Decision) -> None:

@@ -67,7 +67,7 @@ def test_a_sound_preemption():
         ),
         pytest.param(
             Decision(victims=tasks(*range(16), 3), nominated=pairs((16, 0), (17, 1))),
-            "a task is preempted that does not run",
+            "a task is preempted twice",
             id="a victim twice",
         ),
         pytest.param(
@@ -109,7 +109,7 @@ def test_a_sound_move():
     [
         pytest.param(Decision(moved=pairs((0, 0))), "a task moves to the node that it leaves", id="nowhere"),
         pytest.param(Decision(moved=pairs((6, 1))), "a task moves that does not run", id="waits"),
-        pytest.param(Decision(moved=pairs((0, 1), (0, 1))), "a task moves that does not run", id="twice"),
+        pytest.param(Decision(moved=pairs((0, 1), (0, 1))), "a task moves twice", id="twice"),
         pytest.param(
             Decision(moved=pairs((0, 1)), victims=tasks(0), nominated=pairs((6, 0))),
             "a task is preempted and moves",
