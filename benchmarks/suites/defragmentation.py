@@ -19,6 +19,7 @@ from benchmarks.loads.defragmentation.optimum import best_plan
 from benchmarks.loads.defragmentation.pods import Pods, Run
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
+from firmament_py.placement.migration import Migrating
 from firmament_py.policy import registry
 
 PLANS: dict[str, Plan] = {"greedy": greedy_plan}
@@ -125,6 +126,11 @@ def _run(rule: str, load: Pods) -> Run:
         case "kai, any number":
             return consolidate(load, len(load.node))
         case "engine":
-            engine = Engine(registry.load("bin-packing", {}), SOLVERS["or-tools"](), migrate_after_us=0)
+            policy = registry.load("bin-packing", {})
+            engine = Engine(policy, SOLVERS["or-tools"](), migrating=Migrating.ALWAYS, migrate_after_us=0)
+            return play(load, engine)
+        case "engine, for waiting":
+            policy = registry.load("bin-packing", {})
+            engine = Engine(policy, SOLVERS["or-tools"](), migrating=Migrating.FOR_WAITING, migrate_after_us=0)
             return play(load, engine)
     raise ValueError(f"unknown rule {rule!r}")

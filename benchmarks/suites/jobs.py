@@ -15,9 +15,13 @@ from benchmarks.loads.jobs.load import NOWHERE, ROUND_S, JobsLoad, JobsSpec
 from benchmarks.loads.jobs.play import Player
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
+from firmament_py.placement.migration import Migrating
 from firmament_py.policy import registry
 
 _LEAST_NODES = 20
+
+_MOVES = 10_000
+"""So many tasks may move at once."""
 
 
 def measure(case: Case, options: Options) -> Sample:
@@ -90,7 +94,8 @@ def measure(case: Case, options: Options) -> Sample:
 def _engine(load: JobsLoad) -> Engine:
     """Running tasks may move at once, if they may."""
     policy = registry.load(registry.DEFAULT_POLICY, {})
-    return Engine(policy, SOLVERS["or-tools"](), migrate_after_us=0 if load.spec.movable else None)
+    migrating = Migrating.FOR_WAITING if load.spec.movable else Migrating.NEVER
+    return Engine(policy, SOLVERS["or-tools"](), migrating=migrating, migrate_after_us=0, moves_at_once=_MOVES)
 
 
 @cache

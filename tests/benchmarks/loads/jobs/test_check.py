@@ -10,6 +10,7 @@ from benchmarks.loads.jobs.load import JobsLoad, JobsSpec
 from benchmarks.loads.jobs.play import Player
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
+from firmament_py.placement.migration import Migrating
 from firmament_py.policy import registry
 
 NONE = np.zeros(0, np.int64)
@@ -159,7 +160,7 @@ def test_successors_of_tasks_that_move_arrive_and_run_where_planned():
     """Under load-spreading tasks leave nodes of 12 for the empty ones."""
     load = JobsLoad.generate(JobsSpec(6, 1, 1, 1, running=6, preemptible=0, movable=True))
     short = replace(load, node=load.node // 2, run_s=load.run_s * 0, allocatable=load.allocatable * 2)
-    playing = player(short, migrate_after_us=0)
+    playing = player(short, migrating=Migrating.ALWAYS, migrate_after_us=0)
     played = playing.run()
     assert played.moves > 0
     assert played.problems == []
