@@ -116,11 +116,16 @@ class Unwinder:
         return min(known.created_us for known in waiting) <= since
 
     async def _evict_all(self, group: Group, pods: list[PodRecord], message: str) -> None:
-        """Retries evictions that were rejected, until the members are deleted, the gang is complete, or no member is
-        pending any more for which the others would have to be replaced."""
+        """Retries evictions that were rejected, until the members are deleted, the gang is complete, the others are
+        preempted, or no member is pending any more for which they would have to be replaced."""
         reported: set[str] = set()
         pause = _RETRY_FIRST
-        while pods and is_short(group) and any(member.known.schedulable for member in group.members.values()):
+        while (
+            pods
+            and is_short(group)
+            and not group.preempted
+            and any(member.known.schedulable for member in group.members.values())
+        ):
             refused, retry_after = [], 0.0
             for known in pods:
                 if not is_short(group):

@@ -17,7 +17,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from poseidon_py.preempt.attempt import Outcome, PreemptApi, Result, delete, mark
@@ -49,6 +49,11 @@ class Eviction:
     gang: GangEviction | None = None
     sending: bool = False
     task: asyncio.Task[None] | None = None
+
+    @property
+    def decided(self) -> bool:
+        """Whether it is carried out whatever becomes of its preemptor."""
+        return self.gang is not None and self.gang.decided
 
 
 class Evictor:
@@ -109,9 +114,9 @@ class Evictor:
         """Drops the deletions for a pod that does not need them any more, unless another pod waits for their node."""
         for uid in list(self._of_preemptor.get(preemptor.uid, ())):
             eviction = self._evictions.get(uid)
-            if eviction is None or eviction.sending or (eviction.gang is not None and eviction.gang.decided):
+            if eviction is None or eviction.sending or eviction.decided:
                 continue  # the first: it was dropped together with another one
-            if not self._store.nominations.others_on(eviction.node, preemptor):
+            if not any(self._is_awaited(each, without=preemptor) for each in self._of_gang(eviction)):
                 self._drop(eviction)
 
     def settled(self, known: PodRecord) -> None:
@@ -164,13 +169,26 @@ class Evictor:
 
     def _is_obsolete(self, eviction: Eviction) -> bool:
         """Whether nobody needs it any more, or this process may not carry it out."""
-        preemptor, gang = eviction.preemptor, eviction.gang
-        if self._permission.halted or (gang is not None and gang.dropped):
+        if self._permission.halted or (eviction.gang is not None and eviction.gang.dropped):
             return True
-        if preemptor is None or (gang is not None and gang.decided):
-            return False
+        return not (eviction.decided or any(self._is_awaited(each) for each in self._of_gang(eviction)))
+
+    def _is_awaited(self, eviction: Eviction, without: PodRecord | None = None) -> bool:
+        """Whether its preemptor, unless it is `without`, or another pod waits for the node."""
+        preemptor = eviction.preemptor
+        if preemptor is None:
+            return True
         pending = preemptor.schedulable and preemptor.state in (PodState.WAITING, PodState.ASSUMED)
-        return not (pending or self._store.nominations.others_on(eviction.node, preemptor))
+        pending = pending and preemptor is not without
+        return pending or self._store.nominations.others_on(eviction.node, preemptor)
+
+    def _of_gang(self, eviction: Eviction) -> Iterator[Eviction]:
+        """The eviction, and those of its gang."""
+        yield eviction
+        if eviction.gang is not None:
+            for each in list(self._evictions.values()):
+                if each.gang is eviction.gang and each is not eviction:
+                    yield each
 
     async def _attempt(self, eviction: Eviction) -> Outcome | None:
         """Sets the condition, then deletes the pod. None: it must not be sent. _WAITS: the rest of its gang has no
@@ -181,7 +199,7 @@ class Evictor:
         eviction.marked = True
         if eviction.gang is not None:
             eviction.gang.marked(eviction.known.uid)
-            if not (eviction.gang.decided or eviction.gang.dropped):
+            if not (eviction.decided or eviction.gang.dropped):
                 return _WAITS
         return await self._send(eviction, self._delete)
 
@@ -216,11 +234,10 @@ class Evictor:
 
     def _inseparable(self, eviction: Eviction) -> list[Eviction]:
         """The evictions that end with this one: as long as its gang is not decided, those of the whole gang."""
-        gang = eviction.gang
-        if gang is None or gang.decided:
+        if eviction.gang is None or eviction.decided:
             return [eviction]
-        gang.drop()
-        return [eviction, *(each for each in self._evictions.values() if each.gang is gang and each is not eviction)]
+        eviction.gang.drop()
+        return list(self._of_gang(eviction))
 
     def _give_up(self, eviction: Eviction, outcome: str) -> None:
         if not eviction.sending:  # otherwise its task notices it when it has an answer

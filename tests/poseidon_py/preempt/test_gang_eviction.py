@@ -159,6 +159,21 @@ async def test_a_gang_stays_if_its_preemptor_is_gone_before_all_members_have_the
     assert not any(bench.known(name).leaving for name in MEMBERS)
 
 
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_gang_that_several_pods_preempt_goes_as_long_as_one_of_them_waits(waits):
+    bench = GangBench(*MEMBERS)
+    bench.pending("q")
+    bench.api.only, bench.api.faults = "mark", [None, None, BUSY]
+    bench.asleep = asyncio.Event()
+    bench.take(nominated=[("p", "n"), ("q", "m")], victims=[("a", "p"), ("b", "p"), ("c", "q")])
+    await settle()
+    for name in ("p",) if waits else ("p", "q"):
+        bench.gone(name)
+    bench.asleep.set()
+    await settle()
+    assert bench.deleted() == ({*MEMBERS} if waits else set())
+
+
 async def test_members_above_the_minimum_are_victims_one_by_one():
     bench = GangBench(*MEMBERS, minimum=1)
     bench.api.only, bench.api.faults = "mark", [FORBIDDEN]
