@@ -51,6 +51,9 @@ class Remainders:
         self._timers.pop(group.id, None)
         if self._permission.halted:
             return
+        self._store.gangs.message(group.id)  # brings its minimum up to date
+        if not (group.disrupted_whole or group.short(group.bound)):
+            return
         left = self._left(group)
         namespaces = {known.namespace for known in left}
         if any(known.dirty and known.node and known.namespace in namespaces for known in self._store.pods.values()):
@@ -60,7 +63,5 @@ class Remainders:
 
     @staticmethod
     def _left(group: Group) -> list[PodRecord]:
-        if not group.preempted or not (group.disrupted_whole or group.short(group.bound)):
-            return []
-        members = [group.members[uid].known for uid in group.bound]
+        members = [group.members[uid].known for uid in group.bound if group.preempted]
         return [known for known in members if known.state is PodState.BOUND and not (known.leaving or known.spared)]

@@ -83,3 +83,29 @@ async def test_disruption_budgets_are_listed_before_the_first_round_and_followed
 async def test_without_preemption_budgets_are_not_watched(world):
     bridge = await world.bridge(own_service=True, preemption="off")
     assert "poddisruptionbudgets" not in [watch.name for watch in bridge.runtime.watches]
+
+
+async def test_the_next_leader_deletes_the_members_of_a_gang_that_its_predecessor_has_not_deleted(world):
+    labels = {"pod-group.scheduling.x-k8s.io/name": "g", "pod-group.scheduling.x-k8s.io/min-available": "4"}
+    bridge = await world.bridge()
+    world.cluster.add_pods(4, template(cpu="1") | {"metadata": {"labels": labels}}, prefix="member-")
+    await world.until(lambda: len(world.bound("member")) == 4)
+    world.cluster.add_pods(1, template(cpu="1"), prefix="pending")
+    await world.until(lambda: world.events("FailedScheduling"))
+    (preemptor,) = [known for known in bridge.store.pods.values() if known.name.startswith("pending")]
+    members = [known for known in bridge.store.pods.values() if known is not preemptor]
+    deletions: dict[str, Any] = {"verbs": ("delete",), "resources": ("pods",)}
+    world.cluster.faults.set(
+        Rule(**deletions, latency_ms=1, first=1), Rule(**deletions, rate_429=1.0, retry_after_s=20)
+    )
+    nominated = NominatedPod(preemptor, members[0].node)
+    bridge.runtime.preemptor.take(Decisions([nominated], [VictimPod(known, preemptor) for known in members]))
+    await world.until(lambda: len(world.bound("member")) == 3)
+    await world.stop(bridge)
+    world.cluster.faults.set()
+    await world.bridge()
+    await world.until(lambda: world.bound("pending") and not world.bound("member"))
+    await world.until(lambda: len(world.events("Preempted")) == 4)
+    by = [event["message"].split(" on node ")[0] for event in world.events("Preempted")]
+    assert sorted(by) == ["Preempted by a pod of higher priority"] * 3 + [f"Preempted by pod {preemptor.uid}"]
+    world.check()
