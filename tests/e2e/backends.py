@@ -10,6 +10,7 @@ import json
 import os
 import socket
 import ssl
+import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,8 @@ PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
 EVENTS = "/api/v1/namespaces/default/events"
 _TOKEN = "e2e"
+_POD_GROUPS = ("GenericWorkload", "GangScheduling", "WorkloadAwarePreemption", "PodGroupPreemptionPolicy")
+"""The gates of Kubernetes' PodGroups; a server has some of them, by its version."""
 _LEFT_BEHIND = (
     "/apis/batch/v1/namespaces/default/jobs",
     "/apis/apps/v1/namespaces/default/replicasets",
@@ -461,6 +464,13 @@ class Real(Backend):
         if hasattr(self, "_server"):
             self._server.end(9)
         self._etcd.end(9)
+
+
+def pod_group_flags(assets: Path) -> tuple[str, ...]:
+    """Flags with which the API server serves Kubernetes' PodGroups; none, if it does not have them."""
+    usage = subprocess.run([assets / "kube-apiserver", "--help"], capture_output=True, text=True, check=True).stdout
+    gates = [f"{gate}=true" for gate in _POD_GROUPS if gate in usage]
+    return (f"--feature-gates={','.join(gates)}", "--runtime-config=api/alpha=true,api/beta=true") if gates else ()
 
 
 def _kubeconfig(url: str, certificate: Path, token: str) -> Json:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.backends import Backend, Real, Synthetic, why_not_real
+from tests.e2e.backends import Backend, Real, Synthetic, pod_group_flags, why_not_real
 from tests.e2e.processes import Scheduler
 from tests.effort import NO_SERVER
 
@@ -68,7 +68,8 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     if request.param == "real":
         if problem := why_not_real():
             pytest.skip(NO_SERVER + problem)
-        backend = Real(Path(os.environ["KUBEBUILDER_ASSETS"]), folder)
+        assets = Path(os.environ["KUBEBUILDER_ASSETS"])
+        backend = Real(assets, folder, flags=pod_group_flags(assets))
     else:
         backend = Synthetic(folder)
     yield backend

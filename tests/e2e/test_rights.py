@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ import pytest
 import yaml
 
 from tests.e2e.api import Json, View
-from tests.e2e.backends import Backend, Real, home_of, why_not_real
+from tests.e2e.backends import Backend, Real, home_of, pod_group_flags, why_not_real
 from tests.e2e.conftest import SharedScheduler
 from tests.e2e.objects import condition, container, node, pod
 from tests.e2e.preemption import HIGH, LOW, define_priorities, ranked
@@ -35,8 +34,6 @@ Grant = tuple[str, str, str]
 MANIFEST = ROOT / "deploy" / "poseidon.yaml"
 ACCOUNT = "system:serviceaccount:kube-system:poseidon"
 NATIVE = "scheduling.k8s.io"
-FEATURE = "GenericWorkload"
-"""Enables Kubernetes' PodGroups; older servers do not have this feature gate."""
 LABELS = {"app": "x"}
 
 
@@ -80,9 +77,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     if problem := why_not_real():
         pytest.skip(problem)
     assets, folder = Path(os.environ["KUBEBUILDER_ASSETS"]), tmp_path_factory.mktemp("rights")
-    usage = subprocess.run([assets / "kube-apiserver", "--help"], capture_output=True, text=True, check=True).stdout
-    flags = (f"--feature-gates={FEATURE}=true", "--runtime-config=api/alpha=true") if FEATURE in usage else ()
-    server = Real(assets, folder, authorization="RBAC", flags=flags, watched=ACCOUNT)
+    server = Real(assets, folder, authorization="RBAC", flags=pod_group_flags(assets), watched=ACCOUNT)
     try:
         for item in yaml.safe_load_all(MANIFEST.read_text()):
             server.api("POST", f"{home_of(item)}?fieldValidation=Strict", item)
