@@ -2,12 +2,13 @@
 
 By linear programming duality it is if there are potentials (dual prices of vertices) at which no omitted arc has a
 negative reduced cost. The part has optimal potentials, because the flow is optimal in it; they are bounded. The lowest
-potential of a class is the highest total cost that one of its tasks has now. The highest potential of a node is the
-cost of its next open slot, or the highest cost at which a task that uses the node stays on it.
+potential of a class is the highest total cost that one of its tasks has now, that of a domain of a class the highest
+that one of its tasks has there. The highest potential of a node is the cost of its next open slot, or the highest cost
+at which a task that uses the node stays on it.
 
-If no arc has a negative reduced cost with the lowest potentials of classes and the highest potentials of nodes, these
-are potentials of the whole network: raising a node's potential raises only the reduced costs of arcs into it, and a
-part omits only such arcs and the costliest slots of nodes.
+If no arc has a negative reduced cost with the lowest potentials of classes and domains and the highest potentials of
+nodes, these are potentials of the whole network: raising a node's potential raises only the reduced costs of arcs into
+it, and a part omits only such arcs and the costliest slots of nodes.
 """
 
 import numpy as np
@@ -29,8 +30,8 @@ def negative_reduced_costs(
     """Omitted arcs that can have a negative reduced cost: pairs (C, N), and nodes (N,) that need more slots.
 
     If there are none, `flow` (A,), an optimum of the network of the part, is an optimum of the whole network. The part
-    can omit pairs of a class without limits shared by nodes and a node, with all their slots, and the costliest slots
-    of nodes. There must be no costs of data.
+    can omit pairs of a class and a node, with all their slots, and the costliest slots of nodes. There must be no costs
+    of data.
     """
     (classes, nodes), at_class = whole.slots.shape, len(network.group_class)
     sink = at_class + classes + len(network.member_start)
@@ -47,9 +48,18 @@ def negative_reduced_costs(
     of_node[network.members] = np.repeat(np.maximum(highest, of_group), sizes)
     of_class[~np.isin(np.arange(classes), network.group_class)] = -_UNBOUNDED
     pairs = np.broadcast_to(of_node < of_class[:, None] - costs.place, (classes, nodes)).copy()
+    for c in np.intersect1d(list(network.domain_start), network.group_class).tolist():
+        pairs[c] = of_node < _of_tails(c, whole, network, lowest, of_class) - costs.place[c % len(costs.place)]
     negative = np.nonzero(pairs)
     pairs[negative] = (whole.slots[negative] > 0) & (part.slots[negative] == 0)
     return pairs, deeper
+
+
+def _of_tails(c: int, whole: Capacities, network: PlacementNetwork, lowest: I64, of_class: I64) -> I64:
+    """(N,) the lowest potential of the vertex from which tasks of class c reach each node: its domain, or the class."""
+    limit = next(limit for limit in whole.limits[c] if not limit.is_per_node)
+    start = network.domain_start[c]
+    return np.append(lowest[start : start + len(limit.maximum)], of_class[c])[limit.domain]
 
 
 def _highest_potentials(

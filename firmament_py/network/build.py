@@ -21,6 +21,7 @@ preference arcs besides the arc to their class (network/preference_arcs.py); nod
 are not grouped.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,6 +60,7 @@ class PlacementNetwork:
     members: I64  # (N',) nodes, group after group
     member_start: I64  # (M + 1,): group m is members[member_start[m]:member_start[m + 1]]
     member_depth: I64  # (M,) largest number of tasks for each member of a group
+    domain_start: Mapping[int, int]  # class with a limit shared by nodes -> vertex of the first of its domains
 
     def placed_from_groups(self, flow: I64) -> I64:
         """(G,) tasks of each supply group that `flow` (A,) places."""
@@ -179,6 +181,7 @@ class _Build:
         self._unscheduled = self._at_node + len(self._first)
         self._sink = self._unscheduled + 1
         self._vertices = self._sink + 1  # grows with domains
+        self._domain_start: dict[int, int] = {}
         self._arcs = _Arcs([], [], [], [])
         self._unread = _Arcs([], [], [], [])  # arcs whose flow is not read, after all others
 
@@ -206,6 +209,7 @@ class _Build:
             members=self._members,
             member_start=self._member_start,
             member_depth=self._capacities.depth[self._first],
+            domain_start=self._domain_start,
         )
 
     def _add_supply(self) -> None:
@@ -234,7 +238,7 @@ class _Build:
             for limit in (limit for limit in built_in(limits) if not limit.is_per_node):
                 domain = limit.domain[self._first[nodes]]
                 tail[mine] = np.where(domain >= 0, self._vertices + domain, tail[mine])
-                self._add_domains(c, limit, np.unique(domain[domain >= 0]))
+                self._add_domains(c, limit)
         head = self._at_node + pair_node
         data = self._data_arcs(pair_class, pair_node)
         if data.pools or len(data.near_pair):
@@ -277,13 +281,18 @@ class _Build:
         group, pair = data.near_group, data.near_pair
         self._arcs.add(group, head[pair], self._group_size[group], data.near_cost + place[pair])
 
-    def _add_domains(self, c: int, limit: DomainLimit, domains: I64) -> None:
-        """Arcs of class c to the vertices of `domains`: up to the soft limit at no cost, beyond it at an extra cost."""
-        tail, head = np.full(len(domains), self._at_class + c), self._vertices + domains
-        soft_limit, maximum = limit.soft_limit[domains], limit.maximum[domains]
-        self._unread.add(tail, head, soft_limit, np.zeros(len(domains), np.int64))
-        self._unread.add(tail, head, maximum - soft_limit, np.full(len(domains), limit.soft_limit_cost))
-        self._vertices += len(limit.maximum)
+    def _add_domains(self, c: int, limit: DomainLimit) -> None:
+        """Arcs of class c to the vertices of its domains: up to the soft limit at no cost, beyond it at an extra cost.
+
+        All domains have a vertex, also those without a pair in this network, because arc_pricing.py needs a potential
+        for each.
+        """
+        domains = len(limit.maximum)
+        tail, head = np.full(domains, self._at_class + c), self._vertices + np.arange(domains)
+        self._unread.add(tail, head, limit.soft_limit, np.zeros(domains, np.int64))
+        self._unread.add(tail, head, limit.maximum - limit.soft_limit, np.full(domains, limit.soft_limit_cost))
+        self._domain_start[c] = self._vertices
+        self._vertices += domains
 
     def _add_slots(self) -> None:
         """Run k of node group m covers slots offsets[k] .. offsets[k + 1], cut off at the depth of the nodes."""

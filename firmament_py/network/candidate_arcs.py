@@ -25,6 +25,9 @@ _OWN = 4
 _KNOWN = 8
 """... and those chosen at random for this multiple."""
 
+_HEADROOM = 2
+"""With limits that nodes share, there should be slots for this multiple of all tasks, since some domains get more."""
+
 _WORTHWHILE = 20
 """With fewer arcs per task than this, about half of them or more would be kept."""
 
@@ -43,8 +46,8 @@ _NO_BOUND = np.iinfo(np.int64).max
 def candidate_part(whole: Capacities, costs: Costs, offsets: I64, waiting: I64) -> Capacities:
     """The likely part of the capacities for waiting (C,) tasks, at the costs of slots that begin at offsets (K,).
 
-    A pair of a class and a node is kept with all its slots or omitted; nodes can have fewer slots. Classes with limits
-    shared by nodes keep all their pairs, and so do all classes if there are costs of data.
+    A pair of a class and a node is kept with all its slots or omitted; nodes can have fewer slots. With costs of data
+    all pairs are kept.
     """
     tasks, there = int(waiting.sum()), whole.slots > 0
     arcs = np.count_nonzero(there[waiting > 0]) + int(np.searchsorted(offsets, whole.depth).sum())
@@ -56,13 +59,14 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, waiting: I64) 
     has_base_cost = there if at_base_cost is whole.slots else at_base_cost > 0
     likely_cost = np.full(nodes, np.iinfo(np.int64).min)  # the highest likely cost of a slot
     pairs = np.zeros_like(there)
+    needed, shared = _slots_needed(whole, waiting)
     for classes, row in _alike(costs.place, waiting):
         place = np.broadcast_to(row, nodes)
         first = place + slot[:, 0]
         some, weight = _sample(np.where(has_base_cost[classes].any(axis=0), first, _NO_BOUND))
         total = place[some][:, None] + slot[some, :_RUNS]
-        sample = _Sample(at_base_cost[np.ix_(classes, some)], total, offsets, weight)
-        own, known, share = sample.bounds(waiting[classes], tasks)
+        sample = _Sample(at_base_cost[np.ix_(classes, some)], whole.depth[some], total, offsets, weight)
+        own, known, share = sample.bounds(needed[classes], tasks * (_HEADROOM if shared else 1))
         near = first <= own[:, None]
         near |= (first <= known[:, None]) & _picked(classes, nodes, share)
         near &= there[classes]
@@ -103,10 +107,12 @@ def _sample(first: I64) -> tuple[I64, I64]:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """A sample of nodes: the slots (C, S) of classes with the same placement costs, total costs (S, K) of runs of
-    slots, their offsets (K,), and the number of nodes that each represents, weight (S,)."""
+    """A sample of nodes: the slots (C, S) of classes with the same placement costs, those of all classes together,
+    depth (S,), total costs (S, K) of runs of slots, their offsets (K,), and the number of nodes that each represents,
+    weight (S,)."""
 
     slots: I64
+    depth: I64
     total: I64
     offsets: I64
     weight: I64
@@ -116,7 +122,7 @@ class _Sample:
         the share (C,) of the latter nodes that is kept for the class."""
         own, known = np.full(len(waiting), _NO_BOUND), np.full(len(waiting), _NO_BOUND)
         share = np.ones(len(waiting))
-        width = widths(self.offsets, self.slots.max(axis=0))[:, :_RUNS]
+        width = widths(self.offsets, self.depth)[:, :_RUNS]
         least, candidates = self._candidates(width, tasks)
         left = np.arange(len(waiting))
         for candidate in candidates:
@@ -162,8 +168,20 @@ def _picked(classes: I64, nodes: int, share: F64) -> Bools:
     return picked
 
 
+def _slots_needed(whole: Capacities, waiting: I64) -> tuple[I64, bool]:
+    """(C,) how many slots a choice of nodes should have for each class, and whether any class has a limit that nodes
+    share. Of D such domains each has about 1 / D of any choice of nodes, and must take what is sent there."""
+    needed, shared = waiting.copy(), False
+    for c, limits in whole.limits.items():
+        for limit in limits:
+            if not limit.is_per_node and len(limit.soft_limit):
+                busiest = min(int(limit.soft_limit.max()), int(waiting[c]))
+                needed[c], shared = max(int(needed[c]), busiest * len(limit.soft_limit)), True
+    return needed, shared
+
+
 def _slots_at_base_cost(whole: Capacities) -> I64:
-    """(C, N) the slots without an extra cost from a limit and without a limit shared by nodes."""
+    """(C, N) the slots without an extra cost from a limit per node."""
     if not whole.limits:
         return whole.slots
     slots = whole.slots.copy()
@@ -172,6 +190,4 @@ def _slots_at_base_cost(whole: Capacities) -> I64:
             if limit.is_per_node:
                 soft_limit = np.append(limit.soft_limit, _NO_BOUND)[limit.domain]
                 np.minimum(slots[c], soft_limit, out=slots[c])
-            else:
-                slots[c] = 0
     return slots

@@ -26,5 +26,4 @@ class DomainLimit:
     @cached_property
     def is_per_node(self) -> bool:
         """Whether no domain has more than one node."""
-        domains = self.domain[self.domain >= 0]
-        return len(domains) == len(np.unique(domains))
+        return int(np.bincount(self.domain[self.domain >= 0]).max(initial=0)) <= 1

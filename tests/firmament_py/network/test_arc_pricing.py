@@ -25,9 +25,6 @@ def parts(draw):
     capacities, costs, offsets, task_class = hopeful(draw(problems()))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     slots = np.where(rng.random(capacities.slots.shape) < draw(st.sampled_from([0.2, 0.5, 0.9])), capacities.slots, 0)
-    for c, limits in capacities.limits.items():
-        if not all(limit.is_per_node for limit in limits):
-            slots[c] = capacities.slots[c]
     runs = np.append(offsets, 2**40)
     cut = runs[rng.integers(1, len(runs), len(capacities.depth))] if draw(st.booleans()) else capacities.depth
     depth = np.minimum(np.minimum(cut, capacities.depth), slots.sum(axis=0))

@@ -72,9 +72,6 @@ def test_a_part_has_whole_pairs_and_the_slots_of_least_cost(problem):
     assert (part.depth <= np.minimum(capacities.depth, part.slots.sum(axis=0))).all()
     assert ((part.depth > 0) == (part.slots > 0).any(axis=0)).all()
     assert part.limits is capacities.limits
-    for c, limits in capacities.limits.items():
-        if not all(limit.is_per_node for limit in limits) and part is not capacities and c in task_class:
-            assert (part.slots[c] == capacities.slots[c]).all(), "what a zone takes is shared by its nodes"
 
 
 def flat(tasks):
@@ -99,19 +96,34 @@ def test_the_part_for_few_tasks_does_not_grow_with_the_nodes(nodes):
     assert set(np.flatnonzero(part.depth)) == {*remaining[0], *remaining[1]}
 
 
-@pytest.mark.parametrize("kind", ["scarce", "elsewhere", "shared"])
+@pytest.mark.parametrize("kind", ["scarce", "elsewhere"])
 def test_a_class_with_few_slots_keeps_all_of_them(kind):
-    nodes, limits = 1000, {}
+    nodes = 1000
     slots = np.full((2, nodes), 1)
     if kind == "scarce":
         slots[1, 5:] = 0  # five slots for five tasks
-    elif kind == "elsewhere":
-        slots[1, :-5] = 0
     else:
-        limits = {1: [DomainLimit(np.arange(nodes) % 2, ints([9, 9]), ints([9, 9]), 0)]}
-    part = candidate_part(Capacities(slots, slots.max(axis=0), limits), flat(10)(nodes), ints([0]), ints([5, 5]))
+        slots[1, :-5] = 0
+    part = candidate_part(Capacities(slots, slots.max(axis=0), {}), flat(10)(nodes), ints([0]), ints([5, 5]))
     assert part.slots[1].tolist() == slots[1].tolist()
     assert 20 <= part.slots[0].sum() < 200
+
+
+@pytest.mark.parametrize(
+    ("soft_limit", "least"),
+    [
+        pytest.param([1] * 5, 5, id="even"),
+        pytest.param([5, 0, 0, 0, 0], 5 * 5, id="all-in-one"),  # a fifth of them is in the first zone
+    ],
+)
+def test_a_class_with_a_limit_of_zones_keeps_nodes_for_its_busiest_zone(soft_limit, least):
+    nodes, zones = 1000, len(soft_limit)
+    slots = np.full((2, nodes), 1)
+    limit = DomainLimit(np.arange(nodes) % zones, ints([9] * zones), ints(soft_limit), 7)
+    part = candidate_part(Capacities(slots, slots.max(axis=0), {1: [limit]}), flat(10)(nodes), ints([0]), ints([5, 5]))
+    chosen = np.flatnonzero(part.slots[1])
+    assert least <= len(chosen) < nodes // 2
+    assert min(np.bincount(chosen % zones, minlength=zones)) >= max(soft_limit)
 
 
 def test_a_class_keeps_some_of_the_nodes_that_all_might_use():
