@@ -45,6 +45,7 @@ def _signatures(state: ClusterState, classes: I64, label_sets: I64) -> I64:
     if not selectors:
         return np.zeros(len(classes), np.int64)
     rows, index = np.unique(label_sets, return_inverse=True)
-    # sorted, since the order of a set differs from process to process
-    bits: Bools = np.unique([state.label_sets.matching(s)[rows] for s in selectors], axis=0)
+    bits: Bools = np.array([state.label_sets.matching(s)[rows] for s in selectors], np.bool_)
+    # one of each, sorted, since the order of a set differs from process to process
+    bits = bits[np.unique(mix(bits.T, seed=6), return_index=True)[1]]
     return np.unique(mix(bits, seed=4), return_inverse=True)[1][index]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I32, I64, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.state.cluster import ClusterState
 
@@ -39,10 +39,10 @@ class RunningTasks:
         rows: list[int] = self.classes[marked[self.classes]].tolist()
         return rows
 
-    def by_node(self, hits: Iterable[Bools]) -> I64:
+    def by_node(self, hits: Iterable[Bools]) -> I32:
         """(H, N) number of tasks on each node for which each of `hits`, (P,) each, is true; `hits` can be lazy."""
-        counts = [np.bincount(self.where[hit], minlength=self._nodes) for hit in hits]
-        return np.array(counts, np.int64).reshape(len(counts), self._nodes)
+        counts = [np.bincount(self.where[hit], minlength=self._nodes).astype(np.int32) for hit in hits]
+        return np.array(counts, np.int32).reshape(len(counts), self._nodes)
 
     def kinds(self, of_class: dict[int, int]) -> I64:
         """(P,) the kind of each task; of_class: class row -> kind; -1: none."""

@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I32, I64, Bools
 
 T = TypeVar("T")
 
@@ -32,16 +32,17 @@ class Numbering(Generic[T]):
 class TaskCounts:
     """Number of tasks of each of H kinds on each node; a task can be of several kinds.
 
-    by_node: (H, N) the tasks that run at the start. of_class: (H, C) whether the tasks of each class are of each kind.
+    by_node: (H, N) the tasks that run at the start; there can be a kind for each of thousands of classes.
+    of_class: (H, C) whether the tasks of each class are of each kind.
     """
 
-    def __init__(self, by_node: I64, of_class: Bools) -> None:
+    def __init__(self, by_node: I32, of_class: Bools) -> None:
         self.by_node = by_node
         self._of_class = of_class
 
     def __getitem__(self, kind: int) -> I64:
         """(N,) the counts of one kind."""
-        counts: I64 = self.by_node[kind]
+        counts: I64 = self.by_node[kind].astype(np.int64)
         return counts
 
     def add(self, cls: I64, node: I64, count: I64) -> None:
