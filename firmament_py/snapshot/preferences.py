@@ -22,7 +22,7 @@ from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.domains import Domains, domain_count, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.task_counts import Numbering, TaskCounts, membership, of_classes
-from firmament_py.snapshot.water_level import water_level
+from firmament_py.snapshot.water_level import fill_level
 from firmament_py.state.classes import carried
 from firmament_py.state.cluster import ClusterState
 
@@ -118,7 +118,7 @@ class Preferences:
         found = []
         for spread in self._preferred[c].spread:
             if self._matched[self._selectors.number(spread.selector), c]:
-                found.append(self._level(spread, slots, waiting))
+                found += self._level(spread, slots, waiting)
         for weight, term in self._preferred[c].peers:
             if weight < 0 and self._matched[self._selectors.number(term.selector), c]:
                 domain = self._domains[term.topology_key]
@@ -127,13 +127,19 @@ class Preferences:
                 found.append(DomainLimit(domain, np.full(len(counts), UNLIMITED), np.maximum(1 - counts, 0), cost))
         return found
 
-    def _level(self, spread: Spread, slots: I64, waiting: int) -> DomainLimit:
+    def _level(self, spread: Spread, slots: I64, waiting: int) -> list[DomainLimit]:
+        """The limit that fills domains evenly; none if the tasks cannot exceed it.
+
+        As in kube-scheduler, an emptier domain is always better, and max_skew only reduces what that counts.
+        """
         domain = self._domains[spread.topology_key]
         counts = per_domain(domain, self._counts[self._selectors.number(spread.selector)])[:-1]
         capacity = per_domain(domain, slots)[:-1]
-        level = water_level(counts, capacity, waiting)
-        soft_limit = np.clip(level + spread.max_skew - 1 - counts, 0, UNLIMITED)
-        return DomainLimit(domain, np.full(len(counts), UNLIMITED), soft_limit, _SPREAD * FULL * UNIT)
+        soft_limit = np.maximum(fill_level(counts, capacity, waiting) - counts, 0)
+        if (soft_limit >= np.minimum(capacity, waiting)).all():
+            return []
+        cost = _SPREAD * FULL * UNIT // spread.max_skew
+        return [DomainLimit(domain, np.full(len(counts), UNLIMITED), soft_limit, cost)]
 
     def _static_costs(self, c: int, feasible: Bools) -> I64 | None:
         if c in self._static:

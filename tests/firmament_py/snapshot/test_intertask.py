@@ -6,11 +6,13 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from firmament_py.model.constraints import NO_PEERS, NodeDemand, PeerDemand, PeerTerm, Spread, Taint, Term
 from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.running_tasks import RunningTasks
-from firmament_py.snapshot.water_level import water_level
+from firmament_py.snapshot.water_level import fill_level, water_level
 from tests.builders import (
     Cluster,
     make_class,
@@ -23,6 +25,7 @@ from tests.builders import (
     selecting,
     tasks_like,
 )
+from tests.effort import examples
 
 A, B = tasks_like(needs("app", "In", "a")), tasks_like(needs("app", "In", "b"))
 NEAR_A, NEAR_B = PeerDemand(affinity=(PeerTerm(A, "zone"),)), PeerDemand(affinity=(PeerTerm(B, "zone"),))
@@ -240,6 +243,24 @@ def test_added_tasks_count_like_running_ones():
 )
 def test_water_level(counts, capacities, waiting, level):
     assert water_level(np.array(counts, np.int64), np.array(capacities, np.int64), waiting) == level
+
+
+DOMAINS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=5)
+
+
+@examples(200)
+@given(DOMAINS, st.integers(1, 40))
+def test_filling_the_emptiest_domain_that_has_capacity_one_task_at_a_time_ends_at_the_fill_level(domains, waiting):
+    counts, capacities = (np.array(column, np.int64) for column in zip(*domains, strict=True))
+    level = fill_level(counts, capacities, waiting)
+    now, left = counts.copy(), capacities.copy()
+    highest = 0
+    for _ in range(min(waiting, int(capacities.sum()))):
+        emptiest = min(np.flatnonzero(left), key=lambda d: now[d])
+        now[emptiest] += 1
+        left[emptiest] -= 1
+        highest = max(highest, now[emptiest])
+    assert level == highest
 
 
 # -- whole rounds --------------------------------------------------------------------------------------------------

@@ -190,6 +190,47 @@ def test_a_soft_spread_levels_a_batch_within_one_solve():
     assert batch(PreferenceSet(spread=(Spread(A, "zone"),)), 12, *nodes) == ({"a1": 3, "a2": 3, "b": 6}, 1)
 
 
+@pytest.mark.parametrize("max_skew", [1, 5])
+def test_a_soft_spread_never_tolerates_a_skew_without_need(max_skew):
+    # without it a2 and a3 are the next emptiest nodes for every third task; 2 tasks of zone a run already
+    nodes = [zoned("a1", "a"), zoned("a2", "a"), zoned("a3", "a"), zoned("b", "b")]
+    cluster = make_cluster(
+        *(make_class(1, preferences=PreferenceSet(spread=(Spread(A, "zone", max_skew),))), make_label_set(1, app="a")),
+        *(*nodes, make_tasks([1, 2], 1, on="a1", label_set=1), make_tasks(range(3, 8), 1, label_set=1)),
+    )
+    placed = per_node(cluster.names(cluster.run()))
+    # 2 + 5 tasks: zone b gets 3 or 4 of the 5
+    assert placed["b"] in (3, 4)
+
+
+def test_the_last_task_of_a_soft_spread_goes_to_the_emptiest_zone():
+    cluster = make_cluster(
+        *(make_class(1, preferences=PreferenceSet(spread=(Spread(A, "zone"),))), make_label_set(1, app="a")),
+        *(make_class(2), *THREE, make_tasks(range(10, 13), 1, on="a", label_set=1)),
+        *(make_tasks(range(20, 25), 2, on="b"), make_tasks(range(30, 35), 2, on="c"), make_tasks([1], 1, label_set=1)),
+    )
+    # a runs the fewest tasks but all of the app; b and c have none of it
+    assert cluster.round()[1] in ("b", "c")
+
+
+def test_a_full_node_does_not_end_a_soft_spread_over_the_others():
+    full = make_node("full", pods=0, labels={"zone": "full"})
+    spread = PreferenceSet(spread=(Spread(A, "zone"),))
+    nodes = [zoned("a1", "a"), zoned("a2", "a"), zoned("b", "b"), full]
+    assert batch(spread, 12, *nodes)[0] == {"a1": 3, "a2": 3, "b": 6}
+
+
+def test_a_larger_max_skew_of_a_soft_spread_weighs_less():
+    # b is to take 1 of 2 tasks although it costs 50 tasks' worth more: 5000, against 20,000 or 20,000 / 5
+    wish = (node_wish(100, "a"), node_wish(75, "b"))
+
+    def placed(max_skew: int) -> dict[str, int]:
+        return batch(PreferenceSet(nodes=wish, spread=(Spread(A, "zone", max_skew),)), 2, *THREE[:2])[0]
+
+    assert placed(1) == {"a": 1, "b": 1}
+    assert placed(5) == {"a": 2}
+
+
 def test_a_soft_spread_gives_way():
     nodes = [zoned("a1", "a"), zoned("a2", "a"), make_node("b", pods=1, labels={"zone": "b"})]
     placed, _ = batch(PreferenceSet(spread=(Spread(A, "zone"),)), 12, *nodes)
