@@ -47,6 +47,7 @@ class CpuMemory:
     """Cpu and memory evenly used across nodes, and balanced on each node."""
 
     name = "cpu-memory"
+    spreads_tasks = True
 
     def __init__(self, move_cost: int = 300) -> None:
         if not 1 <= move_cost <= MOVING_MAX:

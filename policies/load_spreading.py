@@ -69,6 +69,7 @@ class LoadSpreading:
         self._spread_label, self._spread_cost = spread_label, spread_cost
         self._move_cost = move_cost
         self._surcharge = _PER_TASK * spare_devices
+        self.spreads_tasks = not spread_label  # a class has one limit that nodes share: that of the label
 
     def costs(self, view: View) -> Costs:
         unneeded = wasted(view) if self._surcharge else None

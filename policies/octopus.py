@@ -24,6 +24,7 @@ class Octopus:
     """Fewest running tasks at the start of the round first; one task per core before any core runs two."""
 
     name = "octopus"
+    spreads_tasks = True
 
     def costs(self, view: View) -> Costs:
         cores = np.ones(len(view.allocatable), np.int64)

@@ -30,6 +30,7 @@ class ShortestJobFirst:
     """Shortest expected duration first if not all tasks fit; age finally outweighs duration."""
 
     name = "shortest-job-first"
+    spreads_tasks = True
 
     def __init__(self, patience: float = 1.0, unknown_seconds: float = 0.0) -> None:
         if not 0.0 < patience <= _PATIENCE_MAX:

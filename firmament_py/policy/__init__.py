@@ -20,6 +20,7 @@ from firmament_py.policy.api import (
     View,
     counts_links,
     rack_labels,
+    spreads_tasks,
     waiting_cost,
 )
 from firmament_py.policy.locality import DataCosts, Inputs
@@ -75,5 +76,6 @@ __all__ = [
     "failure",
     "moving_cost",
     "rack_labels",
+    "spreads_tasks",
     "waiting_cost",
 ]

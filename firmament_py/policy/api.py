@@ -222,7 +222,8 @@ class Policy(Protocol):
     A class may state `api_version`, the API_VERSION that it was written for (policy/registry.py refuses newer ones),
     and `waives`, the rules that it breaks on purpose (policy/conformance.py). With `wants_usage = True` usage is
     collected for View.usage, whatever --usage says. With `counts_links = True` the bandwidth that tasks request and
-    nodes offer is a resource like any other.
+    nodes offer is a resource like any other. With `spreads_tasks = True` its purpose is to spread tasks over nodes,
+    so that clients may prefer that for the tasks of one service, too.
 
     A policy that considers where tasks' data is has an attribute `rack_labels`, a tuple of node labels: the first that
     any node has defines the racks of View.inputs.
@@ -247,6 +248,11 @@ class Policy(Protocol):
 def counts_links(policy: Policy) -> bool:
     """Whether bandwidth counts as a resource."""
     return bool(getattr(policy, "counts_links", False))
+
+
+def spreads_tasks(policy: Policy) -> bool:
+    """Whether the policy's purpose is to spread tasks over nodes."""
+    return bool(getattr(policy, "spreads_tasks", False))
 
 
 def rack_labels(policy: Policy) -> tuple[str, ...] | None:

@@ -23,7 +23,7 @@ from firmament_py.model.events import (
 )
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import LINKS, UNLIMITED_LINK
-from firmament_py.policy import counts_links
+from firmament_py.policy import counts_links, spreads_tasks
 from firmament_py.service import messages, replies
 from firmament_py.service.callers import locked
 from firmament_py.service.explain_reply import explain_reply
@@ -49,6 +49,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 version=VERSION,
                 policy=engine.policy.name,
                 counts_links=counts_links(engine.policy),
+                spreads_tasks=spreads_tasks(engine.policy),
                 solver=engine.solver.name,
                 resynced=engine.resynced,
                 wants_usage=engine.wants_usage,

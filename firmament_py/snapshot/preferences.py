@@ -14,6 +14,8 @@ Scores depend on other tasks, so they are computed again for each solve of a rou
 other or prefer to be spread, `limits` bounds what a domain takes at no extra cost: so a batch spreads in one solve.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
@@ -115,10 +117,8 @@ class Preferences:
 
         slots (N,): tasks of the class that nodes can take; waiting: number of its waiting tasks.
         """
-        found = []
-        for spread in self._preferred[c].spread:
-            if self._matched[self._selectors.number(spread.selector), c]:
-                found += self._level(spread, slots, waiting)
+        spreads = [s for s in self._preferred[c].spread if self._matched[self._selectors.number(s.selector), c]]
+        found = _nodes_last([limit for spread in spreads for limit in self._level(spread, slots, waiting)])
         for weight, term in self._preferred[c].peers:
             if weight < 0 and self._matched[self._selectors.number(term.selector), c]:
                 domain = self._domains[term.topology_key]
@@ -198,6 +198,20 @@ class Preferences:
     def _domain_counts(self, selector: PeerSelector, key: str) -> I64:
         domain = self._domains[key]
         return per_domain(domain, self._counts[self._selectors.number(selector)])[domain]
+
+
+def _nodes_last(limits: list[DomainLimit]) -> list[DomainLimit]:
+    """The limits, of which those per node cost less than those that nodes share.
+
+    kube-scheduler adds up the counts of all domains of a node. Here a task pays for some of them, and if it paid for a
+    node as much as for a zone, zones with few nodes would stay the emptier ones.
+    """
+    shared = [limit.soft_limit_cost for limit in limits if not limit.is_per_node]
+    highest = min(shared, default=UNLIMITED) // 2
+    return [
+        replace(limit, soft_limit_cost=min(limit.soft_limit_cost, highest)) if limit.is_per_node else limit
+        for limit in limits
+    ]
 
 
 def _short_of(weight: int, scores: I64) -> I64:

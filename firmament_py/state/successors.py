@@ -1,16 +1,18 @@
 """Successors of migrating tasks: where each is expected, and what its node reserves for it until it arrives.
 
-A successor is a task of the same job and class, which the owner of the one that was evicted creates. Any such task is
-as good as another. One that does not arrive in time is not expected any more; nor is that of a task in no job, because
-nobody could tell it from others.
+A successor is a task of the same job, and of the same class apart from its preferences, some of which only waiting
+tasks have. The owner of the one that was evicted creates it. Any such task is as good as another. One that does not
+arrive in time is not expected any more; nor is that of a task in no job, because nobody could tell it from others.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, U64
+from firmament_py.model.arrays import I64
+from firmament_py.model.constraints import NO_PREFERENCES
+from firmament_py.model.events import ClassDefined
 from firmament_py.model.resources import Resources
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.tables import TaskTable
@@ -18,11 +20,11 @@ from firmament_py.state.tables import TaskTable
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """uid: of the task that migrates. class_id, not its row: rows are used again. node: its row."""
+    """uid: of the task that migrates. kind: its class without preferences. node: its row."""
 
     uid: int
     job: int
-    class_id: int
+    kind: ClassDefined
     requests: Mapping[str, int]
     node: int
     until_us: int
@@ -50,7 +52,7 @@ class Successors:
             uid, job, cls = int(tasks.uid[row]), int(tasks.job[row]), int(tasks.cls[row])
             requests = dict(zip(self._resources.names, classes.requests[cls].tolist(), strict=True))
             if job:
-                self._expected.append(_Expected(uid, job, int(classes.id[cls]), requests, node, until_us))
+                self._expected.append(_Expected(uid, job, _kind(classes.definition(cls)), requests, node, until_us))
 
     def expire(self, now_us: int) -> None:
         """Those that have not arrived in time are not expected any more."""
@@ -69,8 +71,8 @@ class Successors:
     def arrive(self, rows: I64) -> None:
         """Task rows (K,) have been placed, on whichever nodes."""
         if self._expected:
-            for job, class_id in zip(*(column.tolist() for column in self._kinds(rows)), strict=True):
-                found = (i for i, each in enumerate(self._expected) if (each.job, each.class_id) == (job, class_id))
+            for job, kind in zip(self._tasks.job[rows].tolist(), self._kinds(rows), strict=True):
+                found = (i for i, each in enumerate(self._expected) if each.job == job and each.kind == kind)
                 if (i := next(found, None)) is not None:
                     del self._expected[i]
 
@@ -78,10 +80,13 @@ class Successors:
         """(K,) node rows where task rows (K,) are expected, -1: nowhere."""
         nodes = np.full(len(rows), -1, np.int64)
         if self._expected:
-            jobs, class_ids = self._kinds(rows)
+            candidates = np.flatnonzero(np.isin(self._tasks.job[rows], [each.job for each in self._expected]))
+            jobs, kinds = self._tasks.job[rows[candidates]].tolist(), self._kinds(rows[candidates])
             for each in self._expected:
-                alike = (jobs == each.job) & (class_ids == each.class_id) & (nodes < 0)
-                nodes[np.flatnonzero(alike)[:1]] = each.node
+                for i, job, kind in zip(candidates.tolist(), jobs, kinds, strict=True):
+                    if job == each.job and nodes[i] < 0 and kind == each.kind:
+                        nodes[i] = each.node
+                        break
         return nodes
 
     def reserved(self) -> tuple[I64, I64]:
@@ -91,6 +96,12 @@ class Successors:
         nodes = np.array([each.node for each in self._expected], np.int64)
         return nodes, np.array(amounts, np.int64).reshape(len(amounts), len(names))
 
-    def _kinds(self, rows: I64) -> tuple[U64, U64]:
-        """(K,) jobs, and (K,) ids of classes of task rows (K,)."""
-        return self._tasks.job[rows], self._classes.id[self._tasks.cls[rows]]
+    def _kinds(self, rows: I64) -> list[ClassDefined]:
+        """The classes, without preferences, of task rows (K,)."""
+        cls = self._tasks.cls[rows].tolist()
+        kind = {c: _kind(self._classes.definition(c)) for c in set(cls)}
+        return [kind[c] for c in cls]
+
+
+def _kind(definition: ClassDefined) -> ClassDefined:
+    return replace(definition, id=0, name="", preferences=NO_PREFERENCES)

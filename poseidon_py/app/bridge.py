@@ -14,7 +14,7 @@ from poseidon_py.app import status
 from poseidon_py.app.engine_process import Supervisor
 from poseidon_py.app.http_endpoints import Health
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
-from poseidon_py.app.startup import counts_links, wait_for_engine, wait_for_server
+from poseidon_py.app.startup import first_hello, wait_for_engine, wait_for_server
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.describe.bandwidth import Bandwidth
@@ -85,7 +85,7 @@ class Bridge:
             await self.health.start(settings.health_address, settings.health_port)
             log.info("health and metrics on http://%s:%d", settings.health_address, self.health.port)
         await self._start_engine()
-        await self._count_bandwidth()
+        await self._ask_policy()
         self._kube = Kube(access, settings.bind_concurrency)
         await self._kube.start()
         await wait_for_server(self._kube, settings.startup_timeout)
@@ -113,12 +113,16 @@ class Bridge:
         await self.supervisor.start()
         self._spawn("supervisor", self.supervisor.run())
 
-    async def _count_bandwidth(self) -> None:
-        """Decides whether bandwidth counts, before the first pod is described; `auto` asks the flow service."""
+    async def _ask_policy(self) -> None:
+        """Decides whether bandwidth counts and pods are spread by default, before the first pod is described; `auto` is
+        as the flow service's policy needs it."""
         settings = self.settings
-        counted = settings.bandwidth == "on"
-        if settings.bandwidth == "auto":
-            counted = await counts_links(self.engine, settings.startup_timeout)
+        counted, spread = settings.bandwidth == "on", settings.default_spreading == "system"
+        if "auto" in (settings.bandwidth, settings.default_spreading):
+            hello = await first_hello(self.engine, settings.startup_timeout)
+            counted = hello.counts_links if settings.bandwidth == "auto" else counted
+            spread = hello.spreads_tasks if settings.default_spreading == "auto" else spread
+        self.store.spreading.enabled = spread
         self.store.classes.bandwidth = Bandwidth(counted, loading.link_bandwidth(settings))
         if counted:
             log.info("bandwidth counts: kubernetes.io/ingress-bandwidth and egress-bandwidth of pods, links of nodes")

@@ -69,10 +69,10 @@ async def wait_for_engine(engine: GrpcEngine, address: str, timeout: float) -> N
         ) from error
 
 
-async def counts_links(engine: GrpcEngine, timeout: float) -> bool:
-    """Whether the flow service's policy counts the bandwidth of links. `timeout`: seconds. Raises StartError."""
+async def first_hello(engine: GrpcEngine, timeout: float) -> flow_pb2.HelloReply:
+    """What the flow service says about itself and its policy. `timeout`: seconds. Raises StartError."""
     try:
-        return (await _retry(engine.hello, timeout, EngineError)).counts_links
+        return await _retry(engine.hello, timeout, EngineError)
     except EngineError as error:
         raise StartError(f"the flow service does not answer: {error}") from error
 

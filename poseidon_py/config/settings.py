@@ -161,6 +161,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
 
+    default_spreading: Annotated[
+        Literal["system", "none", "auto"],
+        setting(
+            "Whether pods of services and controllers that have no topology spread constraints are spread over nodes "
+            "and zones if possible, as by kube-scheduler; auto: if the policy spreads pods."
+        ),
+    ] = "auto"
     volume_timeout: Annotated[
         Positive, setting("Seconds for controllers to bind or provision the volumes of a placed pod.", flag=False)
     ] = 600.0

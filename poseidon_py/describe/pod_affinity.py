@@ -2,14 +2,29 @@
 
 A term without namespaces and namespace selector applies to the pod's own namespace. Hence the classes of such pods
 differ between namespaces, and with matchLabelKeys between labels.
+
+Default topology spread is that of kube-scheduler's system defaults: pods of Services and controllers without
+constraints of their own prefer to be even over nodes and zones. What they count is selected by the Services that match
+the pod and by its ReplicationController, ReplicaSet or StatefulSet together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
-from poseidon_py.describe.selectors import label_requirements, with_label_keys
+from msgspec import Raw
+
+from poseidon_py.describe.selectors import RequirementMessage, label_requirements, with_label_keys
 from poseidon_py.kube.object_details import LabelSelector, PodAffinity, PodTerm, SpreadConstraint
-from poseidon_py.kube.objects import InvalidField
+from poseidon_py.kube.objects import InvalidField, Labels, decode
 from protos.gen import flow_pb2
+
+REPLICATION_CONTROLLER = "ReplicationController"
+
+SYSTEM_CONSTRAINTS = (("kubernetes.io/hostname", 3), ("topology.kubernetes.io/zone", 5))
+"""Topology key and maxSkew of each default constraint."""
+
+_MAX_REQUIREMENTS = 64
+"""A merged selector with more requirements is ignored, so that the limits of a class are not exceeded because of it."""
 
 
 def add_pod_affinity(
@@ -87,6 +102,42 @@ def add_spread(
             ignore_affinity=given.affinity_policy == "Ignore",
             honor_taints=given.taints_policy == "Honor",
             preferred=given.when == "ScheduleAnyway",
+        )
+
+
+def default_selector(
+    namespace: str, services: Iterable[Mapping[str, str]], kind: str = "", of_controller: bytes = b""
+) -> bytes:
+    """The encoded PeerSelector of what a pod of `namespace` is spread from; empty: nothing.
+
+    `services`: the selectors of the Services that match the pod. `kind`, `of_controller`: the kind of its controller
+    and that object's spec.selector in JSON; empty: none. A ReplicationController overrides labels of Services;
+    requirements of other controllers are added. An invalid selector of a controller is ignored, as by kube-scheduler.
+    """
+    labels: dict[str, str] = {}
+    for selector in services:
+        labels |= selector
+    added: list[RequirementMessage] = []
+    path, raw = "spec.selector", Raw(of_controller)
+    with suppress(InvalidField):
+        if kind == REPLICATION_CONTROLLER:
+            labels |= decode(raw, Labels, path) or {}
+        else:
+            added = label_requirements(decode(raw, LabelSelector, path) or LabelSelector(), path)
+    exact = [RequirementMessage(key=key, operator="In", values=[value]) for key, value in labels.items()]
+    # sorted and without repetitions, so that equal selectors make equal classes
+    distinct = {each.SerializeToString(deterministic=True): each for each in (*exact, *added)}
+    if not 0 < len(distinct) <= _MAX_REQUIREMENTS:
+        return b""
+    message = flow_pb2.PeerSelector(namespaces=[namespace], labels=[distinct[key] for key in sorted(distinct)])
+    return message.SerializeToString(deterministic=True)
+
+
+def add_default_spread(message: flow_pb2.TaskClass, selector: bytes) -> None:
+    """Adds the default constraints. `selector`: from default_selector, not empty."""
+    for key, max_skew in SYSTEM_CONSTRAINTS:
+        message.spread.add(
+            selector=flow_pb2.PeerSelector.FromString(selector), topology_key=key, max_skew=max_skew, preferred=True
         )
 
 

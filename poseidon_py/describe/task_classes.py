@@ -3,12 +3,14 @@
 The class of a pod is found by the bytes of the fields that matter, so that a pod of a known template is not decoded.
 The pod's owner is not part of the key: admission plug-ins may have changed one pod of a template and not the next.
 
-Requirements that do not come from the pod itself (its volumes, nodes that avoid its owner) extend its class.
+Requirements that do not come from the pod itself (its volumes, nodes that avoid its owner, default topology spread)
+extend its class.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from poseidon_py.describe.bandwidth import NOT_COUNTED
+from poseidon_py.describe.pod_affinity import add_default_spread
 from poseidon_py.describe.pod_class import Key, describe_class, key_of, seal
 from poseidon_py.describe.vocabulary import Vocabulary
 from poseidon_py.kube.objects import Pod
@@ -33,6 +35,9 @@ class Extras:
     """That of its pod group; None: its own."""
     never_preempts: bool = False
     """Whether its pod group never preempts."""
+    spread_from: bytes = b""
+    """Encoded PeerSelector of what the pod is spread from by default; empty: nothing. Without effect on a class with
+    topology spread constraints."""
 
 
 NO_EXTRAS = Extras()
@@ -54,6 +59,8 @@ class Classes(Vocabulary[Key, flow_pb2.TaskClass]):
 
     def extended(self, class_id: int, extras: Extras) -> int:
         """The class with the requirements of class `class_id`, and `extras`."""
+        if extras.spread_from and (known := self.get(class_id)) is not None and known.spread:
+            extras = replace(extras, spread_from=b"")
         if extras == NO_EXTRAS:
             return class_id
         return self.id_of((class_id, extras), lambda: _extend(self._descriptions[class_id], extras))
@@ -103,6 +110,8 @@ def _extend(base: flow_pb2.TaskClass, extras: Extras) -> flow_pb2.TaskClass:
     if extras.priority is not None:
         message.priority = extras.priority
     message.never_preempts |= extras.never_preempts
+    if extras.spread_from:
+        add_default_spread(message, extras.spread_from)
     seal(message)
     message.name = base.name
     return message

@@ -24,7 +24,7 @@ UNLIMITED = 2**40
 
 
 def describe_pod(store: Store, known: PodRecord) -> None:
-    """Updates a pod's description from its newest object, its volumes and nodes to avoid."""
+    """Updates a pod's description from its newest object, its volumes, nodes to avoid and default topology spread."""
     pod = known.observed.newest
     if pod is not None:
         known.observed.newest = None
@@ -32,14 +32,15 @@ def describe_pod(store: Store, known: PodRecord) -> None:
     _note_start(store, known, pod)
     store.gangs.describe(known, pod)
     _set_priority(store, known)
+    spread_from = store.spreading.selector_of(known, pod)
     if known.assumed and known.described.class_id:
         return  # the placement was computed for this class
     if not known.described.template:
         known.described.class_id, known.volumes.blocked = 0, ""
-    elif not (known.volumes.claims or known.owner in store.avoided or _is_ruled_by_group(known)):
+    elif not (known.volumes.claims or known.owner in store.avoided or spread_from or _is_ruled_by_group(known)):
         known.described.class_id, known.volumes.blocked = known.described.template, ""
     else:
-        _extend(store, known)
+        _extend(store, known, spread_from)
 
 
 def quarantine(store: Store, known: PodRecord, error: Exception) -> None:
@@ -117,7 +118,7 @@ def _inputs_of(store: Store, known: PodRecord, pod: Pod) -> tuple[int, str]:
         return 0, str(problem)
 
 
-def _extend(store: Store, known: PodRecord) -> None:
+def _extend(store: Store, known: PodRecord, spread_from: bytes) -> None:
     further: tuple[tuple[str, bytes], ...] = ()
     requests: tuple[tuple[str, int], ...] = ()
     before, known.volumes.blocked = known.volumes.blocked, ""
@@ -140,6 +141,7 @@ def _extend(store: Store, known: PodRecord) -> None:
             known.owner if waits and known.owner in store.avoided else "",
             known.gang.priority,
             known.gang.never_preempts,
+            spread_from,
         ),
     )
 

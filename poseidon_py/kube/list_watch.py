@@ -36,6 +36,7 @@ from poseidon_py.kube.client import (
 )
 from poseidon_py.kube.lines import Lines
 from poseidon_py.kube.objects import ListMetadata, Metadata, Node, ObjectList, Pod, Status, WatchEvent
+from poseidon_py.kube.service_objects import Service
 from poseidon_py.kube.storage_objects import Capacity, Claim, CsiDriver, CsiNode, Namespace, StorageClass, Volume
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.decoding import Decoder, MalformedError, decode_json
@@ -97,6 +98,8 @@ BUDGETS = Kind(
     DisruptionBudget,
     without="pods are preempted regardless of their disruption budgets",
 )
+
+SERVICES = Kind("services", "/api/v1/services", Service, without="pods are not spread by their services")
 
 _STORAGE = "/apis/storage.k8s.io/v1"
 NAMESPACES = Kind("namespaces", "/api/v1/namespaces", Namespace)

@@ -16,6 +16,7 @@ from poseidon_py.describe.task_classes import Classes
 from poseidon_py.kube.objects import PREEMPTED, TERMINAL, InvalidField, Labels, Node, Pod, decode
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.budgets import Budgets
+from poseidon_py.state.default_spreading import DefaultSpreading
 from poseidon_py.state.gangs.registry import GangRegistry
 from poseidon_py.state.listeners import ProblemListener, SettledListener
 from poseidon_py.state.nominations import Nominations
@@ -80,6 +81,7 @@ class Store:
         self._settled_listeners: list[SettledListener] = []
         self._problem_listeners: list[ProblemListener] = []
         self.gangs = GangRegistry(self.pods, self.touch_pod, self.metrics)
+        self.spreading = DefaultSpreading(self.profiles, lambda: self.gangs.objects, self.touch_pod)
         self.volumes = VolumeGate(
             self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes, preemption=preemption
         )
@@ -217,6 +219,7 @@ class Store:
 
     def _settled(self, known: PodRecord) -> None:
         self.volumes.settled(known)
+        self.spreading.settled(known)
         for listener in self._settled_listeners:
             listener.settled(known)
 

@@ -21,12 +21,17 @@ def first_watches(
         Watch(source, kinds.NAMESPACES, namespaces, options, metrics=store.metrics),
         Watch(source, kinds.PODS, PodHandler(store), options, metrics=store.metrics),
     )
-    if not budgets:
-        return watches
-    disruption_budgets: ObjectHandler[Any] = ObjectHandler(
-        "disruption budget", by_namespace, store.budgets.put, store.budgets.drop, store.metrics
-    )
-    return (*watches, Watch(source, kinds.BUDGETS, disruption_budgets, options, metrics=store.metrics))
+    if budgets:
+        disruption_budgets: ObjectHandler[Any] = ObjectHandler(
+            "disruption budget", by_namespace, store.budgets.put, store.budgets.drop, store.metrics
+        )
+        watches = (*watches, Watch(source, kinds.BUDGETS, disruption_budgets, options, metrics=store.metrics))
+    if store.spreading.enabled:
+        services: ObjectHandler[Any] = ObjectHandler(
+            "service", by_namespace, store.spreading.put_service, store.spreading.drop_service, store.metrics
+        )
+        watches = (*watches, Watch(source, kinds.SERVICES, services, options, metrics=store.metrics))
+    return watches
 
 
 def storage_watches(source: Source, store: Store, options: WatchOptions) -> tuple[Watch[Any], ...]:

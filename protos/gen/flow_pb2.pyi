@@ -20,7 +20,7 @@ class HelloRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class HelloReply(_message.Message):
-    __slots__ = ("epoch", "version", "policy", "solver", "resynced", "wants_usage", "counts_links")
+    __slots__ = ("epoch", "version", "policy", "solver", "resynced", "wants_usage", "counts_links", "spreads_tasks")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     POLICY_FIELD_NUMBER: _ClassVar[int]
@@ -28,6 +28,7 @@ class HelloReply(_message.Message):
     RESYNCED_FIELD_NUMBER: _ClassVar[int]
     WANTS_USAGE_FIELD_NUMBER: _ClassVar[int]
     COUNTS_LINKS_FIELD_NUMBER: _ClassVar[int]
+    SPREADS_TASKS_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     version: str
     policy: str
@@ -35,7 +36,8 @@ class HelloReply(_message.Message):
     resynced: bool
     wants_usage: bool
     counts_links: bool
-    def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ..., wants_usage: _Optional[bool] = ..., counts_links: _Optional[bool] = ...) -> None: ...
+    spreads_tasks: bool
+    def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ..., wants_usage: _Optional[bool] = ..., counts_links: _Optional[bool] = ..., spreads_tasks: _Optional[bool] = ...) -> None: ...
 
 class Update(_message.Message):
     __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces", "inputs", "complete", "budgets", "removed_budgets", "round")

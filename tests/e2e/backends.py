@@ -34,6 +34,8 @@ _POD_GROUPS = ("GenericWorkload", "GangScheduling", "WorkloadAwarePreemption", "
 _LEFT_BEHIND = (
     "/apis/batch/v1/namespaces/default/jobs",
     "/apis/apps/v1/namespaces/default/replicasets",
+    "/api/v1/namespaces/default/replicationcontrollers",
+    "/api/v1/namespaces/default/services",
     "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
     PODS,
     NODES,
@@ -103,9 +105,8 @@ class Backend(ABC):
     def clean(self) -> None:
         for path in _LEFT_BEHIND:
             items = self.api("GET", path)["items"]
-            own = [
-                i["metadata"]["name"] for i in items if not i["metadata"]["name"].startswith(("system-", "apiserver-"))
-            ]
+            names = (item["metadata"]["name"] for item in items)
+            own = [name for name in names if not (name.startswith(("system-", "apiserver-")) or name == "kubernetes")]
             for item in items:
                 if item["metadata"].get("finalizers"):
                     self.patch(f"{path}/{item['metadata']['name']}", {"metadata": {"finalizers": None}})

@@ -221,6 +221,7 @@ REPLICAS = {"replicas": 2, "selector": {"matchLabels": LABELS}, "template": temp
 OWNERS: dict[str, tuple[str, Json]] = {
     "Job": ("batch/v1", JOB),
     "ReplicaSet": ("apps/v1", REPLICAS),
+    "ReplicationController": ("v1", REPLICAS | {"selector": LABELS}),
     "StatefulSet": ("apps/v1", REPLICAS | {"serviceName": "x"}),
     "Deployment": ("apps/v1", REPLICAS),
     "JobSet": (

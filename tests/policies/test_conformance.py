@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.policy import AnywherePolicy, NodeUsage, View, checked_costs
+from firmament_py.policy import AnywherePolicy, NodeUsage, View, checked_costs, spreads_tasks
 from firmament_py.policy.conformance import check, waived
 from firmament_py.policy.registry import available, load
 from tests.effort import examples
@@ -185,3 +185,9 @@ def test_a_registered_policy_describes_itself(info):
     assert info.error == ""
     assert info.summary.endswith(".")
     assert load(info.name, {}).name == info.name
+
+
+def test_policies_say_whether_their_purpose_is_to_spread_tasks():
+    spreading = {info.name for info in available() if spreads_tasks(load(info.name, {}))}
+    assert spreading == {"load-spreading", "cpu-memory", "octopus", "shortest-job-first"}
+    assert not spreads_tasks(load("load-spreading", {"spread-label": "rack"})), "it spreads them over racks"

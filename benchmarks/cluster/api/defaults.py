@@ -129,6 +129,12 @@ def _replicated(obj: Json) -> None:
     pod_spec(template.setdefault("spec", {}))
 
 
+def _replication_controller(obj: Json) -> None:
+    _replicated(obj)
+    spec = obj["spec"]
+    spec.setdefault("selector", dict((spec["template"].get("metadata") or {}).get("labels") or {}))
+
+
 def _deployment(obj: Json) -> None:
     _replicated(obj)
     spec = obj["spec"]
@@ -202,6 +208,7 @@ DEFAULTS: dict[tuple[str, str], Callable[[Json], None]] = {
     ("", "Secret"): _secret,
     ("", "PersistentVolumeClaim"): _claim,
     ("", "PersistentVolume"): _volume,
+    ("", "ReplicationController"): _replication_controller,
     ("batch", "Job"): _job,
     ("apps", "ReplicaSet"): _replicated,
     ("apps", "Deployment"): _deployment,

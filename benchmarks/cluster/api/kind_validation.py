@@ -62,10 +62,14 @@ def _job(obj: Json) -> Causes:
     return causes + _template(obj, ["OnFailure", "Never"])
 
 
-def _replicated(obj: Json) -> Causes:
+def _replication_controller(obj: Json) -> Causes:
+    return _replicated(obj, {"matchLabels": (obj.get("spec") or {}).get("selector")})
+
+
+def _replicated(obj: Json, selector: Json | None = None) -> Causes:
     spec = obj.get("spec") or {}
     causes = _count(spec, "replicas")
-    selector = spec.get("selector")
+    selector = selector or spec.get("selector")
     if not selector:
         causes.append(required("spec.selector"))
     else:
@@ -132,6 +136,7 @@ def _definition(obj: Json) -> Causes:
 CHECKS: dict[tuple[str, str], Callable[[Json], Causes]] = {
     ("", "Pod"): pod,
     ("", "Node"): _node,
+    ("", "ReplicationController"): _replication_controller,
     ("batch", "Job"): _job,
     ("apps", "ReplicaSet"): _replicated,
     ("apps", "Deployment"): _deployment,

@@ -11,7 +11,7 @@ from benchmarks.cluster.controllers.garbage import Garbage
 from benchmarks.cluster.controllers.jobs import Jobs
 from benchmarks.cluster.controllers.namespaces import Namespaces
 from benchmarks.cluster.controllers.node_health import NodeLife
-from benchmarks.cluster.controllers.replica_sets import ReplicaSets
+from benchmarks.cluster.controllers.replica_sets import ReplicaSets, ReplicationControllers
 from benchmarks.cluster.controllers.stateful_sets import StatefulSets
 from benchmarks.cluster.controllers.volumes import Volumes
 from benchmarks.cluster.nodes.kubelets import Kubelets
@@ -34,6 +34,7 @@ class Controllers:
         self.garbage = Garbage(api, agenda)
         self.jobs = Jobs(api, agenda, settings.job_backoff_seconds)
         self.replica_sets = ReplicaSets(api, agenda)
+        self.replication_controllers = ReplicationControllers(api, agenda)
         self.deployments = Deployments(api, agenda)
         self.stateful_sets = StatefulSets(api, agenda)
         self.budgets = Budgets(api, agenda)

@@ -1,11 +1,11 @@
-"""ReplicaSets: keep the desired number of pods, replacing those that end or are deleted."""
+"""ReplicaSets and ReplicationControllers: keep the desired number of pods, replacing those that end or are deleted."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from benchmarks.cluster.controllers.workload import Controller, is_active, is_ready, surplus_order
-from benchmarks.cluster.store.kinds import REPLICA_SETS
+from benchmarks.cluster.store.kinds import REPLICA_SETS, REPLICATION_CONTROLLERS
 from benchmarks.cluster.store.store import Record
 
 Json = dict[str, Any]
@@ -42,3 +42,9 @@ class ReplicaSets(Controller):
         if ready:
             status["readyReplicas"] = status["availableReplicas"] = ready
         self.put_status(record, obj, status)
+
+
+class ReplicationControllers(ReplicaSets):
+    """The controller of ReplicationControllers."""
+
+    kind = REPLICATION_CONTROLLERS

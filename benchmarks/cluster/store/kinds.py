@@ -166,6 +166,10 @@ CONFIGMAPS = Kind("", "v1", "configmaps", "ConfigMap", True, ("cm",))
 SECRETS = Kind("", "v1", "secrets", "Secret", field_names=("type",), fields=_type_field)
 SERVICE_ACCOUNTS = Kind("", "v1", "serviceaccounts", "ServiceAccount", True, ("sa",))
 SERVICES = Kind("", "v1", "services", "Service", True, ("svc",), ("all",), ("status",))
+REPLICATION_CONTROLLERS = Kind(
+    "", "v1", "replicationcontrollers", "ReplicationController", True, ("rc",), ("all",), ("status",),
+    generation=True, field_names=("status.replicas",), fields=_replicas_field,
+)  # fmt: skip
 CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True, ("pvc",), (), ("status",))
 VOLUMES = Kind("", "v1", "persistentvolumes", "PersistentVolume", False, ("pv",), (), ("status",))
 RESOURCE_QUOTAS = Kind("", "v1", "resourcequotas", "ResourceQuota", True, ("quota",), (), ("status",))
@@ -216,6 +220,7 @@ REVIEWS = tuple(
 
 BUILT_IN: tuple[Kind, ...] = (
     NODES, PODS, NAMESPACES, EVENTS, EVENTS_NEW, LEASES, CONFIGMAPS, SECRETS, SERVICE_ACCOUNTS, SERVICES,
+    REPLICATION_CONTROLLERS,
     CLAIMS, VOLUMES, RESOURCE_QUOTAS, LIMIT_RANGES, PRIORITY_CLASSES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS,
     ATTACHMENTS, CAPACITIES, BUDGETS, JOBS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS, DEFINITIONS,
     NODE_METRICS, POD_METRICS, *REVIEWS,

@@ -211,6 +211,7 @@ COLUMNS: dict[tuple[str, str], Sequence[Column]] = {
     ("", "Secret"): (NAME, Column("Type", _at("type")), Column("Data", _count("data"), "integer"), AGE),
     ("", "ServiceAccount"): (NAME, AGE),
     ("", "Service"): SERVICE,
+    ("", "ReplicationController"): REPLICA_SET,
     ("", "PersistentVolume"): VOLUME,
     ("", "PersistentVolumeClaim"): CLAIM,
     ("batch", "Job"): JOB,

@@ -17,6 +17,7 @@ from poseidon_py.state.gangs.model import (
 
 JOBS = Resource("batch", "jobs", ("v1",))
 REPLICA_SETS = Resource("apps", "replicasets", ("v1",))
+REPLICATION_CONTROLLERS = Resource("", "replicationcontrollers", ("v1",))
 STATEFUL_SETS = Resource("apps", "statefulsets", ("v1",))
 DEPLOYMENTS = Resource("apps", "deployments", ("v1",))
 JOB_SETS = Resource("jobset.x-k8s.io", "jobsets", ("v1alpha2",))
@@ -25,6 +26,7 @@ OWNERS = {
     ("batch", "Job"): JOBS,
     ("apps", "ReplicaSet"): REPLICA_SETS,
     ("apps", "StatefulSet"): STATEFUL_SETS,
+    ("", "ReplicationController"): REPLICATION_CONTROLLERS,
     ("apps", "Deployment"): DEPLOYMENTS,
     ("jobset.x-k8s.io", "JobSet"): JOB_SETS,
 }

@@ -6,12 +6,21 @@ from typing import Any
 from msgspec import Raw, Struct, field
 
 from poseidon_py.kube.objects import NOTHING, InvalidField, Metadata, micros
-from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, OWNERS
+from poseidon_py.state.gangs.by_owner import (
+    JOB_SETS,
+    JOBS,
+    OWNERS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    STATEFUL_SETS,
+)
 from poseidon_py.state.gangs.keys import controller, mentions_gangs, pick
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.util.decoding import MalformedError, decode_json
 
 _OWNERS = frozenset(OWNERS.values())
+_SPREAD = (REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS)
+"""Owners whose pods are spread by default."""
 
 
 class Item(Struct):
@@ -26,6 +35,7 @@ class _Counts(Struct):
     """The spec of an owner of pods."""
 
     replicas: int | None = None
+    selector: Raw = NOTHING
     parallelism: int | None = None
     completions: int | None = None
 
@@ -56,6 +66,7 @@ def owner_or_group_of(resource: Resource, item: Item) -> OwnerOrGroup:
     left: int | None = None
     roles: tuple[tuple[str, int], ...] = ()
     spec: dict[str, object] = {}
+    selector = b""
     if resource == JOBS:
         size, left = _job(item)
     elif resource == JOB_SETS:
@@ -65,8 +76,10 @@ def owner_or_group_of(resource: Resource, item: Item) -> OwnerOrGroup:
         )
         size = sum(count for _, count in roles)
     elif resource in _OWNERS:
-        replicas = _decode(item.spec, _Counts, "spec").replicas
-        size = 1 if replicas is None else replicas
+        counts = _decode(item.spec, _Counts, "spec")
+        size = 1 if counts.replicas is None else counts.replicas
+        if resource in _SPREAD:
+            selector = bytes(counts.selector)
     else:
         spec = _decode(item.spec, dict[str, Any], "spec")
     return OwnerOrGroup(
@@ -81,6 +94,7 @@ def owner_or_group_of(resource: Resource, item: Item) -> OwnerOrGroup:
         left=left,
         roles=roles,
         version=metadata.resource_version,
+        selector=selector,
     )
 
 

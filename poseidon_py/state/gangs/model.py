@@ -64,6 +64,8 @@ class OwnerOrGroup:
     roles: tuple[tuple[str, int], ...] = ()
     """Parts of an owner, each with its number of pods."""
     version: str = ""
+    selector: bytes = b""
+    """spec.selector in JSON of an owner whose pods are spread by default; empty: another owner, or it has none."""
 
 
 @dataclass(frozen=True, slots=True)

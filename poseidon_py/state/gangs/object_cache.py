@@ -211,13 +211,21 @@ class ObjectCache:
             if isinstance(error, BusyError):
                 self._discover_again(cache, str(error))
                 return
-            log.warning("cannot watch %s, so gangs that it declares are ignored: %s", cache.resource.label, error)
+            if not cache.forbidden:
+                log.warning(
+                    "cannot watch %s, so gangs that it declares are ignored, and its selector for spreading: %s",
+                    cache.resource.label,
+                    error,
+                )
+            cache.forbidden = True
             if cache.path:
                 return  # an API server that has just started has not loaded its roles; the watch retries by itself
             path = ""
         except KubeError as error:
             self._discover_again(cache, str(error))
             return
+        else:
+            cache.forbidden = False
         if cache.path and not path and not cache.missing_once:
             cache.missing_once = True
             self._discover_again(cache, "it was served, and is not found any more")
@@ -261,6 +269,8 @@ class ObjectCache:
 
     async def locate(self, resource: Resource) -> str:
         """The path of a resource in its preferred version; empty: it is not served. Raises KubeError."""
+        if not resource.group:
+            return f"/api/{resource.versions[0]}/{resource.plural}"  # the core group, which every server has
         try:
             group = decode_answer(await self._api.call("GET", f"/apis/{resource.group}"), _ServedGroup, resource.group)
         except NotFoundError:

@@ -31,6 +31,8 @@ class ResourceCache:
         """Monotonic seconds of the last discovery."""
         self.missing_once = False
         """Whether the last discovery missed it although it was served, as happens while a server starts."""
+        self.forbidden = False
+        """Whether the last discovery found that it may not be read."""
         self.by_name: dict[tuple[str, str], OwnerOrGroup] = {}
         self.by_uid: dict[str, OwnerOrGroup] = {}
         self.gone: dict[str, None] = {}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.model.constraints import PeerDemand, PeerTerm, PreferenceSet, Taint
+from firmament_py.model.constraints import PeerDemand, PeerTerm, PreferenceSet, Spread, Taint
 from firmament_py.model.events import NodeRemoved
 from firmament_py.placement import migration
 from firmament_py.policy import AnywherePolicy, PolicyError
@@ -378,10 +378,18 @@ def test_the_node_is_reserved_for_the_successor(gone):
 
 
 def test_a_successor_of_another_class_is_any_task():
-    cluster = migrated(make_class(3, cpu=2), make_class(4, cpu=1))
+    cluster = migrated(make_class(3, cpu=2), make_class(4, cpu=1, expected_us=10**9))
     cluster.tell(make_tasks([302], 4, job=7))
     assert not cluster.round()
     assert len(cluster.state.successors) == 1
+
+
+def test_a_successor_can_have_preferences_that_the_running_task_has_none_of():
+    spread = PreferenceSet(spread=(Spread(tasks_like(needs("app", "In", "a")), "zone"),))
+    cluster = migrated(make_class(3, cpu=1, preferences=spread))
+    cluster.tell(make_tasks([302], 3, job=7))
+    assert cluster.round() == {302: "b"}
+    assert not len(cluster.state.successors)
 
 
 def test_a_successor_that_does_not_arrive_is_not_expected_forever():

@@ -18,7 +18,12 @@ STALE = flow_pb2.STALE_EPOCH
 def test_hello_describes_the_service(service):
     hello = service.flow.Hello(flow_pb2.HelloRequest())
     assert hello == flow_pb2.HelloReply(
-        epoch=service.engine.epoch, version=VERSION, policy="load-spreading", solver="or-tools", resynced=False
+        epoch=service.engine.epoch,
+        version=VERSION,
+        policy="load-spreading",
+        solver="or-tools",
+        resynced=False,
+        spreads_tasks=True,
     )
     assert hello.epoch != 0
 
@@ -26,7 +31,7 @@ def test_hello_describes_the_service(service):
 def test_hello_states_whether_links_count(service):
     service.engine.policy = NetworkAware()
     hello = service.flow.Hello(flow_pb2.HelloRequest())
-    assert (hello.policy, hello.counts_links) == ("network-aware", True)
+    assert (hello.policy, hello.counts_links, hello.spreads_tasks) == ("network-aware", True, False)
 
 
 def test_two_services_have_different_epochs(service):

@@ -192,11 +192,13 @@ def test_a_soft_spread_levels_a_batch_within_one_solve():
 
 @pytest.mark.parametrize("max_skew", [1, 5])
 def test_a_soft_spread_never_tolerates_a_skew_without_need(max_skew):
-    # without it a2 and a3 are the next emptiest nodes for every third task; 2 tasks of zone a run already
-    nodes = [zoned("a1", "a"), zoned("a2", "a"), zoned("a3", "a"), zoned("b", "b")]
+    # without it a2, a3 and b get one or two tasks each
     cluster = make_cluster(
-        *(make_class(1, preferences=PreferenceSet(spread=(Spread(A, "zone", max_skew),))), make_label_set(1, app="a")),
-        *(*nodes, make_tasks([1, 2], 1, on="a1", label_set=1), make_tasks(range(3, 8), 1, label_set=1)),
+        make_class(1, preferences=PreferenceSet(spread=(Spread(A, "zone", max_skew),))),
+        make_label_set(1, app="a"),
+        *(zoned(name, name[0]) for name in ("a1", "a2", "a3", "b")),
+        make_tasks([1, 2], 1, on="a1", label_set=1),
+        make_tasks(range(3, 8), 1, label_set=1),
     )
     placed = per_node(cluster.names(cluster.run()))
     # 2 + 5 tasks: zone b gets 3 or 4 of the 5
@@ -205,9 +207,14 @@ def test_a_soft_spread_never_tolerates_a_skew_without_need(max_skew):
 
 def test_the_last_task_of_a_soft_spread_goes_to_the_emptiest_zone():
     cluster = make_cluster(
-        *(make_class(1, preferences=PreferenceSet(spread=(Spread(A, "zone"),))), make_label_set(1, app="a")),
-        *(make_class(2), *THREE, make_tasks(range(10, 13), 1, on="a", label_set=1)),
-        *(make_tasks(range(20, 25), 2, on="b"), make_tasks(range(30, 35), 2, on="c"), make_tasks([1], 1, label_set=1)),
+        make_class(1, preferences=PreferenceSet(spread=(Spread(A, "zone"),))),
+        make_class(2),
+        make_label_set(1, app="a"),
+        *THREE,
+        make_tasks(range(10, 13), 1, on="a", label_set=1),
+        make_tasks(range(20, 25), 2, on="b"),
+        make_tasks(range(30, 35), 2, on="c"),
+        make_tasks([1], 1, label_set=1),
     )
     # a runs the fewest tasks but all of the app; b and c have none of it
     assert cluster.round()[1] in ("b", "c")

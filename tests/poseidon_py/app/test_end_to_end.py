@@ -105,16 +105,16 @@ async def test_a_killed_flow_service_is_restarted_and_resynchronised(world):
 
 
 async def test_a_flow_service_that_is_killed_while_the_bridge_starts_is_started_again(world, monkeypatch):
-    """A start waits for both: the service's answer on bandwidth, and the API server."""
-    count, killed = Bridge._count_bandwidth, []
+    """A start waits for both: the service's answer on its policy, and the API server."""
+    ask, killed = Bridge._ask_policy, []
 
     async def kill_first(bridge):
         killed.append(bridge.supervisor.pid)
         os.kill(bridge.supervisor.pid, signal.SIGKILL)
         await bridge.supervisor._process.wait()
-        await count(bridge)
+        await ask(bridge)
 
-    monkeypatch.setattr(Bridge, "_count_bandwidth", kill_first)
+    monkeypatch.setattr(Bridge, "_ask_policy", kill_first)
     bridge = await world.bridge(own_service=True)
     assert bridge.supervisor.pid not in killed
     world.cluster.add_pods(10, template())

@@ -8,7 +8,7 @@ import pytest
 
 from poseidon_py.kube.client import ApiError, BusyError, NotFoundError, UnreachableError
 from poseidon_py.kube.objects import Metadata
-from poseidon_py.state.gangs.by_owner import JOBS
+from poseidon_py.state.gangs.by_owner import JOBS, REPLICATION_CONTROLLERS
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
 from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, Unknown
@@ -131,6 +131,32 @@ async def test_forbidden_resources_count_as_absent(rig):
         found.owner(JOB, "ns")
     await settle()
     assert found.owner(JOB, "ns") is None
+
+
+async def test_a_forbidden_resource_is_tried_again_with_one_warning(rig, caplog):
+    api, found, _known, _ = rig
+    api.denied.add("/apis/batch/v1/jobs")
+    with pytest.raises(Unknown):
+        found.owner(JOB, "ns")
+    for _ in range(3):
+        recheck(found)
+        await settle()
+    assert len([each for each in caplog.records if "cannot watch jobs.batch" in each.message]) == 1
+    api.denied.clear()
+    recheck(found)
+    await settle()
+    assert found.path_of(JOBS, owner_or_group(JOBS, "j")) == "/apis/batch/v1/namespaces/ns/jobs/j"
+
+
+async def test_resources_of_the_core_group_need_no_discovery(rig):
+    api, found, known, _ = rig
+    with pytest.raises(Unknown):
+        found.owner(Owner("ReplicationController", "r", "uid-r"), "ns")
+    await settle()
+    assert known == ["replicationcontrollers"]
+    assert api.asked == []
+    entry = owner_or_group(REPLICATION_CONTROLLERS, "r")
+    assert found.path_of(REPLICATION_CONTROLLERS, entry) == "/api/v1/namespaces/ns/replicationcontrollers/r"
 
 
 async def test_an_owner_that_the_watch_has_not_shown_is_fetched(rig):
