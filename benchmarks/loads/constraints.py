@@ -13,7 +13,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from firmament_py.model.arrays import U64
-from firmament_py.model.constraints import Operator, PeerDemand, PeerSelector, PeerTerm, Requirement, Spread
+from firmament_py.model.constraints import (
+    NO_PREFERENCES,
+    Operator,
+    PeerDemand,
+    PeerSelector,
+    PeerTerm,
+    PreferenceSet,
+    Requirement,
+    Spread,
+)
 from firmament_py.model.events import ClassDefined, Event, LabelSetDefined, NodeObserved, TasksObserved
 
 START_US = 1_700_000_000_000_000
@@ -78,6 +87,9 @@ class ConstraintLoad:
                     wrong.append(
                         f"group {group}: from {lowest} to {max(counts)} in the domains of {spread.topology_key}"
                     )
+            counts = [by_zone[zone][group] for zone in set(self.zone.values())]
+            if self.spec.shape == "services" and max(counts) - min(counts) > 1:
+                wrong.append(f"group {group}: from {min(counts)} to {max(counts)} in the zones of an empty cluster")
         return wrong[:3]
 
 
@@ -95,7 +107,9 @@ def load(spec: ConstraintSpec) -> ConstraintLoad:
         demand = _SHAPES[spec.shape](group, spec.groups)
         made.demands.append(demand)
         cpu = 100 if spec.shape != "mixed" else 100 * int(random.integers(1, 20))
-        made.cluster.append(ClassDefined(group + 1, {"cpu": cpu, "memory": 128 << 20}, peers=demand))
+        preferences = _default_spread(group) if spec.shape == "services" else NO_PREFERENCES
+        requests = {"cpu": cpu, "memory": 128 << 20}
+        made.cluster.append(ClassDefined(group + 1, requests, peers=demand, preferences=preferences))
     if spec.before:
         made.first = _tasks(made, range(1, spec.before + 1), [0] * spec.before)
     uids = range(spec.before + 1, spec.before + spec.pods + 1)
@@ -148,10 +162,16 @@ def _mixed(group: int, groups: int) -> PeerDemand:
     )[group % 5]
 
 
+def _default_spread(group: int) -> PreferenceSet:
+    """That of the pods of a Service."""
+    return PreferenceSet(spread=(Spread(_selector(group), HOST, 3), Spread(_selector(group), ZONE, 5)))
+
+
 _SHAPES: dict[str, Callable[[int, int], PeerDemand]] = {
     "affinity": lambda group, groups: PeerDemand(affinity=(_term(group, ZONE),)),
     "anti-affinity": lambda group, groups: PeerDemand(anti_affinity=(_term(group, HOST),)),
     "spread": lambda group, groups: PeerDemand(spread=(Spread(_selector(group), ZONE),)),
+    "services": lambda group, groups: PeerDemand(),
     "symmetry": _symmetric,
     "mixed": _mixed,
 }

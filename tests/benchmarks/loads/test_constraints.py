@@ -23,6 +23,7 @@ def test_every_round_is_sound_at_a_twentieth_of_its_size(case):
         pytest.param("affinity", {1: 0, 2: 1, 4: 1}, {1: 0, 2: 1, 4: 2}, id="the-first-of-a-group-goes-anywhere"),
         pytest.param("anti-affinity", {1: 0, 3: 1, 2: 0, 4: 1}, {1: 0, 3: 0, 2: 1, 4: 2}, id="anti-affinity"),
         pytest.param("spread", {1: 0, 3: 1, 2: 1, 4: 2}, {1: 0, 3: 0, 2: 1, 4: 2}, id="spread"),
+        pytest.param("services", {1: 0, 3: 1, 2: 1, 4: 2}, {1: 0, 3: 0, 2: 1, 4: 2}, id="services"),
     ],
 )
 def test_the_check_finds_violations(shape, sound, wrong):
