@@ -227,6 +227,21 @@ def test_a_full_node_does_not_end_a_soft_spread_over_the_others():
     assert batch(spread, 12, *nodes)[0] == {"a1": 3, "a2": 3, "b": 6}
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_zones_come_before_nodes(order):
+    spreads = (Spread(A, "node", 3), Spread(A, "zone", 5))[::order]
+    nodes = [make_node(name, labels={"node": name, "zone": name[0]}) for name in ("a1", "a2", "b")]
+    cluster = make_cluster(
+        make_class(1, preferences=PreferenceSet(spread=spreads)),
+        make_label_set(1, app="a"),
+        *nodes,
+        *(make_tasks([uid], 1, on=name, label_set=1) for uid, name in enumerate(("a1", "a1", "a2", "b", "b"), 2)),
+        make_tasks([1], 1, label_set=1),
+    )
+    # zone a has 3 tasks and b 2, although a2 is the emptiest node
+    assert cluster.round() == {1: "b"}
+
+
 def test_a_larger_max_skew_of_a_soft_spread_weighs_less():
     # b is to take 1 of 2 tasks although it costs 50 tasks' worth more: 5000, against 20,000 or 20,000 / 5
     wish = (node_wish(100, "a"), node_wish(75, "b"))
