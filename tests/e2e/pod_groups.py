@@ -117,7 +117,7 @@ class PodGroups:
         """Waits until a PodGroup has a condition with this status, empty: no such condition."""
 
         def probe(items: list[Json]) -> Json | None:
-            found = next(i for i in items if i["metadata"]["name"] == name)
+            found = next((i for i in items if i["metadata"]["name"] == name), {})
             return found if condition(found, kind).get("status", "") == status else None
 
         view = View(self.backend.api, self.path)
