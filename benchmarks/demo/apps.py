@@ -1,9 +1,9 @@
 """The demo's workload as manifests: services, batch jobs, GPU jobs, bare pods, and pods that cannot run.
 
 Amounts follow from the cluster, so that every size shows the same picture: services request about 60 % of the cpu of
-untainted nodes, batch jobs another third until they end, and a large Deployment more than is then free; GPU jobs
-request 1.5 times the GPUs there are, and a few pods request what no node offers. Urgent pods come last, of a higher
-priority than all others.
+untainted nodes, batch jobs another third until they end, and a large Deployment more than is then free on single nodes;
+GPU jobs request 1.5 times the GPUs there are, and a few pods request what no node offers. Pods of services may be moved
+for others. Urgent pods come last, of a higher priority than all others.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ Json = dict[str, Any]
 
 KIND_LABEL = "demo.poseidon.io/kind"
 GANG = "poseidon.io/gang"
+MOVABLE = "poseidon.io/movable"
 NAMESPACE = "default"
 _SERVICES_FILL, _BATCH_FILL, _LARGE_FILL = 0.6, 0.35, 0.4
 LARGE, URGENT = "large", "urgent"
@@ -67,9 +68,13 @@ def priority_class() -> App:
 
 
 def demo_budgets(apps: Sequence[App]) -> list[Budget]:
-    """Each service may lack one pod."""
+    """Each service may lack an eighth of its pods, at least one."""
     return [
-        Budget(app.manifest["metadata"]["name"], app.manifest["spec"]["selector"]["matchLabels"], app.pods - 1)
+        Budget(
+            app.manifest["metadata"]["name"],
+            app.manifest["spec"]["selector"]["matchLabels"],
+            app.pods - max(app.pods // 8, 1),
+        )
         for app in apps
         if app.kind == "service"
     ]
@@ -113,7 +118,9 @@ class _Mix:
         apps = []
         for i, (sort, count) in enumerate(self._sorts("service", pods, _SERVICES_FILL)):
             selector = {POOL_LABEL: "memory"} if self._has_memory_pool and i % 8 == 7 else {}
-            apps.append(self._deployment("service", sort.name, count, self._pod("service", sort, selector)))
+            pod = self._pod("service", sort, selector)
+            pod["metadata"]["annotations"] = {MOVABLE: "true"}
+            apps.append(self._deployment("service", sort.name, count, pod))
         return apps
 
     def _batch(self, pods: int) -> list[App]:

@@ -21,7 +21,7 @@ _PAGE = "2000"
 class Evidence:
     """pods, nodes: complete objects. audit: the server's record of binds and ends, in order; empty if it keeps none.
     rejected: kubelets' rejections by reason. metrics: the scheduler's samples, `name{label="value"}` -> value.
-    preempted: the events about victims of preemption."""
+    preempted, moved: the events about victims of preemption, and about pods that went to other nodes."""
 
     pods: Sequence[Json]
     nodes: Sequence[Json]
@@ -30,6 +30,7 @@ class Evidence:
     metrics: Mapping[str, float] = field(default_factory=dict)
     status: Mapping[str, Any] = field(default_factory=dict)
     preempted: Sequence[Json] = ()
+    moved: Sequence[Json] = ()
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's samples that have these labels."""
@@ -51,7 +52,8 @@ async def gather(kube: Kube, health_url: str) -> Evidence:
         audit, rejected = [], {}
     metrics, status = await asyncio.gather(_get(f"{health_url}/metrics"), _get(f"{health_url}/status"))
     preempted = await listed(kube, "/api/v1/events", fieldSelector="reason=Preempted")
-    return Evidence(pods, nodes, audit, rejected, samples(metrics.decode()), orjson.loads(status), preempted)
+    moved = await listed(kube, "/api/v1/events", fieldSelector="reason=Migrated")
+    return Evidence(pods, nodes, audit, rejected, samples(metrics.decode()), orjson.loads(status), preempted, moved)
 
 
 async def listed(kube: Kube, path: str, **query: str) -> list[Json]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from benchmarks.demo.apps import KIND_LABEL
 from benchmarks.demo.checks import Check
 from benchmarks.demo.disruptions import Disruptions, PodHistory
 from benchmarks.demo.evidence import Evidence
@@ -21,7 +22,7 @@ def check_preemption(evidence: Evidence, disruptions: Disruptions) -> list[Check
     """The checks of preemption."""
     return [
         Check(
-            "every victim has a preemptor of strictly higher priority on its node",
+            "every victim, or its gang, has a preemptor of strictly higher priority on its node",
             *_for_whom(evidence, disruptions),
         ),
         Check("no disruption budget was exceeded", *_budgets(disruptions)),
@@ -63,15 +64,22 @@ def _for_whom(evidence: Evidence, disruptions: Disruptions) -> tuple[bool, str]:
     preemptors = _preemptors(evidence)
     node_of = {entry["uid"]: entry["node"] for entry in evidence.audit if entry["what"] == "delete"}
     wrong = []
+    # a gang goes as a whole if the node of one member is needed
+    needed = {
+        victim.labels.get("app")
+        for uid, victim in disruptions.victims.items()
+        if (other := disruptions.pods.get(preemptors.get(uid, ""))) is not None and node_of.get(uid) in other.nodes
+    }
     for uid, victim in disruptions.victims.items():
         preemptor = disruptions.pods.get(preemptors.get(uid, ""))
+        goes_with_its_gang = victim.labels.get(KIND_LABEL) == "gang" and victim.labels.get("app") in needed
         if preemptor is None:
             wrong.append(f"{victim.name} has no preemptor")
         elif preemptor.priority <= victim.priority:
             wrong.append(
                 f"{victim.name} of priority {victim.priority} was preempted by {preemptor.name} of {preemptor.priority}"
             )
-        elif node_of.get(uid) not in preemptor.nodes:
+        elif node_of.get(uid) not in preemptor.nodes and not goes_with_its_gang:
             wrong.append(f"{victim.name} left {node_of.get(uid)}, which {preemptor.name} was never to have")
     wrong += [f"{_named(disruptions, uid)} was reported but stayed" for uid in preemptors.keys() - disruptions.victims]
     served = len({preemptors.get(uid) for uid in disruptions.victims})

@@ -24,6 +24,7 @@ from benchmarks.demo.apps import (
 from benchmarks.demo.checks import run_checks
 from benchmarks.demo.disruptions import Disruptions
 from benchmarks.demo.evidence import Evidence, gather
+from benchmarks.demo.moves_check import check_moves, moves
 from benchmarks.demo.preemption_check import check_preemption, preemption
 from benchmarks.demo.progress import Progress
 from benchmarks.demo.show import Display
@@ -33,12 +34,14 @@ from benchmarks.demo.workload import MIXED
 from poseidon_py.kube.client import Kube
 
 _SUBMITS_AT_ONCE = 16
-_QUIET_SECONDS = 1.5
+_QUIET_SECONDS = 3.0
 """The workload has settled when nothing has changed for so long."""
 _ENDLESS_SECONDS = 3600.0
 """Pods that run longer do not have to end."""
 _REPORT_SECONDS = 15.0
 _POLL_SECONDS = 0.2
+_MOVES_FLAGS = ("--migrate-after", "0", "--moves-at-once", "100")
+"""At the defaults pods are moved that have run for ten minutes, and few at a time."""
 _USAGE_FLAGS = ("--usage-interval", "1")
 """At the default interval a demo would end before the second sample."""
 
@@ -77,7 +80,7 @@ async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
     try:
         display.step("starting the scheduler: `poseidon run` and its flow service")
         usage_flags = ["--usage", plan.usage, *_USAGE_FLAGS] if plan.usage else []
-        await stack.start_scheduler(stack.kubeconfig, plan.scheduler, plan.policy, usage_flags)
+        await stack.start_scheduler(stack.kubeconfig, plan.scheduler, plan.policy, [*usage_flags, *_MOVES_FLAGS])
         poller = StatusPoller()
         polling = asyncio.create_task(poller.follow(stack), name="status")
         deadline = time.monotonic() + plan.patience_seconds
@@ -98,12 +101,13 @@ async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
         display.step("the workload has settled; checking the API server's view" if settled else "not settled in time")
         evidence = await _reported(stack, disruptions)
         checks = run_checks(evidence, plan.scheduler, expected - disruptions.removed, settled)
-        checks += check_preemption(evidence, disruptions)
+        checks += [*check_preemption(evidence, disruptions), check_moves(evidence, disruptions)]
         return summarise(
             evidence,
             progress,
             checks,
             preemption(evidence, disruptions),
+            moves(evidence, disruptions),
             poller.largest_network,
             seconds=seconds,
             scheduler=plan.scheduler,

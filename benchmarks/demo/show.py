@@ -101,6 +101,10 @@ def summary(console: Console, found: Summary) -> None:
         console.print("\n[bold]Preemption[/]")
         for line in _preemption(found.preemption):
             console.print(f"  {line}", highlight=False, soft_wrap=True)
+    if found.moves["moved"]:
+        console.print("\n[bold]Moves[/]")
+        for line in _moves(found.moves):
+            console.print(f"  {line}", highlight=False, soft_wrap=True)
     console.print("\n[bold]Checks[/] (against the API server's view)")
     for check in found.checks:
         mark = "[green]pass[/]" if check["ok"] else "[bold red]FAIL[/]"
@@ -123,6 +127,7 @@ The cluster and the scheduler are still running. Try, in another terminal:
     kubectl scale deployment large --replicas 1
     kubectl get events --field-selector reason=FailedScheduling
     kubectl get events --field-selector reason=Preempted
+    kubectl get events --field-selector reason=Migrated
     poseidon status --address {health.removeprefix("http://")}
     curl {health}/status
     curl {health}/metrics
@@ -170,6 +175,15 @@ def _preemption(figures: dict[str, Any]) -> list[str]:
         lines.append(f"{group['victims']:>5}  {victims} for {preemptors}")
     total = f"{figures['victims']} pods were preempted by {figures['preemptors']}"
     return [*lines, f"{total}; they had been on their nodes for {figures['lost_seconds']:.1f} seconds together"]
+
+
+def _moves(figures: dict[str, Any]) -> list[str]:
+    lines = [f"{group['moved']:>5}  {group['kind']} pods for {group['for']} pods" for group in figures["groups"]]
+    total = f"{figures['moved']} pods were evicted and placed on other nodes, so that {figures['served']} others fit"
+    return [
+        *lines,
+        f"{total}; the decisions took {figures['decided']} moves, and at least {figures['needed']} were needed",
+    ]
 
 
 def _usage(found: Summary) -> str:

@@ -26,7 +26,7 @@ from poseidon_py.kube import credentials
 from poseidon_py.kube.client import MERGE_PATCH, Kube
 
 _START_SECONDS = 60.0
-_COMPILE_SECONDS = 60.0
+_COMPILE_SECONDS = 180.0
 _TAINTS_AT_ONCE = 32
 
 

@@ -39,6 +39,7 @@ class Summary:
     utilisation: dict[str, dict[str, float]]
     balance: dict[str, float]
     preemption: Json
+    moves: Json
     checks: list[Json]
 
     def json(self) -> Json:
@@ -52,6 +53,7 @@ def summarise(
     progress: Progress,
     checks: Sequence[Check],
     preemption: Json,
+    moves: Json,
     network: Mapping[str, int],
     *,
     seconds: float,
@@ -83,6 +85,7 @@ def summarise(
         utilisation=utilisation(evidence),
         balance=balance(evidence),
         preemption=preemption,
+        moves=moves,
         checks=[asdict(check) for check in checks],
     )
 

@@ -50,7 +50,7 @@ def preemption_problems(
         problems.append(f"of gang {halved[0]} too few members stay")
     refuse(
         _over_committed(state, placed, np.concatenate([rows, moved[0]]), nominated, unnominated, moved),
-        "a node could not take its nominated tasks, or those that move there",
+        "a node could not take its nominated tasks",
     )
     return problems
 

@@ -42,8 +42,9 @@ DELAY_STEP_US = 1_000_000
 """After which time tasks that wait for a better node, or for the searches, are tried again, unless something changes
 before."""
 
-MOVES_STEP_US = 1_000_000
-"""How long after moves for waiting tasks were considered they are not considered again."""
+MOVES_STEP_US, MOVES_PAUSE = 1_000_000, 10
+"""How long after moves for waiting tasks were considered they are not considered again: for as long, and for so many
+times as long as that took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +178,12 @@ class Scheduler:
         searches = self._searchable()
         self._search_us = 0 if searches else now_us + DELAY_STEP_US
         preempting = self._preempting if preempts and searches else Preempting.OFF
-        preemptor = Preemptor(
-            first.ledger, preempting, current.eviction_costs, self._nearby(current) if preempts and searches else None
-        )
+        nearby = self._nearby(current) if preempts and searches else None
+        preemptor = Preemptor(first.ledger, preempting, current.eviction_costs, nearby)
         admission = self._admit(current, first, preemptor, self._improve if searches else None)
+        if nearby is not None:
+            searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))
+            self._moves_us = now_us + max(MOVES_STEP_US, searched_us * MOVES_PAUSE)
         placer = _second_opinion(current, first)
         tasks, nodes = self._checked(current, placer)
         preemption = preemptor.outcome() if placer is first else NO_PREEMPTION
@@ -205,6 +208,7 @@ class Scheduler:
         self._unconsidered = bool((self.state.tasks.considered_us[current.deferred] < self._opportunity_us).any())
         stats = current.finish(len(tasks), sum(w.count for w in waiting))
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
+        stats.migrated_for_waiting, stats.least_moves = len(moved.tasks), preemption.least_moves
         stats.delayed = len(delayed)
         stats.nominated = int((self.state.tasks.nominated >= 0).sum())
         return RoundResult(tasks, nodes, waiting, stats, preemption, migration)
@@ -262,10 +266,7 @@ class Scheduler:
         of = self.state, current.running_snapshot, current.eviction_costs
         nearby = MovableNearby(*of, self._migrate_after_us, limit)
         self._unmoved = nearby.some and current.now_us < self._moves_us
-        if self._unmoved or not nearby.some:
-            return None
-        self._moves_us = current.now_us + MOVES_STEP_US
-        return nearby
+        return nearby if nearby.some and not self._unmoved else None
 
     def _migrate(self, current: Round, placer: Placer, now_us: int) -> Migration:
         """Decides which running tasks leave for nodes that cost them less; the state assumes that they do."""

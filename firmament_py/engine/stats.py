@@ -36,7 +36,11 @@ class RoundStats:
     nominated: int = 0
     """Tasks that wait, with a node that is kept for them."""
     migrated: int = 0
-    """Tasks to evict because they cost less elsewhere."""
+    """Tasks to evict that go to other nodes."""
+    migrated_for_waiting: int = 0
+    """Those of them that leave so that waiting tasks fit."""
+    least_moves: int = 0
+    """By no fewer moves these waiting tasks fit; 0: not known."""
     delayed: int = 0
     """Tasks that fit, but wait for a node that costs less."""
     gap: int = 0

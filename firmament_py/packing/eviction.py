@@ -10,7 +10,7 @@ fewer moves. A worse result is accepted now and then (simulated annealing); the 
 Movers are running tasks that keep running, on their nodes or on others. Nothing is evicted for them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,12 +51,14 @@ class Residents:
 @dataclass(frozen=True, slots=True)
 class Eviction:
     """evicted (K,): how many of each group of residents; violating (K,): how many of these no budget permits. placed:
-    triples (P, 3) of class, node, count. node_of_mover (M,)."""
+    triples (P, 3) of class, node, count. node_of_mover (M,). least_moves: the placed arrivals fit by
+    no fewer moves; 0 if tasks are evicted, too."""
 
     evicted: I64
     violating: I64
     placed: I64
     node_of_mover: I64
+    least_moves: int
 
 
 def evict(
@@ -69,17 +71,18 @@ def evict(
     beyond_budgets: bool = False,
     hard: Bools | None = None,
     movers: Movers | None = None,
+    effort: float = 1.0,
 ) -> Eviction:
     """Inserts as many arrivals as possible, the most important first, and evicts and moves what that takes.
 
     free (N, R): may be below 0; without movers on their nodes. allowed (B,): how many evictions and moves each budget
     permits. beyond_budgets: further evictions count as if of a rank above all others, except of those that a budget
-    counts which is `hard` (B,). The result depends on nothing but the arguments.
+    counts which is `hard` (B,). effort: multiplies how much is tried. The result depends on nothing but the arguments.
     """
     movers = movers or _no_movers(free.shape, len(allowed))
     if not len(free):
         none = np.zeros_like(residents.count)
-        return Eviction(none, none, np.zeros((0, 3), np.int64), movers.home)
+        return Eviction(none, none, np.zeros((0, 3), np.int64), movers.home, 0)
     weight = 1.0 / np.maximum(np.maximum(free.max(axis=0, initial=1), residents.requests.max(axis=0, initial=1)), 1)
     levels = np.unique(-arrivals.priority)
     size = arrivals.requests @ weight / np.maximum(arrivals.suitable.sum(axis=1), 1)
@@ -107,20 +110,25 @@ def evict(
     cost = np.zeros((len(free), len(levels) + 2))
     none = np.zeros_like(groups.number)
     state = State(np.full(len(tasks.cls), NONE), none, none.copy(), allowed.copy(), cost)
-    clearing = np.zeros((len(tasks.requests), 0))
+    clearing, of_arrivals = np.zeros((len(tasks.requests), 0)), np.zeros(arrivals.suitable.shape)
     if moving:
         of = movers.home, movers.requests[movers.kind], movers.cost[movers.kind]
         of_arrivals = clearing_costs(arrivals.requests, arrivals.suitable, *of, free)
         clearing = np.vstack([np.full((kinds, len(free)), np.inf), of_arrivals])
     least = _least_cost(arrivals, movers, residents, groups, by_node, free) * (1 + TOLERANCE)
-    search(tasks, groups, state, np.ascontiguousarray(free), clearing, least, np.random.default_rng(seed))
+    search(tasks, groups, state, np.ascontiguousarray(free), clearing, least, effort, np.random.default_rng(seed))
     evicted, violating = np.empty_like(groups.number), np.empty_like(groups.number)
     evicted[by_node], violating[by_node] = state.evicted, state.violating
     node_of_mover = np.empty_like(movers.home)
     node_of_mover[by_kind] = state.node_of[:moving]
     there = moving + np.flatnonzero(state.node_of[moving:] >= 0)
     pairs, count = np.unique(np.stack([tasks.cls[there] - kinds, state.node_of[there]]), axis=1, return_counts=True)
-    return Eviction(evicted, violating, np.vstack([pairs, count]).T, node_of_mover)
+    least_moves = 0
+    if moving and not evicted.any():
+        served = np.bincount(pairs[0], count, minlength=len(order)).astype(np.int64)
+        dearest = movers.cost.max()
+        least_moves = int(np.ceil(least_cost(replace(arrivals, count=served), free, of_arrivals) / dearest - 1e-6))
+    return Eviction(evicted, violating, np.vstack([pairs, count]).T, node_of_mover, least_moves)
 
 
 def _no_movers(shape: tuple[int, ...], budgets: int) -> Movers:

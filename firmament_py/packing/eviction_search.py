@@ -60,9 +60,18 @@ _SHARING = 0.3
 
 
 @compiled
-def search(tasks: Tasks, groups: Groups, state: State, free: I64, clearing: F64, least: float, rng: Generator) -> None:
+def search(
+    tasks: Tasks,
+    groups: Groups,
+    state: State,
+    free: I64,
+    clearing: F64,
+    least: float,
+    effort: float,
+    rng: Generator,
+) -> None:
     """Changes the state, in which no task is placed. free (N, R): without evictions. clearing: see insert_all. least:
-    evictions and moves that cost no more are good if all tasks are served."""
+    evictions and moves that cost no more are good if all tasks are served. effort: multiplies how much is tried."""
     nodes, count, levels = len(free), len(state.node_of), state.cost.shape[1]
     widest = 1
     for n in range(nodes):
@@ -103,9 +112,10 @@ def search(tasks: Tasks, groups: Groups, state: State, free: I64, clearing: F64,
     seeking = 0
     for home in tasks.home:
         seeking += home < 0
-    effort = min(_EFFORT * seeking**0.5, _EFFORT_LIMIT)
+    part = effort
+    effort *= min(_EFFORT * seeking**0.5, _EFFORT_LIMIT)
     away = 0
-    patience = min(_PATIENCE_PER_TASK * seeking, _PATIENCE) + _FURTHER_PATIENCE_PER_TASK * seeking
+    patience = part * (min(_PATIENCE_PER_TASK * seeking, _PATIENCE) + _FURTHER_PATIENCE_PER_TASK * seeking)
     while scratch.looked[0] < effort and idle <= patience and (waiting > 0 or total.sum() > least):
         scratch.looked[0] += 1
         idle += 1

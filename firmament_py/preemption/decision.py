@@ -26,7 +26,7 @@ from firmament_py.state.cluster import ClusterState
 class Decision:
     """Which residents go (D,), positions in `resident`; which tasks (K,), positions in the snapshot, get which nodes
     (K,), by priority; and which running tasks (M,), rows of the task table, leave which nodes (M,) for which others
-    (M,). condemned (V,): rows of the task table that go in any case, with their gangs."""
+    (M,). condemned (V,): rows of the task table that go in any case, with their gangs. least_moves: see Eviction."""
 
     resident: Resident
     displaced: I64
@@ -36,6 +36,7 @@ class Decision:
     origins: I64
     targets: I64
     condemned: I64
+    least_moves: int
 
     @property
     def victims(self) -> I64:
@@ -78,10 +79,12 @@ class EvictionSearch:
         self._nearby = nearby
         self.beyond_budgets = beyond_budgets
 
-    def decide(self, question: Question, *, condemned: I64 = NO_ROWS, loose: I64 = NO_ROWS) -> Decision | None:
+    def decide(
+        self, question: Question, *, condemned: I64 = NO_ROWS, loose: I64 = NO_ROWS, effort: float = 1.0
+    ) -> Decision | None:
         """The residents to displace and the running tasks to move so that as many tasks as possible fit; None: nothing
         could help. Rows of the task table: condemned (V,) leave in any case, loose (K,) may be evicted though their
-        gangs need them."""
+        gangs need them. effort: multiplies how much is tried."""
         tasks, movable = question.tasks, question.movable
         ledger, snapshot = self._ledger, self._snapshot
         state = snapshot.releases.state
@@ -140,6 +143,7 @@ class EvictionSearch:
             beyond_budgets=self.beyond_budgets,
             hard=limits.hard,
             movers=movers,
+            effort=effort,
         )
         newest_first = np.argsort(resident.run_us, kind="stable")
         displaced = first_of_each(group, newest_first, eviction.evicted)
@@ -150,10 +154,11 @@ class EvictionSearch:
         ).reshape(-1, 2)
         served, nodes = assigned[np.argsort(assigned[:, 0], kind="stable")].T
         if moving is None:
-            return Decision(resident, displaced, served, nodes, NO_ROWS, NO_ROWS, NO_ROWS, condemned)
+            return Decision(resident, displaced, served, nodes, NO_ROWS, NO_ROWS, NO_ROWS, condemned, 0)
         away = np.flatnonzero(eviction.node_of_mover != moving.node)
         origins, targets = moving.node[away], eviction.node_of_mover[away]
-        return Decision(resident, displaced, served, nodes, moving.row[away], origins, targets, condemned)
+        moves = moving.row[away], origins, targets
+        return Decision(resident, displaced, served, nodes, *moves, condemned, eviction.least_moves)
 
     def _moving(self, tasks: I64) -> MovableTasks | None:
         waiting = tasks[self._ledger.node_of[tasks] < 0]

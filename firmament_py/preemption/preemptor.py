@@ -49,13 +49,15 @@ _ATTEMPTS = 8
 class Preemption:
     """Rows of the tables. victims (V,): tasks to evict; preemptors (V,): the most important task that needs each to
     leave. nominated: tasks (K,) that wait, with a new nomination, and their nodes (K,). unnominated (U,): tasks that
-    wait and have lost theirs. moved: tasks to evict that go to other nodes, so that waiting ones fit."""
+    wait and have lost theirs. moved: tasks to evict that go to other nodes, so that waiting ones fit.
+    least_moves: no fewer moves are enough for these; 0: not known."""
 
     victims: I64
     preemptors: I64
     nominated: tuple[I64, I64]
     unnominated: I64
     moved: Migration = NO_MIGRATION
+    least_moves: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -91,7 +93,7 @@ class Preemptor:
         )
         self._victims: list[I64] = []
         self._preemptors: list[I64] = []
-        self._moved = NO_MIGRATION
+        self._moved, self._least_moves = NO_MIGRATION, 0
 
     def run(self, single: Bools, demands: Sequence[GangDemand] = ()) -> I64:
         """Preempts for those of the tasks `single` (T,) that wait, and for gangs that do. Returns tasks (K,),
@@ -123,6 +125,7 @@ class Preemptor:
             (snapshot.tasks[new], snapshot.nodes[ledger.nominated[new]]),
             snapshot.tasks[over],
             self._moved,
+            self._least_moves,
         )
 
     def _preempt_constrained(self, preemptors: I64) -> None:
@@ -240,3 +243,4 @@ class Preemptor:
         if len(decision.movers):
             needed_by = snapshot.tasks[preemptors_of(decision.movers)]
             self._moved = Migration(decision.movers, snapshot.nodes[decision.targets], needed_by)
+            self._least_moves = decision.least_moves

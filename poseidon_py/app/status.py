@@ -38,6 +38,8 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, bridge: Json, collect
             "nominated": last.nominated,
             "preempted": last.preempted,
             "migrated": last.migrated,
+            "migrated_for_waiting": last.migrated_for_waiting,
+            "least_moves": last.least_moves,
             "solves": last.solves,
             "vertices": last.vertices,
             "arcs": last.arcs,

@@ -221,6 +221,8 @@ class Loop:
         for stage, seconds in stats.stage_seconds.items():
             self._metrics.round_stage.labels(stage).observe(seconds)
         self._metrics.gap.set(stats.gap)
+        self._metrics.moves_decided.inc(stats.migrated_for_waiting)
+        self._metrics.moves_needed.inc(stats.least_moves)
         for by in ("measured", "missing", "stale"):
             self._metrics.usage_tasks.labels(by).set(getattr(stats, f"usage_{by}"))
         if stats.dropped:

@@ -75,9 +75,15 @@ class Metrics:
         )
         self.migrations = self._counter(
             "migrations_total",
-            "Pods that cost less elsewhere, by outcome: evicted; gone (by themselves); dropped (decision obsolete, or "
+            "Pods that go to other nodes, by outcome: evicted; gone (by themselves); dropped (decision obsolete, or "
             "another replica leads); refused (by the API server, mostly for a disruption budget).",
             "outcome",
+        )
+        self.moves_decided = self._counter(
+            "moves_decided_total", "Decisions that a running pod moves so that a pending one fits."
+        )
+        self.moves_needed = self._counter(
+            "moves_needed_total", "A lower bound on the moves by which these pending pods could have fitted."
         )
         self.gang_units = self._counter(
             "gang_units_total",

@@ -35,6 +35,7 @@ def summary(ok=True, usage=None, groups=()):
         progress,
         checks,
         {"victims": len(groups), "preemptors": 1, "lost_seconds": 12.34, "groups": list(groups)},
+        {"moved": 0, "served": 0, "decided": 0, "needed": 0, "groups": []},
         network,
         seconds=1.0,
         scheduler="poseidon",

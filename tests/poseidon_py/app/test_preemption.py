@@ -81,7 +81,7 @@ async def test_disruption_budgets_are_listed_before_the_first_round_and_followed
 
 
 async def test_without_preemption_budgets_are_not_watched(world):
-    bridge = await world.bridge(own_service=True, preemption="off")
+    bridge = await world.bridge(own_service=True, preemption="off", migrate="never")
     assert "poddisruptionbudgets" not in [watch.name for watch in bridge.runtime.watches]
 
 
