@@ -149,8 +149,11 @@ class Preemptor:
         placed = movable & (ledger.node_of >= 0) & ~snapshot.never_preempts[snapshot.task_class]
         if len(singles) + sum(demand.lacking for demand in demands) + placed.sum() > TOGETHER:
             placed[:] = False
-        waiting = sorted(demands, key=lambda demand: (-demand.priority, demand.definition.created_us))
-        for _ in range(_ATTEMPTS):
+        by_rank = sorted(demands, key=lambda demand: (-demand.priority, demand.definition.created_us))
+        waiting, hopeless = by_rank, set[int]()
+        for attempt in range(_ATTEMPTS):
+            if attempt == _ATTEMPTS - 1:
+                waiting = []  # single tasks are served in any case
             cores = [demand.core() for demand in waiting]
             tasks = np.unique(np.concatenate([singles, np.flatnonzero(placed), *cores]))
             if not len(tasks) or (ledger.node_of[tasks] >= 0).all():
@@ -170,7 +173,11 @@ class Preemptor:
             # without the gangs that get nothing and the last of the others, more may be left for the first ones
             partly = [i for i in short if served[cores[i]].any()]
             dropped = {*short} - {*partly[:-1]}
-            waiting = [demand for i, demand in enumerate(waiting) if i not in dropped]
+            left = [demand for i, demand in enumerate(waiting) if i not in dropped]
+            if not left:  # a gang that is short even without the others may have kept them from their places
+                hopeless |= {waiting[i].row for i in partly or short}
+                left = [demand for demand in by_rank if demand.row not in hopeless]
+            waiting = left
         return NO_ROWS
 
     def _highest(self, tasks: I64) -> int:
