@@ -150,7 +150,7 @@ class Preemptor:
         if len(singles) + sum(demand.lacking for demand in demands) + placed.sum() > TOGETHER:
             placed[:] = False
         by_rank = sorted(demands, key=lambda demand: (-demand.priority, demand.definition.created_us))
-        waiting, hopeless = by_rank, set[int]()
+        waiting = by_rank
         for attempt in range(_ATTEMPTS):
             if attempt == _ATTEMPTS - 1:
                 waiting = []  # single tasks are served in any case
@@ -175,10 +175,16 @@ class Preemptor:
             dropped = {*short} - {*partly[:-1]}
             left = [demand for i, demand in enumerate(waiting) if i not in dropped]
             if not left:  # a gang that is short even without the others may have kept them from their places
-                hopeless |= {waiting[i].row for i in partly or short}
-                left = [demand for demand in by_rank if demand.row not in hopeless]
+                hopeless = [waiting[i] for i in partly or short]
+                left = by_rank = [demand for demand in by_rank if not self._asks_for_all_of(demand, hopeless)]
             waiting = left
         return NO_ROWS
+
+    def _asks_for_all_of(self, demand: GangDemand, others: list[GangDemand]) -> bool:
+        """Whether a gang lacks at least what one of the others lacks."""
+        classes = len(self._snapshot.classes)
+        lacks, *less = (np.bincount(self._snapshot.task_class[d.core()], minlength=classes) for d in (demand, *others))
+        return any((lacks >= counts).all() for counts in less)
 
     def _highest(self, tasks: I64) -> int:
         """The highest priority of tasks (K,) that wait and may preempt."""
