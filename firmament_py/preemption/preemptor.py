@@ -152,8 +152,11 @@ class Preemptor:
         placed = movable & (ledger.node_of >= 0) & ~snapshot.never_preempts[snapshot.task_class]
         if len(singles) + sum(demand.lacking for demand in demands) + placed.sum() > TOGETHER:
             placed[:] = False
-        waiting = sorted(demands, key=lambda demand: (-demand.priority, demand.definition.created_us))
-        for _ in range(_ATTEMPTS):
+        by_rank = sorted(demands, key=lambda demand: (-demand.priority, demand.definition.created_us))
+        waiting = by_rank
+        for attempt in range(_ATTEMPTS):
+            if attempt == _ATTEMPTS - 1:
+                waiting = []  # single tasks are served in any case
             cores = [demand.core() for demand in waiting]
             tasks = np.unique(np.concatenate([singles, np.flatnonzero(placed), *cores]))
             if not len(tasks) or (ledger.node_of[tasks] >= 0).all():
@@ -173,8 +176,18 @@ class Preemptor:
             # without the gangs that get nothing and the last of the others, more may be left for the first ones
             partly = [i for i in short if served[cores[i]].any()]
             dropped = {*short} - {*partly[:-1]}
-            waiting = [demand for i, demand in enumerate(waiting) if i not in dropped]
+            left = [demand for i, demand in enumerate(waiting) if i not in dropped]
+            if not left:  # a gang that is short even without the others may have kept them from their places
+                hopeless = [waiting[i] for i in partly or short]
+                left = by_rank = [demand for demand in by_rank if not self._asks_for_all_of(demand, hopeless)]
+            waiting = left
         return NO_ROWS
+
+    def _asks_for_all_of(self, demand: GangDemand, others: list[GangDemand]) -> bool:
+        """Whether a gang lacks at least what one of the others lacks."""
+        classes = len(self._snapshot.classes)
+        lacks, *less = (np.bincount(self._snapshot.task_class[d.core()], minlength=classes) for d in (demand, *others))
+        return any((lacks >= counts).all() for counts in less)
 
     def _highest(self, tasks: I64) -> int:
         """The highest priority of tasks (K,) that wait and may preempt."""

@@ -1,0 +1,422 @@
+"""Movable tasks move so that waiting tasks fit: examples."""
+
+import pytest
+
+from firmament_py.placement.migration import SUCCESSOR_US, Migrating
+from firmament_py.preemption.preemptor import Preempting
+from tests.builders import (
+    NOW_US,
+    SECOND_US,
+    make_budget,
+    make_class,
+    make_gang,
+    make_label_set,
+    make_node,
+    make_tasks,
+    migrating_cluster,
+    needs,
+    removed,
+    selecting,
+    tasks_like,
+)
+
+pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
+
+SMALL, MIDDLE, LARGE = 1, 2, 3
+"""Classes of 2, 4 and 8 cpu, of priority 0."""
+
+URGENT, VITAL = 4, 5
+"""Classes of 8 cpu of a higher priority, and of 4 cpu of the highest."""
+
+CLASSES = (
+    make_class(SMALL, cpu=2),
+    make_class(MIDDLE, cpu=4),
+    make_class(LARGE, cpu=8),
+    make_class(URGENT, cpu=8, priority=10),
+    make_class(VITAL, cpu=4, priority=100),
+)
+
+
+def moving_cluster(*events, names="ab", **options):
+    """Nodes of 8 cpu; tasks move for waiting ones only."""
+    nodes = (make_node(name, cpu=8) for name in names)
+    return migrating_cluster(*CLASSES, *nodes, *events, **{"migrating": Migrating.FOR_WAITING, **options})
+
+
+def movable(uid, on, cls=MIDDLE, **fields):
+    """A task of a job of its own."""
+    return make_tasks([uid], cls, on=on, **{"movable": True, "job": uid, **fields})
+
+
+def fixed(uid, on, cls=MIDDLE, **fields):
+    return make_tasks([uid], cls, on=on, **fields)
+
+
+def half_full(*events, first=None, **options):
+    """On each of two nodes a task takes half, and a large task waits. Task 1 on node `a` can move, or is `first`."""
+    return moving_cluster(first or movable(1, "a"), fixed(2, "b"), make_tasks([10], LARGE), *events, **options)
+
+
+def successor(uid, of, cls=MIDDLE):
+    """What the owner of a task that was evicted creates."""
+    return make_tasks([uid], cls, job=of, movable=True)
+
+
+def needed_by(cluster, result):
+    """Uid of each task that moves -> uid of the task for which it does."""
+    uid, migration = cluster.state.tasks.uid, result.migration
+    return dict(zip(uid[migration.tasks].tolist(), uid[migration.needed_by].tolist(), strict=True))
+
+
+# -- who moves ------------------------------------------------------------------------------------------------------
+
+
+def test_a_large_task_fits_once_a_small_one_has_moved():
+    cluster = half_full()
+    result = cluster.run()
+    assert cluster.migrating(result) == {1: "b"}
+    assert needed_by(cluster, result) == {1: 10}
+    assert cluster.nominated() == {10: "a"}
+    assert not cluster.names(result)
+    assert result.stats.migrated == 1
+    cluster.tell(removed(1), successor(11, of=1))
+    assert cluster.round() == {10: "a", 11: "b"}
+
+
+def test_nothing_moves_unless_that_is_asked_for():
+    cluster = half_full(migrating=Migrating.NEVER)
+    assert not cluster.migrating(cluster.run())
+    assert not cluster.nominated()
+
+
+def test_nothing_moves_again_while_it_is_on_its_way():
+    cluster = half_full()
+    assert cluster.migrating(cluster.run())
+    for seconds in range(1, 4):
+        result = cluster.run(NOW_US + seconds * SECOND_US)
+        assert not cluster.migrating(result)
+        assert cluster.nominated() == {10: "a"}
+
+
+def test_the_fewest_tasks_move():
+    cluster = moving_cluster(
+        movable(1, "a", SMALL),
+        movable(2, "a", SMALL),
+        movable(3, "b"),
+        fixed(4, "c"),
+        make_tasks([10], LARGE),
+        names="abc",
+    )
+    assert set(cluster.migrating(cluster.run())) == {3}
+    assert cluster.nominated() == {10: "b"}
+
+
+def test_several_tasks_move_to_several_nodes_if_that_is_necessary():
+    cluster = moving_cluster(
+        movable(1, "a", SMALL),
+        movable(2, "a", SMALL),
+        *(make_tasks([uid, uid + 1, uid + 2], SMALL, on=name) for uid, name in ((20, "b"), (30, "c"))),
+        make_tasks([10], LARGE),
+        names="abc",
+    )
+    targets = cluster.migrating(cluster.run())
+    assert set(targets) == {1, 2}
+    assert set(targets.values()) == {"b", "c"}
+
+
+def test_no_task_moves_that_could_stay():
+    """Four cpu are lacking on node `a`: the task that has them moves, and not the smaller one beside it."""
+    cluster = moving_cluster(
+        make_class(9, cpu=6), movable(1, "a", SMALL), movable(2, "a"), fixed(3, "b"), make_tasks([10], 9)
+    )
+    assert cluster.migrating(cluster.run()) == {2: "b"}
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        movable(1, "a", movable=False),
+        movable(1, "a", job=0),
+        movable(1, "a", gang=7),
+        movable(1, "a", leaving=True),
+        movable(1, "a", unevictable=True),
+        movable(1, "a", started_us=NOW_US - 59 * SECOND_US),
+    ],
+    ids=["not movable", "in no job", "in a gang", "leaving", "static", "has just started"],
+)
+def test_tasks_that_stay(first):
+    before = {"created_us": NOW_US - 600 * SECOND_US}
+    cluster = moving_cluster(
+        make_gang(7, 1), fixed(2, "b"), make_tasks([10], LARGE), first, migrate_after_us=60 * SECOND_US
+    )
+    assert not cluster.migrating(cluster.run())
+    cluster = moving_cluster(
+        fixed(2, "b"), make_tasks([10], LARGE), movable(1, "a", **before), migrate_after_us=60 * SECOND_US
+    )
+    assert cluster.migrating(cluster.run()) == {1: "b"}
+
+
+def test_a_task_that_has_just_started_moves_later():
+    cluster = half_full(first=movable(1, "a", started_us=NOW_US), migrate_after_us=60 * SECOND_US)
+    assert not cluster.migrating(cluster.run())
+    later_us = cluster.scheduler.wake_us(NOW_US)
+    assert NOW_US + 60 * SECOND_US <= later_us <= NOW_US + 66 * SECOND_US
+    assert cluster.scheduler.due(later_us)
+    assert cluster.migrating(cluster.run(later_us)) == {1: "b"}
+
+
+@pytest.mark.parametrize(("allowed", "moves"), [(1, 0), (2, 2)])
+def test_a_budget_holds_for_moves(allowed, moves):
+    cluster = moving_cluster(
+        make_label_set(1, app="web"),
+        make_budget(1, tasks_like(needs("app")), allowed),
+        movable(1, "a", SMALL, label_set=1),
+        movable(2, "a", SMALL, label_set=1),
+        fixed(3, "b"),
+        make_tasks([10], LARGE),
+    )
+    assert len(cluster.migrating(cluster.run())) == moves
+    assert len(cluster.nominated()) == moves // 2
+
+
+def test_a_budget_holds_for_moves_even_where_evictions_may_exceed_it():
+    """Tasks that wait do not evict those of their own priority."""
+    web = make_label_set(1, app="web"), make_budget(1, tasks_like(needs("app")), 0)
+    options = {"preempting": Preempting.BEYOND_BUDGETS}
+    cluster = moving_cluster(*web, movable(1, "a", label_set=1), fixed(2, "b"), make_tasks([10], LARGE), **options)
+    result = cluster.run()
+    assert not cluster.migrating(result)
+    assert not cluster.preempted(result)
+
+
+@pytest.mark.parametrize(("at_once", "moves"), [(1, 0), (2, 2)])
+def test_no_more_move_than_may_at_once(at_once, moves):
+    cluster = moving_cluster(
+        movable(1, "a", SMALL),
+        movable(2, "a", SMALL),
+        fixed(3, "b"),
+        make_tasks([10], LARGE),
+        moves_at_once=at_once,
+    )
+    assert len(cluster.migrating(cluster.run())) == moves
+
+
+def test_those_that_are_on_their_way_count():
+    """Two tasks would move from the nodes `a` and `b` to `c` and `d`."""
+    cluster = moving_cluster(
+        make_class(8, cpu=3),
+        make_class(9, cpu=5),
+        *(movable(uid, name, 9) for uid, name in ((1, "a"), (2, "b"))),
+        *(fixed(uid, name, 8) for uid, name in ((3, "c"), (4, "d"))),
+        make_tasks([10, 11], LARGE),
+        names="abcd",
+        moves_at_once=1,
+    )
+    first = cluster.migrating(cluster.run())
+    assert len(first) == 1
+    assert not cluster.migrating(cluster.run(NOW_US + SECOND_US))
+    [(uid, node)] = first.items()
+    cluster.tell(removed(uid), successor(20, of=uid, cls=9))
+    result = cluster.run(NOW_US + 2 * SECOND_US)
+    assert cluster.names(result)[20] == node
+    second = cluster.migrating(cluster.run(NOW_US + 3 * SECOND_US))
+    assert {*first, *second} == {1, 2}
+
+
+@pytest.mark.parametrize("full", ["nowhere to go", "not suitable", "too small"])
+def test_nothing_moves_if_the_task_would_not_fit(full):
+    other = {
+        "nowhere to go": [make_node("b", cpu=8), fixed(2, "b"), fixed(3, "b", SMALL)],
+        "not suitable": [make_node("b", cpu=4)],
+        "too small": [make_node("b", cpu=7), fixed(3, "a", SMALL)],
+    }[full]
+    demand = selecting(needs("disk")) if full == "not suitable" else None
+    cluster = moving_cluster(
+        *other,
+        make_node("a", cpu=8, labels={"disk": ""}),
+        make_class(9, cpu=4, demand=demand),
+        movable(1, "a", 9),
+        make_tasks([10], LARGE),
+        names="",
+    )
+    result = cluster.run()
+    assert not cluster.migrating(result)
+    assert not cluster.nominated()
+
+
+def test_a_task_moves_for_one_of_lower_priority():
+    cluster = half_full(first=movable(1, "a", VITAL))
+    assert cluster.migrating(cluster.run()) == {1: "b"}
+    assert cluster.nominated() == {10: "a"}
+
+
+def test_moves_come_before_evictions():
+    options = {"preempting": Preempting.WITHIN_BUDGETS}
+    cluster = moving_cluster(movable(1, "a"), fixed(2, "b"), make_tasks([10], URGENT), **options)
+    result = cluster.run()
+    assert cluster.migrating(result) == {1: "b"}
+    assert not cluster.preempted(result)
+
+
+def test_a_task_is_evicted_where_moves_do_not_help():
+    options = {"preempting": Preempting.WITHIN_BUDGETS}
+    cluster = moving_cluster(movable(1, "a"), fixed(2, "b", LARGE), make_tasks([10], URGENT), **options)
+    result = cluster.run()
+    assert not cluster.migrating(result)
+    assert set(cluster.preempted(result)) < {1, 2}
+
+
+def test_nobody_is_evicted_so_that_a_task_of_the_same_priority_fits():
+    """The more important task gets the place that a move makes, though it could evict the one on node `c`."""
+    cluster = moving_cluster(
+        movable(1, "a"),
+        fixed(2, "b"),
+        fixed(3, "c", LARGE),
+        make_tasks([10], LARGE),
+        make_tasks([11], URGENT),
+        names="abc",
+        preempting=Preempting.WITHIN_BUDGETS,
+    )
+    result = cluster.run()
+    assert cluster.migrating(result) == {1: "b"}
+    assert needed_by(cluster, result) == {1: 11}
+    assert not cluster.preempted(result)
+    assert cluster.nominated() == {11: "a"}
+
+
+# -- gangs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("last", "moves"), [("e", 2), ("f", 0)])
+def test_a_gang_is_served_by_moves_all_or_nothing(last, moves):
+    """Two tasks must move for two members; only with the node `e` there are places for both."""
+    cluster = moving_cluster(
+        movable(1, "a"),
+        movable(2, "b"),
+        fixed(3, "c"),
+        make_node(last, cpu=4 if last == "e" else 3),
+        make_gang(7, 2),
+        make_tasks([11, 12], LARGE, gang=7),
+        names="abc",
+    )
+    result = cluster.run()
+    targets = cluster.migrating(result)
+    assert len(targets) == moves
+    assert len(cluster.nominated()) == moves
+    if moves:
+        assert cluster.nominated() == {11: "a", 12: "b"} or cluster.nominated() == {11: "b", 12: "a"}
+        cluster.tell(removed(1), successor(21, of=1))
+        assert cluster.round(NOW_US + SECOND_US) == {21: targets[1]}, "half a gang is placed"
+        cluster.tell(removed(2), successor(22, of=2))
+        assert set(cluster.round(NOW_US + 2 * SECOND_US)) == {11, 12, 22}
+
+
+def test_a_gang_is_served_by_moves_and_evictions():
+    """Node `b` has place for the movable task; the other is evicted."""
+    cluster = moving_cluster(
+        movable(1, "a"),
+        fixed(2, "b", VITAL),
+        fixed(3, "c", LARGE),
+        make_gang(7, 2),
+        make_tasks([11, 12], URGENT, gang=7),
+        names="abc",
+        preempting=Preempting.WITHIN_BUDGETS,
+    )
+    result = cluster.run()
+    assert cluster.migrating(result) == {1: "b"}
+    assert set(cluster.preempted(result)) == {3}
+    assert set(cluster.nominated()) == {11, 12}
+    cluster.tell(removed(3))
+    assert not cluster.round(NOW_US + SECOND_US)
+    cluster.tell(removed(1))
+    assert set(cluster.round(NOW_US + 2 * SECOND_US)) == {11, 12}
+
+
+# -- what follows ---------------------------------------------------------------------------------------------------
+
+
+def test_others_take_neither_the_place_of_the_successor_nor_that_of_the_waiting_task():
+    cluster = half_full()
+    cluster.run()
+    cluster.tell(make_tasks([30], SMALL, created_us=NOW_US - SECOND_US), make_tasks([31], MIDDLE))
+    assert not cluster.round(NOW_US + 1)
+    cluster.tell(removed(1), make_tasks([32], MIDDLE, job=32))
+    assert cluster.round(NOW_US + 2) == {10: "a"}
+    cluster.tell(successor(11, of=1))
+    assert cluster.round(NOW_US + 3) == {11: "b"}
+    assert cluster.waiting() == {30, 31, 32}
+
+
+def test_the_successor_may_come_before_the_task_has_left():
+    cluster = half_full()
+    cluster.run()
+    cluster.tell(successor(11, of=1))
+    assert cluster.round(NOW_US + 1) == {11: "b"}
+    assert cluster.nominated() == {10: "a"}
+    cluster.tell(removed(1))
+    assert cluster.round(NOW_US + 2) == {10: "a"}
+
+
+def test_what_is_reserved_for_a_successor_that_does_not_come_is_free_later():
+    cluster = half_full()
+    cluster.run()
+    cluster.tell(removed(1), make_tasks([30], MIDDLE))
+    assert cluster.round(NOW_US + 1) == {10: "a"}
+    later_us = NOW_US + SUCCESSOR_US
+    assert cluster.scheduler.due(later_us)
+    assert cluster.round(later_us) == {30: "b"}
+
+
+def test_a_move_that_is_not_carried_out_ends_the_nomination():
+    """Its eviction was refused, and it may not move any more."""
+    cluster = half_full()
+    cluster.run()
+    cluster.tell(fixed(1, "a", job=1))
+    assert cluster.scheduler.due(NOW_US + SECOND_US)
+    result = cluster.run(NOW_US + SECOND_US)
+    assert not cluster.nominated()
+    assert cluster.state.tasks.uid[result.preemption.unnominated].tolist() == [10]
+    assert not len(cluster.state.successors)
+    cluster.tell(make_tasks([30], MIDDLE))
+    assert cluster.round(NOW_US + 2 * SECOND_US)[30] in ("a", "b")
+
+
+def test_a_move_that_is_not_carried_out_is_decided_on_anew():
+    cluster = half_full()
+    cluster.run()
+    cluster.tell(movable(1, "a"))
+    result = cluster.run(NOW_US + SECOND_US)
+    assert cluster.migrating(result) == {1: "b"}
+    assert cluster.nominated() == {10: "a"}
+
+
+def test_one_of_two_moves_that_is_not_carried_out_ends_the_nomination():
+    cluster = moving_cluster(movable(1, "a", SMALL), movable(2, "a", SMALL), fixed(3, "b"), make_tasks([10], LARGE))
+    assert len(cluster.migrating(cluster.run())) == 2
+    cluster.tell(removed(1), fixed(2, "a", SMALL))
+    cluster.run(NOW_US + SECOND_US)
+    assert not cluster.nominated()
+    assert len(cluster.state.successors) == 1
+    cluster.tell(successor(11, of=1, cls=SMALL))
+    assert cluster.round(NOW_US + 2 * SECOND_US) == {11: "b"}
+
+
+def test_moves_are_considered_once_per_second():
+    """A round in between leaves them out, and sets when the next one is due."""
+    cluster = moving_cluster(movable(1, "a"), fixed(2, "b"), fixed(3, "b", SMALL), make_tasks([10], LARGE))
+    assert not cluster.migrating(cluster.run())  # it considers moves, and none helps
+    cluster.tell(removed(3))
+    between_us = NOW_US + SECOND_US // 2
+    assert cluster.scheduler.due(between_us)
+    assert not cluster.migrating(cluster.run(between_us))
+    assert not cluster.scheduler.due(between_us)
+    assert cluster.scheduler.wake_us(between_us) == NOW_US + SECOND_US
+    assert cluster.scheduler.due(NOW_US + SECOND_US)
+    assert cluster.migrating(cluster.run(NOW_US + SECOND_US)) == {1: "b"}
+
+
+def test_a_task_that_fits_makes_nothing_move():
+    cluster = moving_cluster(movable(1, "a"), movable(2, "b"), make_tasks([10], MIDDLE))
+    result = cluster.run()
+    assert set(cluster.names(result)) == {10}
+    assert not cluster.migrating(result)
