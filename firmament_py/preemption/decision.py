@@ -78,6 +78,7 @@ class EvictionSearch:
         self._eviction_costs = eviction_costs
         self._nearby = nearby
         self.beyond_budgets = beyond_budgets
+        self._surplus: Surplus | None = None
 
     def decide(
         self, question: Question, *, condemned: I64 = NO_ROWS, loose: I64 = NO_ROWS, effort: float = 1.0
@@ -90,7 +91,8 @@ class EvictionSearch:
         state = snapshot.releases.state
         priority = snapshot.priority[snapshot.task_class[tasks]]
         evicting = self._evicts[snapshot.task_class[tasks]]
-        spare = surplus(state).with_loose(loose)
+        self._surplus = self._surplus or surplus(state)
+        spare = self._surplus.with_loose(loose)
         highest = int(priority[evicting].max(initial=np.iinfo(np.int64).min))
         resident = residents_below(
             ledger, highest, movable, np.concatenate([question.victims, condemned]), spare.evictable

@@ -16,6 +16,10 @@ GANGS = 256
 """Of so many gangs members above the minimum may be evicted in a round, those with the largest surplus first."""
 
 
+WHOLE_GANGS = 2_048
+"""So many gangs may be evicted as a whole in a round, the least important ones."""
+
+
 @dataclass(frozen=True, slots=True)
 class Surplus:
     """limit (B,): how many members may go of a gang, or of one of its roles. of_row (T, 2): which two of the limits
@@ -40,7 +44,6 @@ class RunningGang:
     row: int
     members: I64
     priority: int
-    started_us: int
 
 
 def surplus(state: ClusterState) -> Surplus:
@@ -50,14 +53,14 @@ def surplus(state: ClusterState) -> Surplus:
     rows = np.flatnonzero(_holding(state) & (tasks.gang != NO_GANG) & ~tasks.leaving)
     if not len(rows):
         return Surplus(NO_ROWS, of_row, of_row[:, 0] >= 0)
-    found, index = np.unique(tasks.gang[rows], return_inverse=True)
-    there = np.bincount(index.reshape(-1))
+    rows = rows[np.argsort(tasks.gang[rows], kind="stable")]
+    found, first, there = np.unique(tasks.gang[rows], return_index=True, return_counts=True)
     limits: list[int] = []
     spare = [_spare(state, row, count) for row, count in zip(found.tolist(), there.tolist(), strict=True)]
     for i in np.argsort(-np.array(spare), kind="stable")[:GANGS].tolist():
         if spare[i] <= 0:
             break
-        members = rows[index.reshape(-1) == i]
+        members = rows[first[i] : first[i] + there[i]]
         of_row[members, 0] = len(limits)
         limits.append(spare[i])
         for r, (_, minimum) in enumerate(gangs.definition(int(found[i])).roles):
@@ -72,22 +75,29 @@ def _spare(state: ClusterState, row: int, running: int) -> int:
     return 0 if definition.disrupted_whole else running - definition.minimum
 
 
-def evictable_gangs(state: ClusterState, priority: int) -> list[RunningGang]:
+def evictable_gangs(state: ClusterState, priority: int, victims: I64) -> list[RunningGang]:
     """The gangs of lower priority that may be evicted as a whole, the least important first: by priority, then those
-    that started last, then the smaller ones."""
+    that started last, then the smaller ones. victims (V,): rows of the task table that leave by now."""
     tasks = state.tasks
     rows = np.flatnonzero(_holding(state) & (tasks.gang != NO_GANG))
+    if not len(rows):
+        return []
     rows = rows[np.argsort(tasks.gang[rows], kind="stable")]
-    found, count = np.unique(tasks.gang[rows], return_counts=True)
-    gangs = []
-    for row, members in zip(found.tolist(), np.split(rows, np.cumsum(count))[:-1], strict=True):
-        highest = int(state.classes.priority[tasks.cls[members]].max())
-        bound = (tasks.state[members] == TaskState.BOUND) & ~tasks.unevictable[members]
-        if highest < priority and (bound | tasks.leaving[members]).all():
-            stay = members[~tasks.leaving[members]]
-            if len(stay):
-                gangs.append(RunningGang(row, stay, highest, int(tasks.started_us[stay].min())))
-    return sorted(gangs, key=lambda gang: (gang.priority, -gang.started_us, len(gang.members), gang.row))
+    found, first = np.unique(tasks.gang[rows], return_index=True)
+    leaving, chosen = tasks.leaving[rows], np.isin(rows, victims)
+    able = leaving | ((tasks.state[rows] == TaskState.BOUND) & ~tasks.unevictable[rows])
+    highest = np.maximum.reduceat(state.classes.priority[tasks.cls[rows]], first)
+    size = np.add.reduceat((~leaving).astype(np.int64), first)
+    started_us = np.minimum.reduceat(np.where(leaving, np.iinfo(np.int64).max, tasks.started_us[rows]), first)
+    may_go = (highest < priority) & (size > 0)
+    may_go &= np.logical_and.reduceat(able, first) & ~np.logical_or.reduceat(chosen, first)
+    end = np.append(first[1:], len(rows))
+    gangs: list[RunningGang] = []
+    for i in np.lexsort((found, size, -started_us, highest)).tolist():
+        if may_go[i] and len(gangs) < WHOLE_GANGS:
+            members = rows[first[i] : end[i]]
+            gangs.append(RunningGang(int(found[i]), members[~tasks.leaving[members]], int(highest[i])))
+    return gangs
 
 
 def _holding(state: ClusterState) -> Bools:

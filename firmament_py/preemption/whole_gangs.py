@@ -24,8 +24,8 @@ def decide(search: EvictionSearch, ledger: Ledger, question: Question, priority:
     """The best decision that was found for a question; gangs below this priority may go."""
     state = ledger.snapshot.releases.state
     first = search.decide(question)
-    gangs = [gang for gang in evictable_gangs(state, priority) if not np.isin(gang.members, question.victims).any()]
-    if not search.beyond_budgets:
+    gangs = evictable_gangs(state, priority, question.victims)
+    if len(state.budgets) and not search.beyond_budgets:
         gangs = [gang for gang in gangs if _within_budgets(state, [gang])]
     if not gangs or (first is not None and _is_best(first, ledger, question, gangs[0].priority)):
         return first
