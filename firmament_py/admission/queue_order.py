@@ -103,7 +103,10 @@ class Admission:
             return
         gangs = [rejected.demand for rejected in self._rejections.all if rejected.demand.task < 0]
         independent = [d for d in gangs if not (d.missing or d.full or d.definition.topology_required)]
-        single = (self._snapshot.task_gang == NO_GANG) & ~self._ledger.delayed
+        # further members of a gang that lacks none are single tasks, too, unless their number is limited
+        single = (self._snapshot.task_quota < 0) & ~self._ledger.delayed
+        for demand in self._demands:
+            single[demand.members] = False
         displaced = self._preemptor.run(single, independent)
         self.placer.telemetry.lap("preempt")
         self._singles.place(displaced)

@@ -280,7 +280,10 @@ def test_victims_of_lower_priority_are_not_spared_for_a_gang_of_higher_priority(
 ) -> None:
     mid = groups.create("mid", 1, priority=MID, whole=True)
     low = ranked("low", LOW, cpu="1", nodeSelector={HOST: "c"})
-    full(backend, scheduler, low, *mid.pods(2), a="1", b="1", c="1")
+    full(backend, scheduler, low, a="1", b="1", c="1")
+    backend.create(*mid.pods(2))
+    backend.until_bound(3)
+    backend.until_seen_by(scheduler)
     backend.create(*groups.create("high", 3).pods(3))
     backend.until_bound(3, "high")
     assert sorted(preempted(backend)) == ["low", "mid-1", "mid-2"]

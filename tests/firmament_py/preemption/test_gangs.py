@@ -534,3 +534,27 @@ def test_the_members_that_follow_a_needed_one_are_not_evicted_again():
     assert set(cluster.nominated()) == {11, 12, 13}
     cluster.tell(removed(1, 2, 3))
     assert set(cluster.round()) == {11, 12, 13}
+
+
+def test_a_further_member_of_a_complete_gang_preempts_alone():
+    cluster = preempting_cluster(
+        *CLASSES,
+        make_gang(1, 1),
+        *(make_node(name, cpu=4) for name in "ab"),
+        make_tasks([1], HIGH, on="a", gang=1),
+        make_tasks([2], LOW, on="b"),
+        make_tasks([3], HIGH, gang=1),
+    )
+    assert cluster.preempted(cluster.run()) == {2: 3}
+
+
+def test_a_member_above_the_maximum_of_its_gang_preempts_nobody():
+    cluster = preempting_cluster(
+        *CLASSES,
+        make_gang(1, 1, maximum=1),
+        *(make_node(name, cpu=4) for name in "ab"),
+        make_tasks([1], HIGH, on="a", gang=1),
+        make_tasks([2], LOW, on="b"),
+        make_tasks([3], HIGH, gang=1),
+    )
+    assert not cluster.preempted(cluster.run())
