@@ -78,10 +78,12 @@ class EvictionSearch:
         self._nearby = nearby
         self.beyond_budgets = beyond_budgets
 
-    def decide(self, question: Question, *, condemned: I64 = NO_ROWS, loose: I64 = NO_ROWS) -> Decision | None:
+    def decide(
+        self, question: Question, *, condemned: I64 = NO_ROWS, loose: I64 = NO_ROWS, moves: bool = True
+    ) -> Decision | None:
         """The residents to displace and the running tasks to move so that as many tasks as possible fit; None: nothing
         could help. Rows of the task table: condemned (V,) leave in any case, loose (K,) may be evicted though their
-        gangs need them."""
+        gangs need them. moves: whether any task moves."""
         tasks, movable = question.tasks, question.movable
         ledger, snapshot = self._ledger, self._snapshot
         state = snapshot.releases.state
@@ -93,7 +95,7 @@ class EvictionSearch:
             ledger, highest, movable, np.concatenate([question.victims, condemned]), spare.evictable
         )
         lowest = resident.priority.min(initial=np.iinfo(np.int64).max)
-        moving = self._moving(tasks)
+        moving = self._moving(tasks) if moves else None
         if moving is None:
             tasks = tasks[(ledger.node_of[tasks] >= 0) | (evicting & (priority > lowest))]
         if (ledger.node_of[tasks] >= 0).all():
@@ -141,8 +143,13 @@ class EvictionSearch:
             hard=limits.hard,
             movers=movers,
         )
-        newest_first = np.argsort(resident.run_us, kind="stable")
-        displaced = first_of_each(group, newest_first, eviction.evicted)
+        away = NO_ROWS if moving is None else np.flatnonzero(eviction.node_of_mover != moving.node)
+        leaves = np.zeros(len(resident.kind), np.bool_)
+        if moving is not None:
+            leaves = (resident.kind == Kind.RUNNING) & np.isin(resident.id, moving.row[away])
+        displaced = first_of_each(group, np.lexsort((resident.run_us, leaves)), eviction.evicted)
+        if leaves[displaced].any():  # the search frees twice what a task uses that both moves and is evicted
+            return self.decide(question, condemned=condemned, loose=loose, moves=False)
         of, node, count = eviction.placed.T
         assigned = np.array(
             [*_assigned(tasks[np.argsort(question.seniority[tasks], kind="stable")], ledger, classes[of], node, count)],
@@ -151,7 +158,6 @@ class EvictionSearch:
         served, nodes = assigned[np.argsort(assigned[:, 0], kind="stable")].T
         if moving is None:
             return Decision(resident, displaced, served, nodes, NO_ROWS, NO_ROWS, NO_ROWS, condemned)
-        away = np.flatnonzero(eviction.node_of_mover != moving.node)
         origins, targets = moving.node[away], eviction.node_of_mover[away]
         return Decision(resident, displaced, served, nodes, moving.row[away], origins, targets, condemned)
 

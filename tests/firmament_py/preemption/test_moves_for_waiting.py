@@ -284,6 +284,27 @@ def test_nobody_is_evicted_so_that_a_task_of_the_same_priority_fits():
     assert cluster.nominated() == {11: "a"}
 
 
+def test_what_a_task_uses_is_freed_once_though_it_could_move_or_be_evicted():
+    """Two urgent tasks need the nodes `a` and `b`, each of which has a movable task that could go to the other."""
+    cluster = migrating_cluster(
+        make_class(1, cpu=4, memory=1, priority=10),
+        make_class(2, cpu=4, memory=2),
+        make_class(3, cpu=2, memory=1),
+        make_class(4, cpu=6, memory=3, priority=100),
+        *(make_node(name, cpu=8, memory=8) for name in "ab"),
+        movable(1, "a", 1),
+        fixed(2, "a", 1),
+        movable(3, "b", 2),
+        movable(4, "b", 3),
+        make_tasks([10, 11], 4),
+        migrating=Migrating.FOR_WAITING,
+        preempting=Preempting.WITHIN_BUDGETS,
+    )
+    result = cluster.run()
+    assert set(cluster.nominated()) == {10, 11}
+    assert not cluster.preempted(result).keys() & cluster.migrating(result).keys()
+
+
 # -- gangs ----------------------------------------------------------------------------------------------------------
 
 
