@@ -81,11 +81,17 @@ class EvictionSearch:
         self._surplus: Surplus | None = None
 
     def decide(
-        self, question: Question, *, condemned: I64 = NO_ROWS, loose: I64 = NO_ROWS, effort: float = 1.0
+        self,
+        question: Question,
+        *,
+        condemned: I64 = NO_ROWS,
+        loose: I64 = NO_ROWS,
+        effort: float = 1.0,
+        moves: bool = True,
     ) -> Decision | None:
         """The residents to displace and the running tasks to move so that as many tasks as possible fit; None: nothing
         could help. Rows of the task table: condemned (V,) leave in any case, loose (K,) may be evicted though their
-        gangs need them. effort: multiplies how much is tried."""
+        gangs need them. effort: multiplies how much is tried. moves: whether any task moves."""
         tasks, movable = question.tasks, question.movable
         ledger, snapshot = self._ledger, self._snapshot
         state = snapshot.releases.state
@@ -98,7 +104,7 @@ class EvictionSearch:
             ledger, highest, movable, np.concatenate([question.victims, condemned]), spare.evictable
         )
         lowest = resident.priority.min(initial=np.iinfo(np.int64).max)
-        moving = self._moving(tasks)
+        moving = self._moving(tasks) if moves else None
         if moving is None:
             tasks = tasks[(ledger.node_of[tasks] >= 0) | (evicting & (priority > lowest))]
         if (ledger.node_of[tasks] >= 0).all():
@@ -147,8 +153,13 @@ class EvictionSearch:
             movers=movers,
             effort=effort,
         )
-        newest_first = np.argsort(resident.run_us, kind="stable")
-        displaced = first_of_each(group, newest_first, eviction.evicted)
+        away = NO_ROWS if moving is None else np.flatnonzero(eviction.node_of_mover != moving.node)
+        leaves = np.zeros(len(resident.kind), np.bool_)
+        if moving is not None:
+            leaves = (resident.kind == Kind.RUNNING) & np.isin(resident.id, moving.row[away])
+        displaced = first_of_each(group, np.lexsort((resident.run_us, leaves)), eviction.evicted)
+        if leaves[displaced].any():  # the search frees twice what a task uses that both moves and is evicted
+            return self.decide(question, condemned=condemned, loose=loose, effort=effort, moves=False)
         of, node, count = eviction.placed.T
         assigned = np.array(
             [*_assigned(tasks[np.argsort(question.seniority[tasks], kind="stable")], ledger, classes[of], node, count)],
@@ -157,10 +168,9 @@ class EvictionSearch:
         served, nodes = assigned[np.argsort(assigned[:, 0], kind="stable")].T
         if moving is None:
             return Decision(resident, displaced, served, nodes, NO_ROWS, NO_ROWS, NO_ROWS, condemned, 0)
-        away = np.flatnonzero(eviction.node_of_mover != moving.node)
         origins, targets = moving.node[away], eviction.node_of_mover[away]
-        moves = moving.row[away], origins, targets
-        return Decision(resident, displaced, served, nodes, *moves, condemned, eviction.least_moves)
+        of_moves = moving.row[away], origins, targets
+        return Decision(resident, displaced, served, nodes, *of_moves, condemned, eviction.least_moves)
 
     def _moving(self, tasks: I64) -> MovableTasks | None:
         waiting = tasks[self._ledger.node_of[tasks] < 0]

@@ -99,7 +99,7 @@ class Preemptor:
         """Preempts for those of the tasks `single` (T,) that wait, and for gangs that do. Returns tasks (K,),
         ascending, that were placed before, but wait again."""
         ledger, snapshot = self._ledger, self._snapshot
-        end_failed_nominations(ledger, demands)
+        end_failed_nominations(ledger, snapshot.gang_demands)
         able = (ledger.node_of < 0) & (ledger.nominated < 0)
         of_class = self._evicts.copy()
         if self._nearby is not None and self._nearby.some:

@@ -182,6 +182,17 @@ def test_if_one_victim_stays_the_gang_preempts_anew():
     assert set(cluster.round()) == {11, 12}
 
 
+def test_the_nominations_of_a_gang_end_when_it_lacks_a_member():
+    """Though its victims have not left yet."""
+    cluster = nodes_with(*on_each([1, 2], "ab"), make_gang(7, 2), make_tasks([11, 12], HIGH, gang=7), names="ab")
+    cluster.run()
+    cluster.tell(removed(12), make_tasks([20], LOW))
+    cluster.run()
+    assert not cluster.nominated()
+    cluster.tell(removed(1))
+    assert cluster.round() == {20: "a"}
+
+
 def test_what_is_kept_for_a_gang_is_free_for_others_when_the_gang_is_gone():
     cluster = nodes_with(*on_each([1, 2], "ab"), make_gang(7, 2), make_tasks([11, 12], HIGH, gang=7), names="ab")
     cluster.run()

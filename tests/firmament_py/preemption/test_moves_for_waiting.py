@@ -284,6 +284,36 @@ def test_nobody_is_evicted_so_that_a_task_of_the_same_priority_fits():
     assert cluster.nominated() == {11: "a"}
 
 
+def test_what_a_task_uses_is_freed_once_though_it_could_move_or_be_evicted():
+    """Tasks 1 and 6 could change nodes, but not beside the urgent tasks that come to both."""
+    cluster = migrating_cluster(
+        make_class(1, cpu=2, memory=1),
+        make_class(2, cpu=4, memory=2),
+        make_class(3, cpu=3, memory=4, priority=10),
+        make_class(4, cpu=4, memory=1, priority=10),
+        make_class(5, cpu=6, memory=3, priority=100),
+        make_gang(7, 2, whole=True),
+        *(make_node(f"n{number}", cpu=8, memory=8) for number in range(5)),
+        make_tasks([8], 3, on="n0"),
+        make_tasks([9], 3, on="n0", gang=7),
+        make_tasks([10], 3, on="n1", gang=7),
+        fixed(3, "n1", 2),
+        movable(1, "n2", 4),
+        fixed(2, "n2", 4),
+        movable(4, "n3", 2),
+        movable(6, "n3", 1),
+        make_tasks([5, 7], 3, on="n4"),
+        make_tasks([11], 3),
+        make_tasks([12, 13], 5),
+        migrating=Migrating.FOR_WAITING,
+        preempting=Preempting.WITHIN_BUDGETS,
+        moves_at_once=4,
+    )
+    result = cluster.run()
+    assert set(cluster.nominated()) == {11, 12, 13}
+    assert not cluster.preempted(result).keys() & cluster.migrating(result).keys()
+
+
 # -- gangs ----------------------------------------------------------------------------------------------------------
 
 
