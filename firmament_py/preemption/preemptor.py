@@ -44,6 +44,9 @@ TOGETHER = 2_000
 _ATTEMPTS = 8
 """How often a round decides anew without gangs that would not be served entirely."""
 
+_FURTHER_EFFORT = 0.25
+"""Of each further decision: it bounds a round with gangs that cannot be served."""
+
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
@@ -165,7 +168,8 @@ class Preemptor:
             for i, core in enumerate(cores):
                 seniority[core] = i
             question = Question(tasks, movable & ~placed, np.concatenate([NO_ROWS, *self._victims]), seniority)
-            decision = decide(self._search, ledger, question, self._highest(tasks))
+            effort = 1.0 if attempt == 0 else _FURTHER_EFFORT
+            decision = decide(self._search, ledger, question, self._highest(tasks), effort)
             if decision is None:
                 return NO_ROWS
             served = np.zeros(len(ledger.node_of), np.bool_)

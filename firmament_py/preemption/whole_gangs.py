@@ -20,17 +20,20 @@ _EFFORT = 0.1
 """Of a decision that is only compared with others."""
 
 
-def decide(search: EvictionSearch, ledger: Ledger, question: Question, priority: int) -> Decision | None:
-    """The best decision that was found for a question; gangs below this priority may go."""
+def decide(
+    search: EvictionSearch, ledger: Ledger, question: Question, priority: int, effort: float = 1.0
+) -> Decision | None:
+    """The best decision that was found for a question; gangs below this priority may go. effort: multiplies how much is
+    tried."""
     state = ledger.snapshot.releases.state
-    first = search.decide(question)
+    first = search.decide(question, effort=effort)
     gangs = evictable_gangs(state, priority, question.victims)
     if len(state.budgets) and not search.beyond_budgets:
         gangs = [gang for gang in gangs if _within_budgets(state, [gang])]
     if not gangs or (first is not None and _is_best(first, ledger, question, gangs[0].priority)):
         return first
     above = gangs[0].priority
-    loose = search.decide(question, loose=_members(gangs), effort=_EFFORT)
+    loose = search.decide(question, loose=_members(gangs), effort=effort * _EFFORT)
     if loose is None or _standing(loose, ledger, above) <= _standing(first, ledger, above):
         return first
     lost = set(state.tasks.gang[loose.victims].tolist())
@@ -38,13 +41,13 @@ def decide(search: EvictionSearch, ledger: Ledger, question: Question, priority:
     for gang in gangs:
         if gang.row in lost and (search.beyond_budgets or _within_budgets(state, [*chosen, gang])):
             chosen.append(gang)
-    best = search.decide(question, condemned=_members(chosen), effort=_EFFORT)
+    best = search.decide(question, condemned=_members(chosen), effort=effort * _EFFORT)
     for gang in reversed(chosen[-TRIALS:]):
         others = [other for other in chosen if other is not gang]
-        trial = search.decide(question, condemned=_members(others), effort=_EFFORT)
+        trial = search.decide(question, condemned=_members(others), effort=effort * _EFFORT)
         if _standing(trial, ledger, gang.priority) > _standing(best, ledger, gang.priority):
             best, chosen = trial, others
-    final = search.decide(question, condemned=_members(chosen))
+    final = search.decide(question, condemned=_members(chosen), effort=effort)
     if _standing(final, ledger, above) >= _standing(best, ledger, above):
         best = final
     return best if _standing(best, ledger, above) > _standing(first, ledger, above) else first
