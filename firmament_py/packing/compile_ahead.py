@@ -1,6 +1,6 @@
 """Compiles the searches of this package before a round needs them: in another process, of the lowest priority.
 
-Compilation takes some 20 seconds of a core, once for an installation: numba keeps the results on disk, and a marker
+Compilation takes some 40 seconds of a core, once for an installation: numba keeps the results on disk, and a marker
 beside them tells later starts that they are complete. A process that finds another one compiling waits for it.
 """
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 _FOLDER = Path(__file__).parent
 
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 180.0
 """After so long a round that needs a search compiles it itself: on a busy machine the other process hardly runs."""
 
 

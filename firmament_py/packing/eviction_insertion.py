@@ -43,12 +43,12 @@ def insert_all(
         if c != last:  # the costs of all nodes, once for each class
             last, is_heap = c, False
             for i in range(len(cost)):
-                cost[i] = added_cost(i, c, False, tasks, groups, state, lists, free, 0.0, scratch, rng)
+                cost[i] = added_cost(i, c, NONE, tasks, groups, state, lists, free, 0.0, scratch, rng)
                 scratch.key_of_node[i] = min(cost[i], clearing[c, i]) if moves else cost[i]
             cheapest(scratch.key_of_node, candidates[c])
             if moves:
                 order, at, some, slack = np.argsort(clearing[c], kind="mergesort"), 0, False, 1.0
-        if home >= 0 and added_cost(home, c, True, tasks, groups, state, lists, free, 0.0, scratch, rng) <= 0.0:
+        if home >= 0 and added_cost(home, c, home, tasks, groups, state, lists, free, 0.0, scratch, rng) <= 0.0:
             add(t, home, state, lists)
             apply(home, scratch.chosen, groups, state)
             cost[home], is_heap = -np.inf, False  # at least; it is calculated again before it is used
@@ -75,7 +75,7 @@ def insert_all(
             if cost[n] == np.inf:
                 break
             before = cost[n]
-            cost[n] = added_cost(n, c, False, tasks, groups, state, lists, free, 0.0, scratch, rng)
+            cost[n] = added_cost(n, c, NONE, tasks, groups, state, lists, free, 0.0, scratch, rng)
             if cost[n] <= before:  # otherwise it was calculated before a budget had less left, or the node more tasks
                 add(t, n, state, lists)
                 apply(n, scratch.chosen, groups, state)

@@ -236,7 +236,7 @@ def _move(
                 touched[affected] = n
                 affected += 1
     for n in touched[:affected]:
-        if plan(n, NONE, True, tasks, groups, state, lists, free, noise, scratch, rng) == np.inf:
+        if plan(n, NONE, NONE, tasks, groups, state, lists, free, noise, scratch, rng) == np.inf:
             scratch.chosen.cost[0] = np.inf
         apply(n, scratch.chosen, groups, state)
     for i in range(1, len(chosen)):  # tasks of one priority, and movers, in any order
@@ -273,7 +273,7 @@ def _move(
                 continue
             cost = np.inf
             if not moves or n == home:
-                cost = added_cost(n, c, n == home, tasks, groups, state, lists, free, noise, scratch, rng)
+                cost = added_cost(n, c, home, tasks, groups, state, lists, free, noise, scratch, rng)
             elif may_leave(t, tasks, state):
                 cost = moving_cost(n, t, tasks, groups, state, lists, free, scratch, rng)
             cost *= 1.0 + 0.2 * noise * rng.random()

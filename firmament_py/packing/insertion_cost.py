@@ -12,7 +12,7 @@ from firmament_py.packing.victims import NONE, Groups, Lists, Scratch, State, Ta
 def added_cost(
     n: int,
     c: int,
-    here: bool,
+    home: int,
     tasks: Tasks,
     groups: Groups,
     state: State,
@@ -23,11 +23,11 @@ def added_cost(
     rng: Generator,
 ) -> float:
     """What one more task of class c costs on node n, infinite if it cannot be there or makes more important ones more
-    expensive; scratch.chosen: with which victims. here: whether n is its home."""
+    expensive; scratch.chosen: with which victims. home: its node, NONE: any."""
     before = float(state.cost[n].sum())
     if before == np.inf or not tasks.suitable[c, n]:
         return np.inf
-    cost = plan(n, c, here, tasks, groups, state, lists, free, noise, scratch, rng) - before
+    cost = plan(n, c, home, tasks, groups, state, lists, free, noise, scratch, rng) - before
     for i in range(tasks.level[c]):
         if scratch.chosen.cost[i] > state.cost[n, i] * (1.0 + 1e-12):
             return np.inf

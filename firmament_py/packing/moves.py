@@ -58,7 +58,7 @@ def moving_cost(
 ) -> float:
     """What mover t costs on node n, not its home, infinite if it does not fit; more where it leaves more free."""
     c = tasks.cls[t]
-    cost = added_cost(n, c, False, tasks, groups, state, lists, free, 0.0, scratch, rng)
+    cost = added_cost(n, c, NONE, tasks, groups, state, lists, free, 0.0, scratch, rng)
     if cost == np.inf:
         return cost
     left = 0.0
@@ -159,13 +159,13 @@ def make_room(
         remove(other, state, lists)
         moved[count] = other
         count += 1
-        fits = added_cost(n, c, False, tasks, groups, state, lists, free, 0.0, scratch, rng) <= 0.0
+        fits = added_cost(n, c, NONE, tasks, groups, state, lists, free, 0.0, scratch, rng) <= 0.0
     if fits:
         _settle(t, n, tasks, groups, state, lists, free, scratch, rng)
         cost = 0.0
         for i in range(count - 1, -1, -1):  # the last ones may stay: an earlier one was too small alone
             k = tasks.cls[moved[i]]
-            if added_cost(n, k, True, tasks, groups, state, lists, free, 0.0, scratch, rng) <= 0.0:
+            if added_cost(n, k, n, tasks, groups, state, lists, free, 0.0, scratch, rng) <= 0.0:
                 _settle(moved[i], n, tasks, groups, state, lists, free, scratch, rng)
             else:
                 cost += tasks.away[k]
@@ -241,5 +241,5 @@ def _settle(
 def _plan_again(
     n: int, tasks: Tasks, groups: Groups, state: State, lists: Lists, free: I64, scratch: Scratch, rng: Generator
 ) -> None:
-    plan(n, NONE, True, tasks, groups, state, lists, free, 0.0, scratch, rng)
+    plan(n, NONE, NONE, tasks, groups, state, lists, free, 0.0, scratch, rng)
     apply(n, scratch.chosen, groups, state)

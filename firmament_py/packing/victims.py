@@ -11,6 +11,10 @@ from firmament_py.numba_cache import inner
 NONE: Any = np.int64(-1)
 """No node, no task. Not a literal, for each type of which numba would compile the functions that take it again."""
 
+_BY_RANK: Any = np.int64(0)
+_BY_SIZE: Any = np.int64(1)
+"""Orders in which residents are taken; not literals, either."""
+
 _WITHIN, _POSTPONED, _VIOLATING = 0, 1, 2
 """Passes over the residents of a node: those that do not wait for a later pass, all, those that no budget permits."""
 
@@ -108,7 +112,7 @@ class Scratch(NamedTuple):
 def plan(
     n: int,
     c: int,
-    here: bool,
+    home: int,
     tasks: Tasks,
     groups: Groups,
     state: State,
@@ -119,7 +123,7 @@ def plan(
     rng: Generator,
 ) -> float:
     """The least cost found of making all tasks of node n fit, and one of class c, NONE: no other; infinite if they
-    cannot. here: whether n is its home. Fills scratch.chosen.
+    cannot. home: its node, NONE: any. Fills scratch.chosen.
 
     Residents are taken by rank, then by value for what they take, and, if noise is above 0, by chance: then some of
     those that count against a budget come last. If budgets do not permit that, those come last, the largest first.
@@ -134,13 +138,13 @@ def plan(
         postponed[i] = guarded and rng.random() < share
     if noise > 0.0:
         _disturb(first, count, groups, order, scratch.key, noise, rng)
-    total = _victims(n, c, here, tasks, groups, state, lists, free, scratch, False, noise, rng)
+    total = _victims(n, c, home, tasks, groups, state, lists, free, scratch, _BY_RANK, noise, rng)
     if len(state.allowed) == 0 or not (total == np.inf or _exceeds(count, scratch)):
         return total
     keep(count, scratch.chosen, scratch.other)
     for i in range(count):
         postponed[i] = groups.budget_start[first + i] < groups.budget_start[first + i + 1]
-    second = _victims(n, c, here, tasks, groups, state, lists, free, scratch, True, noise, rng)
+    second = _victims(n, c, home, tasks, groups, state, lists, free, scratch, _BY_SIZE, noise, rng)
     if second < total:
         return second
     keep(count, scratch.other, scratch.chosen)
@@ -168,14 +172,14 @@ def keep(count: int, source: Victims, target: Victims) -> None:
 def _victims(
     n: int,
     c: int,
-    here: bool,
+    home: int,
     tasks: Tasks,
     groups: Groups,
     state: State,
     lists: Lists,
     free: I64,
     scratch: Scratch,
-    by_size: bool,
+    by_size: int,
     noise: float,
     rng: Generator,
 ) -> float:
@@ -192,7 +196,7 @@ def _victims(
             spare[groups.budget[b]] += state.evicted[g] - state.violating[g]
     for r in range(len(need)):
         need[r], freed[r] = 0, free[n, r]
-    moved = tasks.away[c] if c >= 0 and not here else 0.0
+    moved = tasks.away[c] if c >= 0 and home != n else 0.0
     t = lists.first[n]
     while t >= 0 or c >= 0:  # level by level: nothing is evicted for a task whose priority is not higher
         of = c if t < 0 or (c >= 0 and tasks.level[c] < tasks.level[tasks.cls[t]]) else tasks.cls[t]
@@ -239,12 +243,12 @@ def lacking(need: I64, freed: I64) -> int:
 
 @inner
 def _take(
-    first: int, count: int, priority: int, groups: Groups, scratch: Scratch, by_size: bool, noise: float, rng: Generator
+    first: int, count: int, priority: int, groups: Groups, scratch: Scratch, by_size: int, noise: float, rng: Generator
 ) -> bool:
     """Evicts residents of lower priority until nothing is lacking; whether that is so."""
     need, freed = scratch.need, scratch.freed
     for stage in (_WITHIN, _POSTPONED, _VIOLATING):
-        if by_size and stage == _POSTPONED:
+        if by_size == _BY_SIZE and stage == _POSTPONED:
             _take_largest(first, count, priority, groups, scratch, noise, rng)
         for at in range(count):
             i = scratch.order[at]
