@@ -1,10 +1,14 @@
 """Which tasks a step of the search of evictions removes and inserts again."""
 
+import numpy as np
 from numpy.random import Generator
 
 from firmament_py.model.arrays import I64
 from firmament_py.numba_cache import inner
 from firmament_py.packing.victims import Lists, State, Tasks
+
+_RETURNS = 0.1
+"""The probability that a step considers the return of a mover to its home."""
 
 _ARRIVALS = 0.8
 """The probability that a step chooses among arrivals only."""
@@ -22,8 +26,22 @@ def choose(
     rng: Generator,
 ) -> int:
     """Fills `chosen` with different tasks in ascending order; their number. In half of the cases any, often some that
-    are `waiting`; else one and those on one or two of the nodes that suit it."""
+    are `waiting`; else one and those on one or two of the nodes that suit it. Or a mover that is away, and those that
+    have taken its place."""
     k, count = 0, len(state.node_of)
+    if movers > 0 and rng.random() < _RETURNS:
+        t = int(movers * rng.random())
+        for i in range(movers):  # the next one that is away
+            if state.node_of[(t + i) % movers] != tasks.home[(t + i) % movers]:
+                t = (t + i) % movers
+                break
+        k = _add(t, chosen, k)
+        other = lists.first[tasks.home[t]]
+        while other >= 0:
+            if other >= movers:
+                k = _add(other, chosen, k)
+            other = lists.after[other]
+        return _add(_any_waiting(state, waiting, rng), chosen, k) if waiting > 0 else k
     first = movers if movers > 0 and rng.random() < _ARRIVALS else 0
     if rng.random() < 0.5:
         for number in range(1 + int(4 * rng.random() * rng.random())):
@@ -42,8 +60,10 @@ def choose(
         suiting += n >= 0
     if suiting == 0:
         return k
-    for _ in range(1 + int(2 * rng.random())):
+    for number in range(1 + int(2 * rng.random())):
         n = candidates[tasks.cls[t], int(suiting * rng.random())]
+        if movers > 0 and number > 0:  # any node: what is there may be in the way of what moves
+            n = np.int64(len(lists.first) * rng.random())
         there = 0
         other = lists.first[n]
         while other >= 0:

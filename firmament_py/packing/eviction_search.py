@@ -32,6 +32,9 @@ _PATIENCE_PER_TASK, _PATIENCE, _FURTHER_PATIENCE_PER_TASK = 250, 3000, 80
 second, and so many further ones for each of these tasks: soon for a single task, for which there is little to combine.
 """
 
+_MOVERS = 8
+"""Up to so many movers count like tasks without a home: chains of moves take more steps to find."""
+
 _EFFORT, _EFFORT_LIMIT = 1_000_000, 5_000_000
 """The search ends when it has looked at so many groups of residents, times the square root of the number of tasks
 without a home, but no more than the second: after some 0.1 seconds for one task, and 0.5 seconds for 25 or more."""
@@ -112,6 +115,7 @@ def search(
     seeking = 0
     for home in tasks.home:
         seeking += home < 0
+    seeking += min(movers, _MOVERS)
     part = effort
     effort *= min(_EFFORT * seeking**0.5, _EFFORT_LIMIT)
     away = 0
