@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from poseidon_py.feed.client import EngineError, wait_until_serving
 from poseidon_py.util.backoff import Backoff
+from poseidon_py.util.child_process import ChildProcess
 from poseidon_py.util.decoding import MalformedError, decode_json
 from poseidon_py.util.metrics import Metrics
 
@@ -70,7 +71,7 @@ class Supervisor:
         self._metrics = metrics if metrics is not None else Metrics()
         self._timeout = startup_timeout
         self._sleep = sleep
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: ChildProcess | None = None
         self._backoff = Backoff(0.2, 10.0)
         self._folder = ""
         self._started = 0.0
@@ -152,18 +153,11 @@ class Supervisor:
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
 
-    async def _launch(self) -> asyncio.subprocess.Process:
+    async def _launch(self) -> ChildProcess:
         """Starts the process. Raises FirmamentError."""
         try:
-            self._process = process = await asyncio.create_subprocess_exec(
-                *self._arguments,
-                "--address",
-                self.address,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
-                limit=_LINE_BYTES,
-            )
+            command = [*self._arguments, "--address", self.address]
+            self._process = process = await ChildProcess.start(command, limit=_LINE_BYTES)
         except OSError as error:
             raise FirmamentError(f"cannot start the flow service as {self._arguments[0]}: {error}") from error
         self._metrics.firmament_starts.inc()
@@ -172,7 +166,7 @@ class Supervisor:
         self._started = time.monotonic()
         return process
 
-    async def _last_words(self, process: asyncio.subprocess.Process) -> str:
+    async def _last_words(self, process: ChildProcess) -> str:
         """The error of a service that exited before it served."""
         if self._reader is not None:
             await asyncio.gather(self._reader, return_exceptions=True)
@@ -180,8 +174,7 @@ class Supervisor:
         message = words[0].removeprefix("Error:").strip() if words else "without an error message"
         return f"the flow service {how_it_ended(process.returncode)}: {message}"
 
-    async def _pass_on_errors(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stderr is not None
+    async def _pass_on_errors(self, process: ChildProcess) -> None:
         # read to the end, because a full pipe blocks the service
         while line := await _line(process.stderr):
             text = line.decode(errors="replace").rstrip()
@@ -228,8 +221,7 @@ class Supervisor:
         process = self._process
         if process is None or process.returncode is not None:
             return
-        assert process.stdin is not None
-        process.stdin.close()  # makes it exit (--exit-with-parent)
+        process.close_stdin()  # makes it exit (--exit-with-parent)
         try:
             async with asyncio.timeout(_END_SECONDS):
                 await process.wait()

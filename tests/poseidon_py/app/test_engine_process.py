@@ -220,6 +220,17 @@ async def test_a_service_that_ignores_its_stop_is_killed(started, monkeypatch):
         os.kill(pid, 0)
 
 
+async def test_no_python_code_runs_in_a_service_before_its_program(started):
+    """What runs between the fork and the program may wait forever for a lock of another thread, and this process with
+    it."""
+    starting = True
+    os.register_at_fork(after_in_child=lambda: os._exit(77) if starting else None)
+    try:
+        await started(command=service("kept = serve(); sys.stdin.read()"), startup_timeout=20)
+    finally:
+        starting = False
+
+
 def test_both_logs_have_the_same_keys():
     try:
         raise ValueError("ü")
