@@ -789,3 +789,163 @@ class UsageStatus(_message.Message):
     newest_age_seconds: float
     memory_bytes: int
     def __init__(self, basis: _Optional[str] = ..., wants_usage: _Optional[bool] = ..., samples: _Optional[int] = ..., half_life_seconds: _Optional[float] = ..., stale_seconds: _Optional[float] = ..., taken: _Optional[int] = ..., old: _Optional[int] = ..., refused: _Optional[int] = ..., unknown: _Optional[int] = ..., tasks_measured: _Optional[int] = ..., tasks_stale: _Optional[int] = ..., nodes_measured: _Optional[int] = ..., nodes_stale: _Optional[int] = ..., newest_age_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ...) -> None: ...
+
+class PlanRequest(_message.Message):
+    __slots__ = ("now_us", "goal", "moves", "shape", "moves_per_win")
+    class Goal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        GOAL_UNSPECIFIED: _ClassVar[PlanRequest.Goal]
+        PLACE: _ClassVar[PlanRequest.Goal]
+        PACK: _ClassVar[PlanRequest.Goal]
+        SPREAD: _ClassVar[PlanRequest.Goal]
+        POLICY: _ClassVar[PlanRequest.Goal]
+    GOAL_UNSPECIFIED: PlanRequest.Goal
+    PLACE: PlanRequest.Goal
+    PACK: PlanRequest.Goal
+    SPREAD: PlanRequest.Goal
+    POLICY: PlanRequest.Goal
+    class ShapeEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    NOW_US_FIELD_NUMBER: _ClassVar[int]
+    GOAL_FIELD_NUMBER: _ClassVar[int]
+    MOVES_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    MOVES_PER_WIN_FIELD_NUMBER: _ClassVar[int]
+    now_us: int
+    goal: PlanRequest.Goal
+    moves: int
+    shape: _containers.ScalarMap[str, int]
+    moves_per_win: int
+    def __init__(self, now_us: _Optional[int] = ..., goal: _Optional[_Union[PlanRequest.Goal, str]] = ..., moves: _Optional[int] = ..., shape: _Optional[_Mapping[str, int]] = ..., moves_per_win: _Optional[int] = ...) -> None: ...
+
+class MovePlan(_message.Message):
+    __slots__ = ("problem", "steps", "wins", "before", "after", "bound", "bounded", "running", "movable", "guarded", "budgets", "seconds")
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    WINS_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    BOUNDED_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    MOVABLE_FIELD_NUMBER: _ClassVar[int]
+    GUARDED_FIELD_NUMBER: _ClassVar[int]
+    BUDGETS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    problem: str
+    steps: _containers.RepeatedCompositeFieldContainer[Step]
+    wins: _containers.RepeatedCompositeFieldContainer[Win]
+    before: int
+    after: int
+    bound: int
+    bounded: bool
+    running: int
+    movable: int
+    guarded: int
+    budgets: _containers.RepeatedCompositeFieldContainer[BudgetUse]
+    seconds: float
+    def __init__(self, problem: _Optional[str] = ..., steps: _Optional[_Iterable[_Union[Step, _Mapping]]] = ..., wins: _Optional[_Iterable[_Union[Win, _Mapping]]] = ..., before: _Optional[int] = ..., after: _Optional[int] = ..., bound: _Optional[int] = ..., bounded: _Optional[bool] = ..., running: _Optional[int] = ..., movable: _Optional[int] = ..., guarded: _Optional[int] = ..., budgets: _Optional[_Iterable[_Union[BudgetUse, _Mapping]]] = ..., seconds: _Optional[float] = ...) -> None: ...
+
+class Step(_message.Message):
+    __slots__ = ("moves", "after", "win", "nominated")
+    MOVES_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    WIN_FIELD_NUMBER: _ClassVar[int]
+    NOMINATED_FIELD_NUMBER: _ClassVar[int]
+    moves: _containers.RepeatedCompositeFieldContainer[Move]
+    after: _containers.RepeatedScalarFieldContainer[int]
+    win: int
+    nominated: Placements
+    def __init__(self, moves: _Optional[_Iterable[_Union[Move, _Mapping]]] = ..., after: _Optional[_Iterable[int]] = ..., win: _Optional[int] = ..., nominated: _Optional[_Union[Placements, _Mapping]] = ...) -> None: ...
+
+class Move(_message.Message):
+    __slots__ = ("task_uid", "task", "to", "to_id", "saves")
+    TASK_UID_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    FROM_FIELD_NUMBER: _ClassVar[int]
+    TO_FIELD_NUMBER: _ClassVar[int]
+    TO_ID_FIELD_NUMBER: _ClassVar[int]
+    SAVES_FIELD_NUMBER: _ClassVar[int]
+    task_uid: int
+    task: str
+    to: str
+    to_id: str
+    saves: int
+    def __init__(self, task_uid: _Optional[int] = ..., task: _Optional[str] = ..., to: _Optional[str] = ..., to_id: _Optional[str] = ..., saves: _Optional[int] = ..., **kwargs) -> None: ...
+
+class Win(_message.Message):
+    __slots__ = ("node", "count", "tasks")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    count: int
+    tasks: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, node: _Optional[str] = ..., count: _Optional[int] = ..., tasks: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class BudgetUse(_message.Message):
+    __slots__ = ("name", "moves", "allowed")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MOVES_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    moves: int
+    allowed: int
+    def __init__(self, name: _Optional[str] = ..., moves: _Optional[int] = ..., allowed: _Optional[int] = ...) -> None: ...
+
+class CarryOutRequest(_message.Message):
+    __slots__ = ("epoch", "now_us", "steps")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    NOW_US_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    now_us: int
+    steps: _containers.RepeatedCompositeFieldContainer[Step]
+    def __init__(self, epoch: _Optional[int] = ..., now_us: _Optional[int] = ..., steps: _Optional[_Iterable[_Union[Step, _Mapping]]] = ...) -> None: ...
+
+class ProgressRequest(_message.Message):
+    __slots__ = ("epoch",)
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    def __init__(self, epoch: _Optional[int] = ...) -> None: ...
+
+class PlanProgress(_message.Message):
+    __slots__ = ("status", "moves", "active")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    MOVES_FIELD_NUMBER: _ClassVar[int]
+    ACTIVE_FIELD_NUMBER: _ClassVar[int]
+    status: CallStatus
+    moves: _containers.RepeatedCompositeFieldContainer[MoveProgress]
+    active: bool
+    def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., moves: _Optional[_Iterable[_Union[MoveProgress, _Mapping]]] = ..., active: _Optional[bool] = ...) -> None: ...
+
+class MoveProgress(_message.Message):
+    __slots__ = ("task_uid", "stage", "reason")
+    class Stage(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        STAGE_UNSPECIFIED: _ClassVar[MoveProgress.Stage]
+        WAITING: _ClassVar[MoveProgress.Stage]
+        LEAVING: _ClassVar[MoveProgress.Stage]
+        AWAITED: _ClassVar[MoveProgress.Stage]
+        DONE: _ClassVar[MoveProgress.Stage]
+        ELSEWHERE: _ClassVar[MoveProgress.Stage]
+        DROPPED: _ClassVar[MoveProgress.Stage]
+    STAGE_UNSPECIFIED: MoveProgress.Stage
+    WAITING: MoveProgress.Stage
+    LEAVING: MoveProgress.Stage
+    AWAITED: MoveProgress.Stage
+    DONE: MoveProgress.Stage
+    ELSEWHERE: MoveProgress.Stage
+    DROPPED: MoveProgress.Stage
+    TASK_UID_FIELD_NUMBER: _ClassVar[int]
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    task_uid: int
+    stage: MoveProgress.Stage
+    reason: str
+    def __init__(self, task_uid: _Optional[int] = ..., stage: _Optional[_Union[MoveProgress.Stage, str]] = ..., reason: _Optional[str] = ...) -> None: ...

@@ -69,6 +69,21 @@ class FlowSchedulerStub:
                 request_serializer=protos_dot_gen_dot_flow__pb2.StatusRequest.SerializeToString,
                 response_deserializer=protos_dot_gen_dot_flow__pb2.StatusReply.FromString,
                 _registered_method=True)
+        self.PlanMoves = channel.unary_unary(
+                '/firmament.FlowScheduler/PlanMoves',
+                request_serializer=protos_dot_gen_dot_flow__pb2.PlanRequest.SerializeToString,
+                response_deserializer=protos_dot_gen_dot_flow__pb2.MovePlan.FromString,
+                _registered_method=True)
+        self.CarryOut = channel.unary_unary(
+                '/firmament.FlowScheduler/CarryOut',
+                request_serializer=protos_dot_gen_dot_flow__pb2.CarryOutRequest.SerializeToString,
+                response_deserializer=protos_dot_gen_dot_flow__pb2.PlanProgress.FromString,
+                _registered_method=True)
+        self.GetProgress = channel.unary_unary(
+                '/firmament.FlowScheduler/GetProgress',
+                request_serializer=protos_dot_gen_dot_flow__pb2.ProgressRequest.SerializeToString,
+                response_deserializer=protos_dot_gen_dot_flow__pb2.PlanProgress.FromString,
+                _registered_method=True)
 
 
 class FlowSchedulerServicer:
@@ -125,6 +140,28 @@ class FlowSchedulerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PlanMoves(self, request, context):
+        """Plans moves of running tasks. Changes nothing; rounds go on meanwhile.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CarryOut(self, request, context):
+        """Carries out the steps of a plan, round by round, in place of the steps of an earlier call that have not begun.
+        Without steps: begins no further one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetProgress(self, request, context):
+        """What has become of the moves of the last CarryOut.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_FlowSchedulerServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -162,6 +199,21 @@ def add_FlowSchedulerServicer_to_server(servicer, server):
                     servicer.GetStatus,
                     request_deserializer=protos_dot_gen_dot_flow__pb2.StatusRequest.FromString,
                     response_serializer=protos_dot_gen_dot_flow__pb2.StatusReply.SerializeToString,
+            ),
+            'PlanMoves': grpc.unary_unary_rpc_method_handler(
+                    servicer.PlanMoves,
+                    request_deserializer=protos_dot_gen_dot_flow__pb2.PlanRequest.FromString,
+                    response_serializer=protos_dot_gen_dot_flow__pb2.MovePlan.SerializeToString,
+            ),
+            'CarryOut': grpc.unary_unary_rpc_method_handler(
+                    servicer.CarryOut,
+                    request_deserializer=protos_dot_gen_dot_flow__pb2.CarryOutRequest.FromString,
+                    response_serializer=protos_dot_gen_dot_flow__pb2.PlanProgress.SerializeToString,
+            ),
+            'GetProgress': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetProgress,
+                    request_deserializer=protos_dot_gen_dot_flow__pb2.ProgressRequest.FromString,
+                    response_serializer=protos_dot_gen_dot_flow__pb2.PlanProgress.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -353,6 +405,87 @@ class FlowScheduler:
             '/firmament.FlowScheduler/GetStatus',
             protos_dot_gen_dot_flow__pb2.StatusRequest.SerializeToString,
             protos_dot_gen_dot_flow__pb2.StatusReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PlanMoves(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firmament.FlowScheduler/PlanMoves',
+            protos_dot_gen_dot_flow__pb2.PlanRequest.SerializeToString,
+            protos_dot_gen_dot_flow__pb2.MovePlan.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CarryOut(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firmament.FlowScheduler/CarryOut',
+            protos_dot_gen_dot_flow__pb2.CarryOutRequest.SerializeToString,
+            protos_dot_gen_dot_flow__pb2.PlanProgress.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetProgress(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firmament.FlowScheduler/GetProgress',
+            protos_dot_gen_dot_flow__pb2.ProgressRequest.SerializeToString,
+            protos_dot_gen_dot_flow__pb2.PlanProgress.FromString,
             options,
             channel_credentials,
             insecure,
