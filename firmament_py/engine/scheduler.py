@@ -91,9 +91,9 @@ class Scheduler:
         searchable: Callable[[], bool] = lambda: True,
     ) -> None:
         self.state = state
-        self._usage = usage or Usage()
+        self.usage = usage or Usage()
         self.policy = policy
-        self._solver = solver
+        self.solver = solver
         self._observer = observer
         self._certified = certified
         self._reserve_after_us = reserve_after_us
@@ -102,7 +102,7 @@ class Scheduler:
         self._searchable = searchable
         self._search_us = 0  # when tasks are tried again that the last round left waiting without a search
         self._migrating = migrating
-        self._migrate_after_us = migrate_after_us
+        self.migrate_after_us = migrate_after_us
         self._moves_at_once = moves_at_once
         always = migrating is Migrating.ALWAYS
         self._migrator = Migrator(state, migrate_after_us if always else None, moves_at_once)
@@ -149,7 +149,7 @@ class Scheduler:
         if self._search_us and self._waiting.any():
             times.append(self._search_us)
         if self._migrator.enabled or (self._migrating is not Migrating.NEVER and self._waiting.any()):
-            times.append(next_movable_us(self.state, self._migrate_after_us, now_us))
+            times.append(next_movable_us(self.state, self.migrate_after_us, now_us))
             times.append(self._unmoved and self._moves_us)
         return min((time for time in times if time), default=0)
 
@@ -172,7 +172,7 @@ class Scheduler:
         seen = self.state.opportunities
         self.state.successors.expire(now_us)
         current = Round(
-            self.state, self._usage, self.policy, self._solver, now_us, self._observer, certified=self._certified
+            self.state, self.usage, self.policy, self.solver, now_us, self._observer, certified=self._certified
         )
         first = current.placer()
         searches = self._searchable()
@@ -264,7 +264,7 @@ class Scheduler:
             return None
         limit = self._moves_at_once - len(self.state.successors)
         of = self.state, current.running_snapshot, current.eviction_costs
-        nearby = MovableNearby(*of, self._migrate_after_us, limit)
+        nearby = MovableNearby(*of, self.migrate_after_us, limit)
         self._unmoved = nearby.some and current.now_us < self._moves_us
         return nearby if nearby.some and not self._unmoved else None
 

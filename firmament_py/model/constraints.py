@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from firmament_py.model.immutable import Immutable
+
 
 class Operator(StrEnum):
     IN = "In"
@@ -60,7 +62,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Taint:
+class Taint(Immutable):
     key: str
     value: str
     effect: str
@@ -100,7 +102,7 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeDemand:
+class NodeDemand(Immutable):
     """The demands of a task class on a node's labels, name and taints, as opposed to its free resources.
 
     selector: requirements that must all hold. affinity: groups of terms; one term of each group must match.
@@ -142,7 +144,7 @@ NAME_FIELD = "metadata.name"
 
 
 @dataclass(frozen=True, slots=True)
-class PeerSelector:
+class PeerSelector(Immutable):
     """The tasks that a term refers to: by namespace, and by labels that must meet all requirements.
 
     namespaces: these, and those whose own labels meet namespace_selector (None: no others; empty: all).

@@ -18,13 +18,14 @@ from firmament_py.model.constraints import (
     PreferenceSet,
     Taint,
 )
+from firmament_py.model.immutable import Immutable
 
 NO_NODE = 0
 """TasksObserved.node of a waiting task; k > 0 means nodes[k - 1]."""
 
 
 @dataclass(frozen=True, slots=True)
-class ClassDefined:
+class ClassDefined(Immutable):
     """Tasks of class `id` (!= 0) request these amounts (each >= 0) and make these demands on a node.
 
     Tasks of higher priority go first.
@@ -53,7 +54,7 @@ class LabelSetDefined:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Block(Immutable):
     """A piece of data, and the names of the nodes, or of the racks if nodes are unknown, that each hold all of it."""
 
     bytes: int
@@ -62,7 +63,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class InputsDefined:
+class InputsDefined(Immutable):
     """Tasks of input set `id` (!= 0) read these blocks."""
 
     id: int
@@ -78,7 +79,7 @@ class NamespaceObserved:
 
 
 @dataclass(frozen=True, slots=True)
-class GangObserved:
+class GangObserved(Immutable):
     """The current definition of a gang: a round places at least `minimum` of its tasks, and at least the minimum of
     each role, or none; never more than `maximum`, 0: no limit.
 
@@ -107,7 +108,7 @@ class GangRemoved:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetObserved:
+class BudgetObserved(Immutable):
     """The current disruption budget `id`: how many of the tasks that the selector matches may be evicted now."""
 
     id: int
@@ -122,7 +123,7 @@ class BudgetRemoved:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeObserved:
+class NodeObserved(Immutable):
     """The current properties of a node: allocatable amounts (each >= 0; absent: 0), labels, taints."""
 
     id: str

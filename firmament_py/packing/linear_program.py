@@ -1,12 +1,28 @@
-"""Linear programs, solved by OR-Tools' GLOP. The only module of this package that imports it."""
+"""Linear and integer programs, solved by OR-Tools' GLOP and SCIP. The only module of this package that imports it."""
 
+import datetime
 from dataclasses import dataclass
 
 import numpy as np
-from ortools.math_opt import callback_pb2, model_parameters_pb2, model_pb2, parameters_pb2
+from ortools.math_opt import (
+    callback_pb2,
+    model_parameters_pb2,
+    model_pb2,
+    parameters_pb2,
+    result_pb2,
+    solution_pb2,
+)
 from ortools.math_opt.core.python import solver
 
 from firmament_py.model.arrays import F64, I64
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerSolution:
+    """x (K,), and a bound on the objective of all others."""
+
+    x: I64
+    bound: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +39,38 @@ class LinearProgram:
 
     def solve(self) -> tuple[float, F64] | None:
         """The greatest objective and x (K,); None if the solver has not found it."""
+        # several times faster here than the dual simplex: 0 is feasible
+        parameters = parameters_pb2.SolveParametersProto(
+            lp_algorithm=parameters_pb2.LP_ALGORITHM_PRIMAL_SIMPLEX, threads=1
+        )
+        result = self._solved(parameters_pb2.SOLVER_TYPE_GLOP, parameters, integer=False)
+        if not result.solutions:
+            return None
+        found = result.solutions[0].primal_solution
+        return found.objective_value, self._values(found)
+
+    def solve_integers(self, gap: float, nodes: int, seconds: float) -> IntegerSolution | None:
+        """Integers x (K,) whose objective is the greatest but for a gap, or the best that are found with so many nodes
+        of the search tree, or, on a slow machine, in so many seconds; None: none are found."""
+        parameters = parameters_pb2.SolveParametersProto(node_limit=nodes, absolute_gap_tolerance=gap, threads=1)
+        parameters.time_limit.FromTimedelta(datetime.timedelta(seconds=seconds))
+        result = self._solved(parameters_pb2.SOLVER_TYPE_GSCIP, parameters, integer=True)
+        if not result.solutions:
+            return None
+        found = result.solutions[0].primal_solution
+        x = np.rint(self._values(found)).astype(np.int64)
+        return IntegerSolution(x, result.termination.objective_bounds.dual_bound)
+
+    def _solved(
+        self, kind: parameters_pb2.SolverTypeProto, parameters: parameters_pb2.SolveParametersProto, *, integer: bool
+    ) -> result_pb2.SolveResultProto:
         order = np.lexsort((self.column, self.row))
         program = model_pb2.ModelProto()
         variables = np.arange(len(self.upper))
         program.variables.ids.extend(variables)
         program.variables.lower_bounds.extend(np.zeros(len(variables)))
         program.variables.upper_bounds.extend(self.upper)
-        program.variables.integers.extend(np.zeros(len(variables), np.bool_))
+        program.variables.integers.extend(np.full(len(variables), integer))
         program.objective.maximize = True
         program.objective.linear_coefficients.ids.extend(variables)
         program.objective.linear_coefficients.values.extend(self.objective)
@@ -39,21 +80,20 @@ class LinearProgram:
         program.linear_constraint_matrix.row_ids.extend(self.row[order])
         program.linear_constraint_matrix.column_ids.extend(self.column[order])
         program.linear_constraint_matrix.coefficients.extend(self.entry[order])
-        result = solver.solve(
+        return solver.solve(
             program,
-            parameters_pb2.SOLVER_TYPE_GLOP,
+            kind,
             parameters_pb2.SolverInitializerProto(),
-            # several times faster here than the dual simplex: 0 is feasible
-            parameters_pb2.SolveParametersProto(lp_algorithm=parameters_pb2.LP_ALGORITHM_PRIMAL_SIMPLEX, threads=1),
+            parameters,
             model_parameters_pb2.ModelSolveParametersProto(),
             None,
             callback_pb2.CallbackRegistrationProto(),
             None,
             None,
         )
-        if not result.solutions:
-            return None
-        found = result.solutions[0].primal_solution
-        x = np.zeros(len(variables))
+
+    def _values(self, found: solution_pb2.PrimalSolutionProto) -> F64:
+        """(K,)"""
+        x = np.zeros(len(self.upper))
         x[np.array(found.variable_values.ids, np.int64)] = found.variable_values.values
-        return found.objective_value, x
+        return x

@@ -61,19 +61,25 @@ _NOWHERE = 2**61
 @dataclass(frozen=True, slots=True)
 class Migration:
     """Task rows (K,) to evict, and the node rows (K,) that they go to; needed_by (K,): the row of the task that fits
-    once each has left, -1: it costs less where it goes."""
+    once each has left, -1: none. saves (K,): of the policy's costs, less what moving costs; 0 if that is not why."""
 
     tasks: I64
     nodes: I64
     needed_by: I64
+    saves: I64
 
     def followed_by(self, other: "Migration") -> "Migration":
         """These, then the others."""
-        pairs = ((self.tasks, other.tasks), (self.nodes, other.nodes), (self.needed_by, other.needed_by))
+        pairs = (
+            (self.tasks, other.tasks),
+            (self.nodes, other.nodes),
+            (self.needed_by, other.needed_by),
+            (self.saves, other.saves),
+        )
         return Migration(*(np.concatenate(pair) for pair in pairs))
 
 
-NO_MIGRATION = Migration(NO_ROWS, NO_ROWS, NO_ROWS)
+NO_MIGRATION = Migration(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
 
 MovingCosts = Callable[[Victims], I64 | None]
 """(P,) what moving each of the running tasks costs; None: the policy moves none."""
@@ -117,9 +123,9 @@ class Migrator:
         if moving is None:
             return NO_MIGRATION
         some = self._candidates(placer, snapshots, rows, moving, position)
-        tasks, nodes = self._solved(placer, snapshots, rows[some], moving[some], position)
+        tasks, nodes, saves = self._solved(placer, snapshots, rows[some], moving[some], position)
         within = self._within_budgets(tasks, limit)
-        return Migration(tasks[within], nodes[within], np.full(len(within), -1))
+        return Migration(tasks[within], nodes[within], np.full(len(within), -1), saves[within])
 
     def _movable(self, now_us: int, position: I64) -> I64:
         """Task rows (P,) that may migrate: of at most CLASSES_AT_ONCE classes, other ones in each round. position: as
@@ -178,11 +184,13 @@ class Migrator:
             at = position[self._state.tasks.node[rows[some]]]
             self._settled.note(rows[some], costs.data.excess(costs.data.of_task[some], at))
 
-    def _solved(self, placer: Placer, snapshots: Snapshots, rows: I64, moving: I64, position: I64) -> tuple[I64, I64]:
+    def _solved(
+        self, placer: Placer, snapshots: Snapshots, rows: I64, moving: I64, position: I64
+    ) -> tuple[I64, I64, I64]:
         """Of task rows (K,), each on another node, which cost moving (K,) to move: those that migrate in an optimum, in
-        the order of what they save, and their new node rows."""
+        the order of what they save, their new node rows, and what they save."""
         if not len(rows):
-            return NO_ROWS, NO_ROWS
+            return NO_ROWS, NO_ROWS, NO_ROWS
         snapshot = snapshots(rows, rows, data=True)
         trial = placer.on(snapshot)
         origin = position[self._state.tasks.node[snapshot.tasks]]  # (T,)
@@ -192,14 +200,14 @@ class Migrator:
         trial.ledger.free = np.where(others[:, None], unreserved, snapshot.free)
         independent = np.flatnonzero(independent_classes(snapshot)[snapshot.task_class])  # by their labels, too
         subproblem, costs = trial.first_costs(independent, others)
-        found, to = NO_ROWS, NO_ROWS
+        found, to, saves = NO_ROWS, NO_ROWS, NO_ROWS
         if len(subproblem.tasks):
             of_row = np.argsort(rows)
             move = moving[of_row[np.searchsorted(rows[of_row], snapshot.tasks[subproblem.tasks])]]
-            found, to = _flow(placer, subproblem, costs, origin[subproblem.tasks], move)
+            found, to, saves = _flow(placer, subproblem, costs, origin[subproblem.tasks], move)
         movers = snapshot.tasks[subproblem.tasks[found]]
         self._settled.stay(np.setdiff1d(rows, movers))
-        return movers, snapshot.nodes[to]
+        return movers, snapshot.nodes[to], saves
 
     def _permitted(self, rows: I64) -> Bools:
         """(K,) whether every disruption budget allows that the task row (K,) is evicted."""
@@ -222,9 +230,9 @@ class Migrator:
         return np.array(within, np.int64)
 
 
-def _flow(placer: Placer, subproblem: Subproblem, costs: Costs, origin: I64, moving: I64) -> tuple[I64, I64]:
+def _flow(placer: Placer, subproblem: Subproblem, costs: Costs, origin: I64, moving: I64) -> tuple[I64, I64, I64]:
     """Of the tasks (T,) of a subproblem: those that leave their origin (T,) in a flow of least cost, in the order of
-    what they save, and the nodes that they go to."""
+    what they save, the nodes that they go to, and what they save."""
     view, slots = subproblem.view, subproblem.capacities.slots
     cost = np.broadcast_to(costs.place + _first_slots(costs), slots.shape)
 
@@ -239,12 +247,12 @@ def _flow(placer: Placer, subproblem: Subproblem, costs: Costs, origin: I64, mov
     placer.telemetry.lap("migrate")
     network, solution = placer.columns.run(one_each, staying, np.zeros(1, np.int64), view.task_class, trial=True)
     if solution.status is not Status.OPTIMAL:
-        return NO_ROWS, NO_ROWS
+        return NO_ROWS, NO_ROWS, NO_ROWS
     sent = spread_over_members(network, solution.flow)
     found = assign(network, solution.flow, supply_order(view.task_class, staying), sent)
     saving = saved[found.task] - on(found.task, found.node)
     best = np.argsort(-saving, kind="stable")[: int((saving > 0).sum())]
-    return found.task[best], found.node[best]
+    return found.task[best], found.node[best], saving[best]
 
 
 def _first_slots(costs: Costs) -> I64:

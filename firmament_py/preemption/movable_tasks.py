@@ -33,6 +33,27 @@ _COSTS = 8
 
 
 @dataclass(frozen=True, slots=True)
+class Candidates:
+    """M tasks that may move, of D classes: row (M,) of the task table; node (M,), positions in the snapshot; kind (M,);
+    cost (M,) of moving each; label_set (M,): rows of the label set table. Of each class: requests (D, R), suitable
+    (D, N)."""
+
+    row: I64
+    node: I64
+    kind: I64
+    cost: F64
+    label_set: I64
+    requests: I64
+    suitable: Bools
+
+    def only(self, some: Bools) -> "Candidates":
+        """Those of `some` (M,)."""
+        rows, node, kind = self.row[some], self.node[some], self.kind[some]
+        cost, label_set = self.cost[some], self.label_set[some]
+        return Candidates(rows, node, kind, cost, label_set, self.requests, self.suitable)
+
+
+@dataclass(frozen=True, slots=True)
 class MovableTasks:
     """M tasks of D kinds: row (M,) of the task table; node (M,), positions in the snapshot; kind (M,). Of each kind:
     requests (D, R), suitable (D, N), cost (D,) of moving one, label_set (D,): a row of the label set table. The
@@ -72,31 +93,40 @@ class MovableNearby:
 
     def of(self, ledger: Ledger, classes: I64, count: I64) -> MovableTasks | None:
         """Those that may move so that `count` (W,) waiting tasks of classes (W,) fit; None: none helps."""
+        found = self.everywhere(ledger)
+        if found is None:
+            return None
+        near = self._near(ledger, classes, count, found.node, found.requests[found.kind], found.cost)
+        return self._by_kind(found.only(near)) if near.any() else None
+
+    def everywhere(self, ledger: Ledger) -> Candidates | None:
+        """All that may move; None: none may."""
         snapshot, state = ledger.snapshot, self._state
         rows = self._rows(ledger)
         if not len(rows):
             return None
-        examples, of_example = examples_of(state, rows)
+        examples, kind = examples_of(state, rows)
         running = self._snapshots(examples, np.zeros(0, np.int64), data=False)
         by_row = np.argsort(running.tasks)
         cls = running.task_class[by_row[np.searchsorted(running.tasks[by_row], examples)]]  # of each example
         independent = independent_classes(running)[cls]
-        rows, of_example = rows[independent[of_example]], of_example[independent[of_example]]
+        rows, kind = rows[independent[kind]], kind[independent[kind]]
         node = positions_of(snapshot, state.nodes.capacity)[state.tasks.node[rows]]
-        requests, cost = running.requests[cls], self._costs(rows, snapshot.now_us)
-        near = self._near(ledger, classes, count, node, requests[of_example], cost)
-        if not near.any():
-            return None
-        rows, node, of_example, cost = rows[near], node[near], of_example[near], cost[near]
-        edges = np.quantile(cost, np.linspace(0, 1, _COSTS + 1)[1:-1])
-        sets, of_task = np.unique(state.tasks.label_set[rows], return_inverse=True)
-        counted = state.evictions_allowed(sets)[1].T.reshape(len(sets), -1)
+        cost, label_set = self._costs(rows, snapshot.now_us), state.tasks.label_set[rows]
+        return Candidates(rows, node, kind, cost, label_set, running.requests[cls], running.suitable[cls])
+
+    def _by_kind(self, found: Candidates) -> MovableTasks:
+        """Kinds of equal classes and budgets, and similar costs."""
+        edges = np.quantile(found.cost, np.linspace(0, 1, _COSTS + 1)[1:-1])
+        sets, of_task = np.unique(found.label_set, return_inverse=True)
+        counted = self._state.evictions_allowed(sets)[1].T.reshape(len(sets), -1)
         of_set = np.unique(counted, axis=0, return_inverse=True)[1].reshape(-1)
-        kind, first = grouped(of_example, np.searchsorted(edges, cost), of_set[of_task.reshape(-1)])
-        mean = np.bincount(kind, cost) / np.bincount(kind)
-        suitable = running.suitable[cls[of_example[first]]]
-        label_set = state.tasks.label_set[rows[first]]
-        return MovableTasks(rows, node, kind, requests[of_example[first]], suitable, mean, label_set)
+        kind, first = grouped(found.kind, np.searchsorted(edges, found.cost), of_set[of_task.reshape(-1)])
+        mean = np.bincount(kind, found.cost) / np.bincount(kind)
+        like = found.kind[first]
+        return MovableTasks(
+            found.row, found.node, kind, found.requests[like], found.suitable[like], mean, found.label_set[first]
+        )
 
     def _rows(self, ledger: Ledger) -> I64:
         """Task rows (M,) that may move."""

@@ -259,5 +259,6 @@ class Preemptor:
         self._preemptors.append(snapshot.tasks[np.where(higher, preemptors, highest)])
         if len(decision.movers):
             needed_by = snapshot.tasks[preemptors_of(decision.movers)]
-            self._moved = Migration(decision.movers, snapshot.nodes[decision.targets], needed_by)
+            targets = snapshot.nodes[decision.targets]
+            self._moved = Migration(decision.movers, targets, needed_by, np.zeros_like(targets))
             self._least_moves = decision.least_moves

@@ -31,6 +31,11 @@ class Budgets:
     def __len__(self) -> int:
         return len(self._budgets)
 
+    @property
+    def observed(self) -> list[BudgetObserved]:
+        """All budgets, as observed last, in the order of `limits`."""
+        return [budget.observed for budget in self._budgets.values()]
+
     def observe(self, observed: BudgetObserved) -> bool:
         """Sets a budget; whether that may permit further evictions."""
         budget = self._budgets.get(observed.id)

@@ -7,6 +7,7 @@ No I/O, no clock, no threads: the caller serialises calls and passes the time.
 """
 
 from collections.abc import Sequence
+from copy import deepcopy
 
 import numpy as np
 
@@ -49,6 +50,7 @@ from firmament_py.state.input_sets import InputSetTable
 from firmament_py.state.invariants import check_invariants
 from firmament_py.state.label_sets import LabelSetTable
 from firmament_py.state.node_index import NodeIndex
+from firmament_py.state.node_usage import NodeUsage
 from firmament_py.state.observed_tasks import ResolvedTasks, optional, resolve
 from firmament_py.state.successors import Successors
 from firmament_py.state.tables import NodeTable, TaskTable
@@ -64,6 +66,7 @@ class ClusterState:
         self.gangs = GangTable()
         self.inputs = InputSetTable()
         self.budgets = Budgets()
+        self._usage = NodeUsage(self.tasks, self.classes, self.nodes)
         self.successors = Successors(self.tasks, self.classes, self.resources)
         self.node_index = NodeIndex()
         self.history = History()
@@ -126,7 +129,7 @@ class ClusterState:
         self.classes.add_token_columns(np.unique(found.cls))
         moved = (tasks.node[rows] != node) | (tasks.cls[rows] != found.cls)
         left = tasks.node[rows[moved]]
-        self._count_usage(rows[moved], -1)
+        self._usage.subtract(rows[moved])
         self._count_references(rows[~new], -1)
         staying = rows[~found.leaving]
         self.opportunities += self.successors.withdraw(staying[tasks.preempted[staying]])
@@ -144,7 +147,7 @@ class ClusterState:
         tasks.nominated[rows] = nominated
         tasks.name[rows] = [event.names[i] for i in found.at.tolist()]
         self._count_references(rows, +1)
-        self._count_usage(rows[moved], +1)
+        self._usage.add(rows[moved])
         self.gangs.sweep()
         self.nodes.release_absent(np.r_[node_rows, left])
         self.history.add("observed", event.uid[found.at], self._names(node))
@@ -240,7 +243,7 @@ class ClusterState:
         # a gang without waiting members may no longer be ahead of others
         if (on_nodes | ((tasks.state[rows] == TaskState.WAITING) & (tasks.gang[rows] >= 0))).any():
             self.opportunities += 1
-        self._count_usage(rows, -1)
+        self._usage.subtract(rows)
         nodes = np.unique(tasks.node[rows])
         self._end_preemptions(rows)
         tasks.node[rows], tasks.state[rows], tasks.nominated[rows] = -1, after, -1
@@ -269,7 +272,7 @@ class ClusterState:
             outcome.unknown.append(event.uid)
             return
         rows, [name] = np.array([row], np.int64), self._names(np.array([node]))
-        self._count_usage(rows, -1)
+        self._usage.subtract(rows)
         self.tasks.node[row] = -1
         self.tasks.state[row] = TASK_NEXT[TaskState.ASSUMED, TaskEvent.REJECT]
         self.tasks.not_before_us[row] = event.not_before_us
@@ -288,7 +291,7 @@ class ClusterState:
         self.opportunities += bool((self.tasks.nominated[rows] >= 0).any())
         self.tasks.node[rows], self.tasks.state[rows], self.tasks.nominated[rows] = nodes, after, -1
         self.tasks.reported[rows] = 0
-        self._count_usage(rows, +1)
+        self._usage.add(rows)
         self.successors.arrive(rows)
         self.history.add("placed", self.tasks.uid[rows], self._names(nodes))
 
@@ -297,6 +300,12 @@ class ClusterState:
         self.tasks.leaving[rows] = self.tasks.preempted[rows] = True
         self.budgets.evicted(self.label_sets, self.tasks.label_set[rows])
         self.history.add("preempted", self.tasks.uid[rows], self._names(self.tasks.node[rows]))
+
+    def relocate(self, rows: I64, nodes: I64) -> None:
+        """Task rows (K,), all BOUND, run on other node rows (K,): for trials on a copy."""
+        self._usage.subtract(rows)
+        self.tasks.node[rows] = nodes
+        self._usage.add(rows)
 
     def _end_preemptions(self, rows: I64) -> None:
         """Those of task rows (K,) that are victims are gone, or stay after all."""
@@ -321,6 +330,10 @@ class ClusterState:
         self.inputs.sweep()
         self.node_index.sweep()
         sweep_columns(self.classes, self.nodes, self.resources)
+
+    def copy(self) -> "ClusterState":
+        """An independent copy, which shares what never changes."""
+        return deepcopy(self)
 
     # -- questions --------------------------------------------------------------------------------------------
 
@@ -382,15 +395,3 @@ class ClusterState:
     def _find_rows(self, uids: U64) -> I64:
         find = self._task_row.get
         return np.fromiter((find(u, -1) for u in uids.tolist()), np.int64, len(uids))
-
-    def _count_usage(self, rows: I64, sign: int) -> None:
-        """Adds (+1) task rows to the usage of their nodes, or subtracts them (-1); tasks without a node are skipped."""
-        rows = rows[self.tasks.node[rows] >= 0]
-        if not len(rows):
-            return
-        node, cls = self.tasks.node[rows], self.tasks.cls[rows]
-        # one addition per distinct (node, class) instead of one per task
-        pairs, counts = np.unique(node * self.classes.capacity + cls, return_counts=True)
-        node, cls = np.divmod(pairs, self.classes.capacity)
-        np.add.at(self.nodes.used, node, sign * counts[:, None] * self.classes.requests[cls])
-        np.add.at(self.nodes.tasks, node, sign * counts)

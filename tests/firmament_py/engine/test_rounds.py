@@ -16,7 +16,7 @@ from firmament_py.explain.reasons import reasons_of_task
 from firmament_py.flow.network import Solution, Status
 from firmament_py.flow.solver import NetworkxSolver
 from firmament_py.model.constraints import NO_DEMAND
-from firmament_py.model.events import NodeRemoved, PlacementRejected
+from firmament_py.model.events import Event, NodeRemoved, PlacementRejected
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.placement import placer
 from firmament_py.policy import COST_MAX, WAIT_MIN, Aggregators, AnywherePolicy, Costs, waiting_cost
@@ -104,7 +104,7 @@ def clusters(draw, max_nodes=5, max_tasks=14, priorities=3, plain=False):
         )
         for c in range(draw(st.integers(1, 5)))
     ]
-    events = [*classes, *nodes]
+    events: list[Event] = [*classes, *nodes]
     uid = 1
     for node in nodes:
         for cls in draw(st.lists(st.sampled_from(classes), max_size=2)):

@@ -1,0 +1,121 @@
+"""Moves that join free capacity, by integer programming: tasks of a kind are interchangeable, so that integers count
+those that leave and those that arrive.
+
+Capacity is given by rows, such as the cpu of a node. A *way* is one of the ways in which a task of a kind can run: what
+it takes of some rows. What is wanted is as many *pieces* as possible, each of which takes something of some rows, too;
+fewer moves come second. Only the beginning and the end count: tasks may leave before others arrive in their places.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import F64, I64
+from firmament_py.packing.linear_program import LinearProgram
+
+_MOVES_WORTH, _GAP = 0.45, 0.5
+"""What all moves together cost, in pieces; and how far a solution may be from the best: by less than a piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """Entries (E,): what `one` of something, >= 0, takes of `row`, each pair once: amount (E,) > 0."""
+
+    one: I64
+    row: I64
+    amount: I64
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """M rows, W ways, P pieces.
+
+    free (M,); kind (W,) of tasks; ways: what a task takes in each; there (W,): how many tasks that may move run in each
+    way; may_arrive (W,): how many more can. pieces: what one takes of free capacity; number (P,): how many there are of
+    each at most. clears: pairs (2, E) of a piece, of which there is one at most, and a way in which no task may run
+    then.
+    """
+
+    free: I64
+    kind: I64
+    ways: Takes
+    there: I64
+    may_arrive: I64
+    pieces: Takes
+    number: I64
+    clears: I64
+
+    def best(self, moves: int, before: int, per_piece: int, nodes: int, seconds: float) -> Joined | None:
+        """The best of at most so many moves. before: the number of pieces without moves; per_piece: at most so many
+        moves for each further one, 0: any number; nodes, seconds: see LinearProgram. None: nothing is found."""
+        ways, pieces = len(self.kind), len(self.number)
+        occupied = np.flatnonzero(self.there)
+        leave, arrive, piece = np.arange(len(occupied)), len(occupied) + np.arange(ways), len(occupied) + ways
+        leave_of = np.full(ways, -1)
+        leave_of[occupied] = leave
+        program = _Rows()
+        leaving = leave_of[self.ways.one] >= 0
+        program.add(
+            self.free,
+            (self.ways.row, arrive[self.ways.one], self.ways.amount),
+            (self.ways.row[leaving], leave_of[self.ways.one[leaving]], -self.ways.amount[leaving]),
+            (self.pieces.row, piece + self.pieces.one, self.pieces.amount),
+        )
+        kinds = int(self.kind.max(initial=-1)) + 1
+        for sign in (1, -1):  # as many arrive as leave
+            balance = (self.kind[occupied], leave, np.full(len(leave), sign)), (self.kind, arrive, np.full(ways, -sign))
+            program.add(np.zeros(kinds, np.int64), *balance)
+        one_row = np.zeros(len(leave), np.int64)
+        program.add(np.array([moves]), (one_row, leave, np.ones_like(leave)))
+        if per_piece:
+            each = np.arange(pieces)
+            reward = np.zeros_like(each), piece + each, np.full(pieces, -per_piece)
+            program.add(np.array([-per_piece * before]), (one_row, leave, np.ones_like(leave)), reward)
+        whole, way = self.clears[:, self.there[self.clears[1]] > 0]
+        number = np.arange(len(whole))
+        left = number, leave_of[way], np.full(len(whole), -1)
+        program.add(np.zeros(len(whole), np.int64), (number, piece + whole, self.there[way]), left)
+        worth = np.r_[np.full(len(leave), -_MOVES_WORTH / max(moves, 1)), np.zeros(ways), np.ones(pieces)]
+        upper = np.r_[np.minimum(self.there[occupied], moves), np.minimum(self.may_arrive, moves), self.number]
+        found = program.program(worth, upper).solve_integers(_GAP, nodes, seconds)
+        if found is None:
+            return None
+        gone: I64 = np.zeros(ways, np.int64)
+        gone[occupied] = found.x[leave]
+        arrived = found.x[arrive]
+        both = np.minimum(gone, arrived)
+        bound = int(np.floor(found.bound + _MOVES_WORTH + 1e-6))
+        return Joined(gone - both, arrived - both, found.x[piece:], bound)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """How many tasks leave each way (W,), and arrive in it (W,), never both; pieces (P,) that there are then; no moves
+    within the limits leave more than `bound` of these."""
+
+    leave: I64
+    arrive: I64
+    pieces: I64
+    bound: int
+
+
+class _Rows:
+    """Collects the rows of a program."""
+
+    def __init__(self) -> None:
+        self._limits: list[I64] = []
+        self._entries: list[tuple[I64, I64, I64]] = []
+        self._count = 0
+
+    def add(self, limit: I64, *entries: tuple[I64, I64, I64]) -> None:
+        """Rows with these limits, and entries (row among these, column, entry)."""
+        self._entries += [(self._count + row, column, entry) for row, column, entry in entries]
+        self._limits.append(limit)
+        self._count += len(limit)
+
+    def program(self, objective: F64, upper: I64) -> LinearProgram:
+        row, column, entry = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
+        limit = np.concatenate(self._limits).astype(np.float64)
+        return LinearProgram(objective, upper.astype(np.float64), limit, row, column, entry.astype(np.float64))

@@ -1,0 +1,79 @@
+"""A copy of an engine's state to try moves on, while the engine goes on."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from firmament_py.engine.round import Round
+from firmament_py.engine.scheduler import Scheduler
+from firmament_py.flow.solver import Solver
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.resources import LIMIT
+from firmament_py.policy import Policy
+from firmament_py.preemption.movable_tasks import Candidates, MovableNearby
+from firmament_py.state.cluster import ClusterState
+from firmament_py.usage.usage import Usage
+
+
+class PlanError(Exception):
+    """There is no plan; the message gives the reason and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The state at `now_us`, microseconds since the epoch, and what its rounds use; migrate_after_us: how long a task
+    runs before it may move."""
+
+    state: ClusterState
+    policy: Policy
+    solver: Solver
+    usage: Usage
+    now_us: int
+    migrate_after_us: int
+
+    @classmethod
+    def of(cls, scheduler: Scheduler, now_us: int) -> WhatIf:
+        """A copy of a scheduler's state, which must not change meanwhile. Raises PlanError if the policy cannot be
+        copied."""
+        try:
+            policy = deepcopy(scheduler.policy)
+        except Exception as error:
+            raise PlanError(
+                f"the policy {scheduler.policy.name} cannot be copied ({error}); let its object support copy.deepcopy"
+            ) from error
+        state, usage = scheduler.state.copy(), deepcopy(scheduler.usage)
+        return cls(state, policy, scheduler.solver, usage, now_us, scheduler.migrate_after_us)
+
+    def round(self, policy: Policy | None = None) -> Round:
+        """A round on the state as it is now. policy: another one."""
+        return Round(self.state, self.usage, policy or self.policy, self.solver, self.now_us)
+
+    def candidates(self) -> Candidates | None:
+        """Tasks that may move, whatever disruption budgets permit now; None: none may."""
+        current = self.round()
+        nearby = MovableNearby(
+            self.state, current.running_snapshot, current.eviction_costs, self.migrate_after_us, limit=1
+        )
+        return nearby.everywhere(current.placer().ledger) if nearby.some else None
+
+    def guarded(self, label_sets: I64) -> Bools:
+        """(K,) which of tasks with these rows (K,) of the label set table no budget permits to evict now."""
+        left, counts = self.state.evictions_allowed(label_sets)
+        forbidden: Bools = np.asarray((counts & (left <= 0)[:, None]).any(axis=0))
+        return forbidden
+
+    def loosen_budgets(self) -> None:
+        """Budgets that permit an eviction permit any number: moves wait until they permit the next one."""
+        left, _ = self.state.evictions_allowed(np.zeros(0, np.int64))
+        for budget, allowed in zip(self.state.budgets.observed, left.tolist(), strict=True):
+            if allowed > 0:
+                self.state.apply(replace(budget, allowed=LIMIT))
+
+    @property
+    def running(self) -> int:
+        """Number of running tasks."""
+        return int((self.state.tasks.state == TaskState.BOUND).sum())
