@@ -141,6 +141,14 @@ def cli() -> None:
     help="How many tasks may be on their way to other nodes.",
 )
 @click.option(
+    "--moves-per-hour",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="COUNT",
+    help="How many tasks may be moved to other nodes in an hour; 0: any number.",
+)
+@click.option(
     "--port-file",
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write the port to when the service is ready.",
@@ -171,6 +179,7 @@ def serve(
     migrate: str,
     migrate_after: float,
     moves_at_once: int,
+    moves_per_hour: int,
     port_file: Path | None,
     exit_with_parent: bool,
     tls_cert: Path | None,
@@ -221,6 +230,7 @@ def serve(
             migrating=Migrating(migrate),
             migrate_after_us=round(1e6 * migrate_after),
             moves_at_once=moves_at_once,
+            moves_per_hour=moves_per_hour,
             original_preempts=preemption == "on",
             searchable=compiling.over,
         )

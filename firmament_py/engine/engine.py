@@ -42,6 +42,7 @@ class Engine:
         migrating: Migrating = Migrating.NEVER,
         migrate_after_us: int = MIGRATE_AFTER_US,
         moves_at_once: int = AT_ONCE,
+        moves_per_hour: int = 0,
         original_preempts: bool = False,
         searchable: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -55,7 +56,7 @@ class Engine:
         self._reserve_after_us = reserve_after_us
         self._improve = improve
         self._preempting = preempting
-        self._moving = migrating, migrate_after_us, moves_at_once
+        self._moving = migrating, migrate_after_us, moves_at_once, moves_per_hour
         self._original_preempts = original_preempts
         self._searchable = searchable
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
@@ -67,7 +68,7 @@ class Engine:
     def _start(self, state: ClusterState) -> None:
         self.epoch = secrets.randbits(63) | 1
         self.state = state
-        migrating, migrate_after_us, moves_at_once = self._moving
+        migrating, migrate_after_us, moves_at_once, moves_per_hour = self._moving
         self.scheduler = Scheduler(
             state,
             self.policy,
@@ -80,6 +81,7 @@ class Engine:
             migrating=migrating,
             migrate_after_us=migrate_after_us,
             moves_at_once=moves_at_once,
+            moves_per_hour=moves_per_hour,
             searchable=self._searchable,
         )
         self.round_of_epoch = 0

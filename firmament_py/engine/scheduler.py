@@ -12,11 +12,12 @@ from firmament_py.admission.queue_order import Admission
 from firmament_py.admission.rejections import Rejected
 from firmament_py.audit.placements import Checker
 from firmament_py.audit.preemptions import preemption_problems
+from firmament_py.engine.plan_execution import PlanExecution
 from firmament_py.engine.round import Observer, Round
 from firmament_py.engine.stats import RoundStats
 from firmament_py.explain.reasons import Waiting, reservation_holders_among, waiting_classes
 from firmament_py.flow.solver import Solver
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.placement.migration import (
     AT_ONCE,
@@ -27,6 +28,7 @@ from firmament_py.placement.migration import (
     Migration,
     Migrator,
 )
+from firmament_py.placement.move_rate import MoveRate
 from firmament_py.placement.placer import Placer
 from firmament_py.placement.running import next_movable_us
 from firmament_py.placement.second_opinion import better, place_one_by_one, worth_asking
@@ -68,9 +70,10 @@ class Scheduler:
     before capacity is reserved for it; None: capacity is never reserved. improve: multiplies the effort of packing
     single tasks anew where the flow has left capacity of the wrong shape; 0: they are not. preempting: whether tasks
     of lower priority are evicted for those that fit nowhere. migrating: when movable tasks are evicted, and placed on
-    other nodes; migrate_after_us: how long each runs before; moves_at_once: how many are on their way. searchable:
-    whether the searches of packing/ are compiled; while they are not, rounds place tasks without them, and those that
-    are left are tried again later: a round that waited for the compiler would delay all tasks.
+    other nodes; migrate_after_us: how long each runs before; moves_at_once: how many are on their way; moves_per_hour:
+    how many may move in an hour, 0: any number. searchable: whether the searches of packing/ are compiled; while they
+    are not, rounds place tasks without them, and those that are left are tried again later: a round that waited for
+    the compiler would delay all tasks.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class Scheduler:
         migrating: Migrating = Migrating.NEVER,
         migrate_after_us: int = MIGRATE_AFTER_US,
         moves_at_once: int = AT_ONCE,
+        moves_per_hour: int = 0,
         searchable: Callable[[], bool] = lambda: True,
     ) -> None:
         self.state = state
@@ -99,13 +103,15 @@ class Scheduler:
         self._reserve_after_us = reserve_after_us
         self._improve = improve
         self._preempting = preempting
-        self._searchable = searchable
+        self.searchable = searchable
         self._search_us = 0  # when tasks are tried again that the last round left waiting without a search
         self._migrating = migrating
         self.migrate_after_us = migrate_after_us
         self._moves_at_once = moves_at_once
         always = migrating is Migrating.ALWAYS
         self._migrator = Migrator(state, migrate_after_us if always else None, moves_at_once)
+        self._rate = MoveRate(moves_per_hour)
+        self.plan = PlanExecution(state, moves_at_once)
         self._checker = Checker(state)
         self._moves_us = 0  # when moves for waiting tasks are considered again
         self._unmoved = False  # whether the last round has left them out
@@ -126,7 +132,7 @@ class Scheduler:
 
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""
-        if not (self._waiting.any() or self._migrator.enabled):
+        if not (self._waiting.any() or self._migrator.enabled or self.plan.active):
             return False
         if self.state.opportunities != self._seen_opportunities or self._unconsidered:
             return True
@@ -148,6 +154,7 @@ class Scheduler:
             times.append(self.state.successors.next_end_us)
         if self._search_us and self._waiting.any():
             times.append(self._search_us)
+        times.append(self.plan.wake_us)
         if self._migrator.enabled or (self._migrating is not Migrating.NEVER and self._waiting.any()):
             times.append(next_movable_us(self.state, self.migrate_after_us, now_us))
             times.append(self._unmoved and self._moves_us)
@@ -157,7 +164,7 @@ class Scheduler:
     def quiet(self) -> bool:
         """Whether no round is due, now or later, unless the state changes."""
         changed = self.state.opportunities != self._seen_opportunities
-        due = changed and (bool(self._waiting.any()) or self._migrator.enabled)
+        due = changed and (bool(self._waiting.any()) or self._migrator.enabled or self.plan.active)
         return not self.wake_us(self._last_now_us) and not due
 
     @property
@@ -175,7 +182,7 @@ class Scheduler:
             self.state, self.usage, self.policy, self.solver, now_us, self._observer, certified=self._certified
         )
         first = current.placer()
-        searches = self._searchable()
+        searches = self.searchable()
         self._search_us = 0 if searches else now_us + DELAY_STEP_US
         preempting = self._preempting if preempts and searches else Preempting.OFF
         nearby = self._nearby(current) if preempts and searches else None
@@ -195,7 +202,12 @@ class Scheduler:
         self.state.nominate(*preemption.nominated)
         self.state.nominate(preemption.unnominated, np.full(len(preemption.unnominated), -1))
         current.telemetry.lap("commit")
-        migration = moved.followed_by(self._migrate(current, placer, now_us) if preempts else NO_MIGRATION)
+        self._rate.note(len(moved.tasks), now_us)
+        migration = moved
+        if preempts:
+            planned = self._follow_plan(current)
+            preemption = preemption.nominating(*planned.nominated)
+            migration = moved.followed_by(planned.moved).followed_by(self._migrate(current, placer, now_us))
         delayed = placer.snapshot.tasks[placer.ledger.delayed & (placer.ledger.node_of < 0)]
         waiting = waiting_classes(self.state, admission.rejected, current.deferred, delayed)
         self._remember(admission.rejected)
@@ -262,15 +274,28 @@ class Scheduler:
         """Which running tasks may move for waiting ones; None: none."""
         if self._migrating is Migrating.NEVER:
             return None
-        limit = self._moves_at_once - len(self.state.successors)
+        limit = min(self._moves_at_once - len(self.state.successors), self._rate.left(current.now_us))
         of = self.state, current.running_snapshot, current.eviction_costs
         nearby = MovableNearby(*of, self.migrate_after_us, limit)
         self._unmoved = nearby.some and current.now_us < self._moves_us
         return nearby if nearby.some and not self._unmoved else None
 
+    def _follow_plan(self, current: Round) -> Preemption:
+        """Begins the next steps of the plan that is carried out; the state assumes them."""
+        now_us = current.now_us
+        steps = self.plan.next_steps(now_us, self._rate.left(now_us))
+        steps = self._permitted(current, steps, NO_ROWS, NO_ROWS)
+        self._rate.note(len(steps.moved.tasks), now_us)
+        self.state.preempt(steps.moved.tasks)
+        self.state.successors.expect(steps.moved.tasks, steps.moved.nodes, now_us + SUCCESSOR_US)
+        self.state.nominate(*steps.nominated)
+        current.telemetry.lap("plan")
+        return steps
+
     def _migrate(self, current: Round, placer: Placer, now_us: int) -> Migration:
         """Decides which running tasks leave for nodes that cost them less; the state assumes that they do."""
-        migration = self._migrator.run(placer, current.running_snapshot, current.moving_costs)
+        left = self._rate.left(now_us)
+        migration = self._migrator.run(placer, current.running_snapshot, current.moving_costs, left)
         current.telemetry.lap("migrate")
         if not len(migration.tasks):
             return NO_MIGRATION
@@ -279,6 +304,7 @@ class Scheduler:
             current.stats.dropped += len(migration.tasks)
             log.error("no task migrates in this round, by the independent check: %s", "; ".join(complaints))
             migration = NO_MIGRATION
+        self._rate.note(len(migration.tasks), now_us)
         self.state.preempt(migration.tasks)
         self.state.successors.expect(migration.tasks, migration.nodes, now_us + SUCCESSOR_US)
         return migration

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Task `uid` is evicted, and its successor expected on the node of this id. saves: of the policy's costs, less what
-    moving costs; 0 where costs are not the goal."""
+    """Task `uid` is evicted from a node, and its successor expected on another; ids of nodes. saves: of the policy's
+    costs, less what moving costs; 0 where costs are not the goal."""
 
     uid: int
-    node_id: str
+    from_id: str
+    to_id: str
     saves: int = 0
 
 

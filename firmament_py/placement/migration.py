@@ -22,6 +22,7 @@ from firmament_py.model.lifecycle import TaskState
 from firmament_py.network.build import supply_order
 from firmament_py.network.capacities import Capacities
 from firmament_py.network.decode import assign, spread_over_members
+from firmament_py.placement.move_rate import UNLIMITED
 from firmament_py.placement.placer import CLASSES_AT_ONCE, Placer
 from firmament_py.placement.running import (
     Snapshots,
@@ -110,9 +111,10 @@ class Migrator:
         """Whether any task could migrate."""
         return self._after_us is not None and bool(self._state.tasks.movable.any())
 
-    def run(self, placer: Placer, snapshots: Snapshots, moving_costs: MovingCosts) -> Migration:
-        """The migrations at the end of a round, whose placements and victims the state has assumed."""
-        limit = self._at_once - max(int(self._state.tasks.preempted.sum()), len(self._state.successors))
+    def run(self, placer: Placer, snapshots: Snapshots, moving_costs: MovingCosts, left: int = UNLIMITED) -> Migration:
+        """At most `left` migrations at the end of a round, whose placements and victims the state has assumed."""
+        under_way = max(int(self._state.tasks.preempted.sum()), len(self._state.successors))
+        limit = min(self._at_once - under_way, left)
         position = positions_of(placer.snapshot, self._state.nodes.capacity)
         rows = self._movable(placer.snapshot.now_us, position) if self.enabled and limit > 0 else NO_ROWS
         if not len(rows):

@@ -11,7 +11,7 @@ are those of kube-scheduler's DefaultPreemption, except that disruption budgets 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -61,6 +61,11 @@ class Preemption:
     unnominated: I64
     moved: Migration = NO_MIGRATION
     least_moves: int = 0
+
+    def nominating(self, tasks: I64, nodes: I64) -> "Preemption":
+        """The same with further tasks (K,) nominated to nodes (K,)."""
+        holders, there = self.nominated
+        return replace(self, nominated=(np.concatenate([holders, tasks]), np.concatenate([there, nodes])))
 
     @property
     def is_empty(self) -> bool:

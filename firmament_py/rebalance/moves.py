@@ -52,11 +52,12 @@ def steps_of(state: ClusterState, moves: Moves, free: I64) -> tuple[Step, ...]:
     ):
         of = np.flatnonzero(np.isin(bundle, [bundles[i] for i in each.together]))
         arrivals = np.flatnonzero(np.isin(moves.nominated_win, [bundles[i] for i in each.together]))
-        to = _named(state, moves.tasks[of], moves.targets[of])
-        saves = moves.saves[of].tolist()
+        columns = (state.tasks.uid[moves.tasks], moves.origins, moves.targets, moves.saves)
+        found = zip(*(column[of].tolist() for column in columns), strict=True)
+        ident = state.nodes.id
         steps.append(
             Step(
-                moves=tuple(Move(uid, node, saved) for (uid, node), saved in zip(to, saves, strict=True)),
+                moves=tuple(Move(uid, ident[origin], ident[target], saves) for uid, origin, target, saves in found),
                 after=each.after,
                 nominated=_named(state, moves.nominated[arrivals], moves.nominated_to[arrivals]),
                 win=int(moves.win[of].max()),

@@ -16,8 +16,8 @@ from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.plan import Win
 from firmament_py.model.resources import TASK_SLOTS
 from firmament_py.packing.clearing import clearing_costs
-from firmament_py.packing.joining import Joining, Takes
 from firmament_py.preemption.movable_tasks import Candidates
+from firmament_py.rebalance.joining import Joining, Takes
 from firmament_py.rebalance.moves import Gain, Moves
 from firmament_py.rebalance.what_if import PlanError
 from firmament_py.snapshot.snapshot import Snapshot
@@ -38,31 +38,31 @@ def pack(
     empty: nodes should be empty. per_win: at most so many moves for each win, 0: any number. Raises PlanError if no
     node has a resource of the shape."""
     kind, requests, suitable = _alike(found)
-    wanted = _Wanted.of(state, snapshot, found, shape)
+    pieces = _Pieces.of(state, snapshot, found, shape)
     used = np.zeros_like(snapshot.free)
     np.add.at(used, found.node, requests[kind])
     limit = max(_LEAST_NODES, _VARIABLES // max(len(requests), 1))
-    chosen = wanted.promising(found, requests[kind], np.maximum(snapshot.free, 0) + used, limit)
+    chosen = pieces.promising(found, requests[kind], np.maximum(snapshot.free, 0) + used, limit)
     there = np.zeros((len(requests), len(snapshot.free)), np.int64)
     np.add.at(there, (kind, found.node), 1)
     joining = _joining(
-        requests, suitable[:, chosen], there[:, chosen], snapshot.free[chosen], used[chosen], wanted, chosen
+        requests, suitable[:, chosen], there[:, chosen], snapshot.free[chosen], used[chosen], pieces, chosen
     )
-    before = int(wanted.before[chosen].sum())
+    before = int(pieces.before[chosen].sum())
     joined = joining.best(moves, before, per_win, _TREE_NODES, _SECONDS)
     if joined is None:
         raise PlanError("no plan was found in time; give fewer --moves")
     shaped = len(requests), len(chosen)
     leave, arrive = joined.leave.reshape(shaped), joined.arrive.reshape(shaped)
-    after = np.zeros_like(wanted.before)
-    after[chosen[wanted.nodes_of(chosen)]] = joined.pieces
-    gained = np.flatnonzero(after > wanted.before)
+    after = np.zeros_like(pieces.before)
+    after[chosen[pieces.nodes_of(chosen)]] = joined.pieces
+    gained = np.flatnonzero(after > pieces.before)
     picked, targets = _picked(found, kind, chosen, leave, arrive)
     win = np.full(len(snapshot.free), -1)
     win[gained] = np.arange(len(gained))
     order = np.lexsort((found.node[picked], leave.sum(axis=0)[np.searchsorted(chosen, found.node[picked])]))
     picked, targets = picked[order], targets[order]
-    rest = int(wanted.before.sum()) - before
+    others = int(pieces.before.sum()) - before
     return Gain(
         Moves(
             tasks=found.row[picked],
@@ -71,9 +71,9 @@ def pack(
             saves=np.zeros(len(picked), np.int64),
             win=win[found.node[picked]],
         ),
-        tuple(Win(state.nodes.id[int(snapshot.nodes[n])], int((after - wanted.before)[n])) for n in gained.tolist()),
-        int(wanted.before.sum()),
-        rest + int(joined.pieces.sum()),
+        tuple(Win(state.nodes.id[int(snapshot.nodes[n])], int((after - pieces.before)[n])) for n in gained.tolist()),
+        int(pieces.before.sum()),
+        others + int(joined.pieces.sum()),
         joined.bound if len(chosen) == len(snapshot.free) else None,
     )
 
@@ -87,7 +87,7 @@ def _alike(found: Candidates) -> tuple[I64, I64, Bools]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Pieces:
     """What should fit: asked (N, R) by one piece on each node, 0 if it never fits there; number (N,) of pieces at most;
     before (N,); empty: whether a piece is a node without other tasks."""
 
@@ -97,17 +97,17 @@ class _Wanted:
     empty: bool
 
     @classmethod
-    def of(cls, state: ClusterState, snapshot: Snapshot, found: Candidates, shape: Mapping[str, int]) -> _Wanted:
+    def of(cls, state: ClusterState, snapshot: Snapshot, found: Candidates, shape: Mapping[str, int]) -> _Pieces:
         movable = np.zeros_like(snapshot.free)
         np.add.at(movable, found.node, found.requests[found.kind])
         free = np.maximum(snapshot.free, 0)
         if not shape:
             tasks, nodes = state.tasks, snapshot.nodes
             there = (tasks.state == TaskState.BOUND) | (tasks.state == TaskState.ASSUMED)
-            others = np.bincount(tasks.node[there & ~tasks.lasting], minlength=state.nodes.capacity)[nodes]
-            possible = others == np.bincount(found.node, minlength=len(nodes))
+            count = np.bincount(tasks.node[there & ~tasks.lasting], minlength=state.nodes.capacity)[nodes]
+            possible = count == np.bincount(found.node, minlength=len(nodes))
             asked = np.where(possible[:, None], free + movable, 0)
-            return cls(asked, possible & asked.any(axis=1), (possible & (others == 0)).astype(np.int64), True)
+            return cls(asked, possible & asked.any(axis=1), (possible & (count == 0)).astype(np.int64), True)
         names = list(snapshot.resources)
         unknown = sorted(name for name in shape if name not in names)
         if unknown:
@@ -160,30 +160,30 @@ def _fitting(row: I64, free: I64) -> I64:
     return np.maximum(often, 0)
 
 
-def _joining(requests: I64, suitable: Bools, there: I64, free: I64, used: I64, wanted: _Wanted, chosen: I64) -> Joining:
+def _joining(requests: I64, suitable: Bools, there: I64, free: I64, used: I64, pieces: _Pieces, chosen: I64) -> Joining:
     """The program. requests (D, R), suitable (D, K), there (D, K), free (K, R), used (K, R) by tasks that may move."""
     kinds, resources = requests.shape
     nodes = len(chosen)
     d, n, r = np.nonzero(np.broadcast_to(requests[:, None, :] > 0, (kinds, nodes, resources)))
-    room = np.maximum(free, 0) + used
+    capacity = np.maximum(free, 0) + used
     often = np.full((kinds, nodes), np.iinfo(np.int64).max)
     for k in range(kinds):
-        often[k] = _fitting(requests[k], room)
-    pieces = wanted.nodes_of(chosen)
-    asked = wanted.asked[chosen[pieces]]
+        often[k] = _fitting(requests[k], capacity)
+    places = pieces.nodes_of(chosen)
+    asked = pieces.asked[chosen[places]]
     p, q = np.nonzero(asked)
     clears = np.zeros((2, 0), np.int64)
-    if wanted.empty:
-        at, way = np.nonzero(there[:, pieces].T)
-        clears = np.stack([at, way * nodes + pieces[at]])
+    if pieces.empty:
+        at, way = np.nonzero(there[:, places].T)
+        clears = np.stack([at, way * nodes + places[at]])
     return Joining(
         free=np.maximum(free, 0).reshape(-1),
         kind=np.repeat(np.arange(kinds), nodes),
         ways=Takes(d * nodes + n, n * resources + r, requests[d, r]),
         there=there.reshape(-1),
         may_arrive=np.where(suitable, often, 0).reshape(-1),
-        pieces=Takes(p, pieces[p] * resources + q, asked[p, q]),
-        number=wanted.number[chosen[pieces]].astype(np.int64),
+        pieces=Takes(p, places[p] * resources + q, asked[p, q]),
+        number=pieces.number[chosen[places]].astype(np.int64),
         clears=clears,
     )
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-import numpy as np
-
 from firmament_py.model.arrays import I64
 from firmament_py.model.plan import MovePlan
 from firmament_py.policy import Policy, registry
@@ -16,6 +14,7 @@ from firmament_py.rebalance.moves import Moves, budgets_of, steps_of
 from firmament_py.rebalance.pack import pack
 from firmament_py.rebalance.place import place
 from firmament_py.rebalance.what_if import PlanError, WhatIf
+from firmament_py.snapshot.unreserved import unreserved
 from firmament_py.state.cluster import ClusterState
 
 
@@ -57,7 +56,7 @@ def planned(what_if: WhatIf, wish: Wish) -> MovePlan:
         return plan
     guarded = what_if.guarded(found.label_set)
     plan = replace(plan, movable=int((~guarded).sum()), guarded=int(guarded.sum()))
-    free = _free(state)
+    free = unreserved(state)
     budgets = state.budgets.observed
     if wish.goal in (Goal.SPREAD, Goal.POLICY):
         moves = improve(what_if, _policy(what_if, wish.goal), wish.moves)
@@ -80,13 +79,3 @@ def _with(plan: MovePlan, state: ClusterState, moves: Moves, free: I64) -> MoveP
 
 def _policy(what_if: WhatIf, goal: Goal) -> Policy:
     return what_if.policy if goal is Goal.POLICY else registry.load("load-spreading", {"by": "requested"})
-
-
-def _free(state: ClusterState) -> I64:
-    """(capacity of the node table, R) what is free now, and not reserved."""
-    free = state.nodes.allocatable - state.nodes.used
-    rows = np.flatnonzero(state.tasks.nominated >= 0)
-    np.subtract.at(free, state.tasks.nominated[rows], state.classes.requests[state.tasks.cls[rows]])
-    at, amounts = state.successors.reserved()
-    np.subtract.at(free, at, amounts)
-    return free

@@ -25,8 +25,8 @@ class PlanError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """The state at `now_us`, microseconds since the epoch, and what its rounds use; migrate_after_us: how long a task
-    runs before it may move."""
+    """The state at `now_us`, microseconds since the epoch, and what its rounds use. migrate_after_us: how long a task
+    runs before it may move; searchable: whether the searches of packing/ are compiled."""
 
     state: ClusterState
     policy: Policy
@@ -34,6 +34,7 @@ class WhatIf:
     usage: Usage
     now_us: int
     migrate_after_us: int
+    searchable: bool = True
 
     @classmethod
     def of(cls, scheduler: Scheduler, now_us: int) -> WhatIf:
@@ -46,7 +47,8 @@ class WhatIf:
                 f"the policy {scheduler.policy.name} cannot be copied ({error}); let its object support copy.deepcopy"
             ) from error
         state, usage = scheduler.state.copy(), deepcopy(scheduler.usage)
-        return cls(state, policy, scheduler.solver, usage, now_us, scheduler.migrate_after_us)
+        searchable = scheduler.searchable()
+        return cls(state, policy, scheduler.solver, usage, now_us, scheduler.migrate_after_us, searchable)
 
     def round(self, policy: Policy | None = None) -> Round:
         """A round on the state as it is now. policy: another one."""

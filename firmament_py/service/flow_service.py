@@ -1,6 +1,7 @@
 """The FlowScheduler service of flow.proto: it takes batches of changes, runs rounds, and decides nothing itself."""
 
 import logging
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,7 +25,9 @@ from firmament_py.model.events import (
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import LINKS, UNLIMITED_LINK
 from firmament_py.policy import counts_links, spreads_tasks
-from firmament_py.service import messages, replies
+from firmament_py.rebalance.planner import planned
+from firmament_py.rebalance.what_if import PlanError, WhatIf
+from firmament_py.service import messages, plans, replies
 from firmament_py.service.callers import locked
 from firmament_py.service.explain_reply import explain_reply
 from firmament_py.service.invalid_field import InvalidField, invalid_argument
@@ -164,6 +167,35 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                     engine.usage, engine.wants_usage, *engine.usage.ages(state, engine.now_us())
                 ),
             )
+
+    def PlanMoves(self, request: flow_pb2.PlanRequest, context: grpc.ServicerContext) -> flow_pb2.MovePlan:
+        started = time.perf_counter()
+        with invalid_argument(context):
+            try:
+                wish = plans.wish(request)
+                with locked(self._engine, context):
+                    what_if = WhatIf.of(self._engine.scheduler, request.now_us)
+                plan = planned(what_if, wish)  # without the lock: rounds go on
+            except PlanError as error:
+                return flow_pb2.MovePlan(problem=str(error))
+        return plans.plan_message(what_if.state, plan, time.perf_counter() - started)
+
+    def CarryOut(self, request: flow_pb2.CarryOutRequest, context: grpc.ServicerContext) -> flow_pb2.PlanProgress:
+        with invalid_argument(context):
+            steps = plans.steps(request.steps)
+        with locked(self._engine, context):
+            if request.epoch != self._engine.epoch:
+                return flow_pb2.PlanProgress(status=flow_pb2.STALE_EPOCH)
+            execution = self._engine.scheduler.plan
+            with invalid_argument(context):
+                execution.begin(steps, request.now_us)
+            return plans.progress(execution)
+
+    def GetProgress(self, request: flow_pb2.ProgressRequest, context: grpc.ServicerContext) -> flow_pb2.PlanProgress:
+        with locked(self._engine, context):
+            if request.epoch != self._engine.epoch:
+                return flow_pb2.PlanProgress(status=flow_pb2.STALE_EPOCH)
+            return plans.progress(self._engine.scheduler.plan)
 
 
 def _limited(state: ClusterState, nodes: I64) -> I64:

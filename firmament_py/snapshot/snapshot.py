@@ -21,6 +21,7 @@ from firmament_py.snapshot.preferences import Preferences
 from firmament_py.snapshot.round_classes import by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.term_budget import waiting_tasks
+from firmament_py.snapshot.unreserved import unreserved
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.input_sets import NO_INPUTS
 from firmament_py.state.node_index import NodeIndex
@@ -142,7 +143,7 @@ def _snapshot(
         resources=state.resources.names,
         nodes=nodes,
         allocatable=allocatable,
-        free=allocatable - state.nodes.used[nodes] - _reserved(state, position, len(nodes)),
+        free=unreserved(state)[nodes],
         running=state.nodes.tasks[nodes],
         classes=classes,
         label_sets=label_sets,
@@ -175,17 +176,6 @@ def _nominated(state: ClusterState, waiting: I64) -> I64:
     nominated = state.tasks.nominated[waiting]
     pending = (state.tasks.state[waiting] == TaskState.WAITING) & (nominated < 0)
     return np.where(pending, state.successors.nodes_for(waiting), nominated)
-
-
-def _reserved(state: ClusterState, position: I64, nodes: int) -> I64:
-    """(N, R) what nodes reserve for nominated tasks and expected successors."""
-    tasks = state.tasks
-    rows = np.flatnonzero((tasks.nominated >= 0) & (tasks.state == TaskState.WAITING))
-    reserved = np.zeros((nodes, len(state.resources)), np.int64)
-    np.add.at(reserved, position[tasks.nominated[rows]], state.classes.requests[tasks.cls[rows]])
-    at, amounts = state.successors.reserved()
-    np.add.at(reserved, position[at], amounts)
-    return reserved
 
 
 def once_gone(snapshot: Snapshot, gang: int) -> Snapshot:

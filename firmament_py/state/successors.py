@@ -17,6 +17,9 @@ from firmament_py.model.resources import Resources
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.tables import TaskTable
 
+_REMEMBERED = 10_000
+"""For how many tasks that migrated it is known where their successors were placed."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
@@ -36,6 +39,7 @@ class Successors:
     def __init__(self, tasks: TaskTable, classes: ClassTable, resources: Resources) -> None:
         self._tasks, self._classes, self._resources = tasks, classes, resources
         self._expected: list[_Expected] = []
+        self._ended: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._expected)
@@ -54,6 +58,15 @@ class Successors:
             if job:
                 self._expected.append(_Expected(uid, job, _kind(classes.definition(cls)), requests, node, until_us))
 
+    def expects(self, uid: int) -> bool:
+        """Whether the successor of this task is expected."""
+        return any(each.uid == uid for each in self._expected)
+
+    def ended_on(self, uid: int) -> int:
+        """The row of the node that the successor of this task was placed on, -1: none has come in time. Of the last
+        tasks that migrated."""
+        return self._ended.get(uid, -1)
+
     def expire(self, now_us: int) -> None:
         """Those that have not arrived in time are not expected any more."""
         self._expected = [each for each in self._expected if each.until_us > now_us]
@@ -71,10 +84,16 @@ class Successors:
     def arrive(self, rows: I64) -> None:
         """Task rows (K,) have been placed, on whichever nodes."""
         if self._expected:
-            for job, kind in zip(self._tasks.job[rows].tolist(), self._kinds(rows), strict=True):
+            jobs, nodes = self._tasks.job[rows].tolist(), self._tasks.node[rows].tolist()
+            for job, kind, node in zip(jobs, self._kinds(rows), nodes, strict=True):
                 found = (i for i, each in enumerate(self._expected) if each.job == job and each.kind == kind)
                 if (i := next(found, None)) is not None:
-                    del self._expected[i]
+                    self._note(self._expected.pop(i).uid, node)
+
+    def _note(self, uid: int, node: int) -> None:
+        self._ended[uid] = node
+        if len(self._ended) > _REMEMBERED:
+            del self._ended[next(iter(self._ended))]
 
     def nodes_for(self, rows: I64) -> I64:
         """(K,) node rows where task rows (K,) are expected, -1: nowhere."""

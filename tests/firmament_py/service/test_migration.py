@@ -11,7 +11,7 @@ from tests.firmament_py.service.poseidon import description, resources, topology
 @pytest.fixture
 def migrating(service):
     """A service whose tasks may migrate however short they have run."""
-    service.engine._moving = Migrating.ALWAYS, 0, 16
+    service.engine._moving = Migrating.ALWAYS, 0, 16, 0
     service.resync()
     return service
 

@@ -1,0 +1,27 @@
+"""How many tasks may still be moved in the current hour."""
+
+from collections import deque
+
+_HOUR_US = 3_600_000_000
+UNLIMITED = 2**31
+
+
+class MoveRate:
+    """Counts the moves of the last hour. per_hour: how many there may be; 0: any number."""
+
+    def __init__(self, per_hour: int) -> None:
+        self._per_hour = per_hour
+        self._recent: deque[tuple[int, int]] = deque()  # (when, how many)
+
+    def left(self, now_us: int) -> int:
+        """How many moves may be decided at `now_us`, microseconds since the epoch."""
+        if not self._per_hour:
+            return UNLIMITED
+        while self._recent and self._recent[0][0] <= now_us - _HOUR_US:
+            self._recent.popleft()
+        return max(self._per_hour - sum(count for _, count in self._recent), 0)
+
+    def note(self, count: int, now_us: int) -> None:
+        """So many moves have been decided."""
+        if count and self._per_hour:
+            self._recent.append((now_us, count))

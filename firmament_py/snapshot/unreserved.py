@@ -1,0 +1,19 @@
+"""What nodes have free, and do not reserve."""
+
+import numpy as np
+
+from firmament_py.model.arrays import I64
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.state.cluster import ClusterState
+
+
+def unreserved(state: ClusterState) -> I64:
+    """(capacity of the node table, R) allocatable less what tasks use, and less what is reserved for nominated tasks
+    and expected successors. Below 0 where a node has less than its tasks use."""
+    tasks = state.tasks
+    free: I64 = state.nodes.allocatable - state.nodes.used
+    rows = np.flatnonzero((tasks.nominated >= 0) & (tasks.state == TaskState.WAITING))
+    np.subtract.at(free, tasks.nominated[rows], state.classes.requests[tasks.cls[rows]])
+    at, amounts = state.successors.reserved()
+    np.subtract.at(free, at, amounts)
+    return free
