@@ -259,6 +259,7 @@ def make_cluster(
     migrating: Migrating = Migrating.NEVER,
     migrate_after_us: int = MIGRATE_AFTER_US,
     moves_at_once: int = AT_ONCE,
+    moves_per_hour: int = 0,
     searchable: Callable[[], bool] = lambda: True,
 ) -> Cluster:
     """A cluster that was told `events`, none of which may be refused. It does not preempt unless told to: most oracles
@@ -275,6 +276,7 @@ def make_cluster(
         migrating=migrating,
         migrate_after_us=migrate_after_us,
         moves_at_once=moves_at_once,
+        moves_per_hour=moves_per_hour,
         searchable=searchable,
     )
     cluster = Cluster(state, scheduler)

@@ -14,10 +14,10 @@ from protos.gen import flow_pb2
 
 def wish(request: flow_pb2.PlanRequest) -> Wish:
     """Raises InvalidField, PlanError."""
-    if request.goal == flow_pb2.PlanRequest.GOAL_UNSPECIFIED:
-        raise InvalidField("goal", "is not set; give PLACE, PACK, SPREAD or POLICY")
-    goal = Goal[flow_pb2.PlanRequest.Goal.Name(request.goal)]
-    return Wish(goal, request.moves, dict(request.shape), request.moves_per_win)
+    known = {flow_pb2.PlanRequest.Goal.Value(goal.name): goal for goal in Goal}
+    if request.goal not in known:
+        raise InvalidField("goal", f"is {request.goal or 'not set'}; give {', '.join(goal.name for goal in Goal)}")
+    return Wish(known[request.goal], request.moves, dict(request.shape), request.moves_per_win)
 
 
 def plan_message(state: ClusterState, plan: MovePlan, seconds: float) -> flow_pb2.MovePlan:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.constraints import NO_PREFERENCES
 from firmament_py.model.events import ClassDefined
 from firmament_py.model.resources import Resources
@@ -83,17 +83,25 @@ class Successors:
 
     def arrive(self, rows: I64) -> None:
         """Task rows (K,) have been placed, on whichever nodes."""
-        if self._expected:
-            jobs, nodes = self._tasks.job[rows].tolist(), self._tasks.node[rows].tolist()
-            for job, kind, node in zip(jobs, self._kinds(rows), nodes, strict=True):
-                found = (i for i, each in enumerate(self._expected) if each.job == job and each.kind == kind)
-                if (i := next(found, None)) is not None:
-                    self._note(self._expected.pop(i).uid, node)
+        arrived = self._arriving(rows)
+        for position, row in arrived.items():
+            self._ended[self._expected[position].uid] = int(self._tasks.node[row])
+            if len(self._ended) > _REMEMBERED:
+                del self._ended[next(iter(self._ended))]
+        self._expected = [each for i, each in enumerate(self._expected) if i not in arrived]
 
-    def _note(self, uid: int, node: int) -> None:
-        self._ended[uid] = node
-        if len(self._ended) > _REMEMBERED:
-            del self._ended[next(iter(self._ended))]
+    def _arriving(self, rows: I64) -> dict[int, int]:
+        """Which of task rows (K,) are expected: position in `_expected` -> row."""
+        arrived: dict[int, int] = {}
+        if self._expected:
+            rows = rows[np.isin(self._tasks.job[rows], [each.job for each in self._expected])]
+            for row, kind in zip(rows.tolist(), self._kinds(rows), strict=True):
+                job = int(self._tasks.job[row])
+                for i, each in enumerate(self._expected):
+                    if each.job == job and each.kind == kind and i not in arrived:
+                        arrived[i] = row
+                        break
+        return arrived
 
     def nodes_for(self, rows: I64) -> I64:
         """(K,) node rows where task rows (K,) are expected, -1: nowhere."""
@@ -108,11 +116,12 @@ class Successors:
                         break
         return nodes
 
-    def reserved(self) -> tuple[I64, I64]:
-        """(K,) node rows, and (K, R) what each reserves."""
-        names = self._resources.names
-        amounts = [[each.requests.get(name, 0) for name in names] for each in self._expected]
-        nodes = np.array([each.node for each in self._expected], np.int64)
+    def reserved(self, placed: I64 = NO_ROWS) -> tuple[I64, I64]:
+        """(K,) node rows, and (K, R) what each reserves. placed: task rows that are not expected any more."""
+        names, arrived = self._resources.names, self._arriving(placed)
+        expected = [each for i, each in enumerate(self._expected) if i not in arrived]
+        amounts = [[each.requests.get(name, 0) for name in names] for each in expected]
+        nodes = np.array([each.node for each in expected], np.int64)
         return nodes, np.array(amounts, np.int64).reshape(len(amounts), len(names))
 
     def _kinds(self, rows: I64) -> list[ClassDefined]:

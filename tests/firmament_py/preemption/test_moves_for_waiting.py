@@ -1,7 +1,9 @@
 """Movable tasks move so that waiting tasks fit: examples."""
 
+import numpy as np
 import pytest
 
+from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.placement.migration import SUCCESSOR_US, Migrating
 from firmament_py.preemption.preemptor import Preempting
 from tests.builders import (
@@ -450,3 +452,20 @@ def test_a_task_that_fits_makes_nothing_move():
     result = cluster.run()
     assert set(cluster.names(result)) == {10}
     assert not cluster.migrating(result)
+
+
+def test_a_place_that_a_successor_did_not_take_is_free():
+    """It was placed on another node in the same round."""
+    cluster = moving_cluster(movable(1, "a"), fixed(2, "b"), movable(3, "c"), names="abc")
+    cluster.state.preempt(np.array([cluster.state.task_row(3)]))
+    row, node = np.array([cluster.state.task_row(3)]), np.array([cluster.state.node_row("id-b")])
+    cluster.state.successors.expect(row, node, NOW_US + SUCCESSOR_US)
+    cluster.tell(removed(3), successor(4, of=3))
+    there = cluster.state.task_row(4)
+    placed = np.array([there]), np.array([cluster.state.node_row("id-c")])
+    moved = np.array([cluster.state.task_row(1)]), node
+    none = np.zeros(0, np.int64)
+    pairs = placed, (none, none), (none, none), none, moved
+    assert preemption_problems(cluster.state, *pairs, beyond_budgets=False) == []
+    stays = (none, none), *pairs[1:]
+    assert preemption_problems(cluster.state, *stays, beyond_budgets=False)

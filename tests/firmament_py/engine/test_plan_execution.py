@@ -1,0 +1,352 @@
+"""Plans of moves, carried out round by round: examples, and random worlds in which much fails."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament_py.engine.plan_execution import PATIENCE_US, Stage
+from firmament_py.model.events import NodeRemoved
+from firmament_py.model.plan import Move, Step
+from firmament_py.placement.migration import SUCCESSOR_US, Migrating
+from firmament_py.rebalance.planner import Goal
+from tests.builders import (
+    NOW_US,
+    SECOND_US,
+    make_budget,
+    make_class,
+    make_label_set,
+    make_node,
+    make_tasks,
+    needs,
+    removed,
+    tasks_like,
+)
+from tests.effort import examples
+from tests.firmament_py.rebalance.plans import movable, plan_of, resting_cluster
+
+pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
+
+TASK, LARGE = 1, 2
+"""Classes of 1 and 4 cpu."""
+
+
+class World:
+    """A cluster whose plan is carried out: the owners of evicted tasks create successors."""
+
+    def __init__(self, *events, names="abc", cpu=4, **options):
+        nodes = (make_node(name, cpu=cpu) for name in names)
+        self.cluster = resting_cluster(make_class(TASK, cpu=1), make_class(LARGE, cpu=4), *nodes, *events, **options)
+        self.now_us = NOW_US
+        self.new = 1000
+        self.under_way: list[int] = []
+        self.placed: dict[int, str] = {}
+
+    @property
+    def plan(self):
+        return self.cluster.scheduler.plan
+
+    def begin(self, *steps):
+        self.plan.begin(steps, self.now_us)
+
+    def round(self, seconds=1):
+        """Uid -> name of the other node of the tasks whose moves have begun."""
+        self.now_us += seconds * SECOND_US
+        result = self.cluster.run(self.now_us)
+        self.placed |= self.cluster.names(result)
+        moving = self.cluster.migrating(result)
+        self.under_way += moving
+        return moving
+
+    def evicted(self, uid, *, successor=True):
+        """The task is gone; its owner creates another one."""
+        self.under_way.remove(uid)
+        job = self.job_of(uid)
+        self.cluster.tell(removed(uid))
+        if successor:
+            self.new += 1
+            self.cluster.tell(make_tasks([self.new], TASK, job=job, movable=True))
+
+    def job_of(self, uid):
+        return int(self.cluster.state.tasks.job[self.cluster.state.task_row(uid)])
+
+    def refused(self, uid):
+        """The task is not evicted."""
+        self.under_way.remove(uid)
+        node = self.cluster.state.nodes.observed[int(self.cluster.state.tasks.node[self.cluster.state.task_row(uid)])]
+        self.cluster.tell(make_tasks([uid], TASK, job=self.job_of(uid), movable=True, on=node.name))
+
+    @property
+    def stages(self):
+        return {each.move.uid: each.stage for each in self.plan.progress}
+
+    @property
+    def reasons(self):
+        return {each.move.uid: each.reason for each in self.plan.progress}
+
+
+def step(*moves, after=(), nominated=()):
+    return Step(tuple(Move(uid, "", f"id-{node}") for uid, node in moves), after, nominated)
+
+
+def one_each(**options):
+    """A task on each of three nodes; its uid is its number."""
+    return World(*(movable([uid], TASK, name)[0] for uid, name in enumerate("abc", 1)), **options)
+
+
+def test_a_move_goes_from_decision_to_successor():
+    world = one_each()
+    world.begin(step((1, "b")))
+    assert world.stages == {1: Stage.WAITING}
+    assert world.round() == {1: "b"}
+    assert world.stages == {1: Stage.LEAVING}
+    world.round()
+    assert world.stages == {1: Stage.LEAVING}
+    world.evicted(1)
+    world.round()
+    assert world.placed == {1001: "b"}
+    world.round()
+    assert world.stages == {1: Stage.DONE}
+    assert not world.plan.active
+
+
+def test_a_step_begins_when_those_that_it_waits_for_have_ended():
+    world = one_each()
+    world.begin(step((1, "b")), step((2, "c"), after=(0,)))
+    assert world.round() == {1: "b"}
+    assert world.round() == {}
+    assert world.reasons[2] == "earlier steps have not ended"
+    world.evicted(1)
+    assert world.round() == {2: "c"}
+
+
+def test_a_step_waits_for_capacity():
+    world = World(*movable([1], TASK, "a"), *movable([2, 3, 4, 5], TASK, "b"), names="ab")
+    world.begin(step((1, "b")))
+    assert world.round() == {}
+    assert world.reasons == {1: "its nodes have too little free capacity"}
+    world.cluster.tell(removed(5))
+    assert world.round() == {1: "b"}
+
+
+def test_tasks_that_exchange_places_leave_together():
+    world = World(*movable([1, 2], TASK, "a"), *movable([3, 4], TASK, "b"), names="ab", cpu=2)
+    world.begin(step((1, "b"), (3, "a")))
+    assert world.round() == {1: "b", 3: "a"}
+    for uid in (1, 3):
+        world.evicted(uid)
+    world.round()
+    assert world.placed == {1001: "b", 1002: "a"}
+    world.round()
+    assert set(world.stages.values()) == {Stage.DONE}
+
+
+def test_a_successor_on_another_node_is_told():
+    world = one_each()
+    world.begin(step((1, "b")))
+    world.round()
+    world.cluster.tell(NodeRemoved("id-b"))
+    world.evicted(1)
+    world.round()
+    world.round()
+    assert world.stages == {1: Stage.OTHER_NODE}
+
+
+def test_a_successor_that_does_not_come_is_told():
+    world = one_each()
+    world.begin(step((1, "b")))
+    world.round()
+    world.evicted(1, successor=False)
+    world.round()
+    assert world.stages == {1: Stage.AWAITED}
+    world.round(seconds=SUCCESSOR_US // SECOND_US + 1)
+    assert (world.stages, world.reasons) == ({1: Stage.OTHER_NODE}, {1: "no successor has come"})
+
+
+def test_a_task_that_is_not_evicted_is_told():
+    world = one_each()
+    world.begin(step((1, "b")))
+    world.round()
+    world.refused(1)
+    world.round()
+    assert (world.stages, world.reasons) == ({1: Stage.DROPPED}, {1: "the task was not evicted"})
+
+
+def test_a_successor_may_come_before_the_task_is_gone():
+    world = one_each()
+    world.begin(step((1, "b")))
+    world.round()
+    world.cluster.tell(make_tasks([1001], TASK, job=1, movable=True))
+    world.round()
+    assert (world.placed, world.stages) == ({1001: "b"}, {1: Stage.LEAVING})
+    world.evicted(1, successor=False)
+    world.round()
+    assert world.stages == {1: Stage.DONE}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (removed(1), "the task does not run any more"),
+        (NodeRemoved("id-b"), "the node is gone"),
+        (make_tasks([1], TASK, on="a", job=1), "the task may not be moved any more"),
+        (make_tasks([1], TASK, on="a", job=1, movable=True, leaving=True), "the task leaves already"),
+        (make_tasks([1], TASK, on="b", job=1, movable=True), "a node is absent, or the task's own"),
+    ],
+)
+def test_what_cannot_be_carried_out_any_more_is_dropped(change, reason):
+    world = one_each()
+    world.begin(step((1, "b")))
+    world.cluster.tell(change)
+    assert world.round() == {}
+    assert (world.stages, world.reasons) == ({1: Stage.DROPPED}, {1: reason})
+
+
+def test_a_budget_lets_one_task_go_after_the_other():
+    label_set = make_label_set(1, app="web")
+    budget = make_budget(1, tasks_like(needs("app", "In", "web")), 1)
+    tasks = [event for uid, name in ((1, "a"), (2, "b")) for event in movable([uid], TASK, name, label_set=1)]
+    world = World(label_set, budget, *tasks)
+    world.begin(step((1, "c")), step((2, "c")))
+    assert world.round() == {1: "c"}
+    assert world.round() == {}
+    assert world.reasons[2] == "the disruption budget budget-1"
+    world.evicted(1)
+    assert world.round() == {2: "c"}
+
+
+def test_few_moves_are_under_way_at_a_time():
+    world = one_each(moves_at_once=2)
+    world.begin(step((1, "b")), step((2, "c")), step((3, "a")))
+    assert set(world.round()) == {1, 2}
+    assert world.round() == {}
+    world.evicted(1)
+    assert set(world.round()) == {3}
+
+
+def test_a_step_with_more_moves_than_that_goes_alone():
+    world = one_each(moves_at_once=1)
+    world.begin(step((1, "b")), step((2, "c"), (3, "a")))
+    assert set(world.round()) == {1}
+    world.evicted(1)
+    assert set(world.round()) == {2, 3}
+
+
+def test_moves_of_an_hour_are_limited():
+    world = one_each(moves_per_hour=2)
+    world.begin(step((1, "b")), step((2, "c")), step((3, "a")))
+    assert set(world.round()) == {1, 2}
+    world.evicted(1)
+    world.evicted(2)
+    assert world.round() == {}
+    assert world.reasons[3].startswith("as many moves as permitted")
+    world.plan.begin([step((3, "a"))], world.now_us + 3590 * SECOND_US)
+    assert set(world.round(seconds=3600)) == {3}
+
+
+def test_a_waiting_task_gets_its_place():
+    world = World(*movable([1, 2], TASK, "a"), make_tasks([3], TASK, on="b"), make_tasks([10], LARGE), names="ab")
+    world.begin(step((1, "b"), (2, "b"), nominated=((10, "id-a"),)))
+    assert world.round() == {1: "b", 2: "b"}
+    assert world.cluster.nominated() == {10: "a"}
+    for uid in (1, 2):
+        world.evicted(uid)
+    world.round()
+    assert world.placed[10] == "a"
+
+
+def test_moves_for_a_task_that_does_not_wait_any_more_are_dropped():
+    world = World(*movable([1], TASK, "a"), make_tasks([3], TASK, on="b"), make_tasks([10], LARGE), names="ab")
+    world.begin(step((1, "b"), nominated=((10, "id-a"),)))
+    world.cluster.tell(removed(10))
+    assert world.round() == {}
+    assert world.reasons == {1: "a task that it is for does not wait any more"}
+
+
+def test_without_progress_the_rest_is_dropped():
+    world = World(*movable([1], TASK, "a"), *movable([2, 3, 4, 5], TASK, "b"), names="ab")
+    world.begin(step((1, "b")))
+    world.round()
+    assert world.cluster.scheduler.wake_us(world.now_us) == world.now_us + SECOND_US
+    world.round(seconds=PATIENCE_US // SECOND_US)
+    assert world.reasons == {1: "it has waited for too long: its nodes have too little free capacity"}
+    assert not world.plan.active
+
+
+def test_a_plan_can_be_ended():
+    world = one_each()
+    world.begin(step((1, "b")), step((2, "c"), after=(0,)))
+    world.round()
+    world.begin()
+    assert world.stages == {1: Stage.LEAVING, 2: Stage.DROPPED}
+    assert world.reasons[2] == "the plan was ended"
+
+
+def test_a_round_is_due_while_a_plan_is_carried_out():
+    world = one_each()
+    world.round()
+    assert not world.cluster.scheduler.due(world.now_us + 10 * SECOND_US)
+    world.begin(step((1, "b")))
+    assert world.cluster.scheduler.due(world.now_us)
+    assert not world.cluster.scheduler.quiet
+
+
+def test_clients_that_do_not_preempt_carry_out_no_plan():
+    world = one_each()
+    world.begin(step((1, "b")))
+    result = world.cluster.scheduler.run(world.now_us, preempts=False)
+    assert not len(result.migration.tasks)
+
+
+@given(st.data())
+@examples(25)
+def test_every_plan_ends_and_no_node_is_over_committed(data):
+    """Evictions are refused, tasks end, others come, nodes vanish, budgets are spent; rounds are checked by the audit
+    (Cluster.run), and the state by its invariants."""
+    names = "abcde"[: data.draw(st.integers(2, 5))]
+    label_set = make_label_set(1, app="web")
+    selector = tasks_like(needs("app", "In", "web"))
+    counts = [data.draw(st.integers(0, 3)) for _ in names]
+    uids = iter(range(1, 100))
+    tasks = [
+        event
+        for name, count in zip(names, counts, strict=True)
+        for event in movable([next(uids) for _ in range(count)], TASK, name, label_set=data.draw(st.integers(0, 1)))
+    ]
+    waiting = [make_tasks([900 + i], LARGE) for i in range(data.draw(st.integers(0, 2)))]
+    budget = make_budget(1, selector, data.draw(st.integers(0, 2)))
+    migrating = data.draw(st.sampled_from([Migrating.NEVER, Migrating.FOR_WAITING]))
+    world = World(
+        label_set,
+        budget,
+        *tasks,
+        *waiting,
+        names=names,
+        moves_at_once=data.draw(st.integers(1, 4)),
+        migrating=migrating,
+    )
+    goal = data.draw(st.sampled_from([Goal.PACK, Goal.PLACE, Goal.SPREAD]))
+    plan = plan_of(world.cluster, goal, moves=data.draw(st.integers(1, 8)))
+    world.begin(*plan.steps)
+    state = world.cluster.state
+    for _ in range(20):
+        world.round(seconds=60)  # longer than moves for waiting tasks pause, whatever the searches took
+        used = state.nodes.used[state.present_nodes()]
+        assert (used <= state.nodes.allocatable[state.present_nodes()]).all()
+        for uid in [uid for uid in world.under_way if data.draw(st.booleans())]:
+            fate = data.draw(st.sampled_from(["evicted", "evicted", "evicted", "refused", "ended"]))
+            if fate == "refused" and state.task_row(uid) is not None:
+                world.refused(uid)
+            else:
+                world.evicted(uid, successor=fate == "evicted")
+        if data.draw(st.integers(0, 9)) == 0:
+            world.cluster.tell(make_tasks([world.new + 5000], TASK))
+            world.new += 1
+        if not world.plan.active:
+            break
+    for uid in list(world.under_way):
+        world.evicted(uid)
+    world.round(seconds=PATIENCE_US // SECOND_US)
+    world.round(seconds=SUCCESSOR_US // SECOND_US + 1)
+    world.round(seconds=PATIENCE_US // SECOND_US)
+    assert not world.plan.active
+    assert all(each.stage.ended for each in world.plan.progress)
