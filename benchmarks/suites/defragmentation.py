@@ -13,6 +13,7 @@ from benchmarks.loads.defragmentation.descheduler import Scoring, high_node_util
 from benchmarks.loads.defragmentation.engine import play
 from benchmarks.loads.defragmentation.fewest_moves import fewest_moves
 from benchmarks.loads.defragmentation.greedy import greedy_plan
+from benchmarks.loads.defragmentation.joined import joined_plan
 from benchmarks.loads.defragmentation.kai import PREEMPTEES, consolidate
 from benchmarks.loads.defragmentation.machines import PIECE, Machines, Plan, fragment_rate
 from benchmarks.loads.defragmentation.optimum import best_plan
@@ -21,8 +22,9 @@ from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.placement.migration import Migrating
 from firmament_py.policy import registry
+from firmament_py.rebalance.planner import Goal, Wish
 
-PLANS: dict[str, Plan] = {"greedy": greedy_plan}
+PLANS: dict[str, Plan] = {"greedy": greedy_plan, "rebalance": joined_plan}
 """The functions under test."""
 
 _LEAST_MACHINES, _LEAST_NODES = 56, 20
@@ -63,6 +65,7 @@ def _machines(sizes: Mapping[str, Any], options: Options) -> Sample:
         best_pieces = int((best_after // PIECE).sum())
         metrics["of_best"] = (pieces - before) / (best_pieces - before) if best_pieces > before else 1.0
         metrics["best_rate"] = fragment_rate(best_after)
+        metrics["above_best"] = metrics["rate"] / metrics["best_rate"] - 1.0
         facts |= {"best_moves": len(best.moves), "best_pieces": best_pieces - before, "bound": best.bound - before}
         facts["best_blocked"] = machines.blocked(best.moves)
         wrong = machines.violations(best.moves, limit)
@@ -133,4 +136,8 @@ def _run(rule: str, load: Pods) -> Run:
             policy = registry.load("bin-packing", {})
             engine = Engine(policy, SOLVERS["or-tools"](), migrating=Migrating.FOR_WAITING, migrate_after_us=0)
             return play(load, engine)
+        case "rebalance":
+            policy = registry.load("bin-packing", {})
+            engine = Engine(policy, SOLVERS["or-tools"](), migrate_after_us=0, moves_at_once=len(load.node))
+            return play(load, engine, Wish(Goal.PLACE if len(load.waiting) else Goal.PACK, moves=len(load.node)))
     raise ValueError(f"unknown rule {rule!r}")

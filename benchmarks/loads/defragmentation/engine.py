@@ -18,6 +18,8 @@ from firmament_py.model.events import (
     TasksObserved,
     TasksRemoved,
 )
+from firmament_py.rebalance.planner import Wish, planned
+from firmament_py.rebalance.what_if import WhatIf
 
 START_US = 1_700_000_000_000_000
 """When the waiting pods are created; the others run for a minute. Rounds run from a second later on."""
@@ -123,9 +125,13 @@ class _Playing:
             raise RuntimeError(f"the engine refuses the load: {outcome.refused[:1]}")
 
 
-def play(load: Pods, engine: Engine) -> Run:
-    """What becomes of the cluster. A pod whose successor waits in the end is on no node."""
+def play(load: Pods, engine: Engine, wish: Wish | None = None) -> Run:
+    """What becomes of the cluster, with the plan for a wish. A pod whose successor waits in the end is on no node."""
     playing, now_us, idle = _Playing(load, engine), START_US, 0
+    if wish is not None:
+        playing.budgets()
+        plan = planned(WhatIf.of(engine.scheduler, now_us), wish)
+        engine.scheduler.plan.begin(plan.steps, now_us)
     while idle < _IDLE_ROUNDS and playing.rounds < _ROUNDS:
         now_us += _ROUND_US
         playing.budgets()
