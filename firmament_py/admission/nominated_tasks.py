@@ -6,8 +6,8 @@ from firmament_py.placement.placer import Placer
 
 
 def place_nominated(placer: Placer) -> None:
-    """Of each node the most important come first, then the oldest; the others wait, or are placed elsewhere. Members of
-    a gang that lacks them are placed with all that it lacks."""
+    """Of each node the most important come first, then the oldest; the others wait, or are placed elsewhere. Members
+    of an incomplete gang are placed only once the gang gets all members that it lacks."""
     ledger, snapshot = placer.ledger, placer.snapshot
     nominated = np.flatnonzero(ledger.nominated >= 0)  # by priority, then age
     if not len(nominated):
