@@ -103,7 +103,7 @@ def test_an_absent_node_cannot_be_nominated(cluster):
     assert "a nominated node is absent" in problems(cluster, [], [(HIGH, "ghost")])
 
 
-def test_a_round_whose_preemptions_are_unsound_evicts_nobody(cluster, monkeypatch, caplog):
+def test_a_round_whose_preemptions_are_unsound_evicts_no_task(cluster, monkeypatch, caplog):
     monkeypatch.setattr("firmament_py.engine.scheduler.preemption_problems", lambda *_, **__: ["it is wrong"])
     cluster.tell(make_tasks([SECOND], 1, on="b"))
     result = cluster.scheduler.run(1)

@@ -1,8 +1,8 @@
-"""Movable tasks move so that waiting tasks fit: examples."""
+"""Movable tasks move so that waiting tasks fit: which move, for which tasks."""
 
 import pytest
 
-from firmament_py.placement.migration import SUCCESSOR_US, Migrating
+from firmament_py.placement.migration import Migrating
 from firmament_py.preemption.preemptor import Preempting
 from tests.builders import (
     NOW_US,
@@ -19,56 +19,20 @@ from tests.builders import (
     selecting,
     tasks_like,
 )
-
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
-SMALL, MIDDLE, LARGE = 1, 2, 3
-"""Classes of 2, 4 and 8 cpu, of priority 0."""
-
-URGENT, VITAL = 4, 5
-"""Classes of 8 cpu of a higher priority, and of 4 cpu of the highest."""
-
-CLASSES = (
-    make_class(SMALL, cpu=2),
-    make_class(MIDDLE, cpu=4),
-    make_class(LARGE, cpu=8),
-    make_class(URGENT, cpu=8, priority=10),
-    make_class(VITAL, cpu=4, priority=100),
+from tests.firmament_py.preemption.moving import (
+    LARGE,
+    SMALL,
+    URGENT,
+    VITAL,
+    fixed,
+    half_full,
+    movable,
+    moving_cluster,
+    needed_by,
+    successor,
 )
 
-
-def moving_cluster(*events, names="ab", **options):
-    """Nodes of 8 cpu; tasks move for waiting ones only."""
-    nodes = (make_node(name, cpu=8) for name in names)
-    return migrating_cluster(*CLASSES, *nodes, *events, **{"migrating": Migrating.FOR_WAITING, **options})
-
-
-def movable(uid, on, cls=MIDDLE, **fields):
-    """A task of a job of its own."""
-    return make_tasks([uid], cls, on=on, **{"movable": True, "job": uid, **fields})
-
-
-def fixed(uid, on, cls=MIDDLE, **fields):
-    return make_tasks([uid], cls, on=on, **fields)
-
-
-def half_full(*events, first=None, **options):
-    """On each of two nodes a task takes half, and a large task waits. Task 1 on node `a` can move, or is `first`."""
-    return moving_cluster(first or movable(1, "a"), fixed(2, "b"), make_tasks([10], LARGE), *events, **options)
-
-
-def successor(uid, of, cls=MIDDLE):
-    """What the owner of a task that was evicted creates."""
-    return make_tasks([uid], cls, job=of, movable=True)
-
-
-def needed_by(cluster, result):
-    """Uid of each task that moves -> uid of the task for which it does."""
-    uid, migration = cluster.state.tasks.uid, result.migration
-    return dict(zip(uid[migration.tasks].tolist(), uid[migration.needed_by].tolist(), strict=True))
-
-
-# -- who moves ------------------------------------------------------------------------------------------------------
+pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 
 
 def test_a_large_task_fits_once_a_small_one_has_moved():
@@ -223,10 +187,10 @@ def test_those_that_are_on_their_way_count():
     assert {*first, *second} == {1, 2}
 
 
-@pytest.mark.parametrize("full", ["nowhere to go", "not suitable", "too small"])
+@pytest.mark.parametrize("full", ["no other node", "not suitable", "too small"])
 def test_nothing_moves_if_the_task_would_not_fit(full):
     other = {
-        "nowhere to go": [make_node("b", cpu=8), fixed(2, "b"), fixed(3, "b", SMALL)],
+        "no other node": [make_node("b", cpu=8), fixed(2, "b"), fixed(3, "b", SMALL)],
         "not suitable": [make_node("b", cpu=4)],
         "too small": [make_node("b", cpu=7), fixed(3, "a", SMALL)],
     }[full]
@@ -266,7 +230,7 @@ def test_a_task_is_evicted_where_moves_do_not_help():
     assert set(cluster.preempted(result)) < {1, 2}
 
 
-def test_nobody_is_evicted_so_that_a_task_of_the_same_priority_fits():
+def test_no_task_is_evicted_so_that_one_of_the_same_priority_fits():
     """The more important task gets the place that a move makes, though it could evict the one on node `c`."""
     cluster = moving_cluster(
         movable(1, "a"),
@@ -360,93 +324,3 @@ def test_a_gang_is_served_by_moves_and_evictions():
     assert not cluster.round(NOW_US + SECOND_US)
     cluster.tell(removed(1))
     assert set(cluster.round(NOW_US + 2 * SECOND_US)) == {11, 12}
-
-
-# -- what follows ---------------------------------------------------------------------------------------------------
-
-
-def test_others_take_neither_the_place_of_the_successor_nor_that_of_the_waiting_task():
-    cluster = half_full()
-    cluster.run()
-    cluster.tell(make_tasks([30], SMALL, created_us=NOW_US - SECOND_US), make_tasks([31], MIDDLE))
-    assert not cluster.round(NOW_US + 1)
-    cluster.tell(removed(1), make_tasks([32], MIDDLE, job=32))
-    assert cluster.round(NOW_US + 2) == {10: "a"}
-    cluster.tell(successor(11, of=1))
-    assert cluster.round(NOW_US + 3) == {11: "b"}
-    assert cluster.waiting() == {30, 31, 32}
-
-
-def test_the_successor_may_come_before_the_task_has_left():
-    cluster = half_full()
-    cluster.run()
-    cluster.tell(successor(11, of=1))
-    assert cluster.round(NOW_US + 1) == {11: "b"}
-    assert cluster.nominated() == {10: "a"}
-    cluster.tell(removed(1))
-    assert cluster.round(NOW_US + 2) == {10: "a"}
-
-
-def test_what_is_reserved_for_a_successor_that_does_not_come_is_free_later():
-    cluster = half_full()
-    cluster.run()
-    cluster.tell(removed(1), make_tasks([30], MIDDLE))
-    assert cluster.round(NOW_US + 1) == {10: "a"}
-    later_us = NOW_US + SUCCESSOR_US
-    assert cluster.scheduler.due(later_us)
-    assert cluster.round(later_us) == {30: "b"}
-
-
-def test_a_move_that_is_not_carried_out_ends_the_nomination():
-    """Its eviction was refused, and it may not move any more."""
-    cluster = half_full()
-    cluster.run()
-    cluster.tell(fixed(1, "a", job=1))
-    assert cluster.scheduler.due(NOW_US + SECOND_US)
-    result = cluster.run(NOW_US + SECOND_US)
-    assert not cluster.nominated()
-    assert cluster.state.tasks.uid[result.preemption.unnominated].tolist() == [10]
-    assert not len(cluster.state.successors)
-    cluster.tell(make_tasks([30], MIDDLE))
-    assert cluster.round(NOW_US + 2 * SECOND_US)[30] in ("a", "b")
-
-
-def test_a_move_that_is_not_carried_out_is_decided_on_anew():
-    cluster = half_full()
-    cluster.run()
-    cluster.tell(movable(1, "a"))
-    result = cluster.run(NOW_US + SECOND_US)
-    assert cluster.migrating(result) == {1: "b"}
-    assert cluster.nominated() == {10: "a"}
-
-
-def test_one_of_two_moves_that_is_not_carried_out_ends_the_nomination():
-    cluster = moving_cluster(movable(1, "a", SMALL), movable(2, "a", SMALL), fixed(3, "b"), make_tasks([10], LARGE))
-    assert len(cluster.migrating(cluster.run())) == 2
-    cluster.tell(removed(1), fixed(2, "a", SMALL))
-    cluster.run(NOW_US + SECOND_US)
-    assert not cluster.nominated()
-    assert len(cluster.state.successors) == 1
-    cluster.tell(successor(11, of=1, cls=SMALL))
-    assert cluster.round(NOW_US + 2 * SECOND_US) == {11: "b"}
-
-
-def test_moves_are_considered_once_per_second():
-    """A round in between leaves them out, and sets when the next one is due."""
-    cluster = moving_cluster(movable(1, "a"), fixed(2, "b"), fixed(3, "b", SMALL), make_tasks([10], LARGE))
-    assert not cluster.migrating(cluster.run())  # it considers moves, and none helps
-    cluster.tell(removed(3))
-    between_us = NOW_US + SECOND_US // 2
-    assert cluster.scheduler.due(between_us)
-    assert not cluster.migrating(cluster.run(between_us))
-    assert not cluster.scheduler.due(between_us)
-    assert cluster.scheduler.wake_us(between_us) == NOW_US + SECOND_US
-    assert cluster.scheduler.due(NOW_US + SECOND_US)
-    assert cluster.migrating(cluster.run(NOW_US + SECOND_US)) == {1: "b"}
-
-
-def test_a_task_that_fits_makes_nothing_move():
-    cluster = moving_cluster(movable(1, "a"), movable(2, "b"), make_tasks([10], MIDDLE))
-    result = cluster.run()
-    assert set(cluster.names(result)) == {10}
-    assert not cluster.migrating(result)

@@ -86,7 +86,7 @@ class GangBench(Bench, GangListener):
         return {name for name, there in self.api.pods.items() if there.get("deleting")}
 
 
-async def test_nobody_is_deleted_before_all_members_have_the_condition():
+async def test_no_member_is_deleted_before_all_have_the_condition():
     bench = GangBench(*MEMBERS)
     bench.api.only, bench.api.faults = "mark", [BUSY, BUSY]
     await bench.preempt_all(*MEMBERS)
@@ -97,7 +97,7 @@ async def test_nobody_is_deleted_before_all_members_have_the_condition():
     assert bench.idle
 
 
-async def test_nobody_is_deleted_if_one_cannot_get_the_condition():
+async def test_no_member_is_deleted_if_one_cannot_get_the_condition():
     bench = GangBench(*MEMBERS)
     bench.api.only, bench.api.faults = "mark", [None, FORBIDDEN]
     await bench.preempt_all(*MEMBERS)
