@@ -159,16 +159,24 @@ def test_no_moves_cost_less_than_the_bound_if_all_arrivals_fit(cluster):
         assert least <= -cost + 1e-9
 
 
-def halves(nodes: int, gangs: int) -> Cluster:
-    """Three of eight devices of each node are in use, and tasks that need six arrive."""
+def halves(nodes: int, *arrivals: int) -> Cluster:
+    """Three of eight devices of each node are in use, and tasks that need six arrive: so many of each class."""
     everywhere = set(range(nodes))
     running = [(0, n) for n in range(nodes) for _ in range(3)]
-    return Cluster([[8]] * nodes, running, [([1], everywhere, 1.0, ())], [([6], gangs, everywhere)])
+    classes = [([6], count, everywhere) for count in arrivals]
+    return Cluster([[8]] * nodes, running, [([1], everywhere, 1.0, ())], classes)
 
 
 def test_as_few_tasks_move_as_must():
     """Each of 41 nodes loses one, and the other 9 have the 45 devices that these need: all but four."""
     cluster = halves(50, 41)
+    eviction = cluster.solve()
+    assert cluster.worth(cluster.placed(eviction), eviction.node_of_mover) == (41, -41.0)
+
+
+def test_no_step_of_the_search_adds_moves():
+    """Without a bound, which there is for a single class only, the search takes all its steps."""
+    cluster = halves(50, 20, 21)
     eviction = cluster.solve()
     assert cluster.worth(cluster.placed(eviction), eviction.node_of_mover) == (41, -41.0)
 

@@ -335,6 +335,10 @@ def test_the_check_refuses_what_is_not_allowed():
     assert checker.migration_problems(np.array([row]), np.array([a])) == ["a node is absent, or the task's own"]
     assert checker.migration_problems(np.array([fixed]), np.array([a])) == ["a task does not run, or may not migrate"]
     assert "a task migrates twice" in checker.migration_problems(np.array([row, row]), np.array([b, b]))
+    cluster.tell(make_class(2, cpu=99), make_tasks([60], 2, on="b"))
+    assert checker.migration_problems(np.array([row]), np.array([b])) == ["a node would be over-committed"]
+    assert checker.migration_problems(np.array([row]), np.array([b]), at_once=False) == []
+    cluster.tell(removed(60))
     state.preempt(np.array([row]))
     assert checker.migration_problems(np.array([row]), np.array([b])) == ["a task leaves already, or is in a gang"]
 

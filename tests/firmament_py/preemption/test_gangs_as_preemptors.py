@@ -2,6 +2,7 @@
 
 import pytest
 
+from firmament_py.model.constraints import PeerDemand, PeerTerm
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -14,6 +15,7 @@ from tests.builders import (
     needs,
     preempting_cluster,
     removed,
+    selecting,
     tasks_like,
 )
 from tests.firmament_py.preemption.priorities import (
@@ -223,6 +225,29 @@ def test_a_gang_that_cannot_be_served_does_not_keep_another_from_it():
     assert set(cluster.nominated()) == {81, 82, 83}
 
 
+def test_of_two_gangs_that_take_parts_of_each_other_the_older_one_is_served():
+    """On each of two nodes one of them has the larger member, which is inserted first."""
+    sizes = {("e", 5): 4, ("f", 5): 3, ("e", 6): 3, ("f", 6): 4}
+    cluster = preempting_cluster(
+        make_class(LOW, cpu=4),
+        *(make_node(name, cpu=4, labels={"name": name}) for name in "ef"),
+        *on_each([1, 2], "ef"),
+        make_gang(5, 2, created_us=NOW_US - SECOND_US),
+        make_gang(6, 2, created_us=NOW_US),
+        *(
+            event
+            for number, ((name, gang), cpu) in enumerate(sizes.items(), 10)
+            for event in (
+                make_class(number, cpu=cpu, priority=100, demand=selecting(needs("name", "In", name))),
+                make_tasks([number], number, gang=gang),
+            )
+        ),
+    )
+    result = cluster.run()
+    assert set(cluster.preempted(result)) == {1, 2}
+    assert cluster.nominated() == {10: "e", 11: "f"}
+
+
 def twelve_gangs(size, single, classes=range(10, 22)):
     """Gangs, each of one of the classes, that need `size` members; eleven nodes with a task of low priority each; and
     single tasks that wait."""
@@ -297,3 +322,26 @@ def test_a_gang_evicts_no_task_if_a_role_cannot_get_its_minimum():
         make_tasks([12, 13, 14], HIGH, gang=7, role=1),
     )
     assert not cluster.preempted(cluster.run())
+
+
+@pytest.mark.parametrize("left", ["bound", "leaves", "gone"])
+def test_nominated_members_with_constraints_are_placed_with_their_gang_or_not_at_all(left):
+    """Nominated by others: such gangs do not preempt."""
+    apart = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app")), "host"),))
+    cluster = preempting_cluster(
+        make_label_set(1, app="web"),
+        make_class(LOW, cpu=4),
+        make_class(9, cpu=4, peers=apart),
+        *(make_node(name, cpu=4, labels={"host": name}) for name in "ab"),
+        *([] if left == "gone" else [make_tasks([1], LOW, on="b", leaving=left == "leaves")]),
+        make_gang(5, 2),
+        *(make_tasks([uid], 9, gang=5, label_set=1, nominated=name) for uid, name in ((11, "a"), (12, "b"))),
+    )
+    if left == "gone":
+        assert cluster.round() == {11: "a", 12: "b"}
+        return
+    assert not cluster.round()
+    assert cluster.nominated() == ({} if left == "bound" else {11: "a", 12: "b"})
+    cluster.tell(removed(1))
+    assert cluster.round() == {11: "a", 12: "b"}
+    assert not cluster.nominated()

@@ -200,6 +200,34 @@ def test_two_gangs_in_one_budget_do_not_exceed_it_together():
     assert len(cluster.nominated()) == 2
 
 
+def test_single_tasks_and_a_whole_gang_do_not_exceed_a_budget_together():
+    cluster = nodes_with(
+        make_gang(5, 2),
+        make_label_set(1, app="web"),
+        make_budget(1, tasks_like(needs("app")), 2),
+        *on_each([1, 2], "ab", label_set=1, gang=5),
+        *on_each([3], "c", label_set=1),
+        make_tasks([11, 12, 13], HIGH),
+    )
+    assert set(cluster.preempted(cluster.run())) == {1, 2}
+
+
+def test_one_of_three_gangs_is_evicted_if_that_suffices():
+    """The youngest victims are in different gangs, all but one of which are put back."""
+    hour_us = 3600 * SECOND_US
+    cluster = nodes_with(
+        *(make_gang(gang, 3) for gang in (5, 6, 7)),
+        *(
+            make_tasks([uid], LOW, on=name, gang=5 + (uid - 1) // 3, started_us=NOW_US - (1 + uid % 3) * hour_us)
+            for uid, name in enumerate("abcdefghi", 1)
+        ),
+        make_gang(9, 3),
+        make_tasks([11, 12, 13], HIGH, gang=9),
+        names="abcdefghi",
+    )
+    assert set(cluster.preempted(cluster.run())) in ({1, 2, 3}, {4, 5, 6}, {7, 8, 9})
+
+
 def test_a_gang_evicts_a_gang():
     cluster = nodes_with(
         make_gang(5, 3), *on_each([1, 2, 3], "abc", gang=5), make_gang(7, 3), make_tasks([11, 12, 13], HIGH, gang=7)

@@ -47,6 +47,30 @@ def test_a_large_task_fits_once_a_small_one_has_moved():
     assert cluster.round() == {10: "a", 11: "b"}
 
 
+def test_a_task_may_move_to_the_place_of_one_that_moves():
+    """Task 1 may only be on node a or b, and task 3 only on b; task 2 may also move to c, the only one with space."""
+    cluster = moving_cluster(
+        make_class(7, cpu=4, demand=selecting(needs("disk"))),
+        make_class(8, cpu=4, demand=selecting(needs("disk", "In", "large"))),
+        make_node("a", cpu=8, labels={"disk": "small"}),
+        make_node("b", cpu=8, labels={"disk": "large"}),
+        make_node("c", cpu=4),
+        movable(1, "a", 7),
+        movable(2, "b"),
+        movable(3, "b", 8),
+        make_tasks([10], LARGE),
+        names="",
+    )
+    result = cluster.run()
+    assert cluster.migrating(result) == {1: "b", 2: "c"}
+    assert cluster.nominated() == {10: "a"}
+
+
+def test_the_lower_bound_on_moves_is_in_the_statistics():
+    stats = half_full().run().stats
+    assert (stats.migrated_for_waiting, stats.least_moves) == (1, 1)
+
+
 def test_nothing_moves_unless_that_is_asked_for():
     cluster = half_full(migrating=Migrating.NEVER)
     assert not cluster.migrating(cluster.run())
@@ -118,6 +142,19 @@ def test_tasks_that_stay(first):
         fixed(2, "b"), make_tasks([10], LARGE), movable(1, "a", **before), migrate_after_us=60 * SECOND_US
     )
     assert cluster.migrating(cluster.run()) == {1: "b"}
+
+
+def test_tasks_on_an_over_committed_node_stay():
+    """Two of 4 cpu on a node that has shrunk to 6, and places for both; without them the waiting task would fit."""
+    cluster = moving_cluster(
+        make_class(9, cpu=5),
+        make_node("a", cpu=6),
+        *(movable(uid, "a") for uid in (1, 2)),
+        *(fixed(uid, name) for uid, name in ((3, "b"), (4, "c"))),
+        make_tasks([10], 9),
+        names="bc",
+    )
+    assert not cluster.migrating(cluster.run())
 
 
 def test_a_task_that_has_just_started_moves_later():
