@@ -7,8 +7,8 @@ from firmament_py.placement.placer import Placer
 
 def place_nominated(placer: Placer) -> None:
     """Of each node the most important come first, then the oldest; the others wait, or are placed elsewhere. Members
-    of an incomplete gang are placed only once the gang gets all members that it lacks; with constraints on other tasks,
-    the admission of gangs does that."""
+    of an incomplete gang are placed only once the gang gets all members that it lacks; with a required topology or
+    constraints on other tasks, the admission of gangs does that."""
     ledger, snapshot = placer.ledger, placer.snapshot
     nominated = np.flatnonzero(ledger.nominated >= 0)  # by priority, then age
     if not len(nominated):
@@ -39,7 +39,8 @@ def place_nominated(placer: Placer) -> None:
     waits, solved = np.zeros((2, len(placed)), np.bool_)
     for demand in snapshot.gang_demands:
         waits[demand.members] = not demand.satisfied(placed)
-        solved[demand.members] = constrained[snapshot.task_class[demand.members]].any()
+        solved[demand.members] = demand.definition.topology_required
+        solved[demand.members] |= constrained[snapshot.task_class[demand.members]].any()
     ready = [i for i in ready if not waits[nominated[i]]]
     for i in ready:
         ledger.nominate(int(nominated[i]), -1)

@@ -99,7 +99,6 @@ def refill(
 @inner
 def relocate(
     t: int,
-    from_node: int,
     tasks: Tasks,
     groups: Groups,
     state: State,
@@ -109,8 +108,8 @@ def relocate(
     scratch: Scratch,
     rng: Generator,
 ) -> bool:
-    """Places mover t, which has been removed, on the best candidate of its class except `from_node` and its home,
-    without further evictions; whether it fits on any."""
+    """Places mover t, which has been removed from its home, on the best candidate of its class, without further
+    evictions; whether it fits on any."""
     c = tasks.cls[t]
     if not may_leave(t, tasks, state):
         return False
@@ -119,7 +118,7 @@ def relocate(
             return False
         found, least = NONE, 2.0 * tasks.away[c]
         for n in candidates[c]:
-            if n >= 0 and n != from_node and n != tasks.home[t]:
+            if n >= 0 and n != tasks.home[t]:
                 cost = moving_cost(n, t, tasks, groups, state, lists, free, scratch, rng)
                 if cost < least:
                     found, least = n, cost
@@ -173,7 +172,7 @@ def make_room(
         fits = cost <= limit * (1.0 + 1e-9)
         for i in range(count):
             if fits and state.node_of[moved[i]] < 0:
-                fits = relocate(moved[i], n, tasks, groups, state, lists, free, candidates, scratch, rng)
+                fits = relocate(moved[i], tasks, groups, state, lists, free, candidates, scratch, rng)
     if not fits:
         if state.node_of[t] >= 0:
             remove(t, state, lists)

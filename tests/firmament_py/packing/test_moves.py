@@ -207,3 +207,23 @@ def test_what_is_in_the_way_of_a_move_moves_first():
     eviction = cluster.solve()
     assert eviction.node_of_mover.tolist() == [1, 2]
     assert eviction.placed.tolist() == [[0, 0, 1]]
+
+
+def test_a_mover_takes_the_node_with_the_least_free_capacity():
+    cluster = Cluster([[4], [6], [3], [5]], [(0, 0)], [([2], {0, 1, 2, 3}, 1.0, ())], [([4], 1, {0})])
+    assert cluster.solve().node_of_mover.tolist() == [2]
+
+
+def test_moves_that_are_undone_do_not_count_against_budgets():
+    """Clearing the first node seems cheaper, but takes two moves, and the budget permits one."""
+    everywhere = {0, 1, 2}
+    cluster = Cluster(
+        [[8], [8], [8]],
+        [(0, 0), (0, 0), (1, 1)],
+        [([4], everywhere, 0.4, {0}), ([4], everywhere, 1.0, {0})],
+        [([8], 1, {0, 1})],
+        allowed=[1],
+    )
+    eviction = cluster.solve()
+    assert eviction.placed.tolist() == [[0, 1, 1]]
+    assert eviction.node_of_mover[:2].tolist() == [0, 0]

@@ -345,3 +345,17 @@ def test_nominated_members_with_constraints_are_placed_with_their_gang_or_not_at
     cluster.tell(removed(1))
     assert cluster.round() == {11: "a", 12: "b"}
     assert not cluster.nominated()
+
+
+@pytest.mark.parametrize("names", ["ac", "ab"])
+def test_a_nominated_gang_is_placed_within_its_required_topology(names):
+    """Nominated by others: such gangs do not preempt."""
+    zones = {"a": "y", "b": "z", "c": "z"}
+    cluster = preempting_cluster(
+        make_class(LOW, cpu=4, priority=5),
+        *(make_node(name, cpu=4, labels={"zone": zone}) for name, zone in zones.items()),
+        make_gang(5, 2, topology="zone", required=True),
+        *(make_tasks([uid], LOW, gang=5, nominated=name) for uid, name in zip((11, 12), names, strict=True)),
+    )
+    assert sorted(cluster.round().values()) == ["b", "c"]
+    assert not cluster.nominated()

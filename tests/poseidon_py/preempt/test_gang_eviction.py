@@ -111,6 +111,18 @@ async def test_no_member_is_deleted_if_one_cannot_get_the_condition():
     assert bench.idle
 
 
+async def test_if_one_cannot_get_the_condition_all_preemptors_of_its_gang_are_decided_on_anew():
+    bench = GangBench(*MEMBERS)
+    bench.pending("q")
+    bench.api.only, bench.api.faults = "mark", [FORBIDDEN]
+    bench.take(nominated=[("p", "n"), ("q", "m")], victims=[("a", "p"), ("b", "p"), ("c", "q")])
+    await settle()
+    assert bench.deleted() == set()
+    assert [bench.known(name).nominated for name in "pq"] == ["", ""]
+    assert len(bench.rejected) == 2
+    assert bench.idle
+
+
 @pytest.mark.parametrize("fault", [BUSY, FORBIDDEN], ids=str)
 async def test_the_others_are_deleted_if_the_deletion_of_one_fails_and_it_is_tried_again(fault):
     bench = GangBench(*MEMBERS)
