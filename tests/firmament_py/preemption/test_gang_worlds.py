@@ -20,19 +20,11 @@ from tests.builders import (
     tasks_like,
 )
 from tests.effort import examples
-from tests.firmament_py.preemption.worlds import Gang, Node, Shape, World
+from tests.firmament_py.preemption.worlds import BASIC_SHAPES, Gang, Node, Shape, World
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("numba")]  # compiles once, not in every worker
 
-SHAPES = {
-    1: Shape(2, 1, 0),
-    2: Shape(4, 2, 0),
-    3: Shape(3, 4, 10),
-    4: Shape(4, 1, 10),
-    5: Shape(6, 3, 100),
-    6: Shape(2, 2, 100),
-    7: Shape(8, 8, 10),
-}
+SHAPES = {**BASIC_SHAPES, 7: Shape(8, 8, 10)}
 
 CAPACITY = 8
 """Of cpu and memory, of each node."""

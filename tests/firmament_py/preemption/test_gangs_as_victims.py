@@ -101,33 +101,31 @@ def test_a_member_of_a_role_at_its_minimum_stays():
     assert set(cluster.preempted(cluster.run())) < {2, 3}
 
 
-def test_the_gang_of_lower_priority_is_evicted_and_the_other_one_spared():
-    for low, mid in (((1, 2), (3, 4)), ((3, 4), (1, 2))):
-        names = dict(enumerate("abcd", 1))
-        cluster = nodes_with(
-            make_gang(5, 2),
-            make_gang(6, 2),
-            *on_each(low, [names[uid] for uid in low], LOW, gang=5),
-            *on_each(mid, [names[uid] for uid in mid], MID, gang=6),
-            make_tasks([11, 12], HIGH),
-            names="abcd",
-        )
-        assert set(cluster.preempted(cluster.run())) == set(low)
+HOUR_US = 3600 * SECOND_US
 
 
-def test_of_two_gangs_the_one_that_started_last_is_evicted():
-    hour_us = 3600 * SECOND_US
-    for old, new in (((1, 2), (3, 4)), ((3, 4), (1, 2))):
-        names = dict(enumerate("abcd", 1))
-        cluster = nodes_with(
-            make_gang(5, 2),
-            make_gang(6, 2),
-            *on_each(old, [names[uid] for uid in old], LOW, gang=5, started_us=NOW_US - 5 * hour_us),
-            *on_each(new, [names[uid] for uid in new], LOW, gang=6, started_us=NOW_US - hour_us),
-            make_tasks([11, 12], HIGH),
-            names="abcd",
-        )
-        assert set(cluster.preempted(cluster.run())) == set(new)
+@pytest.mark.parametrize("first", [(1, 2), (3, 4)])
+@pytest.mark.parametrize(
+    ("evicted", "spared"),
+    [
+        pytest.param({"cls": LOW}, {"cls": MID}, id="priority"),
+        pytest.param({"started_us": NOW_US - HOUR_US}, {"started_us": NOW_US - 5 * HOUR_US}, id="start"),
+    ],
+)
+def test_the_gang_of_lower_priority_or_later_start_is_evicted(first, evicted, spared):
+    """Tasks `first` are its members; 3 and 4, or 1 and 2, those of the other gang."""
+    cluster = nodes_with(
+        make_gang(5, 2),
+        make_gang(6, 2),
+        *(
+            event
+            for uid, name in enumerate("abcd", 1)
+            for event in on_each([uid], name, **(evicted if uid in first else spared), gang=5 if uid in first else 6)
+        ),
+        make_tasks([11, 12], HIGH),
+        names="abcd",
+    )
+    assert set(cluster.preempted(cluster.run())) == set(first)
 
 
 @pytest.mark.parametrize("priority", [MID, HIGH])
@@ -214,11 +212,10 @@ def test_single_tasks_and_a_whole_gang_do_not_exceed_a_budget_together():
 
 def test_one_of_three_gangs_is_evicted_if_that_suffices():
     """The youngest victims are in different gangs, all but one of which are put back."""
-    hour_us = 3600 * SECOND_US
     cluster = nodes_with(
         *(make_gang(gang, 3) for gang in (5, 6, 7)),
         *(
-            make_tasks([uid], LOW, on=name, gang=5 + (uid - 1) // 3, started_us=NOW_US - (1 + uid % 3) * hour_us)
+            make_tasks([uid], LOW, on=name, gang=5 + (uid - 1) // 3, started_us=NOW_US - (1 + uid % 3) * HOUR_US)
             for uid, name in enumerate("abcdefghi", 1)
         ),
         make_gang(9, 3),

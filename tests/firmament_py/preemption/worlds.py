@@ -23,6 +23,17 @@ class Shape:
     disk: bool = False
 
 
+BASIC_SHAPES = {
+    1: Shape(2, 1, 0),
+    2: Shape(4, 2, 0),
+    3: Shape(3, 4, 10),
+    4: Shape(4, 1, 10),
+    5: Shape(6, 3, 100),
+    6: Shape(2, 2, 100),
+}
+"""Two of each of three priorities, by the number of the class."""
+
+
 @dataclass
 class Task:
     """on: the node that it runs on; assumed: by the engine alone. victim: it is about to be evicted, or to move
