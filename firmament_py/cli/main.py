@@ -138,7 +138,7 @@ def cli() -> None:
     default=AT_ONCE,
     show_default=True,
     metavar="COUNT",
-    help="How many tasks may be on their way to other nodes.",
+    help="Limit on the tasks that are on their way to other nodes.",
 )
 @click.option(
     "--port-file",

@@ -1,4 +1,4 @@
-"""Plays a cluster of pods that may move on an engine: what its rounds decide is carried out until nothing changes."""
+"""Runs an engine on a cluster of pods that may move: decisions are carried out until rounds change nothing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Playing:
         ]
 
     def budgets(self) -> None:
-        """What budgets allow while the successors of some pods do not run."""
+        """Updates budgets: evicted pods count against them until their successors run."""
         away = self._load.budget[np.array(list(self._away), np.int64)]
         left = self._load.allowed - np.bincount(away[away != UNGUARDED], minlength=len(self._load.allowed))
         events: list[Event] = []
@@ -93,7 +93,7 @@ class _Playing:
         return bool(len(placed) or len(left) or not result.preemption.is_empty)
 
     def outcome(self) -> Run:
-        """What has become of the cluster."""
+        """Evictions so far, and the nodes of the waiting pods."""
         lost = [(number, pod, NOWHERE) for pod, number in self._away.items()]
         evictions = np.array([*self._evictions, *lost], np.int64).reshape(-1, 3)
         return Run(evictions, self._node[len(self._load.node) :])
@@ -124,7 +124,7 @@ class _Playing:
 
 
 def play(load: Pods, engine: Engine) -> Run:
-    """What becomes of the cluster. A pod whose successor waits in the end is on no node."""
+    """The outcome once rounds change nothing any more. A pod whose successor still waits is on no node."""
     playing, now_us, idle = _Playing(load, engine), START_US, 0
     while idle < _IDLE_ROUNDS and playing.rounds < _ROUNDS:
         now_us += _ROUND_US
