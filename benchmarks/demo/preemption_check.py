@@ -23,7 +23,7 @@ def check_preemption(evidence: Evidence, disruptions: Disruptions) -> list[Check
     return [
         Check(
             "every victim, or its gang, has a preemptor of strictly higher priority on its node",
-            *_for_whom(evidence, disruptions),
+            *_preemptors_found(evidence, disruptions),
         ),
         Check("no disruption budget was exceeded", *_budgets(disruptions)),
     ]
@@ -60,7 +60,7 @@ def _bound_seconds(evidence: Evidence, uid: str) -> float:
     return float(times["delete"] - times["bind"]) if {"bind", "delete"} <= times.keys() else 0.0
 
 
-def _for_whom(evidence: Evidence, disruptions: Disruptions) -> tuple[bool, str]:
+def _preemptors_found(evidence: Evidence, disruptions: Disruptions) -> tuple[bool, str]:
     preemptors = _preemptors(evidence)
     node_of = {entry["uid"]: entry["node"] for entry in evidence.audit if entry["what"] == "delete"}
     wrong = []
@@ -81,7 +81,10 @@ def _for_whom(evidence: Evidence, disruptions: Disruptions) -> tuple[bool, str]:
             )
         elif node_of.get(uid) not in preemptor.nodes and not needed_by_its_gang:
             wrong.append(f"{victim.name} left {node_of.get(uid)}, which {preemptor.name} was never to have")
-    wrong += [f"{_named(disruptions, uid)} was reported but stayed" for uid in preemptors.keys() - disruptions.victims]
+    wrong += [
+        f"{_named(disruptions, uid)} was reported as preempted, but was not deleted"
+        for uid in preemptors.keys() - disruptions.victims
+    ]
     served = len({preemptors.get(uid) for uid in disruptions.victims})
     return not wrong, _some(wrong) or f"{len(disruptions.victims)} pods were preempted by {served} others"
 

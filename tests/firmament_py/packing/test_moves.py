@@ -227,3 +227,42 @@ def test_moves_that_are_undone_do_not_count_against_budgets():
     eviction = cluster.solve()
     assert eviction.placed.tolist() == [[0, 1, 1]]
     assert eviction.node_of_mover[:2].tolist() == [0, 0]
+
+
+def test_each_of_several_movers_on_a_node_counts():
+    """Two moves of cost 1 to one node are worse than one of cost 1.5. With a second class the search has no bound."""
+    cluster = Cluster(
+        [[8], [8], [8], [8], [1]],
+        [(0, 0), (0, 0), (1, 1)],
+        [([4], {0, 2}, 1.0, ()), ([8], {1, 3}, 1.5, ())],
+        [([8], 1, {0, 1}), ([1], 1, {4})],
+    )
+    eviction = cluster.solve()
+    assert eviction.node_of_mover.tolist() == [0, 0, 3]
+    assert len(eviction.placed) == 2
+
+
+def test_a_mover_takes_another_node_at_its_limit_of_moves():
+    """For the first arrival the mover takes the node that it fills best, which is the only one for the second."""
+    cluster = Cluster(
+        [[4], [4], [6]],
+        [(0, 0)],
+        [([2], {0, 1, 2}, 1.0, {0})],
+        [([4], 1, {0}), ([4], 1, {1})],
+        allowed=[1],
+    )
+    eviction = cluster.solve()
+    assert eviction.node_of_mover.tolist() == [2]
+    assert len(eviction.placed) == 2
+
+
+def test_the_search_goes_on_above_the_bound():
+    """The first solution costs 2.4. The bound is 1, but the node of that mover is in use: with its task it takes 2."""
+    cluster = Cluster(
+        [[4]] * 5,
+        [(0, 0), (0, 0), (1, 1), (2, 2)],
+        [([2], {0, 4}, 1.2, ()), ([4], {1, 2}, 1.0, ()), ([4], {2, 3}, 1.0, ())],
+        [([4], 1, {0, 1})],
+    )
+    eviction = cluster.solve()
+    assert eviction.node_of_mover.tolist() == [0, 0, 2, 3]
