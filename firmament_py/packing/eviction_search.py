@@ -48,7 +48,8 @@ _RETURN = 100
 """The search returns to the best solution after this many steps without an improvement."""
 
 _REMOVED = 16
-"""Largest number of tasks that one step removes."""
+"""Largest number of tasks that one step removes. Tuned with the suite `preemption`, up to 200 nodes: with 4 or 8,
+victims lose 3 to 7 % more run time on 200 nodes, and with 4, a pod on 20 nodes is not served; 32 change nothing."""
 
 _LOOKED = 20
 """Where tasks may move, trying one on a node takes about as long as visiting this many groups."""
