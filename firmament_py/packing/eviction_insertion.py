@@ -6,7 +6,7 @@ from numpy.random import Generator
 from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import inner
 from firmament_py.packing.insertion_cost import added_cost, cheapest
-from firmament_py.packing.moves import make_room
+from firmament_py.packing.moves import place_by_moves
 from firmament_py.packing.node_heap import build, sift_down
 from firmament_py.packing.victims import NONE, Groups, Lists, Scratch, State, Tasks, add, apply
 
@@ -66,7 +66,7 @@ def insert_all(
                         slack, at, some = slack if some else np.inf if slack > 1.0 else _SLACK, 0, False
                         continue
                     limit = max(np.ceil(clearing[c, order[at]] - 0.01), 1.0) * slack * 1.01  # a move costs about 1
-                    placed = make_room(
+                    placed = place_by_moves(
                         t, order[at], tasks, groups, state, lists, free, candidates, limit, moved, scratch, rng
                     )
                     some |= placed

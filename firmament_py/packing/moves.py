@@ -1,4 +1,4 @@
-"""Moves of running tasks to other nodes: where they fit best, and how they make room on a node."""
+"""Moves of running tasks to other nodes: the nodes that they fit best, and moves that clear a node for a task."""
 
 import numpy as np
 from numpy.random import Generator
@@ -28,7 +28,7 @@ the moving cost, times the share of the node that remains free."""
 
 @inner
 def count_move(t: int, sign: int, tasks: Tasks, state: State) -> None:
-    """Counts against budgets that task t leaves its home (sign 1), or no longer that it is away (-1)."""
+    """Counts one move of task t from its home against its budgets (sign 1), or one less (-1)."""
     c = tasks.cls[t]
     for b in range(tasks.budget_start[c], tasks.budget_start[c + 1]):
         state.allowed[tasks.budget[b]] -= sign
@@ -130,7 +130,7 @@ def relocate(
 
 
 @inner
-def make_room(
+def place_by_moves(
     t: int,
     n: int,
     tasks: Tasks,

@@ -1,12 +1,7 @@
 """Clusters in which a task migrates because its node costs more than another."""
 
 from policies.load_spreading import LoadSpreading
-from tests.builders import (
-    make_class,
-    make_node,
-    make_tasks,
-    migrating_cluster,
-)
+from tests.builders import make_class, make_node, make_tasks, migrating_cluster
 
 SMALL = make_class(1, cpu=1)
 

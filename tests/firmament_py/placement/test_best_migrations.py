@@ -7,12 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.load_spreading import LoadSpreading
-from tests.builders import (
-    make_node,
-    make_tasks,
-    migrating_cluster,
-    removed,
-)
+from tests.builders import make_node, make_tasks, migrating_cluster, removed
 from tests.firmament_py.placement.migrations import SMALL
 
 

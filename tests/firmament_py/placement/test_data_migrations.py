@@ -2,14 +2,7 @@
 
 from firmament_py.placement import migration
 from policies.quincy import Quincy
-from tests.builders import (
-    make_class,
-    make_inputs,
-    make_node,
-    make_tasks,
-    migrating_cluster,
-    removed,
-)
+from tests.builders import make_class, make_inputs, make_node, make_tasks, migrating_cluster, removed
 from tests.firmament_py.placement.migrations import SMALL
 
 

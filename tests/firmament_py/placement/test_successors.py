@@ -5,15 +5,7 @@ import pytest
 from firmament_py.model.constraints import PreferenceSet, Spread
 from firmament_py.model.events import NodeRemoved
 from firmament_py.placement import migration
-from tests.builders import (
-    NOW_US,
-    make_class,
-    make_node,
-    make_tasks,
-    needs,
-    removed,
-    tasks_like,
-)
+from tests.builders import NOW_US, make_class, make_node, make_tasks, needs, removed, tasks_like
 from tests.firmament_py.placement.migrations import uneven
 
 

@@ -1,12 +1,7 @@
 """Clusters in which movable tasks move so that waiting tasks fit."""
 
 from firmament_py.placement.migration import Migrating
-from tests.builders import (
-    make_class,
-    make_node,
-    make_tasks,
-    migrating_cluster,
-)
+from tests.builders import make_class, make_node, make_tasks, migrating_cluster
 
 SMALL, MIDDLE, LARGE = 1, 2, 3
 """Classes of 2, 4 and 8 cpu, of priority 0."""

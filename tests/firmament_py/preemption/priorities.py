@@ -1,11 +1,6 @@
 """Classes of three priorities, and clusters that tasks of these fill."""
 
-from tests.builders import (
-    make_class,
-    make_node,
-    make_tasks,
-    preempting_cluster,
-)
+from tests.builders import make_class, make_node, make_tasks, preempting_cluster
 
 LOW, MID, HIGH = 1, 2, 3
 """Classes of 4 cpu, of priorities 0, 10 and 100."""

@@ -16,15 +16,7 @@ from tests.builders import (
     removed,
     tasks_like,
 )
-from tests.firmament_py.preemption.priorities import (
-    HIGH,
-    LOW,
-    MID,
-    WITH_LARGE,
-    nodes_with,
-    on_each,
-    staying,
-)
+from tests.firmament_py.preemption.priorities import HIGH, LOW, MID, WITH_LARGE, nodes_with, on_each, staying
 
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 

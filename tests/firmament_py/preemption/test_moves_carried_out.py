@@ -3,12 +3,7 @@
 import pytest
 
 from firmament_py.placement.migration import SUCCESSOR_US
-from tests.builders import (
-    NOW_US,
-    SECOND_US,
-    make_tasks,
-    removed,
-)
+from tests.builders import NOW_US, SECOND_US, make_tasks, removed
 from tests.firmament_py.preemption.moving import (
     LARGE,
     MIDDLE,

@@ -16,13 +16,7 @@ from tests.builders import (
     removed,
     tasks_like,
 )
-from tests.firmament_py.preemption.priorities import (
-    CLASSES,
-    HIGH,
-    LOW,
-    MID,
-    full_node,
-)
+from tests.firmament_py.preemption.priorities import CLASSES, HIGH, LOW, MID, full_node
 
 
 def test_the_lowest_priority_is_evicted_first_then_the_fewest_then_the_youngest():

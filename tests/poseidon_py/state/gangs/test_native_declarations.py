@@ -2,10 +2,7 @@
 
 import pytest
 
-from poseidon_py.state.gangs.by_pod_group import (
-    NATIVE,
-    Native,
-)
+from poseidon_py.state.gangs.by_pod_group import NATIVE, Native
 from tests.poseidon_py.state.gangs.builders import Objects, hints, owner_or_group
 
 GANG_OF_2: dict[str, object] = {"schedulingPolicy": {"gang": {"minCount": 2}}}
