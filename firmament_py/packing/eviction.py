@@ -3,9 +3,9 @@
 Tasks are inserted one after the other, the most important first, then those that are large for the nodes that suit
 them, each at the node where that costs least. The victims of a node are chosen anew for all of its tasks together:
 residents are taken in ascending order of importance until the tasks fit; then those are put back, the most important
-first, beside which they still do. Then a few tasks at a time are removed and inserted again. What is better goes by
-priority: more tasks of it, then fewer victims that only these may evict, then the same for the next priority; last,
-fewer moves. A worse result is accepted now and then (simulated annealing); the best of all counts.
+first, beside which they still do. Then a few tasks at a time are removed and inserted again. Results are compared
+priority by priority: more tasks of it, then fewer victims that only these may evict, then the same for the next
+priority; last, fewer moves. A worse result is accepted now and then (simulated annealing); the best one counts.
 
 Movers are running tasks that keep running, on their own nodes or on others. No resident is evicted for them.
 """

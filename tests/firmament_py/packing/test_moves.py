@@ -197,7 +197,7 @@ def test_a_limit_of_moves_holds():
 
 
 def test_what_is_in_the_way_of_a_move_moves_first():
-    """The large task fits on the first node if its task goes to the second, whose own one fits only on the third."""
+    """The large task fits on the first node if its task moves to the second, whose own one fits only on the third."""
     cluster = Cluster(
         [[4], [3], [2]],
         [(0, 0), (1, 1)],
