@@ -21,7 +21,7 @@ _PAGE = "2000"
 class Evidence:
     """pods, nodes: complete objects. audit: the server's record of binds and ends, in order; empty if it keeps none.
     rejected: kubelets' rejections by reason. metrics: the scheduler's samples, `name{label="value"}` -> value.
-    preempted, moved: the events about victims of preemption, and about pods that went to other nodes."""
+    preempted, moved: the events about victims of preemption, and about pods that were moved."""
 
     pods: Sequence[Json]
     nodes: Sequence[Json]

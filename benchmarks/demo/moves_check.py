@@ -1,6 +1,6 @@
-"""Whether pods that were moved had agreed to it, and for whom they left.
+"""Whether all pods that were moved had opted in, and for which pods they were moved.
 
-The events of the API server name the pod that needed each to leave, a watch has shown labels and nodes.
+The events of the API server name the pod that needed the capacity; labels and nodes come from a watch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.demo.evidence import Evidence
 Json = dict[str, Any]
 
 MOVABLE_KIND = "service"
-"""The pods of this kind may be moved."""
+"""Only pods of this kind may be moved."""
 
 
 def check_moves(evidence: Evidence, disruptions: Disruptions) -> Check:
@@ -29,13 +29,13 @@ def check_moves(evidence: Evidence, disruptions: Disruptions) -> Check:
         if known is None or known.labels.get(KIND_LABEL) != MOVABLE_KIND:
             wrong.append(f"{name} may not be moved")
         elif not known.leaving:
-            wrong.append(f"{name} was reported but stayed")
+            wrong.append(f"{name} was reported as moved, but was not deleted")
     detail = "; ".join(wrong[:3]) or f"{len(evidence.moved)} pods were moved"
     return Check("only pods that may be moved were moved", not wrong, detail)
 
 
 def moves(evidence: Evidence, disruptions: Disruptions) -> Json:
-    """Pods that were moved, those that they left for, and how many moves were decided and needed."""
+    """Numbers of pods that were moved and of pods that this made fit; how many moves were decided and needed."""
     groups: Counter[tuple[str, str]] = Counter()
     served = set()
     kinds = {pod.name: pod.labels.get(KIND_LABEL, "") for pod in disruptions.pods.values()}

@@ -23,7 +23,7 @@ def check_preemption(evidence: Evidence, disruptions: Disruptions) -> list[Check
     return [
         Check(
             "every victim, or its gang, has a preemptor of strictly higher priority on its node",
-            *_for_whom(evidence, disruptions),
+            *_preemptors_found(evidence, disruptions),
         ),
         Check("no disruption budget was exceeded", *_budgets(disruptions)),
     ]
@@ -60,11 +60,11 @@ def _bound_seconds(evidence: Evidence, uid: str) -> float:
     return float(times["delete"] - times["bind"]) if {"bind", "delete"} <= times.keys() else 0.0
 
 
-def _for_whom(evidence: Evidence, disruptions: Disruptions) -> tuple[bool, str]:
+def _preemptors_found(evidence: Evidence, disruptions: Disruptions) -> tuple[bool, str]:
     preemptors = _preemptors(evidence)
     node_of = {entry["uid"]: entry["node"] for entry in evidence.audit if entry["what"] == "delete"}
     wrong = []
-    # a gang goes as a whole if the node of one member is needed
+    # a gang is preempted as a whole if the node of one member is needed
     needed = {
         victim.labels.get("app")
         for uid, victim in disruptions.victims.items()
@@ -72,16 +72,19 @@ def _for_whom(evidence: Evidence, disruptions: Disruptions) -> tuple[bool, str]:
     }
     for uid, victim in disruptions.victims.items():
         preemptor = disruptions.pods.get(preemptors.get(uid, ""))
-        goes_with_its_gang = victim.labels.get(KIND_LABEL) == "gang" and victim.labels.get("app") in needed
+        needed_by_its_gang = victim.labels.get(KIND_LABEL) == "gang" and victim.labels.get("app") in needed
         if preemptor is None:
             wrong.append(f"{victim.name} has no preemptor")
         elif preemptor.priority <= victim.priority:
             wrong.append(
                 f"{victim.name} of priority {victim.priority} was preempted by {preemptor.name} of {preemptor.priority}"
             )
-        elif node_of.get(uid) not in preemptor.nodes and not goes_with_its_gang:
+        elif node_of.get(uid) not in preemptor.nodes and not needed_by_its_gang:
             wrong.append(f"{victim.name} left {node_of.get(uid)}, which {preemptor.name} was never to have")
-    wrong += [f"{_named(disruptions, uid)} was reported but stayed" for uid in preemptors.keys() - disruptions.victims]
+    wrong += [
+        f"{_named(disruptions, uid)} was reported as preempted, but was not deleted"
+        for uid in preemptors.keys() - disruptions.victims
+    ]
     served = len({preemptors.get(uid) for uid in disruptions.victims})
     return not wrong, _some(wrong) or f"{len(disruptions.victims)} pods were preempted by {served} others"
 

@@ -41,7 +41,7 @@ _ENDLESS_SECONDS = 3600.0
 _REPORT_SECONDS = 15.0
 _POLL_SECONDS = 0.2
 _MOVES_FLAGS = ("--migrate-after", "0", "--moves-at-once", "100")
-"""At the defaults pods are moved that have run for ten minutes, and few at a time."""
+"""By default only pods that have run for ten minutes are moved, and few at a time."""
 _USAGE_FLAGS = ("--usage-interval", "1")
 """At the default interval a demo would end before the second sample."""
 

@@ -36,7 +36,7 @@ def measure(case: Case, options: Options) -> Sample:
 
 
 def _machines(sizes: Mapping[str, Any], options: Options) -> Sample:
-    """A plan of moves and the best there is."""
+    """A plan of moves, compared with the best one."""
     machines = Machines.random(options.seed, options.scaled(sizes["machines"], _LEAST_MACHINES))
     free, limit = machines.free, options.scaled(sizes["moves"])
     before = int((free // PIECE).sum())
@@ -78,7 +78,7 @@ def _machines(sizes: Mapping[str, Any], options: Options) -> Sample:
 
 
 def _pods(sizes: Mapping[str, Any], options: Options) -> Sample:
-    """What a rule does, and the fewest moves for the same result."""
+    """The moves of a rule, and the fewest moves for the same result."""
     nodes, waiting = options.scaled(sizes["nodes"], _LEAST_NODES), options.scaled(sizes["waiting"])
     if waiting:
         load = Pods.scattered(options.seed, nodes, sizes["used"], waiting, sizes["each"])

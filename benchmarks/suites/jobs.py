@@ -21,11 +21,11 @@ from firmament_py.policy import registry
 _LEAST_NODES = 20
 
 _MOVES = 10_000
-"""So many tasks may move at once."""
+"""Limit on the tasks that move at once: no limit for any load."""
 
 
 def measure(case: Case, options: Options) -> Sample:
-    """A fresh engine plays the load; its decisions are carried out until nothing changes."""
+    """Runs a fresh engine on the load; its decisions are carried out until rounds change nothing."""
     sizes = dict(case.sizes)
     grows = sizes.pop("grows", "")
     if grows:
@@ -92,7 +92,7 @@ def measure(case: Case, options: Options) -> Sample:
 
 
 def _engine(load: JobsLoad) -> Engine:
-    """Running tasks may move at once, if they may."""
+    """An engine in which the load's movable tasks may move without delay."""
     policy = registry.load(registry.DEFAULT_POLICY, {})
     migrating = Migrating.FOR_WAITING if load.spec.movable else Migrating.NEVER
     return Engine(policy, SOLVERS["or-tools"](), migrating=migrating, migrate_after_us=0, moves_at_once=_MOVES)

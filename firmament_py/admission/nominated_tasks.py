@@ -6,8 +6,9 @@ from firmament_py.placement.placer import Placer
 
 
 def place_nominated(placer: Placer) -> None:
-    """Of each node the most important come first, then the oldest; the others wait, or are placed elsewhere. Members of
-    a gang that lacks them are placed with all that it lacks."""
+    """Of each node the most important come first, then the oldest; the others wait, or are placed elsewhere. Members
+    of an incomplete gang are placed only once the gang gets all members that it lacks; with a required topology or
+    constraints on other tasks, the admission of gangs does that."""
     ledger, snapshot = placer.ledger, placer.snapshot
     nominated = np.flatnonzero(ledger.nominated >= 0)  # by priority, then age
     if not len(nominated):
@@ -17,25 +18,31 @@ def place_nominated(placer: Placer) -> None:
     free = ledger.free.copy()
     np.add.at(free, node, requests)  # for the most important of each node
     fits = ((free[node] >= requests) | (requests == 0)).all(axis=1) & snapshot.suitable[cls, node]
-    intertask, ready = snapshot.intertask, []
+    constrained = snapshot.intertask.concerned | snapshot.intertask.counted
+    incomplete = np.zeros(len(ledger.node_of), np.bool_)
+    for demand in snapshot.gang_demands:
+        incomplete[demand.members] = True
+    ready = []
     for i in np.flatnonzero(np.isin(node, node[fits])).tolist():
-        task, n, c = int(nominated[i]), int(node[i]), int(cls[i])
+        task, n = int(nominated[i]), int(node[i])
         if fits[i] and ((free[n] >= requests[i]) | (requests[i] == 0)).all():
-            if intertask.concerned[c] or intertask.counted[c]:
+            if incomplete[task] or not constrained[cls[i]]:
+                ready.append(i)
+            else:
                 ledger.nominate(task, -1)
                 placer.place(np.array([task]), np.arange(len(ledger.free)) == n)
                 if ledger.node_of[task] < 0:
                     ledger.nominate(task, n)
-            else:
-                ready.append(i)
         free[n] -= requests[i]  # what is kept for it is not for the less important
     placed = ledger.node_of.copy()
     placed[nominated[ready]] = node[ready]
-    waits = np.zeros(len(placed), np.bool_)
+    waits, solved = np.zeros((2, len(placed)), np.bool_)
     for demand in snapshot.gang_demands:
         waits[demand.members] = not demand.satisfied(placed)
+        solved[demand.members] = demand.definition.topology_required
+        solved[demand.members] |= constrained[snapshot.task_class[demand.members]].any()
     ready = [i for i in ready if not waits[nominated[i]]]
     for i in ready:
         ledger.nominate(int(nominated[i]), -1)
-    if ready:
+    if ready := [i for i in ready if not solved[nominated[i]]]:
         ledger.place(nominated[ready], node[ready])

@@ -81,7 +81,7 @@ def _domains(state: ClusterState, key: str, nodes: I64) -> list[str | None]:
 
 
 def halved_gangs(state: ClusterState, leave: I64) -> list[str]:
-    """Names of gangs of which some but not all members would stay, fewer than they need, once task rows (K,) leave."""
+    """Names of gangs that task rows (K,) would leave with some members, but fewer than their minimum."""
     tasks = state.tasks
     gone = tasks.leaving.copy()
     gone[leave] = True

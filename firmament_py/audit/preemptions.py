@@ -47,7 +47,7 @@ def preemption_problems(
         allowed, counted = state.evictions_allowed(tasks.label_set[rows])
         refuse(bool((counted.sum(axis=1) > allowed).any()), "a disruption budget is exceeded")
     if halved := halved_gangs(state, rows):
-        problems.append(f"of gang {halved[0]} too few members stay")
+        problems.append(f"gang {halved[0]} would keep too few members")
     refuse(
         _over_committed(state, placed, np.concatenate([rows, moved[0]]), nominated, unnominated, moved),
         "a node could not take its nominated tasks",
@@ -58,7 +58,7 @@ def preemption_problems(
 def _over_committed(
     state: ClusterState, placed: _Pairs, victims: I64, nominated: _Pairs, unnominated: I64, moved: _Pairs
 ) -> bool:
-    """Whether a nominated task, or one that moves, finds too little of a resource on its node once all that leave it
+    """Whether the node of a nominated or moving task has too little of a resource for it once all tasks that leave it
     are gone."""
     tasks, requests = state.tasks, state.classes.requests
     leaving = tasks.leaving.copy()

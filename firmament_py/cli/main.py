@@ -138,7 +138,7 @@ def cli() -> None:
     default=AT_ONCE,
     show_default=True,
     metavar="COUNT",
-    help="How many tasks may be on their way to other nodes.",
+    help="Limit on the tasks that are on their way to other nodes.",
 )
 @click.option(
     "--moves-per-hour",
@@ -245,7 +245,19 @@ def serve(
     if exit_with_parent:
         stopping.watch_input()
     compiling.start()
-    server.start()
+    try:
+        server.start()
+        _announce(server, address, stats_address, policy_name, solver_name, port_file)
+        stopping.wait()
+    finally:
+        compiling.end()
+        server.stop(_GRACE_SECONDS)
+
+
+def _announce(
+    server: Server, address: str, stats_address: str, policy_name: str, solver_name: str, port_file: Path | None
+) -> None:
+    """Logs where the server listens, and writes its port to `port_file`. Raises click.UsageError if it cannot."""
     where = f"port {server.port}" if server.port else address
     log.info("serving on %s with policy %s and solver %s", where, policy_name, solver_name)
     if stats_address:
@@ -254,13 +266,9 @@ def serve(
         try:
             _write_port(port_file, server.port)
         except OSError as error:
-            server.stop(0)
             raise click.UsageError(
                 f"cannot write --port-file {port_file}: {error.strerror}; give a file in a writable folder"
             ) from error
-    stopping.wait()
-    compiling.end()
-    server.stop(_GRACE_SECONDS)
 
 
 @cli.command()

@@ -45,14 +45,13 @@ DELAY_STEP_US = 1_000_000
 before."""
 
 MOVES_STEP_US, MOVES_PAUSE = 1_000_000, 10
-"""How long after moves for waiting tasks were considered they are not considered again: for as long, and for so many
-times as long as that took."""
+"""Least time between two searches of moves for waiting tasks: a constant, and this multiple of the last one's time."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
     """Task rows (K,) and the node rows (K,) that they were placed on; waiting classes with reasons; statistics; tasks
-    to evict for others, and nominations; tasks to evict that go to other nodes."""
+    to evict for others, and nominations; tasks to evict and to place on other nodes."""
 
     tasks: I64
     nodes: I64
@@ -70,10 +69,10 @@ class Scheduler:
     before capacity is reserved for it; None: capacity is never reserved. improve: multiplies the effort of packing
     single tasks anew where the flow has left capacity of the wrong shape; 0: they are not. preempting: whether tasks
     of lower priority are evicted for those that fit nowhere. migrating: when movable tasks are evicted, and placed on
-    other nodes; migrate_after_us: how long each runs before; moves_at_once: how many are on their way; moves_per_hour:
-    how many may move in an hour, 0: any number. searchable: whether the searches of packing/ are compiled; while they
-    are not, rounds place tasks without them, and those that are left are tried again later: a round that waited for
-    the compiler would delay all tasks.
+    other nodes; migrate_after_us: how long each runs before; moves_at_once, moves_per_hour: limits on those that are on
+    their way, and that move in an hour, the latter 0: none. searchable: whether the searches of packing/ are compiled;
+    until then, rounds place tasks without them, and try the remaining ones again later: a round that waited for the
+    compiler would delay all tasks.
     """
 
     def __init__(

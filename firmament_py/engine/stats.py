@@ -36,7 +36,7 @@ class RoundStats:
     nominated: int = 0
     """Tasks that wait, with a node that is kept for them."""
     migrated: int = 0
-    """Tasks to evict that go to other nodes."""
+    """Tasks to evict and to place on other nodes."""
     migrated_for_waiting: int = 0
     """Those of them that leave so that waiting tasks fit."""
     least_moves: int = 0

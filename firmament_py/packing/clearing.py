@@ -1,4 +1,4 @@
-"""Waiting and running tasks of the search of evictions, and what moves must cost at least so that the former fit."""
+"""Input of the search of evictions: waiting and movable tasks; lower bounds on the cost of making the former fit."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import numpy as np
 from firmament_py.model.arrays import F64, I64, Bools
 
 TOLERANCE = 0.001
-"""A search ends with victims and moves that cost more than they must by no more than this share."""
+"""A search ends once its victims and moves cost no more than this share above the lower bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Movers:
 
 
 def clearing_costs(asked: I64, suitable: Bools, home: I64, requests: I64, cost: F64, free: I64) -> F64:
-    """(W, N) at least what the moves cost that make one task of each class fit on each node; infinite: no moves do.
+    """(W, N) lower bounds on the cost of moves that make one task of each class fit on each node; infinite: none do.
 
     asked (W, R), suitable (W, N): of the classes. home (M,), requests (M, R), cost (M,): of tasks that may move. free
     (N, R): without these.
@@ -59,7 +59,7 @@ def clearing_costs(asked: I64, suitable: Bools, home: I64, requests: I64, cost: 
             possible = reached <= size[start[lacks + 1]]
             found[c, lacks[~possible]] = np.inf
             lacks, reached = lacks[possible], reached[possible]
-            # the tasks that have most for what they cost, the last of them only in part
+            # the tasks that free most for their cost, the last one in part: a relaxed knapsack
             last = np.searchsorted(size, reached) - 1
             part = (reached - size[last]) / requests[some[last], r]
             least = price[last] - price[start[lacks]] + part * cost[some[last]]
@@ -68,11 +68,11 @@ def clearing_costs(asked: I64, suitable: Bools, home: I64, requests: I64, cost: 
 
 
 def least_cost(arrivals: Arrivals, free: I64, clearing: F64) -> float:
-    """At least what the evictions and moves cost by which all arrivals fit. clearing: of all that may go or move, as in
-    clearing_costs; free (N, R): without these.
+    """A lower bound on the cost of evictions and moves that make all arrivals fit. clearing (W, N): see clearing_costs,
+    of all tasks that may be evicted or move; free (N, R): without these.
 
-    A node takes no more arrivals of a class than it has capacity for without them, and the first costs what clearing it
-    does: a knapsack of nodes, relaxed.
+    Each class alone: a node takes as many of its arrivals as fit without those tasks, and the first of them costs what
+    clearing the node for one does. The nodes of least cost for one arrival are a relaxed knapsack.
     """
     found = 0.0
     for c, count in enumerate(arrivals.count.tolist()):

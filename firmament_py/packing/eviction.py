@@ -3,11 +3,11 @@
 Tasks are inserted one after the other, the most important first, then those that are large for the nodes that suit
 them, each at the node where that costs least. The victims of a node are chosen anew for all of its tasks together:
 residents are taken in ascending order of importance until the tasks fit; then those are put back, the most important
-first, beside which they still do. Then a few tasks at a time are removed and inserted again. What is better goes by
-priority: more tasks of it, then fewer victims that only these may evict, then the same for the next priority; last,
-fewer moves. A worse result is accepted now and then (simulated annealing); the best of all counts.
+first, beside which they still do. Then a few tasks at a time are removed and inserted again. Results are compared
+priority by priority: more tasks of it, then fewer victims that only these may evict, then the same for the next
+priority; last, fewer moves. A worse result is accepted now and then (simulated annealing); the best one counts.
 
-Movers are running tasks that keep running, on their nodes or on others. Nothing is evicted for them.
+Movers are running tasks that keep running, on their own nodes or on others. No resident is evicted for them.
 """
 
 from dataclasses import dataclass, replace
@@ -51,8 +51,8 @@ class Residents:
 @dataclass(frozen=True, slots=True)
 class Eviction:
     """evicted (K,): how many of each group of residents; violating (K,): how many of these no budget permits. placed:
-    triples (P, 3) of class, node, count. node_of_mover (M,). least_moves: the placed arrivals fit by
-    no fewer moves; 0 if tasks are evicted, too."""
+    triples (P, 3) of class, node, count. node_of_mover (M,). least_moves: a lower bound on the moves by which the
+    placed arrivals fit; 0 if tasks are evicted, too."""
 
     evicted: I64
     violating: I64
@@ -77,7 +77,7 @@ def evict(
 
     free (N, R): may be below 0; without movers on their nodes. allowed (B,): how many evictions and moves each budget
     permits. beyond_budgets: further evictions count as if of a rank above all others, except of those that a budget
-    counts which is `hard` (B,). effort: multiplies how much is tried. The result depends on nothing but the arguments.
+    counts which is `hard` (B,). effort: multiplies how much is tried. Deterministic in the arguments.
     """
     movers = movers or _no_movers(free.shape, len(allowed))
     if not len(free):
@@ -141,12 +141,12 @@ def _no_movers(shape: tuple[int, ...], budgets: int) -> Movers:
 def _least_cost(
     arrivals: Arrivals, movers: Movers, residents: Residents, groups: Groups, by_node: I64, free: I64
 ) -> float:
-    """At least what evictions and moves cost together if all arrivals fit; 0 unless these are alike: the bound of one
-    class of several is loose."""
+    """A lower bound on the cost of evictions and moves together that make all arrivals fit; 0 unless these are of one
+    class: of several, the bound would be that of one class alone, which is loose."""
     if len(arrivals.count) != 1 or (arrivals.home >= 0).any():
         return 0.0
-    goes = arrivals.evicts[0] & (groups.priority < arrivals.priority[0])
-    each = np.repeat(np.flatnonzero(goes), groups.number[goes])
+    evictable = arrivals.evicts[0] & (groups.priority < arrivals.priority[0])
+    each = np.repeat(np.flatnonzero(evictable), groups.number[evictable])
     home = np.concatenate([residents.node[by_node][each], movers.home])
     requests = np.vstack([groups.size[each], movers.requests[movers.kind]])
     cost = np.concatenate([groups.weight[each], movers.cost[movers.kind]])

@@ -25,9 +25,9 @@ def choose(
     waiting: int,
     rng: Generator,
 ) -> int:
-    """Fills `chosen` with different tasks in ascending order; their number. In half of the cases any, often some that
-    are `waiting`; else one and those on one or two of the nodes that suit it. Or a mover that is away, and those that
-    have taken its place."""
+    """Fills `chosen` with different tasks in ascending order; their number. One of three neighbourhoods: some random
+    tasks, many of them waiting; a task with those on one or two of its candidate nodes; a mover that is away, with the
+    arrivals on its home. waiting: how many tasks are on no node."""
     k, count = 0, len(state.node_of)
     if movers > 0 and rng.random() < _RETURNS:
         t = int(movers * rng.random())
@@ -62,7 +62,7 @@ def choose(
         return k
     for number in range(1 + int(2 * rng.random())):
         n = candidates[tasks.cls[t], int(suiting * rng.random())]
-        if movers > 0 and number > 0:  # any node: what is there may be in the way of what moves
+        if movers > 0 and number > 0:  # any node: its tasks may block a chain of moves
             n = np.int64(len(lists.first) * rng.random())
         there = 0
         other = lists.first[n]

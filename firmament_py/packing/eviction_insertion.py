@@ -6,15 +6,16 @@ from numpy.random import Generator
 from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import inner
 from firmament_py.packing.insertion_cost import added_cost, cheapest
-from firmament_py.packing.moves import make_room
+from firmament_py.packing.moves import place_by_moves
 from firmament_py.packing.node_heap import build, sift_down
 from firmament_py.packing.victims import NONE, Groups, Lists, Scratch, State, Tasks, add, apply
 
 _MOVES = 64
-"""So many tasks of a node may move for one."""
+"""Limit on the tasks of a node that move so that one task fits."""
 
 _SLACK = 8.0
-"""If no moves are as cheap as they could be at least, those are accepted that cost up to so many times as much."""
+"""First only moves at the lower bound of their cost are accepted; once there are none, up to this many times as much.
+"""
 
 
 @inner
@@ -29,9 +30,9 @@ def insert_all(
     scratch: Scratch,
     rng: Generator,
 ) -> None:
-    """Inserts the tasks in their order, each where it costs least. clearing (W, N): what the moves after which a task
-    of each class fits cost at least, without columns: nothing may move. candidates (W, ...): fills in the cheapest
-    nodes of each class."""
+    """Inserts the tasks in their order, each where it costs least. clearing (W, N): lower bounds on the cost of the
+    moves after which a task of each class fits, see clearing_costs; without columns: nothing may move. candidates
+    (W, ...): filled with the cheapest nodes of each class."""
     cost, heap, is_heap = np.full(len(free), np.inf), np.arange(len(free)), False
     last, moves = NONE, clearing.shape[1] > 0
     moved, order, at, some, slack = np.zeros(_MOVES, np.int64), np.zeros(0, np.int64), 0, False, 1.0
@@ -51,7 +52,7 @@ def insert_all(
         if home >= 0 and added_cost(home, c, home, tasks, groups, state, lists, free, 0.0, scratch, rng) <= 0.0:
             add(t, home, state, lists)
             apply(home, scratch.chosen, groups, state)
-            cost[home], is_heap = -np.inf, False  # at least; it is calculated again before it is used
+            cost[home], is_heap = -np.inf, False  # a lower bound; it is calculated again before it is used
             continue
         if not is_heap:
             build(heap, cost)
@@ -65,7 +66,7 @@ def insert_all(
                         slack, at, some = slack if some else np.inf if slack > 1.0 else _SLACK, 0, False
                         continue
                     limit = max(np.ceil(clearing[c, order[at]] - 0.01), 1.0) * slack * 1.01  # a move costs about 1
-                    placed = make_room(
+                    placed = place_by_moves(
                         t, order[at], tasks, groups, state, lists, free, candidates, limit, moved, scratch, rng
                     )
                     some |= placed

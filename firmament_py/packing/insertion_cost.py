@@ -1,4 +1,4 @@
-"""What one more task costs on a node, and the nodes where something costs least."""
+"""The cost of one more task on a node, and the selection of the cheapest nodes."""
 
 import numpy as np
 from numpy.random import Generator
@@ -22,8 +22,8 @@ def added_cost(
     scratch: Scratch,
     rng: Generator,
 ) -> float:
-    """What one more task of class c costs on node n, infinite if it cannot be there or makes more important ones more
-    expensive; scratch.chosen: with which victims. home: its node, NONE: any."""
+    """The cost of one more task of class c on node n; infinite if it does not fit, or raises the cost of levels above
+    its own. Fills scratch.chosen with the victims. home: of the task, NONE: it has none."""
     before = float(state.cost[n].sum())
     if before == np.inf or not tasks.suitable[c, n]:
         return np.inf
@@ -36,7 +36,7 @@ def added_cost(
 
 @inner
 def cheapest(cost: F64, found: I64) -> None:
-    """Fills `found` with the nodes of least finite cost, -1: no further one; the first of those that cost the same."""
+    """Fills `found` with the nodes of least finite cost, ascending, the first of equals; NONE: no further node."""
     size = 0
     found[:] = NONE
     for n in range(len(cost)):

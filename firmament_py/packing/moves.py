@@ -1,4 +1,4 @@
-"""Moves of running tasks to other nodes: where they fit best, and how they make room on a node."""
+"""Moves of running tasks to other nodes: the nodes that they fit best, and moves that clear a node for a task."""
 
 import numpy as np
 from numpy.random import Generator
@@ -22,13 +22,13 @@ from firmament_py.packing.victims import (
 )
 
 _TIE = 1e-3
-"""Between nodes that cost the same, a mover goes to the one that it leaves least free: this share of what moving it
-costs, times the share of the node that is left."""
+"""Of nodes that cost the same, the one with the least free capacity after the move is chosen: each costs this share of
+the moving cost, times the share of the node that remains free."""
 
 
 @inner
 def count_move(t: int, sign: int, tasks: Tasks, state: State) -> None:
-    """Task t leaves its home (1), or returns to it (-1): what that takes of budgets."""
+    """Counts one move of task t from its home against its budgets (sign 1), or one less (-1)."""
     c = tasks.cls[t]
     for b in range(tasks.budget_start[c], tasks.budget_start[c + 1]):
         state.allowed[tasks.budget[b]] -= sign
@@ -36,7 +36,7 @@ def count_move(t: int, sign: int, tasks: Tasks, state: State) -> None:
 
 @inner
 def may_leave(t: int, tasks: Tasks, state: State) -> bool:
-    """Whether all budgets permit that task t leaves its home."""
+    """Whether all budgets permit task t to leave its home."""
     c = tasks.cls[t]
     least = 1
     for b in range(tasks.budget_start[c], tasks.budget_start[c + 1]):
@@ -56,7 +56,7 @@ def moving_cost(
     scratch: Scratch,
     rng: Generator,
 ) -> float:
-    """What mover t costs on node n, not its home, infinite if it does not fit; more where it leaves more free."""
+    """The cost of mover t on node n, not its home; infinite if it does not fit. A bit more where more remains free."""
     c = tasks.cls[t]
     cost = added_cost(n, c, NONE, tasks, groups, state, lists, free, 0.0, scratch, rng)
     if cost == np.inf:
@@ -80,8 +80,8 @@ def refill(
     scratch: Scratch,
     rng: Generator,
 ) -> bool:
-    """Chooses the best nodes for mover t now as the candidates of its class, unless there were none a short time ago;
-    whether there are any."""
+    """Sets the candidates of the class of mover t to its best nodes now, unless a recent attempt found none; whether
+    there are any."""
     c, nodes = tasks.cls[t], len(free)
     if scratch.looked[0] < scratch.refill[c]:
         return False
@@ -99,7 +99,6 @@ def refill(
 @inner
 def relocate(
     t: int,
-    from_node: int,
     tasks: Tasks,
     groups: Groups,
     state: State,
@@ -109,8 +108,8 @@ def relocate(
     scratch: Scratch,
     rng: Generator,
 ) -> bool:
-    """Places mover t, which is nowhere, on the best of the candidates of its class, not on `from_node`; nothing more is
-    evicted there. Whether it fits on any."""
+    """Places mover t, which has been removed from its home, on the best candidate of its class, without further
+    evictions; whether it fits on any."""
     c = tasks.cls[t]
     if not may_leave(t, tasks, state):
         return False
@@ -119,7 +118,7 @@ def relocate(
             return False
         found, least = NONE, 2.0 * tasks.away[c]
         for n in candidates[c]:
-            if n >= 0 and n != from_node and n != tasks.home[t]:
+            if n >= 0 and n != tasks.home[t]:
                 cost = moving_cost(n, t, tasks, groups, state, lists, free, scratch, rng)
                 if cost < least:
                     found, least = n, cost
@@ -131,7 +130,7 @@ def relocate(
 
 
 @inner
-def make_room(
+def place_by_moves(
     t: int,
     n: int,
     tasks: Tasks,
@@ -145,8 +144,9 @@ def make_room(
     scratch: Scratch,
     rng: Generator,
 ) -> bool:
-    """Places task t, which is nowhere, on node n, and moves tasks from there to others without evicting more; whether
-    that is possible, and the moves cost no more than `limit`. moved (K,): overwritten; no more than these move."""
+    """Places task t, which is on no node, on node n, and moves tasks from there to other nodes without further
+    evictions; whether that is possible at a cost of at most `limit`: otherwise the state is as before. moved (K,): a
+    buffer; at most K tasks move."""
     c, count = tasks.cls[t], 0
     scratch.looked[0] += 1
     if state.cost[n].sum() == np.inf or not tasks.suitable[c, n]:
@@ -163,7 +163,7 @@ def make_room(
     if fits:
         _settle(t, n, tasks, groups, state, lists, free, scratch, rng)
         cost = 0.0
-        for i in range(count - 1, -1, -1):  # the last ones may stay: an earlier one was too small alone
+        for i in range(count - 1, -1, -1):  # a later, larger one may have made it needless to move earlier ones
             k = tasks.cls[moved[i]]
             if added_cost(n, k, n, tasks, groups, state, lists, free, 0.0, scratch, rng) <= 0.0:
                 _settle(moved[i], n, tasks, groups, state, lists, free, scratch, rng)
@@ -172,7 +172,7 @@ def make_room(
         fits = cost <= limit * (1.0 + 1e-9)
         for i in range(count):
             if fits and state.node_of[moved[i]] < 0:
-                fits = relocate(moved[i], n, tasks, groups, state, lists, free, candidates, scratch, rng)
+                fits = relocate(moved[i], tasks, groups, state, lists, free, candidates, scratch, rng)
     if not fits:
         if state.node_of[t] >= 0:
             remove(t, state, lists)
@@ -194,8 +194,8 @@ def make_room(
 def _most_useful(
     n: int, c: int, tasks: Tasks, groups: Groups, state: State, lists: Lists, free: I64, scratch: Scratch
 ) -> int:
-    """The mover at home on node n that has the most of what the node lacks for one more task of class c, for what
-    moving it costs; NONE: nothing is lacking, or no mover has any of it."""
+    """The mover with its home on node n that frees most of what one more task of class c lacks there, relative to its
+    moving cost; NONE: nothing is lacking, or no mover frees any of it."""
     need, freed = scratch.need, scratch.freed
     for r in range(len(need)):
         need[r], freed[r] = tasks.requests[c, r], free[n, r]
@@ -232,7 +232,7 @@ def _settle(
     scratch: Scratch,
     rng: Generator,
 ) -> None:
-    """Adds task t to node n, which evicts no more for it."""
+    """Adds task t, for which node n needs no further evictions, and plans the victims of n again."""
     add(t, n, state, lists)
     _plan_again(n, tasks, groups, state, lists, free, scratch, rng)
 

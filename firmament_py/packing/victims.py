@@ -20,10 +20,10 @@ _WITHIN, _POSTPONED, _VIOLATING = 0, 1, 2
 
 
 class Tasks(NamedTuple):
-    """T tasks: cls, home (T,), movers first, then arrivals, the most important first; else of W classes, see Arrivals
-    and Movers. level (W,): 0 of movers, else 1 + the number of the priority among those of arrivals, from the highest.
-    away (W,): the cost of being elsewhere than at home. Budgets that count this for class c:
-    budget[budget_start[c] : budget_start[c + 1]]. share (R,): of the largest node, of one unit.
+    """T tasks: cls, home (T,), movers first, then arrivals, the most important first. The others are of W classes, see
+    Arrivals and Movers. level (W,): 0 of movers, else 1 + the number of the priority among those of arrivals, from
+    the highest. away (W,): the cost of being on another node than home. Budgets that count this for class c:
+    budget[budget_start[c] : budget_start[c + 1]]. share (R,): one unit as a share of the largest node.
     """
 
     cls: I64

@@ -1,9 +1,10 @@
 """Preemption for a task with constraints on other tasks: affinity, anti-affinity, spread.
 
-Which residents must go depends on all others, so nodes are tried one by one, as kube-scheduler does: on each, all
-residents of lower priority are removed; if the task may go there then, they are put back one after the other, the most
-important first, as long as it still may. The node whose victims cost least is taken. As in kube-scheduler, victims are
-on the preemptor's own node: constraints that residents of other nodes break are not resolved.
+Which residents must be evicted depends on all others, so nodes are tried one by one, as in kube-scheduler: on each,
+all residents of lower priority are removed; if the node then satisfies the task's constraints, they are put back one
+after the other, the most important first, where it still does. The node whose victims cost least is taken. As in
+kube-scheduler, victims are on the preemptor's own node: constraints that residents of other nodes break are not
+resolved.
 """
 
 import numpy as np
@@ -72,8 +73,8 @@ class ConstrainedSearch:
         return best[1], best[2]
 
     def _victims_on(self, task: int, node: int, low: Resident, on_node: I64, free: I64) -> I64 | None:
-        """Positions in `low` of those that must go, of `on_node` (K,), the most important first; None: the task cannot
-        go there even without all of them."""
+        """Positions in `low` of those of `on_node` (K,), the most important first, that must be evicted; None: the node
+        does not suit the task even without all of them."""
         snapshot = self._snapshot
         state, requests = snapshot.releases.state, snapshot.requests[snapshot.task_class[task]]
         if not self._allowed(task, low.id[on_node])[node]:
@@ -107,7 +108,7 @@ class ConstrainedSearch:
         return leaving
 
     def _allowed(self, task: int, without: I64) -> Bools:
-        """(N,) nodes that the task could go to if the task rows `without` were gone."""
+        """(N,) nodes that satisfy the task's constraints without the task rows `without`."""
         self._trials_left -= 1
         ledger, snapshot = self._ledger, self._snapshot
         state, c = snapshot.releases.state, snapshot.task_class[task]

@@ -1,4 +1,4 @@
-"""What one search decides: which residents of nodes go, which running tasks move, and which waiting tasks get what."""
+"""One search: which residents of nodes are displaced, which running tasks move, and which waiting tasks get nodes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ from firmament_py.state.cluster import ClusterState
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Which residents go (D,), positions in `resident`; which tasks (K,), positions in the snapshot, get which nodes
-    (K,), by priority; and which running tasks (M,), rows of the task table, leave which nodes (M,) for which others
-    (M,). condemned (V,): rows of the task table that go in any case, with their gangs. least_moves: see Eviction."""
+    """displaced (D,): residents, positions in `resident`. tasks (K,), positions in the snapshot, by priority, get nodes
+    (K,). movers (M,), rows of the task table, leave the nodes origins (M,) for targets (M,). condemned (V,): rows of
+    the task table that are evicted with their whole gangs. least_moves: see Eviction."""
 
     resident: Resident
     displaced: I64
@@ -40,17 +40,17 @@ class Decision:
 
     @property
     def victims(self) -> I64:
-        """(V,) rows of the running tasks that go, and do not leave anyway."""
+        """(V,) rows of the running tasks to evict; those that leave by an earlier decision are no victims."""
         running = self.displaced[self.resident.kind[self.displaced] == Kind.RUNNING]
         return np.concatenate([self.resident.id[running], self.condemned])
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which `tasks` (K,), ascending, are to fit; those of them that are placed may go elsewhere.
+    """tasks (K,), ascending: those that are to fit; those of them that the round has placed may get other nodes.
 
-    movable (T,): others that may lose their places. victims (V,): rows of the task table that leave anyway. seniority
-    (T,): of tasks of one class the first in this order get what there is.
+    movable (T,): other tasks that may lose the places that the round gave them. victims (V,): rows of the task table
+    that leave by decisions of this round. seniority (T,): tasks of one class are served in this order.
     """
 
     tasks: I64
@@ -60,8 +60,8 @@ class Question:
 
 
 class EvictionSearch:
-    """Searches for the tasks of one ledger. evicts (C,): classes whose tasks may evict residents; nearby: which tasks
-    may move, None: none."""
+    """Searches for the tasks of one ledger. evicts (C,): classes whose tasks may evict residents; nearby: finds the
+    tasks that may move, None: none may."""
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class EvictionSearch:
         effort: float = 1.0,
         moves: bool = True,
     ) -> Decision | None:
-        """The residents to displace and the running tasks to move so that as many tasks as possible fit; None: nothing
-        could help. Rows of the task table: condemned (V,) leave in any case, loose (K,) may be evicted though their
-        gangs need them. effort: multiplies how much is tried. moves: whether any task moves."""
+        """The residents to displace and the running tasks to move so that as many tasks as possible fit; None: no task
+        waits that could gain by it. Rows of the task table: condemned (V,) leave in any case, loose (K,) may be evicted
+        although their gangs need them. effort: multiplies the effort of the search. moves: whether tasks may move."""
         tasks, movable = question.tasks, question.movable
         ledger, snapshot = self._ledger, self._snapshot
         state = snapshot.releases.state
@@ -117,7 +117,7 @@ class EvictionSearch:
         rank, cost = resident.rank(), resident.costs(state, self._eviction_costs)
         kind, first = grouped(resident.cls, rank, cost, limits.pattern)
         group, of_group = grouped(resident.node, kind)
-        # those that are placed before the others of their class, which may cost more
+        # of each class, the tasks that have nodes come first: evict() takes `home` in this order
         placed_first = np.lexsort((ledger.node_of[tasks] < 0, snapshot.task_class[tasks]))
         classes, number = np.unique(snapshot.task_class[tasks], return_counts=True)
         free = ledger.unreserved + ledger.usage_of(tasks)
@@ -158,7 +158,7 @@ class EvictionSearch:
         if moving is not None:
             leaves = (resident.kind == Kind.RUNNING) & np.isin(resident.id, moving.row[away])
         displaced = first_of_each(group, np.lexsort((resident.run_us, leaves)), eviction.evicted)
-        if leaves[displaced].any():  # the search frees twice what a task uses that both moves and is evicted
+        if leaves[displaced].any():  # a task that both moves and is evicted would free its requests twice
             return self.decide(question, condemned=condemned, loose=loose, effort=effort, moves=False)
         of, node, count = eviction.placed.T
         assigned = np.array(
@@ -180,10 +180,10 @@ class EvictionSearch:
 
 
 class _Limits:
-    """What limits evictions and moves: disruption budgets, what gangs have above their minimums, the number of moves.
+    """Limits on evictions and moves: disruption budgets, members of gangs above their minimums, the number of moves.
 
-    Those of P residents, then D kinds of tasks that may move. allowed (B,): evictions and moves; hard (B,): which hold
-    beyond budgets, too. pattern (P,): equal for residents that the same limits count.
+    They count P residents, then D kinds of tasks that may move. allowed (B,): how many evictions and moves each
+    permits; hard (B,): which may never be exceeded. pattern (P,): equal for residents that the same limits count.
     """
 
     def __init__(
@@ -223,8 +223,8 @@ class _Limits:
 
 
 def _assigned(tasks: I64, ledger: Ledger, cls: I64, node: I64, count: I64) -> Iterator[tuple[int, int]]:
-    """(task, node): which of tasks (K,) get the places (P,) of their classes. As many as possible stay where they are,
-    else the first ones get them."""
+    """Pairs of a task of `tasks` (K,) and its node, of the places (P,) of its class. As many tasks as possible stay
+    where they are; the other places are given in the order of `tasks`."""
     of_class, before = ledger.snapshot.task_class[tasks], ledger.node_of[tasks]
     for c in np.unique(cls).tolist():
         mine, some = of_class == c, cls == c

@@ -1,4 +1,4 @@
-"""Ends nominations that have become pointless, so that their tasks may preempt again."""
+"""Ends nominations that cannot be fulfilled any more, so that their tasks may preempt again."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,7 @@
-"""Which members of running gangs may be evicted: those above its minimum one by one, the others only all together.
+"""Which members of running gangs may be evicted: those above the minimum one by one, the others only all together.
 
-So half a gang is never left. A gang that can only be disrupted as a whole has no members above its minimum.
+So no gang is left with fewer members than it needs. Of a gang that can only be disrupted as a whole, none counts as
+above the minimum.
 """
 
 from dataclasses import dataclass
@@ -13,17 +14,17 @@ from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
 GANGS = 256
-"""Of so many gangs members above the minimum may be evicted in a round, those with the largest surplus first."""
+"""Limit on the gangs that may lose members above the minimum in a round: those with the largest surplus."""
 
 
 WHOLE_GANGS = 2_048
-"""So many gangs may be evicted as a whole in a round, the least important ones."""
+"""Limit on the gangs that may be evicted as a whole in a round: the least important ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surplus:
-    """limit (B,): how many members may go of a gang, or of one of its roles. of_row (T, 2): which two of the limits
-    each row of the task table counts against, -1: none. evictable (T,): which members may be evicted."""
+    """limit (B,): how many members of a gang, or of one of its roles, may be evicted. of_row (T, 2): two limits that
+    count each row of the task table, -1: none. evictable (T,): members that may be evicted."""
 
     limit: I64
     of_row: I64
@@ -47,7 +48,7 @@ class RunningGang:
 
 
 def surplus(state: ClusterState) -> Surplus:
-    """What gangs have above their minimums. Members that leave already do not count."""
+    """Members of gangs above their minimums. Members that are leaving do not count."""
     tasks, gangs = state.tasks, state.gangs
     of_row = np.full((tasks.capacity, 2), -1, np.int64)
     rows = np.flatnonzero(_holding(state) & (tasks.gang != NO_GANG) & ~tasks.leaving)

@@ -1,4 +1,4 @@
-"""Running tasks that may move so that waiting tasks fit: those near which that is cheap."""
+"""Running tasks that may move so that waiting tasks fit: those on the nodes that are cheapest to clear."""
 
 from dataclasses import dataclass
 
@@ -23,13 +23,13 @@ from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
 TOGETHER = 4_000
-"""So many tasks may move in one search: those on the nodes that are cheapest to clear."""
+"""Limit on the tasks of one search that may move."""
 
 _FURTHER_NODES = 24
-"""For each class of waiting tasks, those of twice as many nodes as there are tasks, and of so many more, may move."""
+"""Tasks may move from twice as many nodes as a class has waiting tasks, and from this many more."""
 
 _COSTS = 8
-"""Different costs of the tasks of a class: the search has candidates for each kind of task."""
+"""Number of costs that the tasks of a class are divided into: the search has candidate nodes for each kind of task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class MovableTasks:
 
 
 class MovableNearby:
-    """Finds them. after_us: how long a task runs before it may move; limit: how many may move in this round."""
+    """Finds the tasks that may move. after_us: how long each runs before; limit: how many may move in this round."""
 
     def __init__(
         self, state: ClusterState, snapshots: Snapshots, eviction_costs: EvictionCosts, after_us: int, limit: int
@@ -92,7 +92,7 @@ class MovableNearby:
         return self.limit > 0 and bool(_able(self._state).any())
 
     def of(self, ledger: Ledger, classes: I64, count: I64) -> MovableTasks | None:
-        """Those that may move so that `count` (W,) waiting tasks of classes (W,) fit; None: none helps."""
+        """The tasks whose moves may make `count` (W,) waiting tasks of classes (W,) fit; None: there are none."""
         found = self.everywhere(ledger)
         if found is None:
             return None
@@ -139,12 +139,12 @@ class MovableNearby:
         return rows[(node >= 0) & ~full[node]]
 
     def _costs(self, rows: I64, now_us: int) -> F64:
-        """(M,) what moving each costs: first of all few move, then those whose eviction costs least."""
+        """(M,) the cost of moving each: 1 for the move, which decides, and a small share of its cost of eviction."""
         victims = victims_of(self._state, self._state.tasks.cls[rows], *run_times(self._state, rows, now_us))
         return 1.0 + TOLERANCE * self._eviction_costs(victims) / COST_MAX
 
     def _near(self, ledger: Ledger, classes: I64, count: I64, node: I64, requests: I64, cost: F64) -> Bools:
-        """(M,) those on the nodes that are cheapest to clear for some of the classes, as many as may be."""
+        """(M,) those on the nodes that are cheapest to clear for any of the classes, TOGETHER at most."""
         snapshot = ledger.snapshot
         used = np.zeros_like(ledger.free)
         np.add.at(used, node, requests)
@@ -164,7 +164,7 @@ class MovableNearby:
 
 
 def _able(state: ClusterState) -> Bools:
-    """(T,) tasks that may move by now or later. Only tasks with an owner, which creates the successor."""
+    """(T,) tasks that may move now or later. They have an owner, which creates their successors."""
     tasks = state.tasks
     bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving & ~tasks.unevictable
     able: Bools = bound & (tasks.gang == NO_GANG) & (tasks.job != 0)

@@ -6,8 +6,9 @@ priority where lower ones do, then as few as possible, then those that have run 
 waits, and a later round places it: there, or sooner elsewhere. A nominated task does not preempt again unless its
 nomination has failed.
 
-So nothing loops: each victim goes for a task of strictly higher priority that fits once its victims are gone. Semantics
-are those of kube-scheduler's DefaultPreemption, except that disruption budgets hold unless they may be exceeded.
+So nothing loops: each victim is evicted for a task of strictly higher priority that fits once its victims are gone.
+The semantics are those of kube-scheduler's DefaultPreemption, except that disruption budgets hold unless they may be
+exceeded.
 """
 
 from collections.abc import Sequence
@@ -39,21 +40,21 @@ class Preempting(Enum):
 
 
 TOGETHER = 2_000
-"""Up to so many tasks, those that a round has placed compete with preemptors for their places."""
+"""If no more tasks than this are to be served, those that the round has placed compete with preemptors for places."""
 
 _ATTEMPTS = 8
-"""How often a round decides anew without gangs that would not be served entirely."""
+"""Number of decisions of a round, each without the gangs that the last one did not serve entirely."""
 
 _FURTHER_EFFORT = 0.25
-"""Of each further decision: it bounds a round with gangs that cannot be served."""
+"""Effort of the second and later decisions, so that gangs that cannot be served do not delay a round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
     """Rows of the tables. victims (V,): tasks to evict; preemptors (V,): the most important task that needs each to
     leave. nominated: tasks (K,) that wait, with a new nomination, and their nodes (K,). unnominated (U,): tasks that
-    wait and have lost theirs. moved: tasks to evict that go to other nodes, so that waiting ones fit.
-    least_moves: no fewer moves are enough for these; 0: not known."""
+    wait and have lost theirs. moved: tasks to evict and to place on other nodes, so that waiting ones fit. least_moves:
+    a lower bound on the number of moves by which these fit; 0: not known."""
 
     victims: I64
     preemptors: I64
@@ -76,7 +77,8 @@ NO_PREEMPTION = Preemption(NO_ROWS, NO_ROWS, (NO_ROWS, NO_ROWS), NO_ROWS)
 
 
 class Preemptor:
-    """Preempts for the tasks of a ledger, and moves running tasks for them. nearby: which may move, None: none."""
+    """Preempts for the tasks of a ledger, and moves running tasks for them. nearby: finds those that may move, None:
+    none may."""
 
     def __init__(
         self,
@@ -154,8 +156,8 @@ class Preemptor:
 
     def _serve(self, singles: I64, demands: list[GangDemand], movable: Bools) -> I64:
         """Preempts for tasks (K,), ascending, and for gangs, each of which is served entirely or not at all. Those that
-        the round has placed compete with them, and go elsewhere where that is better: the round has not decided yet.
-        Returns the tasks that lose the place that the round has given them."""
+        the round has placed compete with them, and may get other nodes, since no placement is committed yet. Returns
+        the tasks that lose the places that the round gave them."""
         ledger, snapshot = self._ledger, self._snapshot
         placed = movable & (ledger.node_of >= 0) & ~snapshot.never_preempts[snapshot.task_class]
         if len(singles) + sum(demand.lacking for demand in demands) + placed.sum() > TOGETHER:
@@ -186,7 +188,9 @@ class Preemptor:
             partly = [i for i in short if served[cores[i]].any()]
             dropped = {*short} - {*partly[:-1]}
             left = [demand for i, demand in enumerate(waiting) if i not in dropped]
-            if not left:  # a gang that is short even without the others may have kept them from their places
+            if (
+                not left
+            ):  # without those that are short even alone, gangs that were dropped because of them may be served
                 hopeless = [waiting[i] for i in partly or short]
                 left = by_rank = [demand for demand in by_rank if not self._asks_for_all_of(demand, hopeless)]
             waiting = left
@@ -246,7 +250,7 @@ class Preemptor:
         return lost
 
     def _note(self, decision: Decision, first: dict[int, int]) -> None:
-        """Notes who leaves for whom. first: of each node, the most important preemptor."""
+        """Records the preemptor of each victim and of each mover. first: node -> its most important preemptor."""
         snapshot = self._snapshot
         state = snapshot.releases.state
         positions = positions_of(snapshot, state.nodes.capacity)
@@ -258,7 +262,7 @@ class Preemptor:
 
         victims = decision.victims
         preemptors = preemptors_of(victims)
-        # members of a gang may go where only less important tasks come
+        # a member of a gang is evicted with it, also from a node that only gets less important tasks
         higher = snapshot.priority[snapshot.task_class[preemptors]] > state.classes.priority[state.tasks.cls[victims]]
         self._victims.append(victims)
         self._preemptors.append(snapshot.tasks[np.where(higher, preemptors, highest)])

@@ -109,7 +109,7 @@ def residents_below(
 
 
 def budgets_of(state: ClusterState, resident: Resident) -> tuple[I64, Bools]:
-    """(B,) how many evictions each budget that counts any resident permits, and (P, B) whom it counts: running ones."""
+    """(B,) how many evictions each budget that counts residents permits, and (P, B) the running residents it counts."""
     if not len(state.budgets) or not len(resident.kind):
         return np.zeros(0, np.int64), np.zeros((len(resident.kind), 0), np.bool_)
     sets, of_resident = np.unique(resident.label_set, return_inverse=True)

@@ -1,8 +1,8 @@
-"""Evictions of whole gangs: which of them go so that waiting tasks fit, if no single tasks suffice.
+"""Evictions of whole gangs, where evicting single tasks serves fewer waiting tasks.
 
 First the members of all gangs of lower priority may be evicted one by one, whatever their gangs need: no decision
-serves more. The gangs that lose members then go as a whole, and are put back one after the other, the most important
-first, as long as no fewer tasks of higher priority are served and not more victims take their place.
+serves more. The gangs that lose members are then evicted as a whole, and put back one after the other, the most
+important first, unless fewer tasks of higher priority are served then, or more victims take their place.
 """
 
 import numpy as np
@@ -14,17 +14,17 @@ from firmament_py.preemption.gang_victims import RunningGang, evictable_gangs
 from firmament_py.state.cluster import ClusterState
 
 TRIALS = 16
-"""So many gangs of a decision are tried to be put back."""
+"""Limit on the gangs that a decision tries to put back."""
 
 _EFFORT = 0.1
-"""Of a decision that is only compared with others."""
+"""Effort of a decision that is only compared with others."""
 
 
 def decide(
     search: EvictionSearch, ledger: Ledger, question: Question, priority: int, effort: float = 1.0
 ) -> Decision | None:
-    """The best decision that was found for a question; gangs below this priority may go. effort: multiplies how much is
-    tried."""
+    """The best decision found for a question. Gangs whose members all have less than `priority` may be evicted. effort:
+    multiplies the effort of the search."""
     state = ledger.snapshot.releases.state
     first = search.decide(question, effort=effort)
     gangs = evictable_gangs(state, priority, question.victims)
@@ -54,7 +54,7 @@ def decide(
 
 
 def _within_budgets(state: ClusterState, gangs: list[RunningGang]) -> bool:
-    """Whether the disruption budgets permit that these gangs go."""
+    """Whether the disruption budgets permit the eviction of these gangs."""
     allowed, counted = state.evictions_allowed(state.tasks.label_set[_members(gangs)])
     return bool((counted.sum(axis=1) <= allowed).all())
 

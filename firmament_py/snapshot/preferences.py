@@ -130,7 +130,7 @@ class Preferences:
     def _level(self, spread: Spread, slots: I64, waiting: int) -> list[DomainLimit]:
         """The limit that fills domains evenly; none if the tasks cannot exceed it.
 
-        As in kube-scheduler, an emptier domain is always better, and max_skew only reduces what that counts.
+        As in kube-scheduler, an emptier domain is always better; a larger max_skew only makes that weigh less.
         """
         domain = self._domains[spread.topology_key]
         counts = per_domain(domain, self._counts[self._selectors.number(spread.selector)])[:-1]

@@ -2,7 +2,7 @@
 
 A successor is a task of the same job, and of the same class apart from its preferences, some of which only waiting
 tasks have. The owner of the one that was evicted creates it. Any such task is as good as another. One that does not
-arrive in time is not expected any more; nor is that of a task in no job, because nobody could tell it from others.
+arrive in time is not expected any more. For a task without a job none is expected: it could not be identified.
 """
 
 from collections.abc import Mapping

@@ -217,7 +217,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     moves_at_once: Annotated[
         Count | None,
-        setting("How many pods may be on their way to other nodes.", metavar="COUNT", shown="16"),
+        setting("Limit on the pods that are on their way to other nodes.", metavar="COUNT", shown="16"),
     ] = None
     gang_unwind: Annotated[
         Literal["evict", "keep"],

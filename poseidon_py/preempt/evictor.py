@@ -1,12 +1,12 @@
 """Deletes the victims of preemption concurrently, each to a definite outcome.
 
     deleted   the API server has accepted the deletion: the pod leaves within its grace period
-    gone      it is deleted, or being deleted, by somebody else; or another pod has its name
+    gone      it is deleted, or being deleted, by another client; or another pod has its name
     dropped   the deletion was not sent: its preemptor does not need it any more, or another replica leads
     refused   the API server does not delete it
 
-The members of a gang that goes entirely are deleted once all of them have their condition, and from then on whatever
-becomes of their preemptors (gang_eviction.py).
+The members of a gang that is preempted entirely are deleted once all of them have their condition, and from then on
+even if their preemptors no longer need it (gang_eviction.py).
 
 A victim is `preempting` from the decision on, and stays so unless its deletion is dropped or refused. Temporary
 failures are retried with growing delays, which occupy no slot: no connection, 429 (not before Retry-After), 5xx, lost
@@ -52,7 +52,7 @@ class Eviction:
 
     @property
     def decided(self) -> bool:
-        """Whether it is carried out whatever becomes of its preemptor."""
+        """Whether it is carried out even if its preemptor no longer needs it."""
         return self.gang is not None and self.gang.decided
 
 
@@ -152,8 +152,10 @@ class Evictor:
                     return self._end(eviction, "gone")
                 elif outcome.result is Result.DONE:
                     self._end(eviction, "deleted")
-                    whom = eviction.preemptor.full_name if eviction.preemptor is not None else "an earlier decision"
-                    log.info("preempted %s on %s for %s", known.full_name, eviction.node, whom)
+                    preemptor = (
+                        eviction.preemptor.full_name if eviction.preemptor is not None else "an earlier decision"
+                    )
+                    log.info("preempted %s on %s for %s", known.full_name, eviction.node, preemptor)
                     return self._deleted(known, eviction.preemptor, eviction.node)
                 elif self._is_obsolete(eviction):
                     return self._drop(eviction)
@@ -168,7 +170,7 @@ class Evictor:
             self._refuse(eviction, "internal error")
 
     def _is_obsolete(self, eviction: Eviction) -> bool:
-        """Whether nobody needs it any more, or this process may not carry it out."""
+        """Whether no pod needs it any more, or this process may not carry it out."""
         if self._permission.halted or (eviction.gang is not None and eviction.gang.dropped):
             return True
         return not (eviction.decided or any(self._is_awaited(each) for each in self._of_gang(eviction)))
@@ -240,7 +242,7 @@ class Evictor:
         return list(self._of_gang(eviction))
 
     def _give_up(self, eviction: Eviction, outcome: str) -> None:
-        if not eviction.sending:  # otherwise its task notices it when it has an answer
+        if not eviction.sending:  # otherwise its task ends it after the response
             self._release(eviction.known)
             self._end(eviction, outcome)
 

@@ -1,12 +1,13 @@
-"""Gangs that are preempted entirely, so that no part of one stays behind.
+"""Gangs that are preempted entirely: all bound members are deleted, or none.
 
-    chosen --all victims have the condition of one--> decided --> each is deleted, whatever becomes of its preemptor
-       |  one cannot get it, or nobody needs it any more
+    chosen --all members have DisruptionTarget--> decided --> each is deleted, even if its preemptor is gone
+       |
+       | the API server refuses the condition of one, or no preemptor waits for their nodes any more
        v
     dropped: none is deleted
 
-Nobody is deleted before the decision, and the decision is in the statuses of the pods: if this process exits, the next
-leader finds a gang whose bound members all have the condition, and deletes those that are left.
+No member is deleted before the gang is decided. The conditions record the decision: if this process exits, the next
+leader finds a gang whose bound members all have the condition, and deletes the remaining ones.
 """
 
 import asyncio

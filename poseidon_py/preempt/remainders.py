@@ -1,7 +1,7 @@
-"""What is left of gangs that are preempted entirely: members that have the condition of victims and are not deleted.
+"""Remaining members of gangs that are preempted entirely: they have the condition of victims and are not deleted.
 
-They are left by an earlier leader, which exited in between, or by this one, if the API server refused to delete them.
-They are deleted if the gang is below its minimum or can only be disrupted as a whole; otherwise it can do with them.
+Either an earlier leader exited before it deleted them, or the API server refused to delete them. They are deleted if
+the gang is below its minimum or can only be disrupted as a whole; otherwise they keep running.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 
 _DELAY = 1.0
-"""Seconds until a gang is looked at, because its members are described one by one after a start."""
+"""Seconds until a gang is checked: after a start its members are described one by one."""
 
 
 class Remainders:

@@ -167,7 +167,7 @@ def _merged(present: list[_Condition], scheduled: _Condition, *, preempted: bool
     own: list[_Condition] = [scheduled]
     for each in present:
         if (each.get("type"), each.get("status")) == (_INITIALLY, "True") and scheduled["type"] == _INITIALLY:
-            own = [each]  # which never ends
+            own = [each]  # stays True
     if preempted:
         own.append(target)
     elif scheduled["status"] == "True":  # it is scheduled again

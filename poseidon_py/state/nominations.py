@@ -1,7 +1,7 @@
 """The nominations of pending pods: the nodes whose capacity is kept for them while their victims leave.
 
 The engine decides on nominations and the record of a pod has the truth; `status.nominatedNodeName` is written after it,
-so that it survives this process and users see it. A value there that somebody else wrote takes effect, too.
+so that it survives this process and users see it. A value there that another client wrote takes effect, too.
 
     round, or end of the wait --> record --> row for the engine
                                    |  ^
@@ -90,7 +90,7 @@ class Nominations:
         if _number(version):
             echo.version, echo.patched = int(version), node
         if version and not echo.patches and echo.observed_at > echo.version:
-            self.set(known, echo.observed)  # somebody else wrote it after us
+            self.set(known, echo.observed)  # another client wrote it after us
 
     # -- reports of the watches -------------------------------------------------------------------------------
 

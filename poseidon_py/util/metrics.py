@@ -75,7 +75,7 @@ class Metrics:
         )
         self.migrations = self._counter(
             "migrations_total",
-            "Pods that go to other nodes, by outcome: evicted; gone (by themselves); dropped (decision obsolete, or "
+            "Pods that move to other nodes, by outcome: evicted; gone (by themselves); dropped (decision obsolete, or "
             "another replica leads); refused (by the API server, mostly for a disruption budget).",
             "outcome",
         )

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.backends import Backend, Real, Synthetic, pod_group_flags, why_not_real
+from tests.e2e.backends import Backend, Synthetic
 from tests.e2e.processes import Scheduler
+from tests.e2e.real_backend import Real, pod_group_flags, why_not_real
 from tests.effort import NO_SERVER
 
 SYNTHETIC = pytest.mark.parametrize("server", ["synthetic"], indirect=True)

@@ -130,7 +130,7 @@ class PodGroups:
 
     def check(self) -> None:
         """No gang has fewer bound members than its minimum, none that is disrupted as a whole has lost a part, and no
-        member was deleted while another one that goes with it did not have the condition of a victim."""
+        member was deleted before all of its gang's victims had the condition."""
         for group in self.created:
             self.backend.pods.until(self._is_no_half(group), f"all or no members of {group.name} on nodes")
             check_order(self.backend, group)

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.e2e.api import PATIENCE, ApiError, Json, View
-from tests.e2e.backends import PODS, Backend, Real
+from tests.e2e.backends import PODS, Backend
 from tests.e2e.objects import condition, pod
 from tests.e2e.processes import Scheduler
+from tests.e2e.real_backend import Real
 
 LOW, MID, HIGH, NEVER = "low", "mid", "high", "never"
 PRIORITIES = {LOW: 100, MID: 200, HIGH: 1_000_000_000, NEVER: 300}
@@ -110,7 +111,7 @@ def another_round(backend: Backend) -> None:
     backend.delete(PODS, name)
 
 
-def nobody_goes_for(backend: Backend, scheduler: Scheduler, *names: str) -> None:
+def none_is_evicted_for(backend: Backend, scheduler: Scheduler, *names: str) -> None:
     """Asserts that these pods wait, and that no round decides on a preemption for them or any other pod."""
     for name in names:
         backend.until_unschedulable(name)

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.e2e.api import Json
-from tests.e2e.backends import NODES, PODS, Backend, Real
+from tests.e2e.backends import NODES, PODS, Backend
 from tests.e2e.conftest import REAL
 from tests.e2e.objects import container, expression, node, pod, required, taint
 from tests.e2e.processes import Process, Scheduler
+from tests.e2e.real_backend import Real
 
 ZONES = [node("a", labels={"zone": "a", "rank": "1"}), node("b", labels={"zone": "b", "rank": "2"}), node("c")]
 TAINTED = [

@@ -22,7 +22,7 @@ from tests.e2e.preemption import (
     NEVER,
     define_priorities,
     guard,
-    nobody_goes_for,
+    none_is_evicted_for,
     preempted,
     ranked,
     until_nominated,
@@ -137,12 +137,12 @@ def test_a_gang_preempts_on_several_nodes(backend: Backend, scheduler: Scheduler
     assert len(preempted(backend)) == 4
 
 
-def test_nobody_goes_for_a_gang_that_does_not_fit_anyway(
+def test_no_pod_is_evicted_for_a_gang_that_does_not_fit_anyway(
     backend: Backend, scheduler: Scheduler, groups: PodGroups
 ) -> None:
     full(backend, scheduler, ranked("high", HIGH, cpu="1"), *lows("a", "a"), a="3")
     backend.create(*groups.create("mid", 3, priority=MID).pods(3))
-    nobody_goes_for(backend, scheduler, "mid-1", "mid-2", "mid-3")
+    none_is_evicted_for(backend, scheduler, "mid-1", "mid-2", "mid-3")
     assert preempted(backend) == []
     assert len(backend.bound()) == 3
 
@@ -176,14 +176,14 @@ def test_a_group_that_never_preempts(backend: Backend, scheduler: Scheduler, gro
     # a real server takes the policy from the class
     group = groups.create("high", minimum, priority=NEVER, preemptionPolicy="Never")
     backend.create(*group.pods(2, priority=HIGH))
-    nobody_goes_for(backend, scheduler, "high-1", "high-2")
+    none_is_evicted_for(backend, scheduler, "high-1", "high-2")
     assert preempted(backend) == []
 
 
 def test_a_gang_whose_pods_never_preempt(backend: Backend, scheduler: Scheduler, groups: PodGroups) -> None:
     full(backend, scheduler, *lows("a", "a"), a="2")
     backend.create(*groups.create("high", 2, priority=NEVER).pods(2))
-    nobody_goes_for(backend, scheduler, "high-1", "high-2")
+    none_is_evicted_for(backend, scheduler, "high-1", "high-2")
     assert preempted(backend) == []
 
 
@@ -213,7 +213,7 @@ def test_a_gang_waits_for_a_budget_unless_budgets_are_a_preference(
     full(backend, scheduler, guarded("guarded-1"), guarded("guarded-2"), a="2")
     guard(backend, {"app": "guarded"}, allowed=1)
     backend.create(*groups.create("high", 2).pods(2))
-    nobody_goes_for(backend, scheduler, "high-1", "high-2")
+    none_is_evicted_for(backend, scheduler, "high-1", "high-2")
     assert preempted(backend) == []
     scheduler.end()
     schedule("--preempt-beyond-budgets")
@@ -320,7 +320,7 @@ def test_a_group_of_lower_priority_waits_although_its_pods_have_a_higher_one(
     residents = groups.create("resident", 3, priority=HIGH, whole=True)
     full(backend, scheduler, *residents.pods(3, priority=LOW), a="3")
     backend.create(*groups.create("waits", 1, priority=LOW).pods(1, priority=HIGH))
-    nobody_goes_for(backend, scheduler, "waits-1")
+    none_is_evicted_for(backend, scheduler, "waits-1")
     assert preempted(backend) == []
 
 
@@ -332,7 +332,7 @@ SIZE, FIRST = 6, 2
 
 def half_evicted(synthetic: Synthetic, groups: PodGroups, scheduler: Scheduler, whole: bool) -> Group:
     """A single pod preempts a gang; after some deletions the API server refuses all others. What is deleted by then
-    suffices for the pod, so that nobody needs the place of the others."""
+    suffices for the pod, so that the places of the others are not needed."""
     low = groups.create("low", SIZE, priority=LOW, whole=whole)
     running(synthetic, scheduler, low, SIZE)
     deletions = {"verbs": ["delete"], "resources": ["pods"]}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.api import Json
-from tests.e2e.backends import PODS, Backend, Real, Synthetic
+from tests.e2e.backends import PODS, Backend, Synthetic
 from tests.e2e.conftest import SYNTHETIC
 from tests.e2e.objects import condition, container, node, taint
 from tests.e2e.preemption import (
@@ -24,7 +24,7 @@ from tests.e2e.preemption import (
     attempts,
     define_priorities,
     guard,
-    nobody_goes_for,
+    none_is_evicted_for,
     preempted,
     ranked,
     relax,
@@ -32,6 +32,7 @@ from tests.e2e.preemption import (
     until_terminating,
 )
 from tests.e2e.processes import Scheduler
+from tests.e2e.real_backend import Real
 from tests.e2e.test_constraints import HOST, ZONE, far, port, term
 
 Schedule = Callable[..., Scheduler]
@@ -73,7 +74,7 @@ def test_a_victim_is_marked_deleted_and_reported_and_its_preemptor_takes_its_pla
     assert attempts(scheduler) == before + 1
 
 
-def test_a_pod_that_fits_somewhere_preempts_nobody(backend: Backend, scheduler: Scheduler) -> None:
+def test_a_pod_that_fits_somewhere_preempts_none(backend: Backend, scheduler: Scheduler) -> None:
     full(backend, scheduler, ranked("low", LOW, cpu="2"))
     backend.create(node("b", cpu="2"))
     backend.until_seen_by(scheduler)
@@ -99,22 +100,22 @@ def test_a_critical_pod_preempts_pods_of_any_user(backend: Backend, scheduler: S
         pytest.param("system-node-critical", "system-cluster-critical", id="critical"),
     ],
 )
-def test_nobody_goes_for_a_pod_that_may_not_preempt(
+def test_no_pod_is_evicted_for_a_pod_that_may_not_preempt(
     backend: Backend, scheduler: Scheduler, resident: str, arrives: str
 ) -> None:
     full(backend, scheduler, ranked("stays", resident, cpu="2"))
     backend.create(ranked("waits", arrives, cpu="2"))
-    nobody_goes_for(backend, scheduler, "waits")
+    none_is_evicted_for(backend, scheduler, "waits")
     backend.delete(PODS, "stays")
     backend.until_bound(1, "waits")
     assert preempted(backend) == []
 
 
 @pytest.mark.flags("--preemption", "off")
-def test_nobody_goes_if_preemption_is_off(backend: Backend, scheduler: Scheduler) -> None:
+def test_no_pod_is_evicted_if_preemption_is_off(backend: Backend, scheduler: Scheduler) -> None:
     full(backend, scheduler, ranked("stays", LOW, cpu="2"))
     backend.create(ranked("waits", HIGH, cpu="2"))
-    nobody_goes_for(backend, scheduler, "waits")
+    none_is_evicted_for(backend, scheduler, "waits")
     assert preempted(backend) == []
 
 
@@ -127,7 +128,7 @@ def test_nobody_goes_if_preemption_is_off(backend: Backend, scheduler: Scheduler
         pytest.param({}, {"cpu": "3"}, id="too small"),
     ],
 )
-def test_nobody_goes_from_a_node_on_which_the_pod_cannot_run(
+def test_no_pod_is_evicted_from_a_node_on_which_the_pod_cannot_run(
     backend: Backend, scheduler: Scheduler, wrong: Json, spec: Json
 ) -> None:
     full(backend, scheduler, ranked("stays", LOW, cpu="2"))
@@ -141,7 +142,7 @@ def test_nobody_goes_from_a_node_on_which_the_pod_cannot_run(
     backend.until_bound(1, "seen")
     asked: Json = {"cpu": "2"} | spec
     backend.create(ranked("equal", MID, **asked))
-    nobody_goes_for(backend, scheduler, "equal")
+    none_is_evicted_for(backend, scheduler, "equal")
     # on the other node it can, and a more important pod goes
     backend.create(ranked("high", HIGH, **asked))
     assert backend.until_bound(1, "high") == {"high": "b"}
@@ -180,25 +181,27 @@ def test_a_pod_that_the_preemptor_must_not_run_beside_stays_if_it_matters_as_muc
 ) -> None:
     full(backend, scheduler, labelled("noisy", priority, "noisy"), labelled("other", LOW, "other"), cpu="4")
     backend.create(ranked("quiet", MID, affinity=ALONE))
-    nobody_goes_for(backend, scheduler, "quiet")
+    none_is_evicted_for(backend, scheduler, "quiet")
     assert preempted(backend) == []
 
 
-def test_nobody_goes_for_a_pod_that_another_one_in_the_zone_repels(backend: Backend, scheduler: Scheduler) -> None:
+def test_no_pod_is_evicted_for_a_pod_that_another_one_in_the_zone_repels(
+    backend: Backend, scheduler: Scheduler
+) -> None:
     """Its removal from another node of the zone would be needed: kube-scheduler does not do that either."""
     full(backend, scheduler, labelled("noisy", HIGH, "noisy"), cpu="4")
     backend.create(node("b", labels={ZONE: "x"}, cpu="2"))
     backend.create(ranked("low", LOW, cpu="2", nodeSelector={HOST: "b"}))
     backend.until_bound(1, "low")
     backend.create(ranked("quiet", MID, cpu="2", affinity=far(term("noisy", ZONE))))
-    nobody_goes_for(backend, scheduler, "quiet")
+    none_is_evicted_for(backend, scheduler, "quiet")
     assert preempted(backend) == []
 
 
 def test_a_pod_goes_whose_host_port_the_preemptor_needs(backend: Backend, scheduler: Scheduler) -> None:
     full(backend, scheduler, ranked("holds", LOW, containers=port(8080)), ranked("free", LOW, containers=port(9090)))
     backend.create(ranked("equal", LOW, containers=port(8080)))
-    nobody_goes_for(backend, scheduler, "equal")
+    none_is_evicted_for(backend, scheduler, "equal")
     backend.create(ranked("needs", HIGH, containers=port(8080)))
     assert backend.until_bound(1, "needs") == {"needs": "a"}
     assert preempted(backend) == ["holds"]
@@ -239,7 +242,7 @@ def test_the_least_important_pods_of_all_nodes_go(backend: Backend, scheduler: S
     backend.create(ranked("second", HIGH, cpu="2"))
     assert backend.until_bound(1, "second") == {"second": "a"}
     backend.create(ranked("third", HIGH, cpu="2"))
-    nobody_goes_for(backend, scheduler, "third")
+    none_is_evicted_for(backend, scheduler, "third")
     assert preempted(backend) == ["low", "mid"]
 
 
@@ -327,13 +330,13 @@ def test_a_pod_goes_whose_budget_allows_it_although_its_priority_is_higher(
     assert preempted(backend) == ["mid"]
 
 
-def test_nobody_goes_while_budgets_allow_none(backend: Backend, schedule: Schedule) -> None:
+def test_no_pod_is_evicted_while_budgets_allow_none(backend: Backend, schedule: Schedule) -> None:
     two_nodes(backend)
     guard(backend, {"app": "low"})
     guard(backend, {"app": "mid"})
     scheduler = schedule()
     backend.create(ranked("high", HIGH, cpu="2"))
-    nobody_goes_for(backend, scheduler, "high")
+    none_is_evicted_for(backend, scheduler, "high")
     assert preempted(backend) == []
     relax(backend, "mid", allowed=1)
     assert backend.until_bound(1, "high") == {"high": "b"}
@@ -363,7 +366,7 @@ def test_a_budget_for_one_of_two(backend: Backend, schedule: Schedule, flags: tu
         backend.until_bound(1, "large")
         assert sorted(preempted(backend)) == ["first", "second"]
         return
-    nobody_goes_for(backend, scheduler, "large")
+    none_is_evicted_for(backend, scheduler, "large")
     backend.create(ranked("small", HIGH, cpu="1"))
     backend.until_bound(1, "small")
     assert len(preempted(backend)) == 1

@@ -19,11 +19,12 @@ import pytest
 import yaml
 
 from tests.e2e.api import Json, View
-from tests.e2e.backends import Backend, Real, home_of, pod_group_flags, why_not_real
+from tests.e2e.backends import Backend, home_of
 from tests.e2e.conftest import SharedScheduler
 from tests.e2e.objects import condition, container, node, pod
 from tests.e2e.preemption import HIGH, LOW, define_priorities, ranked
 from tests.e2e.processes import Scheduler
+from tests.e2e.real_backend import Real, pod_group_flags, why_not_real
 from tests.e2e.test_constraints import BOUND, NONE, claim, volume, waiting
 from tests.e2e.test_restarts import LEASE
 from tests.paths import ROOT

@@ -1,1 +1,1 @@
-"""Clusters whose free capacity lies in pieces, plans of moves, exact optima, and the rules of other systems, retold."""
+"""Clusters whose free capacity lies in pieces, plans of moves, exact optima, and models of other systems' rules."""

@@ -1,10 +1,9 @@
-"""The rules of the descheduler's HighNodeUtilization with NodeFit (0.36), and of the scheduler that places successors,
-in our words.
+"""A model of the descheduler's HighNodeUtilization with NodeFit (0.36), and of the scheduler that places successors.
 
 In each cycle the nodes whose requests are at most a threshold of every resource are drained, the least used first,
-while the other nodes together have something free of every resource. A pod is evicted if it fits on any other node, by
-itself, and its budget permits it. Its successor is scheduled at once, by LeastAllocated or MostAllocated, and nothing
-keeps it from the node that its predecessor has left.
+while the other nodes together have some of every resource free. A pod is evicted if it fits on any other node, by
+itself, and its budget permits it. Its successor is scheduled at once, by LeastAllocated or MostAllocated, possibly on
+the node that its predecessor has left.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def _empty(load: Pods, node: I64) -> int:
 
 
 def _cycle(load: Pods, node: I64, scoring: Scoring, threshold: float) -> list[tuple[int, int]]:
-    """Pods evicted, and where their successors go. Changes node (P,)."""
+    """Evicted pods, and the nodes of their successors. Updates node (P,)."""
     free, allowed = load.free(node, load.unserved()), load.allowed.copy()
     used = (load.allocatable - free) / load.allocatable
     source = (used <= threshold).all(axis=1)

@@ -1,4 +1,4 @@
-"""Plays a cluster of pods that may move on an engine: what its rounds decide is carried out until nothing changes."""
+"""Runs an engine on a cluster of pods that may move: decisions are carried out until rounds change nothing."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Playing:
         ]
 
     def budgets(self) -> None:
-        """What budgets allow while the successors of some pods do not run."""
+        """Updates budgets: evicted pods count against them until their successors run."""
         away = self._load.budget[np.array(list(self._away), np.int64)]
         left = self._load.allowed - np.bincount(away[away != UNGUARDED], minlength=len(self._load.allowed))
         events: list[Event] = []
@@ -95,7 +95,7 @@ class _Playing:
         return bool(len(placed) or len(left) or not result.preemption.is_empty)
 
     def outcome(self) -> Run:
-        """What has become of the cluster."""
+        """Evictions so far, and the nodes of the waiting pods."""
         lost = [(number, pod, NOWHERE) for pod, number in self._away.items()]
         evictions = np.array([*self._evictions, *lost], np.int64).reshape(-1, 3)
         return Run(evictions, self._node[len(self._load.node) :])
@@ -126,7 +126,8 @@ class _Playing:
 
 
 def play(load: Pods, engine: Engine, wish: Wish | None = None) -> Run:
-    """What becomes of the cluster, with the plan for a wish. A pod whose successor waits in the end is on no node."""
+    """The outcome once rounds change nothing any more, with the plan for a wish. A pod whose successor still waits is
+    on no node."""
     playing, now_us, idle = _Playing(load, engine), START_US, 0
     if wish is not None:
         playing.budgets()

@@ -17,14 +17,14 @@ from benchmarks.loads.defragmentation.pods import Pods
 
 @dataclass(frozen=True, slots=True)
 class Fewest:
-    """So many moves suffice, and fewer than `bound` do not."""
+    """moves: of the best plan found; bound: no plan has fewer."""
 
     moves: int
     bound: int
 
 
 def fewest_moves(load: Pods, *, emptied: int = 0, served: int = 0, seconds: float = 60.0) -> Fewest | None:
-    """None: no plan was found within so many seconds."""
+    """The best plan found within `seconds`; None: there is none."""
     model = mathopt.Model()
     nodes = len(load.allocatable)
     kinds, kind = np.unique(load.requests, axis=0, return_inverse=True)

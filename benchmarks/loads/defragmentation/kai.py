@@ -1,9 +1,9 @@
-"""The rules of KAI 0.17's consolidation, in our words.
+"""A model of the rules of KAI 0.17's consolidation.
 
 For one waiting pod after the other, running pods become candidates, the youngest first, at most 16. After each of
-them, the candidates on its node are taken away, the waiting pod goes to the fullest node that can take it, and so do
-they, one after the other; what returns to its node stays. If all have a place, this is done. Disruption budgets do not
-matter.
+them, the candidates on its node are removed, and the waiting pod and then they are placed, each on the fullest node
+that can take it; those placed on their own node stay. If all have a node, this is carried out. Disruption budgets are
+ignored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _scenarios(node: I64, preemptees: int) -> list[list[int]]:
 
 
 def _simulate(load: Pods, node: I64, placed: I64, pod: int, victims: list[int]) -> tuple[int, list[int]] | None:
-    """Where a waiting pod and the victims go; None: one of them finds no place."""
+    """The nodes of a waiting pod and of the victims; None: one of them fits nowhere."""
     tried = node.copy()
     tried[victims] = NOWHERE
     free = load.free(tried, placed)

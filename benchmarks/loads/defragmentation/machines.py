@@ -22,7 +22,7 @@ SIDE = 44
 
 PIECE = 16
 _BUSY = 0.8144
-"""Share of the machines that are used above 80 %."""
+"""Share of the machines of which more than 80 % is used."""
 
 _MIX = (
     (64, True, 130),
@@ -37,11 +37,11 @@ _MIX = (
     (4, False, 906),
     (2, False, 337),
 )
-"""Cores, whether they are on both NUMA nodes, how many there are."""
+"""Cores of a virtual machine, whether it is on both NUMA nodes, and the number of such machines."""
 
 _MACHINES = 280
 _CALM_FREE = (18, 36)
-"""Free cores of the other machines: least and largest, but for the sizes that fill them."""
+"""Least and largest number of cores that are kept free on the other machines."""
 
 _TRIES = 50
 
@@ -86,7 +86,7 @@ class Machines:
 
     @classmethod
     def random(cls, seed: int, count: int) -> Machines:
-        """So many machines, and tasks in proportion."""
+        """`count` machines, and tasks in proportion. Raises ValueError if the tasks do not fit."""
         for tried in range(_TRIES):
             tasks = _place(np.random.default_rng([seed, tried]), count)
             if tasks is not None:
@@ -119,8 +119,8 @@ class Machines:
         return found
 
     def blocked(self, moves: Moves) -> int:
-        """How many of the moves are left if they are carried out one by one, each when its place is free: these tasks
-        have to leave before."""
+        """How many moves cannot be carried out one by one, each once its place is free, because they wait for each
+        other."""
         after, left, free = self.tasks.moved(moves), moves[:, 0].tolist(), self.free
         while True:
             waiting = []
@@ -144,7 +144,7 @@ def free_cores(count: int, tasks: Tasks) -> I64:
 
 
 def fragments(free: I64) -> int:
-    """Free cores of which no task of 16 cores can be made."""
+    """Free cores that are left over when pieces of 16 are cut from those of each NUMA node."""
     return int((free % PIECE).sum())
 
 

@@ -19,7 +19,7 @@ from firmament_py.model.arrays import I64
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """The best plan found, how many pieces of 16 cores it leaves, and that no plan leaves more than `bound`."""
+    """moves: of the best plan found; pieces: of 16 cores, that it leaves; bound: no plan leaves more."""
 
     moves: Moves
     pieces: int
@@ -31,7 +31,7 @@ _Slot = tuple[int, int, int]
 
 
 def best_plan(free: I64, tasks: Tasks, limit: int, seconds: float) -> Optimum | None:
-    """None: nothing was found within so many seconds."""
+    """The best plan found within `seconds`; None: there is none."""
     model = mathopt.Model()
     kinds, of_slot = _slots(tasks)
     leave = {slot: model.add_integer_variable(lb=0, ub=min(len(of_slot[slot]), limit)) for slot in of_slot}

@@ -1,4 +1,4 @@
-"""Clusters of pods that may move, some of them guarded by disruption budgets, and what rules make of these.
+"""Clusters of pods that may move, some of them guarded by disruption budgets, and outcomes of moves.
 
 `underused`: many nodes are nearly empty, and fewer nodes could run all. `scattered`: GPUs are free, but on too many
 nodes, and pods wait that need several on one node.
@@ -83,7 +83,7 @@ class Pods:
 
     @property
     def evictable(self) -> Bools:
-        """(P,) which pods no budget protects for ever."""
+        """(P,) pods whose budget, if any, permits evictions at all."""
         protected = np.append(self.allowed == 0, False)  # the last is that of UNGUARDED
         evictable: Bools = ~protected[self.budget]
         return evictable
@@ -96,15 +96,15 @@ class Pods:
         return free
 
     def unserved(self) -> I64:
-        """(W,) no node for any waiting pod."""
+        """(W,) NOWHERE for each waiting pod."""
         return np.full(len(self.waiting), NOWHERE)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What became of a cluster. evictions (K, 3): cycle, pod, and the node where its successor runs, in order. In each
-    cycle budgets permit as many evictions as at first: the successors of the last one run. placed (W,): nodes of the
-    waiting pods, NOWHERE: they wait."""
+    """The outcome of a run. evictions (K, 3): cycle, pod, and the node where its successor runs, in order. In each
+    cycle budgets permit as many evictions as at first, since the successors of the last cycle run. placed (W,): nodes
+    of the waiting pods, NOWHERE: they wait."""
 
     evictions: I64
     placed: I64
@@ -124,7 +124,7 @@ class Run:
         return count
 
     def broken(self, load: Pods) -> int:
-        """How many evictions no budget permits."""
+        """How many evictions exceed budgets."""
         cycle, budget = self.evictions[:, 0], load.budget[self.evictions[:, 1]]
         guarded = budget != UNGUARDED
         kinds, count = np.unique(np.column_stack([cycle, budget])[guarded], axis=0, return_counts=True)

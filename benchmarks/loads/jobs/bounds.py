@@ -50,8 +50,7 @@ def _knapsacks(load: JobsLoad, removable: Bools, cost: I64, unit: int, largest: 
 
 
 def servable_jobs(load: JobsLoad, costs: I64, *, moves: bool) -> int:
-    """At most so many jobs can be served if each node loses what it must. moves: what leaves a node stays in the
-    cluster."""
+    """An upper bound on the number of jobs that can be served. moves: running tasks that leave a node use others."""
     tasks = int((np.where(costs < IMPOSSIBLE, np.arange(costs.shape[1]), 0)).max(axis=1).sum())
     if moves:
         asked = load.member > 0

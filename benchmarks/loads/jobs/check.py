@@ -1,7 +1,7 @@
-"""What becomes of a cluster by the decisions of rounds, and what is wrong with these.
+"""Carries out the decisions of rounds on a model of the cluster, and checks them.
 
-It reads only the generated load and the decisions, and carries them out: victims and movers end, and for each mover a
-successor of the same job and class waits.
+It reads only the generated load and the decisions: victims and movers end, and for each mover a successor of the same
+job and class waits.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _NONE: _Pairs = (NO_ROWS, NO_ROWS)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a round decides, in the numbers of the load: tasks that run from now on, victims (V,), tasks for which nodes
-    are reserved until their victims are gone, tasks (U,) for which they are not any longer, tasks that move."""
+    """The decision of a round, with the task numbers of the load: tasks that it places, victims (V,), tasks for which
+    nodes are reserved until their victims are gone, tasks (U,) whose reservations end, tasks that move."""
 
     placed: _Pairs = _NONE
     victims: I64 = field(default_factory=lambda: NO_ROWS)
@@ -37,7 +37,7 @@ class Decision:
 
 
 class World:
-    """The tasks of a load, and what is known of each. T grows with the successors."""
+    """The T tasks of a load and their successors, as decisions leave them."""
 
     def __init__(self, load: JobsLoad) -> None:
         waiting = load.spec.jobs * load.spec.size
@@ -59,7 +59,7 @@ class World:
 
     @property
     def half_served(self) -> int:
-        """How many jobs are neither served completely nor not at all."""
+        """How many jobs are served in part."""
         count = np.bincount(self.job[self.served], minlength=self._load.spec.jobs)
         return int(((count > 0) & (count < self._load.spec.size)).sum())
 
@@ -86,7 +86,7 @@ class World:
         return problems
 
     def _place(self, tasks: I64, nodes: I64) -> list[str]:
-        """Tasks run from now on; the victims and movers of the same decision still use their nodes."""
+        """Places tasks, while the victims and movers of the same decision still use their nodes."""
         problems = []
         if len(np.unique(tasks)) < len(tasks) or self.gone[tasks].any() or (self.node[tasks] != NOWHERE).any():
             problems.append("a task is placed that does not wait")

@@ -14,16 +14,16 @@ from firmament_py.model.arrays import I64
 from firmament_py.model.events import Event, TasksRemoved
 
 _IDLE_ROUNDS = 3
-"""After so many rounds in a row that decide nothing, the others of an arrival would not either."""
+"""An arrival is over after this many rounds in a row that decide nothing."""
 
 _ROUNDS = 2_000
-"""An arrival that takes longer never ends."""
+"""Limit on the rounds of an arrival: one that reaches it counts as endless."""
 
 
 @dataclass(slots=True)
 class Played:
-    """What became of a load. Of each arrival: engine seconds and rounds until the last of its jobs was served, or until
-    a round decided nothing and jobs were left. Of all: rounds, tasks, stage seconds; problems of decisions."""
+    """The outcome of a load. Of each arrival: engine seconds and rounds until the last of its jobs was served, or until
+    a round decided nothing although jobs waited. Of all: rounds, tasks, stage seconds; problems of decisions."""
 
     decision_s: list[float] = field(default_factory=list)
     decision_rounds: list[int] = field(default_factory=list)

@@ -96,7 +96,7 @@ def test_measured_usage_is_shown_if_there_is_any(outcome):
     assert "8 pods of a round with costs from measured usage" in output
 
 
-def test_preemption_is_shown_if_somebody_went(outcome):
+def test_preemptions_are_shown_if_there_were_any(outcome):
     outcome(summary())
     assert "Preemption" not in CliRunner().invoke(cli.demo, []).output
     names = ("victim_class", "victim_owner", "preemptor_class", "preemptor_owner")

@@ -101,7 +101,13 @@ def test_without_preemption_everything_passes():
             "v left n, which p was never to have",
             id="other node",
         ),
-        pytest.param(NOMINATED, [("v", "p"), ("w", "p")], "n", "w was reported but stayed", id="not deleted"),
+        pytest.param(
+            NOMINATED,
+            [("v", "p"), ("w", "p")],
+            "n",
+            "w was reported as preempted, but was not deleted",
+            id="not deleted",
+        ),
     ],
 )
 def test_a_victim_without_a_good_reason_is_found(preemptor, pairs, node, says):

@@ -69,7 +69,7 @@ def test_a_load_follows_from_its_seed():
 # -- kube-scheduler's rules: one node -----------------------------------------------------------------------------
 
 
-def test_nobody_of_equal_or_higher_priority_is_evicted():
+def test_no_task_of_equal_or_higher_priority_is_evicted():
     load = make_load([4], [pod(0, 2, priority=5), pod(0, 2, priority=9)], [(2, 5), (4, 9)])
     assert evicted(load) == []
     assert evicted(make_load([4], [pod(0, 2, priority=5), pod(0, 2, priority=9)], [(2, 9)])) == [0]
@@ -187,7 +187,7 @@ def test_selectors_are_met():
     assert evicted(load) == [1]
 
 
-def test_what_fits_evicts_nobody_and_goes_where_most_is_free():
+def test_what_fits_evicts_no_task_and_is_placed_where_most_is_free():
     load = make_load([4, 8], [pod(0, 1), pod(1, 1)], [(2, 9)])
     result = KubePreemption(load).run()
     assert result.node.tolist() == [1]

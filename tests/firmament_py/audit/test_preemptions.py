@@ -6,8 +6,10 @@ import pytest
 from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.model.arrays import NO_ROWS
 from tests.builders import (
+    NOW_US,
     make_budget,
     make_class,
+    make_gang,
     make_label_set,
     make_node,
     make_tasks,
@@ -42,8 +44,8 @@ def cluster():
     )
 
 
-def problems(cluster, victims=(), nominated=(), placed=(), unnominated=(), beyond_budgets=False):
-    """victims: (victim, preemptor); nominated, placed: (task, node name)."""
+def problems(cluster, victims=(), nominated=(), placed=(), unnominated=(), moved=(), beyond_budgets=False):
+    """victims: (victim, preemptor); nominated, placed, moved: (task, node name)."""
     state = cluster.state
 
     def rows(uids):
@@ -58,6 +60,7 @@ def problems(cluster, victims=(), nominated=(), placed=(), unnominated=(), beyon
         (rows([victim for victim, _ in victims]), rows([preemptor for _, preemptor in victims])),
         pairs(nominated),
         rows(list(unnominated)),
+        pairs(moved),
         beyond_budgets=beyond_budgets,
     )
 
@@ -82,6 +85,8 @@ def test_a_sound_preemption_has_no_problems(cluster):
         ({"victims": [(WEB, HIGH)], "nominated": [(HIGH, "a")]}, "a disruption budget is exceeded"),
         ({"nominated": [(HIGH, "a"), (OTHER, "a")]}, "a node could not take its nominated tasks"),
         ({"nominated": [(HIGH, "b")], "placed": [(SECOND, "b")]}, "a node could not take its nominated tasks"),
+        ({"moved": [(LOW, "b"), (EQUAL, "b")]}, "a node could not take its nominated tasks"),
+        ({"moved": [(LOW, "b")], "nominated": [(HIGH, "b")]}, "a node could not take its nominated tasks"),
     ],
 )
 def test_a_defect_is_named(cluster, decision, problem):
@@ -98,12 +103,47 @@ def test_earlier_nominations_count_unless_they_are_over(cluster):
     assert problems(cluster, [], [(HIGH, "b")], unnominated=[OTHER]) == []
 
 
+def test_a_mover_makes_place_on_its_node(cluster):
+    assert problems(cluster, [], [(HIGH, "a"), (OTHER, "a")], moved=[(LOW, "b")]) == []
+
+
+def test_what_is_reserved_for_successors_counts(cluster):
+    cluster.tell(make_tasks([30], 1, on="a", job=30))
+    state = cluster.state
+    state.successors.expect(state.task_rows(np.array([30], np.uint64)), np.array([state.nodes.row["id-b"]]), NOW_US)
+    assert problems(cluster, [], [(HIGH, "b")]) == ["a node could not take its nominated tasks"]
+
+
+@pytest.mark.parametrize(
+    ("definition", "victims", "halved"),
+    [
+        pytest.param({"minimum": 2}, [41], False, id="the minimum stays"),
+        pytest.param({"minimum": 2}, [41, 42], True, id="fewer than the minimum stay"),
+        pytest.param({"minimum": 2}, [41, 42, 43], False, id="none stays"),
+        pytest.param({"minimum": 2, "whole": True}, [41], True, id="disrupted as a whole"),
+        pytest.param({"minimum": 2, "roles": {"head": 1, "worker": 1}}, [41], True, id="no member of a role stays"),
+    ],
+)
+def test_a_gang_keeps_its_minimum_or_no_member(definition, victims, halved):
+    """Member 41 is the only one of the first role."""
+    cluster = preempting_cluster(
+        make_class(1, cpu=1),
+        make_class(2, cpu=1, priority=5),
+        make_node("a", cpu=3),
+        make_gang(7, **definition),
+        make_tasks([41, 42, 43], 1, on="a", gang=7, role=[0, 1, 1] if "roles" in definition else 0),
+        make_tasks([50], 2),
+    )
+    expected = ["gang gang-7 would keep too few members"] if halved else []
+    assert problems(cluster, [(victim, 50) for victim in victims]) == expected
+
+
 def test_an_absent_node_cannot_be_nominated(cluster):
     cluster.tell(make_tasks([20], 1, on="ghost"))
     assert "a nominated node is absent" in problems(cluster, [], [(HIGH, "ghost")])
 
 
-def test_a_round_whose_preemptions_are_unsound_evicts_nobody(cluster, monkeypatch, caplog):
+def test_a_round_whose_preemptions_are_unsound_evicts_no_task(cluster, monkeypatch, caplog):
     monkeypatch.setattr("firmament_py.engine.scheduler.preemption_problems", lambda *_, **__: ["it is wrong"])
     cluster.tell(make_tasks([SECOND], 1, on="b"))
     result = cluster.scheduler.run(1)

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from firmament_py.cli.main import cli
+from firmament_py.packing import compile_ahead
 from firmament_py.policy import conformance
 from firmament_py.version import VERSION
 from tests.command_line import invoke
@@ -102,6 +103,16 @@ def test_unusable_tls_files_are_named(pairs, files, reported, monkeypatch):
     result = run("serve", "--address", "127.0.0.1:0", "--port-file", "no/x", *flags)
     assert result.exit_code == 2
     assert reported in " ".join(result.output.split())
+
+
+def test_no_compiler_is_left_behind_if_the_port_file_cannot_be_written(monkeypatch):
+    calls = []
+    for name in ("start", "end"):
+        monkeypatch.setattr(compile_ahead.Ahead, name, lambda _, name=name: calls.append(name))
+    result = run("serve", "--address", "127.0.0.1:0", "--port-file", "no/x")
+    assert result.exit_code == 2
+    assert "cannot write --port-file no/x" in " ".join(result.output.split())
+    assert calls == ["start", "end"]
 
 
 @pytest.mark.parametrize("address", ["9090", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:٣", "h:1x"])

@@ -159,16 +159,24 @@ def test_no_moves_cost_less_than_the_bound_if_all_arrivals_fit(cluster):
         assert least <= -cost + 1e-9
 
 
-def halves(nodes: int, gangs: int) -> Cluster:
-    """Three of eight devices of each node are in use, and tasks that need six arrive."""
+def halves(nodes: int, *arrivals: int) -> Cluster:
+    """Three of eight devices of each node are in use, and tasks that need six arrive: so many of each class."""
     everywhere = set(range(nodes))
     running = [(0, n) for n in range(nodes) for _ in range(3)]
-    return Cluster([[8]] * nodes, running, [([1], everywhere, 1.0, ())], [([6], gangs, everywhere)])
+    classes = [([6], count, everywhere) for count in arrivals]
+    return Cluster([[8]] * nodes, running, [([1], everywhere, 1.0, ())], classes)
 
 
 def test_as_few_tasks_move_as_must():
     """Each of 41 nodes loses one, and the other 9 have the 45 devices that these need: all but four."""
     cluster = halves(50, 41)
+    eviction = cluster.solve()
+    assert cluster.worth(cluster.placed(eviction), eviction.node_of_mover) == (41, -41.0)
+
+
+def test_no_step_of_the_search_adds_moves():
+    """Without a bound, which there is for a single class only, the search takes all its steps."""
+    cluster = halves(50, 20, 21)
     eviction = cluster.solve()
     assert cluster.worth(cluster.placed(eviction), eviction.node_of_mover) == (41, -41.0)
 
@@ -189,7 +197,7 @@ def test_a_limit_of_moves_holds():
 
 
 def test_what_is_in_the_way_of_a_move_moves_first():
-    """The large task fits on the first node if its task goes to the second, whose own one fits only on the third."""
+    """The large task fits on the first node if its task moves to the second, whose own one fits only on the third."""
     cluster = Cluster(
         [[4], [3], [2]],
         [(0, 0), (1, 1)],
@@ -199,3 +207,62 @@ def test_what_is_in_the_way_of_a_move_moves_first():
     eviction = cluster.solve()
     assert eviction.node_of_mover.tolist() == [1, 2]
     assert eviction.placed.tolist() == [[0, 0, 1]]
+
+
+def test_a_mover_takes_the_node_with_the_least_free_capacity():
+    cluster = Cluster([[4], [6], [3], [5]], [(0, 0)], [([2], {0, 1, 2, 3}, 1.0, ())], [([4], 1, {0})])
+    assert cluster.solve().node_of_mover.tolist() == [2]
+
+
+def test_moves_that_are_undone_do_not_count_against_budgets():
+    """Clearing the first node seems cheaper, but takes two moves, and the budget permits one."""
+    everywhere = {0, 1, 2}
+    cluster = Cluster(
+        [[8], [8], [8]],
+        [(0, 0), (0, 0), (1, 1)],
+        [([4], everywhere, 0.4, {0}), ([4], everywhere, 1.0, {0})],
+        [([8], 1, {0, 1})],
+        allowed=[1],
+    )
+    eviction = cluster.solve()
+    assert eviction.placed.tolist() == [[0, 1, 1]]
+    assert eviction.node_of_mover[:2].tolist() == [0, 0]
+
+
+def test_each_of_several_movers_on_a_node_counts():
+    """Two moves of cost 1 to one node are worse than one of cost 1.5. With a second class the search has no bound."""
+    cluster = Cluster(
+        [[8], [8], [8], [8], [1]],
+        [(0, 0), (0, 0), (1, 1)],
+        [([4], {0, 2}, 1.0, ()), ([8], {1, 3}, 1.5, ())],
+        [([8], 1, {0, 1}), ([1], 1, {4})],
+    )
+    eviction = cluster.solve()
+    assert eviction.node_of_mover.tolist() == [0, 0, 3]
+    assert len(eviction.placed) == 2
+
+
+def test_a_mover_takes_another_node_at_its_limit_of_moves():
+    """For the first arrival the mover takes the node that it fills best, which is the only one for the second."""
+    cluster = Cluster(
+        [[4], [4], [6]],
+        [(0, 0)],
+        [([2], {0, 1, 2}, 1.0, {0})],
+        [([4], 1, {0}), ([4], 1, {1})],
+        allowed=[1],
+    )
+    eviction = cluster.solve()
+    assert eviction.node_of_mover.tolist() == [2]
+    assert len(eviction.placed) == 2
+
+
+def test_the_search_goes_on_above_the_bound():
+    """The first solution costs 2.4. The bound is 1, but the node of that mover is in use: with its task it takes 2."""
+    cluster = Cluster(
+        [[4]] * 5,
+        [(0, 0), (0, 0), (1, 1), (2, 2)],
+        [([2], {0, 4}, 1.2, ()), ([4], {1, 2}, 1.0, ()), ([4], {2, 3}, 1.0, ())],
+        [([4], 1, {0, 1})],
+    )
+    eviction = cluster.solve()
+    assert eviction.node_of_mover.tolist() == [0, 0, 2, 3]

@@ -1,10 +1,8 @@
-"""Movable tasks move so that waiting tasks fit: examples."""
+"""Movable tasks move so that waiting tasks fit: which move, for which tasks."""
 
-import numpy as np
 import pytest
 
-from firmament_py.audit.preemptions import preemption_problems
-from firmament_py.placement.migration import SUCCESSOR_US, Migrating
+from firmament_py.placement.migration import Migrating
 from firmament_py.preemption.preemptor import Preempting
 from tests.builders import (
     NOW_US,
@@ -21,56 +19,20 @@ from tests.builders import (
     selecting,
     tasks_like,
 )
-
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
-SMALL, MIDDLE, LARGE = 1, 2, 3
-"""Classes of 2, 4 and 8 cpu, of priority 0."""
-
-URGENT, VITAL = 4, 5
-"""Classes of 8 cpu of a higher priority, and of 4 cpu of the highest."""
-
-CLASSES = (
-    make_class(SMALL, cpu=2),
-    make_class(MIDDLE, cpu=4),
-    make_class(LARGE, cpu=8),
-    make_class(URGENT, cpu=8, priority=10),
-    make_class(VITAL, cpu=4, priority=100),
+from tests.firmament_py.preemption.moving import (
+    LARGE,
+    SMALL,
+    URGENT,
+    VITAL,
+    fixed,
+    half_full,
+    movable,
+    moving_cluster,
+    needed_by,
+    successor,
 )
 
-
-def moving_cluster(*events, names="ab", **options):
-    """Nodes of 8 cpu; tasks move for waiting ones only."""
-    nodes = (make_node(name, cpu=8) for name in names)
-    return migrating_cluster(*CLASSES, *nodes, *events, **{"migrating": Migrating.FOR_WAITING, **options})
-
-
-def movable(uid, on, cls=MIDDLE, **fields):
-    """A task of a job of its own."""
-    return make_tasks([uid], cls, on=on, **{"movable": True, "job": uid, **fields})
-
-
-def fixed(uid, on, cls=MIDDLE, **fields):
-    return make_tasks([uid], cls, on=on, **fields)
-
-
-def half_full(*events, first=None, **options):
-    """On each of two nodes a task takes half, and a large task waits. Task 1 on node `a` can move, or is `first`."""
-    return moving_cluster(first or movable(1, "a"), fixed(2, "b"), make_tasks([10], LARGE), *events, **options)
-
-
-def successor(uid, of, cls=MIDDLE):
-    """What the owner of a task that was evicted creates."""
-    return make_tasks([uid], cls, job=of, movable=True)
-
-
-def needed_by(cluster, result):
-    """Uid of each task that moves -> uid of the task for which it does."""
-    uid, migration = cluster.state.tasks.uid, result.migration
-    return dict(zip(uid[migration.tasks].tolist(), uid[migration.needed_by].tolist(), strict=True))
-
-
-# -- who moves ------------------------------------------------------------------------------------------------------
+pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 
 
 def test_a_large_task_fits_once_a_small_one_has_moved():
@@ -83,6 +45,30 @@ def test_a_large_task_fits_once_a_small_one_has_moved():
     assert result.stats.migrated == 1
     cluster.tell(removed(1), successor(11, of=1))
     assert cluster.round() == {10: "a", 11: "b"}
+
+
+def test_a_task_may_move_to_the_place_of_one_that_moves():
+    """Task 1 may only be on node a or b, and task 3 only on b; task 2 may also move to c, the only one with space."""
+    cluster = moving_cluster(
+        make_class(7, cpu=4, demand=selecting(needs("disk"))),
+        make_class(8, cpu=4, demand=selecting(needs("disk", "In", "large"))),
+        make_node("a", cpu=8, labels={"disk": "small"}),
+        make_node("b", cpu=8, labels={"disk": "large"}),
+        make_node("c", cpu=4),
+        movable(1, "a", 7),
+        movable(2, "b"),
+        movable(3, "b", 8),
+        make_tasks([10], LARGE),
+        names="",
+    )
+    result = cluster.run()
+    assert cluster.migrating(result) == {1: "b", 2: "c"}
+    assert cluster.nominated() == {10: "a"}
+
+
+def test_the_lower_bound_on_moves_is_in_the_statistics():
+    stats = half_full().run().stats
+    assert (stats.migrated_for_waiting, stats.least_moves) == (1, 1)
 
 
 def test_nothing_moves_unless_that_is_asked_for():
@@ -158,6 +144,19 @@ def test_tasks_that_stay(first):
     assert cluster.migrating(cluster.run()) == {1: "b"}
 
 
+def test_tasks_on_an_over_committed_node_stay():
+    """Two of 4 cpu on a node that has shrunk to 6, and places for both; without them the waiting task would fit."""
+    cluster = moving_cluster(
+        make_class(9, cpu=5),
+        make_node("a", cpu=6),
+        *(movable(uid, "a") for uid in (1, 2)),
+        *(fixed(uid, name) for uid, name in ((3, "b"), (4, "c"))),
+        make_tasks([10], 9),
+        names="bc",
+    )
+    assert not cluster.migrating(cluster.run())
+
+
 def test_a_task_that_has_just_started_moves_later():
     cluster = half_full(first=movable(1, "a", started_us=NOW_US), migrate_after_us=60 * SECOND_US)
     assert not cluster.migrating(cluster.run())
@@ -225,10 +224,10 @@ def test_those_that_are_on_their_way_count():
     assert {*first, *second} == {1, 2}
 
 
-@pytest.mark.parametrize("full", ["nowhere to go", "not suitable", "too small"])
+@pytest.mark.parametrize("full", ["no other node", "not suitable", "too small"])
 def test_nothing_moves_if_the_task_would_not_fit(full):
     other = {
-        "nowhere to go": [make_node("b", cpu=8), fixed(2, "b"), fixed(3, "b", SMALL)],
+        "no other node": [make_node("b", cpu=8), fixed(2, "b"), fixed(3, "b", SMALL)],
         "not suitable": [make_node("b", cpu=4)],
         "too small": [make_node("b", cpu=7), fixed(3, "a", SMALL)],
     }[full]
@@ -268,7 +267,7 @@ def test_a_task_is_evicted_where_moves_do_not_help():
     assert set(cluster.preempted(result)) < {1, 2}
 
 
-def test_nobody_is_evicted_so_that_a_task_of_the_same_priority_fits():
+def test_no_task_is_evicted_so_that_one_of_the_same_priority_fits():
     """The more important task gets the place that a move makes, though it could evict the one on node `c`."""
     cluster = moving_cluster(
         movable(1, "a"),
@@ -362,110 +361,3 @@ def test_a_gang_is_served_by_moves_and_evictions():
     assert not cluster.round(NOW_US + SECOND_US)
     cluster.tell(removed(1))
     assert set(cluster.round(NOW_US + 2 * SECOND_US)) == {11, 12}
-
-
-# -- what follows ---------------------------------------------------------------------------------------------------
-
-
-def test_others_take_neither_the_place_of_the_successor_nor_that_of_the_waiting_task():
-    cluster = half_full()
-    cluster.run()
-    cluster.tell(make_tasks([30], SMALL, created_us=NOW_US - SECOND_US), make_tasks([31], MIDDLE))
-    assert not cluster.round(NOW_US + 1)
-    cluster.tell(removed(1), make_tasks([32], MIDDLE, job=32))
-    assert cluster.round(NOW_US + 2) == {10: "a"}
-    cluster.tell(successor(11, of=1))
-    assert cluster.round(NOW_US + 3) == {11: "b"}
-    assert cluster.waiting() == {30, 31, 32}
-
-
-def test_the_successor_may_come_before_the_task_has_left():
-    cluster = half_full()
-    cluster.run()
-    cluster.tell(successor(11, of=1))
-    assert cluster.round(NOW_US + 1) == {11: "b"}
-    assert cluster.nominated() == {10: "a"}
-    cluster.tell(removed(1))
-    assert cluster.round(NOW_US + 2) == {10: "a"}
-
-
-def test_what_is_reserved_for_a_successor_that_does_not_come_is_free_later():
-    cluster = half_full()
-    cluster.run()
-    cluster.tell(removed(1), make_tasks([30], MIDDLE))
-    assert cluster.round(NOW_US + 1) == {10: "a"}
-    later_us = NOW_US + SUCCESSOR_US
-    assert cluster.scheduler.due(later_us)
-    assert cluster.round(later_us) == {30: "b"}
-
-
-def test_a_move_that_is_not_carried_out_ends_the_nomination():
-    """Its eviction was refused, and it may not move any more."""
-    cluster = half_full()
-    cluster.run()
-    cluster.tell(fixed(1, "a", job=1))
-    assert cluster.scheduler.due(NOW_US + SECOND_US)
-    result = cluster.run(NOW_US + SECOND_US)
-    assert not cluster.nominated()
-    assert cluster.state.tasks.uid[result.preemption.unnominated].tolist() == [10]
-    assert not len(cluster.state.successors)
-    cluster.tell(make_tasks([30], MIDDLE))
-    assert cluster.round(NOW_US + 2 * SECOND_US)[30] in ("a", "b")
-
-
-def test_a_move_that_is_not_carried_out_is_decided_on_anew():
-    cluster = half_full()
-    cluster.run()
-    cluster.tell(movable(1, "a"))
-    result = cluster.run(NOW_US + SECOND_US)
-    assert cluster.migrating(result) == {1: "b"}
-    assert cluster.nominated() == {10: "a"}
-
-
-def test_one_of_two_moves_that_is_not_carried_out_ends_the_nomination():
-    cluster = moving_cluster(movable(1, "a", SMALL), movable(2, "a", SMALL), fixed(3, "b"), make_tasks([10], LARGE))
-    assert len(cluster.migrating(cluster.run())) == 2
-    cluster.tell(removed(1), fixed(2, "a", SMALL))
-    cluster.run(NOW_US + SECOND_US)
-    assert not cluster.nominated()
-    assert len(cluster.state.successors) == 1
-    cluster.tell(successor(11, of=1, cls=SMALL))
-    assert cluster.round(NOW_US + 2 * SECOND_US) == {11: "b"}
-
-
-def test_moves_are_considered_once_per_second():
-    """A round in between leaves them out, and sets when the next one is due."""
-    cluster = moving_cluster(movable(1, "a"), fixed(2, "b"), fixed(3, "b", SMALL), make_tasks([10], LARGE))
-    assert not cluster.migrating(cluster.run())  # it considers moves, and none helps
-    cluster.tell(removed(3))
-    between_us = NOW_US + SECOND_US // 2
-    assert cluster.scheduler.due(between_us)
-    assert not cluster.migrating(cluster.run(between_us))
-    assert not cluster.scheduler.due(between_us)
-    assert cluster.scheduler.wake_us(between_us) == NOW_US + SECOND_US
-    assert cluster.scheduler.due(NOW_US + SECOND_US)
-    assert cluster.migrating(cluster.run(NOW_US + SECOND_US)) == {1: "b"}
-
-
-def test_a_task_that_fits_makes_nothing_move():
-    cluster = moving_cluster(movable(1, "a"), movable(2, "b"), make_tasks([10], MIDDLE))
-    result = cluster.run()
-    assert set(cluster.names(result)) == {10}
-    assert not cluster.migrating(result)
-
-
-def test_a_place_that_a_successor_did_not_take_is_free():
-    """It was placed on another node in the same round."""
-    cluster = moving_cluster(movable(1, "a"), fixed(2, "b"), movable(3, "c"), names="abc")
-    cluster.state.preempt(np.array([cluster.state.task_row(3)]))
-    row, node = np.array([cluster.state.task_row(3)]), np.array([cluster.state.node_row("id-b")])
-    cluster.state.successors.expect(row, node, NOW_US + SUCCESSOR_US)
-    cluster.tell(removed(3), successor(4, of=3))
-    there = cluster.state.task_row(4)
-    placed = np.array([there]), np.array([cluster.state.node_row("id-c")])
-    moved = np.array([cluster.state.task_row(1)]), node
-    none = np.zeros(0, np.int64)
-    pairs = placed, (none, none), (none, none), none, moved
-    assert preemption_problems(cluster.state, *pairs, beyond_budgets=False) == []
-    stays = (none, none), *pairs[1:]
-    assert preemption_problems(cluster.state, *stays, beyond_budgets=False)

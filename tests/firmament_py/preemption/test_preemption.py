@@ -1,39 +1,12 @@
-"""Priority preemption, as users of kube-scheduler know it: who is evicted, for whom, and what follows."""
+"""Priority preemption: preemptors, nominations, and what ends them."""
 
-import numpy as np
 import pytest
 
-from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread, Taint
+from firmament_py.model.constraints import Taint
 from firmament_py.model.events import NodeRemoved
 from firmament_py.preemption.preemptor import Preempting
-from policies.load_spreading import LoadSpreading
-from tests.builders import (
-    NOW_US,
-    make_budget,
-    make_class,
-    make_label_set,
-    make_node,
-    make_tasks,
-    needs,
-    preempting_cluster,
-    removed,
-    selecting,
-    tasks_like,
-)
-
-LOW, MID, HIGH = 1, 2, 3
-"""Classes of 4 cpu, of priorities 0, 10 and 100."""
-
-CLASSES = (
-    make_class(LOW, cpu=4),
-    make_class(MID, cpu=4, priority=10),
-    make_class(HIGH, cpu=4, priority=100),
-)
-
-
-def full_node(*tasks, cpu=8, **options):
-    """A cluster with a node `a` of 8 cpu."""
-    return preempting_cluster(make_node("a", cpu=cpu), *CLASSES, *tasks, **options)
+from tests.builders import NOW_US, make_class, make_node, make_tasks, needs, preempting_cluster, removed, selecting
+from tests.firmament_py.preemption.priorities import CLASSES, HIGH, LOW, MID, full_node
 
 
 def test_a_task_of_higher_priority_evicts_one_of_lower_priority_and_is_nominated():
@@ -74,7 +47,7 @@ def test_a_victim_that_stays_after_all_makes_it_preempt_anew():
 
 
 @pytest.mark.parametrize("waiting", [LOW, MID])
-def test_equal_and_lower_priorities_evict_nobody(waiting):
+def test_equal_and_lower_priorities_evict_no_task(waiting):
     cluster = full_node(make_tasks([1, 2], MID, on="a"), make_tasks([3], waiting))
     result = cluster.run()
     assert not cluster.preempted(result)
@@ -101,89 +74,6 @@ def test_a_node_that_could_never_take_the_task_is_not_tried():
     assert not cluster.preempted(cluster.run())
 
 
-def test_the_lowest_priority_goes_first_then_the_fewest_then_the_youngest():
-    cluster = preempting_cluster(
-        *CLASSES,
-        make_class(4, cpu=2),
-        *(make_node(name, cpu=4) for name in "abcd"),
-        make_tasks([1], MID, on="a"),
-        make_tasks([2, 3], 4, on="b"),
-        make_tasks([4], LOW, on="c", started_us=NOW_US - 3_600_000_000),
-        make_tasks([5], LOW, on="d", started_us=NOW_US - 60_000_000),
-        make_tasks([6], HIGH),
-    )
-    assert cluster.preempted(cluster.run()) == {5: 6}
-    cluster.tell(make_tasks([7], HIGH))
-    assert cluster.preempted(cluster.run()) == {4: 7}
-    cluster.tell(make_tasks([8], HIGH))
-    assert cluster.preempted(cluster.run()) == {2: 8, 3: 8}
-    cluster.tell(make_tasks([9], HIGH))
-    assert cluster.preempted(cluster.run()) == {1: 9}
-    cluster.tell(make_tasks([10], HIGH))
-    assert not cluster.preempted(cluster.run())
-
-
-def test_no_more_go_than_must():
-    small, large = make_class(4, cpu=1), make_class(5, cpu=3, priority=100)
-    cluster = full_node(
-        small, large, make_tasks([1], LOW, on="a"), make_tasks([2, 3, 4, 5], 4, on="a"), make_tasks([6], 5)
-    )
-    assert set(cluster.preempted(cluster.run())) == {1}  # one of 4 cpu, not three of 1
-
-
-def test_a_budget_holds():
-    web = make_label_set(1, app="web")
-    cluster = full_node(
-        web,
-        make_budget(1, tasks_like(needs("app")), 0),
-        make_tasks([1], LOW, on="a", label_set=1),
-        make_tasks([2], MID, on="a"),
-        make_tasks([3], HIGH),
-    )
-    assert cluster.preempted(cluster.run()) == {2: 3}  # although its priority is higher
-    cluster.tell(make_tasks([4], HIGH))
-    assert not cluster.preempted(cluster.run())
-    cluster.tell(make_budget(1, tasks_like(needs("app")), 1))
-    assert cluster.scheduler.due(NOW_US)
-    assert cluster.preempted(cluster.run()) == {1: 4}
-
-
-def test_a_budget_counts_all_evictions_of_a_round():
-    cluster = preempting_cluster(
-        *CLASSES,
-        make_label_set(1, app="web"),
-        make_budget(1, tasks_like(needs("app")), 2),
-        *(make_node(f"n{n}", cpu=4) for n in range(4)),
-        *(make_tasks([n], LOW, on=f"n{n}", label_set=1) for n in range(4)),
-        make_tasks(range(10, 14), HIGH),
-    )
-    assert len(cluster.preempted(cluster.run())) == 2
-    assert len(cluster.nominated()) == 2
-
-
-def test_a_budget_counts_victims_that_it_does_not_know_yet():
-    """The number that it permits follows an eviction with delay."""
-    web = tasks_like(needs("app"))
-    cluster = preempting_cluster(
-        *CLASSES,
-        make_label_set(1, app="web"),
-        make_budget(1, web, 2),
-        *(make_node(f"n{n}", cpu=4) for n in range(4)),
-        *(make_tasks([n], LOW, on=f"n{n}", label_set=1) for n in range(4)),
-        make_tasks([10], HIGH),
-    )
-    [victim] = cluster.preempted(cluster.run())
-    cluster.tell(make_tasks([11, 12], HIGH))
-    assert len(cluster.preempted(cluster.run())) == 1
-    cluster.tell(make_budget(1, web, 1))  # knows one of them
-    assert not cluster.preempted(cluster.run())
-    cluster.tell(removed(victim))
-    cluster.run()
-    assert len(cluster.state.tasks.uid[cluster.state.tasks.preempted]) == 1
-    cluster.tell(make_budget(1, web, 0), make_budget(1, web, 1))
-    assert len(cluster.preempted(cluster.run())) == 1
-
-
 def test_with_preemption_off_a_nomination_by_others_ends_with_its_reason():
     cluster = full_node(
         make_tasks([1], LOW, on="a", leaving=True),
@@ -199,38 +89,7 @@ def test_with_preemption_off_a_nomination_by_others_ends_with_its_reason():
     assert not cluster.nominated()
 
 
-def test_budgets_may_be_exceeded_as_a_last_resort():
-    cluster = preempting_cluster(
-        *CLASSES,
-        make_label_set(1, app="web"),
-        make_budget(1, tasks_like(needs("app")), 0),
-        make_node("a", cpu=4),
-        make_node("b", cpu=4),
-        make_tasks([1], LOW, on="a", label_set=1),
-        make_tasks([2], MID, on="b"),
-        make_tasks([3], HIGH),
-        preempting=Preempting.BEYOND_BUDGETS,
-    )
-    assert cluster.preempted(cluster.run()) == {2: 3}
-    cluster.tell(make_tasks([4], HIGH))
-    assert cluster.preempted(cluster.run()) == {1: 4}
-
-
-def test_static_pods_and_those_that_leave_are_spared():
-    cluster = preempting_cluster(
-        *CLASSES,
-        *(make_node(name, cpu=4) for name in "ac"),
-        make_tasks([1], LOW, on="a", unevictable=True),
-        make_tasks([3], LOW, on="c", leaving=True),
-        make_tasks([4, 5], HIGH),
-    )
-    result = cluster.run()
-    assert not cluster.preempted(result)
-    assert len(cluster.nominated()) == 1
-    assert set(cluster.nominated().values()) == {"c"}
-
-
-def test_what_is_kept_for_a_task_nobody_of_its_priority_or_below_takes():
+def test_what_is_kept_for_a_task_is_not_for_others_of_its_priority_or_below():
     cluster = full_node(make_tasks([1, 2], LOW, on="a"), make_tasks([3], MID))
     [victim] = cluster.preempted(cluster.run())
     cluster.tell(removed(*({1, 2} - {victim})), make_tasks([4], LOW), make_tasks([5], MID, created_us=NOW_US + 1))
@@ -328,159 +187,6 @@ def test_ports_are_resources_like_others():
         make_tasks([2], 2),
     )
     assert cluster.preempted(cluster.run()) == {1: 2}
-
-
-HOST, ZONE = "kubernetes.io/hostname", "zone"
-
-
-def host(name, zone="z", cpu=4):
-    return make_node(name, cpu=cpu, labels={HOST: name, ZONE: zone})
-
-
-def test_anti_affinity_to_a_task_of_lower_priority_is_satisfied_by_its_eviction():
-    web = needs("app", "In", "web")
-    cluster = preempting_cluster(
-        make_label_set(1, app="web"),
-        make_class(1, cpu=1),
-        make_class(2, cpu=1, priority=5, peers=PeerDemand(anti_affinity=(PeerTerm(tasks_like(web), HOST),))),
-        host("a"),
-        make_tasks([1], 1, on="a", label_set=1),
-        make_tasks([2], 1, on="a"),
-        make_tasks([3], 2),
-    )
-    assert cluster.preempted(cluster.run()) == {1: 3}
-    assert cluster.nominated() == {3: "a"}
-    assert not cluster.preempted(cluster.run())
-    cluster.tell(removed(1))
-    assert cluster.round() == {3: "a"}
-
-
-def test_a_task_that_repels_the_preemptor_is_evicted():
-    web = needs("app", "In", "web")
-    cluster = preempting_cluster(
-        make_label_set(1, app="web"),
-        make_class(1, cpu=1, peers=PeerDemand(anti_affinity=(PeerTerm(tasks_like(web), HOST),))),
-        make_class(2, cpu=1, priority=5),
-        host("a"),
-        make_tasks([1], 1, on="a"),
-        make_tasks([3], 2, label_set=1),
-    )
-    assert cluster.preempted(cluster.run()) == {1: 3}
-
-
-def test_anti_affinity_to_tasks_of_the_same_priority_cannot_be_satisfied():
-    web = needs("app", "In", "web")
-    cluster = preempting_cluster(
-        make_label_set(1, app="web"),
-        make_class(1, cpu=1, priority=5),
-        make_class(2, cpu=1, priority=5, peers=PeerDemand(anti_affinity=(PeerTerm(tasks_like(web), HOST),))),
-        make_class(3, cpu=1),
-        host("a"),
-        make_tasks([1], 1, on="a", label_set=1),
-        make_tasks([2], 3, on="a", label_set=1),
-        make_tasks([3], 2),
-    )
-    assert not cluster.preempted(cluster.run())
-
-
-def test_a_preemptor_does_not_evict_the_task_that_it_must_be_near():
-    near = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "db")), HOST),))
-    cluster = preempting_cluster(
-        make_label_set(1, app="db"),
-        make_class(1, cpu=2),
-        make_class(2, cpu=2, priority=5, peers=near),
-        host("a"),
-        host("b"),
-        make_tasks([1], 1, on="a", label_set=1),
-        make_tasks([2], 1, on="a"),
-        make_tasks([4, 5], 1, on="b"),
-        make_tasks([3], 2),
-    )
-    # kube-scheduler finds no victims here: without all of lower priority the task it must be near is gone, too
-    assert set(cluster.preempted(cluster.run())) <= {2}
-
-
-def test_spread_is_respected_by_preemptors():
-    spread = Spread(tasks_like(needs("app", "In", "web")), ZONE, 1)
-    cluster = preempting_cluster(
-        make_label_set(1, app="web"),
-        make_class(1, cpu=4),
-        make_class(2, cpu=4, priority=5, peers=PeerDemand(spread=(spread,))),
-        host("a", "one"),
-        host("b", "one"),
-        host("c", "two"),
-        make_tasks([1], 2, on="a", label_set=1),
-        make_tasks([2], 1, on="b"),
-        make_tasks([3], 1, on="c"),
-        make_tasks([4], 2, label_set=1),
-    )
-    assert cluster.preempted(cluster.run()) == {3: 4}
-    assert cluster.nominated() == {4: "c"}
-
-
-def test_preemptors_that_repel_each_other_get_different_nodes():
-    web = needs("app", "In", "web")
-    cluster = preempting_cluster(
-        make_label_set(1, app="web"),
-        make_class(1, cpu=2),
-        make_class(2, cpu=2, priority=5, peers=PeerDemand(anti_affinity=(PeerTerm(tasks_like(web), HOST),))),
-        host("a"),
-        host("b"),
-        make_tasks([1, 2], 1, on="a"),
-        make_tasks([3, 4], 1, on="b"),
-        make_tasks([5, 6], 2, label_set=1),
-    )
-    victims = cluster.preempted(cluster.run())
-    assert sorted(cluster.nominated().values()) == ["a", "b"]
-    cluster.tell(removed(*victims))
-    assert sorted(cluster.round().values()) == ["a", "b"]
-
-
-def test_a_task_that_has_saved_its_work_loses_less():
-    cluster = preempting_cluster(
-        *CLASSES,
-        make_node("a", cpu=4),
-        make_node("b", cpu=4),
-        make_tasks([1], LOW, on="a", started_us=NOW_US - 7_200_000_000, checkpoint_us=NOW_US - 1_000_000),
-        make_tasks([2], LOW, on="b", started_us=NOW_US - 3_600_000_000),
-        make_tasks([3], HIGH),
-    )
-    assert cluster.preempted(cluster.run()) == {1: 3}
-
-
-class Sparing(LoadSpreading):
-    """Large tasks are evicted rather than small ones."""
-
-    def __init__(self, cost):
-        super().__init__()
-        self._cost = cost
-
-    def eviction_costs(self, victims):
-        assert "cpu" in victims.resources
-        cpu = victims.requests[:, victims.resources.index("cpu")]
-        return np.full(len(victims.task_class), self._cost) // cpu[victims.task_class]
-
-
-def test_the_policy_says_what_an_eviction_costs():
-    cluster = preempting_cluster(
-        make_class(1, cpu=2),
-        make_class(2, cpu=4),
-        make_class(3, cpu=4, priority=1),
-        make_node("a", cpu=4),
-        make_node("b", cpu=4),
-        make_tasks([1, 2], 1, on="a"),
-        make_tasks([3], 2, on="b"),
-        make_tasks([4], 3),
-        policy=Sparing(1000),
-    )
-    assert cluster.preempted(cluster.run()) == {3: 4}
-
-
-def test_a_policy_that_fails_is_ignored():
-    cluster = full_node(make_tasks([1], LOW, on="a"), make_tasks([2], HIGH), cpu=4, policy=Sparing(0))
-    result = cluster.run()
-    assert cluster.preempted(result) == {1: 2}
-    assert "eviction_costs() leaves the range" in result.stats.fallback
 
 
 def test_what_the_round_has_placed_moves_if_that_serves_more():

@@ -197,8 +197,8 @@ def test_packing_is_as_good_as_the_best_of_all_moves(small, moves, shape):
         *(make_node(str(n), cpu=cpu, memory=memory) for n, (cpu, memory) in enumerate(nodes)),
         *(event for u, (c, m, n) in enumerate(tasks, 1) for event in movable([u], classes[c, m], str(n))),
     )
-    wanted = {} if shape is None else {"cpu": shape[0], "memory": shape[1]}
-    plan = plan_of(cluster, Goal.PACK, moves=moves, shape=wanted)
+    asked = {} if shape is None else {"cpu": shape[0], "memory": shape[1]}
+    plan = plan_of(cluster, Goal.PACK, moves=moves, shape=asked)
     if not tasks:
         assert not plan.steps
         return

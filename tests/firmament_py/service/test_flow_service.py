@@ -476,7 +476,7 @@ def test_a_preemption_that_failed_is_tried_again_when_told(service):
     assert list(service.round(reply.round).preempted.task_uid) == [1]
 
 
-def test_a_removed_budget_protects_nobody(service):
+def test_a_removed_budget_protects_no_task(service):
     service.apply(budgets=[flow_pb2.Budget(id=7, selector=flow_pb2.PeerSelector(every_namespace=True))])
     service.apply(removed_budgets=[7])
     assert list(preempting(service).preempted.task_uid) == [1]

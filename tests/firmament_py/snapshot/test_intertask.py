@@ -71,7 +71,7 @@ ZONED = ["a1", "a2", "b", "c"]
     [
         pytest.param(NO_PEERS, [running(2, "a1")], ANYWHERE, id="nothing-demanded"),
         pytest.param(NEAR_A, [], ZONED, id="first-of-its-own-affinity"),
-        pytest.param(NEAR_B, [], [], id="affinity-to-nobody-there"),
+        pytest.param(NEAR_B, [], [], id="affinity-to-no-task-there"),
         pytest.param(NEAR_A, [running(2, "a1")], ["a1", "a2"], id="affinity"),
         pytest.param(NEAR_A, [running(2, "a1", leaving=True)], ["a1", "a2"], id="affinity-to-one-that-leaves"),
         pytest.param(NEAR_A, [running(2, "a1", label_set=3)], ZONED, id="affinity-in-another-namespace"),
@@ -93,7 +93,7 @@ ZONED = ["a1", "a2", "b", "c"]
         # no task anywhere: 0 + 1 - 0 <= 1 in each zone; never without the label
         pytest.param(EVEN, [], ZONED, id="spread"),
         pytest.param(EVEN, [running(2, "a1")], ["b", "c"], id="spread-1-0-0"),
-        pytest.param(EVEN, [running(2, "a1", leaving=True)], ZONED, id="spread-does-not-count-who-leaves"),
+        pytest.param(EVEN, [running(2, "a1", leaving=True)], ZONED, id="spread-does-not-count-tasks-that-leave"),
         pytest.param(EVEN, [running(2, "a1", label_set=3)], ZONED, id="spread-counts-one-namespace"),
         pytest.param(EVEN, [running(2, "a1"), running(3, "b"), running(4, "c")], ZONED, id="spread-1-1-1"),
         # 2 + 1 - 0 = 3 > 2
@@ -238,7 +238,7 @@ def test_added_tasks_count_like_running_ones():
         pytest.param([5, 0, 0], [9, 9, 9], 7, 3, id="only-the-lower"),  # 3 + 3 of 7; 4 + 4 are too many
         pytest.param([5, 0, 0], [9, 1, 9], 7, 1, id="bounded-by-room"),
         pytest.param([1, 1], [0, 9], 7, 1, id="full"),
-        pytest.param([4, 2], [9, 9], 0, 2, id="nobody-waits"),
+        pytest.param([4, 2], [9, 9], 0, 2, id="no-task-waits"),
     ],
 )
 def test_water_level(counts, capacities, waiting, level):

@@ -102,7 +102,7 @@ async def test_both_users_of_two_claims_leave_if_they_are_on_one_node(world):
     assert world.deleted == ["low0-0000", "low1-0000"]
 
 
-async def test_nobody_leaves_if_users_of_two_claims_are_on_two_nodes(world):
+async def test_no_pod_leaves_if_users_of_two_claims_are_on_two_nodes(world):
     await world.bridge()
     world.prepare(2)
     for at in range(2):

@@ -188,7 +188,7 @@ async def test_a_victim_that_goes_by_itself_between_two_attempts():
     assert bench.idle
 
 
-async def test_a_victim_that_is_being_deleted_by_somebody_else():
+async def test_a_victim_that_another_client_deletes():
     bench = Bench()
     await retrying(bench)
     bench.observe("v", node="n", deleting=True)

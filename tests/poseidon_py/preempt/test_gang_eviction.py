@@ -86,7 +86,7 @@ class GangBench(Bench, GangListener):
         return {name for name, there in self.api.pods.items() if there.get("deleting")}
 
 
-async def test_nobody_is_deleted_before_all_members_have_the_condition():
+async def test_no_member_is_deleted_before_all_have_the_condition():
     bench = GangBench(*MEMBERS)
     bench.api.only, bench.api.faults = "mark", [BUSY, BUSY]
     await bench.preempt_all(*MEMBERS)
@@ -97,7 +97,7 @@ async def test_nobody_is_deleted_before_all_members_have_the_condition():
     assert bench.idle
 
 
-async def test_nobody_is_deleted_if_one_cannot_get_the_condition():
+async def test_no_member_is_deleted_if_one_cannot_get_the_condition():
     bench = GangBench(*MEMBERS)
     bench.api.only, bench.api.faults = "mark", [None, FORBIDDEN]
     await bench.preempt_all(*MEMBERS)
@@ -108,6 +108,18 @@ async def test_nobody_is_deleted_if_one_cannot_get_the_condition():
     assert not any(bench.known(name).leaving for name in MEMBERS)
     assert bench.known("p").nominated == ""
     assert len(bench.rejected) == 1
+    assert bench.idle
+
+
+async def test_if_one_cannot_get_the_condition_all_preemptors_of_its_gang_are_decided_on_anew():
+    bench = GangBench(*MEMBERS)
+    bench.pending("q")
+    bench.api.only, bench.api.faults = "mark", [FORBIDDEN]
+    bench.take(nominated=[("p", "n"), ("q", "m")], victims=[("a", "p"), ("b", "p"), ("c", "q")])
+    await settle()
+    assert bench.deleted() == set()
+    assert [bench.known(name).nominated for name in "pq"] == ["", ""]
+    assert len(bench.rejected) == 2
     assert bench.idle
 
 

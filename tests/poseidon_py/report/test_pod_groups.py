@@ -117,6 +117,6 @@ async def test_a_leader_keeps_the_mark_of_an_earlier_one_until_the_group_is_sche
     assert "DisruptionTarget" not in await rig.note(**BOUND)
 
 
-async def test_the_mark_of_somebody_else_stays(monkeypatch):
+async def test_a_condition_that_another_client_set_stays(monkeypatch):
     rig = Rig(monkeypatch, {**TARGET, "reason": "DeletionByController"})
     assert (await rig.note(**BOUND))["DisruptionTarget"] == ("True", "DeletionByController")

@@ -93,7 +93,7 @@ def test_moves_that_wait_for_each_other_are_blocked():
     assert load.violations(exchange, 2) == []
     assert load.blocked(exchange) == 2
     chain = machines(3, (0, 40, 40), (1, 30, 30))
-    assert chain.blocked(moves((0, 1, 0), (1, 2, 0))) == 0  # the second goes first
+    assert chain.blocked(moves((0, 1, 0), (1, 2, 0))) == 0  # the second is carried out first
 
 
 def test_the_first_move_of_the_baseline_is_the_best():

@@ -2,13 +2,10 @@
 
 import pytest
 
-from poseidon_py.feed.update_rows import describe_pod, target
 from poseidon_py.state.gangs.by_owner import JOBS
-from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, NATIVE
-from poseidon_py.state.gangs.listener import GangListener
-from poseidon_py.state.store import Store
-from protos.gen import flow_pb2
-from tests.poseidon_py.state.gangs.builders import CREATED_US, JOB, SECOND_US, Objects, owner_or_group, pod
+from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
+from tests.poseidon_py.state.gangs.builders import CREATED_US, JOB, SECOND_US, owner_or_group
+from tests.poseidon_py.state.gangs.rig import Rig
 
 LIGHT, MIN = "pod-group.scheduling.x-k8s.io/name", "pod-group.scheduling.x-k8s.io/min-available"
 CRD = "scheduling.x-k8s.io/pod-group"
@@ -23,69 +20,6 @@ def own(**hints):
     return {"poseidon.io/gang-name": "x"} | {
         f"poseidon.io/gang{'' if key == 'gang' else f'-{key}'}": value for key, value in hints.items()
     }
-
-
-class Rig(GangListener):
-    def __init__(self, *objects):
-        self.store = Store(["poseidon"])
-        self.registry = self.store.gangs
-        self.objects = self.registry.objects = Objects(*objects)
-        self.blocked: list[tuple[str, str]] = []
-        self.invalid: list[tuple[str, str]] = []
-        self.below: list[tuple[str, int]] = []
-        self.halves: list[str] = []
-        self.registry.listener = self
-
-    def gang_blocked(self, known, why):
-        self.blocked.append((known.name, why))
-
-    def gang_invalid(self, known, problem):
-        self.invalid.append((known.name, problem))
-
-    def below_minimum(self, group):
-        self.below.append((group.name, len(group.bound)))
-
-    def half_bound(self, group):
-        self.halves.append(group.name)
-
-    def pod(self, name, **fields):
-        self.store.observe_pod(pod(name, **fields))
-        self.work()
-
-    def put(self, resource, each):
-        self.objects.put(resource, each)
-        self.registry.changed(resource, each)
-        self.work()
-
-    def gone(self, name):
-        self.store.remove_pod(f"uid-{name}")
-        self.work()
-
-    def work(self):
-        for _ in range(3):
-            for known in list(self.store.pods.values()):
-                if known.dirty:
-                    known.dirty = False
-                    describe_pod(self.store, known)
-        for gang_id in list(self.registry.groups):
-            self.registry.message(gang_id)
-
-    def known(self, name):
-        return self.store.pods[f"uid-{name}"]
-
-    def message(self, name) -> flow_pb2.Gang:
-        """The message about a pod's gang for the engine."""
-        found = self.registry.message(self.known(name).gang.id)
-        assert found is not None
-        return found
-
-    def gang(self, name):
-        """A pod's gang for the engine: (minimum, name), or why there is none."""
-        known = self.known(name)
-        if target(self.store, known) is None:
-            return known.gang.blocked
-        message = self.registry.message(known.gang.id) if known.gang.id else None
-        return (message.minimum, message.name) if message else None
 
 
 def test_pods_without_declarations_are_not_stored():
@@ -318,64 +252,6 @@ def test_the_maximum_of_a_gang(declared, maximum):
     for number, annotations in enumerate(declared):
         rig.pod(f"p{number}", annotations=annotations)
     assert rig.message("p0").maximum == maximum
-
-
-def native(mode, **spec):
-    return owner_or_group(NATIVE, spec={"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": mode, **spec})
-
-
-@pytest.mark.parametrize(
-    ("of_group", "problem"),
-    [
-        (10, ""),
-        (7, "its members have priority 10, but the pod group has 7, which applies"),
-        (0, "its members have priority 10, but the pod group has 0, which applies"),
-        (None, ""),
-    ],
-)
-def test_members_should_have_the_priority_of_their_pod_group(of_group, problem):
-    rig = Rig((NATIVE, native(None, priority=of_group)))
-    for name in ("a", "b"):
-        rig.pod(name, priority=10, spec={"schedulingGroup": {"podGroupName": "g"}})
-    rig.message("a")
-    assert rig.known("a").gang.priority == of_group
-    assert {text for _, text in rig.invalid} == ({f"pod group ns/g: {problem}"} if problem else set())
-
-
-@pytest.mark.parametrize(
-    ("mode", "leave", "broken"),
-    [
-        ("PodGroup", ("evicted",), True),
-        ("PodGroup", ("evicted unseen",), True),
-        ("PodGroup", ("ended",), False),
-        ("Pod", ("evicted",), False),
-        ("PodGroup", ("evicted", "replaced"), False),
-        ("PodGroup", ("evicted", "replaced", "ended later"), False),
-        ("PodGroup", ("evicted", "all gone"), False),
-    ],
-)
-def test_a_gang_that_is_disrupted_as_a_whole_is_broken_by_an_eviction(mode, leave, broken):
-    rig = Rig((NATIVE, native(mode)))
-    group = {"spec": {"schedulingGroup": {"podGroupName": "g"}}}
-    for name in ("a", "b"):
-        rig.pod(name, node="n", **group)
-    rig.halves.clear()
-    found = rig.registry.group_of(rig.known("a"))
-    assert found is not None
-    assert not found.broken
-    if "evicted" in leave:
-        rig.pod("b", node="n", deleting=True, **group)
-    if "evicted unseen" in leave:  # its end comes before anybody has looked at the mark
-        rig.store.observe_pod(pod("b", node="n", deleting=True, **group))
-    rig.gone("b")
-    if "replaced" in leave:
-        rig.pod("c", node="n", **group)
-    if "ended later" in leave:  # which is no disruption
-        rig.gone("c")
-    if "all gone" in leave:
-        rig.gone("a")
-    assert found.broken is broken
-    assert (rig.halves != []) is (mode == "PodGroup" and leave[0].startswith("evicted"))
 
 
 def test_a_bound_pod_is_never_blocked_by_its_gang():

@@ -1,8 +1,8 @@
-"""Gangs preempt and are evicted all or nothing: examples."""
+"""Gangs preempt all or nothing: examples."""
 
 import pytest
 
-from firmament_py.preemption.preemptor import Preempting
+from firmament_py.model.constraints import PeerDemand, PeerTerm
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -15,46 +15,20 @@ from tests.builders import (
     needs,
     preempting_cluster,
     removed,
+    selecting,
     tasks_like,
+)
+from tests.firmament_py.preemption.priorities import (
+    HIGH,
+    LARGE,
+    LOW,
+    MID,
+    WITH_LARGE,
+    nodes_with,
+    on_each,
 )
 
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
-LOW, MID, HIGH = 1, 2, 3
-"""Classes of 4 cpu, of priorities 0, 10 and 100."""
-
-LARGE = 4
-"""A class of 8 cpu and the highest priority."""
-
-CLASSES = (
-    make_class(LOW, cpu=4),
-    make_class(MID, cpu=4, priority=10),
-    make_class(HIGH, cpu=4, priority=100),
-    make_class(LARGE, cpu=8, priority=100),
-)
-
-
-def nodes_with(*running, names="abc", cpu=4, **options):
-    """A cluster of equal nodes."""
-    return preempting_cluster(*CLASSES, *(make_node(name, cpu=cpu) for name in names), *running, **options)
-
-
-def on_each(uids, names, cls=LOW, **fields):
-    """A task on each of the nodes."""
-    return [make_tasks([uid], cls, on=name, **fields) for uid, name in zip(uids, names, strict=True)]
-
-
-def staying(cluster, gang):
-    """How many members of the gang of a name run and are not evicted."""
-    tasks, state = cluster.state.tasks, cluster.state
-    return sum(
-        state.gangs.definition(int(tasks.gang[row])).name == gang and not tasks.leaving[row]
-        for row in (tasks.node >= 0).nonzero()[0].tolist()
-        if tasks.gang[row] >= 0
-    )
-
-
-# -- gangs that preempt -------------------------------------------------------------------------------------------
 
 
 def test_a_gang_evicts_as_many_tasks_as_it_needs():
@@ -68,7 +42,7 @@ def test_a_gang_evicts_as_many_tasks_as_it_needs():
 
 
 @pytest.mark.parametrize("reason", ["two nodes", "one priority is not lower", "one is static", "one is in a budget"])
-def test_a_gang_that_gets_two_places_of_three_evicts_nobody(reason):
+def test_a_gang_that_gets_two_places_of_three_evicts_no_task(reason):
     third = {
         "two nodes": [],
         "one priority is not lower": [make_tasks([3], HIGH, on="c")],
@@ -114,7 +88,7 @@ def test_a_gang_of_equal_or_lower_priority_waits():
     assert not cluster.preempted(cluster.run())
 
 
-def test_a_gang_that_lacks_members_evicts_nobody():
+def test_a_gang_that_lacks_members_evicts_no_task():
     cluster = nodes_with(*on_each([1, 2, 3], "abc"), make_gang(7, 3), make_tasks([11, 12], HIGH, gang=7))
     assert not cluster.preempted(cluster.run())
     cluster.tell(make_tasks([13], HIGH, gang=7))
@@ -251,6 +225,29 @@ def test_a_gang_that_cannot_be_served_does_not_keep_another_from_it():
     assert set(cluster.nominated()) == {81, 82, 83}
 
 
+def test_of_two_gangs_that_take_parts_of_each_other_the_older_one_is_served():
+    """On each of two nodes one of them has the larger member, which is inserted first."""
+    sizes = {("e", 5): 4, ("f", 5): 3, ("e", 6): 3, ("f", 6): 4}
+    cluster = preempting_cluster(
+        make_class(LOW, cpu=4),
+        *(make_node(name, cpu=4, labels={"name": name}) for name in "ef"),
+        *on_each([1, 2], "ef"),
+        make_gang(5, 2, created_us=NOW_US - SECOND_US),
+        make_gang(6, 2, created_us=NOW_US),
+        *(
+            event
+            for number, ((name, gang), cpu) in enumerate(sizes.items(), 10)
+            for event in (
+                make_class(number, cpu=cpu, priority=100, demand=selecting(needs("name", "In", name))),
+                make_tasks([number], number, gang=gang),
+            )
+        ),
+    )
+    result = cluster.run()
+    assert set(cluster.preempted(result)) == {1, 2}
+    assert cluster.nominated() == {10: "e", 11: "f"}
+
+
 def twelve_gangs(size, single, classes=range(10, 22)):
     """Gangs, each of one of the classes, that need `size` members; eleven nodes with a task of low priority each; and
     single tasks that wait."""
@@ -282,7 +279,7 @@ def test_gangs_that_cannot_be_served_do_not_keep_single_tasks_from_it(classes):
 
 def test_a_gang_of_several_classes():
     cluster = preempting_cluster(
-        *CLASSES,
+        *WITH_LARGE,
         make_node("a", cpu=8),
         make_node("b", cpu=4),
         make_tasks([1, 2], LOW, on="a"),
@@ -303,7 +300,7 @@ def test_each_role_gets_its_minimum():
     launcher, worker = 0, 1
     roles = {"launcher": 1, "worker": 1}
     cluster = preempting_cluster(
-        *CLASSES,
+        *WITH_LARGE,
         make_node("a", cpu=8),
         make_node("b", cpu=4),
         make_tasks([1, 2], LOW, on="a"),
@@ -317,7 +314,7 @@ def test_each_role_gets_its_minimum():
     assert len(cluster.nominated()) == 2
 
 
-def test_a_gang_evicts_nobody_if_a_role_cannot_get_its_minimum():
+def test_a_gang_evicts_no_task_if_a_role_cannot_get_its_minimum():
     cluster = nodes_with(
         *on_each([1, 2, 3], "abc"),
         make_gang(7, 3, roles={"launcher": 1, "worker": 2}),
@@ -327,245 +324,38 @@ def test_a_gang_evicts_nobody_if_a_role_cannot_get_its_minimum():
     assert not cluster.preempted(cluster.run())
 
 
-# -- gangs that are evicted -----------------------------------------------------------------------------------------
-
-
-def test_a_member_above_the_minimum_goes_before_a_whole_gang():
-    cluster = nodes_with(
-        make_gang(5, 2),
-        make_gang(6, 2),
-        *on_each([1, 2], "ab", gang=5),
-        *on_each([3, 4, 5], "cde", gang=6),
-        make_tasks([11], HIGH),
-        names="abcde",
-    )
-    [victim] = cluster.preempted(cluster.run())
-    assert victim in (3, 4, 5)
-
-
-def test_no_more_members_go_one_by_one_than_there_are_above_the_minimum():
-    cluster = nodes_with(make_gang(5, 2), *on_each([1, 2, 3], "abc", gang=5), make_tasks([11], HIGH))
-    assert len(cluster.preempted(cluster.run())) == 1
-    assert staying(cluster, "gang-5") == 2
-    cluster.tell(make_tasks([12], HIGH))
-    assert len(cluster.preempted(cluster.run())) == 2, "the other members go together"
-    assert staying(cluster, "gang-5") == 0
-
-
-def test_a_single_task_goes_before_a_whole_gang_of_its_priority():
-    cluster = nodes_with(
-        make_gang(5, 2), *on_each([1, 2], "ab", gang=5), make_tasks([3], LOW, on="c"), make_tasks([11], HIGH)
-    )
-    assert set(cluster.preempted(cluster.run())) == {3}
-
-
-def test_a_whole_gang_goes_if_its_members_are_needed():
-    cluster = nodes_with(make_gang(5, 3), *on_each([1, 2, 3], "abc", gang=5), make_tasks([11], HIGH))
-    result = cluster.run()
-    assert cluster.preempted(result) == {1: 11, 2: 11, 3: 11}
-    assert len(cluster.nominated()) == 1
-
-
-def test_members_above_the_minimum_go_with_a_whole_gang():
-    cluster = nodes_with(
-        make_gang(5, 2), *on_each([1, 2, 3], "abc", gang=5), make_gang(7, 2), make_tasks([11, 12], HIGH, gang=7)
-    )
-    assert set(cluster.preempted(cluster.run())) == {1, 2, 3}
-
-
-def test_a_gang_that_is_disrupted_as_a_whole_loses_no_single_member():
-    cluster = nodes_with(make_gang(5, 1, whole=True), *on_each([1, 2, 3], "abc", gang=5), make_tasks([11], HIGH))
-    assert set(cluster.preempted(cluster.run())) == {1, 2, 3}
-
-
-def test_a_member_of_another_gang_goes_before_one_that_is_disrupted_as_a_whole():
-    cluster = nodes_with(
-        make_gang(5, 1, whole=True),
-        make_gang(6, 1),
-        *on_each([1, 2], "ab", gang=5),
-        *on_each([3, 4], "cd", gang=6),
-        make_tasks([11], HIGH),
-        names="abcd",
-    )
-    assert set(cluster.preempted(cluster.run())) < {3, 4}
-
-
-def test_a_member_of_a_role_at_its_minimum_stays():
-    """One member of the gang may go, and no launcher."""
-    cluster = nodes_with(
-        make_gang(5, 2, roles={"launcher": 1, "worker": 1}),
-        make_tasks([1], LOW, on="a", gang=5, role=0),
-        make_tasks([2], LOW, on="b", gang=5, role=1),
-        make_tasks([3], LOW, on="c", gang=5, role=1),
-        make_tasks([11], HIGH),
-    )
-    assert set(cluster.preempted(cluster.run())) < {2, 3}
-
-
-def test_the_gang_of_lower_priority_goes_and_the_other_one_is_spared():
-    for low, mid in (((1, 2), (3, 4)), ((3, 4), (1, 2))):
-        names = dict(enumerate("abcd", 1))
-        cluster = nodes_with(
-            make_gang(5, 2),
-            make_gang(6, 2),
-            *on_each(low, [names[uid] for uid in low], LOW, gang=5),
-            *on_each(mid, [names[uid] for uid in mid], MID, gang=6),
-            make_tasks([11, 12], HIGH),
-            names="abcd",
-        )
-        assert set(cluster.preempted(cluster.run())) == set(low)
-
-
-def test_of_two_gangs_the_one_that_started_last_goes():
-    hour_us = 3600 * SECOND_US
-    for old, new in (((1, 2), (3, 4)), ((3, 4), (1, 2))):
-        names = dict(enumerate("abcd", 1))
-        cluster = nodes_with(
-            make_gang(5, 2),
-            make_gang(6, 2),
-            *on_each(old, [names[uid] for uid in old], LOW, gang=5, started_us=NOW_US - 5 * hour_us),
-            *on_each(new, [names[uid] for uid in new], LOW, gang=6, started_us=NOW_US - hour_us),
-            make_tasks([11, 12], HIGH),
-            names="abcd",
-        )
-        assert set(cluster.preempted(cluster.run())) == set(new)
-
-
-@pytest.mark.parametrize("priority", [MID, HIGH])
-def test_gangs_of_equal_or_higher_priority_are_spared(priority):
-    cluster = nodes_with(make_gang(5, 2), *on_each([1, 2, 3], "abc", priority, gang=5), make_tasks([11], MID))
-    assert not cluster.preempted(cluster.run())
-
-
-def test_a_gang_is_as_important_as_its_most_important_member():
-    cluster = nodes_with(
-        make_gang(5, 2),
-        make_tasks([1], LOW, on="a", gang=5),
-        make_tasks([2], HIGH, on="b", gang=5),
-        make_tasks([11], MID),
-        names="ab",
-    )
-    assert not cluster.preempted(cluster.run())
-
-
-def test_a_static_member_protects_its_gang():
-    cluster = nodes_with(
-        make_gang(5, 2),
-        make_tasks([1], LOW, on="a", gang=5),
-        make_tasks([2], LOW, on="b", gang=5, unevictable=True),
-        make_tasks([11], HIGH),
-        names="ab",
-    )
-    assert not cluster.preempted(cluster.run())
-
-
-@pytest.mark.parametrize(("allowed", "evicted"), [(1, 0), (2, 2)])
-def test_a_budget_holds_for_a_whole_gang(allowed, evicted):
-    """One member alone is where the preemptor goes."""
-    cluster = nodes_with(
-        make_label_set(1, app="web"),
-        make_budget(1, tasks_like(needs("app")), allowed),
-        make_gang(5, 2),
-        *on_each([1, 2], "ab", gang=5, label_set=1),
-        make_tasks([11], HIGH),
-        names="ab",
-    )
-    assert len(cluster.preempted(cluster.run())) == evicted
-
-
-def test_a_whole_gang_may_exceed_a_budget_as_a_last_resort():
-    cluster = nodes_with(
-        make_label_set(1, app="web"),
-        make_budget(1, tasks_like(needs("app")), 1),
-        make_gang(5, 2),
-        *on_each([1, 2], "ab", gang=5, label_set=1),
-        make_tasks([11], HIGH),
-        names="ab",
-        preempting=Preempting.BEYOND_BUDGETS,
-    )
-    assert set(cluster.preempted(cluster.run())) == {1, 2}
-
-
-def test_two_gangs_in_one_budget_do_not_exceed_it_together():
-    cluster = nodes_with(
-        make_label_set(1, app="web"),
-        make_budget(1, tasks_like(needs("app")), 3),
-        make_gang(5, 2),
-        make_gang(6, 2),
-        *on_each([1, 2], "ab", gang=5, label_set=1),
-        *on_each([3, 4], "cd", gang=6, label_set=1),
-        make_tasks(range(11, 15), HIGH),
-        names="abcd",
-    )
-    assert set(cluster.preempted(cluster.run())) in ({1, 2}, {3, 4})
-    assert len(cluster.nominated()) == 2
-
-
-def test_a_gang_evicts_a_gang():
-    cluster = nodes_with(
-        make_gang(5, 3), *on_each([1, 2, 3], "abc", gang=5), make_gang(7, 3), make_tasks([11, 12, 13], HIGH, gang=7)
-    )
-    assert set(cluster.preempted(cluster.run())) == {1, 2, 3}
-    cluster.tell(removed(1, 2, 3))
-    assert set(cluster.round()) == {11, 12, 13}
-
-
-def test_no_gang_goes_for_a_gang_that_would_not_be_served():
-    cluster = nodes_with(
-        make_gang(5, 3),
-        *on_each([1, 2, 3], "abc", gang=5),
-        make_tasks([4], HIGH, on="d"),
-        make_gang(7, 4),
-        make_tasks(range(11, 15), HIGH, gang=7),
-        names="abcd",
-    )
-    assert not cluster.preempted(cluster.run())
-    assert staying(cluster, "gang-5") == 3
-
-
-def test_a_gang_goes_only_where_single_tasks_do_not_suffice():
-    cluster = nodes_with(
-        make_gang(5, 2),
-        *on_each([1, 2], "ab", gang=5),
-        *on_each([3, 4], "cd"),
-        make_tasks([11, 12], HIGH),
-        names="abcd",
-    )
-    assert set(cluster.preempted(cluster.run())) == {3, 4}
-    cluster.tell(make_tasks([13], HIGH))
-    assert set(cluster.preempted(cluster.run())) == {1, 2}
-
-
-def test_the_members_that_follow_a_needed_one_are_not_evicted_again():
-    cluster = nodes_with(make_gang(5, 3), *on_each([1, 2, 3], "abc", gang=5), make_tasks([11], HIGH))
-    assert len(cluster.preempted(cluster.run())) == 3
-    cluster.tell(make_tasks([12, 13], HIGH, created_us=NOW_US + 1))
-    result = cluster.run()
-    assert not cluster.preempted(result)
-    assert set(cluster.nominated()) == {11, 12, 13}
-    cluster.tell(removed(1, 2, 3))
-    assert set(cluster.round()) == {11, 12, 13}
-
-
-def test_a_further_member_of_a_complete_gang_preempts_alone():
+@pytest.mark.parametrize("left", ["bound", "leaves", "gone"])
+def test_nominated_members_with_constraints_are_placed_with_their_gang_or_not_at_all(left):
+    """Nominated by others: such gangs do not preempt."""
+    apart = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app")), "host"),))
     cluster = preempting_cluster(
-        *CLASSES,
-        make_gang(1, 1),
-        *(make_node(name, cpu=4) for name in "ab"),
-        make_tasks([1], HIGH, on="a", gang=1),
-        make_tasks([2], LOW, on="b"),
-        make_tasks([3], HIGH, gang=1),
+        make_label_set(1, app="web"),
+        make_class(LOW, cpu=4),
+        make_class(9, cpu=4, peers=apart),
+        *(make_node(name, cpu=4, labels={"host": name}) for name in "ab"),
+        *([] if left == "gone" else [make_tasks([1], LOW, on="b", leaving=left == "leaves")]),
+        make_gang(5, 2),
+        *(make_tasks([uid], 9, gang=5, label_set=1, nominated=name) for uid, name in ((11, "a"), (12, "b"))),
     )
-    assert cluster.preempted(cluster.run()) == {2: 3}
+    if left == "gone":
+        assert cluster.round() == {11: "a", 12: "b"}
+        return
+    assert not cluster.round()
+    assert cluster.nominated() == ({} if left == "bound" else {11: "a", 12: "b"})
+    cluster.tell(removed(1))
+    assert cluster.round() == {11: "a", 12: "b"}
+    assert not cluster.nominated()
 
 
-def test_a_member_above_the_maximum_of_its_gang_preempts_nobody():
+@pytest.mark.parametrize("names", ["ac", "ab"])
+def test_a_nominated_gang_is_placed_within_its_required_topology(names):
+    """Nominated by others: such gangs do not preempt."""
+    zones = {"a": "y", "b": "z", "c": "z"}
     cluster = preempting_cluster(
-        *CLASSES,
-        make_gang(1, 1, maximum=1),
-        *(make_node(name, cpu=4) for name in "ab"),
-        make_tasks([1], HIGH, on="a", gang=1),
-        make_tasks([2], LOW, on="b"),
-        make_tasks([3], HIGH, gang=1),
+        make_class(LOW, cpu=4, priority=5),
+        *(make_node(name, cpu=4, labels={"zone": zone}) for name, zone in zones.items()),
+        make_gang(5, 2, topology="zone", required=True),
+        *(make_tasks([uid], LOW, gang=5, nominated=name) for uid, name in zip((11, 12), names, strict=True)),
     )
-    assert not cluster.preempted(cluster.run())
+    assert sorted(cluster.round().values()) == ["b", "c"]
+    assert not cluster.nominated()
