@@ -119,7 +119,8 @@ class GangMembership:
 
 class PodRecord:
     """One pod. Only Store moves it between states; the feed keeps its descriptions, `sent` and `dirty`; Nominations
-    keeps `nominated`, and the package `preempt` keeps `preempting`, `spared`, `migrating` and `migration_refused`."""
+    keeps `nominated`, the package `preempt` keeps `preempting`, `spared`, `migrating` and `migration_refused`, and
+    app/rebalance.py keeps `planned`."""
 
     __slots__ = (
         "assumed",
@@ -137,6 +138,7 @@ class PodRecord:
         "nominated",
         "observed",
         "owner",
+        "planned",
         "preempting",
         "resend",
         "sent",
@@ -187,6 +189,8 @@ class PodRecord:
         is refused."""
         self.migration_refused = False
         """Whether that eviction was refused a while ago, so that it is not moved for now. It can still be a victim."""
+        self.planned = ""
+        """Why a plan of moves that is carried out evicts it; empty: none does."""
         self.resend = False
         """Whether the engine has changed its state of the pod by itself: the row is sent even if it has not changed."""
         self.sent: SentState | None = None

@@ -216,7 +216,7 @@ def serving(server, **fields):
 
 def test_a_scheduler_of_another_cluster_does_not_answer_for_this_one(scheduler, kubeconfig, monkeypatch):
     """Without --address the scheduler on the default port is queried, which may belong to another cluster."""
-    monkeypatch.setattr("poseidon_py.cli.ask._DEFAULT_ADDRESS", scheduler)
+    monkeypatch.setattr("poseidon_py.cli.ask.DEFAULT_ADDRESS", scheduler)
     monkeypatch.setenv("KUBECONFIG", kubeconfig)
     Answers.bodies = serving("http://127.0.0.1:9")
     assert run("explain", "p").exit_code == 0
@@ -237,7 +237,7 @@ def test_a_scheduler_of_another_cluster_does_not_answer_for_this_one(scheduler, 
 
 
 def test_without_a_kubeconfig_there_is_nothing_to_compare(scheduler, monkeypatch, tmp_path):
-    monkeypatch.setattr("poseidon_py.cli.ask._DEFAULT_ADDRESS", scheduler)
+    monkeypatch.setattr("poseidon_py.cli.ask.DEFAULT_ADDRESS", scheduler)
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     Answers.bodies = serving("https://elsewhere:6443")
