@@ -19,7 +19,7 @@ MAX_MOVES = 5000
 """Of one plan."""
 _LISTED = 2
 """Names that a reason lists."""
-_PLACE = re.compile(r"(?P<reason>.*?) - at `\$\.?(?P<field>.*)`", re.DOTALL)
+_PLACE = re.compile(r"(?P<reason>.*?) - at \$\.?(?P<field>.*)", re.DOTALL)
 
 
 class PlanError(ValueError):
@@ -37,7 +37,7 @@ class Move(Struct, kw_only=True, rename={"source": "from", "target": "to"}):
     saves: int = 0
     """What it saves of the policy's costs; only with the goals spread and policy."""
     why: str = ""
-    """See `purpose`; ignored in a plan that is read."""
+    """See `purposes`; ignored in a plan that is read."""
 
 
 class Nomination(Struct, kw_only=True):
@@ -113,12 +113,13 @@ def decode_plan(data: bytes) -> Plan:
     """A plan that can be carried out. Raises PlanError."""
     try:
         plan = msgspec.json.decode(data, type=Plan)
+    except msgspec.ValidationError as error:
+        text = str(error).replace("`", "")
+        found = _PLACE.fullmatch(text)
+        text, place = (found["reason"], found["field"]) if found else (text, "")
+        raise PlanError(f"{place}: {text[:1].lower()}{text[1:]}" if place else text[:1].lower() + text[1:]) from error
     except FAILURES as error:
-        found = _PLACE.fullmatch(str(error))
-        if found is None:
-            raise PlanError(f"it is not the JSON of a plan: {error}") from error
-        place = f"{found['field']}: " if found["field"] else ""
-        raise PlanError(place + found["reason"][:1].lower() + found["reason"][1:].replace("`", "")) from error
+        raise PlanError(f"it is not the JSON of a plan: {error}") from error
     _check(plan)
     return plan
 
@@ -177,35 +178,45 @@ def without(plan: Plan, ended: set[str]) -> Plan:
 # -- in words --------------------------------------------------------------------------------------------------------
 
 
-def purpose(plan: Plan, step: Step, move: Move) -> str:
-    """Why a pod moves, for a table: "empties node-3"."""
-    if step.win and plan.goal == "pack" and not plan.shape:
-        return f"empties {plan.wins[step.win - 1].node}"
-    if step.win:
-        return _fits(plan, plan.wins[step.win - 1])
-    if move.saves > 0:
-        return f"costs {move.saves:,} less"
-    later = next((each.step for each in plan.steps if step.step in each.after), None)
-    return f"makes room for step {later}" if later is not None else "makes room"
+def purposes(plan: Plan) -> Iterator[tuple[Step, Move, str]]:
+    """The moves in order, and why each pod moves, for a table: "empties node-3"."""
+    waits: dict[int, int] = {}
+    for step in plan.steps:
+        for number in step.after:
+            waits.setdefault(number, step.step)
+    for step in plan.steps:
+        for move in step.moves:
+            if step.win:
+                why = _won(plan, plan.wins[step.win - 1])
+            elif move.saves > 0:
+                why = f"costs {move.saves:,} less"
+            else:
+                why = f"makes room for step {waits[step.step]}" if step.step in waits else "makes room"
+            yield step, move, why
 
 
 def reason(plan: Plan, step: Step, move: Move) -> str:
     """Why a pod moves, for its event: "the plan empties node-3"."""
-    if step.win and plan.goal == "pack" and not plan.shape:
-        return f"the plan {purpose(plan, step, move)}"
     if step.win:
-        return purpose(plan, step, move)
+        won = _won(plan, plan.wins[step.win - 1])
+        return f"the plan {won}" if _empties_nodes(plan) else won
     if move.saves > 0:
         return f"it costs {move.saves:,} less there"
     return "it makes room for other moves of the plan"
 
 
-def _fits(plan: Plan, win: Win) -> str:
+def _empties_nodes(plan: Plan) -> bool:
+    return plan.goal == "pack" and not plan.shape
+
+
+def _won(plan: Plan, win: Win) -> str:
+    if _empties_nodes(plan):
+        return f"empties {win.node}"
     where = f" on {win.node}" if win.node else ""
     if plan.shape:
         return f"{win.count} more of {plan.shape} {'fits' if win.count == 1 else 'fit'}{where}"
     if not win.pods:
         return f"{win.count} more {'pod fits' if win.count == 1 else 'pods fit'}{where} then"
-    more = len(win.pods) - _LISTED
-    names = ", ".join(win.pods[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+    unlisted = len(win.pods) - _LISTED
+    names = ", ".join(win.pods[:_LISTED]) + (f" and {unlisted} more" if unlisted > 0 else "")
     return f"{names} {'fits' if len(win.pods) == 1 else 'fit'}{where} then"

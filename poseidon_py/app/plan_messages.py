@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from poseidon_py.app.move_plan import Budget, Goal, Move, Nomination, Plan, Step, Win, purpose, without
+from poseidon_py.app.move_plan import Budget, Goal, Move, Nomination, Plan, Step, Win, purposes, without
 from poseidon_py.app.plan_query import PlanQuery
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.store import Store
@@ -45,9 +45,8 @@ def plan_of(store: Store, reply: flow_pb2.MovePlan, query: PlanQuery) -> Plan:
         steps=[_step(store, step, number) for number, step in enumerate(reply.steps, start=1)],
     )
     plan = without(plan, {""})
-    for step in plan.steps:
-        for move in step.moves:
-            move.why = purpose(plan, step, move)
+    for _, move, why in purposes(plan):
+        move.why = why
     return plan
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.markup import escape
 
-from poseidon_py.app.move_plan import Plan, purpose
+from poseidon_py.app.move_plan import Plan, purposes
 from poseidon_py.util.terminal import print_rows
 
 OPT_IN = (
@@ -42,11 +42,10 @@ def _print_moves(plan: Plan, console: Console) -> None:
             escape(move.pod),
             escape(move.source),
             escape(move.target),
-            escape(purpose(plan, step, move)),
+            escape(why),
             f"after {', '.join(map(str, step.after))}" if step.after else "",
         )
-        for step in plan.steps
-        for move in step.moves
+        for step, move, why in purposes(plan)
     ]
     print_rows(console, ("step", "pod", "from", "to", "why", "waits"), rows, right=("step",), prose="why")
 

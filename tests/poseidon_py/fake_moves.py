@@ -45,8 +45,8 @@ class FakeMoves:
             elif progress.stage == _STAGE.WAITING:
                 progress.stage, progress.reason = _STAGE.DROPPED, "the task has ended"
 
-    def refused(self, task: int) -> None:
-        """The task has not left although a round has decided on it."""
+    def stays(self, task: int) -> None:
+        """The task does not leave, although a round may have decided on it."""
         progress = self.progress.get(task)
         if progress is not None and progress.stage == _STAGE.LEAVING:
             progress.stage, progress.reason = _STAGE.DROPPED, "its eviction was refused"

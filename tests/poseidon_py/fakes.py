@@ -182,8 +182,8 @@ class FakeEngine:
             else:
                 task["cls"] = cls
             if uid in self.tasks:
-                if self.tasks[uid].get("leaving") and not leaves:
-                    self.moves.refused(uid)
+                if not leaves:
+                    self.moves.stays(uid)
                 self.tasks[uid] |= {
                     "profile": self.profiles[profile],
                     "leaving": leaves,
