@@ -58,9 +58,7 @@ class RebalanceEndpoints:
             except RebalanceError as error:
                 status, problem = error.status, str(error)
             except EngineError as error:
-                status, problem = 503, str(error)
-                if error.code == "UNIMPLEMENTED":
-                    status, problem = 501, "the flow service has no plans of moves: it is older; upgrade it"
+                status, problem = _of_engine(error)
             return web.Response(body=_encoded({"error": problem}), status=status, content_type=_JSON)
 
         return answer
@@ -86,6 +84,13 @@ class RebalanceEndpoints:
 
     async def _progress(self, _: web.Request, rebalancer: Rebalancer) -> bytes:
         return _encoded(rebalancer.progress())
+
+
+def _of_engine(error: EngineError) -> tuple[int, str]:
+    """HTTP status and message."""
+    if error.code == "UNIMPLEMENTED":
+        return 501, "the flow service has no plans of moves: it is older; upgrade it"
+    return (400, error.details) if error.code == "INVALID_ARGUMENT" else (503, str(error))
 
 
 def _encoded(body: dict[str, Any]) -> bytes:

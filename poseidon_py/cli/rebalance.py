@@ -167,7 +167,7 @@ def _execute(replicas: Replicas, plan: Plan, *, yes: bool, as_json: bool) -> NoR
     _print(plan, as_json=as_json, err=as_json)
     count = sum(1 for _ in plan.moves)
     if count and not yes:
-        if not sys.stdin.isatty():
+        if not has_terminal():
             fail("--execute needs a terminal to ask for confirmation; give --yes to carry it out without", 2)
         if not click.confirm(f"Carry out {count} {'move' if count == 1 else 'moves'}?", err=as_json):
             sys.exit(1)
@@ -186,6 +186,10 @@ def _execute(replicas: Replicas, plan: Plan, *, yes: bool, as_json: bool) -> NoR
     else:
         click.echo("\n".join(summary(execution.states, pods)))
     sys.exit(int(stopped or any(state != "done" for state, _ in execution.states.values())))
+
+
+def has_terminal() -> bool:
+    return sys.stdin.isatty()
 
 
 def _stop(execution: Execution) -> None:

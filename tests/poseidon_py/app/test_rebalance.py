@@ -5,80 +5,16 @@ from typing import Any
 
 import pytest
 
-from poseidon_py.app.move_plan import Move, Nomination, Plan, Step, Win
+from poseidon_py.app.move_plan import Nomination, Step
 from poseidon_py.app.plan_query import plan_query
-from poseidon_py.app.rebalance import RebalanceError, Rebalancer
-from poseidon_py.describe.movable import MOVABLE
+from poseidon_py.app.rebalance import RebalanceError
 from poseidon_py.feed.client import EngineError
 from poseidon_py.kube.client import BusyError
-from poseidon_py.preempt.preemptor import Preemptor
 from protos.gen import flow_pb2
 from tests.poseidon_py.fakes import unavailable
-from tests.poseidon_py.preempt.bench import FakePods, Reports
-from tests.poseidon_py.rig import Rig
+from tests.poseidon_py.moving_rig import MovingRig, chain, move, plan_of
 
 BUDGET = BusyError(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.", 10.0)
-
-
-class MovingRig(Rig):
-    """Pods a, b and c run on node n, and may be moved to m."""
-
-    def __init__(self, **fields: Any) -> None:
-        super().__init__(nodes=("n", "m"), **fields)
-        self.pods = FakePods()
-        self.reports = Reports()
-        self.preemptor = Preemptor(self.pods, self.store, self.feed.reject, self.reports, call_later=lambda *_: Timer())
-        self.loop._preempt = self.preemptor.take
-        self.store.subscribe(self.preemptor)
-        self.rebalancer = Rebalancer(
-            self.store, self.engine, self.session, self.loop._leadership, self.changed.set, now_us=lambda: self.now_us
-        )
-        for name in "abc":
-            self.pods.put(name)
-            self.pod(name, node="n", owner="o", annotations={MOVABLE: "true"})
-
-    async def carry_out(self, plan: Plan) -> dict[str, Any]:
-        progress = await self.rebalancer.carry_out(plan)
-        await self.settle()
-        return progress
-
-    async def follow(self) -> dict[str, str]:
-        """State of each pod's move."""
-        await self.rebalancer.exchange()
-        await self.settle()
-        return self.states
-
-    @property
-    def states(self) -> dict[str, str]:
-        return {each["uid"].removeprefix("uid-"): each["state"] for each in self.rebalancer.progress()["moves"]}
-
-    @property
-    def reasons(self) -> dict[str, str]:
-        return {each["uid"].removeprefix("uid-"): each["reason"] for each in self.rebalancer.progress()["moves"]}
-
-    async def left(self, *names: str) -> None:
-        """The kubelets have ended the pods."""
-        for name in names:
-            self.gone(name)
-        await self.settle()
-
-
-class Timer:
-    def cancel(self) -> None:
-        """It never ends in these tests."""
-
-
-def move(name: str, target: str = "m") -> Move:
-    return Move(pod=f"default/{name}", uid=f"uid-{name}", source="n", target=target)
-
-
-def plan_of(*steps: Step, ident: str = "x", **fields: Any) -> Plan:
-    return Plan(goal="pack", steps=list(steps), wins=[Win(node="n")], id=ident, **fields)
-
-
-def chain() -> Plan:
-    """a and b leave, then c, which empties n."""
-    return plan_of(Step(step=1, moves=[move("a"), move("b")]), Step(step=2, moves=[move("c")], after=[1], win=1))
 
 
 # -- plans -------------------------------------------------------------------------------------------------------------
