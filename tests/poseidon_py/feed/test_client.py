@@ -82,5 +82,5 @@ async def test_a_plan_may_take_a_minute_or_longer_if_other_calls_may(silent, tim
     service, address = silent
     engine = GrpcEngine(address, timeout)
     await engine.plan_moves(flow_pb2.PlanRequest())
-    assert expected - 20 < service.seconds_left <= expected
+    assert expected - 20 < service.seconds_left < expected + 5
     await engine.close()
