@@ -7,6 +7,7 @@ lead, the plan is forgotten: the command that sent it sends the moves that have 
 
 import asyncio
 import logging
+import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -38,6 +39,8 @@ _STAGES = {
     flow_pb2.MoveProgress.ELSEWHERE: "elsewhere",
     flow_pb2.MoveProgress.DROPPED: "dropped",
 }
+_TASK = re.compile(r"\b(the|a) task\b")
+"""What the engine calls a pod."""
 _UNDER_WAY = ("waiting", "leaving", "awaited")
 STATES = (*_STAGES.values(), "gone")
 """`gone`: the pod had gone before its move was sent. It has ended, like `done`, `elsewhere` and `dropped`."""
@@ -289,11 +292,12 @@ class Rebalancer:
             return None
         if running.is_stopped:
             return []
-        ended = {uid for uid, tracked in running.moves.items() if tracked.has_ended}
-        return messages_of(self._store, running.plan.steps, ended)
+        unsent = {uid for uid, tracked in running.moves.items() if tracked.state != "waiting"}
+        return messages_of(self._store, running.plan.steps, unsent)
 
     def _settle_missing(self, running: ActivePlan, *, is_first: bool) -> None:
-        """Ends the moves whose pods or nodes do not exist. The others get the ids of their tasks and their reasons."""
+        """Ends the moves whose pods or nodes do not exist. The others get the ids of their tasks and their reasons. Those
+        of pods that leave already are under way, without the engine."""
         for uid, tracked in running.moves.items():
             if tracked.has_ended:
                 continue
@@ -306,6 +310,7 @@ class Rebalancer:
                 self._end(uid, tracked, "dropped", f"there is no node {tracked.move.target}")
             else:
                 tracked.task = known.task
+                tracked.state, tracked.reason = "leaving" if known.leaving else "waiting", ""
                 known.planned = reason(running.plan, tracked.step, tracked.move)
 
     def _take(self, running: ActivePlan, reply: flow_pb2.PlanProgress) -> None:
@@ -316,7 +321,7 @@ class Rebalancer:
                 continue
             progress = found.get(tracked.task)
             if progress is not None and progress.stage in _STAGES:
-                tracked.state, tracked.reason = _STAGES[progress.stage], progress.reason
+                tracked.state, tracked.reason = _STAGES[progress.stage], _TASK.sub(r"\1 pod", progress.reason)
                 if tracked.has_ended:
                     self._set_reason(uid, "")
                 continue
@@ -324,7 +329,7 @@ class Rebalancer:
             if known is None:
                 self._settle_gone(tracked)
             elif not known.leaving:
-                why = "the plan was stopped" if running.is_stopped else "the flow service does not have it"
+                why = "the plan was ended" if tracked.state == "waiting" else "the pod was not evicted"
                 self._end(uid, tracked, "dropped", why)
         if not running.is_active:
             counts = ", ".join(f"{count} {state}" for state, count in sorted(running.counts().items()))
@@ -335,7 +340,7 @@ class Rebalancer:
         if tracked.state == "waiting":
             tracked.state, tracked.reason = "dropped", "the pod has ended by itself"
         else:
-            tracked.state, tracked.reason = "done", "the flow service forgot it before its successor was placed"
+            tracked.state, tracked.reason = "done", "the pod has left; where its successor runs is not known"
 
     def _end(self, uid: str, tracked: TrackedMove, state: str, why: str) -> None:
         tracked.state, tracked.reason = state, why

@@ -17,12 +17,22 @@ class FakeMoves:
         self.progress: dict[int, flow_pb2.MoveProgress] = {}
         """By task, of the steps that were sent last and of those that have begun."""
 
-    def carry_out(self, steps: Any) -> None:
-        begun = {task: each for task, each in self.progress.items() if each.stage != _STAGE.WAITING}
+    def carry_out(self, steps: Any, leaving: set[int]) -> None:
+        """Without steps, none begins any more."""
+        if not steps:
+            for each in self.progress.values():
+                if each.stage == _STAGE.WAITING:
+                    each.stage, each.reason = _STAGE.DROPPED, "the plan was ended"
+            self.steps = []
+            return
         self.steps = list(steps)
-        tasks = [move.task_uid for step in self.steps for move in step.moves]
-        waiting = {task: _STAGE(task_uid=task, stage=_STAGE.WAITING) for task in tasks}
-        self.progress = waiting | begun
+        self.progress = {}
+        for step in self.steps:
+            leaves = any(move.task_uid in leaving for move in step.moves)
+            for move in step.moves:
+                each = self.progress[move.task_uid] = _STAGE(task_uid=move.task_uid, stage=_STAGE.WAITING)
+                if leaves:
+                    each.stage, each.reason = _STAGE.DROPPED, "the task leaves already"
 
     def begin(self) -> list[flow_pb2.Move]:
         """The moves that a round decides on."""

@@ -268,7 +268,7 @@ class FakeEngine:
         await asyncio.sleep(0)
         if request.epoch != self.epoch:
             return flow_pb2.PlanProgress(status=flow_pb2.STALE_EPOCH)
-        self.moves.carry_out(request.steps)
+        self.moves.carry_out(request.steps, {uid for uid, task in self.tasks.items() if task["leaving"]})
         return self._end("carry_out", self.moves.reply())
 
     async def progress(self, request):

@@ -8,6 +8,7 @@ import pytest
 from poseidon_py.app.move_plan import Nomination, Step
 from poseidon_py.app.plan_query import plan_query
 from poseidon_py.app.rebalance import RebalanceError
+from poseidon_py.describe.movable import MOVABLE
 from poseidon_py.feed.client import EngineError
 from poseidon_py.kube.client import BusyError
 from protos.gen import flow_pb2
@@ -212,7 +213,7 @@ async def test_a_pod_that_somebody_else_deletes():
         await rig.carry_out(chain())
         await rig.left("c")
         assert await rig.follow() == {"a": "leaving", "b": "leaving", "c": "dropped"}
-        assert rig.reasons["c"] == "the task has ended"
+        assert rig.reasons["c"] == "the pod has ended"
 
 
 async def test_a_budget_that_refuses_is_told_and_the_pod_stays():
@@ -272,7 +273,7 @@ async def test_a_plan_that_is_stopped_begins_no_further_step():
         progress = await rig.rebalancer.stop()
         assert (progress["stopped"], progress["active"]) == (True, True)
         assert rig.states == {"a": "leaving", "b": "leaving", "c": "dropped"}
-        assert rig.reasons["c"] == "the plan was stopped"
+        assert rig.reasons["c"] == "the plan was ended"
         await rig.left("a", "b")
         assert await rig.follow() == {"a": "done", "b": "done", "c": "dropped"}
         assert rig.pods.of("evict") == ["a", "b"]
@@ -287,9 +288,14 @@ async def test_there_may_be_nothing_to_stop():
 # -- restarts and leaders ----------------------------------------------------------------------------------------------
 
 
-async def test_a_restarted_flow_service_gets_the_remaining_steps():
+async def test_a_restarted_flow_service_gets_the_steps_that_have_not_begun():
     async with MovingRig() as rig:
-        await rig.carry_out(chain())
+        later = Step(step=5, moves=[move("d")], after=[2])
+        rig.pods.put("d")
+        rig.pod("d", node="n", owner="o", annotations={MOVABLE: "true"})
+        plan = chain()
+        plan.steps.append(later)
+        await rig.carry_out(plan)
         await rig.follow()
         await rig.left("a")
         await rig.follow()
@@ -297,12 +303,28 @@ async def test_a_restarted_flow_service_gets_the_remaining_steps():
         rig.pod("later")  # the next call notices it
         await rig.settle()
         assert rig.engine.moves.steps == []
-        assert await rig.follow() == {"a": "done", "b": "waiting", "c": "waiting"}
+        assert await rig.follow() == {"a": "done", "b": "leaving", "c": "waiting", "d": "waiting"}
         first, second = rig.engine.moves.steps
-        assert [[moved.task for moved in step.moves] for step in (first, second)] == [["default/b"], ["default/c"]]
-        assert list(second.after) == [0]
-        assert await rig.follow() == {"a": "done", "b": "leaving", "c": "waiting"}
-        assert rig.pods.of("evict") == ["a", "b"]
+        assert [[moved.task for moved in step.moves] for step in (first, second)] == [["default/c"], ["default/d"]]
+        assert (list(first.after), list(second.after)) == ([], [0])
+        await rig.left("b")
+        assert await rig.follow() == {"a": "done", "b": "done", "c": "leaving", "d": "waiting"}
+        assert rig.pods.of("evict") == ["a", "b", "c"]
+
+
+async def test_a_pod_that_leaves_already_is_waited_for_without_the_engine():
+    async with MovingRig() as rig:
+        rig.pod("a", node="n", owner="o", annotations={MOVABLE: "true"}, deleting=True)
+        await rig.settle()
+        await rig.carry_out(chain())
+        assert await rig.follow() == {"a": "leaving", "b": "leaving", "c": "waiting"}
+        first = rig.engine.moves.steps[0]
+        assert [moved.task for moved in first.moves] == ["default/b"]
+        await rig.left("a", "b")
+        await rig.follow()
+        await rig.left("c")
+        assert await rig.follow() == dict.fromkeys("abc", "done")
+        assert rig.pods.of("evict") == ["b", "c"]
 
 
 async def test_a_pod_that_left_during_the_restart_is_done():
@@ -314,7 +336,7 @@ async def test_a_pod_that_left_during_the_restart_is_done():
         await rig.follow()
         await rig.follow()
         assert rig.states == {"a": "done", "b": "done", "c": "leaving"}
-        assert rig.reasons["a"] == "the flow service forgot it before its successor was placed"
+        assert rig.reasons["a"] == "the pod has left; where its successor runs is not known"
         assert rig.pods.of("evict") == ["a", "b", "c"]
 
 
@@ -335,7 +357,24 @@ async def test_a_stale_epoch_is_noticed_by_the_plan_itself():
         rig.engine.restart()
         await rig.follow()  # STALE_EPOCH, and a resync
         await rig.follow()
-        assert len(rig.engine.moves.steps) == 2
+        (step,) = rig.engine.moves.steps
+        assert [moved.task for moved in step.moves] == ["default/c"]
+
+
+async def test_an_eviction_that_is_refused_after_a_restart_is_told():
+    async with MovingRig() as rig:
+        rig.pods.hold, rig.pods.faults = asyncio.Event(), [BUDGET]
+        await rig.carry_out(chain())
+        await rig.follow()
+        rig.engine.restart()
+        await rig.follow()
+        await rig.follow()
+        assert rig.states["a"] == "leaving"
+        rig.pods.hold.set()
+        await rig.settle()
+        await rig.follow()
+        assert (rig.states["a"], rig.reasons["a"]) == ("dropped", "the pod was not evicted")
+        assert rig.states["b"] == "leaving"
 
 
 async def test_a_stopped_plan_does_not_go_on_after_a_restart():

@@ -431,7 +431,7 @@ async def test_a_pod_that_somebody_else_deletes_is_dropped(monkeypatch):
         Meanwhile(monkeypatch, nothing, delete, nothing, go_on)
         result = await run("--execute", "--yes", address=leader.address)
         assert result.exit_code == 1
-        assert result.output.splitlines()[-2:] == ["2 done, 1 dropped", "  default/c: dropped, the task has ended"]
+        assert result.output.splitlines()[-2:] == ["2 done, 1 dropped", "  default/c: dropped, the pod has ended"]
 
 
 async def test_only_standbys_do_not_carry_out():
