@@ -296,8 +296,8 @@ class Rebalancer:
         return messages_of(self._store, running.plan.steps, unsent)
 
     def _settle_missing(self, running: ActivePlan, *, is_first: bool) -> None:
-        """Ends the moves whose pods or nodes do not exist. The others get the ids of their tasks and their reasons. Those
-        of pods that leave already are under way, without the engine."""
+        """Ends the moves whose pods or nodes do not exist. The others get their tasks and reasons; those of pods that
+        leave already are under way without the engine."""
         for uid, tracked in running.moves.items():
             if tracked.has_ended:
                 continue
