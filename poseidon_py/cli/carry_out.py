@@ -5,6 +5,7 @@ are done.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -62,6 +63,8 @@ class Execution:
         self._moves = {move.uid: move for move in plan.moves}
         self.states: dict[str, tuple[str, str]] = dict.fromkeys(self._moves, ("waiting", ""))
         """State and reason of each move, by UID."""
+        self._waits: set[str] = set()
+        """Reasons for which moves wait, as reported."""
         self._is_sent_again = False
         self._lost_at: float | None = None
 
@@ -107,13 +110,20 @@ class Execution:
             self._take(progress)
 
     def _take(self, progress: dict[str, Any]) -> None:
+        waits: Counter[str] = Counter()
         for found in progress.get("moves", ()):
             uid, state, why = found["uid"], found["state"], found["reason"]
             if state == "gone":
                 state = "done" if self._is_sent_again else "dropped"
-            if uid in self.states and self.states[uid] != (state, why):
-                self.states[uid] = state, why
+            if state == "waiting":
+                waits[why] += 1
+            before, self.states[uid] = self.states[uid], (state, why)
+            if state != "waiting" and before != (state, why):
                 self._report(uid)
+        for why, count in waits.items():
+            if why and why not in self._waits:
+                self._say(f"{len(self.ended)}/{len(self.states)}  {count} waiting: {why}")
+        self._waits = set(waits)
 
     def _report(self, uid: str) -> None:
         move, (state, why) = self._moves[uid], self.states[uid]
