@@ -72,8 +72,7 @@ def build_runtime(
 ) -> Runtime:
     """`holds_lease` is called before each write: whether, by the clock, no other replica can be the leader."""
     changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
-    evicts = settings.preemption == "on" or settings.migrate != "never"
-    watches = first_watches(kube, store, watch_options(settings), budgets=evicts)
+    watches = first_watches(kube, store, watch_options(settings))
 
     async def listed() -> None:
         for watch in watches:

@@ -166,7 +166,11 @@ def _execute(replicas: Replicas, plan: Plan, *, yes: bool, as_json: bool) -> NoR
 
     _print(plan, as_json=as_json, err=as_json)
     count = sum(1 for _ in plan.moves)
-    if count and not yes:
+    if not count:
+        if as_json:
+            click.echo("[]")
+        sys.exit(0)
+    if not yes:
         if not has_terminal():
             fail("--execute needs a terminal to ask for confirmation; give --yes to carry it out without", 2)
         if not click.confirm(f"Carry out {count} {'move' if count == 1 else 'moves'}?", err=as_json):
@@ -174,12 +178,11 @@ def _execute(replicas: Replicas, plan: Plan, *, yes: bool, as_json: bool) -> NoR
     plan = msgspec.structs.replace(plan, id=str(uuid.uuid4()))
     execution = Execution(replicas, plan, lambda line: click.echo(line, err=as_json))
     stopped = False
-    if count:
-        try:
-            execution.run()
-        except KeyboardInterrupt:
-            stopped = True
-            _stop(execution)
+    try:
+        execution.run()
+    except KeyboardInterrupt:
+        stopped = True
+        _stop(execution)
     pods = {move.uid: move.pod for move in plan.moves}
     if as_json:
         click.echo(json.dumps(_result(execution, pods), indent=2))
