@@ -13,6 +13,8 @@ from poseidon_py.app.move_plan import Plan, encode_plan, without
 from poseidon_py.cli.ask import AskError, ask
 
 _POLL_SECONDS = 1.0
+_ANSWER_SECONDS = 5.0
+"""How long an answer about the progress is waited for: a replica that is suspended accepts connections."""
 _PATIENCE_SECONDS = 60.0
 """How long a leader is looked for once the connection or the leader is lost."""
 _TRANSIENT = (0, 503)
@@ -21,7 +23,7 @@ _UNDER_WAY = ("leaving", "awaited")
 
 
 class Replicas:
-    """The schedulers at some addresses. `ask` prefers the one that gave the last answer."""
+    """The schedulers at some addresses. `ask` begins with the one that gave the last answer."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self._addresses = list(addresses)
@@ -29,16 +31,13 @@ class Replicas:
     def ask(self, path: str, **request: Any) -> dict[str, Any]:
         """The first answer; see `cli.ask.ask`. Raises AskError: the last one, or one that another replica does not
         change."""
-        for address in list(self._addresses):
+        for left in reversed(range(len(self._addresses))):
             try:
-                answer = ask(address, path, **request)
+                return ask(self._addresses[0], path, **request)
             except AskError as error:
-                if error.status not in _TRANSIENT or address == self._addresses[-1]:
+                if error.status not in _TRANSIENT or not left:
                     raise
-            else:
-                self._addresses.remove(address)
-                self._addresses.insert(0, address)
-                return answer
+                self._addresses.append(self._addresses.pop(0))
         raise AskError("no address is given; give --address HOST:PORT")
 
 
@@ -93,7 +92,7 @@ class Execution:
     def _follow(self) -> None:
         """Raises AskError once there has been no leader for a while."""
         try:
-            progress = self._replicas.ask("/rebalance/progress")
+            progress = self._replicas.ask("/rebalance/progress", timeout=_ANSWER_SECONDS)
             if progress.get("id") != self._plan.id:
                 self._is_sent_again = True
                 progress = self._send()

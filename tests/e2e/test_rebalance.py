@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.api import PATIENCE, Json
 from tests.e2e.backends import PODS, Backend, Synthetic
 from tests.e2e.conftest import SYNTHETIC
@@ -210,7 +212,11 @@ def test_a_plan_goes_on_after_the_flow_service_was_killed(
 
 
 @SYNTHETIC
-def test_a_new_leader_goes_on_with_the_plan(synthetic: Synthetic, schedule: Schedule, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["SIGKILL", "SIGSTOP"])
+def test_a_new_leader_goes_on_with_the_plan(
+    synthetic: Synthetic, schedule: Schedule, tmp_path: Path, number: int
+) -> None:
+    """The suspended leader has forgotten the plan when it resumes."""
     leader = schedule(*LEASE, *FLAGS)
     leader.until_says("leading: ")
     standby = schedule(*LEASE, *FLAGS)
@@ -219,13 +225,20 @@ def test_a_new_leader_goes_on_with_the_plan(synthetic: Synthetic, schedule: Sche
         assert "is not the leader" in refusal(standby, file)
         command = executing(standby.address, leader.address, plan=file)
         command.until_says("waiting: the disruption budget")
-        leader.expected = {-signal.SIGKILL}
-        leader.end(signal.SIGKILL)
+        if number == signal.SIGKILL:
+            leader.expected = {-number}
+            leader.end(number)
+        else:
+            leader.popen.send_signal(number)
         standby.until_says("leading: ")
         command.until_says("sent the remaining 3 moves to the leader again")
         permit(synthetic, 1)
         assert command.wait() == 0, command.output
         assert command.lines[-1] == "3 done"
+        if number == signal.SIGSTOP:
+            leader.popen.send_signal(signal.SIGCONT)
+            leader.until_says("the plan of moves is forgotten")
+            assert json.loads(leader.get("/rebalance/progress")[1])["id"] == ""
         packed(synthetic, owner)
         never_fewer(synthetic, 3)
 
