@@ -25,7 +25,7 @@ def print_plan(plan: Plan, console: Console) -> None:
             (use.name, str(use.moves), str(use.allowed) + (": moves wait for it" if use.moves > use.allowed else ""))
             for use in plan.budgets
         ]
-        print_rows(console, ("disruption budget", "moves", "evictions allowed now"), rows)
+        print_rows(console, ("budget", "moves", "allowed now"), rows)
     if plan.running:
         guarded = f", {plan.guarded} more but for disruption budgets that permit none now" if plan.guarded else ""
         console.print(
@@ -36,18 +36,15 @@ def print_plan(plan: Plan, console: Console) -> None:
 
 
 def _print_moves(plan: Plan, console: Console) -> None:
+    after = {step.step: f"after {', '.join(map(str, step.after))}" if step.after else "" for step in plan.steps}
+    header = ["step", "pod", "from", "to", "why", "waits"]
     rows = [
-        (
-            str(step.step),
-            escape(move.pod),
-            escape(move.source),
-            escape(move.target),
-            escape(why),
-            f"after {', '.join(map(str, step.after))}" if step.after else "",
-        )
+        [str(step.step), *map(escape, (move.pod, move.source, move.target, why)), after[step.step]]
         for step, move, why in purposes(plan)
     ]
-    print_rows(console, ("step", "pod", "from", "to", "why", "waits"), rows, right=("step",), prose="why")
+    if not any(after.values()):
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    print_rows(console, header, rows, right=("step",), prose="why")
 
 
 def heading(plan: Plan) -> str:
