@@ -307,7 +307,7 @@ class Rebalancer:
             elif known is None:
                 self._settle_gone(tracked)
             elif tracked.move.target not in self._store.nodes:
-                self._end(uid, tracked, "dropped", f"there is no node {tracked.move.target}")
+                self._set_state(uid, tracked, "dropped", f"there is no node {tracked.move.target}")
             else:
                 tracked.task = known.task
                 tracked.state, tracked.reason = "leaving" if known.leaving else "waiting", ""
@@ -321,16 +321,14 @@ class Rebalancer:
                 continue
             progress = found.get(tracked.task)
             if progress is not None and progress.stage in _STAGES:
-                tracked.state, tracked.reason = _STAGES[progress.stage], _TASK.sub(r"\1 pod", progress.reason)
-                if tracked.has_ended:
-                    self._set_reason(uid, "")
+                self._set_state(uid, tracked, _STAGES[progress.stage], _TASK.sub(r"\1 pod", progress.reason))
                 continue
             known = self._store.pods.get(uid)
             if known is None:
                 self._settle_gone(tracked)
             elif not known.leaving:
                 why = "the plan was ended" if tracked.state == "waiting" else "the pod was not evicted"
-                self._end(uid, tracked, "dropped", why)
+                self._set_state(uid, tracked, "dropped", why)
         if not running.is_active:
             counts = ", ".join(f"{count} {state}" for state, count in sorted(running.counts().items()))
             log.info("the plan of moves has ended: %s", counts)
@@ -342,9 +340,13 @@ class Rebalancer:
         else:
             tracked.state, tracked.reason = "done", "the pod has left; where its successor runs is not known"
 
-    def _end(self, uid: str, tracked: TrackedMove, state: str, why: str) -> None:
+    def _set_state(self, uid: str, tracked: TrackedMove, state: str, why: str) -> None:
+        known = self._store.pods.get(uid)
+        if state == "dropped" and known is not None and known.migration_refused:
+            why = f"its eviction was refused: {known.refusal}"
         tracked.state, tracked.reason = state, why
-        self._set_reason(uid, "")
+        if tracked.has_ended:
+            self._set_reason(uid, "")
 
     def _set_reason(self, uid: str, why: str) -> None:
         known = self._store.pods.get(uid)

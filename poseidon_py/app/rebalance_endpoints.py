@@ -6,9 +6,9 @@ GET     /rebalance/progress    what has become of its moves
 DELETE  /rebalance             begins no further step of it
 
 POST and DELETE evict pods, and the health port authenticates nobody. So they are accepted from the same machine or pod
-only, which `kubectl port-forward` and `kubectl exec` reach: the API server decides who may use these. Web pages that a
-browser on that machine shows are refused: they cannot send this content type without asking, or say where they are
-from.
+only, which `kubectl port-forward` and `kubectl exec` reach: the API server decides who may use these. Refused are web
+pages that a browser on that machine shows, which cannot send this content type without asking or say where they are
+from, and requests that a proxy passes on, such as the sidecar of a service mesh, whose senders are on other machines.
 """
 
 import ipaddress
@@ -27,6 +27,8 @@ from poseidon_py.kube.objects import InvalidField
 MAX_BODY_BYTES = 4 << 20
 """A plan of MAX_MOVES moves has less."""
 _JSON = "application/json"
+_OF_OTHERS = ("Origin", "Forwarded", "X-Forwarded-For", "Via")
+"""Headers that browsers add to requests of web pages, and proxies to those of others."""
 
 
 class RebalanceEndpoints:
@@ -100,11 +102,11 @@ def _encoded(body: dict[str, Any]) -> bytes:
 def _require_permission(request: web.Request) -> None:
     """Raises RebalanceError."""
     peer = request.transport.get_extra_info("peername") if request.transport is not None else None
-    if not (peer and is_loopback(str(peer[0]))) or "Origin" in request.headers:
+    if not (peer and is_loopback(str(peer[0]))) or any(name in request.headers for name in _OF_OTHERS):
         raise RebalanceError(
             403,
-            "plans of moves are carried out and stopped only from the scheduler's own machine or pod, and not by web "
-            "pages; use kubectl port-forward or kubectl exec: Kubernetes RBAC decides who may",
+            "plans of moves are carried out and stopped only from the scheduler's own machine or pod, not by web pages "
+            "or through proxies; use kubectl port-forward or kubectl exec: Kubernetes RBAC decides who may",
         )
     if request.content_type != _JSON:
         raise RebalanceError(415, f"the content type is {request.content_type}; send Content-Type: {_JSON}")

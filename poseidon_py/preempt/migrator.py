@@ -141,6 +141,7 @@ class Migrator:
                         await self._sleep(delay)
                         continue
                     log.info("%s stays on %s: %s", known.full_name, migration.node, outcome.error)
+                    known.refusal = str(outcome.error)
                     self._refuse(migration)
                 return
         except Exception:

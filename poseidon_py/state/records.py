@@ -119,7 +119,7 @@ class GangMembership:
 
 class PodRecord:
     """One pod. Only Store moves it between states; the feed keeps its descriptions, `sent` and `dirty`; Nominations
-    keeps `nominated`, the package `preempt` keeps `preempting`, `spared`, `migrating` and `migration_refused`, and
+    keeps `nominated`; the package `preempt` keeps `preempting`, `spared`, `migrating`, `migration_refused` and `refusal`;
     app/rebalance.py keeps `planned`."""
 
     __slots__ = (
@@ -140,6 +140,7 @@ class PodRecord:
         "owner",
         "planned",
         "preempting",
+        "refusal",
         "resend",
         "sent",
         "spared",
@@ -189,6 +190,8 @@ class PodRecord:
         is refused."""
         self.migration_refused = False
         """Whether that eviction was refused a while ago, so that it is not moved for now. It can still be a victim."""
+        self.refusal = ""
+        """Why its last eviction was refused."""
         self.planned = ""
         """Why a plan of moves that is carried out evicts it; empty: none does."""
         self.resend = False

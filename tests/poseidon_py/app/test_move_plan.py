@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from poseidon_py.app.move_plan import (
     MAX_MOVES,
@@ -145,3 +147,29 @@ def test_several_pods_that_fit(win, text):
 
 def test_unknown_keys_of_a_later_version_are_ignored():
     assert msgspec.structs.asdict(read(plan(step(1), later=True)))["goal"] == "pack"
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    numbers = sorted(draw(st.sets(st.integers(1, 30), max_size=8)))
+    steps, uid = [], 0
+    for at, number in enumerate(numbers):
+        moves = []
+        for _ in range(draw(st.integers(1, 3))):
+            uid += 1
+            moves.append(Move(pod=f"ns/p{uid}", uid=f"u{uid}", source="n", target=draw(st.sampled_from("mk"))))
+        after = sorted(draw(st.sets(st.sampled_from(numbers[:at])))) if at else []
+        steps.append(Step(step=number, moves=moves, after=after, win=draw(st.integers(0, 1))))
+    return Plan(goal="pack", steps=steps, wins=[Win(node="n")])
+
+
+@given(plans(), st.sets(st.integers(1, 24)))
+def test_what_is_left_of_any_plan_can_be_carried_out(plan, numbers):
+    """A plan that is sent again in part keeps its order: a step waits for exactly those that it waited for and that
+    have moves left."""
+    ended = {f"u{number}" for number in numbers}
+    left = decode_plan(encode_plan(without(plan, ended)))
+    assert {move.uid for move in left.moves} == {move.uid for move in plan.moves} - ended
+    remaining = {each.step for each in plan.steps if not {move.uid for move in each.moves} <= ended}
+    waits = {each.step: set(each.after) & remaining for each in plan.steps if each.step in remaining}
+    assert {each.step: set(each.after) for each in left.steps} == waits

@@ -222,7 +222,7 @@ async def test_a_budget_that_refuses_is_told_and_the_pod_stays():
         await rig.carry_out(chain())
         await rig.follow()
         assert rig.states == {"a": "dropped", "b": "leaving", "c": "waiting"}
-        assert rig.reasons["a"] == "its eviction was refused"
+        assert rig.reasons["a"] == f"its eviction was refused: {BUDGET}"
         known = rig.store.pods["uid-a"]
         assert (known.planned, known.migrating, known.migration_refused) == ("", False, True)
 
@@ -373,7 +373,7 @@ async def test_an_eviction_that_is_refused_after_a_restart_is_told():
         rig.pods.hold.set()
         await rig.settle()
         await rig.follow()
-        assert (rig.states["a"], rig.reasons["a"]) == ("dropped", "the pod was not evicted")
+        assert (rig.states["a"], rig.reasons["a"]) == ("dropped", f"its eviction was refused: {BUDGET}")
         assert rig.states["b"] == "leaving"
 
 

@@ -159,9 +159,18 @@ async def test_content_types_that_web_pages_send_without_asking_are_refused(head
         assert port.rig.engine.calls["carry_out"] == 0
 
 
-async def test_web_pages_are_refused():
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("Origin", "http://127.0.0.1:10271"),
+        ("X-Forwarded-For", "10.0.0.1"),
+        ("Forwarded", "for=10.0.0.1"),
+        ("Via", "1.1 mesh"),
+    ],
+)
+async def test_web_pages_and_proxies_are_refused(name, value):
     async with served() as port:
-        headers = JSON | {"Origin": "http://127.0.0.1:10271"}
+        headers = JSON | {name: value}
         for answer in (await port.post(headers=headers), await port.ask("DELETE", "/rebalance", headers=headers)):
             assert answer.status == 403
         assert port.rig.engine.calls["carry_out"] == 0

@@ -295,7 +295,7 @@ async def test_a_move_that_a_budget_refuses_is_told():
         assert result.exit_code == 1
         assert result.output.splitlines()[-2:] == [
             "1 dropped, 2 done",
-            "  default/a: dropped, its eviction was refused",
+            f"  default/a: dropped, its eviction was refused: {BUDGET}",
         ]
 
 
