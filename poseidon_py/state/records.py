@@ -119,8 +119,8 @@ class GangMembership:
 
 class PodRecord:
     """One pod. Only Store moves it between states; the feed keeps its descriptions, `sent` and `dirty`; Nominations
-    keeps `nominated`; the package `preempt` keeps `preempting`, `spared`, `migrating`, `migration_refused` and `refusal`;
-    app/rebalance.py keeps `planned`."""
+    keeps `nominated`; app/rebalance.py keeps `planned`; and the package `preempt` keeps `preempting`, `spared`,
+    `migrating`, `migration_refused` and `refusal`."""
 
     __slots__ = (
         "assumed",
