@@ -82,6 +82,21 @@ def test_place_lets_a_large_pod_fit(backend: Backend, schedule: Schedule) -> Non
         assert (where["large"], where[successor] == origin) == (origin, False)
 
 
+@pytest.mark.parametrize("goal", ["spread", "policy"])
+def test_pods_are_spread_by_either_goal(backend: Backend, schedule: Schedule, goal: str) -> None:
+    """Four pods are on one of two nodes."""
+    scheduler = schedule(*FLAGS, "--policy=load-spreading", "--policy-option=move-cost=1")
+    backend.create(node("a"), node("b"))
+    with Owner(backend, "o") as owner:
+        for _ in range(4):
+            owner.create("a", cpu="1")
+        backend.until_bound(4)
+        backend.until_seen_by(scheduler)
+        assert " costs " in rebalance(scheduler, f"--goal={goal}")[0]
+        assert rebalance(scheduler, f"--goal={goal}", "--execute", "--yes")[-1] == "2 done"
+        assert Counter(backend.until_bound(4).values()) == {"a": 2, "b": 2}
+
+
 def test_without_pods_that_opted_in_the_remedy_is_told(backend: Backend, schedule: Schedule) -> None:
     scheduler = schedule(*FLAGS)
     backend.create(node("a"), node("b"), pod("p"), pod("q"))
