@@ -80,6 +80,7 @@ class Bridge:
             identity=self.serves,
             status=self.status,
             explain=self.explain,
+            rebalancer=lambda: self.runtime.rebalancer if self.runtime is not None else None,
         )
         if settings.health_port >= 0:
             await self.health.start(settings.health_address, settings.health_port)
@@ -196,6 +197,7 @@ class Bridge:
         self._spawn("gangs", runtime.gangs.run())
         self._spawn("storage", self._watch_storage())
         self._spawn("loop", runtime.loop.run())
+        self._spawn("rebalancer", runtime.rebalancer.run())
         if self.usage is not None:
             self._spawn("usage", self.usage.run())
         if self.election is None:
@@ -313,6 +315,7 @@ class Bridge:
                 "pid": self.supervisor.pid if self.supervisor is not None else None,
             },
             "bound": self.runtime.binder.bound if self.runtime is not None else 0,
+            "rebalance": self.runtime.rebalancer.summary() if self.runtime is not None else None,
         }
         collector = self.usage.status() if self.usage is not None else {"polling": False}
         return status.status_json(self.store, await self.engine.status(), own, collector)

@@ -6,6 +6,7 @@
 /identity          API server, scheduler names, identity: JSON
 /status            counts, usage, last round: JSON
 /explain?pod=NS/NAME   why a pod is pending or on its node: JSON
+/rebalance         plans of moves: rebalance_endpoints.py
 """
 
 import json
@@ -16,6 +17,8 @@ from typing import Any
 
 from aiohttp import web
 
+from poseidon_py.app.rebalance import Rebalancer
+from poseidon_py.app.rebalance_endpoints import RebalanceEndpoints
 from poseidon_py.feed.client import EngineError
 from poseidon_py.util.metrics import Metrics
 
@@ -39,9 +42,10 @@ class Health:
         identity: Callable[[], Json],
         status: Callable[[], Awaitable[Json]],
         explain: Callable[[str, str], Awaitable[Json | None]],
+        rebalancer: Callable[[], Rebalancer | None],
     ) -> None:
         """`alive` and `ready` return a problem, empty if there is none. `refresh` updates the gauges. `status` and
-        `explain` may raise EngineError, which becomes a 503."""
+        `explain` may raise EngineError, which becomes a 503. `rebalancer`: None while the bridge starts."""
         self._measured = metrics
         self._alive = alive
         self._ready = ready
@@ -49,6 +53,7 @@ class Health:
         self._identity = identity
         self._status = status
         self._explain = explain
+        self._rebalance = RebalanceEndpoints(rebalancer)
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -64,6 +69,7 @@ class Health:
                 web.get("/identity", self._get_identity),
                 web.get("/status", self._get_status),
                 web.get("/explain", self._get_explain),
+                *self._rebalance.routes(),
             ]
         )
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)

@@ -12,6 +12,7 @@ from typing import Any
 
 from poseidon_py.app.gangs import Gangs
 from poseidon_py.app.pod_problems import ProblemReports
+from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.bind.binder import Binder
 from poseidon_py.bind.slots import BindSlots
 from poseidon_py.bind.volumes import VolumeBinder
@@ -47,6 +48,7 @@ class Runtime:
     gangs: Gangs
     leadership: Leadership
     loop: Loop
+    rebalancer: Rebalancer
 
     def lead(self) -> None:
         """This process becomes the leader: rounds and binds are allowed, and pending problems are reported."""
@@ -62,6 +64,7 @@ class Runtime:
         self.binder.halt()
         self.preemptor.halt()
         self.gangs.stand_by()
+        self.rebalancer.stand_by()
 
 
 def build_runtime(
@@ -69,8 +72,7 @@ def build_runtime(
 ) -> Runtime:
     """`holds_lease` is called before each write: whether, by the clock, no other replica can be the leader."""
     changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
-    evicts = settings.preemption == "on" or settings.migrate != "never"
-    watches = first_watches(kube, store, watch_options(settings), budgets=evicts)
+    watches = first_watches(kube, store, watch_options(settings))
 
     async def listed() -> None:
         for watch in watches:
@@ -128,7 +130,10 @@ def build_runtime(
     store.pod_queue.extend_deferral = lambda: slots.saturated
     store.subscribe(binder, preemptor, reporter)
     store.subscribe_to_problems(problems)
-    return Runtime(kube, watches, session, feed, slots, binder, preemptor, reporter, problems, gangs, leadership, loop)
+    rebalancer = Rebalancer(store, engine, session, leadership, changed.set)
+    return Runtime(
+        kube, watches, session, feed, slots, binder, preemptor, reporter, problems, gangs, leadership, loop, rebalancer
+    )
 
 
 def watch_options(settings: Settings) -> WatchOptions:

@@ -1,9 +1,10 @@
-"""`poseidon status` and `poseidon explain`: queries to the health port of a running scheduler.
+"""Requests to the health port of a running scheduler: `poseidon status` and `poseidon explain`.
 
 Several schedulers may run on one machine, for several clusters. Without --address the one on the default port is
 queried, and it must serve the API server of the kubeconfig.
 """
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -21,7 +22,7 @@ from poseidon_py.kube.kubeconfig import server_of
 
 _TIMEOUT_SECONDS = 30.0
 _REMEDY = "give --address HOST:PORT of its health port"
-_DEFAULT_ADDRESS = f"127.0.0.1:{Settings().health_port}"
+DEFAULT_ADDRESS = f"127.0.0.1:{Settings().health_port}"
 
 
 def _question(command: Callable[..., None]) -> Callable[..., None]:
@@ -38,7 +39,7 @@ def _question(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--address",
             metavar="HOST:PORT",
-            help=f"Health port of the scheduler.  [default: {_DEFAULT_ADDRESS}]",
+            help=f"Health port of the scheduler.  [default: {DEFAULT_ADDRESS}]",
         ),
     ):
         command = option(command)
@@ -81,28 +82,40 @@ def explain(pod: str, address: str | None, kubeconfig: Path | None, context: str
 def _answer(path: str, address: str | None, kubeconfig: Path | None, context: str | None) -> dict[str, Any]:
     try:
         if address is None or kubeconfig is not None or context is not None:
-            require_cluster(address or _DEFAULT_ADDRESS, kubeconfig, context)
-        return ask(address or _DEFAULT_ADDRESS, path)
+            require_cluster(address or DEFAULT_ADDRESS, kubeconfig, context)
+        return ask(address or DEFAULT_ADDRESS, path)
     except AskError as error:
         fail(str(error), 1)
 
 
 class AskError(Exception):
-    """There is no answer, or another scheduler answers; the message gives the reason and the remedy."""
+    """There is no answer, or another scheduler answers; the message gives the reason and the remedy.
+
+    `status`: that of the HTTP answer; 0: there is none.
+    """
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
-def ask(address: str, path: str) -> dict[str, Any]:
-    """The JSON answer of the scheduler at HOST:PORT. Raises AskError."""
+def ask(
+    address: str, path: str, *, method: str = "GET", body: bytes | None = None, timeout: float = _TIMEOUT_SECONDS
+) -> dict[str, Any]:
+    """The JSON answer of the scheduler at HOST:PORT. `body`: JSON; `timeout`: seconds. Raises AskError."""
+    headers = {"Content-Type": "application/json"} if method != "GET" else {}
+    request = urllib.request.Request(f"http://{address}{path}", body, headers, method=method)
     try:
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=_TIMEOUT_SECONDS) as answer:
-            body: Any = json.load(answer)
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            found: Any = json.load(answer)
     except urllib.error.HTTPError as error:
-        raise AskError(_error_message(error) or f"{address} is not a scheduler: {error}; {_REMEDY}") from error
-    except (OSError, ValueError, RecursionError) as error:
+        problem = _error_message(error) or f"{address} is not a scheduler: {error}; {_REMEDY}"
+        raise AskError(problem, error.code) from error
+    except (OSError, ValueError, RecursionError, http.client.HTTPException) as error:
         raise AskError(f"no scheduler at {address}: {getattr(error, 'reason', error)}; {_REMEDY}") from error
-    if not isinstance(body, dict):
+    if not isinstance(found, dict):
         raise AskError(f"{address} is not a scheduler; {_REMEDY}")
-    return body
+    return found
 
 
 def _error_message(error: urllib.error.HTTPError) -> str:

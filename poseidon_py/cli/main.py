@@ -23,6 +23,7 @@ class LazyGroup(click.Group):
         "demo": "benchmarks.demo.cli",
         "explain": "poseidon_py.cli.ask",
         "policies": "poseidon_py.cli.policies",
+        "rebalance": "poseidon_py.cli.rebalance",
         "run": "poseidon_py.cli.run",
         "status": "poseidon_py.cli.ask",
     }

@@ -64,10 +64,18 @@ def print_status(body: Json, console: Console) -> None:
         console.print(f"a better packing could have placed at most {last['gap']} more", highlight=False)
     if last.get("fallback"):
         console.print(f"[red]the last round placed pods anywhere they fit[/red]: {last['fallback']}", highlight=False)
+    if plan := body.get("rebalance"):
+        console.print(_plan_line(plan), highlight=False)
     if line := _usage_line(body["usage"]):
         console.print(line, highlight=False)
     for source, problem in body["usage"].get("problems", {}).items():
         console.print(f"  no answer from {source}: {problem}", highlight=False)
+
+
+def _plan_line(plan: Json) -> str:
+    """The plan of moves that is carried out."""
+    counts = ", ".join(f"{count} {state}" for state, count in plan["moves"].items() if count)
+    return f"a plan of moves {'was stopped' if plan['stopped'] else 'is carried out'} (goal {plan['goal']}): {counts}"
 
 
 def _waiting(last: Json) -> str:

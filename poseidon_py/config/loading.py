@@ -41,6 +41,7 @@ _SERVICE_ONLY = (
     "migrate",
     "migrate_after",
     "moves_at_once",
+    "moves_per_hour",
 )
 """Settings of the supervised flow service, which cannot be applied to an external one."""
 _SHOWN = 60
@@ -180,6 +181,7 @@ def service_arguments(given: Settings) -> list[str]:
         "--migrate": given.migrate if given.migrate != "for-waiting" else None,  # likewise
         "--migrate-after": given.migrate_after,
         "--moves-at-once": given.moves_at_once,
+        "--moves-per-hour": given.moves_per_hour,
     }
     found: list[str] = []
     for flag, value in options.items():

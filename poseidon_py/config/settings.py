@@ -219,6 +219,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Count | None,
         setting("Limit on the pods that are on their way to other nodes.", metavar="COUNT", shown="16"),
     ] = None
+    moves_per_hour: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        setting("How many pods may be moved in an hour; 0: any number.", metavar="COUNT", shown="0"),
+    ] = None
     gang_unwind: Annotated[
         Literal["evict", "keep"],
         setting("What happens to the bound pods of a gang that is not bound in time."),

@@ -27,6 +27,8 @@ from poseidon_py.kube.quantity import PODS, QuantityError, nanos, offered, reque
 
 _POD_LEVEL = ("cpu", "memory")
 _HUGE_PAGES = "hugepages-"
+_EXAMPLE = "give RESOURCE=AMOUNT pairs like cpu=16,memory=64Gi"
+_NAMES = "cpu, memory, ephemeral-storage, hugepages-SIZE, or a name with a domain like nvidia.com/gpu"
 
 Sums = dict[str, int]
 """Resource -> billionths of its unit."""
@@ -140,3 +142,26 @@ def offered_by(allocatable: Iterable[tuple[str, str | int | float | None]]) -> d
         for name, value in allocatable
         if schedulable(name)
     }
+
+
+def stated(text: str, field: str) -> dict[str, int]:
+    """Resource -> amount, as `requests`, of a pod with requests that a user writes like cpu=16,memory=64Gi.
+
+    `field`: the name of the text in errors. Raises InvalidField.
+    """
+    found: dict[str, int] = {}
+    for pair in text.split(","):
+        name, equals, amount = (part.strip() for part in pair.partition("="))
+        if not (name and equals and amount):
+            raise InvalidField(field, f"{pair.strip()[:64]!r} is not a request; {_EXAMPLE}")
+        if name == PODS or not schedulable(name):
+            raise InvalidField(field, f"{name[:64]!r} is not a resource that pods request; give {_NAMES}")
+        if name in found:
+            raise InvalidField(field, f"{name} is given twice; give each resource once")
+        try:
+            found[name] = requested(name, nanos(amount))
+        except QuantityError as error:
+            raise InvalidField(field, f"the amount of {name}: {error}; give one like 500m or 2Gi") from error
+        if found[name] <= 0:
+            raise InvalidField(field, f"the amount of {name} is {amount}; give more than 0")
+    return found | {PODS: 1}

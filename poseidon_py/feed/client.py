@@ -40,7 +40,12 @@ _STARTING = (
 _CHECK_SECONDS = 0.1
 
 
-_METHODS = ("Hello", "Resync", "Apply", "Round", "ReportUsage", "Explain", "GetStatus")
+_METHODS = (
+    "Hello", "Resync", "Apply", "Round", "ReportUsage", "Explain", "GetStatus", "PlanMoves", "CarryOut", "GetProgress"
+)  # fmt: skip
+
+_PLAN_SECONDS = 60.0
+"""Timeout of PlanMoves at least: the search of a plan may take some seconds."""
 
 
 class EngineError(Exception):
@@ -109,6 +114,9 @@ class Engine(Protocol):
     async def report_usage(self, report: flow_pb2.UsageReport) -> flow_pb2.UsageReply: ...
     async def explain(self, task: int) -> flow_pb2.ExplainReply: ...
     async def status(self) -> flow_pb2.StatusReply: ...
+    async def plan_moves(self, request: flow_pb2.PlanRequest) -> flow_pb2.MovePlan: ...
+    async def carry_out(self, request: flow_pb2.CarryOutRequest) -> flow_pb2.PlanProgress: ...
+    async def progress(self, request: flow_pb2.ProgressRequest) -> flow_pb2.PlanProgress: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +196,25 @@ class GrpcEngine:
         reply: flow_pb2.StatusReply = await self._call("GetStatus", flow_pb2.StatusRequest())
         return reply
 
-    async def _call(self, method: str, argument: object) -> Any:
+    async def plan_moves(self, request: flow_pb2.PlanRequest) -> flow_pb2.MovePlan:
+        reply: flow_pb2.MovePlan = await self._call("PlanMoves", request, max(self._timeout, _PLAN_SECONDS))
+        return reply
+
+    async def carry_out(self, request: flow_pb2.CarryOutRequest) -> flow_pb2.PlanProgress:
+        reply: flow_pb2.PlanProgress = await self._call("CarryOut", request)
+        return reply
+
+    async def progress(self, request: flow_pb2.ProgressRequest) -> flow_pb2.PlanProgress:
+        reply: flow_pb2.PlanProgress = await self._call("GetProgress", request)
+        return reply
+
+    async def _call(self, method: str, argument: object, timeout: float | None = None) -> Any:
+        """`timeout`: seconds; None: that of all calls."""
         if self._stub is None:
             raise EngineError(method, "UNAVAILABLE", "the flow service is not running")
         started = time.monotonic()
         try:
-            return await getattr(self._stub, method)(argument, timeout=self._timeout)
+            return await getattr(self._stub, method)(argument, timeout=timeout or self._timeout)
         except grpc.aio.AioRpcError as error:
             code = error.code().name
             self._metrics.rpc_errors.labels(method, code).inc()

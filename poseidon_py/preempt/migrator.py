@@ -129,6 +129,7 @@ class Migrator:
                 elif outcome.result is Result.DONE:
                     self._end(migration, "evicted")
                     why = f"{migration.needed_by} fits then" if migration.needed_by else "it costs less there"
+                    why = known.planned or why
                     log.info("evicted %s from %s for %s: %s", known.full_name, migration.node, migration.target, why)
                     self._evicted(known, migration.node, migration.target, migration.needed_by)
                 elif self._is_obsolete(migration):
@@ -140,6 +141,7 @@ class Migrator:
                         await self._sleep(delay)
                         continue
                     log.info("%s stays on %s: %s", known.full_name, migration.node, outcome.error)
+                    known.refusal = str(outcome.error)
                     self._refuse(migration)
                 return
         except Exception:

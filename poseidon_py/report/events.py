@@ -175,9 +175,11 @@ class Reporter:
         self._add(report)
 
     def migrated(self, known: PodRecord, node: str, target: str, needed_by: str) -> None:
-        """The bound pod is evicted from its node, so that another pod fits, or because another node costs less."""
+        """The bound pod is evicted from its node by a plan of moves, so that another pod fits, or because another node
+        costs less."""
         less, fits = f", because node {target} costs less", f" for node {target}, so that pod {needed_by} fits"
-        message = f"{self._component}: evicted from node {node}{fits if needed_by else less}"
+        why = f" for node {target}: {known.planned}" if known.planned else fits if needed_by else less
+        message = f"{self._component}: evicted from node {node}{why}"
         report = _Report(known.namespace, known.name, known.uid, "Migrated", message, warning=False)
         report.key, report.action = f"{known.uid}/Migrated", "Migrating"
         self._add(report)

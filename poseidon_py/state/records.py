@@ -119,7 +119,8 @@ class GangMembership:
 
 class PodRecord:
     """One pod. Only Store moves it between states; the feed keeps its descriptions, `sent` and `dirty`; Nominations
-    keeps `nominated`, and the package `preempt` keeps `preempting`, `spared`, `migrating` and `migration_refused`."""
+    keeps `nominated`; app/rebalance.py keeps `planned`; and the package `preempt` keeps `preempting`, `spared`,
+    `migrating`, `migration_refused` and `refusal`."""
 
     __slots__ = (
         "assumed",
@@ -137,7 +138,9 @@ class PodRecord:
         "nominated",
         "observed",
         "owner",
+        "planned",
         "preempting",
+        "refusal",
         "resend",
         "sent",
         "spared",
@@ -187,6 +190,10 @@ class PodRecord:
         is refused."""
         self.migration_refused = False
         """Whether that eviction was refused a while ago, so that it is not moved for now. It can still be a victim."""
+        self.refusal = ""
+        """Why its last eviction was refused."""
+        self.planned = ""
+        """Why a plan of moves that is carried out evicts it; empty: none does."""
         self.resend = False
         """Whether the engine has changed its state of the pod by itself: the row is sent even if it has not changed."""
         self.sent: SentState | None = None

@@ -8,24 +8,20 @@ from poseidon_py.state.handlers import NodeHandler, ObjectHandler, PodHandler, b
 from poseidon_py.state.store import Store
 
 
-def first_watches(
-    source: Source, store: Store, options: WatchOptions, *, budgets: bool = False
-) -> tuple[Watch[Any], ...]:
-    """The watches that run from the start; no round begins before all have listed. `budgets`: whether those of
-    disruptions matter."""
+def first_watches(source: Source, store: Store, options: WatchOptions) -> tuple[Watch[Any], ...]:
+    """The watches that run from the start; no round begins before all have listed."""
     namespaces: ObjectHandler[Any] = ObjectHandler(
         "namespace", by_name, store.observe_namespace, store.remove_namespace, store.metrics
+    )
+    disruption_budgets: ObjectHandler[Any] = ObjectHandler(
+        "disruption budget", by_namespace, store.budgets.put, store.budgets.drop, store.metrics
     )
     watches: tuple[Watch[Any], ...] = (
         Watch(source, kinds.NODES, NodeHandler(store), options, metrics=store.metrics),
         Watch(source, kinds.NAMESPACES, namespaces, options, metrics=store.metrics),
         Watch(source, kinds.PODS, PodHandler(store), options, metrics=store.metrics),
+        Watch(source, kinds.BUDGETS, disruption_budgets, options, metrics=store.metrics),
     )
-    if budgets:
-        disruption_budgets: ObjectHandler[Any] = ObjectHandler(
-            "disruption budget", by_namespace, store.budgets.put, store.budgets.drop, store.metrics
-        )
-        watches = (*watches, Watch(source, kinds.BUDGETS, disruption_budgets, options, metrics=store.metrics))
     if store.spreading.enabled:
         services: ObjectHandler[Any] = ObjectHandler(
             "service", by_namespace, store.spreading.put_service, store.spreading.drop_service, store.metrics

@@ -14,6 +14,7 @@ from poseidon_py.feed.client import EngineError
 from poseidon_py.kube.client import ConflictError, NotFoundError
 from protos.gen import flow_pb2
 from tests.poseidon_py.builders import pod
+from tests.poseidon_py.fake_moves import FakeMoves
 
 _epochs = itertools.count(100)
 
@@ -35,6 +36,8 @@ class FakeEngine:
         self.quiet = False
         self.after_round: Callable[[flow_pb2.RoundReply], None] = lambda reply: None
         self.reports: list[flow_pb2.UsageReport] = []
+        self.plan = flow_pb2.MovePlan()
+        self.plan_requests: list[flow_pb2.PlanRequest] = []
         self.restart()
 
     def restart(self) -> None:
@@ -51,6 +54,7 @@ class FakeEngine:
         self.namespaces: dict[str, dict[str, str]] = {}
         self.budgets: dict[int, flow_pb2.Budget] = {}
         self.tasks: dict[int, dict] = {}
+        self.moves = FakeMoves()
         self.rounds = 0
 
     def _begin(self, method):
@@ -134,6 +138,7 @@ class FakeEngine:
             self.nodes[node.id] = node
         for uid in update.removed_tasks:
             self.tasks.pop(uid, None)
+            self.moves.removed(uid)
         for rejection in update.rejections:
             task = self.tasks.get(rejection.task_uid)
             if task and task["state"] == "assumed" and task["node"] == rejection.node_id:
@@ -177,6 +182,8 @@ class FakeEngine:
             else:
                 task["cls"] = cls
             if uid in self.tasks:
+                if not leaves:
+                    self.moves.stays(uid)
                 self.tasks[uid] |= {
                     "profile": self.profiles[profile],
                     "leaving": leaves,
@@ -223,7 +230,8 @@ class FakeEngine:
             elif task.get("told") != len(self.nodes):
                 task["told"] = len(self.nodes)
                 left.setdefault(task["cls"], []).append(uid)
-        if not placed and not left:
+        moves = self.moves.begin()
+        if not placed and not left and not moves:
             return flow_pb2.RoundReply()
         self.rounds += 1
         reply = flow_pb2.RoundReply(round=self.rounds)
@@ -232,6 +240,10 @@ class FakeEngine:
         reply.placed.task_uid.extend(uid for uid, _ in placed)
         reply.placed.node.extend(names.index(node) for _, node in placed)
         reply.stats.placed = len(placed)
+        for at, move in enumerate(moves):
+            reply.migrated.task_uid.append(move.task_uid)
+            reply.migrated.node.append(at)
+            reply.migrated.nodes.append(move.to_id)
         for ident, uids in left.items():
             count = len(self.nodes)
             group = reply.unscheduled.add(class_id=ident, waiting=len(uids), nodes=count, task_uid=uids)
@@ -244,6 +256,27 @@ class FakeEngine:
 
     async def status(self):
         return flow_pb2.StatusReply(epoch=self.epoch, policy="first-fit", nodes=len(self.nodes))
+
+    async def plan_moves(self, request):
+        self._begin("plan_moves")
+        self.plan_requests.append(request)
+        await asyncio.sleep(0)
+        return self._end("plan_moves", self.plan)
+
+    async def carry_out(self, request):
+        self._begin("carry_out")
+        await asyncio.sleep(0)
+        if request.epoch != self.epoch:
+            return flow_pb2.PlanProgress(status=flow_pb2.STALE_EPOCH)
+        self.moves.carry_out(request.steps, {uid for uid, task in self.tasks.items() if task["leaving"]})
+        return self._end("carry_out", self.moves.reply())
+
+    async def progress(self, request):
+        self._begin("progress")
+        await asyncio.sleep(0)
+        if request.epoch != self.epoch:
+            return flow_pb2.PlanProgress(status=flow_pb2.STALE_EPOCH)
+        return self._end("progress", self.moves.reply())
 
 
 def unavailable(method="x"):

@@ -80,9 +80,9 @@ async def test_disruption_budgets_are_listed_before_the_first_round_and_followed
     await world.until(lambda: not budgets.messages and not budgets.removed)
 
 
-async def test_without_preemption_budgets_are_not_watched(world):
+async def test_even_without_preemption_and_migration_budgets_are_watched_for_plans_of_moves(world):
     bridge = await world.bridge(own_service=True, preemption="off", migrate="never")
-    assert "poddisruptionbudgets" not in [watch.name for watch in bridge.runtime.watches]
+    assert "poddisruptionbudgets" in [watch.name for watch in bridge.runtime.watches]
 
 
 async def test_the_next_leader_deletes_the_members_of_a_gang_that_its_predecessor_has_not_deleted(world):

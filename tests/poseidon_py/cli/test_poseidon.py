@@ -51,7 +51,7 @@ def process(*arguments):
 
 def test_help_names_all_commands():
     out = run("--help").output
-    for command in ("run", "cluster", "demo", "status", "explain", "policies"):
+    for command in ("run", "cluster", "demo", "status", "explain", "rebalance", "policies"):
         assert command in out
 
 
@@ -84,7 +84,7 @@ def test_flags_keep_their_names():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["", "run", "status", "explain", "policies"])
+@pytest.mark.parametrize("command", ["", "run", "status", "explain", "rebalance", "policies"])
 def test_the_help_fits_a_terminal_of_80_columns(command):
     lines = run(*command.split(), "--help").output.splitlines()
     assert len(lines) > 5
@@ -216,7 +216,7 @@ def serving(server, **fields):
 
 def test_a_scheduler_of_another_cluster_does_not_answer_for_this_one(scheduler, kubeconfig, monkeypatch):
     """Without --address the scheduler on the default port is queried, which may belong to another cluster."""
-    monkeypatch.setattr("poseidon_py.cli.ask._DEFAULT_ADDRESS", scheduler)
+    monkeypatch.setattr("poseidon_py.cli.ask.DEFAULT_ADDRESS", scheduler)
     monkeypatch.setenv("KUBECONFIG", kubeconfig)
     Answers.bodies = serving("http://127.0.0.1:9")
     assert run("explain", "p").exit_code == 0
@@ -237,7 +237,7 @@ def test_a_scheduler_of_another_cluster_does_not_answer_for_this_one(scheduler, 
 
 
 def test_without_a_kubeconfig_there_is_nothing_to_compare(scheduler, monkeypatch, tmp_path):
-    monkeypatch.setattr("poseidon_py.cli.ask._DEFAULT_ADDRESS", scheduler)
+    monkeypatch.setattr("poseidon_py.cli.ask.DEFAULT_ADDRESS", scheduler)
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     Answers.bodies = serving("https://elsewhere:6443")

@@ -50,6 +50,16 @@ def printed(**fields: Any) -> str:
             " 4 waiting, 1 preempted, 2 migrated; network",
             id="migrates",
         ),
+        pytest.param(
+            {"rebalance": {"goal": "pack", "stopped": False, "moves": {"waiting": 2, "leaving": 0, "done": 1}}},
+            "a plan of moves is carried out (goal pack): 2 waiting, 1 done\n",
+            id="carries out a plan",
+        ),
+        pytest.param(
+            {"rebalance": {"goal": "place", "stopped": True, "moves": {"leaving": 1, "dropped": 3}}},
+            "a plan of moves was stopped (goal place): 1 leaving, 3 dropped\n",
+            id="plan was stopped",
+        ),
     ],
 )
 def test_role_and_progress(extra, says):

@@ -14,10 +14,15 @@ class Silent(flow_pb2_grpc.FlowSchedulerServicer):
 
     def __init__(self):
         self.called = asyncio.Event()
+        self.seconds_left = 0.0
 
     async def Hello(self, request, context):
         self.called.set()
         await asyncio.Event().wait()
+
+    async def PlanMoves(self, request, context):
+        self.seconds_left = context.time_remaining()
+        return flow_pb2.MovePlan()
 
     async def Resync(self, requests, context):
         self.called.set()
@@ -69,4 +74,13 @@ async def test_a_caller_that_is_cancelled_is_cancelled(silent, kind):
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
+    await engine.close()
+
+
+@pytest.mark.parametrize(("timeout", "expected"), [(30, 60), (90, 90)])
+async def test_a_plan_may_take_a_minute_or_longer_if_other_calls_may(silent, timeout, expected):
+    service, address = silent
+    engine = GrpcEngine(address, timeout)
+    await engine.plan_moves(flow_pb2.PlanRequest())
+    assert expected - 20 < service.seconds_left < expected + 5
     await engine.close()

@@ -150,6 +150,16 @@ async def test_the_event_of_a_pod_that_migrates_names_both_nodes():
         assert len(bench.api.created) == 2
 
 
+@pytest.mark.parametrize("needed_by", ["", "default/w"])
+async def test_the_event_of_a_pod_that_a_plan_evicts_has_the_reason_of_the_plan(needed_by):
+    async with Bench() as bench:
+        known = bench.pod("v", node="n1")
+        known.planned = "the plan empties n1"
+        bench.reporter.migrated(known, "n1", "n2", needed_by)
+        await settle()
+        assert bench.messages == ["poseidon: evicted from node n1 for node n2: the plan empties n1"]
+
+
 async def test_an_unschedulable_pod_gets_an_event_and_the_condition_on_the_version_that_is_known():
     async with Bench() as bench:
         bench.reporter.unschedulable(bench.pod(version=77), "0/1 nodes are available: 1 Insufficient cpu.")

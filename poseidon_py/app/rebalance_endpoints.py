@@ -1,0 +1,132 @@
+"""/rebalance: plans of moves over HTTP.
+
+GET     /rebalance?goal=G&moves=N&for=SHAPE&moves-per-win=N   a plan; changes nothing
+POST    /rebalance             carries out the plan in the body
+GET     /rebalance/progress    what has become of its moves
+DELETE  /rebalance             begins no further step of it
+
+POST and DELETE evict pods, and the health port authenticates nobody. So they are accepted from the same machine or pod
+only, which `kubectl port-forward` and `kubectl exec` reach: the API server decides who may use these. Refused are web
+pages that a browser on that machine shows, which cannot send this content type without asking or say where they are
+from, and requests that a proxy passes on, such as the sidecar of a service mesh, whose senders are on other machines.
+"""
+
+import ipaddress
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+
+from poseidon_py.app.move_plan import PlanError, decode_plan, encode_plan
+from poseidon_py.app.plan_query import plan_query
+from poseidon_py.app.rebalance import RebalanceError, Rebalancer
+from poseidon_py.feed.client import EngineError
+from poseidon_py.kube.objects import InvalidField
+
+MAX_BODY_BYTES = 4 << 20
+"""A plan of MAX_MOVES moves has less."""
+_JSON = "application/json"
+_OF_OTHERS = ("Origin", "Forwarded", "X-Forwarded-For", "Via")
+"""Headers that browsers add to requests of web pages, and proxies to those of others."""
+
+
+class RebalanceEndpoints:
+    """The routes."""
+
+    def __init__(self, rebalancer: Callable[[], Rebalancer | None]) -> None:
+        """None: the bridge still starts."""
+        self._rebalancer = rebalancer
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/rebalance", self._answered(self._plan)),
+            web.post("/rebalance", self._answered(self._carry_out)),
+            web.delete("/rebalance", self._answered(self._stop)),
+            web.get("/rebalance/progress", self._answered(self._progress)),
+        ]
+
+    def _answered(
+        self, handle: Callable[[web.Request, Rebalancer], Awaitable[bytes]]
+    ) -> Callable[[web.Request], Awaitable[web.Response]]:
+        """Turns errors into answers."""
+
+        async def answer(request: web.Request) -> web.Response:
+            try:
+                rebalancer = self._rebalancer()
+                if rebalancer is None:
+                    raise RebalanceError(503, "the scheduler is starting; try again in a few seconds")
+                return web.Response(body=await handle(request, rebalancer), content_type=_JSON)
+            except RebalanceError as error:
+                status, problem = error.status, str(error)
+            except EngineError as error:
+                status, problem = _of_engine(error)
+            return web.Response(body=_encoded({"error": problem}), status=status, content_type=_JSON)
+
+        return answer
+
+    async def _plan(self, request: web.Request, rebalancer: Rebalancer) -> bytes:
+        try:
+            query = plan_query(request.query)
+        except InvalidField as error:
+            raise RebalanceError(400, f"the parameter {error}") from error
+        return encode_plan(await rebalancer.plan(query))
+
+    async def _carry_out(self, request: web.Request, rebalancer: Rebalancer) -> bytes:
+        _require_permission(request)
+        try:
+            plan = decode_plan(await _body(request))
+        except PlanError as error:
+            raise RebalanceError(400, f"the plan is malformed: {error}") from error
+        return _encoded(await rebalancer.carry_out(plan))
+
+    async def _stop(self, request: web.Request, rebalancer: Rebalancer) -> bytes:
+        _require_permission(request)
+        return _encoded(await rebalancer.stop())
+
+    async def _progress(self, _: web.Request, rebalancer: Rebalancer) -> bytes:
+        return _encoded(rebalancer.progress())
+
+
+def _of_engine(error: EngineError) -> tuple[int, str]:
+    """HTTP status and message."""
+    if error.code == "UNIMPLEMENTED":
+        return 501, "the flow service has no plans of moves: it is older; upgrade it"
+    return (400, error.details) if error.code == "INVALID_ARGUMENT" else (503, str(error))
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    return json.dumps(body, indent=2).encode() + b"\n"
+
+
+def _require_permission(request: web.Request) -> None:
+    """Raises RebalanceError."""
+    peer = request.transport.get_extra_info("peername") if request.transport is not None else None
+    if not (peer and is_loopback(str(peer[0]))) or any(name in request.headers for name in _OF_OTHERS):
+        raise RebalanceError(
+            403,
+            "plans of moves are carried out and stopped only from the scheduler's own machine or pod, not by web pages "
+            "or through proxies; use kubectl port-forward or kubectl exec: Kubernetes RBAC decides who may",
+        )
+    if request.content_type != _JSON:
+        raise RebalanceError(415, f"the content type is {request.content_type}; send Content-Type: {_JSON}")
+
+
+def is_loopback(address: str) -> bool:
+    """Whether a peer with this IP address is on the same machine, or in the same pod."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return bool((mapped or parsed).is_loopback)
+
+
+async def _body(request: web.Request) -> bytes:
+    """Raises RebalanceError."""
+    data = bytearray()
+    async for chunk in request.content.iter_any():
+        data += chunk
+        if len(data) > MAX_BODY_BYTES:
+            raise RebalanceError(413, f"the plan has more than {MAX_BODY_BYTES} bytes; carry out fewer moves at a time")
+    return bytes(data)
