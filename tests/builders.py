@@ -116,6 +116,7 @@ def make_tasks(
     unevictable: bool = False,
     checkpoint_us: int = 0,
     movable: bool = False,
+    daemon: bool = False,
 ) -> TasksObserved:
     """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`; nominated: the name of the
     node that is kept for each."""
@@ -141,6 +142,7 @@ def make_tasks(
         unevictable=np.ones(count, np.bool_) if unevictable else None,
         checkpoint_us=np.full(count, checkpoint_us, np.int64) if checkpoint_us else None,
         movable=np.ones(count, np.bool_) if movable else None,
+        daemon=np.ones(count, np.bool_) if daemon else None,
     )
 
 

@@ -26,6 +26,11 @@ STEP_US = 1_000_000
 PATIENCE_US = 600_000_000
 """How long nothing changes before the steps that still wait are dropped, microseconds."""
 
+ATTEMPTS = 3
+"""How often the task of a step of its own is to be evicted before it stays."""
+
+_MAY_NOT = "the task may not be moved any more"
+
 
 class Stage(Enum):
     """What has become of a move: the stages of MoveProgress in flow.proto."""
@@ -44,11 +49,12 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class MoveProgress:
-    """reason: what a move waits for, or why it was dropped."""
+    """reason: what a move waits for, or why it was dropped. refusals: how often its task was not evicted."""
 
     move: Move
     stage: Stage = Stage.WAITING
     reason: str = ""
+    refusals: int = 0
 
 
 class PlanExecution:
@@ -108,11 +114,13 @@ class PlanExecution:
         """Notes what has become of the tasks that move; whether anything has."""
         changed = False
         state = self._state
-        for each in self.progress:
+        for each, alone in [(move, len(moves) == 1) for _, moves in self._steps for move in moves]:
             before, uid = each.stage, each.move.uid
             row = state.task_row(uid)
             if each.stage is Stage.LEAVING and row is not None and not state.tasks.leaving[row]:
-                each.stage, each.reason = Stage.DROPPED, "the task was not evicted"
+                each.refusals += 1
+                again = alone and each.refusals < ATTEMPTS
+                each.stage, each.reason = Stage.WAITING if again else Stage.DROPPED, "the task was not evicted"
             elif each.stage is Stage.LEAVING and (row is None or state.tasks.state[row] != TaskState.BOUND):
                 each.stage = Stage.AWAITED
             if each.stage is Stage.AWAITED and not state.successors.expects(uid):
@@ -140,6 +148,8 @@ class PlanExecution:
             waiting, on = self._nominated(step)
             if len(waiting) < len(step.nominated):
                 problem = problem or "a task that it is for does not wait any more"
+            if problem == _MAY_NOT and moves[0].refusals:
+                continue  # the client reports so for a while after a refusal
             if problem:
                 _drop(moves, problem)
                 continue
@@ -178,7 +188,7 @@ class PlanExecution:
         if (nodes < 0).any():
             return rows, nodes, "the node is gone"
         if (~tasks.movable[rows] | tasks.unevictable[rows] | (tasks.gang[rows] >= 0)).any():
-            return rows, nodes, "the task may not be moved any more"
+            return rows, nodes, _MAY_NOT
         if tasks.leaving[rows].any():
             return rows, nodes, "the task leaves already"
         return rows, nodes, ""

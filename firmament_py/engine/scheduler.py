@@ -151,6 +151,8 @@ class Scheduler:
             times.append(int(later.min()))
         if len(self.state.successors) and self._waiting.any():
             times.append(self.state.successors.next_end_us)
+        if self._waiting.any():
+            times.append(self.state.budgets.late_until_us)
         if self._search_us and self._waiting.any():
             times.append(self._search_us)
         times.append(self.plan.wake_us)
@@ -177,6 +179,7 @@ class Scheduler:
         task is evicted in this round."""
         seen = self.state.opportunities
         self.state.successors.expire(now_us)
+        self.state.budgets.expire(now_us)
         current = Round(
             self.state, self.usage, self.policy, self.solver, now_us, self._observer, certified=self._certified
         )

@@ -151,8 +151,8 @@ class TasksObserved:
     uint64, 0 for none. started_us: (K,) int64, start of execution, 0: not started; lasting: (K,) bool, runs as long as
     its node exists. nominated: (K,) int64, like `node`: the node that is kept for a waiting task while others leave it;
     unevictable: (K,) bool, is never preempted; checkpoint_us: (K,) int64, when its work was saved last, 0: never;
-    movable: (K,) bool, may be evicted in order to run on another node. None for a column: all of its rows are 0 or
-    false.
+    movable: (K,) bool, may be evicted in order to run on another node; daemon: (K,) bool, belongs to its node, which is
+    empty though it runs there. None for a column: all of its rows are 0 or false.
     """
 
     uid: U64
@@ -173,6 +173,7 @@ class TasksObserved:
     unevictable: Bools | None = None
     checkpoint_us: I64 | None = None
     movable: Bools | None = None
+    daemon: Bools | None = None
 
 
 @dataclass(frozen=True, slots=True)

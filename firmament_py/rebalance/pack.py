@@ -104,7 +104,7 @@ class _Pieces:
         if not shape:
             tasks, nodes = state.tasks, snapshot.nodes
             there = (tasks.state == TaskState.BOUND) | (tasks.state == TaskState.ASSUMED)
-            count = np.bincount(tasks.node[there & ~tasks.lasting], minlength=state.nodes.capacity)[nodes]
+            count = np.bincount(tasks.node[there & ~tasks.daemon], minlength=state.nodes.capacity)[nodes]
             possible = count == np.bincount(found.node, minlength=len(nodes))
             asked = np.where(possible[:, None], free + movable, 0)
             return cls(asked, possible & asked.any(axis=1), (possible & (count == 0)).astype(np.int64), True)

@@ -201,6 +201,7 @@ def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
         unevictable=np.fromiter(message.unevictable, np.bool_, count) if message.unevictable else None,
         checkpoint_us=np.fromiter(message.checkpoint_us, np.int64, count) if message.checkpoint_us else None,
         movable=np.fromiter(message.movable, np.bool_, count) if message.movable else None,
+        daemon=np.fromiter(message.daemon, np.bool_, count) if message.daemon else None,
     )
 
 
@@ -217,6 +218,7 @@ _OPTIONAL_COLUMNS = (
     "unevictable",
     "checkpoint_us",
     "movable",
+    "daemon",
 )
 
 

@@ -1,9 +1,11 @@
 """The disruption budgets: how many of which tasks may be evicted.
 
 The number that a budget permits is observed, and follows an eviction with delay. So each victim is subtracted from it
-until the number falls by one, which is taken for the effect of a victim, or a victim is gone.
+until the number falls by one, which is taken for the effect of a victim. A victim may be gone before: then it is
+subtracted until the budget is observed again, or for a few seconds.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +13,9 @@ import numpy as np
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.events import BudgetObserved
 from firmament_py.state.label_sets import LabelSetTable
+
+LATE_US = 5_000_000
+"""How long the number of a budget is expected to follow victims that are gone, microseconds."""
 
 
 @dataclass(slots=True)
@@ -20,6 +25,8 @@ class _Budget:
     """Tasks that leave because they were evicted."""
     noticed: int = 0
     """For how many of them the number has fallen."""
+    late: int = 0
+    """Victims that are gone, and for which the number has not fallen yet."""
 
 
 class Budgets:
@@ -27,6 +34,8 @@ class Budgets:
 
     def __init__(self) -> None:
         self._budgets: dict[int, _Budget] = {}
+        self.late_until_us = 0
+        """Until when victims that are gone are subtracted, microseconds since the epoch; 0: there are none."""
 
     def __len__(self) -> int:
         return len(self._budgets)
@@ -43,7 +52,8 @@ class Budgets:
             self._budgets[observed.id] = _Budget(observed)
             return False
         before, budget.observed = budget.observed, observed
-        budget.noticed = min(budget.noticed + max(before.allowed - observed.allowed, 0), budget.victims)
+        fallen = max(before.allowed - observed.allowed - budget.late, 0)
+        budget.noticed, budget.late = min(budget.noticed + fallen, budget.victims), 0
         return before.allowed < observed.allowed or before.selector != observed.selector
 
     def remove(self, ident: int) -> bool:
@@ -56,17 +66,38 @@ class Budgets:
             budget.victims += int(label_sets.matching(budget.observed.selector)[rows].sum())
 
     def gone(self, label_sets: LabelSetTable, rows: I64) -> None:
-        """Victims with these rows (K,) of the label set table are gone, or stay after all."""
+        """Victims with these rows (K,) of the label set table are gone."""
+        for budget, count in self._counted(label_sets, rows):
+            budget.late += max(count - budget.noticed, 0)
+            self._forget(budget, count)
+
+    def stay(self, label_sets: LabelSetTable, rows: I64) -> None:
+        """Victims with these rows (K,) of the label set table stay after all."""
+        for budget, count in self._counted(label_sets, rows):
+            self._forget(budget, count)
+
+    def _counted(self, label_sets: LabelSetTable, rows: I64) -> Iterator[tuple[_Budget, int]]:
         for budget in self._budgets.values() if len(rows) else ():
-            count = int(label_sets.matching(budget.observed.selector)[rows].sum())
-            budget.victims = max(budget.victims - count, 0)
-            budget.noticed = max(budget.noticed - count, 0)
+            yield budget, int(label_sets.matching(budget.observed.selector)[rows].sum())
+
+    def _forget(self, budget: _Budget, count: int) -> None:
+        budget.victims = max(budget.victims - count, 0)
+        budget.noticed = max(budget.noticed - count, 0)
+
+    def expire(self, now_us: int) -> None:
+        """Victims that have been gone for long are not subtracted any more; `now_us`: microseconds since the epoch."""
+        late = [budget for budget in self._budgets.values() if budget.late]
+        if self.late_until_us and self.late_until_us <= now_us:
+            for budget in late:
+                budget.late = 0
+            late = []
+        self.late_until_us = (self.late_until_us or now_us + LATE_US) if late else 0
 
     def limits(self, label_sets: LabelSetTable, rows: I64) -> tuple[I64, Bools]:
         """(B,) how many tasks each budget permits to evict, and (B, K) which of the rows (K,) of the label set table it
         counts."""
         allowed, counted = [], []
         for budget in self._budgets.values():
-            allowed.append(max(budget.observed.allowed - (budget.victims - budget.noticed), 0))
+            allowed.append(max(budget.observed.allowed - (budget.victims - budget.noticed) - budget.late, 0))
             counted.append(label_sets.matching(budget.observed.selector)[rows])
         return np.array(allowed, np.int64), np.array(counted, np.bool_).reshape(len(counted), len(rows))

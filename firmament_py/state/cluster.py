@@ -133,7 +133,7 @@ class ClusterState:
         self._count_references(rows[~new], -1)
         staying = rows[~found.leaving]
         self.opportunities += self.successors.withdraw(staying[tasks.preempted[staying]])
-        self._end_preemptions(staying)
+        self.budgets.stay(self.label_sets, self._end_preemptions(staying))
         tasks.cls[rows], tasks.label_set[rows], tasks.inputs[rows] = found.cls, found.label_set, found.inputs
         tasks.gang[rows], tasks.role[rows], tasks.leaving[rows] = found.gang, found.role, found.leaving
         tasks.node[rows], tasks.state[rows] = node, found.state
@@ -144,6 +144,7 @@ class ClusterState:
         tasks.unevictable[rows] = found.unevictable
         tasks.checkpoint_us[rows] = optional(event.checkpoint_us, found.at, 0)
         tasks.movable[rows] = found.movable
+        tasks.daemon[rows] = optional(event.daemon, found.at, False)
         tasks.nominated[rows] = nominated
         tasks.name[rows] = [event.names[i] for i in found.at.tolist()]
         self._count_references(rows, +1)
@@ -245,7 +246,7 @@ class ClusterState:
             self.opportunities += 1
         self._usage.subtract(rows)
         nodes = np.unique(tasks.node[rows])
-        self._end_preemptions(rows)
+        self.budgets.gone(self.label_sets, self._end_preemptions(rows))
         tasks.node[rows], tasks.state[rows], tasks.nominated[rows] = -1, after, -1
         gone = rows[after == TaskState.GONE]
         if len(gone):
@@ -307,11 +308,12 @@ class ClusterState:
         self.tasks.node[rows] = nodes
         self._usage.add(rows)
 
-    def _end_preemptions(self, rows: I64) -> None:
-        """Those of task rows (K,) that are victims are gone, or stay after all."""
+    def _end_preemptions(self, rows: I64) -> I64:
+        """Those of task rows (K,) that are victims are none any more; returns the rows (V,) of their label sets."""
         victims = rows[self.tasks.preempted[rows]]
-        self.budgets.gone(self.label_sets, self.tasks.label_set[victims])
         self.tasks.preempted[victims] = False
+        label_sets: I64 = self.tasks.label_set[victims]
+        return label_sets
 
     def nominate(self, rows: I64, nodes: I64) -> None:
         """Keeps node rows (K,) for task rows (K,), all WAITING; -1: none."""

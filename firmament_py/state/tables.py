@@ -40,6 +40,7 @@ class TaskTable(Table):
         "checkpoint_us": (np.int64, 0),
         "preempted": (np.bool_, False),
         "movable": (np.bool_, False),
+        "daemon": (np.bool_, False),
     }
     uid: U64
     cls: I64  # row of the class table
@@ -63,6 +64,7 @@ class TaskTable(Table):
     checkpoint_us: I64  # when its work was saved last, 0: never
     preempted: Bools  # leaves because a round has decided so
     movable: Bools  # may be evicted in order to run on another node
+    daemon: Bools  # belongs to its node, which is empty though it runs there
 
 
 class NodeTable(Table):

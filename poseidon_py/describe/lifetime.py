@@ -19,6 +19,9 @@ _PATH = f"metadata.annotations[{ANNOTATION}]"
 _ANNOTATION_BYTES = ANNOTATION.encode()
 _MIRROR = "kubernetes.io/config.mirror"
 _MIRROR_BYTES = _MIRROR.encode()
+OF_NODES = ("DaemonSet", "Node")
+"""Kinds of controllers whose pods belong to their nodes."""
+
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _SECONDS = re.compile(_NUMBER)
 _GO_DURATION = re.compile(rf"(?:{_NUMBER}(?:ns|us|µs|μs|ms|s|m|h))+")
@@ -100,10 +103,15 @@ def lasting(pod: Pod, *, assigned_to_us: bool) -> bool:
     which would recreate them, or belong to another scheduler. A pod with restartPolicy Always and no controller is
     expected to be deleted by its creator.
     """
-    kinds = {owner.kind for owner in pod.metadata.owners or () if owner.controller}
-    if kinds & {"DaemonSet", "Node"}:
+    if daemon(pod):
         return True
+    kinds = {owner.kind for owner in pod.metadata.owners or () if owner.controller}
     return pod.spec.restart_policy in (None, "Always") and (bool(kinds) or not assigned_to_us)
+
+
+def daemon(pod: Pod) -> bool:
+    """Whether the pod belongs to its node: it is of a DaemonSet, or mirrors a static pod."""
+    return any(owner.controller and owner.kind in OF_NODES for owner in pod.metadata.owners or ())
 
 
 def unevictable(pod: Pod) -> bool:

@@ -6,7 +6,7 @@ not to evict a pod hold here, too.
 
 from collections.abc import Mapping
 
-from poseidon_py.describe.lifetime import unevictable
+from poseidon_py.describe.lifetime import OF_NODES, unevictable
 from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, annotations_of
 
 MOVABLE = "poseidon.io/movable"
@@ -16,8 +16,6 @@ _KARPENTER = "karpenter.sh/do-not-disrupt"
 _DESCHEDULER = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 _BYTES = tuple(name.encode() for name in (MOVABLE, _AUTOSCALER, _KARPENTER, _DESCHEDULER))
 _SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
-_BOUND_TO_THEIR_NODES = ("DaemonSet", "Node")
-"""Kinds of controllers whose pods have no other node to go to."""
 
 
 def movable(pod: Pod, *, assigned_to_us: bool) -> bool | None:
@@ -27,7 +25,7 @@ def movable(pod: Pod, *, assigned_to_us: bool) -> bool | None:
     the same node.
     """
     kinds = [owner.kind for owner in pod.metadata.owners or () if owner.controller]
-    if not (assigned_to_us and kinds) or kinds[0] in _BOUND_TO_THEIR_NODES:
+    if not (assigned_to_us and kinds) or kinds[0] in OF_NODES:
         return False
     if pod.spec.priority_class in _SYSTEM_CLASSES or unevictable(pod):
         return False

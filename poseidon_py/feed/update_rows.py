@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from poseidon_py.describe import checkpoint, lifetime, movable, traits
-from poseidon_py.describe.lifetime import lasting, started_us, unevictable
+from poseidon_py.describe.lifetime import daemon, lasting, started_us, unevictable
 from poseidon_py.describe.node import describe_node, node_key
 from poseidon_py.describe.reason_keys import ATTACHABLE
 from poseidon_py.describe.task_classes import Extras
@@ -63,7 +63,7 @@ def _internal(error: Exception) -> str:
 def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     """Marks a pod as invalid, without a class, and warns."""
     known.described.profile = store.profiles.of(pod)
-    known.described.unevictable = unevictable(pod)
+    known.described.daemon, known.described.unevictable = daemon(pod), unevictable(pod)
     known.described.checkpoint_us = checkpoint.checkpoint_us(pod)
     known.described.movable = movable.movable(pod, assigned_to_us=known.observed.assigned_to_us)
     claims = claims_of(pod)
@@ -199,6 +199,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
             unevictable=described.unevictable or known.spared,
             checkpoint_us=described.checkpoint_us,
             movable=is_movable,
+            daemon=described.daemon,
         )
     node = ""
     if known.state is PodState.ASSUMED and (fresh or known.sent is not None):
@@ -255,6 +256,7 @@ class Rows:
     _unevictable: list[bool] = field(default_factory=list)
     _checkpoint: list[int] = field(default_factory=list)
     _movable: list[bool] = field(default_factory=list)
+    _daemon: list[bool] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._uid)
@@ -279,6 +281,7 @@ class Rows:
         self._unevictable.append(state.unevictable)
         self._checkpoint.append(state.checkpoint_us)
         self._movable.append(state.movable)
+        self._daemon.append(state.daemon)
 
     def _index_of(self, node: str) -> int:
         return self._node.setdefault(node, len(self._node) + 1) if node else 0
@@ -315,6 +318,8 @@ class Rows:
             tasks.checkpoint_us.extend(self._checkpoint)
         if any(self._movable):
             tasks.movable.extend(self._movable)
+        if any(self._daemon):
+            tasks.daemon.extend(self._daemon)
         if any(self._gang):
             tasks.gang_id.extend(self._gang)
             tasks.role.extend(self._role)

@@ -32,6 +32,7 @@ class SentState(NamedTuple):
     unevictable: bool = False
     checkpoint_us: int = 0
     movable: bool = False
+    daemon: bool = False
 
 
 @dataclass(slots=True)
@@ -75,6 +76,8 @@ class DescribedPod:
     the time of that description; it then stays."""
     lasting: bool = False
     """Whether, once bound, it is expected to keep its resources indefinitely."""
+    daemon: bool = False
+    """Whether it belongs to its node."""
     checkpoint_us: int = 0
     """When it saved its work last; 0: never."""
     unevictable: bool = False

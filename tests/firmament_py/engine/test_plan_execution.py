@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.engine.plan_execution import PATIENCE_US, Stage
+from firmament_py.engine.plan_execution import ATTEMPTS, PATIENCE_US, Stage
 from firmament_py.model.events import NodeRemoved
 from firmament_py.model.plan import Move, Step
 from firmament_py.placement.migration import SUCCESSOR_US, Migrating
@@ -162,13 +162,29 @@ def test_a_successor_that_does_not_come_is_told():
     assert (world.stages, world.reasons) == ({1: Stage.OTHER_NODE}, {1: "no successor has come"})
 
 
-def test_a_task_that_is_not_evicted_is_told():
+def test_a_task_that_is_not_evicted_is_tried_again_a_few_times():
     world = one_each()
     world.begin(step((1, "b")))
+    for _ in range(ATTEMPTS - 1):
+        assert world.round() == {1: "b"}
+        world.refused(1)
+        world.cluster.tell(make_tasks([1], TASK, job=1, on="a"))  # for a while after a refusal
+        assert world.round() == {}
+        assert (world.stages, world.reasons) == ({1: Stage.WAITING}, {1: "the task was not evicted"})
+        world.cluster.tell(*movable([1], TASK, "a"))
+    assert world.round() == {1: "b"}
+    world.refused(1)
+    assert world.round() == {}
+    assert (world.stages, world.reasons) == ({1: Stage.DROPPED}, {1: "the task was not evicted"})
+
+
+def test_of_tasks_that_leave_together_none_is_tried_again():
+    world = one_each()
+    world.begin(step((1, "b"), (2, "c")))
     world.round()
     world.refused(1)
     world.round()
-    assert (world.stages, world.reasons) == ({1: Stage.DROPPED}, {1: "the task was not evicted"})
+    assert world.stages == {1: Stage.DROPPED, 2: Stage.LEAVING}
 
 
 def test_a_successor_may_come_before_the_task_is_gone():
@@ -211,6 +227,8 @@ def test_a_budget_lets_one_task_go_after_the_other():
     assert world.round() == {}
     assert world.reasons[2] == "the disruption budget budget-1"
     world.evicted(1)
+    assert world.round() == {}, "the number of the budget may still be that of before"
+    world.cluster.tell(budget)
     assert world.round() == {2: "c"}
 
 

@@ -100,7 +100,7 @@ def test_a_shape_that_fits_on_no_node_is_told():
 
 
 def test_what_cannot_move_keeps_its_node():
-    daemon, fixed = make_tasks([9], SMALL, on="a", lasting=True), make_tasks([8], SMALL, on="b")
+    daemon, fixed = make_tasks([9], SMALL, on="a", daemon=True), make_tasks([8], SMALL, on="b", lasting=True)
     cluster = cluster_of(daemon, fixed, *movable([1], SMALL, "a"), *movable([2], SMALL, "c"))
     plan = plan_of(cluster, Goal.PACK)
     assert set(moves_of(plan)) == {1, 2}, "a daemon does not count, the node of a task that may not move stays in use"

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from firmament_py.state.budgets import Budgets
+from firmament_py.state.budgets import LATE_US, Budgets
 from firmament_py.state.label_sets import LabelSetTable
-from tests.builders import make_budget, needs, tasks_like
+from tests.builders import NOW_US, make_budget, needs, tasks_like
 
 WEB, DB = np.array([1]), np.array([2])
 
@@ -55,12 +55,50 @@ def test_a_victim_counts_until_the_number_falls_or_it_is_gone(labels):
     assert allowed(budgets, labels) == [3]
 
 
-def test_a_victim_that_was_never_counted_as_healthy_frees_the_budget_when_it_is_gone(labels):
+def test_a_victim_that_is_gone_counts_until_the_budget_is_observed_again(labels):
+    """Watches of different objects are in no order: the number may still be that of before."""
+    budgets = Budgets()
+    budgets.observe(web(1))
+    budgets.evicted(labels, WEB)
+    budgets.gone(labels, WEB)
+    assert allowed(budgets, labels) == [0]
+    budgets.observe(web(0))
+    assert allowed(budgets, labels) == [0]
+    budgets.observe(web(1))  # it is replaced
+    assert allowed(budgets, labels) == [1]
+
+
+def test_a_number_that_falls_for_one_that_is_gone_does_not_fall_for_others(labels):
+    budgets = Budgets()
+    budgets.observe(web(3))
+    budgets.evicted(labels, np.array([1, 1]))
+    budgets.gone(labels, WEB)
+    assert allowed(budgets, labels) == [1]
+    budgets.observe(web(2))
+    assert allowed(budgets, labels) == [1]
+
+
+def test_a_victim_that_was_never_counted_as_healthy_frees_the_budget_soon_after_it_is_gone(labels):
+    """The number never falls for it."""
     budgets = Budgets()
     budgets.observe(web(1))
     budgets.evicted(labels, WEB)
     assert allowed(budgets, labels) == [0]
     budgets.gone(labels, WEB)
+    budgets.expire(NOW_US)
+    assert budgets.late_until_us == NOW_US + LATE_US
+    budgets.expire(NOW_US + LATE_US - 1)
+    assert allowed(budgets, labels) == [0]
+    budgets.expire(NOW_US + LATE_US)
+    assert allowed(budgets, labels) == [1]
+    assert budgets.late_until_us == 0
+
+
+def test_a_victim_that_stays_does_not_count_any_more(labels):
+    budgets = Budgets()
+    budgets.observe(web(1))
+    budgets.evicted(labels, WEB)
+    budgets.stay(labels, WEB)
     assert allowed(budgets, labels) == [1]
 
 
