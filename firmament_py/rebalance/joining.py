@@ -50,9 +50,38 @@ class Joining:
     def best(self, moves: int, before: int, per_piece: int, nodes: int, seconds: float) -> Joined | None:
         """The best of at most so many moves. before: the number of pieces without moves; per_piece: at most so many
         moves for each further one, 0: any number; nodes, seconds: see LinearProgram. None: nothing is found."""
-        ways, pieces = len(self.kind), len(self.number)
-        occupied = np.flatnonzero(self.there)
-        leave, arrive, piece = np.arange(len(occupied)), len(occupied) + np.arange(ways), len(occupied) + ways
+        program = self._program(moves, before, per_piece)
+        leave, arrive, piece = self._columns
+        worth = np.zeros(len(leave) + len(arrive) + len(piece))
+        worth[leave], worth[piece] = -_MOVES_WORTH / max(moves, 1), 1.0
+        tasks = np.concatenate([self.there[self._occupied], self.may_arrive])
+        upper = np.concatenate([np.minimum(tasks, moves), self.number])
+        found = program.program(worth, upper).solve_integers(_GAP, nodes, seconds)
+        if found is None:
+            return None
+        bound, pieces = int(np.floor(found.bound + _MOVES_WORTH + 1e-6)), int(found.x[piece].sum())
+        # as many pieces by fewer moves
+        program.add(np.array([-pieces]), (np.zeros_like(piece), piece, np.full(len(piece), -1)))
+        worth[piece] = 0.0
+        fewer = program.program(worth, upper).solve_integers(_GAP * _MOVES_WORTH / moves, nodes // 100, seconds / 4)
+        best = found if fewer is None or fewer.x[leave].sum() > found.x[leave].sum() else fewer
+        return self._joined(best.x, bound)
+
+    @property
+    def _occupied(self) -> I64:
+        """(V,) ways in which tasks run."""
+        return np.flatnonzero(self.there)
+
+    @property
+    def _columns(self) -> tuple[I64, I64, I64]:
+        """The columns of those that leave (V,), those that arrive (W,), and the pieces (P,)."""
+        sizes = len(self._occupied), len(self.kind), len(self.number)
+        leave, arrive, piece = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:2])
+        return leave, arrive, piece
+
+    def _program(self, moves: int, before: int, per_piece: int) -> _Rows:
+        ways, occupied = len(self.kind), self._occupied
+        leave, arrive, piece = self._columns
         leave_of = np.full(ways, -1)
         leave_of[occupied] = leave
         program = _Rows()
@@ -61,33 +90,32 @@ class Joining:
             self.free,
             (self.ways.row, arrive[self.ways.one], self.ways.amount),
             (self.ways.row[leaving], leave_of[self.ways.one[leaving]], -self.ways.amount[leaving]),
-            (self.pieces.row, piece + self.pieces.one, self.pieces.amount),
+            (self.pieces.row, piece[self.pieces.one], self.pieces.amount),
         )
         kinds = int(self.kind.max(initial=-1)) + 1
         for sign in (1, -1):  # as many arrive as leave
             balance = (self.kind[occupied], leave, np.full(len(leave), sign)), (self.kind, arrive, np.full(ways, -sign))
             program.add(np.zeros(kinds, np.int64), *balance)
-        one_row = np.zeros(len(leave), np.int64)
-        program.add(np.array([moves]), (one_row, leave, np.ones_like(leave)))
+        all_leave = np.zeros_like(leave), leave, np.ones_like(leave)
+        program.add(np.array([moves]), all_leave)
         if per_piece:
-            each = np.arange(pieces)
-            reward = np.zeros_like(each), piece + each, np.full(pieces, -per_piece)
-            program.add(np.array([-per_piece * before]), (one_row, leave, np.ones_like(leave)), reward)
+            program.add(
+                np.array([-per_piece * before]),
+                all_leave,
+                (np.zeros_like(piece), piece, np.full(len(piece), -per_piece)),
+            )
         whole, way = self.clears[:, self.there[self.clears[1]] > 0]
         number = np.arange(len(whole))
-        left = number, leave_of[way], np.full(len(whole), -1)
-        program.add(np.zeros(len(whole), np.int64), (number, piece + whole, self.there[way]), left)
-        worth = np.r_[np.full(len(leave), -_MOVES_WORTH / max(moves, 1)), np.zeros(ways), np.ones(pieces)]
-        upper = np.r_[np.minimum(self.there[occupied], moves), np.minimum(self.may_arrive, moves), self.number]
-        found = program.program(worth, upper).solve_integers(_GAP, nodes, seconds)
-        if found is None:
-            return None
-        gone: I64 = np.zeros(ways, np.int64)
-        gone[occupied] = found.x[leave]
-        arrived = found.x[arrive]
-        both = np.minimum(gone, arrived)
-        bound = int(np.floor(found.bound + _MOVES_WORTH + 1e-6))
-        return Joined(gone - both, arrived - both, found.x[piece:], bound)
+        gone = number, leave_of[way], np.full(len(whole), -1)
+        program.add(np.zeros(len(whole), np.int64), (number, piece[whole], self.there[way]), gone)
+        return program
+
+    def _joined(self, x: I64, bound: int) -> Joined:
+        leave, arrive, piece = self._columns
+        gone: I64 = np.zeros(len(self.kind), np.int64)
+        gone[self._occupied] = x[leave]
+        both = np.minimum(gone, x[arrive])
+        return Joined(gone - both, x[arrive] - both, x[piece], bound)
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,8 @@ def test_packing_is_as_good_as_the_best_of_all_moves(small, moves, shape):
         assert not plan.steps
         return
     assert plan.after == plan.bound == best
-    assert len(moves_of(plan)) <= moves
+    everywhere = product(range(len(nodes)), repeat=len(tasks))
+    assert len(moves_of(plan)) == min(moved(places) for places in everywhere if pieces(places) == best) <= moves
     assert plan.before == pieces([node for _, _, node in tasks])
     places = carried_out(cluster, plan)
     assert pieces([int(places[uid]) for uid in range(1, len(tasks) + 1)]) == best
