@@ -15,7 +15,7 @@ from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 
 _DELAY = 1.0
-"""Seconds until a gang is checked: after a start its members are described one by one."""
+"""Seconds until a gang is checked, again and again on a standby: after a start its members are described one by one."""
 
 
 class Remainders:
@@ -49,8 +49,8 @@ class Remainders:
 
     def _check(self, group: Group) -> None:
         self._timers.pop(group.id, None)
-        if self._permission.halted:
-            return
+        if not self._permission.may_write():
+            return self.note(group)  # another replica leads and deletes them, or this one will
         self._store.gangs.message(group.id)  # brings its minimum up to date
         if not (group.disrupted_whole or group.short(group.bound)):
             return

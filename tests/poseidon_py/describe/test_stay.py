@@ -2,7 +2,7 @@
 
 import pytest
 
-from poseidon_py.describe.lifetime import lasting, started_us, unevictable
+from poseidon_py.describe.lifetime import daemon, lasting, started_us, unevictable
 from poseidon_py.feed.update_rows import Rows, describe_pod, target
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import node, pod
@@ -36,6 +36,13 @@ def owned(kind, policy=None, **fields):
 )
 def test_which_pods_are_lasting(kind, policy, mine, stays):
     assert lasting(owned(kind, policy), assigned_to_us=mine) is stays
+
+
+@pytest.mark.parametrize(("kind", "belongs"), [("DaemonSet", True), ("Node", True), ("ReplicaSet", False), ("", False)])
+def test_which_pods_belong_to_their_nodes(kind, belongs):
+    made = owned(kind, "Always", node="n")
+    assert daemon(made) is belongs
+    assert list(rows_of(made).daemon) == [True] * belongs
 
 
 def running(expected="60", started="2026-01-01T00:00:00Z"):

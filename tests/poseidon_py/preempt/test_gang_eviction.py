@@ -46,6 +46,12 @@ class GangBench(Bench, GangListener):
         self.store.observe_pod(gang_pod(name, spec=spec, **fields))
         self.describe()
 
+    def half_delete(self):
+        """An earlier leader has deleted one of three members, all of which have the condition."""
+        for name in ("a", "b", "c"):
+            self.api.put(name, deleting=name == "a", condition=MARKED["conditions"][0])
+            self.member(name, node="n", deleting=name == "a", status=MARKED)
+
     def describe(self):
         for known in list(self.store.pods.values()):
             if known.dirty:
@@ -77,10 +83,15 @@ class GangBench(Bench, GangListener):
     async def pass_time(self):
         """The delays that have begun end, and those that begin then."""
         for _ in range(2):
-            timers, self.timers[:] = list(self.timers), []
-            for timer in timers:
-                timer.call()
+            await self.end_delays()
             await self.work()
+
+    async def end_delays(self):
+        """The delays that have begun end; the watch reports nothing."""
+        timers, self.timers[:] = list(self.timers), []
+        for timer in timers:
+            timer.call()
+        await settle()
 
     def deleted(self):
         return {name for name, there in self.api.pods.items() if there.get("deleting")}
@@ -204,6 +215,48 @@ async def test_the_next_leader_deletes_what_is_left_of_a_gang(mode):
     assert bench.deleted() == {"b", "c"}
     assert bench.api.of("mark") == []
     assert bench.reports.preemptions == [("b", None, "n"), ("c", None, "n")]
+
+
+async def test_a_standby_deletes_what_is_left_of_a_gang_once_it_leads():
+    """It has seen the conditions before, and no pod of the gang changes any more."""
+    bench = GangBench()
+    bench.leads = False
+    bench.half_delete()
+    for _ in range(3):
+        await bench.end_delays()
+    assert bench.api.requests == []
+    bench.leads = True
+    await bench.end_delays()
+    assert bench.deleted() == {"a", "b", "c"}
+
+
+async def test_a_leader_that_was_suspended_in_between_deletes_what_is_left_of_a_gang():
+    bench = GangBench()
+    bench.preemptor.halt()
+    bench.half_delete()
+    await bench.end_delays()
+    assert bench.api.requests == []
+    bench.preemptor.resume()
+    await bench.end_delays()
+    assert bench.deleted() == {"a", "b", "c"}
+
+
+async def test_a_leader_that_is_halted_while_it_deletes_goes_on_when_it_leads_again():
+    bench = GangBench()
+    bench.half_delete()
+    bench.api.hold = asyncio.Event()
+    bench.api.faults = [BUSY] * 2
+    bench.asleep = asyncio.Event()
+    await bench.end_delays()
+    bench.api.hold.set()
+    await settle()  # both are to be tried again
+    bench.preemptor.halt()
+    bench.asleep.set()
+    await settle()
+    assert bench.deleted() == {"a"}
+    bench.preemptor.resume()
+    await bench.end_delays()
+    assert bench.deleted() == {"a", "b", "c"}
 
 
 async def test_the_next_leader_leaves_the_gang_to_the_engine_if_nothing_was_decided():
