@@ -254,6 +254,7 @@ async def test_a_leader_that_is_halted_while_it_deletes_goes_on_when_it_leads_ag
     bench.asleep.set()
     await settle()
     assert bench.deleted() == {"a"}
+    bench.describe()
     bench.preemptor.resume()
     await bench.end_delays()
     assert bench.deleted() == {"a", "b", "c"}
