@@ -142,9 +142,6 @@ class Preemptor:
 
     def resume(self) -> None:
         self._permission.halted = False
-        for group in self._store.gangs.groups.values():
-            if group.preempted:
-                self.finish(group)  # deletions that were halted
 
     def halt(self) -> None:
         """Sends nothing until `resume`; what was not sent is over."""

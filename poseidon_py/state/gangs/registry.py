@@ -187,20 +187,23 @@ class GangRegistry:
             group.disrupted = True
         if known.node and not known.observed.deleting:
             group.bound[known.uid] = known.gang.role
-        if known.preempting or known.observed.disrupted or group.preempted:
+        if known.preempting or known.observed.disrupted:
             self._note_preemption(group)
+        elif known.uid in group.bound:
+            group.preempted = False
         self._below(group)
         group.dirty = True
         self.queue.add(group.id)
         self.listener.gang_changed(group)
 
     def _note_preemption(self, group: Group) -> None:
-        """Update whether all bound members are victims; without bound members the last state is kept."""
-        bound = [group.members[uid].known for uid in group.bound]
-        if bound:
+        """Update whether all bound members are victims, after one has become a victim or is gone; without bound members
+        the last state is kept."""
+        if not group.preempted and group.bound:
+            bound = (group.members[uid].known for uid in group.bound)  # those that have changed come last
             group.preempted = all(known.preempting or known.observed.disrupted for known in bound)
-            if group.preempted:
-                self.listener.preempted(group)
+        if group.preempted and group.bound:
+            self.listener.preempted(group)
 
     def _block(self, known: PodRecord, why: str) -> None:
         if known.node:
@@ -237,6 +240,7 @@ class GangRegistry:
             return
         if group.bound.pop(member.known.uid, None) is not None and deleted:
             group.disrupted = True
+        self._note_preemption(group)
         self._below(group)
         group.dirty = True
         self.queue.add(group.id)

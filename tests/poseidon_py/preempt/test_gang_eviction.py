@@ -217,6 +217,26 @@ async def test_the_next_leader_deletes_what_is_left_of_a_gang(mode):
     assert bench.reports.preemptions == [("b", None, "n"), ("c", None, "n")]
 
 
+async def test_the_next_leader_deletes_what_is_left_though_the_first_was_gone_at_once():
+    """Its condition was not seen: events of a pod coalesce."""
+    bench = GangBench("a", "b", "c")
+    for name in ("b", "c"):
+        bench.api.put(name, condition=MARKED["conditions"][0])
+        bench.member(name, node="n", status=MARKED)
+    bench.gone("a")
+    for _ in range(2):
+        await bench.end_delays()
+    assert bench.deleted() == {"b", "c"}
+
+
+async def test_a_member_that_is_no_victim_keeps_the_others():
+    bench = GangBench("a", "b", "c", minimum=5)
+    bench.half_delete()
+    bench.member("d", node="n")
+    await bench.end_delays()
+    assert bench.deleted() == {"a"}
+
+
 async def test_a_standby_deletes_what_is_left_of_a_gang_once_it_leads():
     """It has seen the conditions before, and no pod of the gang changes any more."""
     bench = GangBench()
