@@ -10,6 +10,7 @@ F64: TypeAlias = NDArray[np.float64]
 I32: TypeAlias = NDArray[np.int32]
 I64: TypeAlias = NDArray[np.int64]
 U8: TypeAlias = NDArray[np.uint8]
+U32: TypeAlias = NDArray[np.uint32]
 U64: TypeAlias = NDArray[np.uint64]
 
 NO_ROWS: I64 = np.zeros(0, np.int64)

@@ -95,7 +95,7 @@ def _capacities(snapshot: Snapshot, classes: I64, waiting: I64, slots: I64) -> C
     are fewer of that class.
     """
     depth = slots.max(axis=0, initial=0)
-    slots = np.minimum(slots, waiting[:, None])
+    np.minimum(slots, waiting[:, None], out=slots)
     limits: dict[int, Sequence[DomainLimit]] = {}
     concerned = snapshot.intertask.concerned | snapshot.preferences.concerned
     for i in np.flatnonzero(concerned[classes]).tolist():

@@ -11,7 +11,7 @@ def task_slots(free: I64, requests: I64, suitable: Bools, waiting: I64) -> I64:
     free (N, R) and requests (C, R) are amounts, suitable (C, N) whether labels and taints allow the node. A resource
     that a class does not request does not limit it, even if the node is over-committed in it, as in kube-scheduler.
     """
-    slots = np.where(suitable, waiting[:, None], 0)
+    slots = suitable * waiting[:, None]  # np.where would take several times as long where the mask has no pattern
     available = np.ascontiguousarray(np.maximum(free, 0).T)
     for r, amounts in enumerate(requests.T):
         last = 0
