@@ -14,7 +14,7 @@ from firmament_py.state.cluster import ClusterState
 _NOWHERE = 2**61
 """Above all costs; a difference fits 64 bits."""
 
-CLASSES = 64
+CLASSES = 32
 """For so many classes the best node is found in a round."""
 
 _FIRST = 1_000

@@ -264,7 +264,8 @@ def _flow(placer: Placer, subproblem: Subproblem, costs: Costs, origin: I64, mov
     everyone = np.arange(len(subproblem.tasks))
     saved = on(everyone, origin) - moving  # by leaving
     staying = Costs(costs.place, slot=_first_slots(costs)[:, None], wait=np.maximum(saved, 0), data=costs.data)
-    one_each = Capacities(np.minimum(slots, 1), np.minimum(slots.max(axis=0), 1), {})
+    np.minimum(slots, 1, out=slots)
+    one_each = Capacities(slots, slots.max(axis=0), {})
     placer.telemetry.lap("migrate")
     network, solution = placer.columns.run(one_each, staying, np.zeros(1, np.int64), view.task_class, trial=True)
     if solution.status is not Status.OPTIMAL:

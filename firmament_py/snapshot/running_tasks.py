@@ -5,19 +5,24 @@ from functools import cached_property
 
 import numpy as np
 
-from firmament_py.model.arrays import I32, I64, Bools
+from firmament_py.model.arrays import I32, I64, NO_ROWS, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.state.cluster import ClusterState
 
 
 class RunningTasks:
     """The P assumed and bound tasks on `nodes` (N,), rows of the node table. only: rows of those that count, ascending,
-    None: all. also: further task rows (K,), and the positions in `nodes` (K,) where they count as running."""
+    None: all but `gone` (K,). also: further task rows (K,), and the positions in `nodes` (K,) where they count as running."""
 
     def __init__(
-        self, state: ClusterState, nodes: I64, only: I64 | None = None, also: tuple[I64, I64] | None = None
+        self,
+        state: ClusterState,
+        nodes: I64,
+        only: I64 | None = None,
+        also: tuple[I64, I64] | None = None,
+        gone: I64 = NO_ROWS,
     ) -> None:
-        self._state, self._nodes, self._only, self._also = state, nodes, only, also
+        self._state, self._nodes, self._only, self._also, self._gone = state, nodes, only, also, gone
 
     @cached_property
     def _places(self) -> tuple[I64, I64]:
@@ -25,7 +30,9 @@ class RunningTasks:
         tasks = self._state.tasks
         running = self._only
         if running is None:
-            running = np.flatnonzero((tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND))
+            counted = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
+            counted[self._gone] = False
+            running = np.flatnonzero(counted)
         position = np.full(self._state.nodes.capacity, -1, np.int64)
         position[self._nodes] = np.arange(len(self._nodes))
         where = position[tasks.node[running]]
