@@ -185,7 +185,8 @@ def _requests(rng: np.random.Generator) -> I64:
     cpu = np.concatenate([small, large, 7_000 * gpus])
     memory = (cpu * rng.uniform(1.5, 4.5, len(cpu)) / 1000 * _GIB).astype(np.int64)
     devices = np.concatenate([np.zeros(_SMALL + _LARGE, np.int64), gpus])
-    return np.c_[cpu, memory, devices, np.ones(len(cpu), np.int64)].astype(np.int64)
+    requests: I64 = np.c_[cpu, memory, devices, np.ones(len(cpu), np.int64)].astype(np.int64)
+    return requests
 
 
 def over_committed(load: SplitLoad, node_of: I64) -> Bools:

@@ -12,7 +12,8 @@ from firmament_py.state.cluster import ClusterState
 
 class RunningTasks:
     """The P assumed and bound tasks on `nodes` (N,), rows of the node table. only: rows of those that count, ascending,
-    None: all but `gone` (K,). also: further task rows (K,), and the positions in `nodes` (K,) where they count as running."""
+    None: all but `gone` (K,). also: further task rows (K,), and the positions in `nodes` (K,) where they count as
+    running."""
 
     def __init__(
         self,
