@@ -44,5 +44,6 @@ def mix(matrix: I64 | Bools, seed: int) -> U64:
     weights: U64 = 2 * random.integers(0, 2**63, size=len(matrix), dtype=np.uint64) + 1  # odd, so invertible
     result: U64 = np.zeros(matrix.shape[1], np.uint64)
     for k in range(len(matrix)):
-        result += matrix[k].astype(np.uint64) * weights[k]  # wraps around
+        row = matrix[k].view(np.uint64) if matrix.dtype == np.int64 else matrix[k].astype(np.uint64)
+        result += row * weights[k]  # wraps around
     return result

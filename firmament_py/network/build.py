@@ -340,7 +340,8 @@ def _supply_groups(task_class: I64, costs: Costs) -> tuple[I64, I64, I64, I64]:
 def _node_groups(capacities: Capacities, costs: Costs) -> tuple[I64, I64, I64]:
     """members, member_start and the first node of each group; nodes without slots for any class are left out."""
     usable = np.flatnonzero(capacities.depth)
-    signatures = mix(np.vstack([capacities.slots[:, usable], capacities.depth[None, usable]]), seed=1)
+    slots = capacities.slots if len(usable) == len(capacities.depth) else capacities.slots[:, usable]
+    signatures = mix(slots, seed=1) + mix(capacities.depth[None, usable], seed=4)
     if costs.place.shape[1] > 1:
         signatures = signatures + mix(costs.place[:, usable], seed=2)
     if costs.slot.shape[0] > 1:

@@ -92,8 +92,9 @@ def extended(part: Capacities, whole: Capacities, pairs: Bools, deeper: Bools) -
     chosen = np.union1d(before, np.flatnonzero(added))
     grown = selected(whole, chosen)
     at = np.searchsorted(chosen, before)
-    np.multiply(grown.slots, pairs[:, chosen], out=grown.slots)
-    grown.slots[:, at] = np.maximum(grown.slots[:, at], part.slots)
+    with_slots = pairs[:, chosen]
+    with_slots[:, at] |= part.slots > 0
+    np.multiply(grown.slots, with_slots, out=grown.slots)
     depth = grown.depth.copy()
     depth[at] = part.depth
     return replace(grown, depth=np.where((deeper | added)[chosen], grown.depth, depth))
