@@ -27,12 +27,13 @@ _DRAWS = 60
 @dataclass(frozen=True, slots=True)
 class SplitSpec:
     """used: share of the cpu that running tasks request. queued: share of it that the queue requests, of which
-    `ganged` by gangs."""
+    `ganged` by gangs of 2 to largest_gang tasks."""
 
     nodes: int
     used: float
     queued: float
     ganged: float
+    largest_gang: int = 64
     seed: int = 0
 
 
@@ -48,7 +49,7 @@ class SplitLoad:
         self.requests = _requests(rng)
         self._fill(rng.uniform(2 * spec.used - 1, 1, spec.nodes))
         asked = spec.queued * float(self.allocatable[:, 0].sum())
-        self._queue(asked * (1 - spec.ganged), asked * spec.ganged)
+        self._queue(asked * (1 - spec.ganged), asked * spec.ganged, spec.largest_gang)
 
     def _fill(self, share: F64) -> None:
         """Running tasks on each node, until they request a share (N,) of its cpu: classes by demand for the small."""
@@ -73,12 +74,13 @@ class SplitLoad:
         classes: I64 = first[kind] + (self._rng.random(count) * sizes[kind]).astype(np.int64)
         return classes
 
-    def _queue(self, singles: float, ganged: float) -> None:
-        """The waiting tasks: single ones that request `singles` of cpu, and gangs that request `ganged`."""
+    def _queue(self, singles: float, ganged: float, largest: int) -> None:
+        """The waiting tasks: single ones that request `singles` of cpu, and gangs of 2 to `largest` tasks that request
+        `ganged`."""
         drawn = self._draw(len(self.allocatable) * 8)
         drawn = drawn[: int(np.searchsorted(np.cumsum(self.requests[drawn, 0]), singles)) + 1]
         gang_class = self._draw(len(self.allocatable))
-        size = (2 ** self._rng.uniform(1, 6, len(gang_class))).astype(np.int64)
+        size = np.rint(2 ** self._rng.uniform(1, np.log2(largest), len(gang_class))).astype(np.int64)
         gangs = int(np.searchsorted(np.cumsum(self.requests[gang_class, 0] * size), ganged)) + 1
         self.gang_class, self.gang_size = gang_class[:gangs], size[:gangs]
         self.cls: I64 = np.concatenate([drawn, np.repeat(self.gang_class, self.gang_size)])  # (T,)

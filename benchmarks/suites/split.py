@@ -21,26 +21,34 @@ from firmament_py.preemption.preemptor import Preempting
 
 _NOW_US = START_US + 1_000_000
 
-Objective = Callable[[I64], int]
-"""The costs of all placements of waiting tasks on nodes (T,), -1: none, and of leaving the others waiting."""
+Objective = Callable[[I64], tuple[int, int]]
+"""The costs of all placements of waiting tasks on nodes (T,), -1: none, and those of leaving the others waiting."""
 
 
 def measure(case: Case, options: Options) -> Sample:
     """One random cluster as a whole, and in parts."""
     sizes = case.sizes
     nodes = options.scaled(sizes["nodes"], 80)
-    load = SplitLoad(SplitSpec(nodes, sizes["used"], sizes["queued"], sizes["ganged"], options.seed))
+    load = SplitLoad(
+        SplitSpec(nodes, sizes["used"], sizes["queued"], sizes["ganged"], sizes["largest_gang"], options.seed)
+    )
     whole, seconds = _in_parts(load, sizes["policy"], 1)
     objective = _objective(load, sizes["policy"])
-    least, tasks, gangs = objective(whole), int((whole >= 0).sum()), int((load.whole_gangs(whole) > 0).sum())
+    (placing, waiting), tasks, gangs = (
+        objective(whole),
+        int((whole >= 0).sum()),
+        int((load.whole_gangs(whole) > 0).sum()),
+    )
     metrics: dict[str, float] = {"whole_s": seconds[0]}
-    found = {1: whole}
+    found, costs = {1: whole}, {1: (placing, waiting)}
     for parts in sizes["parts"]:
         found[parts], seconds = _in_parts(load, sizes["policy"], parts)
+        costs[parts] = objective(found[parts])
         metrics |= {
             f"tasks_{parts}": int((found[parts] >= 0).sum()) / tasks,
             f"gangs_{parts}": int((load.whole_gangs(found[parts]) > 0).sum()) / max(gangs, 1),
-            f"cost_{parts}": objective(found[parts]) / least,
+            f"cost_{parts}": sum(costs[parts]) / (placing + waiting),
+            f"placing_{parts}": costs[parts][0] / int((found[parts] >= 0).sum()) / (placing / tasks),
             f"slowest_{parts}_s": sum(seconds),
         }
     broken = [parts for parts, node_of in found.items() if (load.whole_gangs(node_of) < 0).any()]
@@ -51,8 +59,9 @@ def measure(case: Case, options: Options) -> Sample:
             "waiting": len(load.cls),
             "gangs": len(load.gang_size),
             "running": len(load.running_class),
-            "placed": tasks,
-            "gangs_placed": gangs,
+            "placed": {str(parts): int((node_of >= 0).sum()) for parts, node_of in found.items()},
+            "gangs_placed": {str(parts): int((load.whole_gangs(n) > 0).sum()) for parts, n in found.items()},
+            "costs": {str(parts): cost for parts, cost in costs.items()},
         },
         checks=[
             Check("no gang is placed in part", not broken, f"with {broken} parts"),
@@ -113,12 +122,12 @@ def _objective(load: SplitLoad, policy: str) -> Objective:
     slot = np.broadcast_to(costs.slot, (nodes, runs))
     width = widths(view.slot_offsets, np.full(nodes, len(load.cls)))
 
-    def objective(node_of: I64) -> int:
+    def objective(node_of: I64) -> tuple[int, int]:
         at = position[node_of[task]]
         there = at >= 0
         number = np.bincount(at[there], minlength=nodes)
         taken = np.clip(number[:, None] - view.slot_offsets, 0, width)
         placing = place[view.task_class[there], at[there]].sum() + (taken * slot).sum()
-        return int(placing + costs.wait[~there].sum())
+        return int(placing), int(costs.wait[~there].sum())
 
     return objective
