@@ -101,7 +101,7 @@ class SplitLoad:
         slots = task_slots(free, self.requests, everywhere, np.full(len(self.requests), len(self.cls)))
         return np.stack([slots[:, part == p].sum(axis=1) for p in range(count)], axis=1)
 
-    def deal(self, tasks: I64, part: I64, count: int, free: I64, *, by_slots: bool) -> I64:
+    def assigned_parts(self, tasks: I64, part: I64, count: int, free: I64, *, by_slots: bool) -> I64:
         """(K,) the part that each of the waiting `tasks` (K,), ascending, goes to.
 
         Gangs go one after the other, the largest first, to the part with most left of the resource that they need most

@@ -79,7 +79,7 @@ def _in_parts(load: SplitLoad, policy: str, count: int) -> tuple[I64, list[float
     seconds = []
     for number in range(1 if count == 1 else 2):
         tasks = np.flatnonzero(node_of < 0)
-        to = load.deal(tasks, part, count, load.free(node_of), by_slots=number > 0)
+        to = load.assigned_parts(tasks, part, count, load.free(node_of), by_slots=number > 0)
         slowest = 0.0
         for p, engine in enumerate(engines):
             some = tasks[to == p]

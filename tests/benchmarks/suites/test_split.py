@@ -30,7 +30,7 @@ def test_the_suite_is_sound_at_a_small_scale(policy):
 def test_each_task_goes_to_one_part_and_gangs_are_not_divided(by_slots):
     load = SplitLoad(SMALL)
     part, tasks = load.parts(4), np.arange(len(load.cls))
-    to = load.deal(tasks, part, 4, load.free(np.full(len(tasks), -1)), by_slots=by_slots)
+    to = load.assigned_parts(tasks, part, 4, load.free(np.full(len(tasks), -1)), by_slots=by_slots)
     assert set(to.tolist()) == {0, 1, 2, 3}
     for gang in range(len(load.gang_size)):
         assert len(set(to[load.gang == gang].tolist())) == 1
@@ -44,7 +44,7 @@ def test_single_tasks_are_dealt_in_proportion_to_what_parts_can_take():
     singles = singles[load.slots(part, 2, free)[load.cls[singles], 0] > 0]
     assert len(singles)
     for by_slots in (False, True):
-        assert not load.deal(singles, part, 2, free, by_slots=by_slots).any()
+        assert not load.assigned_parts(singles, part, 2, free, by_slots=by_slots).any()
 
 
 def test_racks_are_not_divided_between_parts():

@@ -264,12 +264,12 @@ def test_what_a_policy_says_about_kinds_changes_nothing(data):
         make_tasks([uid], 1 + uid % 4, on=f"n{n}", movable=True, started_us=NOW_US - 60_000_000 * (uid % 7))
         for uid, n in enumerate(on, 1)
     ]
-    told, asked = (
+    merged, separate = (
         migrating_cluster(*nodes, *classes, *tasks, policy=policy)
         for policy in (LoadSpreading(move_cost=100), WithoutKinds(move_cost=100))
     )
     for _ in range(3):
-        assert told.migrating(told.run()) == asked.migrating(asked.run())
+        assert merged.migrating(merged.run()) == separate.migrating(separate.run())
 
 
 def test_all_classes_are_considered_in_turn(monkeypatch):
