@@ -174,7 +174,7 @@ class Migrator:
 
         trial = placer.on(snapshot)
         arrivals = np.arange(len(snapshot.tasks))
-        subproblem, costs = trial.first_costs(arrivals)
+        subproblem, costs = trial.first_costs(arrivals, one_slot=True)
         self._note_data(snapshot, subproblem, costs, new, position)
         arriving = _arriving(costs, len(snapshot.classes))[of_example]
         arrival = ArrivalCosts(self._state, snapshot, arriving, tasks.cls[examples])
@@ -182,7 +182,7 @@ class Migrator:
         used = self._state.nodes.used[snapshot.nodes]
         trial.ledger.free = snapshot.free + used // np.maximum(snapshot.running, 1)[:, None]
         trial.ledger.running -= snapshot.running > 0
-        _, costs = trial.first_costs(arrivals)
+        _, costs = trial.first_costs(arrivals, one_slot=True)
         stay = np.ascontiguousarray(_arriving(costs, len(snapshot.classes))[of_example])
 
         may_save = stay.ravel()[kind * len(snapshot.nodes) + node] - moving
@@ -220,7 +220,7 @@ class Migrator:
         unreserved = np.minimum(snapshot.free, placer.ledger.unreserved)
         trial.ledger.free = np.where(others[:, None], unreserved, snapshot.free)
         independent = np.flatnonzero(independent_classes(snapshot)[snapshot.task_class])  # by their labels, too
-        subproblem, costs = trial.first_costs(independent, others)
+        subproblem, costs = trial.first_costs(independent, others, one_slot=True)
         found, to = NO_ROWS, NO_ROWS
         if len(subproblem.tasks):
             of_row = np.argsort(rows)
