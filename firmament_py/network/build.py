@@ -341,7 +341,7 @@ def _node_groups(capacities: Capacities, costs: Costs) -> tuple[I64, I64, I64]:
     """members, member_start and the first node of each group; nodes without slots for any class are left out."""
     usable = np.flatnonzero(capacities.depth)
     slots = capacities.slots if len(usable) == len(capacities.depth) else capacities.slots[:, usable]
-    signatures = mix(slots, seed=1) + mix(capacities.depth[None, usable], seed=4)
+    signatures = mix([*slots, capacities.depth[usable]], seed=1)
     if costs.place.shape[1] > 1:
         signatures = signatures + mix(costs.place[:, usable], seed=2)
     if costs.slot.shape[0] > 1:

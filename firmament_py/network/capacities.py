@@ -38,10 +38,7 @@ class Capacities:
 
 def selected(capacities: Capacities, nodes: I64) -> Capacities:
     """The part of the capacities on `nodes` (K,), ascending."""
-    limits = {
-        c: [replace(limit, domain=limit.domain[nodes]) for limit in of_class]
-        for c, of_class in capacities.limits.items()
-    }
+    limits = {c: [limit.on(nodes) for limit in of_class] for c, of_class in capacities.limits.items()}
     return Capacities(capacities.slots[:, nodes], capacities.depth[nodes], limits, nodes)
 
 
