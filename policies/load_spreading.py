@@ -36,7 +36,7 @@ from firmament_py.policy import (
     moving_cost,
     waiting_cost,
 )
-from policies.scarcity import used, wasted
+from policies.scarcity import requested_devices, used, wasted
 
 _PER_TASK = 100
 _WHOLE_NODE = 10_000
@@ -90,13 +90,16 @@ class LoadSpreading:
     def moving_costs(self, victims: Victims) -> I64:
         return moving_cost(victims, self._move_cost)
 
+    def place_kinds(self, victims: Victims) -> I64:
+        return requested_devices(victims)
+
 
 def by_tasks(view: View) -> I64:
     """(N, K) slot costs: 100 for each running task, and the used share in hundredths."""
     share = (used(view) * (_PER_TASK - 1)).astype(np.int64)
-    tasks = view.running[:, None] + view.slot_offsets[None, :]
-    slot: I64 = np.minimum(_PER_TASK * tasks + share[:, None], COST_MAX)
-    return slot
+    first = _PER_TASK * view.running + share
+    slot: I64 = first[:, None] + _PER_TASK * view.slot_offsets[None, :]
+    return np.minimum(slot, COST_MAX, out=slot)
 
 
 def _by_requested(view: View) -> I64:

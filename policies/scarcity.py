@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from firmament_py.policy import F64, Bools, View
+from firmament_py.policy import F64, I64, Bools, Victims, View
 
 PLAIN = ("cpu", "memory", "ephemeral-storage", "pods")
 """These are not devices, even if some nodes lack them."""
@@ -24,6 +24,15 @@ def devices(view: View) -> Bools:
     plain = np.isin(np.array(view.resources, dtype=str), PLAIN)
     result: Bools = np.any(has, axis=0) & ~np.all(has, axis=0) & ~plain
     return result
+
+
+def requested_devices(victims: Victims) -> I64:
+    """(C,) equal for classes that request the same resources, of whichever amounts, of those that may be devices."""
+    kinds = np.zeros(len(victims.requests), np.int64)
+    for name, amounts in zip(victims.resources, victims.requests.T, strict=True):
+        if name not in PLAIN:
+            kinds = np.unique(2 * kinds + (amounts > 0), return_inverse=True)[1].astype(np.int64)
+    return kinds
 
 
 def wasted(view: View) -> Bools | None:

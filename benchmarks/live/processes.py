@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.harness.runner import CannotMeasureError
@@ -49,6 +49,12 @@ def wait_for_file(process: subprocess.Popen[bytes], path: Path, log: Path, secon
 def peak_mib(pid: int) -> float:
     """The peak resident memory of a process, in MiB. Requires /proc (Linux)."""
     return _status(pid, "VmHWM")
+
+
+def reset_peak() -> None:
+    """Lets the peak memory of this process begin anew with what it uses now, where Linux permits that."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def resident_mib(pid: int) -> float:

@@ -22,12 +22,14 @@ _TRIES = 40
 
 @dataclass(frozen=True, slots=True)
 class ChurnSpec:
-    """fill: share of the contended resource that running tasks request at the start."""
+    """fill: share of the contended resource that running tasks request at the start. movable: whether running tasks
+    may be evicted to run on other nodes."""
 
     preset: str
     nodes: int
     fill: float = 0.7
     seed: int = 0
+    movable: bool = False
 
 
 class ChurnLoad:
@@ -37,7 +39,7 @@ class ChurnLoad:
     def __init__(self, spec: ChurnSpec) -> None:
         chosen = preset(spec.preset)
         trace = generate(chosen, spec.nodes, 2.0, spec.seed)
-        self._trace, self._rng = trace, np.random.default_rng([spec.seed, 1])
+        self._trace, self._rng, self._movable = trace, np.random.default_rng([spec.seed, 1]), spec.movable
         self.resources = (*trace.resources, "pods")
         slots = np.full(spec.nodes, DEFAULT_TASK_SLOTS)
         first = np.unique(trace.event_machine, return_index=True)[1]  # its ADD
@@ -49,12 +51,11 @@ class ChurnLoad:
             for m, row in zip(trace.machines, self.allocatable.tolist(), strict=True)
         ]
         self._row = {m.name: i for i, m in enumerate(trace.machines)}
-        self._suits = [
-            np.array([all(r.matches(m.labels) for r in s.selector) for m in trace.machines], np.bool_)
-            if s.selector
-            else np.ones(spec.nodes, np.bool_)
-            for s in trace.shapes
-        ]
+        of_selector = {
+            selector: np.array([all(r.matches(m.labels) for r in selector) for m in trace.machines], np.bool_)
+            for selector in {s.selector for s in trace.shapes}
+        }
+        self._suits = [of_selector[s.selector] for s in trace.shapes]
         contended = trace.resources.index(chosen.contended)
         finite = trace.task_shape[trace.task_duration_us != FOREVER]
         self._arrivals = finite if len(finite) else trace.task_shape  # shapes, job after job
@@ -102,6 +103,15 @@ class ChurnLoad:
         if over:
             found.append(f"{over} nodes are over-committed")
         return self._observed(tasks), found
+
+    def evict(self, uids: U64) -> list[Event]:
+        """Running tasks leave their nodes, and as many like them arrive."""
+        tasks = uids.astype(np.int64) - 1
+        np.subtract.at(self.used, self.node[tasks], self.requests[self.shape[tasks]])
+        self.node[tasks] = -1
+        new = self._add(self.shape[tasks], np.full(len(tasks), -1))
+        self.pending[new] = True
+        return [TasksRemoved(uids), self._observed(new)]
 
     def _fill(self, amount: float, contended: int) -> None:
         """Adds running tasks on random nodes where they fit, until they request `amount` of the contended resource."""
@@ -157,4 +167,5 @@ class ChurnLoad:
             node=node + 1 if bound else np.zeros(len(tasks), np.int64),
             names=[f"default/task-{t:07d}" for t in tasks.tolist()],
             nodes=tuple(self.nodes[n].id for n in used.tolist()) if bound else (),
+            movable=np.ones(len(tasks), np.bool_) if self._movable else None,
         )

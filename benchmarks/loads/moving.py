@@ -31,7 +31,7 @@ class MovingSpec:
     """data: whether each task reads 3 to 8 blocks of its own, with 3 replicas each on random nodes."""
 
     nodes: int
-    tasks_per_node: int = 12
+    tasks_per_node: float = 12
     classes: int = 20
     data: bool = False
     seed: int = 0
@@ -44,7 +44,7 @@ class MovingLoad:
         self._spec, self._engine = spec, engine
         self._rng = np.random.default_rng(spec.seed)
         self._names = [f"node-{i:05d}" for i in range(spec.nodes)]
-        self.tasks = spec.nodes * spec.tasks_per_node
+        self.tasks = round(spec.nodes * spec.tasks_per_node)
         self._cls: I64 = np.zeros(1, np.int64)  # of each uid
         for i, name in enumerate(self._names):
             amounts = {"cpu": _CPU, "memory": _MEMORY, "pods": 110}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
 from benchmarks.harness.results import Check, Sample
 from benchmarks.harness.runner import Options
 from benchmarks.harness.specs import Case
+from benchmarks.live.processes import peak_mib, reset_peak
 from benchmarks.loads.moving import START_US, MovingLoad, MovingSpec
 from firmament_py.engine.engine import Engine
 from firmament_py.engine.stats import RoundStats
@@ -30,7 +33,8 @@ def measure(case: Case, options: Options) -> Sample:
         migrate_after_us=0,
     )
     nodes = options.scaled(sizes["nodes"], 10)
-    load = MovingLoad(MovingSpec(nodes, data=sizes["data"], seed=options.seed), engine)
+    reset_peak()
+    load = MovingLoad(MovingSpec(nodes, sizes["tasks_per_node"], data=sizes["data"], seed=options.seed), engine)
     load.arrive(load.tasks)
     now_us = START_US + 1_000_000_000
     every: list[RoundStats] = []
@@ -52,6 +56,7 @@ def measure(case: Case, options: Options) -> Sample:
             "migrate_s": float(np.median([one.stage_seconds.get("migrate", 0.0) for one in stats])),
             "solve_s": float(np.median([one.stage_seconds.get("solve", 0.0) for one in stats])),
             "migrated": sum(one.migrated for one in stats),
+            "peak_mib": peak_mib(os.getpid()),
         },
         facts={
             "running": load.tasks,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import statistics
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -11,10 +12,12 @@ from benchmarks.harness.results import Check, Sample
 from benchmarks.harness.runner import Options
 from benchmarks.harness.series import curve
 from benchmarks.harness.specs import Case
+from benchmarks.live.processes import peak_mib, reset_peak
 from benchmarks.loads.churn import START_US, ChurnLoad, ChurnSpec
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.model.events import Event
+from firmament_py.placement.migration import Migrating
 from firmament_py.policy import registry
 
 _ROUND_US = 1_000_000
@@ -33,8 +36,10 @@ class Measured:
     arcs: float = 0.0
     classes: float = 0.0
     solves: float = 0.0
+    migrate_s: float = 0.0
     stage_seconds: dict[str, float] = field(default_factory=dict)
     placed: int = 0
+    migrated: int = 0
     wrong: list[str] = field(default_factory=list)
 
 
@@ -42,10 +47,12 @@ def measure(case: Case, options: Options) -> Sample:
     """Measures every size and churn of the case, each on a fresh engine."""
     sizes = case.sizes
     found = []
+    reset_peak()
     for nodes in sizes["nodes"]:
         for churn in sizes["churn"]:
-            spec = ChurnSpec(sizes["preset"], options.scaled(nodes, 4), sizes["fill"], options.seed)
-            found.append(_measure(ChurnLoad(spec), sizes["policy"], churn, sizes["rounds"]))
+            movable = Migrating(sizes["migrate"]) is not Migrating.NEVER
+            spec = ChurnSpec(sizes["preset"], options.scaled(nodes, 4), sizes["fill"], options.seed, movable)
+            found.append(_measure(ChurnLoad(spec), churn, case))
     by_churn = len(sizes["churn"]) > 1
     x = [one.churn * one.running if by_churn else one.nodes for one in found]
     title, unit = ("tasks that change", "count") if by_churn else ("nodes", "count")
@@ -58,6 +65,9 @@ def measure(case: Case, options: Options) -> Sample:
             "solve_s": last.solve_s,
             "apply_s": last.apply_s,
             "placed": last.placed,
+            "migrate_s": last.migrate_s,
+            "migrated": last.migrated,
+            "peak_mib": peak_mib(os.getpid()),
         },
         facts={
             f"{one.nodes} nodes, {one.churn:g} churn": {
@@ -68,6 +78,7 @@ def measure(case: Case, options: Options) -> Sample:
                 "arcs": one.arcs,
                 "classes": one.classes,
                 "solves": one.solves,
+                "migrate_s": one.migrate_s,
                 "stage_seconds": one.stage_seconds,
             }
             for one in found
@@ -88,16 +99,25 @@ def exponent(sizes: list[float] | list[int], seconds: list[float]) -> float:
     return statistics.linear_regression([x for x, _ in points], [y for _, y in points]).slope
 
 
-def _measure(load: ChurnLoad, policy: str, churn: float, rounds: int) -> Measured:
-    engine = Engine(registry.load(policy, {}), SOLVERS["or-tools"]())
+def _measure(load: ChurnLoad, churn: float, case: Case) -> Measured:
+    sizes, certify = case.sizes, bool(case.sizes["certify"])
+    engine = Engine(
+        registry.load(sizes["policy"], {}),
+        SOLVERS["or-tools"](),
+        certified=certify,
+        migrating=Migrating(sizes["migrate"]),
+        migrate_after_us=0,
+    )
     found = Measured(len(load.nodes), churn, load.running)
     columns: dict[str, list[float]] = {
-        name: [] for name in ("round_s", "solve_s", "apply_s", "arcs", "classes", "solves")
+        name: [] for name in ("round_s", "solve_s", "apply_s", "arcs", "classes", "solves", "migrate_s")
     }
     stages: dict[str, list[float]] = {}
     _apply(engine, load.initial(), found)
-    engine.run_round(START_US)
-    for number in range(1, rounds + 2):
+    first = engine.run_round(START_US)
+    if first is not None:
+        _apply(engine, load.evict(engine.state.tasks.uid[first.migration.tasks].copy()), found)
+    for number in range(1, sizes["rounds"] + 2):
         began = perf_counter()
         _apply(engine, load.churn(churn), found)
         apply_s = perf_counter() - began
@@ -110,12 +130,19 @@ def _measure(load: ChurnLoad, policy: str, churn: float, rounds: int) -> Measure
         event, violations = load.bind(uids, [engine.state.nodes.id[row] for row in result.nodes.tolist()])
         _apply(engine, [event], found)
         found.wrong += violations
+        evicted = engine.state.tasks.uid[result.migration.tasks].copy()
+        _apply(engine, load.evict(evicted), found)
+        found.migrated += len(evicted)
+        if stats.uncertified:
+            found.wrong.append(f"{stats.uncertified} solutions have no certificate")
         if stats.dropped or stats.fallback:
             found.wrong.append(f"{stats.dropped} placements dropped {stats.fallback}".strip())
         found.placed += len(uids)
         if number > 1:  # the first is the warm-up
             solve_s = stats.stage_seconds.get("solve", 0.0)
-            values = (stats.seconds, solve_s, apply_s, stats.arcs, stats.classes, stats.solves)
+            seconds = stats.seconds - stats.stage_seconds.get("certify", 0.0)
+            migrate_s = stats.stage_seconds.get("migrate", 0.0)
+            values = (seconds, solve_s, apply_s, stats.arcs, stats.classes, stats.solves, migrate_s)
             for column, value in zip(columns.values(), values, strict=True):
                 column.append(value)
             for stage, seconds in stats.stage_seconds.items():

@@ -23,6 +23,7 @@ from firmament_py.policy import (
     checked_costs,
     checked_eviction_costs,
     checked_moving_costs,
+    checked_place_kinds,
     rack_labels,
 )
 from firmament_py.snapshot.snapshot import Snapshot, running_snapshot, take_snapshot
@@ -109,6 +110,11 @@ class Round:
     def moving_costs(self, victims: Victims) -> I64 | None:
         """(P,) the policy's costs of moving running tasks; None: it moves none, or fails or is slow."""
         return self._guarded(lambda policy: checked_moving_costs(policy, victims))
+
+    def place_kinds(self, victims: Victims) -> I64 | None:
+        """(C,) numbers of the classes of running tasks, equal for those with the same placement costs on every node;
+        None: nothing is known of that."""
+        return self._guarded(lambda policy: checked_place_kinds(policy, victims))
 
     def running_snapshot(self, rows: I64, gone: I64, *, data: bool) -> Snapshot:
         """The state now as if running task rows (K,) arrived: see snapshot.running_snapshot. data: with the locations

@@ -296,8 +296,7 @@ class Scheduler:
 
     def _migrate(self, current: Round, placer: Placer, now_us: int) -> Migration:
         """Decides which running tasks leave for nodes that cost them less; the state assumes that they do."""
-        left = self._rate.left(now_us)
-        migration = self._migrator.run(placer, current.running_snapshot, current.moving_costs, left)
+        migration = self._migrator.run(placer, current, self._rate.left(now_us))
         current.telemetry.lap("migrate")
         if not len(migration.tasks):
             return NO_MIGRATION

@@ -10,6 +10,7 @@ F64: TypeAlias = NDArray[np.float64]
 I32: TypeAlias = NDArray[np.int32]
 I64: TypeAlias = NDArray[np.int64]
 U8: TypeAlias = NDArray[np.uint8]
+U32: TypeAlias = NDArray[np.uint32]
 U64: TypeAlias = NDArray[np.uint64]
 
 NO_ROWS: I64 = np.zeros(0, np.int64)
@@ -33,15 +34,17 @@ def stable_order(values: I64, below: int) -> I64:
     return np.argsort(values.astype(np.uint16) if below <= 2**16 else values, kind="stable")
 
 
-def mix(matrix: I64 | Bools, seed: int) -> U64:
-    """A 64-bit hash of each column of `matrix` (K, N) -> (N,): equal columns have equal hashes.
+def mix(matrix: I64 | Bools | list[I64], seed: int) -> U64:
+    """A 64-bit hash of each column of `matrix` (K, N), or of its rows -> (N,): equal columns have equal hashes.
 
     A random linear combination modulo 2**64: two different columns collide with a probability of about 2**-63.
     Deterministic for a seed.
     """
     random = np.random.default_rng(seed)
     weights: U64 = 2 * random.integers(0, 2**63, size=len(matrix), dtype=np.uint64) + 1  # odd, so invertible
-    result: U64 = np.zeros(matrix.shape[1], np.uint64)
+    result: U64 = np.zeros(len(matrix[0]) if isinstance(matrix, list) else matrix.shape[1], np.uint64)
     for k in range(len(matrix)):
-        result += matrix[k].astype(np.uint64) * weights[k]  # wraps around
+        row = matrix[k]
+        row = row.view(np.uint64) if row.dtype == np.int64 else row.astype(np.uint64)
+        result += row * weights[k]  # wraps around
     return result

@@ -23,15 +23,25 @@ from firmament_py.policy import Costs
 _UNBOUNDED = 2**61
 """A potential above all costs; the sum with a cost fits 64 bits."""
 
+_FEW_PAIRS = 64
+"""So many pairs of a class are returned even if it has few tasks."""
+
 
 def negative_reduced_costs(
-    whole: Capacities, part: Capacities, network: PlacementNetwork, flow: I64, costs: Costs, offsets: I64
+    whole: Capacities,
+    part: Capacities,
+    network: PlacementNetwork,
+    flow: I64,
+    costs: Costs,
+    offsets: I64,
+    per_task: int = _UNBOUNDED,
 ) -> tuple[Bools, Bools]:
     """Omitted arcs that can have a negative reduced cost: pairs (C, N), and nodes (N,) that need more slots.
 
     If there are none, `flow` (A,), an optimum of the network of the part, is an optimum of the whole network. The part
     can omit pairs of a class and a node, with all their slots, and the costliest slots of nodes. There must be no costs
-    of data.
+    of data. per_task: of the pairs of a class only so many for each of its tasks are returned, those of the lowest
+    reduced costs: potentials are bounds, and one class that lacks nodes would otherwise get all of them.
     """
     (classes, nodes), at_class = whole.slots.shape, len(network.group_class)
     sink = at_class + classes + len(network.member_start)
@@ -46,13 +56,25 @@ def negative_reduced_costs(
     slot = np.broadcast_to(costs.slot, (nodes, len(offsets)))
     of_node = np.where(whole.depth > 0, slot[:, 0], _UNBOUNDED)
     of_node[network.members] = np.repeat(np.maximum(highest, of_group), sizes)
-    of_class[~np.isin(np.arange(classes), network.group_class)] = -_UNBOUNDED
-    pairs = np.broadcast_to(of_node < of_class[:, None] - costs.place, (classes, nodes)).copy()
-    for c in np.intersect1d(list(network.domain_start), network.group_class).tolist():
-        pairs[c] = of_node < _of_tails(c, whole, network, lowest, of_class) - costs.place[c % len(costs.place)]
-    negative = np.nonzero(pairs)
-    pairs[negative] = (whole.slots[negative] > 0) & (part.slots[negative] == 0)
+    waiting = np.bincount(network.group_class, network.group_size, classes).astype(np.int64)
+    pairs = np.zeros((classes, nodes), np.bool_)
+    for c in np.flatnonzero(waiting).tolist():  # a row of each array at a time, which the caches can hold
+        tail = of_class[c] if c not in network.domain_start else _of_tails(c, whole, network, lowest, of_class)
+        reduced = of_node + costs.place[c % len(costs.place)] - tail
+        omitted = (reduced < 0) & (whole.slots[c] > 0)
+        omitted[_nodes_of(part, c)] = False
+        found = np.flatnonzero(omitted)
+        some = min(max(int(waiting[c]) * per_task, _FEW_PAIRS), _UNBOUNDED)
+        if len(found) > some:
+            found = found[np.argpartition(reduced[found], some)[:some]]
+        pairs[c, found] = True
     return pairs, deeper
+
+
+def _nodes_of(part: Capacities, c: int) -> I64:
+    """(K,) the nodes, numbered as in the whole, that the part has for class c."""
+    some = np.flatnonzero(part.slots[c])
+    return some if part.nodes is None else part.nodes[some]
 
 
 def _of_tails(c: int, whole: Capacities, network: PlacementNetwork, lowest: I64, of_class: I64) -> I64:

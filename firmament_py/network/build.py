@@ -22,7 +22,7 @@ are not grouped.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -154,10 +154,20 @@ def build(
 
     Of the limits of each class the first that spans nodes and the first per node are built in; of the others,
     `IntertaskConstraints.trim` enforces constraints, and preferences are left to the next solve. Classes without slots
-    must not be in `task_class`. over_capacity: pairs (P,) to be bounded by their slots even if arcs that bypass their
-    class lead into them; see `PlacementNetwork.excess`.
+    must not be in `task_class`. Costs are those of all nodes, also if the capacities are a part. over_capacity: pairs
+    (P,) to be bounded by their slots even if arcs that bypass their class lead into them; see
+    `PlacementNetwork.excess`.
     """
-    return _Build(capacities, costs, offsets, task_class, over_capacity).network()
+    if capacities.nodes is None:
+        return _Build(capacities, costs, offsets, task_class, over_capacity).network()
+    network = _Build(capacities, _on_nodes(costs, capacities.nodes), offsets, task_class, over_capacity).network()
+    return replace(network, members=capacities.nodes[network.members])
+
+
+def _on_nodes(costs: Costs, nodes: I64) -> Costs:
+    """The costs of `nodes` (K,) alone."""
+    place = costs.place if costs.place.shape[1] == 1 else costs.place[:, nodes]
+    return replace(costs, place=place, slot=costs.slot if len(costs.slot) == 1 else costs.slot[nodes])
 
 
 class _Build:
@@ -330,7 +340,8 @@ def _supply_groups(task_class: I64, costs: Costs) -> tuple[I64, I64, I64, I64]:
 def _node_groups(capacities: Capacities, costs: Costs) -> tuple[I64, I64, I64]:
     """members, member_start and the first node of each group; nodes without slots for any class are left out."""
     usable = np.flatnonzero(capacities.depth)
-    signatures = mix(np.vstack([capacities.slots[:, usable], capacities.depth[None, usable]]), seed=1)
+    slots = capacities.slots if len(usable) == len(capacities.depth) else capacities.slots[:, usable]
+    signatures = mix([*slots, capacities.depth[usable]], seed=1)
     if costs.place.shape[1] > 1:
         signatures = signatures + mix(costs.place[:, usable], seed=2)
     if costs.slot.shape[0] > 1:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, Bools, mix
-from firmament_py.network.capacities import Capacities
+from firmament_py.model.arrays import F64, I64, U32, Bools, mix
+from firmament_py.network.capacities import Capacities, selected
 from firmament_py.policy import Costs
 
 _SHARES = (0.02, 0.05, 0.1, 0.25, 0.5)
@@ -49,42 +49,55 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, waiting: I64) 
     A pair of a class and a node is kept with all its slots or omitted; nodes can have fewer slots. With costs of data
     all pairs are kept.
     """
-    tasks, there = int(waiting.sum()), whole.slots > 0
-    arcs = np.count_nonzero(there[waiting > 0]) + int(np.searchsorted(offsets, whole.depth).sum())
+    tasks = int(waiting.sum())
+    arcs = int(np.searchsorted(offsets, whole.depth).sum())
+    arcs += sum(int(np.count_nonzero(whole.slots[c])) for c in np.flatnonzero(waiting).tolist())
     if costs.data is not None or arcs < max(tasks * _WORTHWHILE, _SMALL):
         return whole
     nodes = whole.slots.shape[1]
     slot = np.broadcast_to(costs.slot, (nodes, len(offsets)))
     at_base_cost = _slots_at_base_cost(whole)
-    has_base_cost = there if at_base_cost is whole.slots else at_base_cost > 0
     likely_cost = np.full(nodes, np.iinfo(np.int64).min)  # the highest likely cost of a slot
-    pairs = np.zeros_like(there)
+    pairs = np.zeros(whole.slots.shape, np.bool_)
     needed, shared = _slots_needed(whole, waiting)
+    lots = _lots(nodes)
     for classes, row in _alike(costs.place, waiting):
         place = np.broadcast_to(row, nodes)
         first = place + slot[:, 0]
-        some, weight = _sample(np.where(has_base_cost[classes].any(axis=0), first, _NO_BOUND))
+        some, weight = _sample(_where_any(at_base_cost, classes, first))
         total = place[some][:, None] + slot[some, :_RUNS]
         sample = _Sample(at_base_cost[np.ix_(classes, some)], whole.depth[some], total, offsets, weight)
         own, known, share = sample.bounds(needed[classes], tasks * (_HEADROOM if shared else 1))
-        near = first <= own[:, None]
-        near |= (first <= known[:, None]) & _picked(classes, nodes, share)
-        near &= there[classes]
-        pairs[classes] = near
+        near_any = np.zeros(nodes, np.bool_)
+        for i, c in enumerate(classes.tolist()):  # a row of each array at a time, which the caches can hold
+            near = first <= known[i]
+            near &= _picked(c, lots, share[i])
+            near |= first <= own[i]
+            near &= whole.slots[c] > 0
+            pairs[c] = near
+            near_any |= near
         bound = _NO_BOUND if (known == _NO_BOUND).any() else known.max() - place
-        np.maximum(likely_cost, bound, out=likely_cost, where=near.any(axis=0))
-    slots = np.where(pairs, whole.slots, 0)
-    depth = slots.sum(axis=0)
-    offered = np.flatnonzero(depth)
-    bought = np.where(slot[offered] <= likely_cost[offered, None], widths(offsets, whole.depth[offered]), 0).sum(axis=1)
-    depth[offered] = np.minimum(bought, depth[offered])
-    return replace(whole, slots=slots, depth=depth)
+        np.maximum(likely_cost, bound, out=likely_cost, where=near_any)
+    chosen = np.flatnonzero(pairs.any(axis=0))
+    part = selected(whole, chosen)
+    np.multiply(part.slots, pairs[:, chosen], out=part.slots)
+    bought = np.where(slot[chosen] <= likely_cost[chosen, None], widths(offsets, part.depth), 0).sum(axis=1)
+    return replace(part, depth=np.minimum(bought, part.slots.sum(axis=0)))
 
 
 def extended(part: Capacities, whole: Capacities, pairs: Bools, deeper: Bools) -> Capacities:
     """The part with further pairs (C, N), and with all slots of nodes `deeper` (N,) and of the nodes of these pairs."""
-    slots = np.where(pairs, whole.slots, part.slots)
-    return replace(part, slots=slots, depth=np.where(deeper | pairs.any(axis=0), whole.depth, part.depth))
+    before = np.arange(len(whole.depth)) if part.nodes is None else part.nodes
+    added = pairs.any(axis=0)
+    chosen = np.union1d(before, np.flatnonzero(added))
+    grown = selected(whole, chosen)
+    at = np.searchsorted(chosen, before)
+    with_slots = pairs[:, chosen]
+    with_slots[:, at] |= part.slots > 0
+    np.multiply(grown.slots, with_slots, out=grown.slots)
+    depth = grown.depth.copy()
+    depth[at] = part.depth
+    return replace(grown, depth=np.where((deeper | added)[chosen], grown.depth, depth))
 
 
 def widths(offsets: I64, depth: I64) -> I64:
@@ -158,13 +171,24 @@ def _alike(place: I64, waiting: I64) -> Iterator[tuple[I64, I64]]:
         yield classes[kind == k], place[c]
 
 
-def _picked(classes: I64, nodes: int, share: F64) -> Bools:
-    """(C, N) a pseudo-random share (C,) of all nodes for each class; always the same nodes for the same class."""
-    rng = np.random.default_rng(1)
-    of_node = rng.integers(0, 2**32, nodes, np.uint32)
-    of_class = rng.integers(0, 2**32, int(classes.max(initial=0)) + 1, np.uint32)[classes] | np.uint32(1)
-    lot = of_class[:, None] * of_node  # multiplication by an odd number permutes the numbers below 2**32
-    picked: Bools = lot <= (share * (2**32 - 1)).astype(np.uint32)[:, None]
+def _where_any(slots: I64, classes: I64, first: I64) -> I64:
+    """(N,) the cost of the first slot, (N,), of nodes that have one for any of these classes, others have no bound."""
+    some = np.zeros(len(first), np.bool_)
+    for c in classes.tolist():
+        some |= slots[c] > 0
+    return np.where(some, first, _NO_BOUND)
+
+
+def _lots(nodes: int) -> U32:
+    """(N,) the random number of each node."""
+    return np.random.default_rng(1).integers(0, 2**32, nodes, np.uint32)
+
+
+def _picked(c: int, lots: U32, share: float) -> Bools:
+    """(N,) a pseudo-random share of all nodes; always the same nodes for the same class."""
+    of_class = np.random.default_rng([2, c]).integers(0, 2**32, 1, np.uint32)[0] | np.uint32(1)
+    # multiplication by an odd number permutes the numbers below 2**32
+    picked: Bools = lots * of_class <= np.uint32(share * (2**32 - 1))
     return picked
 
 

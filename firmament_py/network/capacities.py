@@ -26,12 +26,20 @@ class Capacities:
     """C classes, N nodes.
 
     slots (C, N): number of tasks of a class that a node can take without other classes. depth (N,): largest number of
-    tasks of all classes on a node, > 0 if and only if it has a slot for any. limits: by class, of domains.
+    tasks of all classes on a node, > 0 if and only if it has a slot for any. limits: by class, of domains. nodes (N,),
+    ascending: in a part of other capacities, the position of each node in these; None: the same ones.
     """
 
     slots: I64
     depth: I64
     limits: Mapping[int, Sequence[DomainLimit]]
+    nodes: I64 | None = None
+
+
+def selected(capacities: Capacities, nodes: I64) -> Capacities:
+    """The part of the capacities on `nodes` (K,), ascending."""
+    limits = {c: [limit.on(nodes) for limit in of_class] for c, of_class in capacities.limits.items()}
+    return Capacities(capacities.slots[:, nodes], capacities.depth[nodes], limits, nodes)
 
 
 def with_policy_limits(capacities: Capacities, costs: Costs, waiting: int) -> Capacities:

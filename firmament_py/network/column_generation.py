@@ -21,6 +21,10 @@ from firmament_py.policy import Costs
 PRICING_ROUNDS = 6
 """After this many pricing rounds the full network is solved."""
 
+PAIRS_PER_TASK, PAIRS_GROW = 8, 4
+"""In a pricing round so many pairs of each class are added for each of its tasks at most, and in the next one this
+many times as many."""
+
 REBUILD_LIMIT = 4
 """Largest number of networks built until no pair is over capacity; after that, fitting trims the excess."""
 
@@ -57,7 +61,8 @@ class ColumnGeneration:
             network, solution = self._solved(part, costs, offsets, task_class, trial)
             if part is whole or solution.status is not Status.OPTIMAL:
                 break
-            pairs, deeper = negative_reduced_costs(whole, part, network, solution.flow, costs, offsets)
+            per_task = PAIRS_PER_TASK * PAIRS_GROW**number
+            pairs, deeper = negative_reduced_costs(whole, part, network, solution.flow, costs, offsets, per_task)
             self._telemetry.lap("prove")
             if not pairs.any() and not deeper.any():
                 break

@@ -10,9 +10,9 @@ a node's costs depend on its own tasks, no migration depends on another: each th
 costs, whatever becomes of the others, and nothing loops.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 import numpy as np
 
@@ -22,12 +22,14 @@ from firmament_py.model.lifecycle import TaskState
 from firmament_py.network.build import supply_order
 from firmament_py.network.capacities import Capacities
 from firmament_py.network.decode import assign, spread_over_members
+from firmament_py.placement.arrival_costs import ArrivalCosts
 from firmament_py.placement.move_rate import UNLIMITED
 from firmament_py.placement.placer import CLASSES_AT_ONCE, Placer
 from firmament_py.placement.running import (
     Snapshots,
     examples_of,
     independent_classes,
+    kinds_of,
     positions_of,
     run_times,
     victims_of,
@@ -82,8 +84,16 @@ class Migration:
 
 NO_MIGRATION = Migration(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
 
-MovingCosts = Callable[[Victims], I64 | None]
-"""(P,) what moving each of the running tasks costs; None: the policy moves none."""
+
+class RunningCosts(Protocol):
+    """What a round asks its policy about running tasks (engine/round.py), and its snapshots."""
+
+    def moving_costs(self, victims: Victims) -> I64 | None: ...
+
+    def place_kinds(self, victims: Victims) -> I64 | None: ...
+
+    @property
+    def running_snapshot(self) -> Snapshots: ...
 
 
 class Migrating(Enum):
@@ -111,7 +121,7 @@ class Migrator:
         """Whether any task could migrate."""
         return self._after_us is not None and bool(self._state.tasks.movable.any())
 
-    def run(self, placer: Placer, snapshots: Snapshots, moving_costs: MovingCosts, left: int = UNLIMITED) -> Migration:
+    def run(self, placer: Placer, asked: RunningCosts, left: int = UNLIMITED) -> Migration:
         """At most `left` migrations at the end of a round, whose placements and victims the state has assumed."""
         under_way = max(int(self._state.tasks.preempted.sum()), len(self._state.successors))
         limit = min(self._at_once - under_way, left)
@@ -119,64 +129,83 @@ class Migrator:
         rows = self._movable(placer.snapshot.now_us, position) if self.enabled and limit > 0 else NO_ROWS
         if not len(rows):
             return NO_MIGRATION
-        self._settled.next_round(rows)
-        times = run_times(self._state, rows, placer.snapshot.now_us)
-        moving = moving_costs(victims_of(self._state, self._state.tasks.cls[rows], *times))
+        self._settled.next_round()
+        times, cls = run_times(self._state, rows, placer.snapshot.now_us), self._state.tasks.cls[rows]
+        victims = victims_of(self._state, cls, *times)
+        moving, numbers = asked.moving_costs(victims), asked.place_kinds(victims)
         if moving is None:
             return NO_MIGRATION
-        some = self._candidates(placer, snapshots, rows, moving, position)
-        tasks, nodes, saves = self._solved(placer, snapshots, rows[some], moving[some], position)
+        kinds = None if numbers is None else kinds_of(self._state, victims, cls, numbers)
+        some = self._candidates(placer, asked.running_snapshot, rows, moving, kinds, position)
+        tasks, nodes, saves = self._solved(placer, asked.running_snapshot, rows[some], moving[some], position)
         within = self._within_budgets(tasks, limit)
         return Migration(tasks[within], nodes[within], np.full(len(within), -1), saves[within])
 
     def _movable(self, now_us: int, position: I64) -> I64:
-        """Task rows (P,) that may migrate: of at most CLASSES_AT_ONCE classes, other ones in each round. position: as
-        positions_of."""
+        """Task rows (P,) that may migrate. position: as positions_of."""
         tasks = self._state.tasks
         bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving & ~tasks.unevictable
         rows = np.flatnonzero(bound & (tasks.gang == NO_GANG))
         since_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows])
-        rows = rows[(since_us <= now_us - (self._after_us or 0)) & (position[tasks.node[rows]] >= 0)]
-        classes = np.flatnonzero(np.bincount(tasks.cls[rows]))
-        if len(classes) > CLASSES_AT_ONCE:
-            classes = np.roll(classes, -(self._first_class % len(classes)))[:CLASSES_AT_ONCE]
-            self._first_class += CLASSES_AT_ONCE
-            rows = rows[np.isin(tasks.cls[rows], classes)]
-        return rows
+        return rows[(since_us <= now_us - (self._after_us or 0)) & (position[tasks.node[rows]] >= 0)]
 
-    def _candidates(self, placer: Placer, snapshots: Snapshots, rows: I64, moving: I64, position: I64) -> I64:
+    def _considered(self, examples: I64, kind: I64) -> tuple[I64, I64]:
+        """Of tasks (P,), which are like examples (K,), number kind (P,): positions (P',) of those that this round
+        considers, and which of their examples (K',) each is like: at most CLASSES_AT_ONCE, other ones in each round."""
+        if len(examples) <= CLASSES_AT_ONCE:
+            return np.arange(len(kind)), np.arange(len(examples))
+        chosen = np.roll(np.arange(len(examples)), -(self._first_class % len(examples)))[:CLASSES_AT_ONCE]
+        self._first_class += CLASSES_AT_ONCE
+        return np.flatnonzero(np.isin(kind, chosen)), np.sort(chosen)
+
+    def _candidates(
+        self, placer: Placer, snapshots: Snapshots, rows: I64, moving: I64, kinds: I64 | None, position: I64
+    ) -> I64:
         """Positions in task rows (P,), which cost moving (P,) to move, of those that have a negative reduced cost: at
-        most one of a node.
+        most one of a node. kinds: as examples_of.
 
         What staying costs is estimated here, by what a task costs on its node if one of the mean request has left it;
         the network has the exact cost.
         """
         tasks = self._state.tasks
-        new = rows[(tasks.inputs[rows] != NO_INPUTS) & ~self._settled.known(rows)][:NEW_TASKS]
-        examples, kind = examples_of(self._state, rows)
+        every_example, every_kind = examples_of(self._state, rows, kinds)
+        considered, chosen = self._considered(every_example, every_kind)
+        examples, kind = every_example[chosen], np.searchsorted(chosen, every_kind[considered])
+        rows, moving = rows[considered], moving[considered]
+        with_data = np.flatnonzero(tasks.inputs[rows] != NO_INPUTS)
+        self._settled.recall(rows[with_data])
+        new = rows[with_data[~self._settled.known(rows[with_data])]][:NEW_TASKS]
         snapshot = snapshots(np.union1d(examples, new), NO_ROWS, data=len(new) > 0)
         by_row = np.argsort(snapshot.tasks)
-        at = by_row[np.searchsorted(snapshot.tasks[by_row], examples)]
-        cls, node = snapshot.task_class[at][kind], position[tasks.node[rows]]
+        of_example = snapshot.task_class[by_row[np.searchsorted(snapshot.tasks[by_row], examples)]]
+        node = position[tasks.node[rows]]
 
         trial = placer.on(snapshot)
         arrivals = np.arange(len(snapshot.tasks))
-        subproblem, costs = trial.first_costs(arrivals)
+        subproblem, costs = trial.first_costs(arrivals, one_slot=True)
         self._note_data(snapshot, subproblem, costs, new, position)
-        go = np.where(subproblem.capacities.slots > 0, costs.place + _first_slots(costs), _NOWHERE).min(axis=1)
+        arriving = _arriving(costs, len(snapshot.classes))[of_example]
+        arrival = ArrivalCosts(self._state, snapshot, arriving, tasks.cls[examples])
 
-        there = np.bincount(node, minlength=len(snapshot.nodes))
-        requested = np.stack([np.bincount(node, r[cls], minlength=len(there)) for r in snapshot.requests.T], axis=1)
-        trial.ledger.free = snapshot.free + (requested // np.maximum(there, 1)[:, None]).astype(np.int64)
-        trial.ledger.running -= there > 0
-        _, costs = trial.first_costs(arrivals)
-        stay = np.broadcast_to(costs.place + _first_slots(costs), subproblem.capacities.slots.shape)[cls, node]
+        used = self._state.nodes.used[snapshot.nodes]
+        trial.ledger.free = snapshot.free + used // np.maximum(snapshot.running, 1)[:, None]
+        trial.ledger.running -= snapshot.running > 0
+        _, costs = trial.first_costs(arrivals, one_slot=True)
+        stay = np.ascontiguousarray(_arriving(costs, len(snapshot.classes))[of_example])
 
-        gain = stay + self._settled.excess(rows) - moving - go[cls]
-        found = np.flatnonzero((gain > 0) & independent_classes(snapshot)[cls] & self._settled.due(rows))
+        may_save = stay.ravel()[kind * len(snapshot.nodes) + node] - moving
+        may_save[with_data] += self._settled.excess(rows[with_data])
+        found = np.flatnonzero(may_save > arrival.least(rows, kind))
+        found = found[independent_classes(snapshot)[of_example[kind[found]]]]
+        self._settled.recall(rows[found])
+        found = found[self._settled.due(rows[found])]
         found = found[self._permitted(rows[found])]  # else one that must stay could be its node's only candidate
-        found = found[np.argsort(-gain[found], kind="stable")]
-        return found[np.sort(np.unique(node[found], return_index=True)[1])[:CANDIDATES]]
+        gain = may_save[found] - arrival.of_tasks(rows[found], kind[found], may_save[found])
+        found, gain = found[gain > 0], gain[gain > 0]
+        found = found[np.argsort(-gain, kind="stable")]
+        one_each = found[np.sort(np.unique(node[found], return_index=True)[1])[:CANDIDATES]]
+        candidates: I64 = considered[one_each]
+        return candidates
 
     def _note_data(self, snapshot: Snapshot, subproblem: Subproblem, costs: Costs, new: I64, position: I64) -> None:
         """Notes what the data of the task rows `new` costs on their nodes."""
@@ -201,7 +230,7 @@ class Migrator:
         unreserved = np.minimum(snapshot.free, placer.ledger.unreserved)
         trial.ledger.free = np.where(others[:, None], unreserved, snapshot.free)
         independent = np.flatnonzero(independent_classes(snapshot)[snapshot.task_class])  # by their labels, too
-        subproblem, costs = trial.first_costs(independent, others)
+        subproblem, costs = trial.first_costs(independent, others, one_slot=True)
         found, to, saves = NO_ROWS, NO_ROWS, NO_ROWS
         if len(subproblem.tasks):
             of_row = np.argsort(rows)
@@ -245,7 +274,8 @@ def _flow(placer: Placer, subproblem: Subproblem, costs: Costs, origin: I64, mov
     everyone = np.arange(len(subproblem.tasks))
     saved = on(everyone, origin) - moving  # by leaving
     staying = Costs(costs.place, slot=_first_slots(costs)[:, None], wait=np.maximum(saved, 0), data=costs.data)
-    one_each = Capacities(np.minimum(slots, 1), np.minimum(slots.max(axis=0), 1), {})
+    np.minimum(slots, 1, out=slots)
+    one_each = Capacities(slots, slots.max(axis=0), {})
     placer.telemetry.lap("migrate")
     network, solution = placer.columns.run(one_each, staying, np.zeros(1, np.int64), view.task_class, trial=True)
     if solution.status is not Status.OPTIMAL:
@@ -255,6 +285,12 @@ def _flow(placer: Placer, subproblem: Subproblem, costs: Costs, origin: I64, mov
     saving = saved[found.task] - on(found.task, found.node)
     best = np.argsort(-saving, kind="stable")[: int((saving > 0).sum())]
     return found.task[best], found.node[best], saving[best]
+
+
+def _arriving(costs: Costs, classes: int) -> I64:
+    """(C, N) what a task of each of `classes` classes costs on each node if it is the next one there."""
+    cost = costs.place + _first_slots(costs)
+    return np.broadcast_to(cost, (classes, cost.shape[1]))
 
 
 def _first_slots(costs: Costs) -> I64:

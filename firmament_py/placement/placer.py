@@ -91,10 +91,12 @@ class Placer:
         reading = self._reading.less(snapshot.free - self.snapshot.free)
         return Placer(snapshot, self._policy_costs, self._solve, self.telemetry, reading, trial=True)
 
-    def first_costs(self, tasks: I64, within: Bools | None = None) -> tuple[Subproblem, Costs]:
+    def first_costs(
+        self, tasks: I64, within: Bools | None = None, *, one_slot: bool = False
+    ) -> tuple[Subproblem, Costs]:
         """The subproblem of placing `tasks` (K,), ascending, as things stand on the nodes `within` (N,), None: any; and
-        its costs."""
-        subproblem = self._subproblem(tasks, within)
+        its costs, with one_slot of the next task on each node alone."""
+        subproblem = subproblem_of(self.ledger, self._reading, tasks, within, one_slot=one_slot)
         return subproblem, with_preferences(self.snapshot, subproblem, self._policy_costs(subproblem.view))
 
     def worth(self) -> I64:

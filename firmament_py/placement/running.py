@@ -1,17 +1,21 @@
 """Running tasks as a round and its policy see them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import TOKEN
 from firmament_py.placement.repacking import may_move
 from firmament_py.policy import Victims
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.state.cluster import ClusterState
+
+NO_TRAITS: Mapping[str, str] = MappingProxyType({})
 
 EvictionCosts = Callable[[Victims], I64]
 """(P,) what evicting each of the running tasks costs."""
@@ -24,9 +28,10 @@ class Snapshots(Protocol):
     def __call__(self, rows: I64, gone: I64, *, data: bool) -> Snapshot: ...
 
 
-def examples_of(state: ClusterState, rows: I64) -> tuple[I64, I64]:
+def examples_of(state: ClusterState, rows: I64, kinds: I64 | None = None) -> tuple[I64, I64]:
     """Rows (K,) of one task of each class, and of each label set if labels can matter; and (P,) which of these is like
-    each of task rows (P,)."""
+    each of task rows (P,). kinds (capacity of the class table,), >= 0: classes of one number, without preferences, are
+    alike."""
     tasks, classes = state.tasks, state.classes
     if classes.has_intertask_terms:
         kinds = tasks.cls[rows] * state.label_sets.capacity + tasks.label_set[rows]
@@ -34,8 +39,16 @@ def examples_of(state: ClusterState, rows: I64) -> tuple[I64, I64]:
         return rows[first], kind.reshape(-1)
     example = np.full(classes.capacity, -1, np.int64)
     example[tasks.cls[rows]] = rows
-    number = np.cumsum(example >= 0) - 1
-    return example[example >= 0], number[tasks.cls[rows]]
+    some = np.flatnonzero(example >= 0)
+    alike = some.copy()  # a class that each class is like
+    if kinds is not None and state.node_index.discouraging(NodeDemand(), state.present_nodes()) is None:
+        plain = np.flatnonzero(~classes.prefers[some])
+        _, first, kind = np.unique(kinds[some[plain]], return_index=True, return_inverse=True)
+        alike[plain] = some[plain[first[kind]]]
+    chosen, number = np.unique(alike, return_inverse=True)
+    of_class = np.zeros(classes.capacity, np.int64)
+    of_class[some] = number
+    return example[chosen], of_class[tasks.cls[rows]]
 
 
 def positions_of(snapshot: Snapshot, capacity: int) -> I64:
@@ -71,17 +84,32 @@ def run_times(state: ClusterState, rows: I64, now_us: int) -> tuple[I64, I64]:
     return run_us, np.clip(now_us - tasks.checkpoint_us[rows], 0, run_us)
 
 
+def kinds_of(state: ClusterState, victims: Victims, cls: I64, numbers: I64) -> I64:
+    """(capacity of the class table,) the numbers (C,) of the classes of `victims`, which are of class rows (P,)."""
+    kinds = np.zeros(state.classes.capacity, np.int64)
+    kinds[cls] = numbers[victims.task_class]
+    return kinds
+
+
+def _traits(state: ClusterState, classes: I64) -> tuple[Mapping[str, str], ...]:
+    if not state.classes.has_traits[classes].any():
+        return (NO_TRAITS,) * len(classes)
+    return tuple(state.classes.definition(row).traits for row in classes.tolist())
+
+
 def victims_of(state: ClusterState, cls: I64, run_us: I64, lost_us: I64) -> Victims:
     """Running tasks of class rows (P,) as a policy sees them."""
-    classes, task_class = np.unique(cls, return_inverse=True)
+    classes = np.flatnonzero(np.bincount(cls))
+    number = np.zeros(state.classes.capacity, np.int64)
+    number[classes] = np.arange(len(classes))
     names = state.resources.names
     columns = [r for r, name in enumerate(names) if not name.startswith(TOKEN)]
     return Victims(
         resources=tuple(names[r] for r in columns),
         requests=state.classes.requests[classes][:, columns],
         priority=state.classes.priority[classes],
-        traits=tuple(state.classes.definition(row).traits for row in classes.tolist()),
-        task_class=task_class.reshape(-1).astype(np.int64),
+        traits=_traits(state, classes),
+        task_class=number[cls],
         run_us=run_us,
         lost_us=lost_us,
     )

@@ -31,9 +31,12 @@ class SettledTasks:
         self._round = 0
         self._columns: I64 = np.zeros((len(_Column), 0), np.int64)
 
-    def next_round(self, rows: I64) -> None:
-        """Begins a round about task rows (K,), the only ones that may be asked for in it."""
+    def next_round(self) -> None:
+        """Begins a round, in which nothing is known of any task until `recall` names it."""
         self._round += 1
+
+    def recall(self, rows: I64) -> None:
+        """Forgets what was known of those of task rows (K,) that are on other nodes by now."""
         self._columns = columns = resized(self._columns, len(_Column), self._tasks.capacity)
         generation, node = self._tasks.generation[rows], self._tasks.node[rows]
         other = (columns[_Column.GENERATION, rows] != generation) | (columns[_Column.NODE, rows] != node)

@@ -37,9 +37,11 @@ class Subproblem:
         return self.tasks[np.isin(self.view.task_class, first)]
 
 
-def subproblem_of(ledger: Ledger, reading: Reading, tasks: I64, within: Bools | None = None) -> Subproblem:
+def subproblem_of(
+    ledger: Ledger, reading: Reading, tasks: I64, within: Bools | None = None, *, one_slot: bool = False
+) -> Subproblem:
     """The subproblem of placing `tasks` (K,), ascending, on the nodes `within` (N,), None: any. Tasks that have no slot
-    anywhere are left out."""
+    anywhere are left out. one_slot: costs are only needed for the next task on each node."""
     snapshot, free = ledger.snapshot, ledger.free
     classes, task_class = np.unique(snapshot.task_class[tasks], return_inverse=True)
     requests = snapshot.requests[classes]
@@ -58,7 +60,7 @@ def subproblem_of(ledger: Ledger, reading: Reading, tasks: I64, within: Bools | 
         allocatable=_read_only(snapshot.allocatable[:, shown]),
         free=_read_only(free[:, shown]),
         running=_read_only(ledger.running.copy()),
-        slot_offsets=_read_only(slot_offsets(len(tasks), capacities.depth)),
+        slot_offsets=_read_only(np.zeros(1, np.int64) if one_slot else slot_offsets(len(tasks), capacities.depth)),
         task_class=_read_only(task_class),
         task_age_us=_read_only(snapshot.task_age_us[tasks]),
         depth=_read_only(capacities.depth),
@@ -95,7 +97,7 @@ def _capacities(snapshot: Snapshot, classes: I64, waiting: I64, slots: I64) -> C
     are fewer of that class.
     """
     depth = slots.max(axis=0, initial=0)
-    slots = np.minimum(slots, waiting[:, None])
+    np.minimum(slots, waiting[:, None], out=slots)
     limits: dict[int, Sequence[DomainLimit]] = {}
     concerned = snapshot.intertask.concerned | snapshot.preferences.concerned
     for i in np.flatnonzero(concerned[classes]).tolist():

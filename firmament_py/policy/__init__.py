@@ -31,6 +31,7 @@ from firmament_py.policy.validation import (
     checked_costs,
     checked_eviction_costs,
     checked_moving_costs,
+    checked_place_kinds,
     failure,
 )
 from firmament_py.policy.version_1 import MOST_MAX, DataPrices, Prices, checked_prices
@@ -70,6 +71,7 @@ __all__ = [
     "checked_costs",
     "checked_eviction_costs",
     "checked_moving_costs",
+    "checked_place_kinds",
     "checked_prices",
     "counts_links",
     "eviction_cost",

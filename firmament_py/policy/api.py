@@ -235,6 +235,9 @@ class Policy(Protocol):
     And a method `moving_costs(victims: Victims) -> I64`, (P,), 1 .. MOVING_MAX: what moving each of the running tasks
     to another node costs. One that users allow to be moved is, if that costs less than it saves by `costs`, where
     another node's `slot` counts as the first one there. Without it no task moves.
+
+    And a method `place_kinds(victims: Victims) -> I64`, (C,), >= 0: classes of one number have the same `place` costs
+    on every node, whatever the view. So rounds need not ask for the costs of each class of running tasks by itself.
     """
 
     @property

@@ -24,8 +24,15 @@ import numpy as np
 from firmament_py.model.arrays import I64
 from firmament_py.policy.api import API_VERSION, Aggregators, Costs, Policy, View, rack_labels
 from firmament_py.policy.locality import DataCosts
+from firmament_py.policy.preemption import Victims
 from firmament_py.policy.sample_views import ages, arrays, large, reversed_nodes, victims, views
-from firmament_py.policy.validation import PolicyError, checked_costs, checked_eviction_costs, checked_moving_costs
+from firmament_py.policy.validation import (
+    PolicyError,
+    checked_costs,
+    checked_eviction_costs,
+    checked_moving_costs,
+    checked_place_kinds,
+)
 from firmament_py.policy.version_1 import PricingPolicy, in_current_version
 
 RULES: Mapping[str, str] = {
@@ -38,6 +45,7 @@ RULES: Mapping[str, str] = {
     "age": "never lets a task lose by waiting: of one class, the older costs no less to leave waiting",
     "starvation": "places a task that has waited for ten years before any new one of its priority",
     "eviction": "gives running tasks the same costs of eviction each time, and no lower ones where more work is lost",
+    "kinds": "gives the classes that place_kinds() says are alike the same placement costs",
     "memory": "takes 512 MiB at most for 5,000 nodes x 256 classes",
 }
 """What each rule demands, as the end of a sentence that begins with "the policy"."""
@@ -107,6 +115,7 @@ def check(policy: Policy | PricingPolicy, registered_as: str = "") -> list[Findi
             _check_again(policy, view, before, found)
             _check_order(policy, view, before, found)
             _check_age(view, before, found)
+            _check_kinds(policy, view, before, found)
     _check_ages(policy, found)
     _check_evictions(policy, found)
     if not found.of:  # a broken policy could take any amount of memory and time
@@ -281,6 +290,21 @@ def _check_evictions(policy: Policy, found: _Findings) -> None:
                 found.add("eviction", None, f"{method}() differs from what it was for the same tasks")
             if (alike & (np.diff(costs[order]) < 0)).any():
                 found.add("eviction", None, f"{doing} a task costs less than {doing} one like it that loses less work")
+
+
+def _check_kinds(policy: Policy, view: View, costs: _Answer, found: _Findings) -> None:
+    none = np.zeros(0, np.int64)
+    running = Victims(view.resources, view.requests, view.priority, view.traits, none, none, none)
+    try:
+        kinds = checked_place_kinds(policy, running)
+    except PolicyError as error:
+        found.add("purity" if "read-only" in str(error) else "contract", view, str(error))
+        return
+    if kinds is None or not len(kinds):
+        return
+    _, first, kind = np.unique(kinds, return_index=True, return_inverse=True)
+    if (costs["place"] != costs["place"][first[kind]]).any():
+        found.add("kinds", view, "place differs between classes of one number")
 
 
 def _difference(one: _Answer, other: _Answer) -> str:

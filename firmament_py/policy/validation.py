@@ -24,6 +24,7 @@ from firmament_py.policy.preemption import Victims, eviction_cost
 
 SOFT_LIMIT_MAX = 2**40
 STAGE_MAX = 2**40
+KINDS_MAX = 2**62
 
 FAILURES = (Exception, SystemExit, GeneratorExit)
 """What third-party code may raise. sys.exit() is one of them: it would end the thread that runs a round and leave its
@@ -88,17 +89,31 @@ def checked_moving_costs(policy: Policy, victims: Victims) -> I64 | None:
     return _costs_of_each(policy, "moving_costs", victims, MOVING_MAX)
 
 
+def checked_place_kinds(policy: Policy, victims: Victims) -> I64 | None:
+    """(C,) numbers of the classes of running tasks, equal for classes with the same placement costs on every node, as
+    `policy` gives them; None: it does not.
+
+    Raises PolicyError as checked_costs does.
+    """
+    return _answer(policy, "place_kinds", victims, len(victims.requests), 0, KINDS_MAX)
+
+
 def _costs_of_each(policy: Policy, name: str, victims: Victims, high: int) -> I64 | None:
     """(P,) the answer, 1 .. high, of an optional method of a policy; None: it has no such method."""
+    return _answer(policy, name, victims, len(victims.task_class), 1, high)
+
+
+def _answer(policy: Policy, name: str, victims: Victims, size: int, low: int, high: int) -> I64 | None:
+    """(size,) the answer, low .. high, of an optional method of a policy; None: it has no such method."""
     method = getattr(policy, name, None)
     if method is None:
         return None
     try:
-        costs: I64 = method(victims)
+        answer: I64 = method(victims)
     except FAILURES as error:
         raise PolicyError(f"policy {policy.name}: {name}() raised {failure(error)}") from error
-    _check(policy, f"{name}()", costs, (len(victims.task_class),), 1, high)
-    return costs
+    _check(policy, f"{name}()", answer, (size,), low, high)
+    return answer
 
 
 def _check_limits(policy: Policy, costs: Costs, classes: int, nodes: int) -> None:
@@ -148,10 +163,10 @@ def _check_priorities(policy: Policy, costs: Costs, view: View) -> None:
 
 
 def _check_slots(policy: Policy, costs: Costs) -> None:
-    rises = np.diff(costs.slot, axis=1)
-    if costs.fill and rises.any():
+    before, after = costs.slot[:, :-1], costs.slot[:, 1:]
+    if costs.fill and (after != before).any():
         raise PolicyError(f"policy {policy.name}: fill goes with slot costs that do not rise along K")
-    if (rises < 0).any():
+    if (after < before).any():
         raise PolicyError(f"policy {policy.name}: slot falls along K; the cost of a further task must not fall")
 
 

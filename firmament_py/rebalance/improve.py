@@ -22,7 +22,7 @@ def improve(what_if: WhatIf, policy: Policy, moves: int) -> Moves:
     found: list[tuple[I64, I64, I64, I64]] = []
     for _ in range(_ROUNDS):
         current = what_if.round(policy)
-        migration = migrator.run(current.placer(), current.running_snapshot, current.moving_costs)
+        migration = migrator.run(current.placer(), current)
         tasks, nodes, saves = (column[:moves] for column in (migration.tasks, migration.nodes, migration.saves))
         if not len(tasks):
             break

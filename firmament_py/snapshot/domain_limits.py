@@ -1,6 +1,6 @@
 """Limits on the number of tasks of a class that one solve places in each topology domain."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,15 +15,23 @@ class DomainLimit:
     """The number of tasks of a class that one solve can place in each domain.
 
     domain (N,): each node's domain, -1: no limit. maximum, soft_limit (D,): tasks, 0 <= soft_limit <= maximum.
-    soft_limit_cost: added for each task above a domain's soft limit.
+    soft_limit_cost: added for each task above a domain's soft limit. per_node: whether no domain has more than one
+    node, where `domain` leaves out nodes; None: it leaves out none.
     """
 
     domain: I64
     maximum: I64
     soft_limit: I64
     soft_limit_cost: int
+    per_node: bool | None = None
 
     @cached_property
     def is_per_node(self) -> bool:
         """Whether no domain has more than one node."""
+        if self.per_node is not None:
+            return self.per_node
         return int(np.bincount(self.domain[self.domain >= 0]).max(initial=0)) <= 1
+
+    def on(self, nodes: I64) -> "DomainLimit":
+        """The limit with `nodes` (K,) alone: a domain that spans nodes still does if one of them is left."""
+        return replace(self, domain=self.domain[nodes], per_node=self.is_per_node)

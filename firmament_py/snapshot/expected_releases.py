@@ -5,9 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools, stable_order
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, stable_order
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import NO_GANG
 
 FOREVER = 2**62
 """The expected end of a task without an expected duration."""
@@ -25,24 +26,36 @@ class Releases:
         self.state = state
         self._nodes = nodes
         self._now_us = now_us
+        self._last: tuple[int, tuple[I64, I64]] | None = None  # the last gang that was asked for, and the answer
 
     def staying(self, gang: int) -> tuple[I64, I64]:
         """Rows (K,), ascending, of the tasks whose resources a gang, a row of the gang table, cannot get: its own tasks
-        and those that run as long as their node and have no expected duration. And (N, R) their usage."""
-        tasks, (rows, node, _), (stay, lasting) = self.state.tasks, self._running, self._lasting
-        own = np.flatnonzero((tasks.gang[rows] == gang) & ~tasks.leaving[rows] & ~stay)
-        used = lasting.copy()
+        and those that run as long as their node and have no expected duration. And (N, R) their usage. Not to be
+        written to."""
+        if self._last is None or self._last[0] != max(gang, NO_GANG):
+            self._last = max(gang, NO_GANG), self._staying(gang)
+        return self._last[1]
+
+    def _staying(self, gang: int) -> tuple[I64, I64]:
+        if gang < 0:  # a single task as a gang of one: it has no others
+            return self._lasting
+        tasks, (rows, node, end), (stay, used) = self.state.tasks, self._running, self._lasting
+        own = (tasks.gang[rows] == gang) & ~tasks.leaving[rows] & ~(tasks.lasting[rows] & (end == FOREVER))
+        used = used.copy()
         np.add.at(used, node[own], self.state.classes.requests[tasks.cls[rows[own]]])
-        return np.sort(np.concatenate([rows[stay], rows[own]])), used
+        return np.sort(np.concatenate([stay, rows[own]])), used
 
     @cached_property
-    def _lasting(self) -> tuple[Bools, I64]:
-        """(P,) whether each running task stays as long as its node, and (N, R) the usage of those that do."""
-        state, (rows, node, end) = self.state, self._running
-        stay: Bools = state.tasks.lasting[rows] & (end == FOREVER)
+    def _lasting(self) -> tuple[I64, I64]:
+        """Rows (K,) of the running tasks that stay as long as their node, and (N, R) their usage."""
+        state = self.state
         used = np.zeros((len(self._nodes), len(state.resources)), np.int64)
+        if not state.tasks.lasting.any():
+            return NO_ROWS, used
+        rows, node, end = self._running
+        stay = state.tasks.lasting[rows] & (end == FOREVER)
         np.add.at(used, node[stay], state.classes.requests[state.tasks.cls[rows[stay]]])
-        return stay, used
+        return rows[stay], used
 
     @cached_property
     def ends(self) -> I64:

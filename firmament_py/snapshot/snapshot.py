@@ -98,9 +98,7 @@ def running_snapshot(
     """The snapshot as if running task rows (K,) arrived at `now_us`. gone: those of them that count as gone from their
     nodes; the others run and arrive once more."""
     nodes, tasks = state.present_nodes(), state.tasks
-    running = RunningTasks(state, nodes)
-    if len(gone):
-        running = RunningTasks(state, nodes, np.setdiff1d(running.rows, gone, assume_unique=True))
+    running = RunningTasks(state, nodes, gone=gone)
     snapshot = _snapshot(state, now_us, rows, running, rack_labels, cpu_of)
     at = np.searchsorted(nodes, tasks.node[gone])
     np.add.at(snapshot.free, at, state.classes.requests[tasks.cls[gone]])

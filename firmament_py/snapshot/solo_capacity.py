@@ -11,15 +11,17 @@ def task_slots(free: I64, requests: I64, suitable: Bools, waiting: I64) -> I64:
     free (N, R) and requests (C, R) are amounts, suitable (C, N) whether labels and taints allow the node. A resource
     that a class does not request does not limit it, even if the node is over-committed in it, as in kube-scheduler.
     """
-    slots = np.where(suitable, waiting[:, None], 0)
+    slots = np.empty(suitable.shape, np.int64)
     available = np.ascontiguousarray(np.maximum(free, 0).T)
-    for r, amounts in enumerate(requests.T):
-        last = 0
-        for c in np.argsort(amounts, kind="stable").tolist():
-            if amounts[c] != last:
-                # one division by a scalar for all equal requests: several times faster than by a matrix
-                last = int(amounts[c])
-                times = available[r] // last
-            if last:
-                np.minimum(slots[c], times, out=slots[c])
+    # a class at a time, whose row the caches can hold; those with equal requests after one another share a division
+    times, last = available.copy(), np.ones(len(available), np.int64)
+    order = np.lexsort(requests.T) if requests.size else np.arange(len(requests))
+    for c in order.tolist():
+        row = slots[c]
+        np.multiply(suitable[c], waiting[c], out=row)  # np.where is slower where the mask has no pattern
+        for r in np.flatnonzero(requests[c]).tolist():
+            if requests[c, r] != last[r]:
+                last[r] = requests[c, r]
+                np.floor_divide(available[r], last[r], out=times[r])
+            np.minimum(row, times[r], out=row)
     return slots

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.model.constraints import NO_PEERS, NodeDemand, PeerTerm
+from firmament_py.model.constraints import NO_PEERS, NO_PREFERENCES, NodeDemand, PeerTerm
 from firmament_py.model.events import ClassDefined, Refusal
 from firmament_py.model.resources import LIMIT, LINKS, TASK_SLOTS, TOKEN, Resources, resized, token_requests
 from firmament_py.state.class_bounds import excess, terms
@@ -29,6 +29,7 @@ class ClassTable(KeyedTable[ClassDefined]):
         "terms": (np.int64, 0),
         "wishes": (np.bool_, False),
         "repels": (np.bool_, False),
+        "prefers": (np.bool_, False),
         "has_traits": (np.bool_, False),
         "never_preempts": (np.bool_, False),
     }
@@ -37,6 +38,7 @@ class ClassTable(KeyedTable[ClassDefined]):
     terms: I64  # terms of affinity, anti-affinity and spread, required and preferred
     wishes: Bools  # whether its tasks have inter-task preferences; see carried
     repels: Bools  # whether it has anti-affinity, which excludes other tasks from the domains of its tasks
+    prefers: Bools  # whether it has preferences of any kind
     has_traits: Bools
     never_preempts: Bools  # no task is evicted for one of its tasks
 
@@ -86,6 +88,7 @@ class ClassTable(KeyedTable[ClassDefined]):
         self.priority[row], self.expected_us[row] = new.priority, min(new.expected_us, LIMIT)
         self.terms[row] = sum(terms(new).values())
         self.wishes[row] = bool(carried(new))
+        self.prefers[row] = new.preferences != NO_PREFERENCES
         self.repels[row], self.has_traits[row] = bool(new.peers.anti_affinity), bool(new.traits)
         self.never_preempts[row] = new.never_preempts
         return None

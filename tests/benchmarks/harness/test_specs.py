@@ -19,7 +19,7 @@ RAW: dict[str, Any] = {
 def test_every_suite_is_described_and_can_be_measured(name):
     suite = specs.load(name)
     assert callable(measure_of(name))
-    assert suite.virtual is (name in {"defragmentation", "quality", "packing", "preemption", "priorities"})
+    assert suite.virtual is (name in {"defragmentation", "quality", "packing", "preemption", "priorities", "split"})
     assert suite.title
     assert suite.about
     assert choose(suite, quick=True, names=()), f"{name} has no case labelled {QUICK}"

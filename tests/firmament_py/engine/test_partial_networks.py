@@ -44,9 +44,9 @@ def test_accepted_flows_are_optima_of_the_whole_network(policy, events, tries):
     accepted, widened = 0, 0
     real = negative_reduced_costs
 
-    def judged(whole, part, network, flow, prices, offsets):
+    def judged(whole, part, network, flow, prices, offsets, per_task):
         nonlocal accepted, widened
-        pairs, deeper = real(whole, part, network, flow, prices, offsets)
+        pairs, deeper = real(whole, part, network, flow, prices, offsets, per_task)
         if pairs.any() or deeper.any():
             widened += 1
             return pairs, deeper

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.network.capacities import Capacities, with_node_limit
+from firmament_py.network.capacities import Capacities, selected, with_node_limit
+from firmament_py.snapshot.domain_limits import DomainLimit
 from tests.builders import make_class, make_cluster, make_node, make_tasks, per_node
 from tests.firmament_py.engine.test_rounds import Portions
 
@@ -54,3 +55,16 @@ def test_portions_are_placed_until_no_task_is_left():
     )
     assert per_node(cluster.round()) == {"a": 5, "b": 5}
     assert [int(network.group_size.sum()) for network in networks] == [10, 8, 6, 4, 2]
+
+
+def test_a_zone_of_which_a_part_has_one_node_is_still_a_zone():
+    slots, zones = (
+        np.ones((1, 3), np.int64),
+        DomainLimit(np.array([0, 0, 1]), np.ones(2, np.int64), np.ones(2, np.int64), 7),
+    )
+    part = selected(Capacities(slots, slots[0], {0: [zones]}), np.array([0, 2]))
+    [limit] = part.limits[0]
+    assert limit.domain.tolist() == [0, 1]
+    assert not limit.is_per_node
+    assert part.nodes is not None
+    assert part.nodes.tolist() == [0, 2]

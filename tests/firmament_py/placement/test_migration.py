@@ -1,7 +1,11 @@
 """Which running tasks migrate: those that cost less elsewhere, by more than moving them costs, and no others."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from firmament_py.model.constraints import PeerDemand, PeerTerm, PreferenceSet, Taint
 from firmament_py.placement import migration
@@ -207,6 +211,50 @@ def test_a_settled_cluster_needs_no_network():
     assert uneven(tasks=12).run().stats.trials > 0
 
 
+class WithoutKinds:
+    """Load-spreading, which does not say which classes cost the same."""
+
+    name = "without-kinds"
+
+    def __init__(self, **options: Any) -> None:
+        policy = LoadSpreading(**options)
+        self.costs, self.moving_costs = policy.costs, policy.moving_costs
+
+
+@pytest.mark.parametrize(("policy", "rounds"), [(LoadSpreading(), 1), (WithoutKinds(), 3)], ids=["known", "unknown"])
+def test_classes_that_cost_the_same_are_considered_together(monkeypatch, policy, rounds):
+    """Each class has one movable task; only that of the last one has something to gain."""
+    monkeypatch.setattr(migration, "CLASSES_AT_ONCE", 1)
+    cluster = migrating_cluster(
+        *(make_node(name, cpu=100) for name in "abc"),
+        *(make_class(number, cpu=number) for number in (1, 2, 3)),
+        make_tasks(range(1, 21), 1, on="a"),
+        *(make_tasks([100 + c], c, on="b", movable=True) for c in (1, 2)),
+        make_tasks([103], 3, on="a", movable=True),
+        policy=policy,
+    )
+    found = [cluster.migrating(cluster.run()) for _ in range(rounds)]
+    assert found == [{}] * (rounds - 1) + [{103: "c"}]
+
+
+@given(st.data())
+def test_what_a_policy_says_about_kinds_changes_nothing(data):
+    """The same tasks migrate as if each class were asked for by itself."""
+    classes = [make_class(c, cpu=data.draw(st.integers(1, 4)), gpu=data.draw(st.integers(0, 1))) for c in range(1, 5)]
+    nodes = [make_node(f"n{i}", cpu=60, gpu=data.draw(st.sampled_from([0, 30]))) for i in range(4)]
+    on = [data.draw(st.integers(0, 3)) for _ in range(30)]
+    tasks = [
+        make_tasks([uid], 1 + uid % 4, on=f"n{n}", movable=True, started_us=NOW_US - 60_000_000 * (uid % 7))
+        for uid, n in enumerate(on, 1)
+    ]
+    merged, separate = (
+        migrating_cluster(*nodes, *classes, *tasks, policy=policy)
+        for policy in (LoadSpreading(move_cost=100), WithoutKinds(move_cost=100))
+    )
+    for _ in range(3):
+        assert merged.migrating(merged.run()) == separate.migrating(separate.run())
+
+
 def test_all_classes_are_considered_in_turn(monkeypatch):
     monkeypatch.setattr(migration, "CLASSES_AT_ONCE", 1)
     cluster = migrating_cluster(
@@ -215,8 +263,10 @@ def test_all_classes_are_considered_in_turn(monkeypatch):
         *(make_tasks(range(100 * c, 100 * c + 10), c, on="a") for c in (1, 2)),
         *(make_tasks([10 + c], c, on="b", movable=True) for c in (1, 2)),
         make_tasks([13], 3, on="a", movable=True),
+        policy=WithoutKinds(),
     )
-    found = [uid for _ in range(3) for uid in cluster.migrating(cluster.run())]
+    assert not cluster.migrating(cluster.run())
+    found = [uid for _ in range(2) for uid in cluster.migrating(cluster.run())]
     assert found == [13]
 
 

@@ -299,6 +299,22 @@ class Patient(Broken):
         return replace(super().costs(view), delay=np.full(len(view.task_class), -1))
 
 
+class Merging(Broken):
+    """Its costs differ by class, and it says that they do not."""
+
+    def costs(self, view):
+        costs = super().costs(view)
+        return replace(costs, place=np.arange(len(view.requests))[:, None])
+
+    def place_kinds(self, victims):
+        return np.zeros(len(victims.requests), np.int64)
+
+
+class Countless(Broken):
+    def place_kinds(self, victims):
+        return np.full(len(victims.requests), -1)
+
+
 class Dear(Broken):
     def moving_costs(self, victims):
         return np.full(len(victims.task_class), MOVING_MAX + 1)
@@ -337,6 +353,8 @@ BROKEN: list[tuple[Any, str, str]] = [
     (Uprooting(), "eviction", "moving a task costs less than moving one like it that loses less work"),
     (Patient(), "contract", "delay leaves the range 0 .. 3000000: -1 .. -1"),
     (Dear(), "contract", "moving_costs() leaves the range 1 .. 3000000"),
+    (Merging(), "kinds", "place differs between classes of one number"),
+    (Countless(), "contract", "place_kinds() leaves the range 0 .."),
     (Hungry(), "memory", "MiB at its peak"),
 ]
 
