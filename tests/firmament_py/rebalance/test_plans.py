@@ -269,6 +269,15 @@ def test_tasks_are_spread():
     carried_out(cluster, plan)
 
 
+@pytest.mark.parametrize(("allowed", "moves"), [(0, 0), (1, 2)])
+def test_spreading_plans_as_many_moves_as_a_budget_permits_one_after_the_other(allowed, moves):
+    label_set, budget = make_label_set(1, app="web"), make_budget(1, tasks_like(needs("app", "In", "web")), allowed)
+    cluster = cluster_of(label_set, budget, *movable([1, 2, 3, 4], SMALL, "a", label_set=1), names="ab")
+    plan = plan_of(cluster, Goal.SPREAD)
+    assert len(moves_of(plan)) == moves
+    assert plan.budgets == (BudgetUse("budget-1", 2, 1),) * bool(moves)
+
+
 def test_a_policy_that_moves_nothing_has_no_plan():
     cluster = cluster_of(*movable([1, 2, 3, 4], SMALL, "a"), names="ab")
     assert not plan_of(cluster, Goal.POLICY).steps
