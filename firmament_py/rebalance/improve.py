@@ -15,9 +15,8 @@ _ROUNDS = 1_000
 
 def improve(what_if: WhatIf, policy: Policy, moves: int) -> Moves:
     """At most so many moves, of each task once, those that save most first. The state of `what_if` is that after
-    them."""
+    them. A disruption budget limits each round on the copy: moves wait until it permits the next ones."""
     state = what_if.state
-    what_if.loosen_budgets()
     migrator = Migrator(state, what_if.migrate_after_us, at_once=2**31)
     found: list[tuple[I64, I64, I64, I64]] = []
     for _ in range(_ROUNDS):

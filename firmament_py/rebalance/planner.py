@@ -57,11 +57,8 @@ def planned(what_if: WhatIf, wish: Wish) -> MovePlan:
     guarded = what_if.guarded(found.label_set)
     plan = replace(plan, movable=int((~guarded).sum()), guarded=int(guarded.sum()))
     free = unreserved(state)
-    budgets = state.budgets.observed
     if wish.goal in (Goal.SPREAD, Goal.POLICY):
         moves = improve(what_if, _policy(what_if, wish.goal), wish.moves)
-        for budget in budgets:
-            state.apply(budget)
         return _with(plan, state, moves, free)
     if wish.goal is Goal.PACK:
         snapshot = what_if.round().placer().snapshot

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from firmament_py.engine.scheduler import Scheduler
 from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.lifecycle import TaskState
-from firmament_py.model.resources import LIMIT
 from firmament_py.policy import Policy
 from firmament_py.preemption.movable_tasks import Candidates, MovableNearby
 from firmament_py.state.cluster import ClusterState
@@ -67,13 +66,6 @@ class WhatIf:
         left, counts = self.state.evictions_allowed(label_sets)
         forbidden: Bools = np.asarray((counts & (left <= 0)[:, None]).any(axis=0))
         return forbidden
-
-    def loosen_budgets(self) -> None:
-        """Budgets that permit an eviction permit any number: moves wait until they permit the next one."""
-        left, _ = self.state.evictions_allowed(np.zeros(0, np.int64))
-        for budget, allowed in zip(self.state.budgets.observed, left.tolist(), strict=True):
-            if allowed > 0:
-                self.state.apply(replace(budget, allowed=LIMIT))
 
     @property
     def running(self) -> int:
