@@ -108,6 +108,7 @@ class Admission:
         for demand in self._demands:
             single[demand.members] = False
         displaced = self._preemptor.run(single, independent)
+        self._rejections.note_bounds(self._preemptor.at_best)
         self.placer.telemetry.lap("preempt")
         self._singles.place(displaced)
         self._rejections.release_reservations()

@@ -97,8 +97,7 @@ class EvictionSearch:
         state = snapshot.releases.state
         priority = snapshot.priority[snapshot.task_class[tasks]]
         evicting = self._evicts[snapshot.task_class[tasks]]
-        self._surplus = self._surplus or surplus(state)
-        spare = self._surplus.with_loose(loose)
+        spare = self.surplus.with_loose(loose)
         highest = int(priority[evicting].max(initial=np.iinfo(np.int64).min))
         resident = residents_below(
             ledger, highest, movable, np.concatenate([question.victims, condemned]), spare.evictable
@@ -171,6 +170,12 @@ class EvictionSearch:
         origins, targets = moving.node[away], eviction.node_of_mover[away]
         of_moves = moving.row[away], origins, targets
         return Decision(resident, displaced, served, nodes, *of_moves, condemned, eviction.least_moves)
+
+    @property
+    def surplus(self) -> Surplus:
+        """Members of gangs that may be evicted one by one."""
+        self._surplus = self._surplus or surplus(self._snapshot.releases.state)
+        return self._surplus
 
     def _moving(self, tasks: I64) -> MovableTasks | None:
         waiting = tasks[self._ledger.node_of[tasks] < 0]

@@ -75,21 +75,34 @@ class MovableTasks:
 
 
 class MovableNearby:
-    """Finds the tasks that may move. after_us: how long each runs before; limit: how many may move in this round."""
+    """Finds the tasks that may move. after_us: how long each runs before; limit: how many may move in this round;
+    at_once: how many may when none is on its way, None: the same."""
 
     def __init__(
-        self, state: ClusterState, snapshots: Snapshots, eviction_costs: EvictionCosts, after_us: int, limit: int
+        self,
+        state: ClusterState,
+        snapshots: Snapshots,
+        eviction_costs: EvictionCosts,
+        after_us: int,
+        limit: int,
+        at_once: int | None = None,
     ) -> None:
         self._state = state
         self._snapshots = snapshots
         self._eviction_costs = eviction_costs
         self._after_us = after_us
         self.limit = limit
+        self.at_once = limit if at_once is None else at_once
 
     @property
     def some(self) -> bool:
-        """Whether there could be any."""
-        return self.limit > 0 and bool(_able(self._state).any())
+        """Whether there could be any in this round."""
+        return self.limit > 0 and self.later
+
+    @property
+    def later(self) -> bool:
+        """Whether there could be any, now or when those are that are on their way have arrived."""
+        return self.at_once > 0 and bool(_able(self._state).any())
 
     def of(self, ledger: Ledger, classes: I64, count: I64) -> MovableTasks | None:
         """The tasks whose moves may make `count` (W,) waiting tasks of classes (W,) fit; None: there are none."""
