@@ -11,7 +11,7 @@ The semantics are those of kube-scheduler's DefaultPreemption, except that disru
 exceeded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -28,6 +28,7 @@ from firmament_py.preemption.failed_nominations import end_failed_nominations
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.residents import Kind
 from firmament_py.preemption.servable import KnownBounds, Servable
+from firmament_py.preemption.topology import best_domain
 from firmament_py.preemption.whole_gangs import decide
 from firmament_py.snapshot.gang_demand import GangDemand
 
@@ -137,8 +138,15 @@ class Preemptor:
             self._known,
             beyond_budgets=self._search.beyond_budgets,
         )
-        removed = self._serve(*servable.of(np.flatnonzero(movable & able), able_gangs), movable)
+        singles, servable_gangs = servable.of(np.flatnonzero(movable & able), able_gangs)
         self.at_best = servable.at_best
+        within: dict[int, Bools] = {}  # by row of the gang
+        for demand in servable_gangs:
+            domains = servable.within.get(demand.row, [])
+            found = best_domain(self._search, ledger, demand, domains, movable, self._highest(demand.core()))
+            if found is not None:
+                within[demand.row] = found
+        removed = self._serve(singles, servable_gangs, movable, within)
         evicts = self._evicts[snapshot.task_class]
         self._preempt_constrained(np.flatnonzero(single & able & ~independent & evicts))
         return removed[ledger.node_of[removed] < 0]
@@ -173,10 +181,11 @@ class Preemptor:
                 self._victims.append(victims)
                 self._preemptors.append(np.full(len(victims), self._snapshot.tasks[task]))
 
-    def _serve(self, singles: I64, demands: list[GangDemand], movable: Bools) -> I64:
+    def _serve(self, singles: I64, demands: list[GangDemand], movable: Bools, within: Mapping[int, Bools]) -> I64:
         """Preempts for tasks (K,), ascending, and for gangs, each of which is served entirely or not at all. Those that
-        the round has placed compete with them, and may get other nodes, since no placement is committed yet. Returns
-        the tasks that lose the places that the round gave them."""
+        the round has placed compete with them, and may get other nodes, since no placement is committed yet. within:
+        rows of gangs -> the only nodes (N,) that they may get. Returns the tasks that lose the places that the round
+        gave them."""
         ledger, snapshot = self._ledger, self._snapshot
         placed = movable & (ledger.node_of >= 0) & ~snapshot.never_preempts[snapshot.task_class]
         if len(singles) + sum(demand.lacking for demand in demands) + placed.sum() > TOGETHER:
@@ -193,7 +202,11 @@ class Preemptor:
             seniority = len(waiting) + np.arange(len(ledger.node_of))
             for i, core in enumerate(cores):
                 seniority[core] = i
-            question = Question(tasks, movable & ~placed, np.concatenate([NO_ROWS, *self._victims]), seniority)
+            limited = [
+                (core, within[demand.row]) for demand, core in zip(waiting, cores, strict=True) if demand.row in within
+            ]
+            victims = np.concatenate([NO_ROWS, *self._victims])
+            question = Question(tasks, movable & ~placed, victims, seniority, limited)
             effort = 1.0 if attempt == 0 else _FURTHER_EFFORT
             decision = decide(self._search, ledger, question, self._highest(tasks), effort)
             if decision is None:

@@ -17,11 +17,15 @@ from firmament_py.placement.running import positions_of
 from firmament_py.preemption.gang_victims import Surplus, evictable_gangs
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.served_bound import Removable, ServedBound
+from firmament_py.preemption.topology import SEARCHED
 from firmament_py.snapshot.gang_demand import GangDemand
 from firmament_py.state.gangs import NO_GANG
 
 _PRIORITIES = 8
 """Limit on the priorities for which a round collects what may be evicted; tasks of lower ones count as servable."""
+
+_DOMAINS = 16
+"""Limit on the domains of a gang's topology for which a bound is calculated."""
 
 _LOWEST = np.iinfo(np.int64).min
 """The priority of tasks for which no resident is evicted."""
@@ -65,6 +69,8 @@ class Servable:
         self._moves = 0 if nearby is None else nearby.at_once
         self.at_best: dict[int, int] = {}
         """Rows of gangs that cannot be served -> how many of the members that they lack would fit at best."""
+        self.within: dict[int, list[Bools]] = {}
+        """Rows of gangs with a topology -> domains (N,) that may serve them, the best by an estimate first."""
 
     def of(self, singles: I64, demands: list[GangDemand]) -> tuple[I64, list[GangDemand]]:
         """Those of the tasks (K,), ascending, and of the gangs that may be served."""
@@ -80,8 +86,16 @@ class Servable:
         hopeless, served = np.zeros(len(self._snapshot.classes), np.bool_), set[int]()
         highest = _LOWEST  # what is evicted for one task may serve a less important one, too
         for priority, i, some, number, needed in sorted(cases, key=lambda case: -case[0]):
-            bound = self._bound(max(priority, highest))
-            at_best = needed if bound is None else self._at_best(bound, some, np.atleast_1d(number), needed)
+            bound, counts = self._bound(max(priority, highest)), np.atleast_1d(number)
+            has_topology = i >= 0 and bool(demands[i].definition.topology_key)
+            if bound is None and has_topology:
+                continue  # its domains are not known in this round
+            if bound is None:
+                at_best = needed
+            elif has_topology:
+                at_best = self._in_domains(bound, demands[i], some, counts)
+            else:
+                at_best = self._at_best(bound, some, counts, needed)
             if at_best >= needed:
                 highest = max(highest, priority)
                 served.add(i)
@@ -95,9 +109,31 @@ class Servable:
         """Residents of lower priority may be evicted for tasks of these classes."""
         return int(self._snapshot.priority[classes[self._evicts[classes]]].max(initial=_LOWEST))
 
-    def _at_best(self, bound: "_Bound", classes: I64, count: I64, needed: int) -> int:
-        """How many of `count` (C',) tasks of these classes could be served, if that is less than `needed`."""
+    def _in_domains(self, bound: "_Bound", demand: GangDemand, classes: I64, count: I64) -> int:
+        """The same for a gang with a topology. Notes the domains that may serve it."""
         of = self._snapshot.requests[classes], count, self._snapshot.suitable[classes]
+        domain = self._snapshot.domains_for(demand)
+        fitting, leaving = bound.served.of_domains(*of, domain)
+        able = np.flatnonzero(fitting >= demand.lacking)
+        able = able[np.argsort(leaving[able], kind="stable")]
+        at_best, within = int(fitting[fitting < demand.lacking].max(initial=0)), []
+        for i, d in enumerate(able[: _DOMAINS + SEARCHED].tolist()):
+            of_domain = self._at_best(bound, classes, count, demand.lacking, domain == d) if i < _DOMAINS else None
+            if of_domain is None or of_domain >= demand.lacking:
+                within.append(domain == d)
+            else:
+                at_best = max(at_best, of_domain)
+        self.within[demand.row] = within
+        if within:
+            return demand.lacking
+        required = demand.definition.topology_required
+        return at_best if required else self._at_best(bound, classes, count, demand.lacking)
+
+    def _at_best(self, bound: "_Bound", classes: I64, count: I64, needed: int, within: Bools | None = None) -> int:
+        """How many of `count` (C',) tasks of these classes could be served on the nodes `within` (N,), None: any; if
+        that is not less than `needed`, some bound."""
+        suitable = self._snapshot.suitable[classes]
+        of = self._snapshot.requests[classes], count, suitable if within is None else suitable & within
         digest = _digest(bound.digest, *of, needed)
         found = self._known.last.get(digest, self._known.current.get(digest))
         if found is None:

@@ -90,6 +90,26 @@ class ServedBound:
         per_arrival[several] = np.minimum(per_arrival, costs[-1] / np.maximum(slots, 1))[several]
         return per_arrival
 
+    def of_domains(self, requests: I64, count: I64, suitable: Bools, domain: I64) -> tuple[I64, F64]:
+        """Of D domains of nodes, domain (N,), -1: none: (D,) how many arrivals fit at most in each, and (D,) an
+        estimate of how many tasks leave for them; each class is counted alone."""
+        slots = _slots(self._freed, requests, suitable, count)
+        slots[:, domain < 0] = 0
+        number = int(domain.max(initial=-1)) + 1
+        fitting, leaving = np.zeros(number, np.int64), np.zeros(number)
+        one = np.ones(len(self._removable.node))
+        for c in np.flatnonzero(slots.any(axis=1)).tolist():
+            of_domain = np.bincount(domain[slots[c] > 0], slots[c][slots[c] > 0], minlength=number).astype(np.int64)
+            fitting += np.minimum(of_domain, count[c])
+            least = self._least_costs(requests[c], suitable[c], slots[c], one)
+            some = np.flatnonzero((slots[c] > 0) & np.isfinite(least))
+            some = some[np.lexsort((least[some], domain[some]))]
+            before = np.cumsum(slots[c, some]) - slots[c, some]
+            first = np.searchsorted(domain[some], domain[some])  # of the same domain
+            taken = np.clip(count[c] - (before - before[first]), 0, slots[c, some])
+            leaving += np.bincount(domain[some], taken * least[some], minlength=number)
+        return fitting, leaving
+
     def together(self, requests: I64, count: I64, suitable: Bools, needed: int) -> int:
         """How many arrivals of all classes fit at most together; see `each`, which `count` must not exceed. needed: a
         bound below is as good as a lower one."""
