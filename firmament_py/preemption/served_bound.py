@@ -57,8 +57,10 @@ class ServedBound:
         self._everything = free.copy()
         np.add.at(self._everything, removable.node, removable.requests)
         self._freed = _most_freed(free, removable, len(removable.node))
-        self._shared = _most_freed(free, removable, residents)  # by arrivals and movers
-        np.add.at(self._shared, removable.node[residents:], removable.requests[residents:])
+        self._shared = self._freed
+        if len(removable.kind):  # what arrivals and movers share
+            self._shared = _most_freed(free, removable, residents)
+            np.add.at(self._shared, removable.node[residents:], removable.requests[residents:])
         limited = removable.limit >= 0
         counted = np.bincount(removable.limit[limited], minlength=len(removable.allowed))
         self._knapsacks = [
