@@ -45,6 +45,8 @@ def measure(case: Case, options: Options) -> Sample:
     bound = least_cost(fewest, served) if within else 0
     no_better = within and removed >= bound
     unexplained = played.reasons.get("", 0)
+    proved = all(fits < needed for fits, needed in played.at_best.values())
+    unproved = len(tasks) - served - sum(needed for _, needed in played.at_best.values())
     facts: dict[str, Any] = {
         "running": len(load.node),
         "servable": servable,
@@ -52,6 +54,7 @@ def measure(case: Case, options: Options) -> Sample:
         "bound": bound,
         "bound_of_servable": least_cost(fewest, servable),
         "reasons": played.reasons,
+        "at_best": played.at_best,
         "lost_h": round(played.lost_s / 3600, 2),
         "all_rounds": played.rounds,
         "all_s": round(played.seconds, 6),
@@ -74,6 +77,7 @@ def measure(case: Case, options: Options) -> Sample:
             "nominated": played.nominated,
             "of_bound": removed / bound if bound else float(removed == 0) or float("inf"),
             "undecided": servable - served,
+            "unproved": unproved,
             "half": world.half_served,
         },
         facts=facts,
@@ -86,6 +90,7 @@ def measure(case: Case, options: Options) -> Sample:
             Check("the engine dropped nothing", not played.dropped, f"{played.dropped} dropped"),
             Check("nothing is better than the bounds", no_better, f"{served} served, {removed} left"),
             Check("tasks that wait have a reason", not unexplained, f"{unexplained} have none"),
+            Check("what is proved not to fit does not run", proved and unproved >= 0, f"{played.at_best}"),
             Check("tasks leave for jobs only", served > 0 or not removed, f"{removed} left, and no job is served"),
         ],
     )

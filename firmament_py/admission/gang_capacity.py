@@ -83,10 +83,7 @@ class GangCapacity:
 
     def every_domain(self, demand: GangDemand) -> Choices:
         """The domains that the gang may choose from."""
-        domain = self._snapshot.domains(demand.definition.topology_key)
-        at = np.unique(domain[demand.settled])
-        if (at >= 0).any():  # some members are placed already: the others have to follow
-            return Choices(np.where(np.isin(domain, at[at >= 0]), 0, -1), 1, everywhere=False)
+        domain = self._snapshot.domains_for(demand)
         return Choices(domain, int(domain.max(initial=-1)) + 1, everywhere=False)
 
     def domains(self, demand: GangDemand) -> list[Bools | None]:

@@ -2,13 +2,16 @@
 
 import numpy as np
 
+from firmament_py.model.arrays import I64
 from firmament_py.placement.placer import Placer
+from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.snapshot import Snapshot
 
 
 def place_nominated(placer: Placer) -> None:
     """Of each node the most important come first, then the oldest; the others wait, or are placed elsewhere. Members
-    of an incomplete gang are placed only once the gang gets all members that it lacks; with a required topology or
-    constraints on other tasks, the admission of gangs does that."""
+    of an incomplete gang are placed only once the gang gets all members that it lacks; with constraints on other tasks,
+    or if the nodes are not in one domain of a required topology, the admission of gangs does that."""
     ledger, snapshot = placer.ledger, placer.snapshot
     nominated = np.flatnonzero(ledger.nominated >= 0)  # by priority, then age
     if not len(nominated):
@@ -39,10 +42,17 @@ def place_nominated(placer: Placer) -> None:
     waits, solved = np.zeros((2, len(placed)), np.bool_)
     for demand in snapshot.gang_demands:
         waits[demand.members] = not demand.satisfied(placed)
-        solved[demand.members] = demand.definition.topology_required
+        solved[demand.members] = demand.definition.topology_required and not _together(snapshot, demand, placed)
         solved[demand.members] |= constrained[snapshot.task_class[demand.members]].any()
     ready = [i for i in ready if not waits[nominated[i]]]
     for i in ready:
         ledger.nominate(int(nominated[i]), -1)
     if ready := [i for i in ready if not solved[nominated[i]]]:
         ledger.place(nominated[ready], node[ready])
+
+
+def _together(snapshot: Snapshot, demand: GangDemand, node_of: I64) -> bool:
+    """Whether all members that are placed by node_of (T,) are in one domain of the gang's topology."""
+    at = node_of[demand.members]
+    domains = np.unique(snapshot.domains_for(demand)[at[at >= 0]])
+    return len(domains) == 1 and domains[0] >= 0

@@ -102,12 +102,13 @@ class Admission:
         if self._preemptor is None:
             return
         gangs = [rejected.demand for rejected in self._rejections.all if rejected.demand.task < 0]
-        independent = [d for d in gangs if not (d.missing or d.full or d.definition.topology_required)]
+        independent = [demand for demand in gangs if not (demand.missing or demand.full)]
         # further members of a gang that lacks none are single tasks, too, unless their number is limited
         single = (self._snapshot.task_quota < 0) & ~self._ledger.delayed
         for demand in self._demands:
             single[demand.members] = False
         displaced = self._preemptor.run(single, independent)
+        self._rejections.note_bounds(self._preemptor.at_best)
         self.placer.telemetry.lap("preempt")
         self._singles.place(displaced)
         self._rejections.release_reservations()

@@ -1,6 +1,7 @@
 """The gangs and overdue single tasks that a round did not place, and the reservations that some of them have."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from firmament_py.admission.backfill import Reservations
 from firmament_py.admission.gang_capacity import GangCapacity
@@ -12,13 +13,15 @@ from firmament_py.snapshot.gang_demand import GangDemand
 class Rejected:
     """A gang that was not placed, and how many of the members that it lacks would have fitted. missing: members that do
     not exist yet (it was not tried, nor is one that is full: see GangDemand). reserves: capacity is reserved for it;
-    starts_us: when it is expected to fit, 0: unknown."""
+    starts_us: when it is expected to fit, 0: unknown. at_best: how many would fit with all evictions and moves, -1:
+    perhaps all."""
 
     demand: GangDemand
     fitted: int
     missing: int
     reserves: bool = False
     starts_us: int = 0
+    at_best: int = -1
 
     @property
     def untried(self) -> bool:
@@ -48,6 +51,10 @@ class Rejections:
         # the bound counts classes and domains apart; that not all fit is known
         self.all.append(Rejected(demand, min(fitted, demand.lacking - 1), 0, reserves, starts_us))
         self._placer.telemetry.lap("gangs")
+
+    def note_bounds(self, at_best: Mapping[int, int]) -> None:
+        """at_best: rows of gangs -> how many of the members that they lack would fit with all evictions and moves."""
+        self.all = [replace(r, at_best=at_best.get(r.demand.row, -1) if r.demand.task < 0 else -1) for r in self.all]
 
     def release_reservations(self) -> bool:
         """Releases what is reserved for single tasks that have been placed after all, among others; whether there was

@@ -74,6 +74,20 @@ def _together(state: ClusterState, case: _Case) -> bool:
     return False
 
 
+def scattered_gangs(state: ClusterState, waits: I64, nodes: I64) -> list[str]:
+    """Names of gangs whose members among task rows (K,), which wait for node rows (K,), would not be in one domain of
+    the topology that the gang requires."""
+    table = state.tasks
+    holding = ((table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND)) & ~table.leaving
+    found = []
+    for gang in np.unique(table.gang[waits][table.gang[waits] != NO_GANG]).tolist():
+        there, mine = np.flatnonzero(holding & (table.gang == gang)), table.gang[waits] == gang
+        definition = state.gangs.definition(gang)
+        if not _together(state, _Case(definition, there, table.node[there], waits[mine], nodes[mine])):
+            found.append(definition.name or str(definition.id))
+    return found
+
+
 def _domains(state: ClusterState, key: str, nodes: I64) -> list[str | None]:
     """The value of label `key` on each of the node rows; None if the node lacks the label or is absent."""
     observed = state.nodes.observed

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from firmament_py.audit.gangs import halved_gangs
+from firmament_py.audit.gangs import halved_gangs, scattered_gangs
 from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.lifecycle import NodeState, TaskState
 from firmament_py.state.cluster import ClusterState
@@ -48,11 +48,23 @@ def preemption_problems(
         refuse(bool((counted.sum(axis=1) > allowed).any()), "a disruption budget is exceeded")
     if halved := halved_gangs(state, rows):
         problems.append(f"gang {halved[0]} would keep too few members")
+    before = _nominated_before(state, np.concatenate([holders, placed[0], unnominated]))
+    concerned = np.isin(tasks.gang[before], tasks.gang[holders])
+    waits, at = np.append(holders, before[concerned]), np.append(nodes, tasks.nominated[before[concerned]])
+    if scattered := scattered_gangs(state, waits, at):
+        problems.append(f"gang {scattered[0]} would not be in one domain of its topology")
     refuse(
         _over_committed(state, placed, np.concatenate([rows, moved[0]]), nominated, unnominated, moved),
         "a node could not take its nominated tasks",
     )
     return problems
+
+
+def _nominated_before(state: ClusterState, changed: I64) -> I64:
+    """Task rows (P,) whose nominations stay: those of `changed` (K,) do not."""
+    stays = (state.tasks.state == TaskState.WAITING) & (state.tasks.nominated >= 0)
+    stays[changed] = False
+    return np.flatnonzero(stays)
 
 
 def _over_committed(
@@ -64,10 +76,7 @@ def _over_committed(
     leaving = tasks.leaving.copy()
     leaving[victims] = True
     stays = np.flatnonzero((tasks.node >= 0) & ~leaving)
-    changed = np.zeros(tasks.capacity, np.bool_)
-    for rows in (nominated[0], placed[0], unnominated):
-        changed[rows] = True
-    before = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.nominated >= 0) & ~changed)
+    before = _nominated_before(state, np.concatenate([nominated[0], placed[0], unnominated]))
     used = np.zeros((state.nodes.capacity, requests.shape[1]), np.int64)
     for rows, nodes in ((stays, tasks.node[stays]), placed, nominated, moved, (before, tasks.nominated[before])):
         np.add.at(used, nodes, requests[tasks.cls[rows]])

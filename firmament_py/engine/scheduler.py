@@ -35,6 +35,7 @@ from firmament_py.placement.second_opinion import better, place_one_by_one, wort
 from firmament_py.policy import Policy
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.preemptor import NO_PREEMPTION, Preempting, Preemption, Preemptor
+from firmament_py.preemption.servable import KnownBounds
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
 
@@ -114,12 +115,15 @@ class Scheduler:
         self._checker = Checker(state)
         self._moves_us = 0  # when moves for waiting tasks are considered again
         self._unmoved = False  # whether the last round has left them out
+        self._known_bounds = KnownBounds()
         self._seen_opportunities = -1
         self._last_now_us = 0
         self._opportunity_us = 0  # the first round that saw the last opportunity
         self._unconsidered = False  # whether deferred tasks have not been considered since then
         self.gang_fits: dict[int, int] = {}
         """Ids of gangs that the last round did not place -> how many of the members that they lack fitted at best."""
+        self.gangs_at_best: dict[int, tuple[int, int]] = {}
+        """Ids of those that evictions and moves cannot serve -> how many members would fit at best, and are lacking."""
         self.gang_starts_us: dict[int, int] = {}
         """Ids of gangs that the last round reserved capacity for -> when they are expected to fit, 0: unknown."""
         self.task_starts_us: dict[int, int] = {}
@@ -187,8 +191,10 @@ class Scheduler:
         searches = self.searchable()
         self._search_us = 0 if searches else now_us + DELAY_STEP_US
         preempting = self._preempting if preempts and searches else Preempting.OFF
-        nearby = self._nearby(current) if preempts and searches else None
-        preemptor = Preemptor(first.ledger, preempting, current.eviction_costs, nearby)
+        movable = self._movable(current) if preempts and searches else None
+        nearby = movable if movable is not None and movable.some and not self._unmoved else None
+        costs = current.eviction_costs
+        preemptor = Preemptor(first.ledger, preempting, costs, nearby, movable, self._known_bounds)
         admission = self._admit(current, first, preemptor, self._improve if searches else None)
         if nearby is not None:
             searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))
@@ -272,15 +278,15 @@ class Scheduler:
         log.error("no task is preempted in this round, by the independent check: %s", "; ".join(complaints))
         return NO_PREEMPTION
 
-    def _nearby(self, current: Round) -> MovableNearby | None:
-        """Which running tasks may move for waiting ones; None: none."""
+    def _movable(self, current: Round) -> MovableNearby | None:
+        """Which running tasks may move for waiting ones; None: none. Notes whether this round leaves them out."""
         if self._migrating is Migrating.NEVER:
             return None
         limit = min(self._moves_at_once - len(self.state.successors), self._rate.left(current.now_us))
         of = self.state, current.running_snapshot, current.eviction_costs
-        nearby = MovableNearby(*of, self.migrate_after_us, limit)
-        self._unmoved = nearby.some and current.now_us < self._moves_us
-        return nearby if nearby.some and not self._unmoved else None
+        movable = MovableNearby(*of, self.migrate_after_us, limit, self._moves_at_once)
+        self._unmoved = movable.some and current.now_us < self._moves_us
+        return movable if movable.later else None
 
     def _follow_plan(self, current: Round) -> Preemption:
         """Begins the next steps of the plan that is carried out; the state assumes them."""
@@ -315,6 +321,8 @@ class Scheduler:
         gangs = [each for each in rejected if each.demand.task < 0]
         self.gang_starts_us = {each.demand.definition.id: each.starts_us for each in gangs if each.reserves}
         self.gang_fits = {each.demand.definition.id: each.fitted for each in gangs if not each.untried}
+        bounded = [each for each in gangs if each.at_best >= 0]
+        self.gangs_at_best = {each.demand.definition.id: (each.at_best, each.demand.lacking) for each in bounded}
         uid = self.state.tasks.uid
         self.task_starts_us = {int(uid[each.demand.task]): each.starts_us for each in rejected if each.demand.task >= 0}
         self.reservation_holders = reservation_holders_among(self.state, rejected)

@@ -39,12 +39,18 @@ def gang_standing(state: ClusterState, row: int) -> GangStanding | None:
     return GangStanding(definition, int(present.sum()), int(placed.sum()), missing)
 
 
-def gang_reason(rejected: Rejected) -> Reason:
+def gang_reasons(rejected: Rejected) -> tuple[Reason, ...]:
     """Why a round did not place a gang."""
-    name = rejected.demand.definition.name
+    name, lacking = rejected.demand.definition.name, rejected.demand.lacking
     if rejected.missing:
-        return Reason(ReasonKind.GANG_INCOMPLETE, 0, name, str(rejected.missing))
-    return Reason(ReasonKind.GANG_DOES_NOT_FIT, 0, name, f"{rejected.fitted}/{rejected.demand.lacking}")
+        return (Reason(ReasonKind.GANG_INCOMPLETE, 0, name, str(rejected.missing)),)
+    unfit = Reason(ReasonKind.GANG_DOES_NOT_FIT, 0, name, f"{rejected.fitted}/{lacking}")
+    return (unfit,) if rejected.at_best < 0 else (unfit, not_by_preemption(name, rejected.at_best, lacking))
+
+
+def not_by_preemption(name: str, at_best: int, lacking: int) -> Reason:
+    """No evictions and moves make all members fit that a gang lacks, only `at_best` of them."""
+    return Reason(ReasonKind.NOT_BY_PREEMPTION, 0, name, f"{at_best}/{lacking}")
 
 
 def full_gangs(state: ClusterState, gangs: Iterable[int]) -> dict[int, Reason]:

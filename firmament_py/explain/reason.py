@@ -24,6 +24,7 @@ class ReasonKind(IntEnum):
     GANG_FULL = 15  # detail: the gang, value: "placed/maximum" members
     DEFERRED = 16  # a later round considers it: it has many inter-task terms, and so have others
     DELAYED = 17  # fits, but waits for a node that costs less
+    NOT_BY_PREEMPTION = 18  # detail: the gang, value: "fitting/needed" members with all evictions and moves at best
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.admission.rejections import Rejected
-from firmament_py.explain.gang_status import full_gangs, gang_reason
+from firmament_py.explain.gang_status import full_gangs, gang_reasons
 from firmament_py.explain.nearest_nodes import intertask_of_task
 from firmament_py.explain.node_reasons import node_reasons
 from firmament_py.explain.reason import Reason, ReasonKind
@@ -53,7 +53,7 @@ def waiting_classes(
     if not len(rows):
         return answer
     rows, starts = by_class(state, rows, apart=tasks.gang[rows])
-    of_gang = {r.demand.row: gang_reason(r) for r in rejected}
+    of_gang = {r.demand.row: gang_reasons(r) for r in rejected}
     full = full_gangs(state, tasks.gang[rows[starts]].tolist())
     holders = reservation_holders_among(state, rejected)
     first, nodes = rows[starts], state.present_nodes()
@@ -64,7 +64,7 @@ def waiting_classes(
         if gang in full:  # reasons of nodes do not matter
             reasons = (full[gang],)
         elif gang in of_gang:
-            reasons = (of_gang[gang], *node_reasons(state, cls, intertask, c))
+            reasons = (*of_gang[gang], *node_reasons(state, cls, intertask, c))
         else:
             reasons = node_reasons(state, cls, intertask, c, _reserved_for(state, cls, holders))
         signature = np.uint64(hash((reasons, len(state.nodes.observed))) & (2**63 - 1) | 4)

@@ -1,7 +1,7 @@
 """One search: which residents of nodes are displaced, which running tasks move, and which waiting tasks get nodes."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,13 +50,15 @@ class Question:
     """tasks (K,), ascending: those that are to fit; those of them that the round has placed may get other nodes.
 
     movable (T,): other tasks that may lose the places that the round gave them. victims (V,): rows of the task table
-    that leave by decisions of this round. seniority (T,): tasks of one class are served in this order.
+    that leave by decisions of this round. seniority (T,): tasks of one class are served in this order. within: tasks
+    (M,) of gangs, and the only nodes (N,) that each of these gangs may get.
     """
 
     tasks: I64
     movable: Bools
     victims: I64
     seniority: I64
+    within: Sequence[tuple[I64, Bools]] = ()
 
 
 class EvictionSearch:
@@ -97,14 +99,17 @@ class EvictionSearch:
         state = snapshot.releases.state
         priority = snapshot.priority[snapshot.task_class[tasks]]
         evicting = self._evicts[snapshot.task_class[tasks]]
-        self._surplus = self._surplus or surplus(state)
-        spare = self._surplus.with_loose(loose)
+        spare = self.surplus.with_loose(loose)
         highest = int(priority[evicting].max(initial=np.iinfo(np.int64).min))
         resident = residents_below(
             ledger, highest, movable, np.concatenate([question.victims, condemned]), spare.evictable
         )
         lowest = resident.priority.min(initial=np.iinfo(np.int64).max)
-        moving = self._moving(tasks) if moves else None
+        group = np.zeros(len(ledger.node_of), np.int64)  # of tasks that may get the same nodes if of one class
+        for i, (members, _) in enumerate(question.within, start=1):
+            group[members] = i
+        variant = snapshot.task_class * (len(question.within) + 1) + group  # (T,)
+        moving = self._moving(tasks, variant, question) if moves else None
         if moving is None:
             tasks = tasks[(ledger.node_of[tasks] >= 0) | (evicting & (priority > lowest))]
         if (ledger.node_of[tasks] >= 0).all():
@@ -118,8 +123,9 @@ class EvictionSearch:
         kind, first = grouped(resident.cls, rank, cost, limits.pattern)
         group, of_group = grouped(resident.node, kind)
         # of each class, the tasks that have nodes come first: evict() takes `home` in this order
-        placed_first = np.lexsort((ledger.node_of[tasks] < 0, snapshot.task_class[tasks]))
-        classes, number = np.unique(snapshot.task_class[tasks], return_counts=True)
+        placed_first = np.lexsort((ledger.node_of[tasks] < 0, variant[tasks]))
+        variants, number = np.unique(variant[tasks], return_counts=True)
+        classes, suitable = self._arriving(variants, question)
         free = ledger.unreserved + ledger.usage_of(tasks)
         movers = None
         if moving is not None:
@@ -132,7 +138,7 @@ class EvictionSearch:
                 requests=snapshot.requests[classes],
                 count=number,
                 priority=snapshot.priority[classes],
-                suitable=snapshot.suitable[classes],
+                suitable=suitable,
                 evicts=self._evicts[classes],
                 home=ledger.node_of[tasks[placed_first]],
             ),
@@ -161,8 +167,9 @@ class EvictionSearch:
         if leaves[displaced].any():  # a task that both moves and is evicted would free its requests twice
             return self.decide(question, condemned=condemned, loose=loose, effort=effort, moves=False)
         of, node, count = eviction.placed.T
+        by_seniority = np.argsort(question.seniority[tasks], kind="stable")
         assigned = np.array(
-            [*_assigned(tasks[np.argsort(question.seniority[tasks], kind="stable")], ledger, classes[of], node, count)],
+            [*_assigned(tasks[by_seniority], ledger.node_of, variant, variants[of], node, count)],
             np.int64,
         ).reshape(-1, 2)
         served, nodes = assigned[np.argsort(assigned[:, 0], kind="stable")].T
@@ -172,11 +179,27 @@ class EvictionSearch:
         of_moves = moving.row[away], origins, targets
         return Decision(resident, displaced, served, nodes, *of_moves, condemned, eviction.least_moves)
 
-    def _moving(self, tasks: I64) -> MovableTasks | None:
+    @property
+    def surplus(self) -> Surplus:
+        """Members of gangs that may be evicted one by one."""
+        self._surplus = self._surplus or surplus(self._snapshot.releases.state)
+        return self._surplus
+
+    def _arriving(self, variants: I64, question: Question) -> tuple[I64, Bools]:
+        """The classes (W,) of variants (W,), and (W, N) the nodes that suit them."""
+        classes, group = np.divmod(variants, len(question.within) + 1)
+        suitable = self._snapshot.suitable[classes]
+        for i, (_, nodes) in enumerate(question.within, start=1):
+            suitable[group == i] &= nodes
+        return classes, suitable
+
+    def _moving(self, tasks: I64, variant: I64, question: Question) -> MovableTasks | None:
         waiting = tasks[self._ledger.node_of[tasks] < 0]
         if self._nearby is None or not self._nearby.some or not len(waiting):
             return None
-        return self._nearby.of(self._ledger, *np.unique(self._snapshot.task_class[waiting], return_counts=True))
+        variants, count = np.unique(variant[waiting], return_counts=True)
+        classes, suitable = self._arriving(variants, question)
+        return self._nearby.of(self._ledger, self._snapshot.requests[classes], suitable, count)
 
 
 class _Limits:
@@ -222,12 +245,12 @@ class _Limits:
         return np.hstack([budgets, gangs])
 
 
-def _assigned(tasks: I64, ledger: Ledger, cls: I64, node: I64, count: I64) -> Iterator[tuple[int, int]]:
-    """Pairs of a task of `tasks` (K,) and its node, of the places (P,) of its class. As many tasks as possible stay
-    where they are; the other places are given in the order of `tasks`."""
-    of_class, before = ledger.snapshot.task_class[tasks], ledger.node_of[tasks]
-    for c in np.unique(cls).tolist():
-        mine, some = of_class == c, cls == c
+def _assigned(tasks: I64, node_of: I64, variant: I64, of: I64, node: I64, count: I64) -> Iterator[tuple[int, int]]:
+    """Pairs of a task of `tasks` (K,) and its node, of the places (P,) of its variant. As many tasks as possible stay
+    where they are; the other places are given in the order of `tasks`. node_of, variant (T,); of (P,): variants."""
+    of_task, before = variant[tasks], node_of[tasks]
+    for v in np.unique(of).tolist():
+        mine, some = of_task == v, of == v
         places = Counter(dict(zip(node[some].tolist(), count[some].tolist(), strict=True)))
         others = []
         for task, at in zip(tasks[mine].tolist(), before[mine].tolist(), strict=True):

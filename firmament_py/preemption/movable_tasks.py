@@ -75,28 +75,42 @@ class MovableTasks:
 
 
 class MovableNearby:
-    """Finds the tasks that may move. after_us: how long each runs before; limit: how many may move in this round."""
+    """Finds the tasks that may move. after_us: how long each runs before; limit: how many may move in this round;
+    at_once: how many may when none is on its way, None: the same."""
 
     def __init__(
-        self, state: ClusterState, snapshots: Snapshots, eviction_costs: EvictionCosts, after_us: int, limit: int
+        self,
+        state: ClusterState,
+        snapshots: Snapshots,
+        eviction_costs: EvictionCosts,
+        after_us: int,
+        limit: int,
+        at_once: int | None = None,
     ) -> None:
         self._state = state
         self._snapshots = snapshots
         self._eviction_costs = eviction_costs
         self._after_us = after_us
         self.limit = limit
+        self.at_once = limit if at_once is None else at_once
 
     @property
     def some(self) -> bool:
-        """Whether there could be any."""
-        return self.limit > 0 and bool(_able(self._state).any())
+        """Whether there could be any in this round."""
+        return self.limit > 0 and self.later
 
-    def of(self, ledger: Ledger, classes: I64, count: I64) -> MovableTasks | None:
-        """The tasks whose moves may make `count` (W,) waiting tasks of classes (W,) fit; None: there are none."""
+    @property
+    def later(self) -> bool:
+        """Whether there could be any, now or when those are that are on their way have arrived."""
+        return self.at_once > 0 and bool(_able(self._state).any())
+
+    def of(self, ledger: Ledger, asked: I64, suitable: Bools, count: I64) -> MovableTasks | None:
+        """The tasks whose moves may make `count` (W,) waiting tasks with requests (W, R) fit on suitable nodes (W, N);
+        None: there are none."""
         found = self.everywhere(ledger)
         if found is None:
             return None
-        near = self._near(ledger, classes, count, found.node, found.requests[found.kind], found.cost)
+        near = self._near(ledger, (asked, suitable, count), found)
         return self._by_kind(found.only(near)) if near.any() else None
 
     def everywhere(self, ledger: Ledger) -> Candidates | None:
@@ -143,13 +157,13 @@ class MovableNearby:
         victims = victims_of(self._state, self._state.tasks.cls[rows], *run_times(self._state, rows, now_us))
         return 1.0 + TOLERANCE * self._eviction_costs(victims) / COST_MAX
 
-    def _near(self, ledger: Ledger, classes: I64, count: I64, node: I64, requests: I64, cost: F64) -> Bools:
-        """(M,) those on the nodes that are cheapest to clear for any of the classes, TOGETHER at most."""
-        snapshot = ledger.snapshot
+    def _near(self, ledger: Ledger, waiting: tuple[I64, Bools, I64], found: Candidates) -> Bools:
+        """(M,) those on the nodes that are cheapest to clear for any of the waiting tasks, TOGETHER at most."""
+        asked, suitable, count = waiting
+        node, requests = found.node, found.requests[found.kind]
         used = np.zeros_like(ledger.free)
         np.add.at(used, node, requests)
-        asked, suitable = snapshot.requests[classes], snapshot.suitable[classes]
-        clearing = clearing_costs(asked, suitable, node, requests, cost, ledger.unreserved + used)
+        clearing = clearing_costs(asked, suitable, node, requests, found.cost, ledger.unreserved + used)
         least = np.full(len(ledger.free), np.inf)
         for costs, number in zip(clearing, count.tolist(), strict=True):
             some = np.flatnonzero(np.isfinite(costs))

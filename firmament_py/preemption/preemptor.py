@@ -11,7 +11,7 @@ The semantics are those of kube-scheduler's DefaultPreemption, except that disru
 exceeded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -27,6 +27,8 @@ from firmament_py.preemption.decision import Decision, EvictionSearch, Question
 from firmament_py.preemption.failed_nominations import end_failed_nominations
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.residents import Kind
+from firmament_py.preemption.servable import KnownBounds, Servable
+from firmament_py.preemption.topology import best_domain
 from firmament_py.preemption.whole_gangs import decide
 from firmament_py.snapshot.gang_demand import GangDemand
 
@@ -78,7 +80,7 @@ NO_PREEMPTION = Preemption(NO_ROWS, NO_ROWS, (NO_ROWS, NO_ROWS), NO_ROWS)
 
 class Preemptor:
     """Preempts for the tasks of a ledger, and moves running tasks for them. nearby: finds those that may move, None:
-    none may."""
+    none may. movable: the same, but also if none may in this round. known: bounds of the last round."""
 
     def __init__(
         self,
@@ -86,12 +88,15 @@ class Preemptor:
         preempting: Preempting,
         eviction_costs: EvictionCosts,
         nearby: MovableNearby | None = None,
+        movable: MovableNearby | None = None,
+        known: KnownBounds | None = None,
     ) -> None:
         self._ledger = ledger
         self._snapshot = snapshot = ledger.snapshot
         self._preempting = preempting
         self._eviction_costs = eviction_costs
-        self._nearby = nearby
+        self._movable = nearby if movable is None else movable
+        self._known = KnownBounds() if known is None else known
         self._evicts = np.full(len(snapshot.classes), preempting is not Preempting.OFF) & ~snapshot.never_preempts
         self._evicts &= snapshot.priority > snapshot.releases.state.least_priority
         self._search = EvictionSearch(
@@ -104,22 +109,44 @@ class Preemptor:
         self._victims: list[I64] = []
         self._preemptors: list[I64] = []
         self._moved, self._least_moves = NO_MIGRATION, 0
+        self.at_best: dict[int, int] = {}
+        """Rows of gangs for which evictions and moves are proved not to suffice -> how many of the members that they
+        lack would fit at best."""
 
     def run(self, single: Bools, demands: Sequence[GangDemand] = ()) -> I64:
         """Preempts for those of the tasks `single` (T,) that wait, and for gangs that do. Returns tasks (K,),
         ascending, that were placed before, but wait again."""
         ledger, snapshot = self._ledger, self._snapshot
+        self._known.next_round()
         end_failed_nominations(ledger, snapshot.gang_demands)
         able = (ledger.node_of < 0) & (ledger.nominated < 0)
         of_class = self._evicts.copy()
-        if self._nearby is not None and self._nearby.some:
+        if self._movable is not None and self._movable.later:
             of_class[:] = True
         able &= of_class[snapshot.task_class]
         if not able.any():
             return NO_ROWS
         independent = may_move(snapshot)[snapshot.task_class]
         able_gangs = [demand for demand in demands if (able & independent)[demand.core()].all()]
-        removed = self._serve(np.flatnonzero(single & able & independent), able_gangs, single & independent)
+        movable = single & independent
+        servable = Servable(
+            ledger,
+            self._evicts,
+            movable,
+            self._search.surplus,
+            self._movable,
+            self._known,
+            beyond_budgets=self._search.beyond_budgets,
+        )
+        singles, servable_gangs = servable.of(np.flatnonzero(movable & able), able_gangs)
+        self.at_best = servable.at_best
+        within: dict[int, Bools] = {}  # by row of the gang
+        for demand in servable_gangs:
+            domains = servable.within.get(demand.row, [])
+            found = best_domain(self._search, ledger, demand, domains, movable, self._highest(demand.core()))
+            if found is not None:
+                within[demand.row] = found
+        removed = self._serve(singles, servable_gangs, movable, within)
         evicts = self._evicts[snapshot.task_class]
         self._preempt_constrained(np.flatnonzero(single & able & ~independent & evicts))
         return removed[ledger.node_of[removed] < 0]
@@ -154,10 +181,11 @@ class Preemptor:
                 self._victims.append(victims)
                 self._preemptors.append(np.full(len(victims), self._snapshot.tasks[task]))
 
-    def _serve(self, singles: I64, demands: list[GangDemand], movable: Bools) -> I64:
+    def _serve(self, singles: I64, demands: list[GangDemand], movable: Bools, within: Mapping[int, Bools]) -> I64:
         """Preempts for tasks (K,), ascending, and for gangs, each of which is served entirely or not at all. Those that
-        the round has placed compete with them, and may get other nodes, since no placement is committed yet. Returns
-        the tasks that lose the places that the round gave them."""
+        the round has placed compete with them, and may get other nodes, since no placement is committed yet. within:
+        rows of gangs -> the only nodes (N,) that they may get. Returns the tasks that lose the places that the round
+        gave them."""
         ledger, snapshot = self._ledger, self._snapshot
         placed = movable & (ledger.node_of >= 0) & ~snapshot.never_preempts[snapshot.task_class]
         if len(singles) + sum(demand.lacking for demand in demands) + placed.sum() > TOGETHER:
@@ -174,7 +202,11 @@ class Preemptor:
             seniority = len(waiting) + np.arange(len(ledger.node_of))
             for i, core in enumerate(cores):
                 seniority[core] = i
-            question = Question(tasks, movable & ~placed, np.concatenate([NO_ROWS, *self._victims]), seniority)
+            limited = [
+                (core, within[demand.row]) for demand, core in zip(waiting, cores, strict=True) if demand.row in within
+            ]
+            victims = np.concatenate([NO_ROWS, *self._victims])
+            question = Question(tasks, movable & ~placed, victims, seniority, limited)
             effort = 1.0 if attempt == 0 else _FURTHER_EFFORT
             decision = decide(self._search, ledger, question, self._highest(tasks), effort)
             if decision is None:

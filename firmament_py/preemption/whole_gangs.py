@@ -34,7 +34,7 @@ def decide(
         return first
     above = gangs[0].priority
     loose = search.decide(question, loose=_members(gangs), effort=effort * _EFFORT)
-    if loose is None or _standing(loose, ledger, above) <= _standing(first, ledger, above):
+    if loose is None or standing(loose, ledger, above) <= standing(first, ledger, above):
         return first
     lost = set(state.tasks.gang[loose.victims].tolist())
     chosen: list[RunningGang] = []
@@ -45,12 +45,12 @@ def decide(
     for gang in reversed(chosen[-TRIALS:]):
         others = [other for other in chosen if other is not gang]
         trial = search.decide(question, condemned=_members(others), effort=effort * _EFFORT)
-        if _standing(trial, ledger, gang.priority) > _standing(best, ledger, gang.priority):
+        if standing(trial, ledger, gang.priority) > standing(best, ledger, gang.priority):
             best, chosen = trial, others
     final = search.decide(question, condemned=_members(chosen), effort=effort)
-    if _standing(final, ledger, above) >= _standing(best, ledger, above):
+    if standing(final, ledger, above) >= standing(best, ledger, above):
         best = final
-    return best if _standing(best, ledger, above) > _standing(first, ledger, above) else first
+    return best if standing(best, ledger, above) > standing(first, ledger, above) else first
 
 
 def _within_budgets(state: ClusterState, gangs: list[RunningGang]) -> bool:
@@ -71,7 +71,7 @@ def _is_best(decision: Decision, ledger: Ledger, question: Question, priority: i
     return len(decision.tasks) == len(question.tasks) and bool(highest <= priority)
 
 
-def _standing(decision: Decision | None, ledger: Ledger, above: int) -> tuple[list[int], list[int]]:
+def standing(decision: Decision | None, ledger: Ledger, above: int) -> tuple[list[int], list[int]]:
     """How many tasks of each priority above this one are served, from the highest, and, negative, how many of each
     priority are evicted. Greater is better."""
     if decision is None:

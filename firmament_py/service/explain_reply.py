@@ -1,7 +1,7 @@
 """The reply to Explain: the node of a task, why it waits, and the nodes that lack least for it."""
 
 from firmament_py.engine.scheduler import Scheduler
-from firmament_py.explain.gang_status import gang_standing
+from firmament_py.explain.gang_status import gang_standing, not_by_preemption
 from firmament_py.explain.nearest_nodes import fitting_nodes, nearest
 from firmament_py.explain.reasons import DELAYED, reasons_of_task
 from firmament_py.model.lifecycle import TaskState
@@ -51,6 +51,9 @@ def explain_reply(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_p
         reservation_holders = [] if turned_away or uid in scheduler.task_starts_us else scheduler.reservation_holders
         delayed = uid in scheduler.delayed_until_us
         reasons = (DELAYED,) if delayed else reasons_of_task(state, row, reservation_holders)
+        if standing is not None and standing.definition.id in scheduler.gangs_at_best:
+            at_best = scheduler.gangs_at_best[standing.definition.id]
+            reasons = (not_by_preemption(standing.definition.name, *at_best), *reasons)
         reply.reasons.extend(replies.reason(r) for r in reasons)
         reply.reserves = uid in scheduler.task_starts_us
         reply.starts_us = scheduler.task_starts_us.get(uid, 0)

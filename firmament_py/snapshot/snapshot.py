@@ -67,6 +67,13 @@ class Snapshot:
         """(N,) each node's domain by label `key`, -1 without it."""
         return self.node_index.domains(key, self.nodes)
 
+    def domains_for(self, demand: GangDemand) -> I64:
+        """(N,) each node's domain of a gang's topology, one of which has to take all that the gang lacks, -1: none. The
+        members that are placed leave no choice: all their domains are one."""
+        domain = self.domains(demand.definition.topology_key)
+        at = np.unique(domain[demand.settled])
+        return np.where(np.isin(domain, at[at >= 0]), 0, -1) if (at >= 0).any() else domain
+
 
 def take_snapshot(
     state: ClusterState,

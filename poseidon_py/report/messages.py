@@ -80,7 +80,7 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
     minimum: that of the gang in the reasons; 0: unknown.
     """
     counts: dict[str, int] = {}
-    gang = ""
+    gang: list[str] = []
     for why in reasons:
         if why.kind == flow_pb2.Reason.GANG_INCOMPLETE:
             return incomplete(why, minimum)
@@ -93,7 +93,11 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
         if why.kind == flow_pb2.Reason.GANG_DOES_NOT_FIT:
             fit, _, needed = why.value.partition("/")
             members = "1 member placed" if needed == "1" else f"{needed} members placed together"
-            gang = f" gang {why.detail} needs {members}, {fit} fit"
+            gang.append(f"gang {why.detail} needs {members}, {fit} fit")
+            continue
+        if why.kind == flow_pb2.Reason.NOT_BY_PREEMPTION:
+            fit, _, needed = why.value.partition("/")
+            gang.append(f"no evictions or moves help: at most {fit} of {needed} would fit")
             continue
         text = reason(why)
         counts[text] = counts.get(text, 0) + why.nodes
@@ -101,7 +105,7 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
         return "no nodes available to schedule pods"
     parts = ", ".join(sorted(f"{count} {text}" for text, count in counts.items()))
     if gang:
-        return f"0/{nodes} nodes are available:{gang}{': ' if parts else ''}{parts}."
+        return f"0/{nodes} nodes are available: {'; '.join(gang)}{': ' if parts else ''}{parts}."
     return f"0/{nodes} nodes are available:" + (f" {parts}." if parts else "")
 
 

@@ -488,6 +488,7 @@ class Reason(_message.Message):
         GANG_FULL: _ClassVar[Reason.Kind]
         DEFERRED: _ClassVar[Reason.Kind]
         DELAYED: _ClassVar[Reason.Kind]
+        NOT_BY_PREEMPTION: _ClassVar[Reason.Kind]
     KIND_UNSPECIFIED: Reason.Kind
     INSUFFICIENT_RESOURCE: Reason.Kind
     TOO_MANY_TASKS: Reason.Kind
@@ -506,6 +507,7 @@ class Reason(_message.Message):
     GANG_FULL: Reason.Kind
     DEFERRED: Reason.Kind
     DELAYED: Reason.Kind
+    NOT_BY_PREEMPTION: Reason.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]

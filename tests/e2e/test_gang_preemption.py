@@ -30,6 +30,7 @@ from tests.e2e.preemption import (
 )
 from tests.e2e.processes import Scheduler, kill_and_see
 from tests.e2e.test_constraints import HOST
+from tests.e2e.test_default_spreading import ZONE
 from tests.e2e.test_restarts import LEASE
 
 Schedule = Callable[..., Scheduler]
@@ -137,12 +138,32 @@ def test_a_gang_preempts_on_several_nodes(backend: Backend, scheduler: Scheduler
     assert len(preempted(backend)) == 4
 
 
+def test_all_members_preempt_in_one_domain_of_the_topology(
+    backend: Backend, scheduler: Scheduler, groups: PodGroups
+) -> None:
+    """Neither the free node of zone z nor the more important victims of zone x help."""
+    zones = {"a": "x", "b": "x", "c": "y", "d": "y", "e": "z"}
+    backend.create(*(node(name, cpu="1", labels={ZONE: zone}) for name, zone in zones.items()))
+    backend.until_seen_by(scheduler)
+    mids = [ranked(f"mid-{where}", MID, cpu="1", nodeSelector={HOST: where}) for where in "ab"]
+    backend.create(*mids, *lows("c", "d", grace=LONG))
+    backend.until_bound(4)
+    backend.until_seen_by(scheduler)
+    topology = {"topology": [{"key": ZONE}]}
+    backend.create(*groups.create("high", 2, schedulingConstraints=topology).pods(2))
+    assert sorted(until_nominated(backend, f"high-{at}") for at in (1, 2)) == ["c", "d"]
+    stop_all(backend, 2)
+    assert sorted(backend.until_bound(2, "high").values()) == ["c", "d"]
+    assert sorted(preempted(backend)) == ["low-1", "low-2"]
+
+
 def test_no_pod_is_evicted_for_a_gang_that_does_not_fit_anyway(
     backend: Backend, scheduler: Scheduler, groups: PodGroups
 ) -> None:
     full(backend, scheduler, ranked("high", HIGH, cpu="1"), *lows("a", "a"), a="3")
     backend.create(*groups.create("mid", 3, priority=MID).pods(3))
     none_is_evicted_for(backend, scheduler, "mid-1", "mid-2", "mid-3")
+    backend.until_event("FailedScheduling", "mid-1", "no evictions or moves help: at most 2 of 3 would fit")
     assert preempted(backend) == []
     assert len(backend.bound()) == 3
 

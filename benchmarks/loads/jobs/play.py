@@ -10,6 +10,7 @@ from benchmarks.loads.jobs.check import Decision, World
 from benchmarks.loads.jobs.load import NOWHERE, ROUND_S, START_US, JobsLoad
 from firmament_py.engine.engine import Engine
 from firmament_py.engine.scheduler import RoundResult
+from firmament_py.explain.reason import ReasonKind
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import Event, TasksRemoved
 
@@ -39,6 +40,9 @@ class Played:
     stage_seconds: dict[str, float] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
     """After the last round, why tasks wait -> how many."""
+    at_best: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """After the last round, names of jobs that are proved not to be servable -> how many of the tasks that they lack
+    would fit at best, and how many these are."""
 
 
 class Player:
@@ -111,10 +115,14 @@ class Player:
         played.moves += len(decision.moved[0])
         played.nominated += len(decision.nominated[0])
         played.dropped += result.stats.dropped
-        played.reasons = {}
+        played.reasons, played.at_best = {}, {}
         for each in result.waiting:
             why = ", ".join(dict.fromkeys(reason.kind.name for reason in each.reasons))
             played.reasons[why] = played.reasons.get(why, 0) + each.count
+            for reason in each.reasons:
+                if reason.kind == ReasonKind.NOT_BY_PREEMPTION:
+                    fits, needed = map(int, reason.value.split("/"))
+                    played.at_best[reason.detail] = fits, needed
         for stage, seconds in result.stats.stage_seconds.items():
             played.stage_seconds[stage] = played.stage_seconds.get(stage, 0.0) + seconds
 

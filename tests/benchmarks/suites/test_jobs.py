@@ -17,6 +17,7 @@ def test_the_suite_is_sound_at_a_small_scale(case):
     sample = suite.measure(case, Options(scale=50 / case.sizes["nodes"], seed=1))
     assert [check for check in sample.checks if not check.ok] == []
     assert (sample.facts["servable"] == 0) == (case.name in ("just-fails", "consolidation-infeasible"))
+    assert sample.metrics["unproved"] == 0
     assert sample.metrics["of_bound"] >= 1
     assert sample.metrics["undecided"] == 0
     if not case.sizes.get("mixed"):

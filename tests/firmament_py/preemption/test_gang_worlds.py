@@ -54,7 +54,7 @@ class GangWorld(World):
         ),
     )
     def begin(self, nodes, allowed, running, gangs):
-        self.nodes = {f"n{number}": Node(CAPACITY, CAPACITY) for number in range(nodes)}
+        self.nodes = {f"n{number}": Node(CAPACITY, CAPACITY, zone="xy"[number % 2]) for number in range(nodes)}
         self.budgets[BUDGET] = allowed
         self.restart()
         for number, first, label_set, movable in running:
@@ -77,10 +77,11 @@ class GangWorld(World):
         fewer=st.integers(0, 3),
         whole=st.booleans(),
         other=st.booleans(),
+        zonal=st.booleans(),
     )
-    def a_gang_arrives(self, number, size, fewer, whole, other):
+    def a_gang_arrives(self, number, size, fewer, whole, other, zonal):
         """other: its last member is of another class."""
-        gang = self.new_gang(max(size - fewer, 1), whole)
+        gang = self.new_gang(max(size - fewer, 1), whole, zonal)
         numbers = [*[number] * (size - 1), 6 if other else number]
         self.create([self.task(each, gang=gang) for each in numbers])
 
@@ -117,9 +118,9 @@ class GangWorld(World):
     def budgets_of(self, label_set):
         return [BUDGET] if label_set == WEB else []
 
-    def new_gang(self, minimum, whole):
+    def new_gang(self, minimum, whole, zonal=False):
         number = len(self.gangs) + 1
-        self.gangs[number] = Gang(minimum, whole, self.now_us)
+        self.gangs[number] = Gang(minimum, whole, self.now_us, zonal)
         self.tell_gang(number)
         return number
 
@@ -129,7 +130,16 @@ class GangWorld(World):
 
     def tell_gang(self, number):
         gang = self.gangs[number]
-        self.cluster.tell(make_gang(number, gang.minimum, created_us=gang.created_us, whole=gang.whole))
+        self.cluster.tell(
+            make_gang(
+                number,
+                gang.minimum,
+                created_us=gang.created_us,
+                whole=gang.whole,
+                topology="zone" if gang.zonal else "",
+                required=gang.zonal,
+            )
+        )
 
     def restart(self):
         self.cluster = migrating_cluster(
@@ -138,7 +148,10 @@ class GangWorld(World):
                 for number, shape in SHAPES.items()
             ),
             make_label_set(WEB, app="web"),
-            *(make_node(name, cpu=node.cpu, memory=node.memory) for name, node in self.nodes.items()),
+            *(
+                make_node(name, cpu=node.cpu, memory=node.memory, labels={"zone": node.zone})
+                for name, node in self.nodes.items()
+            ),
             migrating=Migrating.FOR_WAITING,
             moves_at_once=self.moves_at_once,
             reserve_after_us=None,  # else what is reserved for large tasks that wait for long is left free at the end

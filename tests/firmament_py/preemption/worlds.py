@@ -67,6 +67,7 @@ class Gang:
     minimum: int
     whole: bool
     created_us: int
+    zonal: bool = False  # the members up to the minimum are in one zone
 
 
 @dataclass
@@ -75,6 +76,7 @@ class Node:
     memory: int
     disk: bool = False
     tainted: bool = False
+    zone: str = ""
 
     def takes(self, tasks):
         return used(tasks, "cpu") <= self.cpu and used(tasks, "memory") <= self.memory
@@ -248,6 +250,29 @@ class World(RuleBasedStateMachine):
             assert stay[number] >= self.gangs[number].minimum, "half a gang is placed"
         for number in waiting.keys() - {0}:
             assert stay[number] + waiting[number] >= self.gangs[number].minimum, "half a gang is nominated"
+        nominated = self.cluster.nominated()
+        for number, gang in self.gangs.items():
+            if gang.zonal:
+                for chosen in (placed, nominated):
+                    new = {uid: name for uid, name in chosen.items() if self.tasks[uid].gang == number}
+                    self.check_zone(number, new)
+
+    def check_zone(self, number, new):
+        """new: uids of members of a zonal gang and the nodes that they have got in this round, or wait for."""
+        there = [
+            self.nodes[task.on].zone
+            for uid, task in self.tasks.items()
+            if task.gang == number and task.on is not None and task.stays and uid not in new
+        ]
+        minimum = self.gangs[number].minimum
+        if new and len(there) < minimum:
+            zones = [self.nodes[name].zone for name in new.values()]
+            inside = max(sum(zone in choice for zone in zones) for choice in self.choices(there))
+            assert len(there) + inside >= minimum, "a gang is in several zones"
+
+    def choices(self, there):
+        """Sets of zones of which one has what a zonal gang lacks, whose members are in the zones `there`."""
+        return [set(there)] if there else [{node.zone} for node in self.nodes.values()]
 
     def check_nodes(self, changed, targets):
         """No placement over-commits a node, and each has capacity for what it is kept for once what leaves it is gone.
@@ -305,7 +330,9 @@ class World(RuleBasedStateMachine):
             lacking = gang.minimum - sum(task.on is not None for task in members)
             waiting = [task for task in members if task.on is None]
             if 0 < lacking <= len(waiting) and len({task.number for task in waiting}) == 1:
-                assert self.places_for(waiting[0]) < lacking, f"gang {number} waits, and could preempt"
+                there = [self.nodes[task.on].zone for task in members if task.on is not None]
+                for zones in self.choices(there) if gang.zonal else [None]:
+                    assert self.places_for(waiting[0], zones) < lacking, f"gang {number} waits, and could preempt"
 
     # -- details ------------------------------------------------------------------------------------------------
 
@@ -324,8 +351,9 @@ class World(RuleBasedStateMachine):
     def suitable(self, task, name):
         return not self.nodes[name].tainted and (self.nodes[name].disk or not task.shape.disk)
 
-    def places_for(self, task):
-        """How many tasks like this one fit if all evictable single tasks of lower priority are evicted."""
+    def places_for(self, task, zones=None):
+        """How many tasks like this one fit, in some zones or all, if all evictable single tasks of lower priority are
+        evicted."""
         places = 0
         for name, node in self.nodes.items():
             stay = [
@@ -335,7 +363,7 @@ class World(RuleBasedStateMachine):
                 and (other.shape.priority >= task.shape.priority or other.gang or not other.evictable)
             ]
             cpu, memory = node.cpu - used(stay, "cpu"), node.memory - used(stay, "memory")
-            if self.suitable(task, name):
+            if self.suitable(task, name) and (zones is None or node.zone in zones):
                 places += max(min(cpu // task.shape.cpu, memory // task.shape.memory), 0)
         return places
 

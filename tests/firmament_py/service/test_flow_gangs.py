@@ -111,6 +111,18 @@ def test_invalid_columns_of_gangs_are_refused(service, change, field):
     assert [(r.kind, r.field) for r in reply.refused] == [("task", field)]
 
 
+def test_a_gang_that_preemption_cannot_serve_says_how_many_members_would_fit(service):
+    classes = [task_class(1, cpu=1), task_class(2, cpu=1, priority=10)]
+    gang = flow_pb2.Gang(id=7, minimum=3, created_us=NOW_US, name="the gang")
+    service.apply(classes=classes, nodes=[node("a", cpu=2)], tasks=tasks([1], 1, on="a"))
+    service.apply(gangs=[gang], tasks=in_gang(tasks([11, 12, 13], 2), 7))
+    at_best = flow_pb2.Reason.NOT_BY_PREEMPTION, "the gang", "2/3"
+    unfit = flow_pb2.Reason.GANG_DOES_NOT_FIT, "the gang", "1/3"
+    assert told_reasons(service.round()) == [unfit, at_best]
+    first = service.explain(11).reasons[0]
+    assert (first.kind, first.detail, first.value) == at_best
+
+
 def test_a_gang_has_no_more_than_its_maximum(service):
     gang = flow_pb2.Gang(id=7, minimum=1, maximum=2, name="the gang")
     service.apply(classes=[task_class(1)], nodes=[node("a")], gangs=[gang], tasks=in_gang(tasks([1, 2, 3], 1), 7))

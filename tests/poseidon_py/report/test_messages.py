@@ -94,6 +94,10 @@ def test_gangs_that_wait():
     start = "0/12 nodes are available: gang ns/g needs 5 members placed together, 3 fit"
     assert messages.unscheduled(12, [unfit, why]) == f"{start}: 9 Insufficient cpu."
     assert messages.unscheduled(12, [unfit]) == f"{start}."
+    bound = R(kind=R.NOT_BY_PREEMPTION, detail="ns/g", value="4/5")
+    proved = "no evictions or moves help: at most 4 of 5 would fit"
+    assert messages.unscheduled(12, [unfit, bound, why]) == f"{start}; {proved}: 9 Insufficient cpu."
+    assert messages.unscheduled(12, [bound, why]) == f"0/12 nodes are available: {proved}: 9 Insufficient cpu."
     full = R(kind=R.GANG_FULL, detail="ns/g", value="4/4")
     assert messages.unscheduled(12, [full]) == "pod group ns/g: 4 of its members are placed, and it has 4 at most"
     one = R(kind=R.GANG_DOES_NOT_FIT, detail="ns/g", value="0/1")

@@ -1,0 +1,39 @@
+"""The domain in which a gang with a topology preempts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from firmament_py.model.arrays import NO_ROWS, Bools
+from firmament_py.placement.ledger import Ledger
+from firmament_py.preemption.decision import EvictionSearch, Question
+from firmament_py.preemption.whole_gangs import decide, standing
+from firmament_py.snapshot.gang_demand import GangDemand
+
+SEARCHED = 4
+"""Limit on the domains that are searched for a gang."""
+
+_EFFORT = 0.1
+"""Effort of a search that only compares domains."""
+
+
+def best_domain(
+    search: EvictionSearch, ledger: Ledger, demand: GangDemand, domains: Sequence[Bools], movable: Bools, priority: int
+) -> Bools | None:
+    """The one of the domains (N,) in which the gang, if it were alone, would be served with the least important and
+    fewest victims, then with the fewest moves; None: there are none, or its topology is only preferred, and it is
+    served in none. priority: residents of lower priority may be evicted."""
+    required = demand.definition.topology_required
+    if len(domains) == 1 and required:
+        return domains[0]
+    core, seniority = demand.core(), np.arange(len(ledger.node_of))
+    found, best = (domains[0] if required and domains else None), None
+    for domain in domains[:SEARCHED]:
+        question = Question(core, movable, NO_ROWS, seniority, [(core, domain)])
+        decision = decide(search, ledger, question, priority, _EFFORT)
+        if decision is None or len(decision.tasks) < len(core):
+            continue
+        value = standing(decision, ledger, np.iinfo(np.int64).min), -len(decision.movers)
+        if best is None or value > best:
+            found, best = domain, value
+    return found

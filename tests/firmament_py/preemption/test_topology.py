@@ -1,0 +1,162 @@
+"""Gangs that preempt in one domain of a topology: examples."""
+
+import numpy as np
+import pytest
+
+from firmament_py.audit.preemptions import preemption_problems
+from firmament_py.explain.reason import ReasonKind
+from firmament_py.model.arrays import NO_ROWS
+from firmament_py.placement.migration import Migrating
+from tests.builders import (
+    NOW_US,
+    SECOND_US,
+    make_gang,
+    make_node,
+    make_tasks,
+    migrating_cluster,
+    preempting_cluster,
+    removed,
+)
+from tests.firmament_py.preemption.moving import CLASSES as MOVING_CLASSES
+from tests.firmament_py.preemption.moving import LARGE as MOVING_LARGE
+from tests.firmament_py.preemption.moving import movable
+from tests.firmament_py.preemption.priorities import HIGH, LOW, MID, WITH_LARGE, on_each
+
+pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
+
+ZONE = "zone"
+
+
+def zones(*events, cpu=4, classes=WITH_LARGE, **of_zone):
+    """Equal nodes, each named by a letter, in zones named by the keys."""
+    nodes = (make_node(name, cpu=cpu, labels={ZONE: zone}) for zone, names in of_zone.items() for name in names)
+    return preempting_cluster(*classes, *nodes, *events)
+
+
+def gang(size, minimum=None, *, required=True, cls=HIGH):
+    return (
+        make_gang(7, minimum or size, topology=ZONE, required=required),
+        make_tasks(range(11, 11 + size), cls, gang=7),
+    )
+
+
+def test_all_members_preempt_in_the_domain_that_costs_least():
+    # in x two of four tasks are of priority 10, in y all are of priority 0, in z is one node only
+    cluster = zones(
+        *on_each([1, 2], "ab", MID), *on_each([3, 4], "cd"), *on_each([5], "e"), *gang(2), x="ab", y="cd", z="e"
+    )
+    assert set(cluster.preempted(cluster.run())) == {3, 4}
+    assert set(cluster.nominated().values()) == {"c", "d"}
+
+
+def test_a_free_node_of_another_domain_does_not_help():
+    cluster = zones(*on_each([1, 2], "ab"), *gang(2), x="ab", y="c")
+    assert set(cluster.preempted(cluster.run())) == {1, 2}
+    assert set(cluster.nominated().values()) == {"a", "b"}
+
+
+def test_the_domain_with_fewest_victims_is_chosen():
+    cluster = zones(*on_each([1, 2, 3], "abc"), *gang(2), x="ab", y="cd")
+    assert set(cluster.preempted(cluster.run())) == {3}
+    assert set(cluster.nominated().values()) == {"c", "d"}
+
+
+def test_no_task_is_evicted_if_no_domain_has_enough_nodes():
+    cluster = zones(*on_each([1, 2, 3, 4], "abcd"), *gang(3), x="ab", y="cd")
+    result = cluster.run()
+    assert not cluster.preempted(result)
+    assert not cluster.nominated()
+    [waiting] = result.waiting
+    assert [(r.kind, r.value) for r in waiting.reasons][1] == (ReasonKind.NOT_BY_PREEMPTION, "2/3")
+
+
+def test_a_preferred_domain_is_left_only_if_it_cannot_serve():
+    running = on_each([1, 2, 3, 4], "abcd")
+    cluster = zones(*running, *gang(2, required=False), x="ab", y="cd")
+    cluster.run()
+    assert set(cluster.nominated().values()) in ({"a", "b"}, {"c", "d"})
+    cluster = zones(*running, *gang(3, required=False), x="ab", y="cd")
+    assert len(cluster.preempted(cluster.run())) == 3
+
+
+def test_members_follow_those_that_run():
+    cluster = zones(*on_each([1, 2, 3], "abc"), *gang(1, 2), make_tasks([19], HIGH, on="d", gang=7), x="ab", y="cd")
+    assert set(cluster.preempted(cluster.run())) == {3}
+    assert cluster.nominated() == {11: "c"}
+
+
+def test_nodes_without_the_label_are_in_no_domain():
+    cluster = zones(*on_each([1, 2], "ab"), *gang(2), make_node("e", cpu=8), x="ab")
+    assert set(cluster.preempted(cluster.run())) == {1, 2}
+
+
+def test_the_gang_is_placed_in_its_domain_once_all_victims_are_gone():
+    cluster = zones(*on_each([1, 2, 3, 4], "abcd"), *gang(2), x="ab", y="cd")
+    victims = [*cluster.preempted(cluster.run())]
+    nominated = cluster.nominated()
+    cluster.tell(removed(victims[0]), make_tasks([20], LOW))
+    result = cluster.run()
+    assert not cluster.names(result)
+    assert not cluster.preempted(result)
+    # an older single task of the same priority does not take what is kept for a member
+    cluster.tell(removed(victims[1]), make_tasks([21], HIGH, created_us=NOW_US - 60 * SECOND_US))
+    placed = cluster.round(NOW_US + SECOND_US)
+    assert {uid: placed[uid] for uid in (11, 12)} == nominated
+
+
+def test_single_tasks_of_the_same_class_are_not_bound_to_the_domain():
+    cluster = zones(*on_each([1, 2, 3], "abc"), *gang(2), make_tasks([20], HIGH), x="ab", y="c")
+    assert set(cluster.preempted(cluster.run())) == {1, 2, 3}
+    assert cluster.nominated()[20] == "c"
+
+
+def test_two_gangs_get_a_domain_each():
+    other = make_gang(8, 2, topology=ZONE, required=True), make_tasks([31, 32], HIGH, gang=8)
+    cluster = zones(*on_each([1, 2, 3, 4], "abcd"), *gang(2), *other, x="ab", y="cd")
+    cluster.run()
+    cluster.run(NOW_US + SECOND_US)
+    where = cluster.nominated()
+    assert {frozenset((where[11], where[12])), frozenset((where[31], where[32]))} == {
+        frozenset("ab"),
+        frozenset("cd"),
+    }
+
+
+def test_a_whole_gang_of_the_domain_is_evicted():
+    low = make_gang(5, 2, whole=True), make_tasks([1], LOW, on="a", gang=5), make_tasks([2], LOW, on="b", gang=5)
+    cluster = zones(*low, *on_each([3, 4], "cd", HIGH), *gang(2), x="ab", y="cd")
+    assert set(cluster.preempted(cluster.run())) == {1, 2}
+    assert set(cluster.nominated().values()) == {"a", "b"}
+
+
+def test_tasks_move_out_of_the_domain():
+    nodes = [make_node(name, cpu=8, labels={ZONE: zone}) for name, zone in (("a", "x"), ("b", "x"), ("c", "y"))]
+    cluster = migrating_cluster(
+        *MOVING_CLASSES,
+        *nodes,
+        movable(1, "a"),
+        movable(2, "b"),
+        *gang(2, cls=MOVING_LARGE),
+        migrating=Migrating.FOR_WAITING,
+    )
+    assert cluster.migrating(cluster.run()) == {1: "c", 2: "c"}
+    assert set(cluster.nominated().values()) == {"a", "b"}
+
+
+@pytest.mark.parametrize(("nodes", "sound"), [("ab", True), ("ac", False)])
+def test_the_audit_refuses_members_in_several_domains(nodes, sound):
+    cluster = zones(*gang(2), x="ab", y="c")
+    state = cluster.state
+    rows = [state.task_row(uid) for uid in (11, 12)]
+    at = state.node_rows([f"id-{name}" for name in nodes])
+    none = (NO_ROWS, NO_ROWS)
+    problems = preemption_problems(state, none, none, (np.array(rows), at), NO_ROWS, beyond_budgets=False)
+    assert problems == ([] if sound else ["gang gang-7 would not be in one domain of its topology"])
+
+
+def test_the_audit_does_not_bind_further_members():
+    cluster = zones(*gang(2, 1), make_tasks([19], HIGH, on="a", gang=7), x="ab", y="c")
+    state = cluster.state
+    none = (NO_ROWS, NO_ROWS)
+    nominated = np.array([state.task_row(11)]), state.node_rows(["id-c"])
+    assert not preemption_problems(state, none, none, nominated, NO_ROWS, beyond_budgets=False)
