@@ -156,6 +156,10 @@ class Unfiltered(Servable):
         assert len(left) + len(ruled_out) == len(demands)
         Unfiltered.singles = set(uid[np.setdiff1d(singles, some)].tolist())
         Unfiltered.gangs = [set(uid[demand.members].tolist()) for demand in ruled_out]
+        for demand in ruled_out:
+            if demand.definition.topology_required:
+                domain = self._ledger.snapshot.domains_for(demand)
+                self.within[demand.row] = [domain == d for d in range(domain.max() + 1)]
         return singles, demands
 
 
