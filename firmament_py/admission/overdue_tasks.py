@@ -1,7 +1,9 @@
 """Single tasks that have waited for long, as gangs of one: capacity is reserved for them by the same rules
 (admission/backfill.py).
 
-A small task fits into what is released; a large one may wait for as long as small ones keep coming.
+A small task fits into what is released; a large one may wait for as long as small ones keep coming: without this step
+it starves (`pytest tests/firmament_py/admission/test_overdue_tasks.py tests/firmament_py/engine/test_fairness.py`: 12
+tests fail). Gangs of one share the reservations and the feasibility checks of gangs, so there is no second mechanism.
 """
 
 from collections.abc import Iterator

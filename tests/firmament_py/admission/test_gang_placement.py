@@ -359,3 +359,11 @@ def test_the_domains_tried_for_gangs_in_a_round_are_limited(monkeypatch):
     )
     assert cluster.round() == {}
     assert sum(tried) == 3
+
+
+def test_a_gang_that_has_lost_a_member_goes_before_an_older_one():
+    cluster = make_cluster(
+        *(*gpu_nodes(3), GPU1, make_gang(1, 2, created_us=NOW_US), make_gang(2, 2, created_us=NOW_US - 1)),
+        *(make_tasks([101], 1, gang=1, on="n0"), make_tasks([102], 1, gang=1), make_tasks([201, 202], 1, gang=2)),
+    )
+    assert set(cluster.round()) == {102}

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.model.constraints import NO_PEERS, PeerDemand
 from firmament_py.model.events import TasksRemoved
+from firmament_py.placement import second_opinion
 from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks
 from tests.effort import seeds
 from tests.firmament_py.mixtures import Mixture
@@ -179,6 +180,17 @@ def test_a_small_round_places_no_fewer_than_one_by_one(seed):
     other = one_by_one(before, ORDERS["emptiest"])
     priorities = sorted({*placed, *other}, reverse=True)
     assert [placed[p] for p in priorities] >= [other[p] for p in priorities]
+
+
+def test_rounds_with_a_second_opinion_place_more(monkeypatch):
+    """Or it would not be needed."""
+
+    def placed() -> int:
+        return sum(len(b) for seed in range(740, 790) for b in Mixture(random.Random(seed).choice).round()[0])
+
+    with_it = placed()
+    monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
+    assert with_it > placed()
 
 
 def test_the_reference_does_not_change_the_world():
