@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,11 +28,15 @@ from firmament_py.model.events import ClassDefined, Event, LabelSetDefined, Node
 START_US = 1_700_000_000_000_000
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 _NAMESPACE = "bench"
+_MAX_RUNNING = 100  # on a node: fewer than it has capacity for
 
 
 @dataclass(frozen=True, slots=True)
 class ConstraintSpec:
-    """`pods` tasks of `groups` apps on `nodes` nodes in `zones` zones; `shape` names their constraints."""
+    """`pods` tasks of `groups` apps on `nodes` nodes in `zones` zones; `shape` names their constraints.
+
+    `running` more tasks of the same apps run at the start, on nodes that are loaded at random.
+    """
 
     shape: str
     nodes: int
@@ -40,6 +44,7 @@ class ConstraintSpec:
     groups: int
     zones: int = 3
     before: int = 0  # symmetry: anti-affine tasks that are placed first
+    running: int = 0
     seed: int = 0
 
 
@@ -88,7 +93,7 @@ class ConstraintLoad:
                         f"group {group}: from {lowest} to {max(counts)} in the domains of {spread.topology_key}"
                     )
             counts = [by_zone[zone][group] for zone in set(self.zone.values())]
-            if self.spec.shape == "services" and max(counts) - min(counts) > 1:
+            if self.spec.shape == "services" and not self.spec.running and max(counts) - min(counts) > 1:
                 wrong.append(f"group {group}: from {min(counts)} to {max(counts)} in the zones of an empty cluster")
         return wrong[:3]
 
@@ -110,12 +115,23 @@ def load(spec: ConstraintSpec) -> ConstraintLoad:
         preferences = _default_spread(group) if spec.shape == "services" else NO_PREFERENCES
         requests = {"cpu": cpu, "memory": 128 << 20}
         made.cluster.append(ClassDefined(group + 1, requests, peers=demand, preferences=preferences))
+    if spec.running:
+        made.cluster.append(_running(made, random))
     if spec.before:
         made.first = _tasks(made, range(1, spec.before + 1), [0] * spec.before)
     uids = range(spec.before + 1, spec.before + spec.pods + 1)
     groups = [1] * spec.pods if spec.before else [i % spec.groups for i in range(spec.pods)]
     made.tasks = _tasks(made, uids, groups)
     return made
+
+
+def _running(made: ConstraintLoad, random: np.random.Generator) -> TasksObserved:
+    """Tasks that run on nodes in proportion to a random weight of each, which is also their largest number there."""
+    spec = made.spec
+    places = np.repeat(np.arange(spec.nodes), random.integers(0, _MAX_RUNNING, spec.nodes))
+    first = spec.before + spec.pods + 1
+    observed = _tasks(made, range(first, first + spec.running), [i % spec.groups for i in range(spec.running)])
+    return replace(observed, node=random.choice(places, spec.running, replace=False) + 1, nodes=tuple(made.zone))
 
 
 def _tasks(made: ConstraintLoad, uids: range, groups: list[int]) -> TasksObserved:
@@ -171,6 +187,7 @@ _SHAPES: dict[str, Callable[[int, int], PeerDemand]] = {
     "affinity": lambda group, groups: PeerDemand(affinity=(_term(group, ZONE),)),
     "anti-affinity": lambda group, groups: PeerDemand(anti_affinity=(_term(group, HOST),)),
     "spread": lambda group, groups: PeerDemand(spread=(Spread(_selector(group), ZONE),)),
+    "plain": lambda group, groups: PeerDemand(),
     "services": lambda group, groups: PeerDemand(),
     "symmetry": _symmetric,
     "mixed": _mixed,

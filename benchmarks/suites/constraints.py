@@ -22,6 +22,7 @@ def measure(case: Case, options: Options) -> Sample:
         pods=options.scaled(spec.pods),
         groups=min(spec.groups, options.scaled(spec.pods)),
         before=options.scaled(spec.before),
+        running=options.scaled(spec.running),
     )
     made = load(spec)
     engine = Engine(registry.load(registry.DEFAULT_POLICY, {}), SOLVERS["or-tools"]())
@@ -49,6 +50,8 @@ def measure(case: Case, options: Options) -> Sample:
     return Sample(
         metrics={"round_s": seconds, "placed": stats.placed},
         facts={
+            "objective": stats.objective,
+            "pricing_rounds": stats.pricing_rounds,
             "pending": stats.pending,
             "placed": stats.placed,
             "solves": stats.solves,
