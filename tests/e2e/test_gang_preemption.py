@@ -138,23 +138,25 @@ def test_a_gang_preempts_on_several_nodes(backend: Backend, scheduler: Scheduler
     assert len(preempted(backend)) == 4
 
 
+@SYNTHETIC
 def test_all_members_preempt_in_one_domain_of_the_topology(
-    backend: Backend, scheduler: Scheduler, groups: PodGroups
+    synthetic: Synthetic, scheduler: Scheduler, groups: PodGroups
 ) -> None:
-    """Neither the free node of zone z nor the more important victims of zone x help."""
+    """Neither the free node of zone z nor the more important victims of zone x help. An API server without the feature
+    gate TopologyAwareWorkloadScheduling drops the constraint."""
     zones = {"a": "x", "b": "x", "c": "y", "d": "y", "e": "z"}
-    backend.create(*(node(name, cpu="1", labels={ZONE: zone}) for name, zone in zones.items()))
-    backend.until_seen_by(scheduler)
+    synthetic.create(*(node(name, cpu="1", labels={ZONE: zone}) for name, zone in zones.items()))
+    synthetic.until_seen_by(scheduler)
     mids = [ranked(f"mid-{where}", MID, cpu="1", nodeSelector={HOST: where}) for where in "ab"]
-    backend.create(*mids, *lows("c", "d", grace=LONG))
-    backend.until_bound(4)
-    backend.until_seen_by(scheduler)
+    synthetic.create(*mids, *lows("c", "d", grace=LONG))
+    synthetic.until_bound(4)
+    synthetic.until_seen_by(scheduler)
     topology = {"topology": [{"key": ZONE}]}
-    backend.create(*groups.create("high", 2, schedulingConstraints=topology).pods(2))
-    assert sorted(until_nominated(backend, f"high-{at}") for at in (1, 2)) == ["c", "d"]
-    stop_all(backend, 2)
-    assert sorted(backend.until_bound(2, "high").values()) == ["c", "d"]
-    assert sorted(preempted(backend)) == ["low-1", "low-2"]
+    synthetic.create(*groups.create("high", 2, schedulingConstraints=topology).pods(2))
+    assert sorted(until_nominated(synthetic, f"high-{at}") for at in (1, 2)) == ["c", "d"]
+    stop_all(synthetic, 2)
+    assert sorted(synthetic.until_bound(2, "high").values()) == ["c", "d"]
+    assert sorted(preempted(synthetic)) == ["low-1", "low-2"]
 
 
 def test_no_pod_is_evicted_for_a_gang_that_does_not_fit_anyway(
