@@ -40,7 +40,7 @@ class HelloReply(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ..., wants_usage: _Optional[bool] = ..., counts_links: _Optional[bool] = ..., spreads_tasks: _Optional[bool] = ...) -> None: ...
 
 class Update(_message.Message):
-    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces", "inputs", "complete", "budgets", "removed_budgets", "round")
+    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces", "inputs", "complete", "budgets", "removed_budgets", "round", "queues")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
@@ -57,6 +57,7 @@ class Update(_message.Message):
     BUDGETS_FIELD_NUMBER: _ClassVar[int]
     REMOVED_BUDGETS_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
+    QUEUES_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     classes: _containers.RepeatedCompositeFieldContainer[TaskClass]
     nodes: _containers.RepeatedCompositeFieldContainer[Node]
@@ -73,7 +74,8 @@ class Update(_message.Message):
     budgets: _containers.RepeatedCompositeFieldContainer[Budget]
     removed_budgets: _containers.RepeatedScalarFieldContainer[int]
     round: RoundRequest
-    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., gangs: _Optional[_Iterable[_Union[Gang, _Mapping]]] = ..., removed_gangs: _Optional[_Iterable[int]] = ..., namespaces: _Optional[_Iterable[_Union[Namespace, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[Inputs, _Mapping]]] = ..., complete: _Optional[bool] = ..., budgets: _Optional[_Iterable[_Union[Budget, _Mapping]]] = ..., removed_budgets: _Optional[_Iterable[int]] = ..., round: _Optional[_Union[RoundRequest, _Mapping]] = ...) -> None: ...
+    queues: Queues
+    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., gangs: _Optional[_Iterable[_Union[Gang, _Mapping]]] = ..., removed_gangs: _Optional[_Iterable[int]] = ..., namespaces: _Optional[_Iterable[_Union[Namespace, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[Inputs, _Mapping]]] = ..., complete: _Optional[bool] = ..., budgets: _Optional[_Iterable[_Union[Budget, _Mapping]]] = ..., removed_budgets: _Optional[_Iterable[int]] = ..., round: _Optional[_Union[RoundRequest, _Mapping]] = ..., queues: _Optional[_Union[Queues, _Mapping]] = ...) -> None: ...
 
 class UpdateReply(_message.Message):
     __slots__ = ("status", "epoch", "unknown_classes", "unknown_profiles", "unknown_gangs", "unknown_inputs", "refused", "quiet", "round")
@@ -295,6 +297,125 @@ class Namespace(_message.Message):
     labels: _containers.ScalarMap[str, str]
     def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
+class Queues(_message.Message):
+    __slots__ = ("sharing", "queues", "flavors", "half_life_seconds", "past_use_weight")
+    class Sharing(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        SHARING_UNSPECIFIED: _ClassVar[Queues.Sharing]
+        CLASSICAL: _ClassVar[Queues.Sharing]
+        FAIR: _ClassVar[Queues.Sharing]
+        PROPORTIONAL: _ClassVar[Queues.Sharing]
+        HIERARCHICAL_DRF: _ClassVar[Queues.Sharing]
+    SHARING_UNSPECIFIED: Queues.Sharing
+    CLASSICAL: Queues.Sharing
+    FAIR: Queues.Sharing
+    PROPORTIONAL: Queues.Sharing
+    HIERARCHICAL_DRF: Queues.Sharing
+    SHARING_FIELD_NUMBER: _ClassVar[int]
+    QUEUES_FIELD_NUMBER: _ClassVar[int]
+    FLAVORS_FIELD_NUMBER: _ClassVar[int]
+    HALF_LIFE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    PAST_USE_WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    sharing: Queues.Sharing
+    queues: _containers.RepeatedCompositeFieldContainer[Queue]
+    flavors: _containers.RepeatedCompositeFieldContainer[Flavor]
+    half_life_seconds: float
+    past_use_weight: float
+    def __init__(self, sharing: _Optional[_Union[Queues.Sharing, str]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., flavors: _Optional[_Iterable[_Union[Flavor, _Mapping]]] = ..., half_life_seconds: _Optional[float] = ..., past_use_weight: _Optional[float] = ...) -> None: ...
+
+class Flavor(_message.Message):
+    __slots__ = ("name", "node_labels")
+    class NodeLabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    NODE_LABELS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    node_labels: _containers.ScalarMap[str, str]
+    def __init__(self, name: _Optional[str] = ..., node_labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class Quota(_message.Message):
+    __slots__ = ("flavor", "resource", "nominal", "borrowing_limit", "lending_limit", "limit")
+    FLAVOR_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NOMINAL_FIELD_NUMBER: _ClassVar[int]
+    BORROWING_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    LENDING_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    flavor: str
+    resource: str
+    nominal: int
+    borrowing_limit: int
+    lending_limit: int
+    limit: int
+    def __init__(self, flavor: _Optional[str] = ..., resource: _Optional[str] = ..., nominal: _Optional[int] = ..., borrowing_limit: _Optional[int] = ..., lending_limit: _Optional[int] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class Queue(_message.Message):
+    __slots__ = ("id", "name", "parent", "quotas", "groups", "weight", "priority", "within", "reclaim", "borrow_within", "borrow_within_threshold", "strict_fifo", "stop", "preempt_min_runtime_seconds", "reclaim_min_runtime_seconds", "preemption_delay_seconds", "unlimited")
+    class Victims(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        NEVER: _ClassVar[Queue.Victims]
+        LOWER_PRIORITY: _ClassVar[Queue.Victims]
+        LOWER_OR_NEWER_EQUAL_PRIORITY: _ClassVar[Queue.Victims]
+        ANY: _ClassVar[Queue.Victims]
+    NEVER: Queue.Victims
+    LOWER_PRIORITY: Queue.Victims
+    LOWER_OR_NEWER_EQUAL_PRIORITY: Queue.Victims
+    ANY: Queue.Victims
+    class Stop(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        NONE: _ClassVar[Queue.Stop]
+        HOLD: _ClassVar[Queue.Stop]
+        HOLD_AND_DRAIN: _ClassVar[Queue.Stop]
+    NONE: Queue.Stop
+    HOLD: Queue.Stop
+    HOLD_AND_DRAIN: Queue.Stop
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    QUOTAS_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    WITHIN_FIELD_NUMBER: _ClassVar[int]
+    RECLAIM_FIELD_NUMBER: _ClassVar[int]
+    BORROW_WITHIN_FIELD_NUMBER: _ClassVar[int]
+    BORROW_WITHIN_THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    STRICT_FIFO_FIELD_NUMBER: _ClassVar[int]
+    STOP_FIELD_NUMBER: _ClassVar[int]
+    PREEMPT_MIN_RUNTIME_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    RECLAIM_MIN_RUNTIME_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTION_DELAY_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    UNLIMITED_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    name: str
+    parent: int
+    quotas: _containers.RepeatedCompositeFieldContainer[Quota]
+    groups: _containers.RepeatedCompositeFieldContainer[ResourceGroup]
+    weight: float
+    priority: int
+    within: Queue.Victims
+    reclaim: Queue.Victims
+    borrow_within: Queue.Victims
+    borrow_within_threshold: int
+    strict_fifo: bool
+    stop: Queue.Stop
+    preempt_min_runtime_seconds: float
+    reclaim_min_runtime_seconds: float
+    preemption_delay_seconds: float
+    unlimited: bool
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., parent: _Optional[int] = ..., quotas: _Optional[_Iterable[_Union[Quota, _Mapping]]] = ..., groups: _Optional[_Iterable[_Union[ResourceGroup, _Mapping]]] = ..., weight: _Optional[float] = ..., priority: _Optional[int] = ..., within: _Optional[_Union[Queue.Victims, str]] = ..., reclaim: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within_threshold: _Optional[int] = ..., strict_fifo: _Optional[bool] = ..., stop: _Optional[_Union[Queue.Stop, str]] = ..., preempt_min_runtime_seconds: _Optional[float] = ..., reclaim_min_runtime_seconds: _Optional[float] = ..., preemption_delay_seconds: _Optional[float] = ..., unlimited: _Optional[bool] = ...) -> None: ...
+
+class ResourceGroup(_message.Message):
+    __slots__ = ("resources",)
+    RESOURCES_FIELD_NUMBER: _ClassVar[int]
+    resources: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, resources: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class Node(_message.Message):
     __slots__ = ("id", "name", "allocatable", "labels", "taints", "images", "avoids")
     class AllocatableEntry(_message.Message):
@@ -335,7 +456,7 @@ class Node(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., labels: _Optional[_Mapping[str, str]] = ..., taints: _Optional[_Iterable[_Union[_firmament_pb2.Taint, _Mapping]]] = ..., images: _Optional[_Mapping[str, int]] = ..., avoids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Tasks(_message.Message):
-    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "gang_id", "role", "inputs_id", "leaving", "started_us", "lasting", "nominated", "unevictable", "checkpoint_us", "movable", "daemon")
+    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "gang_id", "role", "inputs_id", "leaving", "started_us", "lasting", "nominated", "unevictable", "checkpoint_us", "movable", "daemon", "queue_id")
     UID_FIELD_NUMBER: _ClassVar[int]
     CLASS_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
@@ -355,6 +476,7 @@ class Tasks(_message.Message):
     CHECKPOINT_US_FIELD_NUMBER: _ClassVar[int]
     MOVABLE_FIELD_NUMBER: _ClassVar[int]
     DAEMON_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_ID_FIELD_NUMBER: _ClassVar[int]
     uid: _containers.RepeatedScalarFieldContainer[int]
     class_id: _containers.RepeatedScalarFieldContainer[int]
     job_id: _containers.RepeatedScalarFieldContainer[int]
@@ -374,7 +496,8 @@ class Tasks(_message.Message):
     checkpoint_us: _containers.RepeatedScalarFieldContainer[int]
     movable: _containers.RepeatedScalarFieldContainer[bool]
     daemon: _containers.RepeatedScalarFieldContainer[bool]
-    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., gang_id: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., inputs_id: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ..., started_us: _Optional[_Iterable[int]] = ..., lasting: _Optional[_Iterable[bool]] = ..., nominated: _Optional[_Iterable[int]] = ..., unevictable: _Optional[_Iterable[bool]] = ..., checkpoint_us: _Optional[_Iterable[int]] = ..., movable: _Optional[_Iterable[bool]] = ..., daemon: _Optional[_Iterable[bool]] = ...) -> None: ...
+    queue_id: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., gang_id: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., inputs_id: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ..., started_us: _Optional[_Iterable[int]] = ..., lasting: _Optional[_Iterable[bool]] = ..., nominated: _Optional[_Iterable[int]] = ..., unevictable: _Optional[_Iterable[bool]] = ..., checkpoint_us: _Optional[_Iterable[int]] = ..., movable: _Optional[_Iterable[bool]] = ..., daemon: _Optional[_Iterable[bool]] = ..., queue_id: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Rejection(_message.Message):
     __slots__ = ("task_uid", "node_id", "not_before_us")
@@ -489,6 +612,9 @@ class Reason(_message.Message):
         DEFERRED: _ClassVar[Reason.Kind]
         DELAYED: _ClassVar[Reason.Kind]
         NOT_BY_PREEMPTION: _ClassVar[Reason.Kind]
+        OVER_QUOTA: _ClassVar[Reason.Kind]
+        QUEUE_UNKNOWN: _ClassVar[Reason.Kind]
+        QUEUE_STOPPED: _ClassVar[Reason.Kind]
     KIND_UNSPECIFIED: Reason.Kind
     INSUFFICIENT_RESOURCE: Reason.Kind
     TOO_MANY_TASKS: Reason.Kind
@@ -508,6 +634,9 @@ class Reason(_message.Message):
     DEFERRED: Reason.Kind
     DELAYED: Reason.Kind
     NOT_BY_PREEMPTION: Reason.Kind
+    OVER_QUOTA: Reason.Kind
+    QUEUE_UNKNOWN: Reason.Kind
+    QUEUE_STOPPED: Reason.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
