@@ -117,6 +117,7 @@ def make_tasks(
     checkpoint_us: int = 0,
     movable: bool = False,
     daemon: bool = False,
+    queue: int = 0,
 ) -> TasksObserved:
     """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`; nominated: the name of the
     node that is kept for each."""
@@ -143,6 +144,7 @@ def make_tasks(
         checkpoint_us=np.full(count, checkpoint_us, np.int64) if checkpoint_us else None,
         movable=np.ones(count, np.bool_) if movable else None,
         daemon=np.ones(count, np.bool_) if daemon else None,
+        queue_id=np.full(count, queue, np.uint64) if queue else None,
     )
 
 

@@ -13,7 +13,7 @@ def place_nominated(placer: Placer) -> None:
     of an incomplete gang are placed only once the gang gets all members that it lacks; with constraints on other tasks,
     or if the nodes are not in one domain of a required topology, the admission of gangs does that."""
     ledger, snapshot = placer.ledger, placer.snapshot
-    nominated = np.flatnonzero(ledger.nominated >= 0)  # by priority, then age
+    nominated = np.flatnonzero((ledger.nominated >= 0) & ~snapshot.withheld)  # by priority, then age
     if not len(nominated):
         return
     node, cls = ledger.nominated[nominated], snapshot.task_class[nominated]

@@ -31,7 +31,8 @@ def overdue(snapshot: Snapshot, after_us: int | None) -> I64:
     """(K,), ascending, the tasks in no gang that have waited for `after_us`; None: never."""
     if after_us is None:
         return NO_ROWS
-    return np.flatnonzero((snapshot.task_created_us <= snapshot.now_us - after_us) & (snapshot.task_gang == NO_GANG))
+    old = snapshot.task_created_us <= snapshot.now_us - after_us
+    return np.flatnonzero(old & (snapshot.task_gang == NO_GANG) & ~snapshot.withheld)
 
 
 def demands(snapshot: Snapshot, tasks: I64) -> Iterator[GangDemand]:

@@ -80,10 +80,12 @@ class Admission:
         snapshot, single = self._snapshot, self._single
         by_priority: dict[int, list[GangDemand]] = {priority: [] for priority in self._singles.overdue_priorities}
         for demand in sorted(self._demands, key=lambda demand: (demand.definition.created_us, demand.definition.id)):
+            if snapshot.withheld[demand.members].any():
+                continue
             by_priority.setdefault(demand.priority, []).append(demand)
         priorities = sorted(by_priority.items(), reverse=True)
         done = 0  # tasks before this position are of priorities that have been placed
-        if not self._demands and by_priority and self._singles.place_all_priorities():
+        if not any(by_priority.values()) and by_priority and self._singles.place_all_priorities():
             priorities, done = [], len(snapshot.tasks)
         for priority, demands in priorities:
             first, end = np.searchsorted(-snapshot.priority[snapshot.task_class], (-priority, -priority + 1)).tolist()
@@ -119,7 +121,7 @@ class Admission:
             return
         snapshot, ledger = self._snapshot, self._ledger
         claimed = (snapshot.nominated >= 0) & (ledger.node_of >= 0)  # their places were reserved for them
-        single = (snapshot.task_gang == NO_GANG) & ~ledger.delayed & ~claimed
+        single = (snapshot.task_gang == NO_GANG) & ~ledger.delayed & ~claimed & ~snapshot.withheld
         self.repacked = repack(ledger, single, self._singles.overdue, self.placer.worth, self._improve)
         self.placer.telemetry.lap("pack")
         if self.repacked.moved:

@@ -13,6 +13,7 @@ from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.snapshot.intertask import IntertaskConstraints
+from firmament_py.queues.ranking import own_priority
 from firmament_py.snapshot.round_classes import by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.state.cluster import ClusterState
@@ -89,7 +90,7 @@ def reservation_holders_among(state: ClusterState, rejected: list[Rejected]) -> 
     """Priority and name of each gang and single task that a round reserved capacity for."""
     names = state.tasks.name
     demands = [r.demand for r in rejected if r.reserves]
-    return [(d.priority, d.definition.name if d.task < 0 else str(names[d.task])) for d in demands]
+    return [(own_priority(d.priority), d.definition.name if d.task < 0 else str(names[d.task])) for d in demands]
 
 
 def _reserved_for(state: ClusterState, cls: int, reservation_holders: Sequence[tuple[int, str]]) -> str:

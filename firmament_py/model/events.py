@@ -152,7 +152,7 @@ class TasksObserved:
     its node exists. nominated: (K,) int64, like `node`: the node that is kept for a waiting task while others leave it;
     unevictable: (K,) bool, is never preempted; checkpoint_us: (K,) int64, when its work was saved last, 0: never;
     movable: (K,) bool, may be evicted in order to run on another node; daemon: (K,) bool, belongs to its node, which is
-    empty though it runs there. None for a column: all of its rows are 0 or false.
+    empty though it runs there. queue_id: (K,) uint64, 0 for none. None for a column: all of its rows are 0 or false.
     """
 
     uid: U64
@@ -174,6 +174,7 @@ class TasksObserved:
     checkpoint_us: I64 | None = None
     movable: Bools | None = None
     daemon: Bools | None = None
+    queue_id: U64 | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,9 @@ class Ledger:
 
     @property
     def pending(self) -> Bools:
-        """(T,) tasks that are to be placed: they have no node, and do not wait for one that costs less."""
-        pending: Bools = (self.node_of < 0) & ~self.delayed
+        """(T,) tasks that are to be placed: they have no node, and wait neither for quota nor for a node that costs
+        less."""
+        pending: Bools = (self.node_of < 0) & ~self.delayed & ~self.snapshot.withheld
         return pending
 
     @property

@@ -30,7 +30,7 @@ MOST_TERMS = 10_000
 def worth_asking(placer: Placer) -> bool:
     """Whether the round left tasks waiting that would have fitted at its start, and is small enough."""
     snapshot, ledger = placer.snapshot, placer.ledger
-    left = ledger.node_of < 0
+    left = ledger.pending
     if (
         not snapshot.intertask.any
         or not left.any()
@@ -52,7 +52,7 @@ def left_out(placer: Placer) -> Bools:
     snapshot = placer.snapshot
     waiting = np.bincount(snapshot.task_class, minlength=len(snapshot.classes))
     slots = task_slots(snapshot.free, snapshot.requests, snapshot.suitable, waiting)
-    left: Bools = (placer.ledger.node_of < 0) & (slots.max(axis=1, initial=0) > 0)[snapshot.task_class]
+    left: Bools = placer.ledger.pending & (slots.max(axis=1, initial=0) > 0)[snapshot.task_class]
     return left
 
 
@@ -61,6 +61,7 @@ def place_one_by_one(placer: Placer, *, emptiest_first: bool) -> None:
     snapshot, ledger = placer.snapshot, placer.ledger
     by_cost = None if emptiest_first else nodes_by_cost(placer)
     waiting = np.lexsort((snapshot.task_uid, snapshot.task_created_us, -snapshot.priority[snapshot.task_class]))
+    waiting = waiting[~snapshot.withheld[waiting]]
     while True:
         for task in waiting.tolist():
             order = np.argsort(ledger.running, kind="stable") if by_cost is None else by_cost(task)

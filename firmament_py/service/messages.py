@@ -202,6 +202,7 @@ def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
         checkpoint_us=np.fromiter(message.checkpoint_us, np.int64, count) if message.checkpoint_us else None,
         movable=np.fromiter(message.movable, np.bool_, count) if message.movable else None,
         daemon=np.fromiter(message.daemon, np.bool_, count) if message.daemon else None,
+        queue_id=np.fromiter(message.queue_id, np.uint64, count) if message.queue_id else None,
     )
 
 
@@ -219,6 +220,7 @@ _OPTIONAL_COLUMNS = (
     "checkpoint_us",
     "movable",
     "daemon",
+    "queue_id",
 )
 
 

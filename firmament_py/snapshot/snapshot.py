@@ -18,6 +18,7 @@ from firmament_py.snapshot.gang_demand import UNLIMITED, GangDemand
 from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.neighbour_counts import NeighbourCounts, nothing_measured
 from firmament_py.snapshot.preferences import Preferences
+from firmament_py.queues.ranking import Ranking, by_rank, covered
 from firmament_py.snapshot.round_classes import by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.term_budget import waiting_tasks
@@ -37,10 +38,11 @@ class Snapshot:
     allocatable: I64  # (N, R)
     free: I64  # (N, R) allocatable - used - reserved for nominated tasks and expected successors; may be below 0
     running: I64  # (N,) number of assumed and bound tasks
-    classes: I64  # (C,) rows of the class table, highest priority first
+    classes: I64  # (C,) rows of the class table, highest effective priority first
     label_sets: I64  # (C,) rows of the label set table: one for all tasks of the class
     requests: I64  # (C, R)
-    priority: I64  # (C,) descending
+    priority: I64  # (C,) effective priority (queues/ranking.py), descending
+    class_priority: I64  # (C,) the priority of the class itself: for whom running tasks leave
     expected_us: I64  # (C,) expected duration of a task; 0: unknown
     never_preempts: Bools  # (C,) whether no task is evicted for one of the class
     suitable: (
@@ -55,6 +57,7 @@ class Snapshot:
     task_created_us: I64  # (T,)
     task_uid: U64  # (T,)
     task_gang: I64  # (T,) rows of the gang table, NO_GANG: none
+    withheld: Bools  # (T,) tasks that wait for their quota: they are not placed
     nominated: I64  # (T,) the node that is kept for each task while others leave it, -1: none
     inputs: Inputs | None  # locations of the tasks' data; None: not needed, or there is none
     gang_demands: list[GangDemand]  # of gangs that lack members and have waiting ones
@@ -81,17 +84,19 @@ def take_snapshot(
     rack_labels: tuple[str, ...] | None = None,
     cpu_of: Callable[[I64], F64] = nothing_measured,
     deferred: I64 = NO_ROWS,
+    ranking: Ranking | None = None,
 ) -> Snapshot:
     """The snapshot for a round at `now_us` (microseconds since the epoch).
 
     rack_labels: node labels, the first of which that any node has defines the racks of `inputs`; None: inputs are not
     needed. cpu_of: measured millicores, (K,), of task rows (K,), NaN: not measured. deferred: task rows to leave out.
+    ranking: None: no task has a queue.
     """
     waiting = waiting_tasks(state, now_us)
     if len(deferred):
         waiting = np.setdiff1d(waiting, deferred, assume_unique=True)
     nodes = state.present_nodes()
-    return _snapshot(state, now_us, waiting, RunningTasks(state, nodes), rack_labels, cpu_of)
+    return _snapshot(state, now_us, waiting, RunningTasks(state, nodes), rack_labels, cpu_of, ranking)
 
 
 def running_snapshot(
@@ -106,7 +111,7 @@ def running_snapshot(
     nodes; the others run and arrive once more."""
     nodes, tasks = state.present_nodes(), state.tasks
     running = RunningTasks(state, nodes, gone=gone)
-    snapshot = _snapshot(state, now_us, rows, running, rack_labels, cpu_of)
+    snapshot = _snapshot(state, now_us, rows, running, rack_labels, cpu_of, None)
     at = np.searchsorted(nodes, tasks.node[gone])
     np.add.at(snapshot.free, at, state.classes.requests[tasks.cls[gone]])
     np.subtract.at(snapshot.running, at, 1)
@@ -120,17 +125,21 @@ def _snapshot(
     running: RunningTasks,
     rack_labels: tuple[str, ...] | None,
     cpu_of: Callable[[I64], F64],
+    ranking: Ranking | None,
 ) -> Snapshot:
     """The snapshot with the task rows `waiting` (T,) to be placed beside those that run."""
     tasks = state.tasks
-    waiting, starts = by_class(state, waiting)
+    waiting, starts = by_class(state, waiting, None if ranking is None else ranking.kind(waiting))
     classes, label_sets = tasks.cls[waiting[starts]], tasks.label_set[waiting[starts]]
     task_class = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(waiting)]))
     oldest_us = np.minimum.reduceat(tasks.created_us[waiting], starts) if len(starts) else starts
-    by_priority = np.lexsort((np.arange(len(classes)), oldest_us, -state.classes.priority[classes]))
-    rank = np.empty_like(by_priority)
-    rank[by_priority] = np.arange(len(rank))
-    classes, label_sets, task_class = classes[by_priority], label_sets[by_priority], rank[task_class]
+    first, own = waiting[starts], state.classes.priority[classes]
+    priority = by_rank(ranking, first, own)
+    by_priority = np.lexsort((np.arange(len(classes)), oldest_us, -priority))
+    place = np.empty_like(by_priority)
+    place[by_priority] = np.arange(len(place))
+    classes, label_sets, task_class = classes[by_priority], label_sets[by_priority], place[task_class]
+    priority, first = priority[by_priority], first[by_priority]
     order = np.lexsort((tasks.uid[waiting], tasks.created_us[waiting], task_class))
     waiting, task_class = waiting[order], task_class[order]
 
@@ -139,8 +148,10 @@ def _snapshot(
     for c, row in enumerate(classes.tolist()):
         selected, taint = state.node_index.evaluate(state.classes.demand(row), nodes)
         suitable[c] = selected & (taint < 0) & (not state.classes.lacking(row))
+    suitable = covered(ranking, first, suitable)
     allocatable = state.nodes.allocatable[nodes]
-    gangs = _gangs(state, waiting, nodes)
+    withheld = np.zeros(len(waiting), np.bool_) if ranking is None else ranking.withheld[waiting]
+    gangs = _gangs(state, waiting, nodes, priority[task_class])
     position = np.full(state.nodes.capacity + 1, -1, np.int64)  # the last one for -1, no node
     position[nodes] = np.arange(len(nodes))
     return Snapshot(
@@ -153,7 +164,8 @@ def _snapshot(
         classes=classes,
         label_sets=label_sets,
         requests=state.classes.requests[classes],
-        priority=state.classes.priority[classes],
+        priority=priority,
+        class_priority=state.classes.priority[classes],
         expected_us=state.classes.expected_us[classes],
         never_preempts=state.classes.never_preempts[classes],
         suitable=suitable,
@@ -166,6 +178,7 @@ def _snapshot(
         task_created_us=tasks.created_us[waiting],
         task_uid=tasks.uid[waiting],
         task_gang=tasks.gang[waiting],
+        withheld=withheld,
         nominated=position[_nominated(state, waiting)],
         inputs=None if rack_labels is None else _inputs(state, waiting, nodes, rack_labels),
         gang_demands=gangs.demands,
@@ -215,8 +228,9 @@ class _Gangs:
     task_quota: I64
 
 
-def _gangs(state: ClusterState, waiting: I64, nodes: I64) -> _Gangs:
-    """The demands and quotas of the gangs that have members among the task rows `waiting`."""
+def _gangs(state: ClusterState, waiting: I64, nodes: I64, priority: I64) -> _Gangs:
+    """The demands and quotas of the gangs that have members among the task rows `waiting` (T,), which have these
+    effective priorities (T,)."""
     tasks, gangs = state.tasks, state.gangs
     answer = _Gangs([], [], np.full(len(waiting), -1, np.int64))
     ganged = np.flatnonzero(tasks.gang[waiting] >= 0)
@@ -242,7 +256,6 @@ def _gangs(state: ClusterState, waiting: I64, nodes: I64) -> _Gangs:
             answer.quota.append(quota)
         if lacking > 0:
             settled = position[tasks.node[there]]
-            priority = int(state.classes.priority[tasks.cls[waiting[members]]].max())
             answer.demands.append(
                 GangDemand(
                     row,
@@ -252,7 +265,7 @@ def _gangs(state: ClusterState, waiting: I64, nodes: I64) -> _Gangs:
                     lacking,
                     lacking_of_role,
                     settled[settled >= 0],
-                    priority,
+                    int(priority[members].max()),
                     quota,
                     begun=len(there) > 0,
                 )

@@ -145,6 +145,7 @@ class ClusterState:
         tasks.checkpoint_us[rows] = optional(event.checkpoint_us, found.at, 0)
         tasks.movable[rows] = found.movable
         tasks.daemon[rows] = optional(event.daemon, found.at, False)
+        tasks.queue[rows] = found.queue
         tasks.nominated[rows] = nominated
         tasks.name[rows] = [event.names[i] for i in found.at.tolist()]
         self._count_references(rows, +1)
@@ -175,6 +176,7 @@ class ClusterState:
         reclassed = new | (tasks.cls[rows] != found.cls)
         moved = ~new & (reclassed | (tasks.node[rows] != node))
         regrouped = of_gang | (tasks.gang[rows] != found.gang)
+        regrouped |= tasks.queue[rows] != found.queue
         # with inter-task constraints a new neighbour can be an opportunity too
         relabelled = (tasks.label_set[rows] != found.label_set) | (tasks.leaving[rows] != found.leaving)
         neighbours = regrouped | (self.classes.has_intertask_terms & (new | relabelled))

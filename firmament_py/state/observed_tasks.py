@@ -31,6 +31,7 @@ class ResolvedTasks:
     leaving: Bools
     unevictable: Bools
     movable: Bools
+    queue: U64
 
 
 def resolve(
@@ -86,6 +87,7 @@ def resolve(
         leaving[accepted],
         optional(event.unevictable, at, False)[accepted],
         optional(event.movable, at, False)[accepted],
+        optional(event.queue_id, at, 0)[accepted],
     )
 
 

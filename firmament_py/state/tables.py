@@ -41,6 +41,7 @@ class TaskTable(Table):
         "preempted": (np.bool_, False),
         "movable": (np.bool_, False),
         "daemon": (np.bool_, False),
+        "queue": (np.uint64, 0),
     }
     uid: U64
     cls: I64  # row of the class table
@@ -65,6 +66,7 @@ class TaskTable(Table):
     preempted: Bools  # leaves because a round has decided so
     movable: Bools  # may be evicted in order to run on another node
     daemon: Bools  # belongs to its node, which is empty though it runs there
+    queue: U64  # id of its queue, which can be unknown; 0: none
 
 
 class NodeTable(Table):
