@@ -12,8 +12,8 @@ from firmament_py.explain.node_reasons import node_reasons
 from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.lifecycle import TaskState
-from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.queues.ranking import own_priority
+from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.round_classes import by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.state.cluster import ClusterState

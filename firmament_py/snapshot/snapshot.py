@@ -13,12 +13,12 @@ import numpy as np
 from firmament_py.model.arrays import F64, I64, NO_ROWS, U64, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.policy.locality import Inputs, gather
+from firmament_py.queues.ranking import Ranking, by_rank, covered
 from firmament_py.snapshot.expected_releases import Releases
 from firmament_py.snapshot.gang_demand import UNLIMITED, GangDemand
 from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.neighbour_counts import NeighbourCounts, nothing_measured
 from firmament_py.snapshot.preferences import Preferences
-from firmament_py.queues.ranking import Ranking, by_rank, covered
 from firmament_py.snapshot.round_classes import by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.term_budget import waiting_tasks

@@ -51,7 +51,7 @@ from firmament_py.state.invariants import check_invariants
 from firmament_py.state.label_sets import LabelSetTable
 from firmament_py.state.node_index import NodeIndex
 from firmament_py.state.node_usage import NodeUsage
-from firmament_py.state.observed_tasks import ResolvedTasks, optional, resolve
+from firmament_py.state.observed_tasks import ResolvedTasks, resolve
 from firmament_py.state.successors import Successors
 from firmament_py.state.tables import NodeTable, TaskTable
 
@@ -134,20 +134,8 @@ class ClusterState:
         staying = rows[~found.leaving]
         self.opportunities += self.successors.withdraw(staying[tasks.preempted[staying]])
         self.budgets.stay(self.label_sets, self._end_preemptions(staying))
-        tasks.cls[rows], tasks.label_set[rows], tasks.inputs[rows] = found.cls, found.label_set, found.inputs
-        tasks.gang[rows], tasks.role[rows], tasks.leaving[rows] = found.gang, found.role, found.leaving
-        tasks.node[rows], tasks.state[rows] = node, found.state
-        tasks.uid[rows], tasks.job[rows] = event.uid[found.at], event.job_id[found.at]
-        tasks.created_us[rows] = event.created_us[found.at]
-        tasks.started_us[rows] = optional(event.started_us, found.at, 0)
-        tasks.lasting[rows] = optional(event.lasting, found.at, False)
-        tasks.unevictable[rows] = found.unevictable
-        tasks.checkpoint_us[rows] = optional(event.checkpoint_us, found.at, 0)
-        tasks.movable[rows] = found.movable
-        tasks.daemon[rows] = optional(event.daemon, found.at, False)
-        tasks.queue[rows] = found.queue
-        tasks.nominated[rows] = nominated
-        tasks.name[rows] = [event.names[i] for i in found.at.tolist()]
+        found.store(event, tasks)
+        tasks.node[rows], tasks.nominated[rows] = node, nominated
         self._count_references(rows, +1)
         self._usage.add(rows[moved])
         self.gangs.sweep()

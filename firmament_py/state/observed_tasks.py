@@ -33,6 +33,21 @@ class ResolvedTasks:
     movable: Bools
     queue: U64
 
+    def store(self, event: TasksObserved, tasks: TaskTable) -> None:
+        """Writes the columns of the task table, all but the nodes."""
+        rows, at = self.rows, self.at
+        tasks.cls[rows], tasks.label_set[rows], tasks.inputs[rows] = self.cls, self.label_set, self.inputs
+        tasks.gang[rows], tasks.role[rows], tasks.leaving[rows] = self.gang, self.role, self.leaving
+        tasks.uid[rows], tasks.job[rows], tasks.state[rows] = event.uid[at], event.job_id[at], self.state
+        tasks.created_us[rows] = event.created_us[at]
+        tasks.started_us[rows] = optional(event.started_us, at, 0)
+        tasks.lasting[rows] = optional(event.lasting, at, False)
+        tasks.unevictable[rows], tasks.movable[rows] = self.unevictable, self.movable
+        tasks.checkpoint_us[rows] = optional(event.checkpoint_us, at, 0)
+        tasks.daemon[rows] = optional(event.daemon, at, False)
+        tasks.queue[rows] = self.queue
+        tasks.name[rows] = [event.names[i] for i in at.tolist()]
+
 
 def resolve(
     event: TasksObserved,
