@@ -19,6 +19,7 @@ from firmament_py.model.constraints import (
     Taint,
 )
 from firmament_py.model.immutable import Immutable
+from firmament_py.model.queues import QueueTree
 
 NO_NODE = 0
 """TasksObserved.node of a waiting task; k > 0 means nodes[k - 1]."""
@@ -178,6 +179,13 @@ class TasksObserved:
 
 
 @dataclass(frozen=True, slots=True)
+class QueuesObserved:
+    """All queues, in place of those observed before."""
+
+    tree: QueueTree
+
+
+@dataclass(frozen=True, slots=True)
 class TasksEnded:
     """Tasks that completed or failed: they hold no resources but stay known."""
 
@@ -210,6 +218,7 @@ Event: TypeAlias = (
     | ClassDefined
     | NodeObserved
     | NodeRemoved
+    | QueuesObserved
     | TasksObserved
     | TasksEnded
     | TasksRemoved

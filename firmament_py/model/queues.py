@@ -130,7 +130,8 @@ class QueueDefinition:
 
     The order of `quotas` is that in which flavors are tried. `resource_groups` names the resources whose flavor is
     chosen together; empty: all resources of the quotas are one group. `reclaimable`: whether other queues may reclaim
-    from it; `fence`: whether its tasks may not preempt outside of it. Times are in seconds.
+    from it; `fence`: whether its tasks may not preempt outside of it. `unlimited`: resources without a quota have no
+    limit (False: the queue has none of them to offer). Times are in seconds.
     """
 
     id: int
@@ -147,6 +148,7 @@ class QueueDefinition:
     stop: Stop = Stop.NONE
     reclaimable: bool = True
     fence: bool = False
+    unlimited: bool = False
     fungibility: Fungibility = Fungibility()
     preempt_min_runtime_s: float = 0.0
     reclaim_min_runtime_s: float = 0.0

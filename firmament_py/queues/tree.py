@@ -195,3 +195,6 @@ class _Amounts:
                     orders[group].append(f)
             for number, order in enumerate(orders):
                 self.flavor_order[q, number, : len(order)] = order
+
+
+NO_QUEUES = build(QueueTree())

@@ -19,6 +19,7 @@ from firmament_py.model.events import (
     NodeRemoved,
     Outcome,
     PlacementRejected,
+    QueuesObserved,
     Refusal,
     TasksRemoved,
 )
@@ -31,6 +32,7 @@ from firmament_py.service import messages, plans, replies
 from firmament_py.service.callers import locked
 from firmament_py.service.explain_reply import explain_reply
 from firmament_py.service.invalid_field import InvalidField, invalid_argument
+from firmament_py.service.queue_messages import queue_tree
 from firmament_py.state.cluster import ClusterState
 from firmament_py.version import VERSION
 from protos.gen import flow_pb2, flow_pb2_grpc
@@ -246,6 +248,8 @@ def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
             refused.append(Refusal("budget", budget.name or str(budget.id), invalid.field, invalid.reason))
     for budget_id in update.removed_budgets:
         yield BudgetRemoved(budget_id)
+    if update.HasField("queues"):
+        yield QueuesObserved(queue_tree(update.queues))
     for node_id in update.removed_nodes:
         yield NodeRemoved(node_id)
     for node in update.nodes:

@@ -26,6 +26,7 @@ from firmament_py.model.events import (
     NodeRemoved,
     Outcome,
     PlacementRejected,
+    QueuesObserved,
     Refusal,
     TasksEnded,
     TasksObserved,
@@ -41,6 +42,7 @@ from firmament_py.model.lifecycle import (
     TaskState,
 )
 from firmament_py.model.resources import Resources
+from firmament_py.queues.tree import NO_QUEUES, build
 from firmament_py.state.amounts import offer, sweep_columns
 from firmament_py.state.budgets import Budgets
 from firmament_py.state.classes import ClassTable
@@ -66,6 +68,7 @@ class ClusterState:
         self.gangs = GangTable()
         self.inputs = InputSetTable()
         self.budgets = Budgets()
+        self.queues = NO_QUEUES
         self._usage = NodeUsage(self.tasks, self.classes, self.nodes)
         self.successors = Successors(self.tasks, self.classes, self.resources)
         self.node_index = NodeIndex()
@@ -100,6 +103,8 @@ class ClusterState:
                 self.opportunities += self.budgets.observe(event)
             case BudgetRemoved():
                 self.opportunities += self.budgets.remove(event.id)
+            case QueuesObserved():
+                self._observe_queues(event, outcome)
             case ClassDefined():
                 outcome.refuse(self.classes.define(event))
             case TasksRemoved():
@@ -111,6 +116,12 @@ class ClusterState:
             case NodeRemoved():
                 self._remove_node(event, outcome)
         return outcome
+
+    def _observe_queues(self, event: QueuesObserved, outcome: Outcome) -> None:
+        before, self.queues = self.queues, build(event.tree)
+        self.opportunities += self.queues.tree != before.tree
+        for problem in self.queues.problems:
+            outcome.refuse(Refusal("queue", problem.queue, problem.field, problem.reason))
 
     def _observe_tasks(self, event: TasksObserved, outcome: Outcome) -> None:
         rows = self._find_rows(event.uid)

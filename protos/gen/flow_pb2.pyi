@@ -298,7 +298,7 @@ class Namespace(_message.Message):
     def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Queues(_message.Message):
-    __slots__ = ("sharing", "queues", "flavors", "half_life_seconds", "past_use_weight")
+    __slots__ = ("sharing", "division", "reclaim_rules", "reclaim_ratio", "queues", "flavors", "half_life_seconds", "past_use_weight")
     class Sharing(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         SHARING_UNSPECIFIED: _ClassVar[Queues.Sharing]
@@ -311,17 +311,41 @@ class Queues(_message.Message):
     FAIR: Queues.Sharing
     PROPORTIONAL: Queues.Sharing
     HIERARCHICAL_DRF: Queues.Sharing
+    class Division(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        SURPLUS_BY_WEIGHT: _ClassVar[Queues.Division]
+        TOTAL_BY_WEIGHT: _ClassVar[Queues.Division]
+        AS_STATED: _ClassVar[Queues.Division]
+    SURPLUS_BY_WEIGHT: Queues.Division
+    TOTAL_BY_WEIGHT: Queues.Division
+    AS_STATED: Queues.Division
+    class ReclaimRules(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        QUOTA: _ClassVar[Queues.ReclaimRules]
+        FAIR_SHARE: _ClassVar[Queues.ReclaimRules]
+        DESERVED: _ClassVar[Queues.ReclaimRules]
+        GUARANTEE: _ClassVar[Queues.ReclaimRules]
+    QUOTA: Queues.ReclaimRules
+    FAIR_SHARE: Queues.ReclaimRules
+    DESERVED: Queues.ReclaimRules
+    GUARANTEE: Queues.ReclaimRules
     SHARING_FIELD_NUMBER: _ClassVar[int]
+    DIVISION_FIELD_NUMBER: _ClassVar[int]
+    RECLAIM_RULES_FIELD_NUMBER: _ClassVar[int]
+    RECLAIM_RATIO_FIELD_NUMBER: _ClassVar[int]
     QUEUES_FIELD_NUMBER: _ClassVar[int]
     FLAVORS_FIELD_NUMBER: _ClassVar[int]
     HALF_LIFE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     PAST_USE_WEIGHT_FIELD_NUMBER: _ClassVar[int]
     sharing: Queues.Sharing
+    division: Queues.Division
+    reclaim_rules: Queues.ReclaimRules
+    reclaim_ratio: float
     queues: _containers.RepeatedCompositeFieldContainer[Queue]
     flavors: _containers.RepeatedCompositeFieldContainer[Flavor]
     half_life_seconds: float
     past_use_weight: float
-    def __init__(self, sharing: _Optional[_Union[Queues.Sharing, str]] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., flavors: _Optional[_Iterable[_Union[Flavor, _Mapping]]] = ..., half_life_seconds: _Optional[float] = ..., past_use_weight: _Optional[float] = ...) -> None: ...
+    def __init__(self, sharing: _Optional[_Union[Queues.Sharing, str]] = ..., division: _Optional[_Union[Queues.Division, str]] = ..., reclaim_rules: _Optional[_Union[Queues.ReclaimRules, str]] = ..., reclaim_ratio: _Optional[float] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., flavors: _Optional[_Iterable[_Union[Flavor, _Mapping]]] = ..., half_life_seconds: _Optional[float] = ..., past_use_weight: _Optional[float] = ...) -> None: ...
 
 class Flavor(_message.Message):
     __slots__ = ("name", "node_labels")
@@ -339,23 +363,25 @@ class Flavor(_message.Message):
     def __init__(self, name: _Optional[str] = ..., node_labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Quota(_message.Message):
-    __slots__ = ("flavor", "resource", "nominal", "borrowing_limit", "lending_limit", "limit")
+    __slots__ = ("flavor", "resource", "nominal", "borrowing_limit", "lending_limit", "limit", "weight")
     FLAVOR_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NOMINAL_FIELD_NUMBER: _ClassVar[int]
     BORROWING_LIMIT_FIELD_NUMBER: _ClassVar[int]
     LENDING_LIMIT_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
     flavor: str
     resource: str
     nominal: int
     borrowing_limit: int
     lending_limit: int
     limit: int
-    def __init__(self, flavor: _Optional[str] = ..., resource: _Optional[str] = ..., nominal: _Optional[int] = ..., borrowing_limit: _Optional[int] = ..., lending_limit: _Optional[int] = ..., limit: _Optional[int] = ...) -> None: ...
+    weight: float
+    def __init__(self, flavor: _Optional[str] = ..., resource: _Optional[str] = ..., nominal: _Optional[int] = ..., borrowing_limit: _Optional[int] = ..., lending_limit: _Optional[int] = ..., limit: _Optional[int] = ..., weight: _Optional[float] = ...) -> None: ...
 
 class Queue(_message.Message):
-    __slots__ = ("id", "name", "parent", "quotas", "groups", "weight", "priority", "within", "reclaim", "borrow_within", "borrow_within_threshold", "strict_fifo", "stop", "preempt_min_runtime_seconds", "reclaim_min_runtime_seconds", "preemption_delay_seconds", "unlimited")
+    __slots__ = ("id", "name", "parent", "quotas", "groups", "weight", "priority", "within", "reclaim", "borrow_within", "borrow_within_threshold", "strict_fifo", "stop", "preempt_min_runtime_seconds", "reclaim_min_runtime_seconds", "preemption_delay_seconds", "unlimited", "not_reclaimable", "fence", "fungibility")
     class Victims(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         NEVER: _ClassVar[Queue.Victims]
@@ -391,6 +417,9 @@ class Queue(_message.Message):
     RECLAIM_MIN_RUNTIME_SECONDS_FIELD_NUMBER: _ClassVar[int]
     PREEMPTION_DELAY_SECONDS_FIELD_NUMBER: _ClassVar[int]
     UNLIMITED_FIELD_NUMBER: _ClassVar[int]
+    NOT_RECLAIMABLE_FIELD_NUMBER: _ClassVar[int]
+    FENCE_FIELD_NUMBER: _ClassVar[int]
+    FUNGIBILITY_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     parent: int
@@ -408,7 +437,20 @@ class Queue(_message.Message):
     reclaim_min_runtime_seconds: float
     preemption_delay_seconds: float
     unlimited: bool
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., parent: _Optional[int] = ..., quotas: _Optional[_Iterable[_Union[Quota, _Mapping]]] = ..., groups: _Optional[_Iterable[_Union[ResourceGroup, _Mapping]]] = ..., weight: _Optional[float] = ..., priority: _Optional[int] = ..., within: _Optional[_Union[Queue.Victims, str]] = ..., reclaim: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within_threshold: _Optional[int] = ..., strict_fifo: _Optional[bool] = ..., stop: _Optional[_Union[Queue.Stop, str]] = ..., preempt_min_runtime_seconds: _Optional[float] = ..., reclaim_min_runtime_seconds: _Optional[float] = ..., preemption_delay_seconds: _Optional[float] = ..., unlimited: _Optional[bool] = ...) -> None: ...
+    not_reclaimable: bool
+    fence: bool
+    fungibility: Fungibility
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., parent: _Optional[int] = ..., quotas: _Optional[_Iterable[_Union[Quota, _Mapping]]] = ..., groups: _Optional[_Iterable[_Union[ResourceGroup, _Mapping]]] = ..., weight: _Optional[float] = ..., priority: _Optional[int] = ..., within: _Optional[_Union[Queue.Victims, str]] = ..., reclaim: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within_threshold: _Optional[int] = ..., strict_fifo: _Optional[bool] = ..., stop: _Optional[_Union[Queue.Stop, str]] = ..., preempt_min_runtime_seconds: _Optional[float] = ..., reclaim_min_runtime_seconds: _Optional[float] = ..., preemption_delay_seconds: _Optional[float] = ..., unlimited: _Optional[bool] = ..., not_reclaimable: _Optional[bool] = ..., fence: _Optional[bool] = ..., fungibility: _Optional[_Union[Fungibility, _Mapping]] = ...) -> None: ...
+
+class Fungibility(_message.Message):
+    __slots__ = ("next_to_avoid_borrowing", "preempt_before_next", "preempt_before_borrowing")
+    NEXT_TO_AVOID_BORROWING_FIELD_NUMBER: _ClassVar[int]
+    PREEMPT_BEFORE_NEXT_FIELD_NUMBER: _ClassVar[int]
+    PREEMPT_BEFORE_BORROWING_FIELD_NUMBER: _ClassVar[int]
+    next_to_avoid_borrowing: bool
+    preempt_before_next: bool
+    preempt_before_borrowing: bool
+    def __init__(self, next_to_avoid_borrowing: _Optional[bool] = ..., preempt_before_next: _Optional[bool] = ..., preempt_before_borrowing: _Optional[bool] = ...) -> None: ...
 
 class ResourceGroup(_message.Message):
     __slots__ = ("resources",)

@@ -1,0 +1,119 @@
+"""Queues of the contract to those of the model."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from firmament_py.model.queues import (
+    BorrowWithin,
+    Division,
+    Flavor,
+    Fungibility,
+    QueueDefinition,
+    QueueTree,
+    Quota,
+    Reclaim,
+    ReclaimRules,
+    Sharing,
+    Stop,
+    Within,
+)
+from protos.gen import flow_pb2
+
+_SHARING: Mapping[int, Sharing] = {
+    flow_pb2.Queues.SHARING_UNSPECIFIED: Sharing.CLASSICAL,
+    flow_pb2.Queues.CLASSICAL: Sharing.CLASSICAL,
+    flow_pb2.Queues.FAIR: Sharing.FAIR,
+    flow_pb2.Queues.PROPORTIONAL: Sharing.PROPORTIONAL,
+    flow_pb2.Queues.HIERARCHICAL_DRF: Sharing.HIERARCHICAL_DRF,
+}
+
+_DIVISION: Mapping[int, Division] = {
+    flow_pb2.Queues.SURPLUS_BY_WEIGHT: Division.SURPLUS_BY_WEIGHT,
+    flow_pb2.Queues.TOTAL_BY_WEIGHT: Division.TOTAL_BY_WEIGHT,
+    flow_pb2.Queues.AS_STATED: Division.AS_STATED,
+}
+
+_RULES: Mapping[int, ReclaimRules] = {
+    flow_pb2.Queues.QUOTA: ReclaimRules.QUOTA,
+    flow_pb2.Queues.FAIR_SHARE: ReclaimRules.FAIR_SHARE,
+    flow_pb2.Queues.DESERVED: ReclaimRules.DESERVED,
+    flow_pb2.Queues.GUARANTEE: ReclaimRules.GUARANTEE,
+}
+
+_WITHIN: Mapping[int, Within] = {
+    flow_pb2.Queue.LOWER_PRIORITY: Within.LOWER_PRIORITY,
+    flow_pb2.Queue.LOWER_OR_NEWER_EQUAL_PRIORITY: Within.LOWER_OR_NEWER_EQUAL_PRIORITY,
+}
+
+_RECLAIM: Mapping[int, Reclaim] = {
+    flow_pb2.Queue.LOWER_PRIORITY: Reclaim.LOWER_PRIORITY,
+    flow_pb2.Queue.ANY: Reclaim.ANY,
+}
+
+_STOP: Mapping[int, Stop] = {
+    flow_pb2.Queue.HOLD: Stop.HOLD,
+    flow_pb2.Queue.HOLD_AND_DRAIN: Stop.HOLD_AND_DRAIN,
+}
+
+
+def queue_tree(message: flow_pb2.Queues) -> QueueTree:
+    """The tree; values of enumerations that this version does not know count as the most restrictive ones."""
+    return QueueTree(
+        queues=tuple(_queue(queue) for queue in message.queues),
+        flavors=tuple(Flavor(flavor.name, dict(flavor.node_labels)) for flavor in message.flavors),
+        sharing=_SHARING.get(message.sharing, Sharing.CLASSICAL),
+        division=_DIVISION.get(message.division, Division.SURPLUS_BY_WEIGHT),
+        reclaim_rules=_RULES.get(message.reclaim_rules, ReclaimRules.QUOTA),
+        usage_half_life_s=message.half_life_seconds,
+        usage_weight=message.past_use_weight,
+        reclaim_ratio=message.reclaim_ratio if message.HasField("reclaim_ratio") else 1.0,
+    )
+
+
+def _queue(message: flow_pb2.Queue) -> QueueDefinition:
+    def optional(name: str, default: Any) -> Any:
+        return getattr(message, name) if message.HasField(name) else default
+
+    fungibility = message.fungibility
+    return QueueDefinition(
+        id=message.id,
+        name=message.name,
+        parent=message.parent,
+        quotas=tuple(_quota(quota) for quota in message.quotas),
+        resource_groups=tuple(tuple(group.resources) for group in message.groups),
+        weight=optional("weight", 1.0),
+        priority=message.priority,
+        within=_WITHIN.get(message.within, Within.NEVER),
+        reclaim=_RECLAIM.get(message.reclaim, Reclaim.NEVER),
+        borrow_within=BorrowWithin(
+            message.borrow_within == flow_pb2.Queue.LOWER_PRIORITY, optional("borrow_within_threshold", None)
+        ),
+        strict_fifo=message.strict_fifo,
+        stop=_STOP.get(message.stop, Stop.NONE),
+        reclaimable=not message.not_reclaimable,
+        fence=message.fence,
+        unlimited=message.unlimited,
+        fungibility=Fungibility(
+            fungibility.next_to_avoid_borrowing,
+            not fungibility.preempt_before_next,
+            fungibility.preempt_before_borrowing,
+        ),
+        preempt_min_runtime_s=message.preempt_min_runtime_seconds,
+        reclaim_min_runtime_s=message.reclaim_min_runtime_seconds,
+        preemption_delay_s=message.preemption_delay_seconds,
+    )
+
+
+def _quota(message: flow_pb2.Quota) -> Quota:
+    def optional(name: str) -> Any:
+        return getattr(message, name) if message.HasField(name) else None
+
+    return Quota(
+        message.flavor,
+        message.resource,
+        message.nominal,
+        optional("borrowing_limit"),
+        optional("lending_limit"),
+        optional("limit"),
+        optional("weight"),
+    )

@@ -1,0 +1,48 @@
+"""Flavors of nodes: which nodes quotas are given for, and from which quota a task on a node takes."""
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.constraints import NodeDemand, Operator, Requirement
+from firmament_py.queues.tree import Queues
+from firmament_py.state.node_index import NodeIndex
+
+
+class Flavors:
+    """F flavors of Q queues on N nodes, which are rows of the node table. nodes (F, N): of which flavors each is;
+    kind (N,): equal for nodes of the same flavors, below `kinds`."""
+
+    def __init__(self, queues: Queues, index: NodeIndex, nodes: I64) -> None:
+        self._queues = queues
+        self.nodes: Bools = np.ones((len(queues.flavors), len(nodes)), np.bool_)
+        for f, flavor in enumerate(queues.tree.flavors):
+            if flavor.node_labels:
+                labels = tuple(Requirement(k, Operator.IN, (v,)) for k, v in sorted(flavor.node_labels.items()))
+                self.nodes[f] = index.evaluate(NodeDemand(selector=labels), nodes)[0]
+        kinds, kind = np.unique(self.nodes.T, axis=0, return_inverse=True)
+        self.kind: I64 = kind.reshape(-1)
+        self.kinds = len(kinds)
+        self._of_kind = _first_flavor(queues.flavor_order, kinds)
+
+    def columns(self, queue: I64, node: I64) -> I64:
+        """(K, R) the column of quota from which a task of each queue (K,) on each node (K,) takes each resource, -1:
+        its queue has no quota of it. On nodes of no flavor of the queue it takes from its first flavor."""
+        queues, resources = self._queues, len(self._queues.resources)
+        group = queues.group[queue]
+        flavor = self._of_kind[queue[:, None], np.maximum(group, 0), self.kind[node][:, None]]
+        return np.where(group >= 0, flavor * resources + np.arange(resources), -1)
+
+
+def _first_flavor(order: I64, kinds: Bools) -> I64:
+    """(Q, G, S) of each kind of nodes (S, F), the first flavor in the order (Q, G, F) that it is of; if it is of none,
+    the first one."""
+    queues, groups, flavors = order.shape
+    found = np.zeros((queues, groups, len(kinds)), np.int64)
+    if not flavors:
+        return found
+    found[:] = np.maximum(order[:, :, :1], 0)
+    for place in range(flavors - 1, -1, -1):
+        flavor = order[:, :, place]
+        of_kind = kinds[:, np.maximum(flavor, 0)].transpose(1, 2, 0) & (flavor >= 0)[:, :, None]
+        found = np.where(of_kind, flavor[:, :, None], found)
+    return found

@@ -1,0 +1,73 @@
+"""What the tasks of queues use of their quotas."""
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.queues.tree import Queues
+from firmament_py.sharing.flavors import Flavors
+from firmament_py.state.cluster import ClusterState
+
+
+class QueueUse:
+    """Sums of what tasks request, by queue and column of quota."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self.queues: Queues = state.queues
+        self.nodes = state.present_nodes()
+        self.flavors = Flavors(self.queues, state.node_index, self.nodes)
+        self._ids = np.array(sorted(self.queues.row), np.uint64)
+        self._rows = np.array([self.queues.row[i] for i in self._ids.tolist()] or [-1], np.int64)
+        names = state.resources.names
+        self._column = np.array([names.index(r) if r in names else -1 for r in self.queues.resources], np.int64)
+        self._position = np.full(state.nodes.capacity + 1, -1, np.int64)  # the last one for no node
+        self._position[self.nodes] = np.arange(len(self.nodes))
+
+    def queue_of(self, rows: I64) -> I64:
+        """(K,) rows of the queues of task rows (K,), -1: it has none, or one that is unknown."""
+        ids = self._state.tasks.queue[rows]
+        if not len(self._ids):
+            return np.full(len(rows), -1)
+        at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        return np.where(self._ids[at] == ids, self._rows[at], -1)
+
+    def requests(self, classes: I64) -> I64:
+        """(K, R) what classes (K,), rows of the class table, request of each resource that quotas name."""
+        if not len(self._column):
+            return np.zeros((len(classes), 0), np.int64)
+        requests = self._state.classes.requests[classes][:, np.maximum(self._column, 0)]
+        return np.where(self._column >= 0, requests, 0)
+
+    def of(self, rows: I64, nodes: I64) -> I64:
+        """(Q, V) what task rows (K,) request on node rows (K,); those without a queue count nothing."""
+        queues = self.queues
+        used = np.zeros(queues.nominal.shape, np.int64)
+        queue, node = self.queue_of(rows), self._position[nodes]
+        counted = (queue >= 0) & (node >= 0)
+        queue, node, cls = queue[counted], node[counted], self._state.tasks.cls[rows[counted]]
+        if not len(queue):
+            return used
+        # one sum per queue, class and node kind instead of one per task
+        kinds = self.flavors.kinds
+        number = (queue * self._state.classes.capacity + cls) * kinds + self.flavors.kind[node]
+        distinct, first, count = np.unique(number, return_index=True, return_counts=True)
+        amounts = self.requests(cls[first]) * count[:, None]
+        columns = self.flavors.columns(queue[first], node[first])
+        at = np.repeat(queue[first][:, None], columns.shape[1], axis=1)
+        np.add.at(used, (at[columns >= 0], columns[columns >= 0]), amounts[columns >= 0])
+        return used
+
+    def running(self, *, leaving: bool) -> I64:
+        """(Q, V) what assumed and bound tasks use. leaving: also those that terminate."""
+        tasks = self._state.tasks
+        rows = np.flatnonzero((tasks.node >= 0) & (tasks.queue != 0))
+        if not leaving:
+            rows = rows[~tasks.leaving[rows]]
+        return self.of(rows, tasks.node[rows])
+
+    def nominated(self, but: I64 = NO_ROWS) -> I64:
+        """(Q, V) what is reserved for waiting tasks that are nominated, all but task rows (K,)."""
+        tasks = self._state.tasks
+        rows = np.flatnonzero((tasks.nominated >= 0) & (tasks.queue != 0))
+        rows = np.setdiff1d(rows, but)
+        return self.of(rows, tasks.nominated[rows])
