@@ -13,6 +13,7 @@ from firmament_py.model.arrays import I64, Bools
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import EvictionCosts
 from firmament_py.policy import COST_MAX
+from firmament_py.preemption.precedence import Precedence
 from firmament_py.preemption.residents import Kind, Resident, budgets_of, residents_below
 from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.running_tasks import RunningTasks
@@ -25,8 +26,9 @@ class ConstrainedSearch:
     """For the tasks of one ledger, one after the other. victims (K,): task rows that leave by a decision of this
     round; those that `find` returns are added."""
 
-    def __init__(self, ledger: Ledger, victims: I64, eviction_costs: EvictionCosts) -> None:
+    def __init__(self, ledger: Ledger, precedence: Precedence, victims: I64, eviction_costs: EvictionCosts) -> None:
         self._ledger = ledger
+        self._precedence = precedence
         self._snapshot = ledger.snapshot
         self._victims = victims
         self._eviction_costs = eviction_costs
@@ -36,8 +38,10 @@ class ConstrainedSearch:
         """The node for a task, which has none, and the rows of its victims (V,); None: there is none."""
         ledger, snapshot = self._ledger, self._snapshot
         c = int(snapshot.task_class[task])
-        priority, requests = int(snapshot.priority[c]), snapshot.requests[c]
-        low = residents_below(ledger, priority, np.zeros(len(ledger.node_of), np.bool_), self._victims)
+        priority, requests = int(self._precedence.waiting[c]), snapshot.requests[c]
+        low = residents_below(
+            ledger, self._precedence, priority, np.zeros(len(ledger.node_of), np.bool_), self._victims
+        )
         allowed, counts = budgets_of(snapshot.releases.state, low)
         if beyond_budgets:
             allowed, counts = allowed[:0], counts[:, :0]

@@ -12,6 +12,7 @@ from firmament_py.placement.running import EvictionCosts
 from firmament_py.policy import COST_MAX
 from firmament_py.preemption.gang_victims import Surplus, surplus
 from firmament_py.preemption.movable_tasks import MovableNearby, MovableTasks
+from firmament_py.preemption.precedence import Precedence
 from firmament_py.preemption.residents import (
     Kind,
     Resident,
@@ -62,12 +63,13 @@ class Question:
 
 
 class EvictionSearch:
-    """Searches for the tasks of one ledger. evicts (C,): classes whose tasks may evict residents; nearby: finds the
-    tasks that may move, None: none may."""
+    """Searches for the tasks of one ledger. precedence: who gives way to whom. evicts (C,): classes whose tasks may
+    evict residents; nearby: finds the tasks that may move, None: none may."""
 
     def __init__(
         self,
         ledger: Ledger,
+        precedence: Precedence,
         evicts: Bools,
         eviction_costs: EvictionCosts,
         nearby: MovableNearby | None,
@@ -75,6 +77,7 @@ class EvictionSearch:
         beyond_budgets: bool,
     ) -> None:
         self._ledger = ledger
+        self.precedence = precedence
         self._snapshot = ledger.snapshot
         self._evicts = evicts
         self._eviction_costs = eviction_costs
@@ -97,13 +100,12 @@ class EvictionSearch:
         tasks, movable = question.tasks, question.movable
         ledger, snapshot = self._ledger, self._snapshot
         state = snapshot.releases.state
-        priority = snapshot.priority[snapshot.task_class[tasks]]
+        priority = self.precedence.waiting[snapshot.task_class[tasks]]
         evicting = self._evicts[snapshot.task_class[tasks]]
         spare = self.surplus.with_loose(loose)
         highest = int(priority[evicting].max(initial=np.iinfo(np.int64).min))
-        resident = residents_below(
-            ledger, highest, movable, np.concatenate([question.victims, condemned]), spare.evictable
-        )
+        victims = np.concatenate([question.victims, condemned])
+        resident = residents_below(ledger, self.precedence, highest, movable, victims, spare.evictable)
         lowest = resident.priority.min(initial=np.iinfo(np.int64).max)
         group = np.zeros(len(ledger.node_of), np.int64)  # of tasks that may get the same nodes if of one class
         for i, (members, _) in enumerate(question.within, start=1):
@@ -137,7 +139,7 @@ class EvictionSearch:
             Arrivals(
                 requests=snapshot.requests[classes],
                 count=number,
-                priority=snapshot.priority[classes],
+                priority=self.precedence.waiting[classes],
                 suitable=suitable,
                 evicts=self._evicts[classes],
                 home=ledger.node_of[tasks[placed_first]],
@@ -178,6 +180,11 @@ class EvictionSearch:
         origins, targets = moving.node[away], eviction.node_of_mover[away]
         of_moves = moving.row[away], origins, targets
         return Decision(resident, displaced, served, nodes, *of_moves, condemned, eviction.least_moves)
+
+    @property
+    def task_class(self) -> I64:
+        """(T,) of the snapshot."""
+        return self._snapshot.task_class
 
     @property
     def surplus(self) -> Surplus:

@@ -76,9 +76,10 @@ def _spare(state: ClusterState, row: int, running: int) -> int:
     return 0 if definition.disrupted_whole else running - definition.minimum
 
 
-def evictable_gangs(state: ClusterState, priority: int, victims: I64) -> list[RunningGang]:
-    """The gangs of lower priority that may be evicted as a whole, the least important first: by priority, then those
-    that started last, then the smaller ones. victims (V,): rows of the task table that leave by now."""
+def evictable_gangs(state: ClusterState, precedence: I64, priority: int, victims: I64) -> list[RunningGang]:
+    """The gangs of a precedence (T,) below `priority` that may be evicted as a whole, the least important first: by
+    priority, then those that started last, then the smaller ones. victims (V,): rows of the task table that leave by
+    now."""
     tasks = state.tasks
     rows = np.flatnonzero(_holding(state) & (tasks.gang != NO_GANG))
     if not len(rows):
@@ -87,7 +88,7 @@ def evictable_gangs(state: ClusterState, priority: int, victims: I64) -> list[Ru
     found, first = np.unique(tasks.gang[rows], return_index=True)
     leaving, chosen = tasks.leaving[rows], np.isin(rows, victims)
     able = leaving | ((tasks.state[rows] == TaskState.BOUND) & ~tasks.unevictable[rows])
-    highest = np.maximum.reduceat(state.classes.priority[tasks.cls[rows]], first)
+    highest = np.maximum.reduceat(precedence[rows], first)
     size = np.add.reduceat((~leaving).astype(np.int64), first)
     started_us = np.minimum.reduceat(np.where(leaving, np.iinfo(np.int64).max, tasks.started_us[rows]), first)
     may_go = (highest < priority) & (size > 0)

@@ -26,6 +26,7 @@ from firmament_py.preemption.constrained import ConstrainedSearch
 from firmament_py.preemption.decision import Decision, EvictionSearch, Question
 from firmament_py.preemption.failed_nominations import end_failed_nominations
 from firmament_py.preemption.movable_tasks import MovableNearby
+from firmament_py.preemption.precedence import by_priority
 from firmament_py.preemption.residents import Kind
 from firmament_py.preemption.servable import KnownBounds, Servable
 from firmament_py.preemption.topology import best_domain
@@ -98,9 +99,11 @@ class Preemptor:
         self._movable = nearby if movable is None else movable
         self._known = KnownBounds() if known is None else known
         self._evicts = np.full(len(snapshot.classes), preempting is not Preempting.OFF) & ~snapshot.never_preempts
-        self._evicts &= snapshot.priority > snapshot.releases.state.least_priority
+        self._precedence = by_priority(snapshot)
+        self._evicts &= self._precedence.waiting > self._precedence.least(snapshot)
         self._search = EvictionSearch(
             ledger,
+            self._precedence,
             self._evicts,
             eviction_costs,
             nearby,
@@ -131,6 +134,7 @@ class Preemptor:
         movable = single & independent
         servable = Servable(
             ledger,
+            self._precedence,
             self._evicts,
             movable,
             self._search.surplus,
@@ -170,7 +174,7 @@ class Preemptor:
         if not len(preemptors):
             return
         victims_so_far = np.concatenate([NO_ROWS, *self._victims])
-        search = ConstrainedSearch(self._ledger, victims_so_far, self._eviction_costs)
+        search = ConstrainedSearch(self._ledger, self._precedence, victims_so_far, self._eviction_costs)
         for task in preemptors.tolist():
             found = search.find(task, beyond_budgets=False)
             if found is None and self._preempting is Preempting.BEYOND_BUDGETS:
@@ -238,7 +242,7 @@ class Preemptor:
         """The highest priority of tasks (K,) that wait and may preempt."""
         classes = self._snapshot.task_class[tasks[self._ledger.node_of[tasks] < 0]]
         lowest = np.iinfo(np.int64).min
-        return int(self._snapshot.priority[classes[self._evicts[classes]]].max(initial=lowest))
+        return int(self._precedence.waiting[classes[self._evicts[classes]]].max(initial=lowest))
 
     def _carry_out(self, decision: Decision, tasks: I64, gangs: list[I64]) -> I64:
         """Removes the residents, and gives their capacity to the tasks. tasks (K,), ascending: those that were to be
@@ -295,7 +299,7 @@ class Preemptor:
         victims = decision.victims
         preemptors = preemptors_of(victims)
         # a member of a gang is evicted with it, also from a node that only gets less important tasks
-        higher = snapshot.priority[snapshot.task_class[preemptors]] > state.classes.priority[state.tasks.cls[victims]]
+        higher = self._precedence.waiting[snapshot.task_class[preemptors]] > self._precedence.running[victims]
         self._victims.append(victims)
         self._preemptors.append(snapshot.tasks[np.where(higher, preemptors, highest)])
         if len(decision.movers):

@@ -9,6 +9,7 @@ from firmament_py.model.arrays import I64, Bools, run_positions
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import EvictionCosts, run_times, victims_of
+from firmament_py.preemption.precedence import Precedence
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
@@ -28,9 +29,9 @@ _COSTS: I64 = np.array([0, 1, 5, 0])
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """P residents. kind (P,); id (P,): rows of the task table of those that run, else positions in the snapshot;
-    node (P,): positions in the snapshot's nodes; cls (P,): rows of the class table; priority (P,); run_us, lost_us
-    (P,): see Victims; label_set (P,): rows of the label set table."""
+    """P residents. kind (P,); id (P,): rows of the task table of those that run, else positions in the snapshot; node
+    (P,): positions in the snapshot's nodes; cls (P,): rows of the class table; priority (P,): their precedence; run_us,
+    lost_us (P,): see Victims; label_set (P,): rows of the label set table."""
 
     kind: I64
     id: I64
@@ -62,10 +63,15 @@ class Resident:
 
 
 def residents_below(
-    ledger: Ledger, priority: int, movable: Bools, victims: I64, members: Bools | None = None
+    ledger: Ledger,
+    precedence: Precedence,
+    priority: int,
+    movable: Bools,
+    victims: I64,
+    members: Bools | None = None,
 ) -> Resident:
-    """All residents of lower priority that may be displaced. movable (T,): tasks of the snapshot that the round may
-    take back. victims (K,): rows of the task table that leave by a decision of this round. members (R,):
+    """All residents of a precedence below `priority` that may be displaced. movable (T,): tasks of the snapshot that
+    the round may take back. victims (K,): rows of the task table that leave by a decision of this round. members (R,):
     rows of the task table of members of gangs that may be evicted; None: no members are.
 
     A running task is evictable if it is bound, can be evicted, and its gang, if any, does not need it: what a gang
@@ -79,11 +85,11 @@ def residents_below(
     evictable = (tasks.state == TaskState.BOUND) & ~tasks.unevictable
     evictable &= (tasks.gang == NO_GANG) if members is None else (tasks.gang == NO_GANG) | members
     rows = np.flatnonzero((evictable | leaving) & (tasks.node >= 0))
-    rows = rows[state.classes.priority[tasks.cls[rows]] < priority]
+    rows = rows[precedence.running[rows] < priority]
     position = np.full(state.nodes.capacity + 1, -1, np.int64)
     position[snapshot.nodes] = np.arange(len(snapshot.nodes))
     rows = rows[position[tasks.node[rows]] >= 0]
-    waiting = np.flatnonzero(movable & (snapshot.priority[snapshot.task_class] < priority))
+    waiting = np.flatnonzero(movable & (precedence.placed[snapshot.task_class] < priority))
     placed = waiting[ledger.node_of[waiting] >= 0]
     nominated = waiting[(ledger.node_of[waiting] < 0) & (ledger.nominated[waiting] >= 0)]
     own = np.concatenate([placed, nominated])
@@ -101,7 +107,7 @@ def residents_below(
         id=np.concatenate([rows, own]),
         node=np.concatenate([position[tasks.node[rows]], ledger.node_of[placed], ledger.nominated[nominated]]),
         cls=cls,
-        priority=state.classes.priority[cls],
+        priority=np.concatenate([precedence.running[rows], precedence.placed[snapshot.task_class[own]]]),
         run_us=run_us,
         lost_us=lost_us,
         label_set=tasks.label_set[row_of],

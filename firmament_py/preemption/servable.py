@@ -16,6 +16,7 @@ from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import positions_of
 from firmament_py.preemption.gang_victims import Surplus, evictable_gangs
 from firmament_py.preemption.movable_tasks import MovableNearby
+from firmament_py.preemption.precedence import Precedence
 from firmament_py.preemption.served_bound import Removable, ServedBound
 from firmament_py.preemption.topology import SEARCHED
 from firmament_py.snapshot.gang_demand import GangDemand
@@ -43,12 +44,14 @@ class KnownBounds:
 
 
 class Servable:
-    """For the tasks of one ledger. evicts (C,): classes whose tasks may evict residents. movable (T,): tasks that may
-    lose the places that the round gave them. nearby: which running tasks may move, None: none may."""
+    """For the tasks of one ledger. precedence: who gives way to whom. evicts (C,): classes whose tasks may evict
+    residents. movable (T,): tasks that may lose the places that the round gave them. nearby: which running tasks may
+    move, None: none may."""
 
     def __init__(
         self,
         ledger: Ledger,
+        precedence: Precedence,
         evicts: Bools,
         movable: Bools,
         spare: Surplus,
@@ -59,6 +62,7 @@ class Servable:
     ) -> None:
         self._ledger = ledger
         self._snapshot = ledger.snapshot
+        self._precedence = precedence
         self._evicts = evicts
         self._movable = movable
         self._spare = spare
@@ -107,7 +111,7 @@ class Servable:
 
     def _priority(self, classes: I64) -> int:
         """Residents of lower priority may be evicted for tasks of these classes."""
-        return int(self._snapshot.priority[classes[self._evicts[classes]]].max(initial=_LOWEST))
+        return int(self._precedence.waiting[classes[self._evicts[classes]]].max(initial=_LOWEST))
 
     def _in_domains(self, bound: "_Bound", demand: GangDemand, classes: I64, count: I64) -> int:
         """The same for a gang with a topology. Notes the domains that may serve it."""
@@ -156,16 +160,16 @@ class Servable:
         position = positions_of(snapshot, state.nodes.capacity)
         there = (tasks.node >= 0) & (position[tasks.node] >= 0)
         whole = np.zeros(tasks.capacity, np.bool_)
-        for gang in evictable_gangs(state, priority, NO_ROWS):
+        for gang in evictable_gangs(state, self._precedence.running, priority, NO_ROWS):
             whole[gang.members] = True
         able = there & (tasks.state == TaskState.BOUND) & ~tasks.unevictable & ~tasks.leaving
-        able &= state.classes.priority[tasks.cls] < priority
+        able &= self._precedence.running < priority
         able &= (tasks.gang == NO_GANG) | self._spare.evictable | whole
         residents, leaving = np.flatnonzero(able), np.flatnonzero(there & tasks.leaving)
         free = ledger.free + ledger.usage_of(np.flatnonzero(self._movable))
         np.add.at(free, position[tasks.node[leaving]], requests[tasks.cls[leaving]])
         lower = self._movable & (ledger.node_of < 0) & (ledger.nominated >= 0)
-        lower &= snapshot.priority[snapshot.task_class] < priority
+        lower &= self._precedence.placed[snapshot.task_class] < priority
         np.add.at(free, ledger.nominated[lower], snapshot.requests[snapshot.task_class[lower]])
         allowed, budget = self._budgets(residents)
         surplus = len(allowed) + self._spare.of_row[residents].T

@@ -33,7 +33,7 @@ def best_domain(
         decision = decide(search, ledger, question, priority, _EFFORT)
         if decision is None or len(decision.tasks) < len(core):
             continue
-        value = standing(decision, ledger, np.iinfo(np.int64).min), -len(decision.movers)
+        value = standing(decision, search, np.iinfo(np.int64).min), -len(decision.movers)
         if best is None or value > best:
             found, best = domain, value
     return found

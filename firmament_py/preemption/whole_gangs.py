@@ -11,6 +11,7 @@ from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.placement.ledger import Ledger
 from firmament_py.preemption.decision import Decision, EvictionSearch, Question
 from firmament_py.preemption.gang_victims import RunningGang, evictable_gangs
+from firmament_py.preemption.precedence import Precedence
 from firmament_py.state.cluster import ClusterState
 
 TRIALS = 16
@@ -27,14 +28,14 @@ def decide(
     multiplies the effort of the search."""
     state = ledger.snapshot.releases.state
     first = search.decide(question, effort=effort)
-    gangs = evictable_gangs(state, priority, question.victims)
+    gangs = evictable_gangs(state, search.precedence.running, priority, question.victims)
     if len(state.budgets) and not search.beyond_budgets:
         gangs = [gang for gang in gangs if _within_budgets(state, [gang])]
-    if not gangs or (first is not None and _is_best(first, ledger, question, gangs[0].priority)):
+    if not gangs or (first is not None and _is_best(first, search.precedence, question, gangs[0].priority)):
         return first
     above = gangs[0].priority
     loose = search.decide(question, loose=_members(gangs), effort=effort * _EFFORT)
-    if loose is None or standing(loose, ledger, above) <= standing(first, ledger, above):
+    if loose is None or standing(loose, search, above) <= standing(first, search, above):
         return first
     lost = set(state.tasks.gang[loose.victims].tolist())
     chosen: list[RunningGang] = []
@@ -45,12 +46,12 @@ def decide(
     for gang in reversed(chosen[-TRIALS:]):
         others = [other for other in chosen if other is not gang]
         trial = search.decide(question, condemned=_members(others), effort=effort * _EFFORT)
-        if standing(trial, ledger, gang.priority) > standing(best, ledger, gang.priority):
+        if standing(trial, search, gang.priority) > standing(best, search, gang.priority):
             best, chosen = trial, others
     final = search.decide(question, condemned=_members(chosen), effort=effort)
-    if standing(final, ledger, above) >= standing(best, ledger, above):
+    if standing(final, search, above) >= standing(best, search, above):
         best = final
-    return best if standing(best, ledger, above) > standing(first, ledger, above) else first
+    return best if standing(best, search, above) > standing(first, search, above) else first
 
 
 def _within_budgets(state: ClusterState, gangs: list[RunningGang]) -> bool:
@@ -64,23 +65,21 @@ def _members(gangs: list[RunningGang]) -> I64:
     return np.concatenate([NO_ROWS, *(gang.members for gang in gangs)])
 
 
-def _is_best(decision: Decision, ledger: Ledger, question: Question, priority: int) -> bool:
+def _is_best(decision: Decision, precedence: Precedence, question: Question, priority: int) -> bool:
     """Whether all tasks are served, and no victim is more important than a gang of this priority."""
-    state = ledger.snapshot.releases.state
-    highest = state.classes.priority[state.tasks.cls[decision.victims]].max(initial=priority)
+    highest = precedence.running[decision.victims].max(initial=priority)
     return len(decision.tasks) == len(question.tasks) and bool(highest <= priority)
 
 
-def standing(decision: Decision | None, ledger: Ledger, above: int) -> tuple[list[int], list[int]]:
+def standing(decision: Decision | None, search: EvictionSearch, above: int) -> tuple[list[int], list[int]]:
     """How many tasks of each priority above this one are served, from the highest, and, negative, how many of each
     priority are evicted. Greater is better."""
     if decision is None:
         return [], []
-    snapshot = ledger.snapshot
-    state = snapshot.releases.state
-    served = snapshot.priority[snapshot.task_class[decision.tasks]]
-    evicted = state.classes.priority[state.tasks.cls[decision.victims]]
-    levels = -np.unique(-np.r_[snapshot.priority, state.classes.priority])
+    precedence = search.precedence
+    served = precedence.waiting[search.task_class[decision.tasks]]
+    evicted = precedence.running[decision.victims]
+    levels = -np.unique(-np.r_[precedence.waiting, precedence.running])
 
     def counts(priority: I64) -> I64:
         found: I64 = np.bincount(np.searchsorted(-levels, -priority), minlength=len(levels))

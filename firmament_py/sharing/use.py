@@ -50,7 +50,7 @@ class QueueUse:
         # one sum per queue, class and node kind instead of one per task
         kinds = self.flavors.kinds
         number = (queue * self._state.classes.capacity + cls) * kinds + self.flavors.kind[node]
-        distinct, first, count = np.unique(number, return_index=True, return_counts=True)
+        _, first, count = np.unique(number, return_index=True, return_counts=True)
         amounts = self.requests(cls[first]) * count[:, None]
         columns = self.flavors.columns(queue[first], node[first])
         at = np.repeat(queue[first][:, None], columns.shape[1], axis=1)

@@ -1,0 +1,34 @@
+"""Who gives way to whom: running tasks leave only for waiting ones of greater precedence."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import I64
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.snapshot.snapshot import Snapshot
+
+PROTECTED = 2**62
+"""Greater than the precedence of all waiting tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Precedence:
+    """waiting (C,): of the waiting tasks of each class of a snapshot; placed (C,): of those tasks of the class that the
+    round has placed or that are nominated; running (T,): of tasks by row of the task table."""
+
+    waiting: I64
+    placed: I64
+    running: I64
+
+    def least(self, snapshot: Snapshot) -> int:
+        """Of the running tasks."""
+        bound = snapshot.releases.state.tasks.state == TaskState.BOUND
+        return int(self.running[bound].min(initial=PROTECTED))
+
+
+def by_priority(snapshot: Snapshot) -> Precedence:
+    """Tasks give way to those whose class has a higher priority."""
+    state = snapshot.releases.state
+    priority = snapshot.class_priority
+    return Precedence(priority, priority, state.classes.priority[np.maximum(state.tasks.cls, 0)])

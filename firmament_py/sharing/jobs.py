@@ -1,0 +1,109 @@
+"""The waiting jobs of queues: gangs, which need their minimum at once, and runs of alike single tasks."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.sharing.use import QueueUse
+from firmament_py.state.cluster import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """J jobs with K tasks. queue (J,); request (J, R): what a gang's lacking members request together, or one of alike
+    tasks; priority, created_us (J,); count (J,): of alike tasks, 1 of a gang; suitable (J, F): flavors whose nodes may
+    take all of it. rows (K,): tasks, by job; start (J + 1,): the first of each job."""
+
+    queue: I64
+    request: I64
+    priority: I64
+    created_us: I64
+    count: I64
+    suitable: Bools
+    rows: I64
+    start: I64
+
+    def of_tasks(self, values: I64) -> I64:
+        """(K,) the values (J,) of the jobs of tasks."""
+        return np.repeat(values, np.diff(self.start))
+
+
+def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64) -> Jobs:
+    """The jobs of waiting task rows (K,), each of which has a queue. Members that a gang does not need are single."""
+    tasks, cls = state.tasks, state.tasks.cls
+    needed = _needed_members(state, rows)  # those that their gang lacks come first
+    gang = np.where(needed, tasks.gang[rows], -1)
+    queue = use.queue_of(rows)
+    priority = state.classes.priority[cls[rows]]
+    created_us = tasks.created_us[rows].copy()
+    for_gang = np.flatnonzero(gang >= 0)
+    if len(for_gang):  # one place in one queue: that of its first member
+        gangs, first, of_member = np.unique(gang[for_gang], return_index=True, return_inverse=True)
+        of_member = of_member.reshape(-1)
+        highest = np.full(len(gangs), np.iinfo(np.int64).min)
+        np.maximum.at(highest, of_member, priority[for_gang])
+        since_us = np.array([state.gangs.definition(g).created_us for g in gangs.tolist()], np.int64)
+        priority[for_gang], created_us[for_gang] = highest[of_member], since_us[of_member]
+        queue[for_gang] = queue[for_gang[first]][of_member]
+    order = np.lexsort((tasks.uid[rows], cls[rows], gang, created_us, -priority, queue))
+    rows, gang, queue = rows[order], gang[order], queue[order]
+    alike = np.where(gang >= 0, -2 - gang, cls[rows])
+    begins = np.flatnonzero(np.r_[True, (np.diff(queue) != 0) | (np.diff(alike) != 0)][: len(rows)])
+    start = np.r_[begins, len(rows)].astype(np.int64)
+    single = gang[begins] < 0
+    request = use.requests(cls[rows[begins]])
+    if len(rows):
+        sums = np.add.reduceat(use.requests(cls[rows]), begins)
+        request = np.where(single[:, None], request, sums)
+    return Jobs(
+        queue=queue[begins],
+        request=request,
+        priority=priority[order][begins],
+        created_us=created_us[order][begins],
+        count=np.where(single, np.diff(start), 1),
+        suitable=_suitable(state, use, rows, start),
+        rows=rows,
+        start=start,
+    )
+
+
+def _needed_members(state: ClusterState, rows: I64) -> Bools:
+    """(K,) which task rows (K,) are members that their gangs lack: of each as many as it lacks, the largest ones if
+    they differ, so that what is admitted suffices for any of them."""
+    tasks = state.tasks
+    needed = np.zeros(len(rows), np.bool_)
+    ganged = np.flatnonzero(tasks.gang[rows] >= 0)
+    if not len(ganged):
+        return needed
+    placed = np.bincount(tasks.gang[_placed_members(state)], minlength=state.gangs.capacity)
+    requests = state.classes.requests[tasks.cls[rows[ganged]]]
+    size = (requests / np.maximum(requests.max(axis=0), 1)).max(axis=1)
+    ganged = ganged[np.lexsort((tasks.uid[rows[ganged]], -size, tasks.gang[rows[ganged]]))]
+    gangs, first, count = np.unique(tasks.gang[rows[ganged]], return_index=True, return_counts=True)
+    for gang, begin, number in zip(gangs.tolist(), first.tolist(), count.tolist(), strict=True):
+        definition = state.gangs.definition(gang)
+        minimum = max(definition.minimum, sum(role for _, role in definition.roles))
+        needed[ganged[begin : begin + min(max(minimum - int(placed[gang]), 0), number)]] = True
+    return needed
+
+
+def _placed_members(state: ClusterState) -> I64:
+    tasks = state.tasks
+    return np.flatnonzero((tasks.gang >= 0) & (tasks.node >= 0) & ~tasks.leaving)
+
+
+def _suitable(state: ClusterState, use: QueueUse, rows: I64, start: I64) -> Bools:
+    """(J, F) of which flavors some node suits all classes of each job."""
+    flavors = use.flavors.nodes
+    jobs = len(start) - 1
+    suitable = np.ones((jobs, len(flavors)), np.bool_)
+    if len(flavors) < 2 or not jobs:
+        return suitable
+    classes, of_task = np.unique(state.tasks.cls[rows], return_inverse=True)
+    of_class = np.empty((len(classes), len(flavors)), np.bool_)
+    for i, cls in enumerate(classes.tolist()):
+        selected, taint = state.node_index.evaluate(state.classes.demand(cls), use.nodes)
+        of_class[i] = (flavors & (selected & (taint < 0))).any(axis=1)
+    by_task = of_class[of_task.reshape(-1)]
+    return np.logical_and.reduceat(by_task, start[:-1], axis=0)
