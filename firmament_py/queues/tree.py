@@ -48,6 +48,10 @@ class Queues:
     """(Q, D) the queue, its parent, ..., its root, then -1."""
     levels: tuple[Level, ...]
     """Depth 1, 2, ...; roots are in none."""
+    children: I64
+    """(Q,) rows by parent, roots first; children of a parent by priority, the highest first, then as they came."""
+    child_starts: I64
+    """(Q + 2,) where in `children` the roots begin, then the children of each queue; the last entry is Q."""
     leaf: Bools
     """(Q,) queues without children: only they have tasks."""
     open: Bools
@@ -67,6 +71,8 @@ class Queues:
     """(Q, V) weights of its amounts."""
     priority: I64
     """(Q,) of the queue itself, not of its tasks."""
+    reclaimable: Bools
+    """(Q,) whether other queues may reclaim from it."""
     group: I64
     """(Q, R) the resource group of each resource, -1 if the queue has no quota of it."""
     flavor_order: I64
@@ -98,6 +104,7 @@ def build(tree: QueueTree, resources: Sequence[str] = ()) -> Queues:
     is_open = np.array([q.stop is Stop.NONE and q.id not in checked.closed for q in definitions], np.bool_)
     for level in levels:
         is_open[level.rows] &= is_open[level.parents]
+    priority = np.array([queue.priority for queue in definitions], np.int64)
     amounts = _Amounts(definitions, flavors, resources)
     known = amounts.covered.copy()
     for level in reversed(levels):
@@ -113,6 +120,8 @@ def build(tree: QueueTree, resources: Sequence[str] = ()) -> Queues:
         depth=depth,
         paths=_paths(parent, len(levels) + 1),
         levels=levels,
+        children=np.lexsort((-priority, parent)),
+        child_starts=np.searchsorted(np.sort(parent), np.arange(-1, len(parent) + 1)),
         leaf=leaf,
         open=is_open,
         nominal=amounts.nominal,
@@ -123,7 +132,8 @@ def build(tree: QueueTree, resources: Sequence[str] = ()) -> Queues:
         known=known,
         weight=np.array([queue.weight for queue in definitions], np.float64),
         weights=amounts.weights,
-        priority=np.array([queue.priority for queue in definitions], np.int64),
+        priority=priority,
+        reclaimable=np.array([queue.reclaimable for queue in definitions], np.bool_),
         group=amounts.group,
         flavor_order=amounts.flavor_order,
     )
