@@ -11,6 +11,7 @@ import numpy as np
 
 from firmament_py.audit.affinity import IntertaskCheck
 from firmament_py.audit.gangs import gang_problems
+from firmament_py.audit.quotas import QuotaCheck
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import NAME_FIELD
 from firmament_py.model.lifecycle import NodeState, TaskState
@@ -32,6 +33,7 @@ class Checker:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._admitted: dict[tuple[object, int], tuple[object, bool]] = {}
+        self._quotas: QuotaCheck | None = None
 
     def check(self, tasks: I64, nodes: I64, batch: I64) -> CheckResult:
         """Checks the placement of task rows `tasks` on node rows `nodes`, (K,) each.
@@ -57,6 +59,11 @@ class Checker:
         )
         refuse(self._unoffered(tasks), "the task requests a resource that no node has")
         refuse(self._overfull(tasks, nodes, sound), "the node would be over-committed")
+        if state.tasks.queue[tasks].any():
+            if self._quotas is None or self._quotas.queues is not state.queues:
+                self._quotas = QuotaCheck(state.queues)
+            for why, bad in self._quotas.problems(state, tasks, nodes).items():
+                refuse(bad, why)
         left = -1
         while left != int(sound.sum()):  # others may depend on a refused placement
             left = int(sound.sum())

@@ -25,6 +25,9 @@ class ReasonKind(IntEnum):
     DEFERRED = 16  # a later round considers it: it has many inter-task terms, and so have others
     DELAYED = 17  # fits, but waits for a node that costs less
     NOT_BY_PREEMPTION = 18  # detail: the gang, value: "fitting/needed" members with all evictions and moves at best
+    OVER_QUOTA = 19  # detail: the queue whose quota does not suffice, value: "resource: lacking amount"
+    QUEUE_UNKNOWN = 20  # the queue of the task does not exist, or is no leaf
+    QUEUE_STOPPED = 21  # detail: the queue that is stopped
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.queues.ranking import own_priority
+from firmament_py.sharing.shortage import Cause, Shortage
 from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.round_classes import by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
@@ -20,7 +21,6 @@ from firmament_py.state.cluster import ClusterState
 
 DEFERRED = Reason(ReasonKind.DEFERRED, 0)
 DELAYED = Reason(ReasonKind.DELAYED, 0)
-_REPORTED = {DEFERRED: np.uint64(1), DELAYED: np.uint64(2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +34,27 @@ class Waiting:
 
 
 def waiting_classes(
-    state: ClusterState, rejected: list[Rejected], deferred: I64 = NO_ROWS, delayed: I64 = NO_ROWS
+    state: ClusterState,
+    rejected: list[Rejected],
+    deferred: I64 = NO_ROWS,
+    delayed: I64 = NO_ROWS,
+    shortages: Sequence[Shortage] = (),
 ) -> list[Waiting]:
     """All waiting tasks by class; a class is divided by gang, and by labels that selectors of other tasks distinguish.
     Marks the reasons of the tasks as reported. rejected: the gangs that the round did not place. deferred, delayed:
     (K,) rows of tasks that it did not consider, and of those that wait for a node that costs less; reasons that were
-    reported for the former before stay."""
+    reported for the former before stay. shortages: those of quota."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == TaskState.WAITING)
     answer = []
-    for why, some in ((DEFERRED, deferred), (DELAYED, delayed)):
+    of_quota = [(shortage_reason(shortage), shortage.rows) for shortage in shortages]
+    for why, some in ((DEFERRED, deferred), (DELAYED, delayed), *of_quota):
+        signature = _signature((why,))
         for cls in np.unique(tasks.cls[some]).tolist():
             of_class = some[tasks.cls[some] == cls]
             before = tasks.reported[of_class]
-            unreported = of_class[before == 0 if why is DEFERRED else before != _REPORTED[why]]
-            tasks.reported[unreported] = _REPORTED[why]
+            unreported = of_class[before == 0 if why is DEFERRED else before != signature]
+            tasks.reported[unreported] = signature
             answer.append(Waiting(cls, len(of_class), (why,), unreported))
         rows = np.setdiff1d(rows, some, assume_unique=True)
     if not len(rows):
@@ -68,11 +74,26 @@ def waiting_classes(
             reasons = (*of_gang[gang], *node_reasons(state, cls, intertask, c))
         else:
             reasons = node_reasons(state, cls, intertask, c, _reserved_for(state, cls, holders))
-        signature = np.uint64(hash((reasons, len(state.nodes.observed))) & (2**63 - 1) | 4)
+        signature = _signature(reasons, len(state.nodes.observed))
         unreported = of_class[tasks.reported[of_class] != signature]
         tasks.reported[unreported] = signature
         answer.append(Waiting(cls, len(of_class), reasons, unreported))
     return answer
+
+
+def shortage_reason(shortage: Shortage) -> Reason:
+    match shortage.cause:
+        case Cause.UNKNOWN:
+            return Reason(ReasonKind.QUEUE_UNKNOWN, 0)
+        case Cause.STOPPED:
+            return Reason(ReasonKind.QUEUE_STOPPED, 0, shortage.queue)
+        case Cause.OVER_QUOTA:
+            return Reason(ReasonKind.OVER_QUOTA, 0, shortage.queue, f"{shortage.resource}: {shortage.lacking}")
+
+
+def _signature(reasons: tuple[Reason, ...], nodes: int = 0) -> np.uint64:
+    """A hash of reasons, never 0."""
+    return np.uint64(hash((reasons, nodes)) & (2**63 - 1) | 1)
 
 
 def reasons_of_task(

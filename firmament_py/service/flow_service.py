@@ -32,7 +32,8 @@ from firmament_py.service import messages, plans, replies
 from firmament_py.service.callers import locked
 from firmament_py.service.explain_reply import explain_reply
 from firmament_py.service.invalid_field import InvalidField, invalid_argument
-from firmament_py.service.queue_messages import queue_tree
+from firmament_py.service.queue_messages import queue_tree, queues_reply
+from firmament_py.sharing.report import queue_report
 from firmament_py.state.cluster import ClusterState
 from firmament_py.version import VERSION
 from protos.gen import flow_pb2, flow_pb2_grpc
@@ -148,6 +149,10 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
     def Explain(self, request: flow_pb2.ExplainRequest, context: grpc.ServicerContext) -> flow_pb2.ExplainReply:
         with locked(self._engine, context):
             return explain_reply(self._engine.state, request.task_uid, self._engine.scheduler)
+
+    def GetQueues(self, request: flow_pb2.QueuesRequest, context: grpc.ServicerContext) -> flow_pb2.QueuesReply:
+        with locked(self._engine, context):
+            return queues_reply(self._engine.epoch, queue_report(self._engine.state))
 
     def GetStatus(self, request: flow_pb2.StatusRequest, context: grpc.ServicerContext) -> flow_pb2.StatusReply:
         engine = self._engine

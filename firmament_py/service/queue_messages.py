@@ -1,4 +1,4 @@
-"""Queues of the contract to those of the model."""
+"""Queues of the contract to those of the model, and what they use back."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +17,7 @@ from firmament_py.model.queues import (
     Stop,
     Within,
 )
+from firmament_py.sharing.report import QueueReport
 from protos.gen import flow_pb2
 
 _SHARING: Mapping[int, Sharing] = {
@@ -117,3 +118,37 @@ def _quota(message: flow_pb2.Quota) -> Quota:
         optional("limit"),
         optional("weight"),
     )
+
+
+def queues_reply(epoch: int, report: QueueReport) -> flow_pb2.QueuesReply:
+    """Amounts that are all 0 are left out."""
+    queues, reply = report.queues, flow_pb2.QueuesReply(epoch=epoch)
+    for problem in queues.problems:
+        reply.problems.add(kind="queue", id=problem.queue, field=problem.field, reason=problem.reason)
+    resources = len(queues.resources)
+    amounts = queues.nominal, report.used, report.borrowed, report.wanted, report.fair
+    shown = queues.covered | (report.used > 0) | (report.wanted > 0)
+    for row, queue in enumerate(queues.definitions):
+        state = reply.queues.add(
+            id=queue.id,
+            name=queue.name,
+            parent=queue.parent,
+            takes_tasks=bool(queues.leaf[row] & queues.open[row]),
+            running=report.running[row],
+            pending=report.pending[row],
+            nominated=report.nominated[row],
+            share=report.share[row],
+        )
+        for column in shown[row].nonzero()[0].tolist():
+            flavor, resource = queues.flavors[column // resources], queues.resources[column % resources]
+            nominal, used, borrowed, wanted, fair = (int(amount[row, column]) for amount in amounts)
+            state.amounts.add(
+                flavor=flavor,
+                resource=resource,
+                nominal=nominal,
+                used=used,
+                borrowed=borrowed,
+                wanted=wanted,
+                fair=fair,
+            )
+    return reply

@@ -78,7 +78,7 @@ def _needed_members(state: ClusterState, rows: I64) -> Bools:
         return needed
     placed = np.bincount(tasks.gang[_placed_members(state)], minlength=state.gangs.capacity)
     requests = state.classes.requests[tasks.cls[rows[ganged]]]
-    size = (requests / np.maximum(requests.max(axis=0), 1)).max(axis=1)
+    size = (requests / np.maximum(requests.max(axis=0), 1)).sum(axis=1)
     ganged = ganged[np.lexsort((tasks.uid[rows[ganged]], -size, tasks.gang[rows[ganged]]))]
     gangs, first, count = np.unique(tasks.gang[rows[ganged]], return_index=True, return_counts=True)
     for gang, begin, number in zip(gangs.tolist(), first.tolist(), count.tolist(), strict=True):

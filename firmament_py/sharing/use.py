@@ -33,10 +33,17 @@ class QueueUse:
 
     def requests(self, classes: I64) -> I64:
         """(K, R) what classes (K,), rows of the class table, request of each resource that quotas name."""
+        return self._columns_of(self._state.classes.requests, classes)
+
+    @property
+    def allocatable(self) -> I64:
+        """(N, R) what nodes offer of these resources."""
+        return self._columns_of(self._state.nodes.allocatable, self.nodes)
+
+    def _columns_of(self, amounts: I64, rows: I64) -> I64:
         if not len(self._column):
-            return np.zeros((len(classes), 0), np.int64)
-        requests = self._state.classes.requests[classes][:, np.maximum(self._column, 0)]
-        return np.where(self._column >= 0, requests, 0)
+            return np.zeros((len(rows), 0), np.int64)
+        return np.where(self._column >= 0, amounts[rows][:, np.maximum(self._column, 0)], 0)
 
     def of(self, rows: I64, nodes: I64) -> I64:
         """(Q, V) what task rows (K,) request on node rows (K,); those without a queue count nothing."""

@@ -965,6 +965,60 @@ class UsageStatus(_message.Message):
     memory_bytes: int
     def __init__(self, basis: _Optional[str] = ..., wants_usage: _Optional[bool] = ..., samples: _Optional[int] = ..., half_life_seconds: _Optional[float] = ..., stale_seconds: _Optional[float] = ..., taken: _Optional[int] = ..., old: _Optional[int] = ..., refused: _Optional[int] = ..., unknown: _Optional[int] = ..., tasks_measured: _Optional[int] = ..., tasks_stale: _Optional[int] = ..., nodes_measured: _Optional[int] = ..., nodes_stale: _Optional[int] = ..., newest_age_seconds: _Optional[float] = ..., memory_bytes: _Optional[int] = ...) -> None: ...
 
+class QueuesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class QueuesReply(_message.Message):
+    __slots__ = ("epoch", "queues", "problems")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    QUEUES_FIELD_NUMBER: _ClassVar[int]
+    PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    queues: _containers.RepeatedCompositeFieldContainer[QueueState]
+    problems: _containers.RepeatedCompositeFieldContainer[Refusal]
+    def __init__(self, epoch: _Optional[int] = ..., queues: _Optional[_Iterable[_Union[QueueState, _Mapping]]] = ..., problems: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ...) -> None: ...
+
+class QueueState(_message.Message):
+    __slots__ = ("id", "name", "parent", "takes_tasks", "running", "pending", "nominated", "share", "amounts")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    TAKES_TASKS_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    PENDING_FIELD_NUMBER: _ClassVar[int]
+    NOMINATED_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    AMOUNTS_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    name: str
+    parent: int
+    takes_tasks: bool
+    running: int
+    pending: int
+    nominated: int
+    share: float
+    amounts: _containers.RepeatedCompositeFieldContainer[QueueAmount]
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., parent: _Optional[int] = ..., takes_tasks: _Optional[bool] = ..., running: _Optional[int] = ..., pending: _Optional[int] = ..., nominated: _Optional[int] = ..., share: _Optional[float] = ..., amounts: _Optional[_Iterable[_Union[QueueAmount, _Mapping]]] = ...) -> None: ...
+
+class QueueAmount(_message.Message):
+    __slots__ = ("flavor", "resource", "nominal", "used", "borrowed", "wanted", "fair")
+    FLAVOR_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NOMINAL_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    BORROWED_FIELD_NUMBER: _ClassVar[int]
+    WANTED_FIELD_NUMBER: _ClassVar[int]
+    FAIR_FIELD_NUMBER: _ClassVar[int]
+    flavor: str
+    resource: str
+    nominal: int
+    used: int
+    borrowed: int
+    wanted: int
+    fair: int
+    def __init__(self, flavor: _Optional[str] = ..., resource: _Optional[str] = ..., nominal: _Optional[int] = ..., used: _Optional[int] = ..., borrowed: _Optional[int] = ..., wanted: _Optional[int] = ..., fair: _Optional[int] = ...) -> None: ...
+
 class PlanRequest(_message.Message):
     __slots__ = ("now_us", "goal", "moves", "shape", "moves_per_win")
     class Goal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):

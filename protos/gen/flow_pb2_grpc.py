@@ -69,6 +69,11 @@ class FlowSchedulerStub:
                 request_serializer=protos_dot_gen_dot_flow__pb2.StatusRequest.SerializeToString,
                 response_deserializer=protos_dot_gen_dot_flow__pb2.StatusReply.FromString,
                 _registered_method=True)
+        self.GetQueues = channel.unary_unary(
+                '/firmament.FlowScheduler/GetQueues',
+                request_serializer=protos_dot_gen_dot_flow__pb2.QueuesRequest.SerializeToString,
+                response_deserializer=protos_dot_gen_dot_flow__pb2.QueuesReply.FromString,
+                _registered_method=True)
         self.PlanMoves = channel.unary_unary(
                 '/firmament.FlowScheduler/PlanMoves',
                 request_serializer=protos_dot_gen_dot_flow__pb2.PlanRequest.SerializeToString,
@@ -140,6 +145,13 @@ class FlowSchedulerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetQueues(self, request, context):
+        """What queues have and use.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def PlanMoves(self, request, context):
         """Plans moves of running tasks. Changes nothing; rounds go on meanwhile.
         """
@@ -199,6 +211,11 @@ def add_FlowSchedulerServicer_to_server(servicer, server):
                     servicer.GetStatus,
                     request_deserializer=protos_dot_gen_dot_flow__pb2.StatusRequest.FromString,
                     response_serializer=protos_dot_gen_dot_flow__pb2.StatusReply.SerializeToString,
+            ),
+            'GetQueues': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetQueues,
+                    request_deserializer=protos_dot_gen_dot_flow__pb2.QueuesRequest.FromString,
+                    response_serializer=protos_dot_gen_dot_flow__pb2.QueuesReply.SerializeToString,
             ),
             'PlanMoves': grpc.unary_unary_rpc_method_handler(
                     servicer.PlanMoves,
@@ -405,6 +422,33 @@ class FlowScheduler:
             '/firmament.FlowScheduler/GetStatus',
             protos_dot_gen_dot_flow__pb2.StatusRequest.SerializeToString,
             protos_dot_gen_dot_flow__pb2.StatusReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetQueues(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firmament.FlowScheduler/GetQueues',
+            protos_dot_gen_dot_flow__pb2.QueuesRequest.SerializeToString,
+            protos_dot_gen_dot_flow__pb2.QueuesReply.FromString,
             options,
             channel_credentials,
             insecure,

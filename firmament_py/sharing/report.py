@@ -1,0 +1,86 @@
+"""What queues have and use, for status and inspection."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import F64, I64
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.queues.dominant import dominant_shares
+from firmament_py.queues.quota import borrowed, capacity, counted_usage, total_usage
+from firmament_py.queues.shares import fair_shares
+from firmament_py.queues.tree import Queues
+from firmament_py.sharing.use import QueueUse
+from firmament_py.state.cluster import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReport:
+    """Q queues, each with those below it; V columns. running, pending, nominated (Q,): tasks. (Q, V): used, what tasks
+    on nodes request; wanted, what pending ones request, on the first flavor of the queue; borrowed, what is used beyond
+    the nominal quota and that of queues below; fair, the share of each. share (Q,): dominant share of what is borrowed,
+    in thousandths by weight."""
+
+    queues: Queues
+    running: I64
+    pending: I64
+    nominated: I64
+    used: I64
+    wanted: I64
+    borrowed: I64
+    fair: I64
+    share: F64
+
+
+def queue_report(state: ClusterState) -> QueueReport:
+    use, tasks = QueueUse(state), state.tasks
+    queues = use.queues
+    queued = np.flatnonzero(tasks.queue != 0)
+    queue = use.queue_of(queued)
+    queued, queue = queued[queue >= 0], queue[queue >= 0]
+    waits = tasks.state[queued] == TaskState.WAITING
+    nominated = tasks.nominated[queued] >= 0
+    own, quota = use.running(leaving=True), capacity(queues)
+    wanted = _on_first_flavor(use, tasks.cls[queued[waits]], queue[waits])
+    total = _offered(use)
+    return QueueReport(
+        queues=queues,
+        running=_counts(queues, queue[tasks.node[queued] >= 0]),
+        pending=_counts(queues, queue[waits]),
+        nominated=_counts(queues, queue[nominated]),
+        used=total_usage(queues, own),
+        wanted=total_usage(queues, wanted),
+        borrowed=borrowed(queues, quota, own),
+        fair=fair_shares(queues, total, own + wanted),
+        share=dominant_shares(queues, quota, counted_usage(queues, quota, own)).ratio / np.maximum(queues.weight, 1e-9),
+    )
+
+
+def _counts(queues: Queues, queue: I64) -> I64:
+    """(Q,) how many of `queue` (K,) are of each, or below it."""
+    counts = np.bincount(queue, minlength=queues.count).astype(np.int64)
+    for level in reversed(queues.levels):
+        np.add.at(counts, level.parents, counts[level.rows])
+    return counts
+
+
+def _on_first_flavor(use: QueueUse, classes: I64, queue: I64) -> I64:
+    """(Q, V) what waiting tasks of these classes and queues (K,) request, on the first flavor of each group."""
+    queues = use.queues
+    amounts = np.zeros(queues.nominal.shape, np.int64)
+    resources = len(queues.resources)
+    if not len(classes) or not resources:
+        return amounts
+    group = queues.group[queue]
+    flavor = np.maximum(np.take_along_axis(queues.flavor_order[queue][:, :, 0], np.maximum(group, 0), axis=1), 0)
+    columns = np.where(group >= 0, flavor * resources + np.arange(resources), -1)
+    at = np.broadcast_to(queue[:, None], columns.shape)
+    requests = use.requests(classes)
+    np.add.at(amounts, (at[columns >= 0], columns[columns >= 0]), requests[columns >= 0])
+    return amounts
+
+
+def _offered(use: QueueUse) -> I64:
+    """(V,) what the nodes of each flavor offer."""
+    amounts = use.flavors.nodes.astype(np.int64) @ use.allocatable
+    return amounts.reshape(-1)

@@ -1,0 +1,93 @@
+"""The independent check of quotas, against Kueue's arithmetic."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmament_py.audit.quotas import QuotaCheck
+from firmament_py.model.events import QueuesObserved
+from firmament_py.model.queues import Stop
+from firmament_py.queues.quota import available, capacity
+from tests.builders import make_class, make_cluster, make_node, make_tasks
+from tests.firmament_py.queues.trees import queue, queue_id, quota, tree, trees
+
+TAKES_NONE, EXCEEDED = "its queue takes no tasks", "a quota is exceeded"
+
+
+def problems(queues, running, waiting, **requests):
+    """Reasons -> uids of waiting tasks {uid: queue} that are refused beside running ones."""
+    cluster = make_cluster(make_node("n", cpu=10**6, gpu=10**6), make_class(1, **(requests or {"cpu": 1})))
+    cluster.state.apply(QueuesObserved(queues))
+    for on, some in (("n", running), (None, waiting)):
+        for uid, name in some.items():
+            cluster.tell(make_tasks([uid], 1, on=on, queue=queue_id(name)))
+    state = cluster.state
+    rows = state.task_rows(np.array(list(waiting), np.uint64))
+    found = QuotaCheck(state.queues).problems(state, rows, np.full(len(rows), state.node_row("id-n")))
+    return {why: set(state.tasks.uid[rows[bad]].tolist()) for why, bad in found.items() if bad.any()}
+
+
+def test_a_quota_is_what_running_and_new_tasks_may_use_together():
+    queues = tree(queue("a", "", quota(2)))
+    assert problems(queues, {1: "a"}, {2: "a"}) == {}
+    assert problems(queues, {1: "a"}, {2: "a", 3: "a"}) == {EXCEEDED: {2, 3}}
+
+
+def test_a_queue_borrows_what_its_siblings_lend_up_to_its_limit():
+    lender = queue("b", "top", quota(4, lending_limit=2))
+    assert problems(tree(queue("top"), queue("a", "top", quota(1)), lender), {}, {1: "a", 2: "a", 3: "a"}) == {}
+    limited = tree(queue("top"), queue("a", "top", quota(1, borrowing_limit=1)), lender)
+    assert problems(limited, {}, {1: "a", 2: "a", 3: "a"}) == {EXCEEDED: {1, 2, 3}}
+
+
+def test_what_a_queue_does_not_lend_is_never_refused_to_it():
+    queues = tree(queue("top"), queue("a", "top", quota(1, lending_limit=0)), queue("b", "top", quota(1)))
+    assert problems(queues, {1: "b", 2: "b"}, {3: "a"}) == {}
+    assert problems(queues, {1: "b", 2: "b"}, {3: "b"}) == {EXCEEDED: {3}}
+
+
+def test_limits_bound_all_below_a_queue():
+    queues = tree(queue("top", "", quota(9, limit=2)), queue("a", "top", quota(1)), queue("b", "top", quota(1)))
+    assert problems(queues, {1: "a", 2: "b"}, {3: "a"}) == {EXCEEDED: {3}}
+
+
+@pytest.mark.parametrize("name", ["unknown", "top", "stopped", "below"])
+def test_some_queues_take_no_tasks(name):
+    queues = tree(
+        queue("top"),
+        queue("a", "top", quota(9)),
+        queue("stopped", "", quota(9), stop=Stop.HOLD),
+        queue("held", "", stop=Stop.HOLD_AND_DRAIN),
+        queue("below", "held", quota(9)),
+    )
+    assert problems(queues, {}, {1: name, 2: "a"}) == {TAKES_NONE: {1}}
+
+
+def test_a_resource_without_a_quota_is_not_there_unless_the_queue_says_otherwise():
+    assert problems(tree(queue("a", "", quota(9))), {}, {1: "a"}, cpu=1, gpu=1) == {EXCEEDED: {1}}
+    assert problems(tree(queue("a", "", quota(9), unlimited=True)), {}, {1: "a"}, cpu=1, gpu=1) == {}
+
+
+def test_tasks_without_a_queue_have_no_quota():
+    assert problems(tree(queue("a", "", quota(0))), {}, {1: ""}) == {}
+
+
+@settings(max_examples=60, deadline=None)
+@given(trees(), st.data())
+def test_one_more_task_is_refused_exactly_if_it_is_not_available(described, data):
+    queues = make_cluster(QueuesObserved(described)).state.queues
+    names = [queue.name for row, queue in enumerate(queues.definitions) if queues.leaf[row]]
+    running = {uid: data.draw(st.sampled_from(names)) for uid in range(1, data.draw(st.integers(0, 25)) + 1)}
+    name = data.draw(st.sampled_from(names))
+    definition = queues.definitions[queues.row[queue_id(name)]]
+    of_cpu = [each.flavor for each in definition.quotas if each.resource == "cpu"]
+    usage = np.zeros_like(queues.nominal)
+    for user in running.values():
+        row = queues.row[queue_id(user)]
+        used = [each.flavor for each in queues.definitions[row].quotas if each.resource == "cpu"]
+        if used:
+            usage[row, queues.column(used[0], "cpu")] += 1
+    left = available(queues, capacity(queues), usage)
+    fits = bool(of_cpu) and left[queues.row[queue_id(name)], queues.column(of_cpu[0], "cpu")] >= 1
+    assert problems(described, running, {100: name}) == ({} if fits else {EXCEEDED: {100}})

@@ -1,0 +1,112 @@
+"""What tasks use of quotas: by queue, and by the flavor of their nodes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmament_py.model.events import QueuesObserved
+from firmament_py.model.queues import Flavor, QueueTree
+from firmament_py.sharing.use import QueueUse
+from tests.builders import make_class, make_cluster, make_node, make_tasks
+from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
+
+ON_DEMAND, SPOT = Flavor("on-demand", {"kind": "on-demand"}), Flavor("spot", {"kind": "spot"})
+
+
+def used(cluster, amounts):
+    """{"queue flavor/resource": amount} of a matrix, without zeros."""
+    queues = cluster.state.queues
+    names = [f"{flavor}/{resource}" for flavor in queues.flavors for resource in queues.resources]
+    return {
+        f"{queues.definitions[row].name} {names[column]}": int(amounts[row, column])
+        for row, column in zip(*np.nonzero(amounts), strict=True)
+    }
+
+
+def two_kinds(*events):
+    flavors = (ON_DEMAND, SPOT)
+    queues = (
+        queue("a", "", quota(10, on="on-demand/cpu"), quota(10, on="spot/cpu")),
+        queue("b", "", quota(10, on="spot/cpu"), quota(10, on="on-demand/cpu")),
+    )
+    return make_cluster(
+        make_node("n-demand", cpu=100, labels={"kind": "on-demand"}),
+        make_node("n-spot", cpu=100, labels={"kind": "spot"}),
+        make_node("n-other", cpu=100),
+        make_class(1, cpu=2),
+        QueuesObserved(QueueTree(queues, flavors)),
+        *events,
+    )
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ("n-demand", {"a on-demand/cpu": 2, "b on-demand/cpu": 2}),
+        ("n-spot", {"a spot/cpu": 2, "b spot/cpu": 2}),
+        ("n-other", {"a on-demand/cpu": 2, "b spot/cpu": 2}),  # of no flavor: it counts against the first of the queue
+    ],
+)
+def test_a_task_takes_from_the_flavor_of_its_node(node, expected):
+    cluster = two_kinds(
+        make_tasks([1], 1, on=node, queue=queue_id("a")), make_tasks([2], 1, on=node, queue=queue_id("b"))
+    )
+    assert used(cluster, QueueUse(cluster.state).running(leaving=True)) == expected
+
+
+def test_on_nodes_of_several_flavors_the_order_of_the_queue_decides():
+    queues = (
+        queue("a", "", quota(10, on="red/cpu"), quota(10, on="blue/cpu")),
+        queue("b", "", quota(10, on="blue/cpu"), quota(10, on="red/cpu")),
+    )
+    cluster = make_cluster(
+        make_node("n", cpu=100),
+        make_class(1, cpu=2),
+        QueuesObserved(tree(*queues)),
+        make_tasks([1], 1, on="n", queue=queue_id("a")),
+        make_tasks([2], 1, on="n", queue=queue_id("b")),
+    )
+    assert used(cluster, QueueUse(cluster.state).running(leaving=True)) == {"a red/cpu": 2, "b blue/cpu": 2}
+
+
+def test_what_leaves_counts_until_it_is_gone_and_nominated_tasks_count_apart():
+    cluster = two_kinds(
+        make_tasks([1], 1, on="n-spot", queue=queue_id("a"), leaving=True),
+        make_tasks([2], 1, on="n-spot", queue=queue_id("a")),
+        make_tasks([3], 1, nominated="n-spot", queue=queue_id("a")),
+        make_tasks([4], 1, queue=queue_id("a")),
+    )
+    use = QueueUse(cluster.state)
+    assert used(cluster, use.running(leaving=True)) == {"a spot/cpu": 4}
+    assert used(cluster, use.running(leaving=False)) == {"a spot/cpu": 2}
+    assert used(cluster, use.nominated()) == {"a spot/cpu": 2}
+    assert used(cluster, use.nominated(but=cluster.state.task_rows(np.array([3], np.uint64)))) == {}
+
+
+def test_tasks_without_a_queue_or_of_an_unknown_one_count_nowhere():
+    cluster = two_kinds(make_tasks([1], 1, on="n-spot"), make_tasks([2], 1, on="n-spot", queue=2**40))
+    use = QueueUse(cluster.state)
+    assert used(cluster, use.running(leaving=True)) == {}
+    assert use.queue_of(cluster.state.task_rows(np.array([1, 2], np.uint64))).tolist() == [-1, -1]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_sums_are_those_of_the_tasks(data):
+    nodes, names = ["n-demand", "n-spot", "n-other"], ["a", "b", ""]
+    tasks = data.draw(st.lists(st.tuples(st.sampled_from(nodes), st.sampled_from(names), st.booleans()), max_size=12))
+    cluster = two_kinds(
+        make_class(2, cpu=3, memory=1),
+        *(
+            make_tasks([uid], 1 + larger, on=node, queue=queue_id(name))
+            for uid, (node, name, larger) in enumerate(tasks, start=1)
+        ),
+    )
+    expected: dict[str, int] = {}
+    first = {"a": "on-demand", "b": "spot"}
+    for node, name, larger in tasks:
+        if name:
+            flavor = {"n-demand": "on-demand", "n-spot": "spot"}.get(node, first[name])
+            expected[f"{name} {flavor}/cpu"] = expected.get(f"{name} {flavor}/cpu", 0) + 2 + larger
+    assert used(cluster, QueueUse(cluster.state).running(leaving=True)) == expected
