@@ -3,16 +3,18 @@
 It sums what tasks use by walking up the tree queue by queue, and shares no code with the arithmetic of `queues`.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.model.queues import UNLIMITED, Flavor
-from firmament_py.model.resources import LINKS, TASK_SLOTS, TOKEN
+from firmament_py.model.queues import UNLIMITED, Flavor, Sharing
+from firmament_py.model.resources import has_quota
 from firmament_py.queues.tree import Queues
 from firmament_py.state.cluster import ClusterState
+
+_NOTHING, _UNCOVERED = -1, -2
+"""In place of the column of an amount: the queue needs no quota of it, or has none."""
 
 
 class QuotaCheck:
@@ -45,10 +47,15 @@ class QuotaCheck:
                 entitled[parent] = np.minimum(entitled[parent] + entitled[row] - self._kept[row], UNLIMITED)
             else:
                 self._borrows[row] = 0
-        self._entitled = entitled
+        by_quota = queues.tree.sharing in (Sharing.CLASSICAL, Sharing.FAIR)
+        self._entitled = entitled if by_quota else np.full(shape, UNLIMITED)  # else only limits bind
         parents = {queue.parent for queue in definitions}
         takes = [queue.id for row, queue in enumerate(definitions) if queues.open[row] and queue.id not in parents]
         self._open = np.array(takes, np.uint64)
+        self._ids = np.array(sorted(self._row), np.uint64)
+        self._row_of_id = np.array([self._row[identifier] for identifier in self._ids.tolist()], np.int64)
+        self._kind: dict[frozenset[str], int] = {}  # flavors of nodes -> number
+        self._amounts_of: tuple[tuple[tuple[str, ...], int], I64] = ((), 0), np.zeros((0, 0, 0), np.int64)
 
     def problems(self, state: ClusterState, tasks: I64, nodes: I64) -> dict[str, Bools]:
         """Reason -> which placements (K,) of task rows on node rows it concerns. What leaves still counts. If a queue,
@@ -77,38 +84,50 @@ class QuotaCheck:
         """(Q, A) what task rows (K,) on node rows (K,) take from their own queues, and ids of queues that they take
         something from that these have no quota of."""
         table, used = state.tasks, np.zeros(self._entitled.shape, np.int64)
-        uncovered: set[int] = set()
+        known = np.isin(table.queue[tasks], self._ids)
+        tasks, nodes = tasks[known], nodes[known]
         if not len(tasks):
-            return used, uncovered
+            return used, set()
+        row = self._row_of_id[np.searchsorted(self._ids, table.queue[tasks])]
+        names, requests = state.resources.names, state.classes.requests[table.cls[tasks]]
+        kind = self._kinds(state, nodes)
+        amount = self._amounts(names)[row, kind]
+        for r in range(len(names)):
+            some = amount[:, r] >= 0
+            np.add.at(used, (row[some], amount[some, r]), requests[some, r])
+        bad = ((amount == _UNCOVERED) & (requests > 0)).any(axis=1)
+        return used, set(table.queue[tasks[bad]].tolist())
+
+    def _kinds(self, state: ClusterState, nodes: I64) -> I64:
+        """(K,) numbers of the sets of flavors that node rows (K,) are of; fills `_kind`."""
         special = [flavor for flavor in self.queues.tree.flavors if flavor.node_labels]
         everywhere = frozenset(flavor.name for flavor in self.queues.tree.flavors if not flavor.node_labels)
-        kind = nodes if special else np.zeros_like(nodes)
-        flavors: dict[int, frozenset[str]] = defaultdict(lambda: everywhere)
-        for row in np.unique(kind).tolist() if special else ():
-            node = state.nodes.observed.get(row)
-            flavors[row] = everywhere | (_matching(special, node.labels) if node else frozenset())
-        alike = np.stack([table.queue[tasks].view(np.int64), table.cls[tasks], kind], axis=1)
-        _, first, count = np.unique(alike, axis=0, return_index=True, return_counts=True)
-        for i, number in zip(first.tolist(), count.tolist(), strict=True):
-            row_of_queue = self._row.get(int(table.queue[tasks[i]]))
-            if row_of_queue is None:
-                continue
-            queue = self.queues.definitions[row_of_queue]
-            there = flavors[int(kind[i])]
-            for resource, amount in state.classes.definition(int(table.cls[tasks[i]])).requests.items():
-                of = [quota.flavor for quota in queue.quotas if quota.resource == resource]
-                if amount and of:
-                    flavor = next((name for name in of if name in there), of[0])
-                    used[row_of_queue, self._column[flavor, resource]] += number * amount
-                elif amount and not queue.unlimited and _has_quota(resource):
-                    uncovered.add(queue.id)
-        return used, uncovered
+        if not special:
+            self._kind.setdefault(everywhere, 0)
+            return np.zeros(len(nodes), np.int64)
+        distinct, of_task = np.unique(nodes, return_inverse=True)
+        kinds = []
+        for node in distinct.tolist():
+            labels = state.nodes.observed[node].labels if node in state.nodes.observed else {}
+            kinds.append(self._kind.setdefault(everywhere | _matching(special, labels), len(self._kind)))
+        return np.array(kinds, np.int64)[of_task.reshape(-1)]
+
+    def _amounts(self, names: tuple[str, ...]) -> I64:
+        """(Q, S, R) the column of the amount that a task of each queue takes of each resource on each kind of nodes."""
+        key = names, len(self._kind)
+        if self._amounts_of[0] != key:
+            columns = np.full((len(self._parent), len(self._kind), len(names)), _NOTHING)
+            for row, queue in enumerate(self.queues.definitions):
+                for r, name in enumerate(names):
+                    of = [quota.flavor for quota in queue.quotas if quota.resource == name]
+                    if not of:
+                        columns[row, :, r] = _UNCOVERED if has_quota(name) and not queue.unlimited else _NOTHING
+                    for there, kind in self._kind.items() if of else ():
+                        flavor = next((flavor for flavor in of if flavor in there), of[0])
+                        columns[row, kind, r] = self._column[flavor, name]
+            self._amounts_of = key, columns
+        return self._amounts_of[1]
 
 
 def _matching(flavors: list[Flavor], labels: Mapping[str, str]) -> frozenset[str]:
     return frozenset(f.name for f in flavors if all(labels.get(key) == value for key, value in f.node_labels.items()))
-
-
-def _has_quota(resource: str) -> bool:
-    """Whether a queue without a quota of a resource may not use it."""
-    return resource != TASK_SLOTS and resource not in LINKS and not resource.startswith(TOKEN)

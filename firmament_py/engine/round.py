@@ -5,6 +5,8 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import TypeVar
 
+import numpy as np
+
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.certificate import certify
 from firmament_py.flow.network import Solution, Status
@@ -26,8 +28,9 @@ from firmament_py.policy import (
     checked_place_kinds,
     rack_labels,
 )
+from firmament_py.sharing.decision import decide
 from firmament_py.snapshot.snapshot import Snapshot, running_snapshot, take_snapshot
-from firmament_py.snapshot.term_budget import defer
+from firmament_py.snapshot.term_budget import defer, waiting_tasks
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
 
@@ -68,6 +71,9 @@ class Round:
         self.telemetry = Telemetry()
         self.deferred = defer(state, now_us)
         """Rows of the waiting tasks that are left to the next rounds."""
+        self.queues = decide(state, np.setdiff1d(waiting_tasks(state, now_us), self.deferred, assume_unique=True))
+        """What the queues of tasks decide; None: no task that waits has one."""
+        self.telemetry.lap("queues")
         self._first: Snapshot | None = self._snapshot()
         self.telemetry.lap("snapshot")
         self._reading = usage.read(state, self._first.nodes, now_us)
@@ -92,13 +98,10 @@ class Round:
         return stats
 
     def _snapshot(self) -> Snapshot:
-        return take_snapshot(
-            self._state,
-            self.now_us,
-            rack_labels(self._policy),
-            self._cpu_of,
-            self.deferred,
-        )
+        ranking, left_out = None, self.deferred
+        if self.queues is not None:
+            ranking, left_out = self.queues.ranking, np.concatenate([left_out, self.queues.left_out])
+        return take_snapshot(self._state, self.now_us, rack_labels(self._policy), self._cpu_of, left_out, ranking)
 
     def _cpu_of(self, rows: I64) -> F64:
         return self._usage.cpu_of(self._state, rows, self.now_us)

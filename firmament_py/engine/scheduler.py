@@ -15,9 +15,11 @@ from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.engine.plan_execution import PlanExecution
 from firmament_py.engine.round import Observer, Round
 from firmament_py.engine.stats import RoundStats
-from firmament_py.explain.reasons import Waiting, reservation_holders_among, waiting_classes
+from firmament_py.explain.quota_reasons import quota_reason
+from firmament_py.explain.reason import Reason, Waiting
+from firmament_py.explain.reasons import reservation_holders_among, waiting_classes
 from firmament_py.flow.solver import Solver
-from firmament_py.model.arrays import I64, NO_ROWS, Bools
+from firmament_py.model.arrays import I64, NO_ROWS, U64, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.placement.migration import (
     AT_ONCE,
@@ -36,6 +38,8 @@ from firmament_py.policy import Policy
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.preemptor import NO_PREEMPTION, Preempting, Preemption, Preemptor
 from firmament_py.preemption.servable import KnownBounds
+from firmament_py.queues.tree import Queues
+from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
 
@@ -120,6 +124,8 @@ class Scheduler:
         self._last_now_us = 0
         self._opportunity_us = 0  # the first round that saw the last opportunity
         self._unconsidered = False  # whether deferred tasks have not been considered since then
+        self._passed_over = False  # whether others may use the quota of tasks that no node took
+        self._quota_reasons: tuple[Queues, U64, Shortages] | None = None
         self.gang_fits: dict[int, int] = {}
         """Ids of gangs that the last round did not place -> how many of the members that they lack fitted at best."""
         self.gangs_at_best: dict[int, tuple[int, int]] = {}
@@ -137,7 +143,7 @@ class Scheduler:
         """Whether a round could do anything that the last one could not."""
         if not (self._waiting.any() or self._migrator.enabled or self.plan.active):
             return False
-        if self.state.opportunities != self._seen_opportunities or self._unconsidered:
+        if self.state.opportunities != self._seen_opportunities or self._unconsidered or self._passed_over:
             return True
         wake = self.wake_us(self._last_now_us)
         return wake != 0 and wake <= now_us
@@ -146,7 +152,7 @@ class Scheduler:
         """When the next round is due without a change, 0 if none is: at once for deferred tasks, when the next
         postponed or delayed task is tried again, or all are with a search, and when the next running task may be
         moved."""
-        if self._unconsidered:
+        if self._unconsidered or self._passed_over:
             return now_us
         tasks = self.state.tasks
         later = tasks.not_before_us[self._waiting & (tasks.not_before_us > now_us)]
@@ -217,7 +223,8 @@ class Scheduler:
             preemption = preemption.nominating(*planned.nominated)
             migration = moved.followed_by(planned.moved).followed_by(self._migrate(current, placer, now_us))
         delayed = placer.snapshot.tasks[placer.ledger.delayed & (placer.ledger.node_of < 0)]
-        waiting = waiting_classes(self.state, admission.rejected, current.deferred, delayed)
+        shortages = NO_SHORTAGES if current.queues is None else current.queues.shortages
+        waiting = waiting_classes(self.state, admission.rejected, current.deferred, delayed, shortages)
         self._remember(admission.rejected)
         self.delayed_until_us = dict.fromkeys(self.state.tasks.uid[delayed].tolist(), now_us + DELAY_STEP_US)
         current.telemetry.lap("explain")
@@ -226,6 +233,8 @@ class Scheduler:
             self._opportunity_us = now_us
         self._seen_opportunities, self._last_now_us = seen, now_us
         self._unconsidered = bool((self.state.tasks.considered_us[current.deferred] < self._opportunity_us).any())
+        self._passed_over = self._pass_over(current, delayed)
+        self._quota_reasons = (self.state.queues, self.state.tasks.uid[shortages.rows], shortages)
         stats = current.finish(len(tasks), sum(w.count for w in waiting))
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
         stats.migrated_for_waiting, stats.least_moves = len(moved.tasks), preemption.least_moves
@@ -315,6 +324,27 @@ class Scheduler:
         self.state.preempt(migration.tasks)
         self.state.successors.expect(migration.tasks, migration.nodes, now_us + SUCCESSOR_US)
         return migration
+
+    def _pass_over(self, current: Round, delayed: I64) -> bool:
+        """Notes tasks that quotas admit and that no node takes: in the next round, others may use their quota. Whether
+        there are any, and tasks that wait for quota. delayed (K,): rows of tasks that wait for another node."""
+        if current.queues is None:
+            return False
+        tasks, admitted = self.state.tasks, current.queues.admitted
+        left = admitted[(tasks.state[admitted] == TaskState.WAITING) & (tasks.nominated[admitted] < 0)]
+        left = np.setdiff1d(left, delayed)
+        new = left[tasks.passed_over[left] != self._seen_opportunities]
+        tasks.passed_over[new] = self._seen_opportunities
+        return bool(len(new)) and bool((current.queues.shortages.cause == Cause.OVER_QUOTA).any())
+
+    def quota_reason(self, uid: int) -> Reason | None:
+        """For which quota a task has waited since the last round; None: for none."""
+        found = self._quota_reasons
+        if found is None:
+            return None
+        queues, uids, shortages = found
+        at = np.flatnonzero(uids == uid)
+        return quota_reason(queues, shortages, int(at[0])) if len(at) else None
 
     def _remember(self, rejected: list[Rejected]) -> None:
         """Stores what explanations of waiting gangs and tasks need."""

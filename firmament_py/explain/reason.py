@@ -1,7 +1,11 @@
-"""A reason for waiting: its kind, the number of nodes that it concerns, and details."""
+"""Reasons for waiting: kind, the number of nodes concerned, details; and the tasks that wait for them."""
 
 from dataclasses import dataclass
 from enum import IntEnum
+
+import numpy as np
+
+from firmament_py.model.arrays import I64
 
 
 class ReasonKind(IntEnum):
@@ -28,6 +32,8 @@ class ReasonKind(IntEnum):
     OVER_QUOTA = 19  # detail: the queue whose quota does not suffice, value: "resource: lacking amount"
     QUEUE_UNKNOWN = 20  # the queue of the task does not exist, or is no leaf
     QUEUE_STOPPED = 21  # detail: the queue that is stopped
+    NO_FLAVOR = 22  # detail: the queue; it has no quota on any node that suits the task
+    QUEUE_BEHIND = 23  # detail: the queue, which goes strictly by age, and in which an older task waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +42,18 @@ class Reason:
     nodes: int
     detail: str = ""
     value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Tasks of one class that wait. unreported: (K,) rows of those whose reasons have not been reported yet."""
+
+    cls: int
+    count: int
+    reasons: tuple[Reason, ...]
+    unreported: I64
+
+
+def signature_of(reasons: tuple[Reason, ...], nodes: int = 0) -> np.uint64:
+    """A hash of reasons, never 0."""
+    return np.uint64(hash((reasons, nodes)) & (2**63 - 1) | 1)

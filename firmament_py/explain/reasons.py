@@ -1,7 +1,6 @@
 """Why tasks wait: reasons of nodes and gangs, and reserved capacity."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,11 +8,12 @@ from firmament_py.admission.rejections import Rejected
 from firmament_py.explain.gang_status import full_gangs, gang_reasons
 from firmament_py.explain.nearest_nodes import intertask_of_task
 from firmament_py.explain.node_reasons import node_reasons
-from firmament_py.explain.reason import Reason, ReasonKind
+from firmament_py.explain.quota_reasons import waiting_for_quota
+from firmament_py.explain.reason import Reason, ReasonKind, Waiting, signature_of
 from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.queues.ranking import own_priority
-from firmament_py.sharing.shortage import Cause, Shortage
+from firmament_py.sharing.shortage import NO_SHORTAGES, Shortages
 from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.round_classes import by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
@@ -23,22 +23,12 @@ DEFERRED = Reason(ReasonKind.DEFERRED, 0)
 DELAYED = Reason(ReasonKind.DELAYED, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Tasks of one class that wait. unreported: (K,) rows of those whose reasons have not been reported yet."""
-
-    cls: int
-    count: int
-    reasons: tuple[Reason, ...]
-    unreported: I64
-
-
 def waiting_classes(
     state: ClusterState,
     rejected: list[Rejected],
     deferred: I64 = NO_ROWS,
     delayed: I64 = NO_ROWS,
-    shortages: Sequence[Shortage] = (),
+    shortages: Shortages = NO_SHORTAGES,
 ) -> list[Waiting]:
     """All waiting tasks by class; a class is divided by gang, and by labels that selectors of other tasks distinguish.
     Marks the reasons of the tasks as reported. rejected: the gangs that the round did not place. deferred, delayed:
@@ -46,10 +36,10 @@ def waiting_classes(
     reported for the former before stay. shortages: those of quota."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == TaskState.WAITING)
-    answer = []
-    of_quota = [(shortage_reason(shortage), shortage.rows) for shortage in shortages]
-    for why, some in ((DEFERRED, deferred), (DELAYED, delayed), *of_quota):
-        signature = _signature((why,))
+    answer = waiting_for_quota(state, shortages)
+    rows = np.setdiff1d(rows, shortages.rows, assume_unique=True)
+    for why, some in ((DEFERRED, deferred), (DELAYED, delayed)):
+        signature = signature_of((why,))
         for cls in np.unique(tasks.cls[some]).tolist():
             of_class = some[tasks.cls[some] == cls]
             before = tasks.reported[of_class]
@@ -74,26 +64,11 @@ def waiting_classes(
             reasons = (*of_gang[gang], *node_reasons(state, cls, intertask, c))
         else:
             reasons = node_reasons(state, cls, intertask, c, _reserved_for(state, cls, holders))
-        signature = _signature(reasons, len(state.nodes.observed))
+        signature = signature_of(reasons, len(state.nodes.observed))
         unreported = of_class[tasks.reported[of_class] != signature]
         tasks.reported[unreported] = signature
         answer.append(Waiting(cls, len(of_class), reasons, unreported))
     return answer
-
-
-def shortage_reason(shortage: Shortage) -> Reason:
-    match shortage.cause:
-        case Cause.UNKNOWN:
-            return Reason(ReasonKind.QUEUE_UNKNOWN, 0)
-        case Cause.STOPPED:
-            return Reason(ReasonKind.QUEUE_STOPPED, 0, shortage.queue)
-        case Cause.OVER_QUOTA:
-            return Reason(ReasonKind.OVER_QUOTA, 0, shortage.queue, f"{shortage.resource}: {shortage.lacking}")
-
-
-def _signature(reasons: tuple[Reason, ...], nodes: int = 0) -> np.uint64:
-    """A hash of reasons, never 0."""
-    return np.uint64(hash((reasons, nodes)) & (2**63 - 1) | 1)
 
 
 def reasons_of_task(

@@ -39,6 +39,11 @@ TOKEN_PIECES = 2**20
 """The amount of each token on every node."""
 
 
+def has_quota(resource: str) -> bool:
+    """Whether a queue without a quota of a resource may not use it."""
+    return resource != TASK_SLOTS and resource not in LINKS and not resource.startswith(TOKEN)
+
+
 def token_requests(tokens: Iterable[str]) -> dict[str, int]:
     """The requests that stand for `tokens`: resource -> amount."""
     amounts: dict[str, int] = {}

@@ -50,7 +50,9 @@ def explain_reply(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_p
         turned_away = standing is not None and standing.definition.id in scheduler.gang_fits
         reservation_holders = [] if turned_away or uid in scheduler.task_starts_us else scheduler.reservation_holders
         delayed = uid in scheduler.delayed_until_us
+        of_quota = scheduler.quota_reason(uid)
         reasons = (DELAYED,) if delayed else reasons_of_task(state, row, reservation_holders)
+        reasons = reasons if of_quota is None else (of_quota,)
         if standing is not None and standing.definition.id in scheduler.gangs_at_best:
             at_best = scheduler.gangs_at_best[standing.definition.id]
             reasons = (not_by_preemption(standing.definition.name, *at_best), *reasons)

@@ -6,8 +6,7 @@ from dataclasses import fields
 import numpy as np
 
 from firmament_py.engine.stats import RoundStats
-from firmament_py.explain.reason import Reason
-from firmament_py.explain.reasons import Waiting
+from firmament_py.explain.reason import Reason, Waiting
 from firmament_py.model.arrays import F64, I64
 from firmament_py.model.events import Refusal
 from firmament_py.model.resources import TOKEN

@@ -13,7 +13,8 @@ from firmament_py.state.cluster import ClusterState
 class Jobs:
     """J jobs with K tasks. queue (J,); request (J, R): what a gang's lacking members request together, or one of alike
     tasks; priority, created_us (J,); count (J,): of alike tasks, 1 of a gang; suitable (J, F): flavors whose nodes may
-    take all of it. rows (K,): tasks, by job; start (J + 1,): the first of each job."""
+    take all of it; preemptible (J,): whether all of it is. rows (K,): tasks, by job; start (J + 1,): the first of
+    each job."""
 
     queue: I64
     request: I64
@@ -21,6 +22,7 @@ class Jobs:
     created_us: I64
     count: I64
     suitable: Bools
+    preemptible: Bools
     rows: I64
     start: I64
 
@@ -46,23 +48,26 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64) -> Jobs:
         since_us = np.array([state.gangs.definition(g).created_us for g in gangs.tolist()], np.int64)
         priority[for_gang], created_us[for_gang] = highest[of_member], since_us[of_member]
         queue[for_gang] = queue[for_gang[first]][of_member]
-    order = np.lexsort((tasks.uid[rows], cls[rows], gang, created_us, -priority, queue))
+    gangs_first = (gang, gang < 0) if len(for_gang) else ()
+    order = np.lexsort((tasks.uid[rows], cls[rows], *gangs_first, created_us, -priority, queue))
     rows, gang, queue = rows[order], gang[order], queue[order]
     alike = np.where(gang >= 0, -2 - gang, cls[rows])
     begins = np.flatnonzero(np.r_[True, (np.diff(queue) != 0) | (np.diff(alike) != 0)][: len(rows)])
     start = np.r_[begins, len(rows)].astype(np.int64)
     single = gang[begins] < 0
-    request = use.requests(cls[rows[begins]])
+    request, preemptible = use.requests(cls[rows[begins]]), ~tasks.unevictable[rows[begins]]
     if len(rows):
         sums = np.add.reduceat(use.requests(cls[rows]), begins)
         request = np.where(single[:, None], request, sums)
+        preemptible = np.logical_and.reduceat(~tasks.unevictable[rows], begins)
     return Jobs(
         queue=queue[begins],
-        request=request,
+        request=use.counted(queue[begins], request),
         priority=priority[order][begins],
         created_us=created_us[order][begins],
         count=np.where(single, np.diff(start), 1),
         suitable=_suitable(state, use, rows, start),
+        preemptible=preemptible,
         rows=rows,
         start=start,
     )
@@ -76,21 +81,23 @@ def _needed_members(state: ClusterState, rows: I64) -> Bools:
     ganged = np.flatnonzero(tasks.gang[rows] >= 0)
     if not len(ganged):
         return needed
-    placed = np.bincount(tasks.gang[_placed_members(state)], minlength=state.gangs.capacity)
+    there = np.flatnonzero((tasks.gang >= 0) & (tasks.node >= 0) & ~tasks.leaving)
+    placed = np.bincount(tasks.gang[there], minlength=state.gangs.capacity)
     requests = state.classes.requests[tasks.cls[rows[ganged]]]
     size = (requests / np.maximum(requests.max(axis=0), 1)).sum(axis=1)
     ganged = ganged[np.lexsort((tasks.uid[rows[ganged]], -size, tasks.gang[rows[ganged]]))]
     gangs, first, count = np.unique(tasks.gang[rows[ganged]], return_index=True, return_counts=True)
     for gang, begin, number in zip(gangs.tolist(), first.tolist(), count.tolist(), strict=True):
-        definition = state.gangs.definition(gang)
-        minimum = max(definition.minimum, sum(role for _, role in definition.roles))
-        needed[ganged[begin : begin + min(max(minimum - int(placed[gang]), 0), number)]] = True
+        definition, members = state.gangs.definition(gang), ganged[begin : begin + number]
+        lacking = definition.minimum - int(placed[gang])
+        for r, (_, minimum) in enumerate(definition.roles):
+            of_role = members[tasks.role[rows[members]] == r]
+            running = there[tasks.gang[there] == gang]
+            chosen = of_role[: max(minimum - int((tasks.role[running] == r).sum()), 0)]
+            needed[chosen] = True
+            lacking -= len(chosen)
+        needed[members[~needed[members]][: max(lacking, 0)]] = True
     return needed
-
-
-def _placed_members(state: ClusterState) -> I64:
-    tasks = state.tasks
-    return np.flatnonzero((tasks.gang >= 0) & (tasks.node >= 0) & ~tasks.leaving)
 
 
 def _suitable(state: ClusterState, use: QueueUse, rows: I64, start: I64) -> Bools:

@@ -41,8 +41,7 @@ def queue_report(state: ClusterState) -> QueueReport:
     waits = tasks.state[queued] == TaskState.WAITING
     nominated = tasks.nominated[queued] >= 0
     own, quota = use.running(leaving=True), capacity(queues)
-    wanted = _on_first_flavor(use, tasks.cls[queued[waits]], queue[waits])
-    total = _offered(use)
+    wanted = use.wanted()
     return QueueReport(
         queues=queues,
         running=_counts(queues, queue[tasks.node[queued] >= 0]),
@@ -51,7 +50,7 @@ def queue_report(state: ClusterState) -> QueueReport:
         used=total_usage(queues, own),
         wanted=total_usage(queues, wanted),
         borrowed=borrowed(queues, quota, own),
-        fair=fair_shares(queues, total, own + wanted),
+        fair=fair_shares(queues, use.offered, own + wanted),
         share=dominant_shares(queues, quota, counted_usage(queues, quota, own)).ratio / np.maximum(queues.weight, 1e-9),
     )
 
@@ -62,25 +61,3 @@ def _counts(queues: Queues, queue: I64) -> I64:
     for level in reversed(queues.levels):
         np.add.at(counts, level.parents, counts[level.rows])
     return counts
-
-
-def _on_first_flavor(use: QueueUse, classes: I64, queue: I64) -> I64:
-    """(Q, V) what waiting tasks of these classes and queues (K,) request, on the first flavor of each group."""
-    queues = use.queues
-    amounts = np.zeros(queues.nominal.shape, np.int64)
-    resources = len(queues.resources)
-    if not len(classes) or not resources:
-        return amounts
-    group = queues.group[queue]
-    flavor = np.maximum(np.take_along_axis(queues.flavor_order[queue][:, :, 0], np.maximum(group, 0), axis=1), 0)
-    columns = np.where(group >= 0, flavor * resources + np.arange(resources), -1)
-    at = np.broadcast_to(queue[:, None], columns.shape)
-    requests = use.requests(classes)
-    np.add.at(amounts, (at[columns >= 0], columns[columns >= 0]), requests[columns >= 0])
-    return amounts
-
-
-def _offered(use: QueueUse) -> I64:
-    """(V,) what the nodes of each flavor offer."""
-    amounts = use.flavors.nodes.astype(np.int64) @ use.allocatable
-    return amounts.reshape(-1)

@@ -1,24 +1,54 @@
-"""Why quotas keep tasks waiting."""
+"""Why quotas keep tasks waiting, as columns."""
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import IntEnum
 
-from firmament_py.model.arrays import I64
+import numpy as np
+
+from firmament_py.model.arrays import I64, NO_ROWS
 
 
-class Cause(Enum):
-    UNKNOWN = "the queue does not exist, or takes no tasks"
-    STOPPED = "the queue, or one above it, is stopped"
-    OVER_QUOTA = "a quota does not suffice"
+class Cause(IntEnum):
+    UNKNOWN = 0
+    """The queue does not exist, or takes no tasks."""
+    STOPPED = 1
+    """The queue, or one above it, is stopped."""
+    NO_FLAVOR = 2
+    """No node that the queue has quota for suits the task."""
+    BEHIND = 3
+    """An older task of the queue, which goes strictly by age, waits."""
+    OVER_QUOTA = 4
+    """A quota does not suffice."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shortage:
-    """Tasks with these rows (K,) of the task table wait. queue: name of the queue that is stopped, or whose quota does
-    not suffice; resource, lacking: of which it has too little, and how much more is needed."""
+class Shortages:
+    """K tasks that wait: rows (K,) of the task table; cause (K,); queue (K,): the one that is stopped, or whose quota
+    does not suffice, -1: none; resource (K,): of which it has too little, position in `names`, -1: none; lacking (K,):
+    how much more is needed."""
 
     rows: I64
-    cause: Cause
-    queue: str = ""
-    resource: str = ""
-    lacking: int = 0
+    cause: I64
+    queue: I64
+    resource: I64
+    lacking: I64
+    names: tuple[str, ...] = ()
+
+    def and_also(self, other: "Shortages") -> "Shortages":
+        """Those of both."""
+
+        def both(name: str) -> I64:
+            joined: I64 = np.concatenate([getattr(self, name), getattr(other, name)])
+            return joined
+
+        rows, cause, queue = both("rows"), both("cause"), both("queue")
+        return Shortages(rows, cause, queue, both("resource"), both("lacking"), self.names or other.names)
+
+
+NO_SHORTAGES = Shortages(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
+
+
+def of_cause(rows: I64, cause: Cause, queue: I64 | int = -1) -> Shortages:
+    """Tasks (K,) that wait for the same cause."""
+    none, zero = np.full(len(rows), -1), np.zeros(len(rows), np.int64)
+    return Shortages(rows, zero + int(cause), zero + queue, none, zero)

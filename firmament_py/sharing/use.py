@@ -3,6 +3,8 @@
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.resources import has_quota
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.flavors import Flavors
 from firmament_py.state.cluster import ClusterState
@@ -16,20 +18,30 @@ class QueueUse:
         self.queues: Queues = state.queues
         self.nodes = state.present_nodes()
         self.flavors = Flavors(self.queues, state.node_index, self.nodes)
-        self._ids = np.array(sorted(self.queues.row), np.uint64)
-        self._rows = np.array([self.queues.row[i] for i in self._ids.tolist()] or [-1], np.int64)
+        self._queue = self._queue_of_tasks()
         names = state.resources.names
         self._column = np.array([names.index(r) if r in names else -1 for r in self.queues.resources], np.int64)
         self._position = np.full(state.nodes.capacity + 1, -1, np.int64)  # the last one for no node
         self._position[self.nodes] = np.arange(len(self.nodes))
+        always = np.array([not has_quota(name) for name in self.queues.resources], np.bool_)
+        unlimited = np.array([queue.unlimited for queue in self.queues.definitions], np.bool_)
+        self._needs_none = unlimited[:, None] | always  # (Q, R)
 
     def queue_of(self, rows: I64) -> I64:
         """(K,) rows of the queues of task rows (K,), -1: it has none, or one that is unknown."""
-        ids = self._state.tasks.queue[rows]
-        if not len(self._ids):
-            return np.full(len(rows), -1)
-        at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
-        return np.where(self._ids[at] == ids, self._rows[at], -1)
+        return self._queue[rows]
+
+    def _queue_of_tasks(self) -> I64:
+        """(T,) of all rows of the task table."""
+        ids = np.array(sorted(self.queues.row), np.uint64)
+        row = np.array([self.queues.row[i] for i in ids.tolist()], np.int64)
+        found = np.full(self._state.tasks.capacity, -1)
+        queued = np.flatnonzero(self._state.tasks.queue)
+        if len(ids) and len(queued):
+            named = self._state.tasks.queue[queued]
+            at = np.minimum(np.searchsorted(ids, named), len(ids) - 1)
+            found[queued] = np.where(ids[at] == named, row[at], -1)
+        return found
 
     def requests(self, classes: I64) -> I64:
         """(K, R) what classes (K,), rows of the class table, request of each resource that quotas name."""
@@ -39,6 +51,15 @@ class QueueUse:
     def allocatable(self) -> I64:
         """(N, R) what nodes offer of these resources."""
         return self._columns_of(self._state.nodes.allocatable, self.nodes)
+
+    @property
+    def offered(self) -> I64:
+        """(V,) what the nodes of each flavor offer."""
+        return (self.flavors.nodes.astype(np.int64) @ self.allocatable).reshape(-1)
+
+    def counted(self, queue: I64, amounts: I64) -> I64:
+        """amounts (K, R) without what queues (K,) have no quota of and need none."""
+        return np.where((self.queues.group[queue] < 0) & self._needs_none[queue], 0, amounts)
 
     def _columns_of(self, amounts: I64, rows: I64) -> I64:
         if not len(self._column):
@@ -71,6 +92,34 @@ class QueueUse:
         if not leaving:
             rows = rows[~tasks.leaving[rows]]
         return self.of(rows, tasks.node[rows])
+
+    def firm(self) -> I64:
+        """(Q, V) what tasks on nodes use that cannot be preempted."""
+        tasks = self._state.tasks
+        rows = np.flatnonzero((tasks.node >= 0) & (tasks.queue != 0) & tasks.unevictable)
+        return self.of(rows, tasks.node[rows])
+
+    def wanted(self) -> I64:
+        """(Q, V) what waiting tasks request, on the first flavor of each resource group."""
+        queues, tasks = self.queues, self._state.tasks
+        rows = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.queue != 0))
+        queue = self.queue_of(rows)
+        rows, queue = rows[queue >= 0], queue[queue >= 0]
+        amounts = np.zeros(queues.nominal.shape, np.int64)
+        resources = len(queues.resources)
+        if not len(rows) or not resources:
+            return amounts
+        _, first, count = np.unique(
+            queue * self._state.classes.capacity + tasks.cls[rows], return_index=True, return_counts=True
+        )
+        queue, classes = queue[first], tasks.cls[rows[first]]
+        group = queues.group[queue]
+        flavor = np.take_along_axis(queues.flavor_order[queue][:, :, 0], np.maximum(group, 0), axis=1)
+        columns = np.where((group >= 0) & (flavor >= 0), flavor * resources + np.arange(resources), -1)
+        at = np.broadcast_to(queue[:, None], columns.shape)
+        requests = self.requests(classes) * count[:, None]
+        np.add.at(amounts, (at[columns >= 0], columns[columns >= 0]), requests[columns >= 0])
+        return amounts
 
     def nominated(self, but: I64 = NO_ROWS) -> I64:
         """(Q, V) what is reserved for waiting tasks that are nominated, all but task rows (K,)."""

@@ -657,6 +657,8 @@ class Reason(_message.Message):
         OVER_QUOTA: _ClassVar[Reason.Kind]
         QUEUE_UNKNOWN: _ClassVar[Reason.Kind]
         QUEUE_STOPPED: _ClassVar[Reason.Kind]
+        NO_FLAVOR: _ClassVar[Reason.Kind]
+        QUEUE_BEHIND: _ClassVar[Reason.Kind]
     KIND_UNSPECIFIED: Reason.Kind
     INSUFFICIENT_RESOURCE: Reason.Kind
     TOO_MANY_TASKS: Reason.Kind
@@ -679,6 +681,8 @@ class Reason(_message.Message):
     OVER_QUOTA: Reason.Kind
     QUEUE_UNKNOWN: Reason.Kind
     QUEUE_STOPPED: Reason.Kind
+    NO_FLAVOR: Reason.Kind
+    QUEUE_BEHIND: Reason.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]

@@ -66,6 +66,15 @@ def test_the_largest_members_of_a_gang_count():
     assert found == [("a", [2, 3], 4, 1), ("a", [1], 1, 1)]
 
 
+def test_each_role_of_a_gang_has_its_members():
+    found, _ = jobs_of(
+        make_gang(7, 3, roles={"chief": 1, "worker": 1}),
+        make_tasks([1], 1, gang=7, role=0, queue=A),
+        make_tasks([2, 3, 4], 2, gang=7, role=1, queue=A),
+    )
+    assert found == [("a", [1, 2, 3], 5, 1), ("a", [4], 2, 1)]
+
+
 def test_a_gang_in_two_queues_is_in_that_of_its_first_member():
     found, _ = jobs_of(make_gang(7, 2), make_tasks([1], 1, gang=7, queue=B), make_tasks([2], 1, gang=7, queue=A))
     assert [(name, uids) for name, uids, _, _ in found] == [("b", [1, 2])]

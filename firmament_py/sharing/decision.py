@@ -1,0 +1,215 @@
+"""Which waiting tasks the quotas of their queues admit in a round, in which order, and on which nodes."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions
+from firmament_py.model.queues import Sharing, Stop
+from firmament_py.model.resources import has_quota
+from firmament_py.queues import admission
+from firmament_py.queues.admission import TIERS, Admission, Reason, admit
+from firmament_py.queues.quota import capacity
+from firmament_py.queues.ranking import Ranking
+from firmament_py.queues.shares import fair_shares
+from firmament_py.sharing.jobs import Jobs, waiting_jobs
+from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages, of_cause
+from firmament_py.sharing.use import QueueUse
+from firmament_py.state.cluster import ClusterState
+
+_CAUSES = {Reason.NO_FLAVOR: Cause.NO_FLAVOR, Reason.BEHIND: Cause.BEHIND}
+"""All other reasons are OVER_QUOTA."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueDecision:
+    """ranking: of the tasks that the round considers. left_out (K,): rows of waiting tasks that it does not. shortages:
+    why these, and those that are withheld, wait. admitted (A,): rows of the others that have a queue."""
+
+    ranking: Ranking
+    left_out: I64
+    shortages: Shortages
+    admitted: I64
+
+
+def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
+    """For waiting task rows (K,); None: none of them has a queue.
+
+    Nominated tasks come first: what they take is reserved for them, whether or not what leaves for them has left. Those
+    that the last round did not place although their quotas admitted them come last, unless something has changed since:
+    so they do not keep quota from tasks that fit.
+    """
+    tasks = state.tasks
+    queued = rows[tasks.queue[rows] != 0]
+    if not len(queued):
+        return None
+    round_ = _QueueRound(state)
+    queued = round_.leave_out_closed(queued)
+    nominated = _with_gangs(state, queued, tasks.nominated[queued] >= 0)
+    late = _with_gangs(state, queued, tasks.passed_over[queued] == state.opportunities) & ~nominated
+    round_.admit(queued[nominated], reserved=True)
+    round_.admit(queued[~nominated & ~late])
+    round_.admit(queued[late])
+    return round_.decision(rows)
+
+
+def _with_gangs(state: ClusterState, rows: I64, some: Bools) -> Bools:
+    """(K,) `some` of the task rows (K,), and all members of their gangs."""
+    gangs = state.tasks.gang[rows]
+    whole: Bools = some | ((gangs >= 0) & np.isin(gangs, gangs[some & (gangs >= 0)]))
+    return whole
+
+
+class _QueueRound:
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._use = use = QueueUse(state)
+        self._queues = queues = use.queues
+        self._capacity = capacity(queues)
+        self._total = use.offered
+        self._usage = use.running(leaving=True)
+        size = state.tasks.capacity
+        self._rank = np.full(size, TIERS - 1)  # that of tasks without a queue, too
+        self._flavor = np.full(size, -1)
+        self._withheld = np.zeros(size, np.bool_)
+        self._combinations: dict[tuple[int, ...], int] = {}  # flavors of resources -> row of the next
+        self._nodes: list[Bools] = []
+        self._left_out = [NO_ROWS]
+        self._admitted = [NO_ROWS]
+        self._names = tuple(dict.fromkeys((*queues.resources, *state.resources.names)))
+        self._shortages = replace(NO_SHORTAGES, names=self._names)
+        self._share: I64 | None = None
+        if queues.tree.sharing is Sharing.PROPORTIONAL:
+            self._share = fair_shares(queues, self._total, self._usage + use.wanted())
+
+    def leave_out_closed(self, rows: I64) -> I64:
+        """Those of task rows (K,) whose queue takes tasks."""
+        queues, queue = self._queues, self._use.queue_of(rows)
+        takes = np.append(queues.open & queues.leaf, False)[queue]  # the last one for unknown queues
+        stopped = np.append(_stopped_by(self._use), -1)[queue]
+        unknown = ~takes & (stopped < 0)
+        self._leave_out(of_cause(rows[unknown], Cause.UNKNOWN))
+        halted = ~takes & (stopped >= 0)
+        self._leave_out(of_cause(rows[halted], Cause.STOPPED, stopped[halted]))
+        return self._leave_out_uncovered(rows[takes], queue[takes])
+
+    def _leave_out_uncovered(self, rows: I64, queue: I64) -> I64:
+        """Those of task rows (K,) of queues (K,) that request nothing that no queue has a quota of, unless their own
+        has no limit on that."""
+        state = self._state
+        quota = set(self._queues.resources)
+        without = np.array([has_quota(name) and name not in quota for name in state.resources.names], np.bool_)
+        limited = np.array([not definition.unlimited for definition in self._queues.definitions], np.bool_)
+        amounts = np.where(without, state.classes.requests[state.tasks.cls[rows]], 0)
+        bad = limited[queue] & amounts.any(axis=1)
+        resource = amounts[bad].argmax(axis=1)
+        names = np.array([self._names.index(name) for name in state.resources.names], np.int64)
+        lacking = np.take_along_axis(amounts[bad], resource[:, None], axis=1).reshape(-1)
+        uncovered = of_cause(rows[bad], Cause.OVER_QUOTA, queue[bad])
+        self._leave_out(replace(uncovered, resource=names[resource], lacking=lacking))
+        return rows[~bad]
+
+    def admit(self, rows: I64, *, reserved: bool = False) -> None:
+        """Admits what may be admitted of task rows (K,), beside what was before. reserved: the others are considered in
+        the round, but not placed, and what they request counts as used."""
+        if not len(rows):
+            return
+        jobs = waiting_jobs(self._state, self._use, rows)
+        found = self._admission(jobs)
+        items = np.diff(jobs.start) // jobs.count  # tasks of one item
+        portions = found.portions
+        order = np.argsort(portions.job, kind="stable")
+        job, number = portions.job[order], portions.items[order] * items[portions.job[order]]
+        taken = np.bincount(job, number, minlength=len(jobs.queue)).astype(np.int64)
+        at = np.repeat(jobs.start[:-1], taken) + run_positions(taken)
+        admitted, portion = jobs.rows[at], np.repeat(order, number)
+        self._rank[admitted] = portions.rank[portion]
+        self._flavor[admitted] = self._combined(portions.flavor)[portion]
+        self._admitted.append(admitted)
+        self._count(jobs.queue[job], portions.flavor[order], portions.items[order, None] * jobs.request[job])
+        left = np.ones(len(jobs.rows), np.bool_)
+        left[at] = False
+        waits, of_job = jobs.rows[left], jobs.of_tasks(np.arange(len(jobs.queue)))[left]
+        shortages = self._why(found, jobs, waits, of_job)
+        if reserved:
+            self._withheld[waits] = True
+            self._shortages = self._shortages.and_also(shortages)
+            nominated = waits[self._state.tasks.nominated[waits] >= 0]
+            self._usage += self._use.of(nominated, self._state.tasks.nominated[nominated])
+        else:
+            self._leave_out(shortages)
+
+    def decision(self, rows: I64) -> QueueDecision:
+        """The outcome for all waiting task rows (K,)."""
+        nodes = np.array(self._nodes, np.bool_).reshape(len(self._nodes), len(self._use.nodes))
+        return QueueDecision(
+            Ranking(self._rank, self._flavor, self._withheld, nodes),
+            np.concatenate(self._left_out),
+            self._shortages,
+            np.concatenate(self._admitted),
+        )
+
+    def _admission(self, jobs: Jobs) -> Admission:
+        one = admission.Jobs(
+            queue=jobs.queue,
+            request=jobs.request,
+            count=jobs.count,
+            priority=jobs.priority,
+            created_us=jobs.created_us,
+            suitable=jobs.suitable,
+            preemptible=jobs.preemptible,
+        )
+        return admit(self._queues, self._capacity, self._usage, one, self._total, self._share, self._use.firm())
+
+    def _leave_out(self, shortages: Shortages) -> None:
+        self._left_out.append(shortages.rows)
+        self._shortages = self._shortages.and_also(shortages)
+
+    def _why(self, found: Admission, jobs: Jobs, rows: I64, job: I64) -> Shortages:
+        """Why task rows (K,) of these jobs (K,) are not admitted."""
+        cause = np.full(int(max(Reason)) + 1, int(Cause.OVER_QUOTA))
+        for reason, why in _CAUSES.items():
+            cause[reason] = why
+        resources = max(len(self._queues.resources), 1)
+        column, queue = found.column[job], found.bottleneck[job]
+        return Shortages(
+            rows,
+            cause[found.reason[job]],
+            np.where(queue >= 0, queue, jobs.queue[job]),
+            np.where(column >= 0, column % resources, -1),
+            found.amount[job],
+        )
+
+    def _count(self, queue: I64, flavor: I64, amounts: I64) -> None:
+        """Counts amounts (P, R) on flavors (P, R) as used by queues (P,)."""
+        resources = flavor.shape[1]
+        at = np.broadcast_to(queue[:, None], flavor.shape)
+        columns = flavor * resources + np.arange(resources)
+        np.add.at(self._usage, (at[flavor >= 0], columns[flavor >= 0]), amounts[flavor >= 0])
+
+    def _combined(self, flavors: I64) -> I64:
+        """(P,) rows of `nodes` for the flavors of each resource (P, R), -1: all nodes."""
+        if self._use.flavors.nodes.all():
+            return np.full(len(flavors), -1)
+        distinct, of_portion = np.unique(flavors, axis=0, return_inverse=True)
+        found = np.empty(len(distinct), np.int64)
+        for i, flavor in enumerate(distinct.tolist()):
+            named = tuple(sorted({f for f in flavor if f >= 0}))
+            if named not in self._combinations:
+                nodes = np.logical_and.reduce(self._use.flavors.nodes[list(named)], axis=0)
+                self._combinations[named] = -1 if nodes.all() else len(self._nodes)
+                if not nodes.all():
+                    self._nodes.append(nodes)
+            found[i] = self._combinations[named]
+        rows: I64 = found[of_portion.reshape(-1)]
+        return rows
+
+
+def _stopped_by(use: QueueUse) -> I64:
+    """(Q,) the queue that stops each: itself or an ancestor, -1: none."""
+    queues = use.queues
+    stopped = np.array([q if d.stop is not Stop.NONE else -1 for q, d in enumerate(queues.definitions)], np.int64)
+    for level in queues.levels:
+        above = stopped[level.parents]
+        stopped[level.rows] = np.where(above >= 0, above, stopped[level.rows])
+    return stopped

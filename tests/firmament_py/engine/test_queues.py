@@ -1,0 +1,233 @@
+"""Rounds with queues: quotas, order, flavors, and why tasks wait."""
+
+import numpy as np
+import pytest
+
+from firmament_py.explain.reason import ReasonKind
+from firmament_py.model.events import QueuesObserved
+from firmament_py.model.queues import Flavor, QueueTree, Sharing, Stop
+from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_node, make_tasks, needs, selecting
+from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
+
+A, B = queue_id("a"), queue_id("b")
+
+
+def cluster_of(queues, *events, cpu=100):
+    return make_cluster(make_node("n", cpu=cpu), make_class(1, cpu=1), QueuesObserved(queues), *events)
+
+
+def reasons(cluster, result):
+    """Uid -> reasons of the tasks that wait."""
+    uid = cluster.state.tasks.uid
+    return {
+        int(u): [(r.kind.name, r.detail, r.value) for r in w.reasons]
+        for w in result.waiting
+        for u in uid[w.unreported].tolist()
+    }
+
+
+def test_a_round_places_no_more_than_the_quota_and_says_what_is_lacking():
+    cluster = cluster_of(tree(queue("a", "", quota(2))), make_tasks([1, 2, 3], 1, queue=A), make_tasks([4], 1))
+    result = cluster.run()
+    assert set(cluster.names(result)) == {1, 2, 4}
+    assert reasons(cluster, result) == {3: [("OVER_QUOTA", "a", "cpu: 1")]}
+    assert cluster.scheduler.quota_reason(3).kind is ReasonKind.OVER_QUOTA
+    assert cluster.scheduler.quota_reason(4) is None
+
+
+def test_the_end_of_a_task_releases_its_quota():
+    cluster = cluster_of(tree(queue("a", "", quota(1))), make_tasks([1, 2], 1, queue=A))
+    assert set(cluster.round()) == {1}
+    assert not cluster.scheduler.due(NOW_US)
+    cluster.tell(make_tasks([1], 1, on="n", queue=A, leaving=True))
+    assert cluster.round() == {}  # what leaves still counts
+    from tests.builders import ended
+
+    cluster.tell(ended(1))
+    assert set(cluster.round()) == {2}
+
+
+def test_siblings_lend_what_they_do_not_use():
+    queues = tree(queue("top"), queue("a", "top", quota(1)), queue("b", "top", quota(3, lending_limit=1)))
+    cluster = cluster_of(queues, make_tasks(range(1, 5), 1, queue=A))
+    assert set(cluster.round()) == {1, 2}
+
+
+def test_within_their_quotas_queues_go_before_those_that_borrow():
+    queues = tree(queue("top"), queue("a", "top", quota(1)), queue("b", "top", quota(1)))
+    cluster = cluster_of(
+        queues,
+        make_class(2, cpu=1, priority=9),
+        make_tasks([1, 2], 2, created_us=NOW_US - 10, queue=A),
+        make_tasks([3], 1, queue=B),
+    )
+    assert set(cluster.round()) == {1, 3}
+
+
+def test_a_gang_needs_quota_for_all_that_it_lacks():
+    cluster = cluster_of(
+        tree(queue("a", "", quota(3))),
+        make_gang(7, 4),
+        make_tasks([1, 2, 3, 4], 1, gang=7, queue=A),
+        make_tasks([5], 1, created_us=NOW_US + 1, queue=A),
+    )
+    result = cluster.run()
+    assert set(cluster.names(result)) == {5}
+    assert reasons(cluster, result)[1] == [("OVER_QUOTA", "a", "cpu: 1")]
+
+
+def test_a_queue_that_goes_strictly_by_age_waits_for_its_first_job():
+    queues = tree(queue("a", "", quota(3), strict_fifo=True))
+    cluster = cluster_of(
+        queues,
+        make_gang(7, 4, created_us=NOW_US - 1),
+        make_tasks([1, 2, 3, 4], 1, gang=7, queue=A),
+        make_tasks([5], 1, queue=A),
+    )
+    result = cluster.run()
+    assert cluster.names(result) == {}
+    assert reasons(cluster, result)[5] == [("QUEUE_BEHIND", "a", "")]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("unknown", ("QUEUE_UNKNOWN", "", "")),
+        ("top", ("QUEUE_UNKNOWN", "", "")),
+        ("stopped", ("QUEUE_STOPPED", "stopped", "")),
+        ("below", ("QUEUE_STOPPED", "held", "")),
+    ],
+)
+def test_queues_that_take_no_tasks(name, expected):
+    queues = tree(
+        queue("top"),
+        queue("a", "top", quota(9)),
+        queue("stopped", "", quota(9), stop=Stop.HOLD),
+        queue("held", "", stop=Stop.HOLD),
+        queue("below", "held", quota(9)),
+    )
+    cluster = cluster_of(queues, make_tasks([1], 1, queue=queue_id(name)), make_tasks([2], 1, queue=A))
+    result = cluster.run()
+    assert set(cluster.names(result)) == {2}
+    assert reasons(cluster, result) == {1: [expected]}
+
+
+def test_a_resource_that_no_quota_names():
+    queues = tree(queue("a", "", quota(9)), queue("b", "", quota(9), unlimited=True))
+    cluster = make_cluster(
+        make_node("n", cpu=9, memory=9),
+        make_class(1, cpu=1, memory=2),
+        QueuesObserved(queues),
+        make_tasks([1], 1, queue=A),
+        make_tasks([2], 1, queue=B),
+    )
+    result = cluster.run()
+    assert set(cluster.names(result)) == {2}
+    assert reasons(cluster, result) == {1: [("OVER_QUOTA", "a", "memory: 2")]}
+
+
+def two_flavors(*events):
+    flavors = Flavor("on-demand", {"kind": "on-demand"}), Flavor("spot", {"kind": "spot"})
+    queues = (queue("a", "", quota(1, on="on-demand/cpu"), quota(2, on="spot/cpu")),)
+    return make_cluster(
+        make_node("n-demand", cpu=100, labels={"kind": "on-demand"}),
+        make_node("n-spot", cpu=100, labels={"kind": "spot"}),
+        make_node("n-other", cpu=100),
+        make_class(1, cpu=1),
+        make_class(2, cpu=1, demand=selecting(needs("kind", "In", "spot"))),
+        make_class(3, cpu=1, demand=selecting(needs("kind", "DoesNotExist"))),
+        QueuesObserved(QueueTree(queues, flavors)),
+        *events,
+    )
+
+
+def test_each_flavor_has_its_quota_on_its_nodes():
+    cluster = two_flavors(make_tasks([1, 2, 3, 4], 1, queue=A))
+    placed = cluster.round()
+    assert sorted(placed.values()) == ["n-demand", "n-spot", "n-spot"]
+
+
+def test_a_task_takes_the_flavor_that_suits_it():
+    cluster = two_flavors(make_tasks([1], 2, queue=A), make_tasks([2], 3, queue=A))
+    result = cluster.run()
+    assert cluster.names(result) == {1: "n-spot"}
+    assert reasons(cluster, result) == {2: [("NO_FLAVOR", "a", "")]}
+
+
+def test_tasks_that_fit_nowhere_leave_their_quota_to_others_in_the_next_round():
+    queues = tree(queue("a", "", quota(2)))
+    cluster = cluster_of(
+        queues,
+        make_node("m", cpu=1),
+        make_class(2, cpu=2),
+        make_tasks([1], 2, created_us=NOW_US - 9, queue=A),
+        make_tasks([2, 3], 1, queue=A),
+        cpu=1,
+    )
+    result = cluster.run()
+    assert cluster.names(result) == {}
+    assert reasons(cluster, result)[1][0][:2] == ("INSUFFICIENT_RESOURCE", "cpu")
+    assert cluster.scheduler.due(NOW_US)
+    assert set(cluster.round()) == {2, 3}
+    assert not cluster.scheduler.due(NOW_US)
+
+
+def test_nominated_tasks_hold_their_quota():
+    cluster = cluster_of(
+        tree(queue("a", "", quota(2))),
+        make_tasks([1], 1, nominated="n", queue=A, created_us=NOW_US + 5),
+        make_tasks([2, 3], 1, queue=A),
+    )
+    assert set(cluster.round()) == {1, 2}
+
+
+def test_contention_for_nodes_is_resolved_by_entitlement_and_not_by_priority():
+    queues = tree(queue("top"), queue("a", "top", quota(1)), queue("b", "top", quota(3)))
+    cluster = cluster_of(
+        queues,
+        make_class(2, cpu=1, priority=9),
+        make_tasks([1, 2, 3], 2, queue=A),
+        make_tasks([4], 1, queue=B),
+        cpu=2,
+    )
+    assert set(cluster.round()) in ({1, 4}, {2, 4}, {3, 4})
+
+
+def test_fair_sharing_alternates():
+    queues = tree(
+        queue("top", "", quota(6)), queue("a", "top", quota(0)), queue("b", "top", quota(0)), sharing=Sharing.FAIR
+    )
+    cluster = cluster_of(
+        queues, make_tasks(range(1, 7), 1, created_us=NOW_US - 9, queue=A), make_tasks(range(11, 17), 1, queue=B)
+    )
+    placed = cluster.round()
+    assert sum(uid > 10 for uid in placed) == 3
+    assert len(placed) == 6
+
+
+def test_changed_queues_are_an_opportunity():
+    cluster = cluster_of(tree(queue("a", "", quota(0))), make_tasks([1], 1, queue=A))
+    assert cluster.round() == {}
+    cluster.tell(QueuesObserved(tree(queue("a", "", quota(0)))))
+    assert not cluster.scheduler.due(NOW_US)
+    cluster.tell(QueuesObserved(tree(queue("a", "", quota(1)))))
+    assert cluster.scheduler.due(NOW_US)
+    assert set(cluster.round()) == {1}
+
+
+def test_bad_descriptions_are_refused_by_name_and_the_others_count():
+    cluster = make_cluster(make_node("n", cpu=9), make_class(1, cpu=1))
+    queues = tree(queue("a", "", quota(1)), queue("b", "b", quota(1)))
+    (outcome,) = cluster.tell(QueuesObserved(queues))
+    assert [(r.kind, r.id, r.field) for r in outcome.refused] == [("queue", "b", "parent")]
+    cluster.tell(make_tasks([1], 1, queue=A), make_tasks([2], 1, queue=B))
+    assert set(cluster.round()) == {1}
+
+
+def test_a_task_that_changes_its_queue():
+    cluster = cluster_of(tree(queue("a", "", quota(0)), queue("b", "", quota(1))), make_tasks([1], 1, queue=A))
+    assert cluster.round() == {}
+    cluster.tell(make_tasks([1], 1, queue=B))
+    assert cluster.scheduler.due(NOW_US)
+    assert set(cluster.round()) == {1}
+    assert cluster.state.tasks.queue[cluster.state.task_rows(np.array([1], np.uint64))].tolist() == [B]
