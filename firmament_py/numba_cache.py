@@ -24,6 +24,9 @@ _INNER: Any = {"no_cpython_wrapper": True}
 """For functions that Python does not call, which compile faster without an entry for it; numba's type stubs lack it."""
 
 
+_IN_PLACE: Any = {"_nrt": False}
+
+
 def compiled(function: _F) -> _F:
     """Compiles a function that Python calls, at its first use."""
     return _compiled(function, {})
@@ -37,6 +40,19 @@ def inner(function: _F) -> _F:
 def inlined(function: _F) -> _F:
     """Compiles a function into each of its callers, which are compiled code."""
     return _compiled(function, {"forceinline": True, **_INNER})
+
+
+def compiled_in_place(function: _F) -> _F:
+    """Compiles a function that Python calls and that allocates nothing: without counting references.
+
+    Where arrays come in tuples, counting takes ten times as long as the work. numba refuses what allocates.
+    """
+    return _compiled(function, _IN_PLACE)
+
+
+def inlined_in_place(function: _F) -> _F:
+    """Compiles a function that allocates nothing into its callers, which are compiled in place."""
+    return _compiled(function, {"forceinline": True, **_IN_PLACE, **_INNER})
 
 
 def _compiled(function: _F, options: dict[str, Any]) -> _F:

@@ -6,9 +6,9 @@ For a queue n with parent p, request included in its usage:
     ratio(n)       = 1000 x max over resources r of borrowed(n, r) / (sum over flavors of potential(p)), 0 for roots
     share(n)       = ratio(n) / weight(n); above all others if the weight is 0 and the ratio is not
 
-HDRF: the dominant share of a task's or queue's amounts is their largest part of the cluster's total. A queue's amounts
-are the sum of its children's. Children that request more, and can get it, are rescaled to the least dominant share among
-them first, so one that uses a resource nobody else needs does not count against its siblings. Others are *saturated*.
+HDRF: the dominant share of amounts is their largest part of the cluster's total. A queue's amounts are the sum of its
+children's. Children that request more, and can get it, are first rescaled to the least of their dominant shares: so one
+that uses a resource nobody else needs does not count against its siblings. The other children are *saturated*.
 """
 
 from dataclasses import dataclass

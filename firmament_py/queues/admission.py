@@ -1,0 +1,282 @@
+"""Which waiting jobs are admitted, in which order, and on which flavors; why others are not.
+
+The order is that of a tournament of the heads of queues, renewed after each admission (`admission_order.py`):
+
+- CLASSICAL: jobs within nominal quota, then those that borrow from the nearest ancestor; priority; age (Kueue).
+- FAIR: at each level the child that does not borrow what the job requests, then that of the lowest weighted dominant
+  share with the job; priority; age (Kueue's fair sharing).
+- PROPORTIONAL: at each level children below their share, then those within their nominal amount with the job, then by
+  queue priority, then by the dominant part of the share that is in use with the job (KAI).
+- HIERARCHICAL_DRF: at each level the lowest weighted, rescaled dominant share (Volcano).
+
+Inside a queue jobs are served by priority, then by age. Shares that are compared are those of the moment; a group of
+identical tasks is admitted in portions of at most 1/256 of it, or at once where the order does not depend on usage.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from firmament_py.model.arrays import F64, I64, Bools
+from firmament_py.model.queues import Division, ReclaimRules, Sharing
+from firmament_py.queues import admission_order as order
+from firmament_py.queues import admission_state as state
+from firmament_py.queues.dominant import lendable
+from firmament_py.queues.quota import Capacity, counted_usage, total_usage
+from firmament_py.queues.tree import Queues
+
+TIERS = 16
+"""Ranks are 0 .. TIERS - 1, higher first."""
+
+_PORTIONS = 256
+
+
+class Reason(IntEnum):
+    ADMITTED = state.FITS
+    CLOSED = state.CLOSED
+    """The queue is stopped, described wrongly, or not a leaf."""
+    NO_QUOTA = state.NO_QUOTA
+    """The queue has no quota of a resource that the job requests."""
+    NO_FLAVOR = state.NO_FLAVOR
+    """No flavor of the queue suits the job."""
+    TOO_LARGE = state.TOO_LARGE
+    """The job exceeds what the queue could use if no other task ran."""
+    LACKING = state.LACKING
+    """Quota is in use, or a limit is reached."""
+    BEHIND = state.BEHIND
+    """A job before it in a queue that is strictly first in, first out, is not admitted."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Jobs:
+    """J waiting jobs. One with a count of more than 1 is a group of identical single tasks, admitted in part."""
+
+    queue: I64
+    """(J,) rows of queues."""
+    request: I64
+    """(J, R) what one item needs at least: a gang's lacking members, or a task; 0 of what queues do not count."""
+    count: I64
+    """(J,) > 0."""
+    priority: I64
+    created_us: I64
+    suitable: Bools
+    """(J, F) flavors on which the job can run."""
+    preemptible: Bools
+    """(J,)"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Portions:
+    """P portions in the order of their admission."""
+
+    job: I64
+    items: I64
+    rank: I64
+    flavor: I64
+    """(P, R)"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Admission:
+    admitted: I64
+    """(J,) items: 0 .. count."""
+    rank: I64
+    """(J,) of the first item; of a job that is not admitted, whether it is within its guarantee: TIERS - 1, or 0."""
+    flavor: I64
+    """(J, R) of the first item; -1 of what is not requested or has no flavor."""
+    reason: I64
+    """(J,) ADMITTED if all items are; why the others are not."""
+    column: I64
+    """(J,) the column that lacks most of the request, -1 if no amount is lacking; for NO_QUOTA, of the first flavor."""
+    amount: I64
+    """(J,) the amount that it lacks for one item."""
+    bottleneck: I64
+    """(J,) the queue whose quota or limit that is, -1 if none."""
+    portions: Portions
+
+
+def admit(
+    queues: Queues,
+    capacity: Capacity,
+    usage: I64,
+    jobs: Jobs,
+    total: I64,
+    share: I64 | None = None,
+    firm_usage: I64 | None = None,
+) -> Admission:
+    """Admits jobs within quota and limits; a rank says how much each is entitled to.
+
+    `usage` (Q, V) is of the running tasks of each queue itself, `firm_usage` that of those that cannot be preempted;
+    `total` (V,) is the cluster's capacity, `share` (Q, V) comes from shares.fair_shares if sharing is PROPORTIONAL.
+
+    The highest rank is that of what is within guarantees (nominal amounts). Ranks below it are steps of the order of
+    admission, in equal volumes: what borrows, or is within the share; then what is above the share (PROPORTIONAL). The
+    lowest rank is left for what exceeds the cluster's capacity in an order that does not go by quota: it may be tried.
+    """
+    if not len(jobs.queue):
+        return _nothing(jobs)
+    by_quota = queues.tree.sharing in (Sharing.CLASSICAL, Sharing.FAIR)
+    if share is None:
+        share = np.zeros_like(queues.nominal)
+    forest = _forest(queues, capacity, total, share, by_quota)
+    by_queue = np.lexsort((jobs.created_us, -jobs.priority, jobs.queue))
+    firm = np.zeros_like(usage) if firm_usage is None else firm_usage
+    portions = int(np.minimum(jobs.count, _PORTIONS).sum()) + 8 * len(jobs.queue)
+    while True:
+        waiting, progress = _waiting(queues, jobs, by_queue), _progress(queues, capacity, usage, firm, jobs, by_queue)
+        log, flavors = np.zeros((portions, 3), np.int64), np.zeros((portions, jobs.request.shape[1]), np.int64)
+        found = order.admit_in_order(forest, waiting, progress, _tournament(queues), log, flavors)
+        if found >= 0:
+            break
+        portions *= 2
+    job, items, kind = log[:found].T
+    admitted_in_order = Portions(by_queue[job], items, _ranks(jobs, by_queue[job], items, kind), flavors[:found])
+    return _summary(queues, progress, jobs, by_queue, admitted_in_order)
+
+
+def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota: bool) -> state.Forest:
+    tree = queues.tree
+    limit = queues.limit
+    if tree.sharing is Sharing.PROPORTIONAL and tree.division is Division.TOTAL_BY_WEIGHT:
+        limit = np.minimum(limit, share)
+    place = np.empty(queues.count, np.int64)
+    place[queues.children] = np.arange(queues.count)
+    place -= queues.child_starts[queues.parent + 1]
+    height = np.zeros(queues.count, np.int64)
+    for level in reversed(queues.levels):
+        np.maximum.at(height, level.parents, height[level.rows] + 1)
+    definitions = queues.definitions
+    return state.Forest(
+        sharing=int(tree.sharing),
+        by_quota=by_quota,
+        firm_within_nominal=not by_quota and tree.reclaim_rules is ReclaimRules.FAIR_SHARE,
+        parent=queues.parent,
+        depth=queues.depth,
+        paths=queues.paths,
+        children=queues.children,
+        child_starts=queues.child_starts,
+        place=place,
+        height=height,
+        open=queues.open,
+        leaf=queues.leaf,
+        strict_fifo=np.array([queue.strict_fifo for queue in definitions], np.bool_),
+        avoid_borrowing=np.array([q.fungibility.try_next_to_avoid_borrowing for q in definitions], np.bool_),
+        may_preempt_first=np.array(
+            [not q.fungibility.try_next_to_avoid_preemption and (q.within or q.reclaim) for q in definitions], np.bool_
+        ),
+        weight=queues.weight,
+        priority=queues.priority,
+        group=queues.group,
+        flavor_order=queues.flavor_order,
+        covered=queues.covered,
+        known=queues.known,
+        nominal=queues.nominal,
+        subtree=capacity.subtree,
+        local=capacity.local,
+        potential=capacity.potential,
+        borrowing_limit=queues.borrowing_limit,
+        limit=limit,
+        share=share,
+        allocatable=np.minimum(np.maximum(share, queues.nominal), queues.limit),
+        lendable=lendable(queues, capacity),
+        total=total,
+    )
+
+
+def _waiting(queues: Queues, jobs: Jobs, by_queue: I64) -> state.Waiting:
+    classical = queues.tree.sharing is Sharing.CLASSICAL
+    portion = jobs.count if classical else np.maximum(jobs.count // _PORTIONS, 1)
+    return state.Waiting(
+        starts=np.searchsorted(jobs.queue[by_queue], np.arange(queues.count + 1)),
+        queue=jobs.queue[by_queue],
+        request=np.ascontiguousarray(jobs.request[by_queue]),
+        portion=portion[by_queue],
+        priority=jobs.priority[by_queue].astype(np.float64),
+        created=jobs.created_us[by_queue].astype(np.float64),
+        suitable=np.ascontiguousarray(jobs.suitable[by_queue]),
+        firm=~jobs.preemptible[by_queue],
+    )
+
+
+def _progress(queues: Queues, capacity: Capacity, usage: I64, firm: I64, jobs: Jobs, by_queue: I64) -> state.Progress:
+    count = len(by_queue)
+    return state.Progress(
+        usage=counted_usage(queues, capacity, usage),
+        used=total_usage(queues, usage),
+        firm_used=total_usage(queues, firm),
+        cluster_used=usage.sum(axis=0),
+        job=np.full(queues.count, -1, np.int64),
+        left=jobs.count[by_queue],
+        flavor=np.full((count, jobs.request.shape[1]), -1, np.int64),
+        level=np.zeros(queues.count, np.int64),
+        reason=np.full(count, state.FITS, np.int64),
+        column=np.full(count, -1, np.int64),
+        amount=np.zeros(count, np.int64),
+        bottleneck=np.full(count, -1, np.int64),
+    )
+
+
+def _tournament(queues: Queues) -> order.Tournament:
+    return order.Tournament(
+        champion=np.full(queues.count, -1, np.int64),
+        key=np.zeros((queues.count, order.KEYS)),
+        winner=np.full(2 * queues.count + 2, -1, np.int64),
+        amounts=np.zeros((queues.count, len(queues.resources))),
+        dominant=np.zeros(queues.count),
+        before=np.zeros(len(queues.resources), np.int64),
+    )
+
+
+def _ranks(jobs: Jobs, job: I64, items: I64, kind: I64) -> I64:
+    """(P,) ranks of portions in the order of their admission."""
+    demand = (jobs.request * jobs.count[:, None]).sum(axis=0, dtype=np.float64)
+    size: F64 = np.divide(jobs.request, demand, out=np.zeros(jobs.request.shape), where=demand > 0).max(
+        axis=1, initial=0
+    )
+    volume = size[job] * items
+    rank = np.zeros(len(job), np.int64)
+    rank[kind == order.WITHIN_GUARANTEE] = TIERS - 1
+    low = (TIERS - 2) // 2 if (kind == order.ABOVE_SHARE).any() else 0
+    for wanted_kind, top, steps in (
+        (order.WITHIN_SHARE, TIERS - 2, TIERS - 2 - low),
+        (order.ABOVE_SHARE, low, low),
+    ):
+        chosen = kind == wanted_kind
+        if chosen.any():
+            before = np.cumsum(volume[chosen]) - volume[chosen]
+            whole = before[-1] + volume[chosen][-1]
+            step = np.floor(steps * before / whole) if whole > 0 else np.zeros(len(before))
+            rank[chosen] = top - np.minimum(step.astype(np.int64), steps - 1)
+    return rank
+
+
+def _summary(queues: Queues, p: state.Progress, jobs: Jobs, by_queue: I64, portions: Portions) -> Admission:
+    count = len(by_queue)
+    admitted = np.zeros(count, np.int64)
+    np.add.at(admitted, portions.job, portions.items)
+    rank, flavor = np.zeros(count, np.int64), np.full(jobs.request.shape, -1, np.int64)
+    rank[portions.job[::-1]] = portions.rank[::-1]  # the first portion is written last
+    flavor[portions.job[::-1]] = portions.flavor[::-1]
+    columns = {}
+    for name in ("reason", "column", "amount", "bottleneck"):
+        columns[name] = np.empty(count, np.int64)
+        columns[name][by_queue] = getattr(p, name)
+    refused = np.nonzero(admitted == 0)[0]
+    rank[refused[_within_nominal(queues, p.used, jobs, refused)]] = TIERS - 1
+    return Admission(admitted=admitted, rank=rank, flavor=flavor, portions=portions, **columns)
+
+
+def _within_nominal(queues: Queues, used: I64, jobs: Jobs, rows: I64) -> Bools:
+    """(K,) whether jobs are within the nominal amounts of their queues, on a flavor that suits them."""
+    shape = (len(rows), len(queues.flavors), len(queues.resources))
+    free = (queues.nominal - used)[jobs.queue[rows]].reshape(shape)
+    request = jobs.request[rows][:, None, :]
+    within: Bools = (((request == 0) | (request <= free)).all(axis=2) & jobs.suitable[rows]).any(axis=1)
+    return within
+
+
+def _nothing(jobs: Jobs) -> Admission:
+    none = np.zeros(0, np.int64)
+    flavors = np.zeros(jobs.request.shape, np.int64)
+    return Admission(none, none, flavors, none, none, none, none, Portions(none, none, none, flavors))

@@ -1,0 +1,290 @@
+"""The arrays of the search for an order of admission, and what jobs may use at a moment. Compiled."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from firmament_py.model.arrays import F64, I64, Bools
+from firmament_py.model.queues import UNLIMITED
+from firmament_py.numba_cache import inlined_in_place
+
+FITS, CLOSED, NO_QUOTA, NO_FLAVOR, TOO_LARGE, LACKING, BEHIND = range(7)
+"""Why a job is not admitted: see admission.Reason."""
+
+
+class Forest(NamedTuple):
+    """What does not change: queues as in tree.Queues, capacity as in quota.Capacity."""
+
+    sharing: int
+    by_quota: bool
+    """Whether nominal quota bounds usage, and not only limits."""
+    firm_within_nominal: bool
+    """Whether jobs that cannot be preempted are confined to nominal amounts."""
+    parent: I64
+    depth: I64
+    paths: I64
+    children: I64
+    child_starts: I64
+    place: I64
+    """(Q,) where each queue is among the children of its parent."""
+    height: I64
+    """(Q,) the distance to the furthest queue below."""
+    open: Bools
+    leaf: Bools
+    strict_fifo: Bools
+    avoid_borrowing: Bools
+    """(Q,) whether the next flavor is tried if this one means to borrow."""
+    may_preempt_first: Bools
+    """(Q,) whether no further flavor is tried if preemption within nominal quota could help on this one."""
+    weight: F64
+    priority: I64
+    group: I64
+    flavor_order: I64
+    covered: Bools
+    known: Bools
+    nominal: I64
+    subtree: I64
+    local: I64
+    potential: I64
+    borrowing_limit: I64
+    limit: I64
+    share: I64
+    """(Q, V) shares that were divided, if sharing is PROPORTIONAL."""
+    allocatable: I64
+    """(Q, V) of these, or of the nominal amount, the larger, within the limit."""
+    lendable: F64
+    total: I64
+    """(V,) of the cluster."""
+
+
+class Waiting(NamedTuple):
+    """Jobs, sorted by queue, then as their queue serves them; those of queue q are starts[q] .. starts[q + 1]."""
+
+    starts: I64
+    queue: I64
+    request: I64
+    """(J, R) of one item."""
+    portion: I64
+    """(J,) so many items are admitted at once."""
+    priority: F64
+    created: F64
+    suitable: Bools
+    firm: Bools
+    """(J,) jobs that cannot be preempted."""
+
+
+class Progress(NamedTuple):
+    """What changes."""
+
+    usage: I64
+    """(Q, V) that counts against quota."""
+    used: I64
+    """(Q, V) of the queue and all below it."""
+    firm_used: I64
+    """(Q, V) of that, by jobs that cannot be preempted."""
+    cluster_used: I64
+    """(V,)"""
+    job: I64
+    """(Q,) the job at the head of each queue, -1 if none is left."""
+    left: I64
+    """(J,) items that are not admitted."""
+    flavor: I64
+    """(J, R) the flavor of each resource, -1 if the job does not request it."""
+    level: I64
+    """(Q,) the height of the lowest ancestor within whose quota the head fits; 0: the queue's own."""
+    reason: I64
+    """(J,) why what is left is not admitted."""
+    column: I64
+    """(J,) the column that lacks an amount, -1 if none does."""
+    amount: I64
+    """(J,) the amount that it lacks."""
+    bottleneck: I64
+    """(J,) the queue whose quota or limit lacks it."""
+
+
+@inlined_in_place
+def free(t: Forest, p: Progress, q: int, v: int, firm: bool) -> tuple[int, int]:
+    """What queue q may use of column v beside what is used, and the queue that bounds it."""
+    amount, bound = UNLIMITED, q
+    cap, cap_bound = UNLIMITED, q
+    for step in range(t.depth[q], -1, -1):
+        n = t.paths[q, step]
+        if t.by_quota:
+            subtree, local, usage = t.subtree[n, v], t.local[n, v], p.usage[n, v]
+            if t.parent[n] < 0:
+                amount, bound = subtree - usage, n
+            else:
+                at_most = subtree - local - max(0, usage - local) + t.borrowing_limit[n, v]
+                if at_most < amount:
+                    amount, bound = at_most, n
+                amount += max(0, local - usage)
+        if t.limit[n, v] - p.used[n, v] < cap:
+            cap, cap_bound = t.limit[n, v] - p.used[n, v], n
+        if firm and t.firm_within_nominal and t.nominal[n, v] - p.firm_used[n, v] < cap:
+            cap, cap_bound = t.nominal[n, v] - p.firm_used[n, v], n
+    if cap < amount:
+        return cap, cap_bound
+    return amount, bound
+
+
+@inlined_in_place
+def use(t: Forest, p: Progress, q: int, v: int, amount: int, firm: bool) -> None:
+    """Adds usage of a queue; what exceeds the quota that a queue does not lend counts in its parent, too."""
+    counted = amount
+    n = q
+    while n >= 0:
+        p.used[n, v] += amount
+        if firm:
+            p.firm_used[n, v] += amount
+        local_free = max(0, t.local[n, v] - p.usage[n, v])
+        p.usage[n, v] += counted
+        counted = max(0, counted - local_free)
+        n = t.parent[n]
+    p.cluster_used[v] += amount
+
+
+@inlined_in_place
+def borrowing_level(t: Forest, p: Progress, q: int, v: int, amount: int) -> int:
+    """The height of the lowest ancestor whose quota holds the amount, too; that of the root if none does."""
+    n = q
+    while True:
+        if p.usage[n, v] + amount <= t.subtree[n, v]:
+            return t.height[n] if n != q else 0
+        if t.parent[n] < 0:
+            return t.height[n] if n != q else 1
+        amount -= max(0, t.local[n, v] - p.usage[n, v])
+        n = t.parent[n]
+
+
+@inlined_in_place
+def items_that_fit(t: Forest, w: Waiting, p: Progress, q: int, j: int, at_most: int) -> int:
+    """How many items of job j fit with its flavors; if sharing is CLASSICAL, without a higher level of borrowing."""
+    resources = w.request.shape[1]
+    for r in range(resources):
+        if w.request[j, r] > 0 and p.flavor[j, r] >= 0:
+            amount, _ = free(t, p, q, p.flavor[j, r] * resources + r, w.firm[j])
+            at_most = min(at_most, max(0, amount) // w.request[j, r])
+    if t.sharing != 0 or at_most <= 1:
+        return at_most
+    low, high = 1, at_most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if level_of(t, w, p, q, j, middle) <= p.level[q]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@inlined_in_place
+def level_of(t: Forest, w: Waiting, p: Progress, q: int, j: int, items: int) -> int:
+    """The borrowing level of so many items of job j with its flavors."""
+    resources = w.request.shape[1]
+    level = 0
+    for r in range(resources):
+        if w.request[j, r] > 0 and p.flavor[j, r] >= 0:
+            level = max(level, borrowing_level(t, p, q, p.flavor[j, r] * resources + r, items * w.request[j, r]))
+    return level
+
+
+@inlined_in_place
+def next_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
+    """Makes the first job of the queue that fits its head; those before it get their reasons."""
+    j = p.job[q]
+    stop = w.starts[q + 1]
+    while 0 <= j < stop:
+        if p.left[j] > 0:
+            p.reason[j] = choose_flavors(t, w, p, q, j)
+            if p.reason[j] == FITS:
+                p.level[q] = level_of(t, w, p, q, j, 1) if t.by_quota else 0
+                p.job[q] = j
+                return
+            if t.strict_fifo[q]:
+                for behind in range(j + 1, stop):
+                    p.reason[behind] = BEHIND
+                break
+        j += 1
+    p.job[q] = -1
+
+
+@inlined_in_place
+def choose_flavors(t: Forest, w: Waiting, p: Progress, q: int, j: int) -> int:
+    """Sets the flavors of a job's resources, a group at a time, for one item; FITS or why it does not fit."""
+    resources = w.request.shape[1]
+    p.column[j], p.amount[j], p.bottleneck[j] = -1, 0, -1
+    if not t.open[q] or not t.leaf[q]:
+        p.bottleneck[j] = q
+        return CLOSED
+    groups = t.flavor_order.shape[1] if t.by_quota else 1
+    if t.by_quota:
+        for r in range(resources):
+            if w.request[j, r] > 0 and t.group[q, r] < 0:
+                p.column[j], p.amount[j], p.bottleneck[j] = r, w.request[j, r], q  # of any flavor: of the first
+                return NO_QUOTA
+    for g in range(groups):
+        reason = _choose_flavor(t, w, p, q, j, g)
+        if reason != FITS:
+            return reason
+    return FITS
+
+
+@inlined_in_place
+def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -> int:
+    """The same for one group of resources."""
+    resources = w.request.shape[1]
+    flavors = w.suitable.shape[1]
+    requested = False
+    for r in range(resources):
+        requested |= w.request[j, r] > 0 and (not t.by_quota or t.group[q, r] == g)
+    if not requested or flavors == 0:
+        return FITS
+    best, best_level, reported, shortage = -1, 0, NO_FLAVOR, np.inf
+    for position in range(flavors):
+        f = t.flavor_order[q, g, position] if t.by_quota else position
+        if f < 0:
+            break
+        if not w.suitable[j, f]:
+            continue
+        level, fits, possible, within = 0, True, True, True
+        worst, column, amount, bottleneck = 0.0, -1, 0, -1
+        for r in range(resources):
+            request = w.request[j, r]
+            if request == 0 or (t.by_quota and t.group[q, r] != g):
+                continue
+            v = f * resources + r
+            here, bound = free(t, p, q, v, w.firm[j])
+            if t.by_quota and not t.covered[q, v]:
+                here, bound = 0, q
+            if request > here:
+                fits = False
+                possible &= request <= t.potential[q, v]
+                if (request - max(0, here)) / request > worst:
+                    worst, column, amount, bottleneck = (
+                        (request - max(0, here)) / request,
+                        v,
+                        request - max(0, here),
+                        bound,
+                    )
+            elif t.by_quota:
+                level = max(level, borrowing_level(t, p, q, v, request))
+            within &= request <= t.nominal[q, v]
+        if fits:
+            if best < 0 or level < best_level:
+                best, best_level = f, level
+            if level == 0 or not t.avoid_borrowing[q]:
+                break
+            continue
+        worst += 0.0 if possible else 2.0
+        if best < 0 and worst < shortage:
+            shortage = worst
+            reported = LACKING if possible else TOO_LARGE
+            p.column[j], p.amount[j], p.bottleneck[j] = column, amount, bottleneck
+        if within and t.may_preempt_first[q]:
+            break
+    if best < 0:
+        return reported
+    p.column[j], p.amount[j], p.bottleneck[j] = -1, 0, -1
+    for r in range(resources):
+        if w.request[j, r] > 0 and (not t.by_quota or t.group[q, r] == g):
+            p.flavor[j, r] = best
+    return FITS
