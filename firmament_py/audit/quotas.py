@@ -40,11 +40,11 @@ class QuotaCheck:
                     (self._limit, quota.limit),
                 ):
                     limits[at] = UNLIMITED if value is None else value
-        self._kept = np.zeros(shape, np.int64)
+        self._unlent = np.zeros(shape, np.int64)
         for row in reversed(range(len(definitions))):
-            self._kept[row] = np.where(lent[row] < UNLIMITED, np.maximum(entitled[row] - lent[row], 0), 0)
+            self._unlent[row] = np.where(lent[row] < UNLIMITED, np.maximum(entitled[row] - lent[row], 0), 0)
             if (parent := self._parent[row]) >= 0:
-                entitled[parent] = np.minimum(entitled[parent] + entitled[row] - self._kept[row], UNLIMITED)
+                entitled[parent] = np.minimum(entitled[parent] + entitled[row] - self._unlent[row], UNLIMITED)
             else:
                 self._borrows[row] = 0
         by_quota = queues.tree.sharing in (Sharing.CLASSICAL, Sharing.FAIR)
@@ -71,11 +71,11 @@ class QuotaCheck:
         for row in reversed(range(len(self._parent))):
             if (parent := self._parent[row]) >= 0:
                 total[parent] += total[row]
-                counted[parent] += np.maximum(counted[row] - self._kept[row], 0)
+                counted[parent] += np.maximum(counted[row] - self._unlent[row], 0)
         over = (counted > self._entitled + self._borrows) | (total > self._limit)
         for row in range(len(self._parent)):
             if (parent := self._parent[row]) >= 0:
-                over[row] |= over[parent] & (counted[row] > self._kept[row])  # only what it takes from there
+                over[row] |= over[parent] & (counted[row] > self._unlent[row])  # only what it takes from there
         exceeded = {identifier for identifier, row in self._row.items() if (over[row] & (new[row] > 0)).any()}
         bad = np.isin(ids, np.array(sorted(exceeded | uncovered), np.uint64))
         return {"its queue takes no tasks": (ids != 0) & ~served, "a quota is exceeded": served & bad}

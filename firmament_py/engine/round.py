@@ -98,10 +98,10 @@ class Round:
         return stats
 
     def _snapshot(self) -> Snapshot:
-        ranking, left_out = None, self.deferred
+        ranking, deferred = None, self.deferred
         if self.queues is not None:
-            ranking, left_out = self.queues.ranking, np.concatenate([left_out, self.queues.left_out])
-        return take_snapshot(self._state, self.now_us, rack_labels(self._policy), self._cpu_of, left_out, ranking)
+            ranking, deferred = self.queues.ranking, np.concatenate([deferred, self.queues.excluded])
+        return take_snapshot(self._state, self.now_us, rack_labels(self._policy), self._cpu_of, deferred, ranking)
 
     def _cpu_of(self, rows: I64) -> F64:
         return self._usage.cpu_of(self._state, rows, self.now_us)

@@ -126,8 +126,8 @@ def queues_reply(epoch: int, report: QueueReport) -> flow_pb2.QueuesReply:
     for problem in queues.problems:
         reply.problems.add(kind="queue", id=problem.queue, field=problem.field, reason=problem.reason)
     resources = len(queues.resources)
-    amounts = queues.nominal, report.used, report.borrowed, report.wanted, report.fair
-    shown = queues.covered | (report.used > 0) | (report.wanted > 0)
+    amounts = queues.nominal, report.used, report.borrowed, report.demand, report.fair
+    shown = queues.covered | (report.used > 0) | (report.demand > 0)
     for row, queue in enumerate(queues.definitions):
         state = reply.queues.add(
             id=queue.id,
@@ -141,14 +141,14 @@ def queues_reply(epoch: int, report: QueueReport) -> flow_pb2.QueuesReply:
         )
         for column in shown[row].nonzero()[0].tolist():
             flavor, resource = queues.flavors[column // resources], queues.resources[column % resources]
-            nominal, used, borrowed, wanted, fair = (int(amount[row, column]) for amount in amounts)
+            nominal, used, borrowed, demand, fair = (int(amount[row, column]) for amount in amounts)
             state.amounts.add(
                 flavor=flavor,
                 resource=resource,
                 nominal=nominal,
                 used=used,
                 borrowed=borrowed,
-                wanted=wanted,
+                demand=demand,
                 fair=fair,
             )
     return reply

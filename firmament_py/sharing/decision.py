@@ -23,11 +23,11 @@ _CAUSES = {Reason.NO_FLAVOR: Cause.NO_FLAVOR, Reason.BEHIND: Cause.BEHIND}
 
 @dataclass(frozen=True, slots=True)
 class QueueDecision:
-    """ranking: of the tasks that the round considers. left_out (K,): rows of waiting tasks that it does not. shortages:
+    """ranking: of the tasks that the round considers. excluded (K,): rows of waiting tasks that it does not. shortages:
     why these, and those that are withheld, wait. admitted (A,): rows of the others that have a queue."""
 
     ranking: Ranking
-    left_out: I64
+    excluded: I64
     shortages: Shortages
     admitted: I64
 
@@ -44,7 +44,7 @@ def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
     if not len(queued):
         return None
     round_ = _QueueRound(state)
-    queued = round_.leave_out_closed(queued)
+    queued = round_.exclude_closed(queued)
     nominated = _with_gangs(state, queued, tasks.nominated[queued] >= 0)
     late = _with_gangs(state, queued, tasks.passed_over[queued] == state.opportunities) & ~nominated
     round_.admit(queued[nominated], reserved=True)
@@ -74,26 +74,26 @@ class _QueueRound:
         self._withheld = np.zeros(size, np.bool_)
         self._combinations: dict[tuple[int, ...], int] = {}  # flavors of resources -> row of the next
         self._nodes: list[Bools] = []
-        self._left_out = [NO_ROWS]
+        self._excluded = [NO_ROWS]
         self._admitted = [NO_ROWS]
         self._names = tuple(dict.fromkeys((*queues.resources, *state.resources.names)))
         self._shortages = replace(NO_SHORTAGES, names=self._names)
         self._share: I64 | None = None
         if queues.tree.sharing is Sharing.PROPORTIONAL:
-            self._share = fair_shares(queues, self._total, self._usage + use.wanted())
+            self._share = fair_shares(queues, self._total, self._usage + use.demand())
 
-    def leave_out_closed(self, rows: I64) -> I64:
+    def exclude_closed(self, rows: I64) -> I64:
         """Those of task rows (K,) whose queue takes tasks."""
         queues, queue = self._queues, self._use.queue_of(rows)
         takes = np.append(queues.open & queues.leaf, False)[queue]  # the last one for unknown queues
         stopped = np.append(_stopped_by(self._use), -1)[queue]
         unknown = ~takes & (stopped < 0)
-        self._leave_out(of_cause(rows[unknown], Cause.UNKNOWN))
+        self._exclude(of_cause(rows[unknown], Cause.UNKNOWN))
         halted = ~takes & (stopped >= 0)
-        self._leave_out(of_cause(rows[halted], Cause.STOPPED, stopped[halted]))
-        return self._leave_out_uncovered(rows[takes], queue[takes])
+        self._exclude(of_cause(rows[halted], Cause.STOPPED, stopped[halted]))
+        return self._exclude_uncovered(rows[takes], queue[takes])
 
-    def _leave_out_uncovered(self, rows: I64, queue: I64) -> I64:
+    def _exclude_uncovered(self, rows: I64, queue: I64) -> I64:
         """Those of task rows (K,) of queues (K,) that request nothing that no queue has a quota of, unless their own
         has no limit on that."""
         state = self._state
@@ -106,7 +106,7 @@ class _QueueRound:
         names = np.array([self._names.index(name) for name in state.resources.names], np.int64)
         lacking = np.take_along_axis(amounts[bad], resource[:, None], axis=1).reshape(-1)
         uncovered = of_cause(rows[bad], Cause.OVER_QUOTA, queue[bad])
-        self._leave_out(replace(uncovered, resource=names[resource], lacking=lacking))
+        self._exclude(replace(uncovered, resource=names[resource], lacking=lacking))
         return rows[~bad]
 
     def admit(self, rows: I64, *, reserved: bool = False) -> None:
@@ -137,14 +137,14 @@ class _QueueRound:
             nominated = waits[self._state.tasks.nominated[waits] >= 0]
             self._usage += self._use.of(nominated, self._state.tasks.nominated[nominated])
         else:
-            self._leave_out(shortages)
+            self._exclude(shortages)
 
     def decision(self, rows: I64) -> QueueDecision:
         """The outcome for all waiting task rows (K,)."""
         nodes = np.array(self._nodes, np.bool_).reshape(len(self._nodes), len(self._use.nodes))
         return QueueDecision(
             Ranking(self._rank, self._flavor, self._withheld, nodes),
-            np.concatenate(self._left_out),
+            np.concatenate(self._excluded),
             self._shortages,
             np.concatenate(self._admitted),
         )
@@ -161,8 +161,8 @@ class _QueueRound:
         )
         return admit(self._queues, self._capacity, self._usage, one, self._total, self._share, self._use.firm())
 
-    def _leave_out(self, shortages: Shortages) -> None:
-        self._left_out.append(shortages.rows)
+    def _exclude(self, shortages: Shortages) -> None:
+        self._excluded.append(shortages.rows)
         self._shortages = self._shortages.and_also(shortages)
 
     def _why(self, found: Admission, jobs: Jobs, rows: I64, job: I64) -> Shortages:

@@ -17,7 +17,7 @@ from firmament_py.state.cluster import ClusterState
 @dataclass(frozen=True, slots=True)
 class QueueReport:
     """Q queues, each with those below it; V columns. running, pending, nominated (Q,): tasks. (Q, V): used, what tasks
-    on nodes request; wanted, what pending ones request, on the first flavor of the queue; borrowed, what is used beyond
+    on nodes request; demand, what pending ones request, on the first flavor of the queue; borrowed, what is used beyond
     the nominal quota and that of queues below; fair, the share of each. share (Q,): dominant share of what is borrowed,
     in thousandths by weight."""
 
@@ -26,7 +26,7 @@ class QueueReport:
     pending: I64
     nominated: I64
     used: I64
-    wanted: I64
+    demand: I64
     borrowed: I64
     fair: I64
     share: F64
@@ -41,16 +41,16 @@ def queue_report(state: ClusterState) -> QueueReport:
     waits = tasks.state[queued] == TaskState.WAITING
     nominated = tasks.nominated[queued] >= 0
     own, quota = use.running(leaving=True), capacity(queues)
-    wanted = use.wanted()
+    demand = use.demand()
     return QueueReport(
         queues=queues,
         running=_counts(queues, queue[tasks.node[queued] >= 0]),
         pending=_counts(queues, queue[waits]),
         nominated=_counts(queues, queue[nominated]),
         used=total_usage(queues, own),
-        wanted=total_usage(queues, wanted),
+        demand=total_usage(queues, demand),
         borrowed=borrowed(queues, quota, own),
-        fair=fair_shares(queues, use.offered, own + wanted),
+        fair=fair_shares(queues, use.offered, own + demand),
         share=dominant_shares(queues, quota, counted_usage(queues, quota, own)).ratio / np.maximum(queues.weight, 1e-9),
     )
 

@@ -99,7 +99,7 @@ class QueueUse:
         rows = np.flatnonzero((tasks.node >= 0) & (tasks.queue != 0) & tasks.unevictable)
         return self.of(rows, tasks.node[rows])
 
-    def wanted(self) -> I64:
+    def demand(self) -> I64:
         """(Q, V) what waiting tasks request, on the first flavor of each resource group."""
         queues, tasks = self.queues, self._state.tasks
         rows = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.queue != 0))

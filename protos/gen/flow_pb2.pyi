@@ -1006,22 +1006,22 @@ class QueueState(_message.Message):
     def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., parent: _Optional[int] = ..., takes_tasks: _Optional[bool] = ..., running: _Optional[int] = ..., pending: _Optional[int] = ..., nominated: _Optional[int] = ..., share: _Optional[float] = ..., amounts: _Optional[_Iterable[_Union[QueueAmount, _Mapping]]] = ...) -> None: ...
 
 class QueueAmount(_message.Message):
-    __slots__ = ("flavor", "resource", "nominal", "used", "borrowed", "wanted", "fair")
+    __slots__ = ("flavor", "resource", "nominal", "used", "borrowed", "demand", "fair")
     FLAVOR_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NOMINAL_FIELD_NUMBER: _ClassVar[int]
     USED_FIELD_NUMBER: _ClassVar[int]
     BORROWED_FIELD_NUMBER: _ClassVar[int]
-    WANTED_FIELD_NUMBER: _ClassVar[int]
+    DEMAND_FIELD_NUMBER: _ClassVar[int]
     FAIR_FIELD_NUMBER: _ClassVar[int]
     flavor: str
     resource: str
     nominal: int
     used: int
     borrowed: int
-    wanted: int
+    demand: int
     fair: int
-    def __init__(self, flavor: _Optional[str] = ..., resource: _Optional[str] = ..., nominal: _Optional[int] = ..., used: _Optional[int] = ..., borrowed: _Optional[int] = ..., wanted: _Optional[int] = ..., fair: _Optional[int] = ...) -> None: ...
+    def __init__(self, flavor: _Optional[str] = ..., resource: _Optional[str] = ..., nominal: _Optional[int] = ..., used: _Optional[int] = ..., borrowed: _Optional[int] = ..., demand: _Optional[int] = ..., fair: _Optional[int] = ...) -> None: ...
 
 class PlanRequest(_message.Message):
     __slots__ = ("now_us", "goal", "moves", "shape", "moves_per_win")
