@@ -16,7 +16,7 @@ from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.plan import Move, Step
 from firmament_py.placement.migration import Migration
-from firmament_py.preemption.preemptor import NO_PREEMPTION, Preemption
+from firmament_py.preemption.outcome import NO_PREEMPTION, Preemption
 from firmament_py.snapshot.unreserved import unreserved
 from firmament_py.state.cluster import ClusterState
 

@@ -36,7 +36,8 @@ from firmament_py.placement.running import next_movable_us
 from firmament_py.placement.second_opinion import better, place_one_by_one, worth_asking
 from firmament_py.policy import Policy
 from firmament_py.preemption.movable_tasks import MovableNearby
-from firmament_py.preemption.preemptor import NO_PREEMPTION, Preempting, Preemption, Preemptor
+from firmament_py.preemption.outcome import NO_PREEMPTION, Preemption
+from firmament_py.preemption.preemptor import Preempting, Preemptor
 from firmament_py.preemption.servable import KnownBounds
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages
@@ -207,7 +208,7 @@ class Scheduler:
             self._moves_us = now_us + max(MOVES_STEP_US, searched_us * MOVES_PAUSE)
         placer = _second_opinion(current, first)
         tasks, nodes = self._checked(current, placer)
-        preemption = preemptor.outcome() if placer is first else NO_PREEMPTION
+        preemption = preemptor.outcome.preemption() if placer is first else NO_PREEMPTION
         preemption = self._permitted(current, preemption, tasks, nodes)
         self.state.place(tasks, nodes)
         moved = preemption.moved

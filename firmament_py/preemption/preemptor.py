@@ -12,22 +12,20 @@ exceeded.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.placement.ledger import Ledger
-from firmament_py.placement.migration import NO_MIGRATION, Migration
 from firmament_py.placement.repacking import may_move
-from firmament_py.placement.running import EvictionCosts, positions_of
+from firmament_py.placement.running import EvictionCosts
 from firmament_py.preemption.constrained import ConstrainedSearch
-from firmament_py.preemption.decision import Decision, EvictionSearch, Question
+from firmament_py.preemption.decision import EvictionSearch, Question
 from firmament_py.preemption.failed_nominations import end_failed_nominations
 from firmament_py.preemption.movable_tasks import MovableNearby
+from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import by_priority
-from firmament_py.preemption.residents import Kind
 from firmament_py.preemption.servable import KnownBounds, Servable
 from firmament_py.preemption.topology import best_domain
 from firmament_py.preemption.whole_gangs import decide
@@ -50,33 +48,6 @@ _ATTEMPTS = 8
 
 _FURTHER_EFFORT = 0.25
 """Effort of the second and later decisions, so that gangs that cannot be served do not delay a round."""
-
-
-@dataclass(frozen=True, slots=True)
-class Preemption:
-    """Rows of the tables. victims (V,): tasks to evict; preemptors (V,): the most important task that needs each to
-    leave. nominated: tasks (K,) that wait, with a new nomination, and their nodes (K,). unnominated (U,): tasks that
-    wait and have lost theirs. moved: tasks to evict and to place on other nodes, so that waiting ones fit. least_moves:
-    a lower bound on the number of moves by which these fit; 0: not known."""
-
-    victims: I64
-    preemptors: I64
-    nominated: tuple[I64, I64]
-    unnominated: I64
-    moved: Migration = NO_MIGRATION
-    least_moves: int = 0
-
-    def nominating(self, tasks: I64, nodes: I64) -> "Preemption":
-        """The same with further tasks (K,) nominated to nodes (K,)."""
-        holders, there = self.nominated
-        return replace(self, nominated=(np.concatenate([holders, tasks]), np.concatenate([there, nodes])))
-
-    @property
-    def is_empty(self) -> bool:
-        return not (len(self.victims) or len(self.nominated[0]) or len(self.unnominated) or len(self.moved.tasks))
-
-
-NO_PREEMPTION = Preemption(NO_ROWS, NO_ROWS, (NO_ROWS, NO_ROWS), NO_ROWS)
 
 
 class Preemptor:
@@ -109,9 +80,7 @@ class Preemptor:
             nearby,
             beyond_budgets=preempting is Preempting.BEYOND_BUDGETS,
         )
-        self._victims: list[I64] = []
-        self._preemptors: list[I64] = []
-        self._moved, self._least_moves = NO_MIGRATION, 0
+        self.outcome = Outcome(ledger)
         self.at_best: dict[int, int] = {}
         """Rows of gangs for which evictions and moves are proved not to suffice -> how many of the members that they
         lack would fit at best."""
@@ -155,26 +124,11 @@ class Preemptor:
         self._preempt_constrained(np.flatnonzero(single & able & ~independent & evicts))
         return removed[ledger.node_of[removed] < 0]
 
-    def outcome(self) -> Preemption:
-        """All that changes by preemption."""
-        ledger, snapshot = self._ledger, self._snapshot
-        waits = (ledger.node_of < 0) & (ledger.nominated != snapshot.nominated)
-        new, over = np.flatnonzero(waits & (ledger.nominated >= 0)), np.flatnonzero(waits & (ledger.nominated < 0))
-        return Preemption(
-            np.concatenate([NO_ROWS, *self._victims]),
-            np.concatenate([NO_ROWS, *self._preemptors]),
-            (snapshot.tasks[new], snapshot.nodes[ledger.nominated[new]]),
-            snapshot.tasks[over],
-            self._moved,
-            self._least_moves,
-        )
-
     def _preempt_constrained(self, preemptors: I64) -> None:
         """Preempts for tasks (K,), ascending, that have constraints on others, one after the other."""
         if not len(preemptors):
             return
-        victims_so_far = np.concatenate([NO_ROWS, *self._victims])
-        search = ConstrainedSearch(self._ledger, self._precedence, victims_so_far, self._eviction_costs)
+        search = ConstrainedSearch(self._ledger, self._precedence, self.outcome.victims, self._eviction_costs)
         for task in preemptors.tolist():
             found = search.find(task, beyond_budgets=False)
             if found is None and self._preempting is Preempting.BEYOND_BUDGETS:
@@ -182,8 +136,7 @@ class Preemptor:
             if found is not None:
                 node, victims = found
                 self._ledger.nominate(task, node)
-                self._victims.append(victims)
-                self._preemptors.append(np.full(len(victims), self._snapshot.tasks[task]))
+                self.outcome.evict(victims, np.full(len(victims), self._snapshot.tasks[task]))
 
     def _serve(self, singles: I64, demands: list[GangDemand], movable: Bools, within: Mapping[int, Bools]) -> I64:
         """Preempts for tasks (K,), ascending, and for gangs, each of which is served entirely or not at all. Those that
@@ -209,8 +162,7 @@ class Preemptor:
             limited = [
                 (core, within[demand.row]) for demand, core in zip(waiting, cores, strict=True) if demand.row in within
             ]
-            victims = np.concatenate([NO_ROWS, *self._victims])
-            question = Question(tasks, movable & ~placed, victims, seniority, limited)
+            question = Question(tasks, movable & ~placed, self.outcome.victims, seniority, limited)
             effort = 1.0 if attempt == 0 else _FURTHER_EFFORT
             decision = decide(self._search, ledger, question, self._highest(tasks), effort)
             if decision is None:
@@ -219,7 +171,7 @@ class Preemptor:
             served[decision.tasks] = True
             short = [i for i, core in enumerate(cores) if not served[core].all()]
             if not short:
-                return self._carry_out(decision, tasks, cores)
+                return self.outcome.carry_out(decision, self._precedence, tasks, cores)
             # without the gangs that get nothing and the last of the others, more may be left for the first ones
             partly = [i for i in short if served[cores[i]].any()]
             dropped = {*short} - {*partly[:-1]}
@@ -243,67 +195,3 @@ class Preemptor:
         classes = self._snapshot.task_class[tasks[self._ledger.node_of[tasks] < 0]]
         lowest = np.iinfo(np.int64).min
         return int(self._precedence.waiting[classes[self._evicts[classes]]].max(initial=lowest))
-
-    def _carry_out(self, decision: Decision, tasks: I64, gangs: list[I64]) -> I64:
-        """Removes the residents, and gives their capacity to the tasks. tasks (K,), ascending: those that were to be
-        served; gangs: positions of tasks that are placed together or not yet. Returns the tasks that lose their
-        places."""
-        ledger, snapshot, resident = self._ledger, self._snapshot, decision.resident
-        kind, ident = resident.kind[decision.displaced], resident.id[decision.displaced]
-        affected = np.zeros(len(ledger.free), np.bool_)
-        affected[resident.node[decision.displaced]] = True
-        affected[decision.origins] = affected[decision.targets] = True
-        affected[decision.nodes[ledger.node_of[decision.tasks] != decision.nodes]] = True
-        again = affected[decision.nodes]  # the tasks of the other nodes stay
-        before = tasks[ledger.node_of[tasks] >= 0]
-        removed = np.union1d(ident[kind == Kind.PLACED], np.setdiff1d(before, decision.tasks[~again]))
-        ledger.remove(removed)
-        for task in ident[kind == Kind.NOMINATED].tolist():
-            ledger.nominate(task, -1)
-        moved = snapshot.releases.state.classes.requests[snapshot.releases.state.tasks.cls[decision.movers]]
-        ledger.expect(decision.targets, moved)
-        together = np.full(len(ledger.node_of), -1)
-        for i, gang in enumerate(gangs):
-            together[gang] = i
-        later = np.zeros(len(gangs) + 1, np.bool_)  # gangs of which some member has to wait
-        first: dict[int, int] = {}  # of each node, the most important preemptor
-        for task, node in zip(decision.tasks[again].tolist(), decision.nodes[again].tolist(), strict=True):
-            first.setdefault(node, task)
-            requests = snapshot.requests[snapshot.task_class[task]]
-            fits = (ledger.free[node] >= requests)[requests > 0].all()
-            if fits and together[task] < 0:
-                ledger.place(np.array([task]), np.array([node]))
-            else:
-                ledger.nominate(task, node)
-                later[together[task]] |= not fits
-        for gang in (gang for i, gang in enumerate(gangs) if not later[i]):
-            nodes = ledger.nominated[gang]
-            for task in gang.tolist():
-                ledger.nominate(task, -1)
-            ledger.place(gang, nodes)
-        self._note(decision, first)
-        lost: I64 = removed[(ledger.node_of[removed] < 0) & (ledger.nominated[removed] < 0)]
-        return lost
-
-    def _note(self, decision: Decision, first: dict[int, int]) -> None:
-        """Records the preemptor of each victim and of each mover. first: node -> its most important preemptor."""
-        snapshot = self._snapshot
-        state = snapshot.releases.state
-        positions = positions_of(snapshot, state.nodes.capacity)
-        highest = next(iter(first.values()), -1)
-
-        def preemptors_of(rows: I64) -> I64:
-            nodes = positions[state.tasks.node[rows]].tolist()
-            return np.array([first.get(node, highest) for node in nodes], np.int64)
-
-        victims = decision.victims
-        preemptors = preemptors_of(victims)
-        # a member of a gang is evicted with it, also from a node that only gets less important tasks
-        higher = self._precedence.waiting[snapshot.task_class[preemptors]] > self._precedence.running[victims]
-        self._victims.append(victims)
-        self._preemptors.append(snapshot.tasks[np.where(higher, preemptors, highest)])
-        if len(decision.movers):
-            needed_by = snapshot.tasks[preemptors_of(decision.movers)]
-            targets = snapshot.nodes[decision.targets]
-            self._moved = Migration(decision.movers, targets, needed_by, np.zeros_like(targets))
-            self._least_moves = decision.least_moves

@@ -10,7 +10,7 @@ from firmament_py.explain.reason import Reason, Waiting
 from firmament_py.model.arrays import F64, I64
 from firmament_py.model.events import Refusal
 from firmament_py.model.resources import TOKEN
-from firmament_py.preemption.preemptor import Preemption
+from firmament_py.preemption.outcome import Preemption
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
 from protos.gen import flow_pb2

@@ -5,17 +5,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions
-from firmament_py.model.queues import Sharing, Stop
+from firmament_py.model.queues import Reclaim, ReclaimRules, Sharing, Stop, Within
 from firmament_py.model.resources import has_quota
 from firmament_py.queues import admission
 from firmament_py.queues.admission import TIERS, Admission, Reason, admit
 from firmament_py.queues.quota import capacity
 from firmament_py.queues.ranking import Ranking
 from firmament_py.queues.shares import fair_shares
+from firmament_py.queues.tree import Queues
+from firmament_py.sharing.claims import Claim, Standing
 from firmament_py.sharing.jobs import Jobs, waiting_jobs
 from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages, of_cause
 from firmament_py.sharing.use import QueueUse
 from firmament_py.state.cluster import ClusterState
+
+_CLAIMS_OF_QUEUE, _CLAIMS = 4, 256
+"""Limits on the jobs of a queue, and of all queues, that may preempt in a round although their quota does not suffice:
+the first of each in its order."""
 
 _CAUSES = {Reason.NO_FLAVOR: Cause.NO_FLAVOR, Reason.BEHIND: Cause.BEHIND}
 """All other reasons are OVER_QUOTA."""
@@ -24,12 +30,15 @@ _CAUSES = {Reason.NO_FLAVOR: Cause.NO_FLAVOR, Reason.BEHIND: Cause.BEHIND}
 @dataclass(frozen=True, slots=True)
 class QueueDecision:
     """ranking: of the tasks that the round considers. excluded (K,): rows of waiting tasks that it does not. shortages:
-    why these, and those that are withheld, wait. admitted (A,): rows of the others that have a queue."""
+    why these, and those that are withheld, wait. admitted (A,): rows of the others that have a queue. claims: jobs that
+    may preempt others if they are not placed. standing: what all depends on."""
 
     ranking: Ranking
     excluded: I64
     shortages: Shortages
     admitted: I64
+    claims: list[Claim]
+    standing: Standing
 
 
 def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
@@ -66,6 +75,7 @@ class _QueueRound:
         self._use = use = QueueUse(state)
         self._queues = queues = use.queues
         self._capacity = capacity(queues)
+        self._claims: list[Claim] = []
         self._total = use.offered
         self._usage = use.running(leaving=True)
         size = state.tasks.capacity
@@ -131,13 +141,57 @@ class _QueueRound:
         left[at] = False
         waits, of_job = jobs.rows[left], jobs.of_tasks(np.arange(len(jobs.queue)))[left]
         shortages = self._why(found, jobs, waits, of_job)
+        self._claim(jobs, found, left)
         if reserved:
             self._withheld[waits] = True
             self._shortages = self._shortages.and_also(shortages)
             nominated = waits[self._state.tasks.nominated[waits] >= 0]
             self._usage += self._use.of(nominated, self._state.tasks.nominated[nominated])
         else:
-            self._exclude(shortages)
+            claimed = self._withheld[waits]
+            self._shortages = self._shortages.and_also(shortages.only(claimed))
+            self._exclude(shortages.only(~claimed))
+
+    def _claim(self, jobs: Jobs, found: Admission, left: Bools) -> None:
+        """Notes jobs that may preempt: all that are admitted, since perhaps no node takes them, and of the others, of
+        which tasks (K,) are `left`, the first of each queue, which are withheld."""
+        queues, over = self._queues, 0
+        may_claim = np.array([_may_claim(queues, row) for row in range(queues.count)], np.bool_)
+        of_queue = np.zeros(queues.count, np.int64)
+        for j in np.flatnonzero(may_claim[jobs.queue]).tolist():
+            queue, tasks = int(jobs.queue[j]), slice(int(jobs.start[j]), int(jobs.start[j + 1]))
+            flavor = found.flavor[j]
+            waits = jobs.rows[tasks][left[tasks]]
+            if len(waits):
+                if found.reason[j] != Reason.LACKING or of_queue[queue] == _CLAIMS_OF_QUEUE or over == _CLAIMS:
+                    continue
+                of_queue[queue], over = of_queue[queue] + 1, over + 1
+                flavor = self._first_flavor(jobs, j)
+                self._withheld[waits] = True
+                self._flavor[waits] = self._combined(flavor[None])[0]
+            self._claims.append(
+                Claim(
+                    rows=jobs.rows[tasks],
+                    queue=queue,
+                    priority=int(jobs.priority[j]),
+                    created_us=int(jobs.created_us[j]),
+                    request=jobs.request[j],
+                    flavor=flavor,
+                    whole=bool(jobs.count[j] == 1),
+                    preemptible=bool(jobs.preemptible[j]),
+                )
+            )
+
+    def _first_flavor(self, jobs: Jobs, j: int) -> I64:
+        """(R,) the first flavor that suits a job, of each resource that it requests, -1: none."""
+        queues, queue = self._queues, int(jobs.queue[j])
+        flavor = np.full(len(queues.resources), -1)
+        for r in np.flatnonzero(jobs.request[j]).tolist():
+            group = queues.group[queue, r]
+            order = queues.flavor_order[queue, group] if group >= 0 else NO_ROWS
+            suits = [int(f) for f in order if f >= 0 and jobs.suitable[j, f]]
+            flavor[r] = suits[0] if suits else -1
+        return flavor
 
     def decision(self, rows: I64) -> QueueDecision:
         """The outcome for all waiting task rows (K,)."""
@@ -147,6 +201,8 @@ class _QueueRound:
             np.concatenate(self._excluded),
             self._shortages,
             np.concatenate(self._admitted),
+            self._claims,
+            Standing(self._use, self._capacity, self._share),
         )
 
     def _admission(self, jobs: Jobs) -> Admission:
@@ -203,6 +259,13 @@ class _QueueRound:
             found[i] = self._combinations[named]
         rows: I64 = found[of_portion.reshape(-1)]
         return rows
+
+
+def _may_claim(queues: Queues, row: int) -> bool:
+    """Whether tasks of a queue may preempt at all."""
+    definition = queues.definitions[row]
+    by_policy = queues.tree.reclaim_rules is ReclaimRules.QUOTA
+    return not by_policy or definition.within is not Within.NEVER or definition.reclaim is not Reclaim.NEVER
 
 
 def _stopped_by(use: QueueUse) -> I64:

@@ -5,7 +5,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
 
 
 class Cause(IntEnum):
@@ -33,6 +33,12 @@ class Shortages:
     resource: I64
     lacking: I64
     names: tuple[str, ...] = ()
+
+    def only(self, some: Bools) -> "Shortages":
+        """Those of `some` (K,)."""
+        columns = self.rows, self.cause, self.queue, self.resource, self.lacking
+        rows, cause, queue, resource, lacking = (column[some] for column in columns)
+        return Shortages(rows, cause, queue, resource, lacking, self.names)
 
     def and_also(self, other: "Shortages") -> "Shortages":
         """Those of both."""

@@ -31,6 +31,10 @@ class QueueUse:
         """(K,) rows of the queues of task rows (K,), -1: it has none, or one that is unknown."""
         return self._queue[rows]
 
+    def position(self, nodes: I64) -> I64:
+        """(K,) the position of node rows (K,) among the present ones, -1: absent."""
+        return self._position[nodes]
+
     def _queue_of_tasks(self) -> I64:
         """(T,) of all rows of the task table."""
         ids = np.array(sorted(self.queues.row), np.uint64)

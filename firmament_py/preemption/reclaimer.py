@@ -1,0 +1,258 @@
+"""Preemption by the rules of queues: within a queue, and reclaim of what other queues use beyond what is theirs.
+
+One job of a queue after the other, in their order. Candidates are the running tasks that its queue's rules permit
+(queues/permissions.py). The search of evictions finds nodes for the job and the victims there; if its quota does not
+suffice then, further victims follow, on any node: of other queues first, the least important, then the newest. The set
+is judged as a whole (queues/judgement.py): a victim that the rules do not permit in the end is no candidate any more,
+and the search begins anew. So no task is evicted for quota that no node has a place for, and fairness holds for what is
+left in the end.
+
+The tasks of the job are nominated, and hold their quota and their nodes from then on.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.lifecycle import TaskState
+from firmament_py.placement.ledger import Ledger
+from firmament_py.placement.repacking import may_move
+from firmament_py.placement.running import EvictionCosts
+from firmament_py.preemption.decision import Decision, EvictionSearch, Question
+from firmament_py.preemption.outcome import Outcome
+from firmament_py.preemption.precedence import PROTECTED, Precedence
+from firmament_py.preemption.whole_gangs import decide
+from firmament_py.queues.judgement import Victims
+from firmament_py.queues.permissions import Situation, Why, permissions
+from firmament_py.sharing.claims import Claim, Standing
+from firmament_py.sharing.decision import QueueDecision
+from firmament_py.state.gangs import NO_GANG
+
+_PREEMPTOR = PROTECTED - 1
+"""Precedence of the tasks of a claim: above all candidates, whatever their priorities."""
+
+_OWN_QUEUE = 2**40
+"""Candidates of the own queue come after all of others."""
+
+_ATTEMPTS = 8
+"""Number of searches for one job, each without the victims that the last set should not have had."""
+
+_SEARCHES = 64
+"""Limit on the searches of a round; the other jobs have their turn in the next rounds."""
+
+_EFFORT = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """rows (K,) of the task table that may leave; precedence (K,), ascending: which of them first."""
+
+    rows: I64
+    precedence: I64
+
+
+class Reclaimer:
+    """For the jobs of one ledger. beyond_budgets: disruption budgets may be exceeded."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        queues: QueueDecision,
+        eviction_costs: EvictionCosts,
+        outcome: Outcome,
+        *,
+        beyond_budgets: bool,
+    ) -> None:
+        self._ledger = ledger
+        self._snapshot = ledger.snapshot
+        self._state = ledger.snapshot.releases.state
+        self._queues = queues
+        self._standing: Standing = queues.standing
+        self._eviction_costs = eviction_costs
+        self._outcome = outcome
+        self._beyond_budgets = beyond_budgets
+        self._position = np.full(self._state.tasks.capacity, -1, np.int64)
+        self._position[self._snapshot.tasks] = np.arange(len(self._snapshot.tasks))
+        self._searches = 0
+
+    def run(self) -> None:
+        """Preempts for the claims, the most important first: by rank, then priority, then age."""
+        ledger, snapshot = self._ledger, self._snapshot
+        placed = np.flatnonzero(ledger.node_of >= 0)
+        self._standing.arrive(snapshot.tasks[placed], snapshot.nodes[ledger.node_of[placed]])
+        nominated = np.flatnonzero((ledger.node_of < 0) & (ledger.nominated >= 0) & (snapshot.nominated < 0))
+        self._standing.arrive(snapshot.tasks[nominated], snapshot.nodes[ledger.nominated[nominated]])
+        gone = self._outcome.victims
+        self._standing.leave(gone, self._state.tasks.node[gone])
+        rank = self._queues.ranking.rank
+        claims = sorted(
+            self._queues.claims, key=lambda claim: (-rank[claim.rows].max(), -claim.priority, claim.created_us)
+        )
+        stuck = set[int]()  # queues in which a job waits without hope
+        for claim in claims:
+            if self._searches >= _SEARCHES:
+                return
+            if claim.queue not in stuck and not self._serve(claim):
+                stuck.add(claim.queue)
+
+    def _serve(self, claim: Claim) -> bool:
+        """Preempts for a job, if it needs that; whether later ones of its queue may be tried."""
+        ledger, snapshot = self._ledger, self._snapshot
+        tasks = np.sort(self._position[claim.rows])
+        tasks = tasks[tasks >= 0]
+        tasks = tasks[(ledger.node_of[tasks] < 0) & (ledger.nominated[tasks] < 0) & ~ledger.delayed[tasks]]
+        classes = np.unique(snapshot.task_class[tasks])
+        independent = may_move(snapshot)[classes].all() and not snapshot.never_preempts[classes].any()
+        if not len(tasks) or (claim.whole and len(tasks) < len(claim.rows)) or not independent:
+            return True
+        if self._too_early(claim):
+            return False
+        refused = np.zeros(self._state.tasks.capacity, np.bool_)
+        for _ in range(_ATTEMPTS):
+            situation = self._standing.situation(claim, len(tasks))
+            candidates = self._candidates(situation, refused)
+            if not len(candidates.rows) or self._searches >= _SEARCHES:
+                return False
+            self._searches += 1
+            precedence = self._precedence(candidates)
+            decision = self._search(tasks, precedence)
+            if decision is None or not len(decision.tasks) or (claim.whole and len(decision.tasks) < len(tasks)):
+                return False
+            if not claim.whole and len(decision.tasks) < len(tasks):
+                tasks = np.sort(decision.tasks)
+                continue  # for as many as the nodes can take
+            victims = self._for_quota(situation, candidates, decision.victims)
+            if victims is None:
+                if claim.whole or len(tasks) == 1:
+                    return False
+                tasks = tasks[: len(tasks) // 2]
+                continue
+            verdict = self._standing.verdict(situation, self._described(victims))
+            if verdict:
+                self._carry_out(claim, decision, precedence, tasks, victims)
+                return True
+            if verdict.victim < 0:
+                return False
+            refused[self._unit(victims[verdict.victim], victims)] = True
+        return False
+
+    def _too_early(self, claim: Claim) -> bool:
+        delay_s = self._standing.use.queues.definitions[claim.queue].preemption_delay_s
+        return self._snapshot.now_us - claim.created_us < delay_s * 1e6
+
+    def _candidates(self, situation: Situation, refused: Bools) -> _Candidates:
+        """Running tasks that may leave for the job, by the rules of their queues alone. refused (T,): not these."""
+        state, tasks, use = self._state, self._state.tasks, self._standing.use
+        rows = np.flatnonzero((tasks.state == TaskState.BOUND) & ~tasks.unevictable & ~tasks.leaving & ~refused)
+        rows = np.setdiff1d(rows[use.queue_of(rows) >= 0], self._outcome.victims, assume_unique=True)
+        queue, priority = use.queue_of(rows), state.classes.priority[tasks.cls[rows]]
+        granted = permissions(situation)
+        may = granted.reasons(queue, priority) != Why.NOT
+        newer = (priority == situation.priority) & (tasks.created_us[rows] > situation.created_us)
+        may |= granted.equal_if_newer[queue] & newer
+        may &= (granted.why[queue] != Why.NOT) & (use.position(tasks.node[rows]) >= 0)
+        own = queue == situation.queue
+        definitions = use.queues.definitions
+        least_s = np.array([(d.reclaim_min_runtime_s, d.preempt_min_runtime_s) for d in definitions])
+        ran_us = self._snapshot.now_us - np.maximum(tasks.started_us[rows], tasks.created_us[rows])
+        may &= ran_us >= least_s[queue, own.astype(np.int64)] * 1e6
+        rows, own, priority = rows[may], own[may], priority[may]
+        uses = (self._standing.amounts(state, rows)[:, situation.needed] > 0).any(axis=1)
+        rows, own, priority = rows[uses], own[uses], priority[uses]
+        order = np.lexsort((-tasks.started_us[rows], priority, own))
+        return _Candidates(rows[order], (priority + own * _OWN_QUEUE)[order])
+
+    def _precedence(self, candidates: _Candidates) -> Precedence:
+        classes = len(self._snapshot.classes)
+        running = np.full(self._state.tasks.capacity, PROTECTED)
+        running[candidates.rows] = candidates.precedence
+        return Precedence(np.full(classes, _PREEMPTOR), np.full(classes, PROTECTED), running)
+
+    def _search(self, tasks: I64, precedence: Precedence) -> Decision | None:
+        """Nodes for the tasks (K,), and victims there."""
+        ledger = self._ledger
+        evicts = np.ones(len(self._snapshot.classes), np.bool_)
+        search = EvictionSearch(
+            ledger, precedence, evicts, self._eviction_costs, None, beyond_budgets=self._beyond_budgets
+        )
+        nobody = np.zeros(len(ledger.node_of), np.bool_)
+        question = Question(tasks, nobody, self._outcome.victims, np.arange(len(ledger.node_of)))
+        return decide(search, ledger, question, _PREEMPTOR, _EFFORT)
+
+    def _for_quota(self, situation: Situation, candidates: _Candidates, victims: I64) -> I64 | None:
+        """`victims` (V,), and the first further candidates with which the quota suffices; None: it never does."""
+        further = candidates.rows[~np.isin(candidates.rows, victims)]
+        units = self._units(further, victims)
+        sets = [victims, *units]
+        amounts = [self._sum(rows) for rows in sets]
+        total = np.cumsum(amounts, axis=0)
+        if not self._standing.fits(situation, total[-1]):
+            return None
+        low, high = 0, len(sets) - 1  # the fewest units that suffice
+        while low < high:
+            middle = (low + high) // 2
+            if self._standing.fits(situation, total[middle]):
+                high = middle
+            else:
+                low = middle + 1
+        used, chosen = total[low], list(range(1, low + 1))
+        for i in reversed(chosen[:-1]):  # put back what is not needed
+            if self._standing.fits(situation, used - amounts[i]):
+                used = used - amounts[i]
+                chosen.remove(i)
+        return np.concatenate([victims, *(sets[i] for i in chosen)])
+
+    def _units(self, rows: I64, victims: I64) -> list[I64]:
+        """What can leave on its own, of candidates (K,) in their order: single tasks, and whole gangs, unless one of
+        their members is no candidate; within disruption budgets."""
+        state, tasks = self._state, self._state.tasks
+        running = np.flatnonzero((tasks.node >= 0) & (tasks.gang != NO_GANG) & ~tasks.leaving)
+        allowed, counted = state.evictions_allowed(tasks.label_set[victims])
+        left = allowed - counted.sum(axis=1)
+        units, seen = list[I64](), set[int]()
+        for row in rows.tolist():
+            gang = int(tasks.gang[row])
+            if gang in seen:
+                continue
+            unit = np.array([row])
+            if gang != NO_GANG:
+                seen.add(gang)
+                unit = running[tasks.gang[running] == gang]
+                if not np.isin(unit, rows).all():
+                    continue
+            if len(left) and not self._beyond_budgets:
+                counts = state.evictions_allowed(tasks.label_set[unit])[1].sum(axis=1)
+                if (counts > np.maximum(left, 0))[counts > 0].any():
+                    continue
+                left = left - counts
+            units.append(unit)
+        return units
+
+    def _sum(self, rows: I64) -> I64:
+        """(Q, V) what task rows (K,) use."""
+        return self._standing.use.of(rows, self._state.tasks.node[rows])
+
+    def _described(self, rows: I64) -> Victims:
+        state, tasks, use = self._state, self._state.tasks, self._standing.use
+        return Victims(
+            queue=use.queue_of(rows),
+            priority=state.classes.priority[tasks.cls[rows]],
+            created_us=tasks.created_us[rows],
+            amounts=self._standing.amounts(state, rows),
+            preemptible=~tasks.unevictable[rows],
+        )
+
+    def _unit(self, row: int, victims: I64) -> I64:
+        """The victim, with its gang."""
+        gang = self._state.tasks.gang[row]
+        return np.array([row]) if gang == NO_GANG else victims[self._state.tasks.gang[victims] == gang]
+
+    def _carry_out(self, claim: Claim, decision: Decision, precedence: Precedence, tasks: I64, victims: I64) -> None:
+        state, snapshot, ledger = self._state, self._snapshot, self._ledger
+        self._outcome.carry_out(decision, precedence, tasks, [tasks] if claim.whole else [])
+        further = np.setdiff1d(victims, decision.victims)
+        self._outcome.evict(further, np.full(len(further), snapshot.tasks[tasks[0]]))
+        self._standing.leave(victims, state.tasks.node[victims])
+        at = np.where(ledger.node_of[tasks] >= 0, ledger.node_of[tasks], ledger.nominated[tasks])
+        self._standing.arrive(snapshot.tasks[tasks], snapshot.nodes[at])

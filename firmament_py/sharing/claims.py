@@ -1,0 +1,98 @@
+"""Jobs that may preempt by the rules of their queues, and what these depend on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.queues.judgement import Verdict, Victims, judge
+from firmament_py.queues.permissions import Situation
+from firmament_py.queues.quota import Capacity, available
+from firmament_py.sharing.use import QueueUse
+from firmament_py.state.cluster import ClusterState
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A waiting job: rows (K,) of its tasks, which are one gang if it is `whole`, else alike single tasks. queue: row.
+    request (R,): of the whole gang, or of one task. flavor (R,): on which it takes each resource, -1: none."""
+
+    rows: I64
+    queue: int
+    priority: int
+    created_us: int
+    request: I64
+    flavor: I64
+    whole: bool
+    preemptible: bool
+
+    def amounts(self, tasks: int, columns: int) -> I64:
+        """(V,) what so many of its single tasks request, or the gang."""
+        amounts = np.zeros(columns, np.int64)
+        some = np.flatnonzero(self.flavor >= 0)
+        amounts[self.flavor[some] * len(self.flavor) + some] = self.request[some] * (1 if self.whole else tasks)
+        return amounts
+
+
+class Standing:
+    """What queues use, as decisions of a round change it."""
+
+    def __init__(self, use: QueueUse, capacity: Capacity, share: I64 | None) -> None:
+        self.use = use
+        self._capacity = capacity
+        self._share = share
+        self._own: I64 | None = None
+        self._firm: I64 | None = None
+
+    @property
+    def own(self) -> I64:
+        """(Q, V) what tasks use that do not leave, and what is reserved for nominated ones."""
+        if self._own is None:
+            self._own = self.use.running(leaving=False) + self.use.nominated()
+        return self._own
+
+    def arrive(self, rows: I64, nodes: I64) -> None:
+        """Task rows (K,) are placed on, or nominated to, node rows (K,)."""
+        self._own = self.own + self.use.of(rows, nodes)
+
+    def leave(self, rows: I64, nodes: I64) -> None:
+        """Task rows (K,) leave node rows (K,)."""
+        self._own = self.own - self.use.of(rows, nodes)
+
+    def situation(self, claim: Claim, tasks: int) -> Situation:
+        """Of a claim for so many of its tasks."""
+        if self._firm is None:
+            self._firm = self.use.firm()
+        return Situation(
+            queues=self.use.queues,
+            capacity=self._capacity,
+            own=self.own,
+            queue=claim.queue,
+            priority=claim.priority,
+            created_us=claim.created_us,
+            request=claim.amounts(tasks, self.own.shape[1]),
+            preemptible=claim.preemptible,
+            share=self._share,
+            firm=self._firm,
+        )
+
+    def fits(self, situation: Situation, without: I64) -> bool:
+        """Whether the quota of a claim suffices once `without` (Q, V) is no more used."""
+        queues = situation.queues
+        left = available(queues, self._capacity, situation.own - without)[situation.queue]
+        return bool((situation.request <= np.maximum(left, 0))[situation.request > 0].all())
+
+    def verdict(self, situation: Situation, victims: Victims) -> Verdict:
+        return judge(situation, victims)
+
+    def amounts(self, state: ClusterState, rows: I64) -> I64:
+        """(K, V) what each of task rows (K,), all on nodes, uses."""
+        queues = self.use.queues
+        queue, node = self.use.queue_of(rows), self.use.position(state.tasks.node[rows])
+        columns = self.use.flavors.columns(queue, node)
+        amounts = np.zeros((len(rows), queues.nominal.shape[1]), np.int64)
+        at = np.broadcast_to(np.arange(len(rows))[:, None], columns.shape)
+        requests = self.use.requests(state.tasks.cls[rows])
+        some: Bools = columns >= 0
+        amounts[at[some], columns[some]] = requests[some]
+        return amounts
