@@ -30,15 +30,15 @@ REASONS = {
 
 class Task:
     def __init__(self, described, queues):
-        self.name, self.queue, amounts, *rest = described.split()
+        self.name, self.queue, amounts, *words = described.split()
         self.row = queues.row[queue_id(self.queue)]
         self.amounts = np.zeros(queues.nominal.shape[1], np.int64)
         for amount in amounts.split(","):
             on, _, units = amount.partition("=")
             self.amounts[queues.column(*on.split("/"))] += int(units)
-        created = [int(word[1:]) for word in rest if word.startswith("@")]
+        created = [int(word[1:]) for word in words if word.startswith("@")]
         self.created = created[0] if created else 0
-        self.priority = next((int(word) for word in rest if not word.startswith("@")), 0)
+        self.priority = next((int(word) for word in words if not word.startswith("@")), 0)
 
 
 class Scene:
@@ -333,6 +333,7 @@ def test_kai_utilisation_multiplier_between_departments(ratio, permitted):
 single = st.integers(0, 6)
 
 
+@pytest.mark.slow
 @examples(150)
 @given(st.data(), st.sampled_from(["classical", "fair", "guarantee"]))
 def test_a_victim_does_not_take_back_what_it_lost(data, kind):
