@@ -257,14 +257,12 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
                 here, bound = 0, q
             if request > here:
                 fits = False
-                possible &= request <= t.potential[q, v]
-                if (request - max(0, here)) / request > worst:
-                    worst, column, amount, bottleneck = (
-                        (request - max(0, here)) / request,
-                        v,
-                        request - max(0, here),
-                        bound,
-                    )
+                lacking = (request - max(0, here)) / request
+                if request > t.potential[q, v]:
+                    possible = False
+                    lacking += 1.0  # reported rather than what is only in use
+                if lacking > worst:
+                    worst, column, amount, bottleneck = lacking, v, request - max(0, here), bound
             elif t.by_quota:
                 level = max(level, borrowing_level(t, p, q, v, request))
             within &= request <= t.nominal[q, v]
@@ -274,7 +272,6 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
             if level == 0 or not t.avoid_borrowing[q]:
                 break
             continue
-        worst += 0.0 if possible else 2.0
         if best < 0 and worst < shortage:
             shortage = worst
             reported = LACKING if possible else TOO_LARGE

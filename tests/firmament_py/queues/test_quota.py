@@ -207,6 +207,7 @@ def test_requests_fit_only_in_quota_that_is_stated():
     assert fits(queues, free, np.array([a, a, b, b]), requests).tolist() == [True, False, False, True]
 
 
+@pytest.mark.slow
 @examples(60)
 @given(trees(limit=True), st.data())
 def test_quota_is_what_recursion_says(described, data):

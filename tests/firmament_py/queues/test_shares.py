@@ -181,6 +181,7 @@ rows = st.tuples(st.integers(0, 40), st.integers(0, 40), st.integers(0, 60), st.
 """Floor or base, what is added to it as a limit, request, weight."""
 
 
+@pytest.mark.slow
 @examples(150)
 @given(st.lists(rows, min_size=1, max_size=7), st.integers(0, 200), st.booleans())
 def test_weighted_max_min_up_to_one_unit(described, total, by_surplus):

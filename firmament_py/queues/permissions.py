@@ -1,0 +1,272 @@
+"""Who may preempt whom: which tasks of each queue may be victims of one preemptor, before a set of them is chosen.
+
+The rules of a set as a whole are in `judgement.py`; here is what can be said of each queue alone, so that a search need
+not consider the others. For all rules: queues that are not reclaimable, and those outside of a fence of the preemptor's
+queue, have no victims for it.
+
+| rules | victims in the own queue | in another queue, if |
+| --- | --- | --- |
+| QUOTA, classical | by `within` | it and all between it and the common ancestor exceed their quota; by `reclaim` |
+| QUOTA, fair | by `within` | it exceeds its quota; by `reclaim` |
+| FAIR_SHARE | lower priority | it exceeds its share, or its nominal amount if the preemptor stays within its own |
+| DESERVED | lower priority | it exceeds its nominal amount and the preemptor is below its own in one resource |
+| GUARANTEE | lower priority | it exceeds its nominal amount, the preemptor stays within its own; priority not higher |
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.queues import Reclaim, ReclaimRules, Sharing, Within
+from firmament_py.queues.quota import Capacity, available, counted_usage, total_usage
+from firmament_py.queues.shares import guarantees
+from firmament_py.queues.tree import Queues
+
+NO_PRIORITY = -(2**62)
+ANY_PRIORITY = 2**62
+
+
+class Why(IntEnum):
+    """Why a task may be a victim, in the words of Kueue's reasons of preemption."""
+
+    NOT = 0
+    IN_QUEUE = 1
+    RECLAIM = 2
+    """Reclaim of quota by a preemptor that stays within its own."""
+    HIERARCHICAL_RECLAIM = 3
+    """Reclaim of quota that an ancestor of the preemptor has, which the victim's queue is not below."""
+    RECLAIM_WHILE_BORROWING = 4
+    """Reclaim by a preemptor that borrows."""
+    FAIR_SHARING = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Situation:
+    """The amounts on which permissions depend, and the preemptor."""
+
+    queues: Queues
+    capacity: Capacity
+    own: I64
+    """(Q, V) usage of the tasks of each queue itself."""
+    queue: int
+    """The row of the preemptor's queue."""
+    priority: int
+    created_us: int
+    request: I64
+    """(V,) in the columns of its flavors."""
+    preemptible: bool = True
+    share: I64 | None = None
+    """(Q, V) of shares.fair_shares, for FAIR_SHARE."""
+    firm: I64 | None = None
+    """(Q, V) usage of tasks that cannot be preempted, for FAIR_SHARE."""
+
+    @property
+    def needed(self) -> Bools:
+        """(V,) columns of which more is requested than is available; all requested ones if quota suffices."""
+        free = np.maximum(0, available(self.queues, self.capacity, self.own)[self.queue])
+        requested = self.request > 0
+        lacking = requested & (self.request > free)
+        return lacking if lacking.any() else requested
+
+    def meeting(self) -> tuple[I64, I64]:
+        """(Q,) twice: the depth of each queue's lowest common ancestor with the preemptor's, -1 without one; and the
+        depth at which both still differ on the preemptor's side, one more."""
+        queues = self.queues
+        mine = _from_root(queues)[self.queue]
+        same = (_from_root(queues) == mine) & (mine >= 0)
+        depth = np.cumprod(same, axis=1).sum(axis=1) - 1
+        return depth, depth + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Permissions:
+    """(Q,) each; `floor` (Q, V)."""
+
+    why: I64
+    """`Why` of the strongest claim; NOT if no task of the queue may be a victim."""
+    highest: I64
+    """Tasks up to this priority may be victims, NO_PRIORITY if none."""
+    highest_borrowing: I64
+    """The same if the preemptor borrows in the end."""
+    equal_if_newer: Bools
+    """Of the own queue also tasks of the same priority that are newer than the preemptor."""
+    floor: I64
+    """Tasks are victims only while their queue uses more than this in a column that the preemptor needs."""
+    by_threshold: bool
+    """Whether priorities decide who may be a victim of a preemptor that borrows."""
+    below_floor: Bools
+    """Whether the last victim may take the queue below its floor."""
+
+    def reasons(self, queue: I64, priority: I64) -> I64:
+        """(K,) `Why` each task (K,) may be a victim, by its queue and priority; NOT if it may not.
+
+        Tasks of the own queue of the same priority depend on their age: see `equal_if_newer`.
+        """
+        why = self.why[queue]
+        while_borrowing = (why == Why.RECLAIM) & (priority <= self.highest_borrowing[queue]) & self.by_threshold
+        why = np.where(while_borrowing, Why.RECLAIM_WHILE_BORROWING, why)
+        result: I64 = np.where(priority <= self.highest[queue], why, Why.NOT)
+        return result
+
+
+def permissions(s: Situation) -> Permissions:
+    """What a preemptor may claim from each queue; O(Q (V + depth))."""
+    queues, tree = s.queues, s.queues.tree
+    why = np.full(queues.count, Why.NOT)
+    others = reachable(s)
+    highest = np.full(queues.count, NO_PRIORITY, np.int64)
+    borrowing = highest.copy()
+    below_floor = np.ones(queues.count, np.bool_)
+    by_threshold = False
+    definition = queues.definitions[s.queue]
+    if tree.reclaim_rules is ReclaimRules.QUOTA:
+        floor = capacity_floor = s.capacity.subtree
+        within, policy = definition.within, definition.reclaim
+        others &= exceeding(s, capacity_floor) & (policy is not Reclaim.NEVER)
+        limit = ANY_PRIORITY if policy is Reclaim.ANY else s.priority - 1
+        highest[others] = limit
+        if tree.sharing is Sharing.FAIR:
+            why[others] = Why.RECLAIM if _borrows_nothing(s) else Why.FAIR_SHARING
+            borrowing = highest.copy()
+        else:
+            advantage = others & has_advantage(s)
+            why[others] = Why.RECLAIM
+            borrow = definition.borrow_within
+            by_threshold = borrow.lower_priority
+            if by_threshold:
+                threshold = ANY_PRIORITY if borrow.max_priority is None else borrow.max_priority
+                borrowing[others] = min(s.priority - 1, threshold, limit)
+            why[advantage] = Why.HIERARCHICAL_RECLAIM
+            borrowing[advantage] = limit
+    else:
+        within = Within.LOWER_PRIORITY
+        floor, claim, below = _floors(s)
+        below_floor &= below
+        others &= exceeding(s, floor) & claim
+        why[others] = Why.RECLAIM
+        highest[others] = s.priority if tree.reclaim_rules is ReclaimRules.GUARANTEE else ANY_PRIORITY
+        borrowing = highest.copy()
+    if within is not Within.NEVER:
+        why[s.queue] = Why.IN_QUEUE
+        highest[s.queue] = borrowing[s.queue] = s.priority - 1
+    floor = floor.copy()
+    floor[s.queue] = 0
+    newer = np.zeros(queues.count, np.bool_)
+    newer[s.queue] = within is Within.LOWER_OR_NEWER_EQUAL_PRIORITY
+    return Permissions(why, highest, borrowing, newer, floor, by_threshold, below_floor)
+
+
+def reachable(s: Situation) -> Bools:
+    """(Q,) leaves other than the preemptor's, of its tree, reclaimable, and not outside of a fence around it."""
+    queues = s.queues
+    common, _ = s.meeting()
+    mine = queues.paths[s.queue, : queues.depth[s.queue] + 1][::-1]  # from the root
+    fenced = [depth for depth, row in enumerate(mine) if queues.definitions[row].fence]
+    reachable: Bools = queues.leaf & (common >= (max(fenced) if fenced else _forest_depth(queues)))
+    reachable[s.queue] = False
+    reachable[_below_meeting(s, ~queues.reclaimable[:, None])[:, 0]] = False
+    return reachable
+
+
+def exceeding(s: Situation, floor: I64) -> Bools:
+    """(Q,) queues that, like all between them and the common ancestor, use more than (Q, V) in a needed column."""
+    usage = _usage(s)
+    over: Bools = np.any((usage > floor) & s.needed, axis=1)
+    within = _below_meeting(s, ~over[:, None])[:, 0]
+    return ~within
+
+
+def has_advantage(s: Situation) -> Bools:
+    """(Q,) queues that an ancestor of the preemptor need not share its quota with: their common ancestor is above one
+    in whose quota the preemptor fits."""
+    queues, usage = s.queues, counted_usage(s.queues, s.capacity, s.own)
+    request, fits_at = s.request.copy(), None
+    for row in queues.paths[s.queue]:
+        if row >= 0 and fits_at is None:
+            if (usage[row] + request <= s.capacity.subtree[row])[s.request > 0].all():
+                fits_at = int(queues.depth[row])
+            request = np.maximum(0, request - np.maximum(0, s.capacity.local[row] - usage[row]))
+    common, _ = s.meeting()
+    return common < fits_at if fits_at is not None else np.zeros(queues.count, np.bool_)
+
+
+def _usage(s: Situation) -> I64:
+    """(Q, V) the usage that the tree's rules compare."""
+    if s.queues.tree.reclaim_rules is ReclaimRules.QUOTA:
+        return counted_usage(s.queues, s.capacity, s.own)
+    return total_usage(s.queues, s.own)
+
+
+def _borrows_nothing(s: Situation) -> bool:
+    """Whether the preemptor's queue stays within its quota in what it needs."""
+    usage = counted_usage(s.queues, s.capacity, s.own)[s.queue] + s.request
+    return bool((usage <= s.capacity.subtree[s.queue])[s.needed].all())
+
+
+def _floors(s: Situation) -> tuple[I64, Bools, bool]:
+    """(Q, V) floors, (Q,) whether the preemptor may claim at all, and whether the last victim may cross a floor."""
+    queues, rules = s.queues, s.queues.tree.reclaim_rules
+    used = total_usage(queues, s.own)
+    requested = s.request > 0
+    after = used + s.request
+    path = queues.paths[s.queue, : queues.depth[s.queue] + 1]
+    anywhere = np.ones(queues.count, np.bool_)
+    if rules is ReclaimRules.FAIR_SHARE:
+        share = np.zeros_like(used) if s.share is None else s.share
+        if not (after <= share)[s.queue, requested].all() or not firm_within_nominal(s):
+            return share, ~anywhere, True
+        allocatable = np.minimum(np.maximum(share, queues.nominal), queues.limit)
+        starved = deserves(s, after)
+        return np.where(starved[:, None], np.minimum(queues.nominal, allocatable), allocatable), anywhere, True
+    if rules is ReclaimRules.DESERVED:
+        allowed = (after <= queues.limit)[path][:, requested].all()
+        below = ((after <= queues.nominal)[s.queue] & requested).any()
+        return np.maximum(queues.nominal, guarantees(queues)), anywhere & bool(allowed and below), True
+    entitled = (after <= queues.nominal)[path][:, requested].all(axis=1).any()
+    return queues.nominal, anywhere & bool(entitled), False
+
+
+def deserves(s: Situation, after: I64) -> Bools:
+    """(Q,) whether the preemptor's side of the meeting with each queue stays within nominal amounts in all columns."""
+    queues = s.queues
+    _, mine = s.meeting()
+    rows = _from_root(queues)[s.queue][np.minimum(mine, queues.depth[s.queue])]
+    counted = queues.known.any(axis=0) | (s.request > 0)
+    within: Bools = np.all(((after <= queues.nominal) | ~counted)[rows], axis=1)
+    return within
+
+
+def firm_within_nominal(s: Situation) -> bool:
+    """Whether a preemptor that cannot be preempted stays within nominal amounts, with others like it, at each level."""
+    if s.preemptible:
+        return True
+    queues = s.queues
+    firm = total_usage(queues, s.own if s.firm is None else s.firm) + s.request
+    path = queues.paths[s.queue, : queues.depth[s.queue] + 1]
+    return bool((firm <= queues.nominal)[path][:, s.request > 0].all())
+
+
+def _from_root(queues: Queues) -> I64:
+    """(Q, D) the path to each queue: its root, ..., the queue, then -1."""
+    steps = queues.depth[:, None] - np.arange(queues.paths.shape[1])
+    paths: I64 = np.where(steps >= 0, np.take_along_axis(queues.paths, np.maximum(steps, 0), axis=1), -1)
+    return paths
+
+
+def _below_meeting(s: Situation, marked: Bools) -> Bools:
+    """(Q, ...) whether a queue, or one between it and its common ancestor with the preemptor's, is marked."""
+    queues = s.queues
+    common, _ = s.meeting()
+    result = marked.copy()
+    for level in queues.levels:
+        rows = level.rows
+        inherits = (queues.depth[rows] - 1) > common[rows]  # the parent is below the common ancestor
+        result[rows] |= result[level.parents] & inherits[:, None]
+    return result
+
+
+def _forest_depth(queues: Queues) -> int:
+    """Roots are queues of one cluster, except for Kueue, where trees have nothing in common."""
+    return 0 if queues.tree.reclaim_rules is ReclaimRules.QUOTA else -1

@@ -1,0 +1,367 @@
+"""Who may preempt whom. In Kueue's cases the published victims are permitted; where there are none, no set is."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament_py.model.queues import FairStrategy, Reclaim, ReclaimRules, Sharing, Within
+from firmament_py.queues.judgement import Verdict, Victims, judge
+from firmament_py.queues.permissions import ANY_PRIORITY, NO_PRIORITY, Situation, Why, permissions
+from firmament_py.queues.quota import capacity
+from firmament_py.queues.shares import fair_shares
+from firmament_py.queues.tree import build
+from tests.effort import examples
+from tests.firmament_py.queues.kueue_preemption import CLASSICAL, FAIR, HIERARCHICAL
+from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
+
+pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
+
+REASONS = {
+    Why.IN_QUEUE: "InClusterQueue",
+    Why.RECLAIM: "InCohortReclamation",
+    Why.HIERARCHICAL_RECLAIM: "InCohortReclamation",
+    Why.RECLAIM_WHILE_BORROWING: "InCohortReclaimWhileBorrowing",
+    Why.FAIR_SHARING: "InCohortFairSharing",
+}
+
+
+class Task:
+    def __init__(self, described, queues):
+        self.name, self.queue, amounts, *words = described.split()
+        self.row = queues.row[queue_id(self.queue)]
+        self.amounts = np.zeros(queues.nominal.shape[1], np.int64)
+        for amount in amounts.split(","):
+            on, _, units = amount.partition("=")
+            self.amounts[queues.column(*on.split("/"))] += int(units)
+        created = [int(word[1:]) for word in words if word.startswith("@")]
+        self.created = created[0] if created else 0
+        self.priority = next((int(word) for word in words if not word.startswith("@")), 0)
+
+
+class Scene:
+    """Running tasks in a tree of queues, and a preemptor."""
+
+    def __init__(self, described, running, preemptor, total=None, **fields):
+        self.queues = build(described)
+        self.running = [Task(task, self.queues) for task in running.split("; ") if task]
+        incoming = Task(preemptor, self.queues)
+        own = np.zeros_like(self.queues.nominal)
+        for task in self.running:
+            own[task.row] += task.amounts
+        if total is not None:
+            request = own.copy()
+            request[incoming.row] += incoming.amounts
+            fields["share"] = fair_shares(self.queues, np.array(total), request)
+        self.situation = Situation(
+            self.queues,
+            capacity(self.queues),
+            own,
+            incoming.row,
+            incoming.priority,
+            incoming.created,
+            incoming.amounts,
+            **fields,
+        )
+
+    def victims(self, tasks):
+        width = self.queues.nominal.shape[1]
+        return Victims(
+            queue=np.array([task.row for task in tasks], np.int64),
+            priority=np.array([task.priority for task in tasks], np.int64),
+            created_us=np.array([task.created for task in tasks], np.int64),
+            amounts=np.array([task.amounts for task in tasks], np.int64).reshape(-1, width),
+            preemptible=np.ones(len(tasks), np.bool_),
+        )
+
+    def judge(self, *names):
+        return judge(self.situation, self.victims([task for task in self.running if task.name in names]))
+
+    def permitted(self, at_least=1, at_most=4):
+        """The smallest permitted sets of victims, as sets of names; alike tasks count once."""
+        for size in range(at_least, at_most + 1):
+            found = [
+                {task.name for task in chosen}
+                for chosen in combinations(self.running, size)
+                if judge(self.situation, self.victims(chosen))
+            ]
+            if found:
+                return found
+        return []
+
+
+def scene(case, sharing):
+    strategies = {"LessThanOrEqualToFinalShare": FairStrategy(0), "LessThanInitialShare": FairStrategy(1)}
+    fields = {"strategies": tuple(strategies[name] for name in case.strategies)} if case.strategies else {}
+    names = dict.fromkeys(
+        word.partition("/")[0]
+        for word in (case.running + " " + case.preemptor).replace(",", " ").split()
+        if "/" in word
+    )
+    named = dict.fromkeys([*(q.flavor for described in case.queues for q in described.quotas), *names])
+    return Scene(tree(*case.queues, flavors=list(named), sharing=sharing, **fields), case.running, case.preemptor)
+
+
+EVERY = [
+    *(pytest.param(case, Sharing.CLASSICAL, id=case.name) for case in [*CLASSICAL, *HIERARCHICAL]),
+    *(pytest.param(case, Sharing.FAIR, id=case.name) for case in FAIR),
+]
+
+
+@pytest.mark.parametrize(("case", "sharing"), EVERY)
+def test_kueue_preemption(case, sharing):
+    shown = scene(case, sharing)
+    expected = dict(victim.split(":") for victim in case.victims.split())
+    if not expected:
+        assert shown.permitted(0) in ([], [set()])  # the latter: it fits without victims
+        return
+    verdict = shown.judge(*expected)
+    assert verdict, verdict
+    granted = permissions(shown.situation)
+    chosen = [task for task in shown.running if task.name in expected]
+    why = granted.reasons(np.array([t.row for t in chosen]), np.array([t.priority for t in chosen]))
+    for task, reason in zip(chosen, why, strict=True):
+        if granted.equal_if_newer[task.row] and task.priority == shown.situation.priority:
+            assert reason == Why.NOT  # of its priority alone
+        else:
+            assert REASONS[reason] == expected[task.name]
+
+
+def test_permissions_name_priorities_and_floors():
+    """b exceeds its quota by 4, c does not; p stays within a's if z leaves, too."""
+    described = tree(
+        queue("all"),
+        queue("a", "all", quota(5), within=Within.LOWER_PRIORITY, reclaim=Reclaim.LOWER_PRIORITY),
+        queue("b", "all", quota(3)),
+        queue("c", "all", quota(3)),
+        flavors=["red"],
+    )
+    shown = Scene(described, "x b red/cpu=7; y c red/cpu=3; z a red/cpu=1", "p a red/cpu=5 5")
+    granted = permissions(shown.situation)
+    a, b, c = (shown.queues.row[queue_id(name)] for name in "abc")
+    assert granted.why[[a, b, c]].tolist() == [Why.IN_QUEUE, Why.RECLAIM, Why.NOT]
+    assert granted.highest[[a, b, c]].tolist() == [4, 4, NO_PRIORITY]
+    assert granted.highest_borrowing[[a, b]].tolist() == [4, NO_PRIORITY]
+    assert granted.floor[b, 0] == 3
+    assert shown.judge("x", "z")
+    assert "priority" in shown.judge("x").reason  # p would borrow
+    assert shown.judge("x", "y", "z") == Verdict("the victim's queue owes the preemptor nothing", 1)
+    assert "fit" in shown.judge().reason
+
+
+def test_victims_use_what_is_needed():
+    described = tree(queue("a", "", quota(5), quota(5, on="red/gpu"), within=Within.LOWER_PRIORITY), flavors=["red"])
+    shown = Scene(described, "x a red/cpu=4; y a red/gpu=4", "p a red/cpu=4 5")
+    assert shown.judge("x")
+    assert "uses nothing" in shown.judge("x", "y").reason
+
+
+def rules(reclaim_rules, *queues, **fields):
+    return tree(*queues, sharing=Sharing.PROPORTIONAL, reclaim_rules=reclaim_rules, flavors=["red"], **fields)
+
+
+def kai(*queues, **fields):
+    return rules(ReclaimRules.FAIR_SHARE, *queues, **fields)
+
+
+PAIR = (queue("a", "", quota(4)), queue("b", "", quota(4)))
+
+
+@pytest.mark.parametrize(
+    ("described", "running", "preemptor", "fields", "permitted"),
+    [
+        pytest.param(kai(*PAIR), "x b red/cpu=4; y b red/cpu=4", "p a red/cpu=4", {}, True, id="below its share"),
+        pytest.param(kai(*PAIR), "w a red/cpu=4; x b red/cpu=4", "p a red/cpu=4", {}, False, id="above its share"),
+        pytest.param(kai(*PAIR), "x b red/cpu=4", "p a red/cpu=4", {}, False, id="the victim is not above its share"),
+        pytest.param(
+            kai(queue("a", "", quota(2)), queue("b", "", quota(2))),
+            "x b red/cpu=8",
+            "p a red/cpu=4",
+            {"preemptible": False},
+            False,
+            id="not preemptible and above what is deserved",
+        ),
+        pytest.param(
+            kai(queue("a", "", quota(2)), queue("b", "", quota(2))),
+            "x b red/cpu=8",
+            "p a red/cpu=2",
+            {"preemptible": False},
+            True,
+            id="not preemptible and within what is deserved",
+        ),
+        pytest.param(
+            kai(queue("a", "", quota(2)), queue("b", "", quota(2), reclaimable=False)),
+            "x b red/cpu=8",
+            "p a red/cpu=2",
+            {},
+            False,
+            id="a queue that is not reclaimable",
+        ),
+        pytest.param(
+            kai(
+                queue("d", "", quota(6)),
+                queue("e", "", quota(2)),
+                queue("a", "d", quota(0), weight=1.0),
+                queue("c", "d", quota(0), weight=1.0),
+                queue("b", "e", quota(2)),
+            ),
+            "v b red/cpu=8",
+            "p a red/cpu=3",
+            {},
+            True,
+            id="a department below its deserved takes from another one",
+        ),
+        pytest.param(
+            rules(ReclaimRules.DESERVED, *PAIR), "x b red/cpu=6", "p a red/cpu=2", {}, True, id="below what it deserves"
+        ),
+        pytest.param(
+            rules(ReclaimRules.DESERVED, *PAIR),
+            "w a red/cpu=4; x b red/cpu=4",
+            "p a red/cpu=2",
+            {},
+            False,
+            id="at what it deserves",
+        ),
+        pytest.param(
+            rules(ReclaimRules.DESERVED, queue("a", "", quota(4)), queue("b", "", quota(4, None, 1))),
+            "x b red/cpu=6",
+            "p a red/cpu=2",
+            {},
+            False,
+            id="the victim's guarantee of 3 would be broken",
+        ),
+        pytest.param(
+            rules(ReclaimRules.DESERVED, queue("a", "", quota(4)), queue("b", "", quota(4, None, 1))),
+            "x b red/cpu=3; y b red/cpu=3",
+            "p a red/cpu=2",
+            {},
+            True,
+            id="its guarantee of 3 is left",
+        ),
+        pytest.param(
+            rules(ReclaimRules.DESERVED, queue("a", "", quota(4, limit=5)), queue("b", "", quota(4))),
+            "w a red/cpu=4; x b red/cpu=6",
+            "p a red/cpu=2",
+            {},
+            False,
+            id="above a limit",
+        ),
+        pytest.param(
+            rules(ReclaimRules.GUARANTEE, *PAIR),
+            "x b red/cpu=2; y b red/cpu=4",
+            "p a red/cpu=2",
+            {},
+            True,
+            id="guaranteed",
+        ),
+        pytest.param(
+            rules(ReclaimRules.GUARANTEE, *PAIR),
+            "x b red/cpu=6",
+            "p a red/cpu=2",
+            {},
+            False,
+            id="never below guaranteed",
+        ),
+        pytest.param(
+            rules(ReclaimRules.GUARANTEE, *PAIR),
+            "x b red/cpu=2 1; y b red/cpu=4 1",
+            "p a red/cpu=2",
+            {},
+            False,
+            id="never of a higher priority",
+        ),
+        pytest.param(
+            rules(ReclaimRules.GUARANTEE, *PAIR),
+            "w a red/cpu=4; x b red/cpu=2; y b red/cpu=4",
+            "p a red/cpu=2",
+            {},
+            False,
+            id="the preemptor is not below its guarantee",
+        ),
+        pytest.param(
+            rules(
+                ReclaimRules.GUARANTEE, queue("f", "", quota(4), fence=True), queue("a", "f"), queue("b", "", quota(4))
+            ),
+            "x b red/cpu=2; y b red/cpu=4",
+            "p a red/cpu=2",
+            {},
+            False,
+            id="a fence confines the preemptor",
+        ),
+        pytest.param(
+            rules(
+                ReclaimRules.GUARANTEE, queue("f", "", quota(2), fence=True), queue("b", "f"), queue("a", "", quota(4))
+            ),
+            "x b red/cpu=2; y b red/cpu=4",
+            "p a red/cpu=2",
+            {},
+            True,
+            id="a fence does not protect from outside",
+        ),
+    ],
+)
+def test_reclaim_by_other_rules(described, running, preemptor, fields, permitted):
+    assert bool(Scene(described, running, preemptor, total=[8], **fields).permitted()) == permitted
+
+
+def test_kai_does_not_take_from_a_queue_that_is_left_with_less_of_its_share():
+    """Shares are 5 and 5. a would have 6 of 5 and is refused at once; up to 5 it may take what b has above its 5."""
+    pair = queue("a", "", quota(1)), queue("b", "", quota(1))
+    running = "w a red/cpu=3; x b red/cpu=3; y b red/cpu=4"
+    assert Scene(kai(*pair), running, "p a red/cpu=2", total=[10]).permitted() == [{"x"}, {"y"}]
+    assert Scene(kai(*pair), running, "p a red/cpu=3", total=[10]).permitted() == []
+
+
+@pytest.mark.parametrize(("ratio", "permitted"), [(1.0, [{"x"}]), (2.0, [])])
+def test_kai_utilisation_multiplier_between_departments(ratio, permitted):
+    """Department d has 6 of its 4 with p and e 7 of its 4 without x: 1.5 < 1.75, but not 2 x 1.5."""
+    described = kai(
+        queue("d", "", quota(4), weight=0.0),
+        queue("e", "", quota(4), weight=0.0),
+        queue("a", "d", quota(4)),
+        queue("c", "d", quota(0)),
+        queue("b", "e", quota(4)),
+        reclaim_ratio=ratio,
+    )
+    shown = Scene(described, "v c red/cpu=5; x b red/cpu=1; y b red/cpu=7", "p a red/cpu=1", total=[20])
+    found = [names for names in shown.permitted() if names == {"x"}]
+    assert found == permitted
+
+
+single = st.integers(0, 6)
+
+
+@pytest.mark.slow
+@examples(150)
+@given(st.data(), st.sampled_from(["classical", "fair", "guarantee"]))
+def test_a_victim_does_not_take_back_what_it_lost(data, kind):
+    """After a permitted preemption of one task by another, the same rules refuse the exchange the other way round."""
+    weights = st.sampled_from([0.0, 1.0, 2.0])
+    queues = [
+        queue("all", "", quota(data.draw(single))),
+        *(
+            queue(name, "all", quota(data.draw(single)), weight=data.draw(weights), reclaim=Reclaim.ANY)
+            for name in ("a", "b", "c")
+        ),
+    ]
+    described = {
+        "classical": tree(*queues, flavors=["red"]),
+        "fair": tree(*queues, flavors=["red"], sharing=Sharing.FAIR, strategies=(FairStrategy(0),)),
+        "guarantee": rules(ReclaimRules.GUARANTEE, *queues),
+    }[kind]
+    amounts = [data.draw(st.integers(1, 6)) for _ in range(4)]
+    tasks = [f"t{i} {name} red/cpu={amount}" for i, (name, amount) in enumerate(zip("abbc", amounts, strict=True))]
+    shown = Scene(described, "; ".join(tasks), f"p a red/cpu={data.draw(st.integers(1, 6))}")
+    for victim in ("t1", "t2", "t3"):
+        if shown.judge(victim) and not shown.judge():
+            others = [task for task in tasks if not task.startswith(victim)]
+            again = next(task for task in tasks if task.startswith(victim))
+            taken = "p a red/cpu=" + str(int(shown.situation.request[0]))
+            back = Scene(described, "; ".join([*others, taken]), again)
+            assert not back.judge("p")
+
+
+def test_any_priority_is_above_all_priorities():
+    assert NO_PRIORITY < -(2**31) < 2**31 < ANY_PRIORITY
