@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from firmament_py.audit.claims import claim_problems
 from firmament_py.audit.gangs import halved_gangs, scattered_gangs
 from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.lifecycle import NodeState, TaskState
@@ -37,8 +38,10 @@ def preemption_problems(
     refuse(len(np.unique(rows)) < len(rows), "a task is evicted twice")
     refuse(bool((tasks.state[rows] != TaskState.BOUND).any()), "a victim does not run")
     refuse(bool((tasks.leaving[rows] | tasks.unevictable[rows]).any()), "a victim leaves already, or cannot be evicted")
+    by_queue = tasks.queue[preemptors] != 0
     lower = classes.priority[tasks.cls[rows]] < classes.priority[tasks.cls[preemptors]]
-    refuse(not lower.all(), "a victim's priority is not lower than its preemptor's")
+    refuse(not (lower | by_queue).all(), "a victim's priority is not lower than its preemptor's")
+    problems += claim_problems(state, rows[by_queue], preemptors[by_queue])
     refuse(bool(classes.never_preempts[tasks.cls[preemptors]].any()), "a preemptor never preempts")
     refuse(bool((tasks.state[holders] != TaskState.WAITING).any()), "a nominated task does not wait")
     refuse(len(np.intersect1d(holders, placed[0])) > 0, "a nominated task is placed, too")

@@ -201,7 +201,7 @@ class Scheduler:
         movable = self._movable(current) if preempts and searches else None
         nearby = movable if movable is not None and movable.some and not self._unmoved else None
         costs = current.eviction_costs
-        preemptor = Preemptor(first.ledger, preempting, costs, nearby, movable, self._known_bounds)
+        preemptor = Preemptor(first.ledger, preempting, costs, nearby, movable, self._known_bounds, current.queues)
         admission = self._admit(current, first, preemptor, self._improve if searches else None)
         if nearby is not None:
             searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))

@@ -22,6 +22,8 @@ def end_failed_nominations(ledger: Ledger, demands: Sequence[GangDemand]) -> Non
     leaving = leaving[position[state.tasks.node[leaving]] >= 0]
     released = np.zeros_like(ledger.free)
     np.add.at(released, position[state.tasks.node[leaving]], state.classes.requests[state.tasks.cls[leaving]])
+    # one that waits for quota may have its victims on any nodes
+    quota_returns = snapshot.withheld & bool((state.tasks.queue[leaving] != 0).any())
     members = np.zeros(len(ledger.node_of), np.bool_)
     for demand in demands:
         members[demand.members] = True
@@ -30,13 +32,13 @@ def end_failed_nominations(ledger: Ledger, demands: Sequence[GangDemand]) -> Non
         asked = snapshot.requests[c] > 0
         left = ledger.free[node] + released[node]
         # without tasks that leave, it would have been placed if it could be; a member may wait for others of its gang
-        pointless = not members[task] and not released[node].any()
+        pointless = not members[task] and not released[node].any() and not quota_returns[task]
         if pointless or (left[asked] < 0).any() or not snapshot.suitable[c, node]:
             ledger.nominate(task, -1)
     for demand in demands:
         waits = demand.members[ledger.nominated[demand.members] >= 0]
         where = np.where(ledger.nominated >= 0, ledger.nominated, ledger.node_of)
-        idle = len(waits) > 0 and not released[ledger.nominated[waits]].any()
+        idle = len(waits) > 0 and not released[ledger.nominated[waits]].any() and not quota_returns[waits].any()
         if len(waits) and (idle or not demand.satisfied(where)):
             for task in waits.tolist():
                 ledger.nominate(task, -1)

@@ -26,9 +26,11 @@ from firmament_py.preemption.failed_nominations import end_failed_nominations
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import by_priority
+from firmament_py.preemption.reclaimer import Reclaimer
 from firmament_py.preemption.servable import KnownBounds, Servable
 from firmament_py.preemption.topology import best_domain
 from firmament_py.preemption.whole_gangs import decide
+from firmament_py.sharing.decision import QueueDecision
 from firmament_py.snapshot.gang_demand import GangDemand
 
 
@@ -62,6 +64,7 @@ class Preemptor:
         nearby: MovableNearby | None = None,
         movable: MovableNearby | None = None,
         known: KnownBounds | None = None,
+        queues: QueueDecision | None = None,
     ) -> None:
         self._ledger = ledger
         self._snapshot = snapshot = ledger.snapshot
@@ -81,6 +84,7 @@ class Preemptor:
             beyond_budgets=preempting is Preempting.BEYOND_BUDGETS,
         )
         self.outcome = Outcome(ledger)
+        self._queues = queues
         self.at_best: dict[int, int] = {}
         """Rows of gangs for which evictions and moves are proved not to suffice -> how many of the members that they
         lack would fit at best."""
@@ -88,10 +92,19 @@ class Preemptor:
     def run(self, single: Bools, demands: Sequence[GangDemand] = ()) -> I64:
         """Preempts for those of the tasks `single` (T,) that wait, and for gangs that do. Returns tasks (K,),
         ascending, that were placed before, but wait again."""
-        ledger, snapshot = self._ledger, self._snapshot
         self._known.next_round()
-        end_failed_nominations(ledger, snapshot.gang_demands)
+        end_failed_nominations(self._ledger, self._snapshot.gang_demands)
+        removed = self._by_priority(single, demands)
+        if self._queues is not None and self._preempting is not Preempting.OFF:
+            of = self._ledger, self._queues, self._eviction_costs, self.outcome
+            Reclaimer(*of, beyond_budgets=self._search.beyond_budgets).run()
+        return removed[self._ledger.node_of[removed] < 0]
+
+    def _by_priority(self, single: Bools, demands: Sequence[GangDemand]) -> I64:
+        """Preempts for tasks that have no queue; returns tasks (K,) that have lost their places to them."""
+        ledger, snapshot = self._ledger, self._snapshot
         able = (ledger.node_of < 0) & (ledger.nominated < 0)
+        able &= snapshot.releases.state.tasks.queue[snapshot.tasks] == 0
         of_class = self._evicts.copy()
         if self._movable is not None and self._movable.later:
             of_class[:] = True
@@ -122,7 +135,7 @@ class Preemptor:
         removed = self._serve(singles, servable_gangs, movable, within)
         evicts = self._evicts[snapshot.task_class]
         self._preempt_constrained(np.flatnonzero(single & able & ~independent & evicts))
-        return removed[ledger.node_of[removed] < 0]
+        return removed
 
     def _preempt_constrained(self, preemptors: I64) -> None:
         """Preempts for tasks (K,), ascending, that have constraints on others, one after the other."""

@@ -36,7 +36,8 @@ _OWN_QUEUE = 2**40
 """Candidates of the own queue come after all of others."""
 
 _ATTEMPTS = 8
-"""Number of searches for one job, each without the victims that the last set should not have had."""
+"""Number of searches for one job: each for fewer of its tasks, or without the victim that the last set should not have
+had."""
 
 _SEARCHES = 64
 """Limit on the searches of a round; the other jobs have their turn in the next rounds."""
@@ -109,32 +110,35 @@ class Reclaimer:
         if self._too_early(claim):
             return False
         refused = np.zeros(self._state.tasks.capacity, np.bool_)
-        for _ in range(_ATTEMPTS):
+        attempts = _ATTEMPTS
+        while attempts and len(tasks) and self._searches < _SEARCHES:
+            fewer = tasks[: 0 if claim.whole else len(tasks) // 2]  # of a gang, all or none
             situation = self._standing.situation(claim, len(tasks))
             candidates = self._candidates(situation, refused)
-            if not len(candidates.rows) or self._searches >= _SEARCHES:
-                return False
-            self._searches += 1
+            if not len(candidates.rows):
+                tasks = fewer
+                continue
+            attempts, self._searches = attempts - 1, self._searches + 1
             precedence = self._precedence(candidates)
             decision = self._search(tasks, precedence)
-            if decision is None or not len(decision.tasks) or (claim.whole and len(decision.tasks) < len(tasks)):
-                return False
-            if not claim.whole and len(decision.tasks) < len(tasks):
-                tasks = np.sort(decision.tasks)
-                continue  # for as many as the nodes can take
+            served = np.sort(decision.tasks) if decision is not None else tasks[:0]
+            if decision is None or len(served) < len(tasks):
+                tasks = fewer if claim.whole else served
+                continue
             victims = self._for_quota(situation, candidates, decision.victims)
             if victims is None:
-                if claim.whole or len(tasks) == 1:
-                    return False
-                tasks = tasks[: len(tasks) // 2]
+                tasks = fewer
                 continue
             verdict = self._standing.verdict(situation, self._described(victims))
             if verdict:
                 self._carry_out(claim, decision, precedence, tasks, victims)
-                return True
-            if verdict.victim < 0:
+                return claim.whole or self._serve(claim)  # the others of it, if any
+            if len(fewer):
+                tasks = fewer
+            elif verdict.victim >= 0:
+                refused[self._unit(victims[verdict.victim], victims)] = True
+            else:
                 return False
-            refused[self._unit(victims[verdict.victim], victims)] = True
         return False
 
     def _too_early(self, claim: Claim) -> bool:

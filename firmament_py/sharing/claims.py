@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.queues import Sharing
 from firmament_py.queues.judgement import Verdict, Victims, judge
 from firmament_py.queues.permissions import Situation
-from firmament_py.queues.quota import Capacity, available
+from firmament_py.queues.quota import Capacity, available, below_limits
 from firmament_py.sharing.use import QueueUse
 from firmament_py.state.cluster import ClusterState
 
@@ -78,8 +79,9 @@ class Standing:
 
     def fits(self, situation: Situation, without: I64) -> bool:
         """Whether the quota of a claim suffices once `without` (Q, V) is no more used."""
-        queues = situation.queues
-        left = available(queues, self._capacity, situation.own - without)[situation.queue]
+        queues, own = situation.queues, situation.own - without
+        by_quota = queues.tree.sharing in (Sharing.CLASSICAL, Sharing.FAIR)
+        left = (available(queues, self._capacity, own) if by_quota else below_limits(queues, own))[situation.queue]
         return bool((situation.request <= np.maximum(left, 0))[situation.request > 0].all())
 
     def verdict(self, situation: Situation, victims: Victims) -> Verdict:

@@ -1,0 +1,48 @@
+"""The independent check of preemptions by the rules of queues: what must hold for each victim, whatever the others."""
+
+from firmament_py.model.arrays import I64
+from firmament_py.model.queues import QueueDefinition, Reclaim, ReclaimRules, Within
+from firmament_py.state.cluster import ClusterState
+
+
+def claim_problems(state: ClusterState, victims: I64, preemptors: I64) -> list[str]:
+    """What is wrong with the eviction of task rows (V,) for task rows (V,), which all have queues; empty: nothing."""
+    problems: dict[str, None] = {}
+    tasks, priority = state.tasks, state.classes.priority[state.tasks.cls]
+    queues = {queue.id: queue for queue in state.queues.definitions}
+    rules = state.queues.tree.reclaim_rules
+    for victim, preemptor in zip(victims.tolist(), preemptors.tolist(), strict=True):
+        queue, own = queues.get(int(tasks.queue[victim])), queues.get(int(tasks.queue[preemptor]))
+        if queue is None or own is None:
+            problems["a victim, or its preemptor, is in an unknown queue"] = None
+        elif queue is own:
+            newer = bool(tasks.created_us[victim] > tasks.created_us[preemptor])
+            if not _within(own, rules, int(priority[victim]), int(priority[preemptor]), newer=newer):
+                problems["a queue does not permit the preemption of one of its tasks"] = None
+        elif not _between(queue, own, rules, int(priority[victim]), int(priority[preemptor])):
+            problems["a queue may not reclaim from another one"] = None
+        elif _root(queues, queue) is not _root(queues, own) and rules is ReclaimRules.QUOTA:
+            problems["a queue reclaims from one of another tree"] = None
+    return list(problems)
+
+
+def _within(queue: QueueDefinition, rules: ReclaimRules, victim: int, preemptor: int, *, newer: bool) -> bool:
+    if victim < preemptor:
+        return rules is not ReclaimRules.QUOTA or queue.within is not Within.NEVER
+    return victim == preemptor and newer and queue.within is Within.LOWER_OR_NEWER_EQUAL_PRIORITY
+
+
+def _between(queue: QueueDefinition, own: QueueDefinition, rules: ReclaimRules, victim: int, preemptor: int) -> bool:
+    if not queue.reclaimable:
+        return False
+    if rules is ReclaimRules.GUARANTEE:
+        return victim <= preemptor
+    if rules is not ReclaimRules.QUOTA:
+        return True
+    return own.reclaim is Reclaim.ANY or (own.reclaim is Reclaim.LOWER_PRIORITY and victim < preemptor)
+
+
+def _root(queues: dict[int, QueueDefinition], queue: QueueDefinition) -> QueueDefinition:
+    while queue.parent in queues:
+        queue = queues[queue.parent]
+    return queue

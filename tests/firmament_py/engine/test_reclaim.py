@@ -1,0 +1,257 @@
+"""Preemption by the rules of queues, in rounds."""
+
+import numpy as np
+import pytest
+
+from firmament_py.model.events import QueuesObserved
+from firmament_py.model.queues import BorrowWithin, Division, Reclaim, ReclaimRules, Sharing, Within
+from tests.builders import (
+    NOW_US,
+    SECOND_US,
+    ended,
+    make_budget,
+    make_class,
+    make_gang,
+    make_label_set,
+    make_node,
+    make_tasks,
+    needs,
+    preempting_cluster,
+    tasks_like,
+)
+from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
+
+A, B = queue_id("a"), queue_id("b")
+OLD_US = NOW_US - 3600 * SECOND_US
+
+
+def cohort(a=4, b=4, *, within=Within.NEVER, reclaim=Reclaim.ANY, **fields):
+    return tree(
+        queue("top"),
+        queue("a", "top", quota(a), within=within, reclaim=reclaim, **fields),
+        queue("b", "top", quota(b)),
+    )
+
+
+def cluster_of(queues, *events, nodes=("n",), cpu=8):
+    return preempting_cluster(
+        *(make_node(name, cpu=cpu) for name in nodes),
+        make_class(1, cpu=1),
+        make_class(2, cpu=1, priority=5),
+        QueuesObserved(queues),
+        *events,
+    )
+
+
+def running(uids, cls=1, on="n", queue=B, **fields):
+    return make_tasks(uids, cls, on=on, queue=queue, created_us=OLD_US, started_us=OLD_US, **fields)
+
+
+def test_a_queue_within_its_quota_reclaims_what_others_borrow():
+    cluster = cluster_of(cohort(), running(range(1, 9)), make_tasks([11, 12], 1, queue=A))
+    result = cluster.run()
+    victims = cluster.preempted(result)
+    assert len(victims) == 2
+    assert set(victims) <= set(range(1, 9))
+    assert set(victims.values()) <= {11, 12}
+    assert cluster.nominated() == {11: "n", 12: "n"}
+    cluster.tell(ended(*victims))
+    assert set(cluster.round()) == {11, 12}
+    assert not cluster.scheduler.due(NOW_US)
+
+
+def test_it_reclaims_no_more_than_its_quota():
+    cluster = cluster_of(cohort(), running(range(1, 9)), make_tasks(range(11, 18), 1, queue=A))
+    victims = cluster.preempted(cluster.run())
+    assert len(victims) == 4
+    cluster.tell(ended(*victims))
+    assert len(cluster.round()) == 4
+    assert cluster.run().preemption.is_empty
+
+
+@pytest.mark.parametrize("reclaim", [Reclaim.NEVER, Reclaim.LOWER_PRIORITY])
+def test_what_the_policy_does_not_permit(reclaim):
+    cluster = cluster_of(cohort(reclaim=reclaim), running(range(1, 9)), make_tasks([11], 1, queue=A))
+    result = cluster.run()
+    assert result.preemption.is_empty
+    assert cluster.nominated() == {}
+    assert not cluster.scheduler.due(NOW_US)
+
+
+def test_lower_priority_is_reclaimed_if_the_policy_says_so():
+    cluster = cluster_of(cohort(reclaim=Reclaim.LOWER_PRIORITY), running(range(1, 9)), make_tasks([11], 2, queue=A))
+    assert len(cluster.preempted(cluster.run())) == 1
+
+
+def test_quota_alone_is_short_and_victims_are_on_other_nodes():
+    """Nodes have capacity; the task waits on a free node until quota has been returned."""
+    cluster = cluster_of(cohort(), running(range(1, 9), on="n"), make_tasks([11], 1, queue=A), nodes=("n", "m"), cpu=8)
+    victims = cluster.preempted(cluster.run())
+    assert len(victims) == 1
+    [node] = cluster.nominated().values()
+    assert cluster.round() == {}  # what leaves still counts
+    assert list(cluster.nominated().values()) == [node]
+    cluster.tell(ended(*victims))
+    assert cluster.round() == {11: node}
+
+
+def test_the_newest_and_least_important_leave_first():
+    cluster = cluster_of(
+        cohort(),
+        running(range(1, 5)),
+        running([5, 6], cls=2),
+        make_tasks([7, 8], 1, on="n", queue=B, created_us=OLD_US + SECOND_US, started_us=OLD_US + SECOND_US),
+        make_tasks([11, 12], 1, queue=A),
+        nodes=("n", "m"),
+    )
+    assert set(cluster.preempted(cluster.run())) == {7, 8}
+
+
+def test_nobody_is_evicted_for_quota_if_no_node_takes_the_task():
+    cluster = cluster_of(
+        cohort(),
+        make_class(3, cpu=4, memory=1),
+        make_node("m", cpu=1, memory=1),
+        running(range(1, 9)),
+        make_tasks([11], 3, queue=A),
+    )
+    queues = tree(
+        queue("top"),
+        queue("a", "top", quota(4), reclaim=Reclaim.ANY, unlimited=True),
+        queue("b", "top", quota(4)),
+    )
+    cluster.tell(QueuesObserved(queues))
+    result = cluster.run()
+    assert result.preemption.is_empty
+
+
+def test_within_a_queue_by_priority():
+    queues = tree(queue("a", "", quota(8), within=Within.LOWER_PRIORITY))
+    cluster = cluster_of(
+        queues, running(range(1, 9), queue=A), make_tasks([11], 2, queue=A), make_tasks([12], 1, queue=A)
+    )
+    result = cluster.run()
+    assert len(cluster.preempted(result)) == 1
+    assert set(cluster.nominated()) == {11}
+
+
+def test_newer_tasks_of_equal_priority():
+    queues = tree(queue("a", "", quota(8), within=Within.LOWER_OR_NEWER_EQUAL_PRIORITY))
+    older = make_tasks([11], 1, queue=A, created_us=OLD_US + SECOND_US)
+    cluster = cluster_of(queues, running(range(1, 8), queue=A), older)
+    cluster.tell(
+        make_tasks([8], 1, on="n", queue=A, created_us=OLD_US + 2 * SECOND_US, started_us=OLD_US + 2 * SECOND_US)
+    )
+    assert set(cluster.preempted(cluster.run())) == {8}
+
+
+def test_without_a_policy_no_task_of_the_queue_leaves():
+    cluster = cluster_of(tree(queue("a", "", quota(8))), running(range(1, 9), queue=A), make_tasks([11], 2, queue=A))
+    assert cluster.run().preemption.is_empty
+
+
+def test_a_gang_reclaims_for_all_of_its_members_or_not_at_all():
+    gang = make_gang(7, 4, created_us=NOW_US)
+    cluster = cluster_of(cohort(), gang, running(range(1, 9)), make_tasks(range(11, 15), 1, gang=7, queue=A))
+    victims = cluster.preempted(cluster.run())
+    assert len(victims) == 4
+    assert set(cluster.nominated()) == {11, 12, 13, 14}
+    cluster.tell(ended(*victims))
+    assert set(cluster.round()) == {11, 12, 13, 14}
+    larger = make_gang(7, 5, created_us=NOW_US)
+    cluster = cluster_of(cohort(), larger, running(range(1, 9)), make_tasks(range(11, 16), 1, gang=7, queue=A))
+    assert cluster.run().preemption.is_empty
+
+
+def test_gangs_leave_as_a_whole():
+    gang = make_gang(7, 3, created_us=OLD_US)
+    cluster = cluster_of(
+        cohort(),
+        gang,
+        running(range(1, 6)),
+        running([6, 7, 8], gang=7),
+        make_tasks([11], 1, queue=A, created_us=NOW_US),
+    )
+    victims = set(cluster.preempted(cluster.run()))
+    assert victims == {6, 7, 8} or (len(victims) == 1 and victims <= set(range(1, 6)))
+
+
+def test_disruption_budgets_hold():
+    labels, selector = make_label_set(3, app="x"), tasks_like(needs("app", "In", "x"))
+    cluster = cluster_of(
+        cohort(),
+        labels,
+        make_budget(9, selector, 1),
+        running(range(1, 9), label_set=3),
+        make_tasks([11, 12], 1, queue=A),
+    )
+    assert len(cluster.preempted(cluster.run())) <= 1
+
+
+def test_minimum_run_time_and_delay():
+    queues = tree(
+        queue("top"),
+        queue("a", "top", quota(4), reclaim=Reclaim.ANY, preemption_delay_s=60),
+        queue("b", "top", quota(4), reclaim_min_runtime_s=7200),
+    )
+    cluster = cluster_of(queues, running(range(1, 9)), make_tasks([11], 1, queue=A))
+    assert cluster.run().preemption.is_empty
+    later_us = NOW_US + 30 * SECOND_US
+    assert cluster.run(later_us).preemption.is_empty
+    assert cluster.run(NOW_US + 3000 * SECOND_US).preemption.is_empty
+    assert len(cluster.preempted(cluster.run(NOW_US + 4000 * SECOND_US))) == 1
+
+
+def test_borrowing_within_the_cohort_needs_a_policy():
+    def world(**fields):
+        queues = tree(
+            queue("top"),
+            queue("a", "top", quota(1), reclaim=Reclaim.ANY, **fields),
+            queue("b", "top", quota(1)),
+            queue("c", "top", quota(6)),
+        )
+        return cluster_of(
+            queues, running(range(1, 8)), running([9], cls=2, queue=A), make_tasks([11], 2, queue=A), cpu=8
+        )
+
+    assert world().run().preemption.is_empty
+    cluster = world(borrow_within=BorrowWithin(lower_priority=True))
+    assert len(cluster.preempted(cluster.run())) == 1
+
+
+def test_fair_sharing_ends_at_equal_shares():
+    queues = tree(
+        queue("top", "", quota(8)),
+        queue("a", "top", quota(0), reclaim=Reclaim.ANY),
+        queue("b", "top", quota(0), reclaim=Reclaim.ANY),
+        sharing=Sharing.FAIR,
+    )
+    cluster = cluster_of(queues, running(range(1, 9)), make_tasks(range(11, 19), 1, queue=A))
+    for _ in range(4):
+        victims = cluster.preempted(cluster.run())
+        cluster.tell(*([ended(*victims)] if victims else []))
+        placed = cluster.round()
+        cluster.tell(*(make_tasks([uid], 1, on=node, queue=A) for uid, node in placed.items()))
+    tasks = cluster.state.tasks
+    on_nodes = tasks.queue[(tasks.node >= 0) & ~tasks.leaving]
+    assert np.unique(on_nodes, return_counts=True)[1].tolist() == [4, 4]
+
+
+def test_kai_reclaims_up_to_the_fair_share():
+    queues = tree(
+        queue("a", "", quota(0)),
+        queue("b", "", quota(0)),
+        sharing=Sharing.PROPORTIONAL,
+        division=Division.SURPLUS_BY_WEIGHT,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    cluster = cluster_of(queues, running(range(1, 9)), make_tasks(range(11, 19), 1, queue=A))
+    victims = cluster.preempted(cluster.run())
+    assert len(victims) == 4
+
+
+def test_tasks_without_a_queue_preempt_by_priority_and_queues_do_not_preempt_them():
+    cluster = cluster_of(cohort(), running(range(1, 9)), make_tasks([11], 2))
+    assert len(cluster.preempted(cluster.run())) == 1
+    cluster = cluster_of(cohort(), running(range(1, 9), queue=0), make_tasks([11], 2, queue=A))
+    assert cluster.run().preemption.is_empty
