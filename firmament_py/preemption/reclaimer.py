@@ -169,7 +169,8 @@ class Reclaimer:
 
     def _precedence(self, candidates: _Candidates) -> Precedence:
         classes = len(self._snapshot.classes)
-        running = np.full(self._state.tasks.capacity, PROTECTED)
+        running = np.where(self._state.tasks.leaving, -_OWN_QUEUE, PROTECTED)  # what leaves is free for all
+        running[self._outcome.victims] = -_OWN_QUEUE
         running[candidates.rows] = candidates.precedence
         return Precedence(np.full(classes, _PREEMPTOR), np.full(classes, PROTECTED), running)
 
