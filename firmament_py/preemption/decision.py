@@ -120,7 +120,7 @@ class EvictionSearch:
         from firmament_py.packing.eviction import Residents, evict
 
         limits = _Limits(state, resident, moving, spare, 0 if self._nearby is None else self._nearby.limit)
-        limits.count(condemned)
+        limits.count(victims)
         rank, cost = resident.rank(), resident.costs(state, self._eviction_costs)
         kind, first = grouped(resident.cls, rank, cost, limits.pattern)
         group, of_group = grouped(resident.node, kind)

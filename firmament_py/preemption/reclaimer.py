@@ -213,7 +213,8 @@ class Reclaimer:
         their members is no candidate; within disruption budgets."""
         state, tasks = self._state, self._state.tasks
         running = np.flatnonzero((tasks.node >= 0) & (tasks.gang != NO_GANG) & ~tasks.leaving)
-        allowed, counted = state.evictions_allowed(tasks.label_set[victims])
+        before = np.concatenate([self._outcome.victims, victims])
+        allowed, counted = state.evictions_allowed(tasks.label_set[before])
         left = allowed - counted.sum(axis=1)
         units, seen = list[I64](), set[int]()
         for row in rows.tolist():
