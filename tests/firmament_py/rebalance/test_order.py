@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.rebalance.order import Bundle, ordered
+from firmament_py.model.bundle import Bundle
+from firmament_py.rebalance.order import ordered
 from tests.effort import examples
 
 
