@@ -30,7 +30,7 @@ PATIENCE_US = 600_000_000
 ATTEMPTS = 3
 """How often the task of a step of its own is to be evicted before it stays."""
 
-_MAY_NOT = "the task may not be moved any more"
+_MAY_NOT = "it may not be moved any more"
 
 
 class Stage(Enum):
@@ -50,7 +50,8 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class MoveProgress:
-    """reason: what a move waits for, or why it was dropped. refusals: how often its task was not evicted."""
+    """reason: what a move waits for, or why it was dropped, in words that clients show: "it" is the task, whatever they
+    call it. refusals: how often its task was not evicted."""
 
     move: Move
     stage: Stage = Stage.WAITING
@@ -135,7 +136,7 @@ class PlanExecution:
             if each.stage is Stage.LEAVING and row is not None and not state.tasks.leaving[row]:
                 each.refusals += 1
                 again = alone and each.refusals < ATTEMPTS
-                each.stage, each.reason = Stage.WAITING if again else Stage.DROPPED, "the task was not evicted"
+                each.stage, each.reason = Stage.WAITING if again else Stage.DROPPED, "it was not evicted"
             elif each.stage is Stage.LEAVING and (row is None or state.tasks.state[row] != TaskState.BOUND):
                 each.stage = Stage.AWAITED
             if each.stage is Stage.AWAITED and not state.successors.expects(uid):
@@ -190,20 +191,23 @@ class PlanExecution:
         rows = np.array([-1 if row is None else row for row in found], np.int64)
         to = state.node_rows([move.to_id for move in step.moves])
         if (rows < 0).any() or (tasks.state[rows] != TaskState.BOUND).any():
-            return "the task does not run any more", _NOTHING
+            return "it does not run any more", _NOTHING
         if (to < 0).any():
             return "the node is gone", _NOTHING
         if (~tasks.movable[rows] | tasks.unevictable[rows] | (tasks.gang[rows] >= 0)).any():
             return _MAY_NOT, _NOTHING
         if tasks.leaving[rows].any():
-            return "the task leaves already", _NOTHING
+            return "it is leaving already", _NOTHING
+        if (tasks.node[rows] == to).any():
+            return "it runs on that node already", _NOTHING
         waiting, on = self._nominated(step)
         if len(waiting) < len(step.nominated):
-            return "a task that it is for does not wait any more", _NOTHING
+            return "what it makes capacity for does not wait any more", _NOTHING
         return "", _Rows(rows, to, waiting, on)
 
     def _nominated(self, step: Step) -> tuple[I64, I64]:
-        """Rows of the tasks that a step nominates, if they still wait and no other node is kept for them; and of the nodes."""
+        """Rows of the tasks that a step nominates, if they still wait and no other node is kept for them, and of their
+        nodes."""
         state, tasks = self._state, self._state.tasks
         found = [state.task_row(uid) for uid, _ in step.nominated]
         rows = np.array([-1 if row is None else row for row in found], np.int64)

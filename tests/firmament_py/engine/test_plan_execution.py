@@ -170,12 +170,12 @@ def test_a_task_that_is_not_evicted_is_tried_again_a_few_times():
         world.refused(1)
         world.cluster.tell(make_tasks([1], TASK, job=1, on="a"))  # for a while after a refusal
         assert world.round() == {}
-        assert (world.stages, world.reasons) == ({1: Stage.WAITING}, {1: "the task was not evicted"})
+        assert (world.stages, world.reasons) == ({1: Stage.WAITING}, {1: "it was not evicted"})
         world.cluster.tell(*movable([1], TASK, "a"))
     assert world.round() == {1: "b"}
     world.refused(1)
     assert world.round() == {}
-    assert (world.stages, world.reasons) == ({1: Stage.DROPPED}, {1: "the task was not evicted"})
+    assert (world.stages, world.reasons) == ({1: Stage.DROPPED}, {1: "it was not evicted"})
 
 
 def test_of_tasks_that_leave_together_none_is_tried_again():
@@ -202,11 +202,11 @@ def test_a_successor_may_come_before_the_task_is_gone():
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (removed(1), "the task does not run any more"),
+        (removed(1), "it does not run any more"),
         (NodeRemoved("id-b"), "the node is gone"),
-        (make_tasks([1], TASK, on="a", job=1), "the task may not be moved any more"),
-        (make_tasks([1], TASK, on="a", job=1, movable=True, leaving=True), "the task leaves already"),
-        (make_tasks([1], TASK, on="b", job=1, movable=True), "a node is absent, or the task's own"),
+        (make_tasks([1], TASK, on="a", job=1), "it may not be moved any more"),
+        (make_tasks([1], TASK, on="a", job=1, movable=True, leaving=True), "it is leaving already"),
+        (make_tasks([1], TASK, on="b", job=1, movable=True), "it runs on that node already"),
     ],
 )
 def test_what_cannot_be_carried_out_any_more_is_dropped(change, reason):
@@ -277,7 +277,7 @@ def test_moves_for_a_task_that_does_not_wait_any_more_are_dropped():
     world.begin(step((1, "b"), nominated=((10, "id-a"),)))
     world.cluster.tell(removed(10))
     assert world.round() == {}
-    assert world.reasons == {1: "a task that it is for does not wait any more"}
+    assert world.reasons == {1: "what it makes capacity for does not wait any more"}
 
 
 def test_without_progress_the_rest_is_dropped():

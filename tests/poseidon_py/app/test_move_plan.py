@@ -117,7 +117,7 @@ COSTS = plan(step(1, move(saves=1234)), step(2, move("b", saves=-5)), goal="poli
     [
         pytest.param(PACK, 1, "empties n", "the plan empties n", id="empty"),
         pytest.param(PACK, 0, "makes room for step 2", "it makes room for other moves of the plan", id="room"),
-        pytest.param(PLACE, 0, "makes room", "it makes room for other moves of the plan", id="nobody waits"),
+        pytest.param(PLACE, 0, "makes room", "it makes room for other moves of the plan", id="no step waits for it"),
         pytest.param(PLACE, 1, "default/w fits on m then", "default/w fits on m then", id="place"),
         pytest.param(SHAPE, 0, "2 more of cpu=16 fit on n", "2 more of cpu=16 fit on n", id="shape"),
         pytest.param(COSTS, 0, "costs 1,234 less", "it costs 1,234 less there", id="costs"),

@@ -196,7 +196,7 @@ async def test_pods_and_nodes_that_do_not_exist_are_told_at_once():
         plan = plan_of(Step(step=1, moves=[move("a"), move("b", "gone")]), Step(step=2, moves=[move("c")], after=[1]))
         await rig.carry_out(plan)
         assert rig.states == {"a": "gone", "b": "dropped", "c": "waiting"}
-        assert (rig.reasons["a"], rig.reasons["b"]) == ("the pod had gone before", "there is no node gone")
+        assert (rig.reasons["a"], rig.reasons["b"]) == ("it had gone before", "there is no node gone")
         (step,) = rig.engine.moves.steps
         assert list(step.after) == []
         assert [rig.store.pods[f"uid-{name}"].planned != "" for name in "bc"] == [False, True]
@@ -213,7 +213,7 @@ async def test_a_pod_that_somebody_else_deletes():
         await rig.carry_out(chain())
         await rig.left("c")
         assert await rig.follow() == {"a": "leaving", "b": "leaving", "c": "dropped"}
-        assert rig.reasons["c"] == "the pod has ended"
+        assert rig.reasons["c"] == "it has ended"
 
 
 async def test_a_budget_that_refuses_is_told_and_the_pod_stays():
@@ -336,7 +336,7 @@ async def test_a_pod_that_left_during_the_restart_is_done():
         await rig.follow()
         await rig.follow()
         assert rig.states == {"a": "done", "b": "done", "c": "leaving"}
-        assert rig.reasons["a"] == "the pod has left; where its successor runs is not known"
+        assert rig.reasons["a"] == "it has left; where its successor runs is not known"
         assert rig.pods.of("evict") == ["a", "b", "c"]
 
 
@@ -347,7 +347,7 @@ async def test_a_pod_that_ended_by_itself_during_the_restart_is_dropped():
         rig.engine.restart()
         await rig.left("c")
         await rig.follow()
-        assert (rig.states["c"], rig.reasons["c"]) == ("dropped", "the pod has ended by itself")
+        assert (rig.states["c"], rig.reasons["c"]) == ("dropped", "it has ended by itself")
 
 
 async def test_a_stale_epoch_is_noticed_by_the_plan_itself():

@@ -174,7 +174,7 @@ async def test_without_moves_the_reason_is_told(fields, text, flags):
         (("--goal", "all"), "error: --goal: 'all' is not a goal; give place, pack, spread or policy\n"),
         (("--moves", "0"), "error: --moves: '0' is refused; give a whole number from 1 to 5000\n"),
         (("--moves", "many"), "error: --moves: 'many' is refused; give a whole number from 1 to 5000\n"),
-        (("--for", "cpu=1"), "error: --for: belongs to the goal pack; give goal pack, or omit it\n"),
+        (("--for", "cpu=1"), "error: --for: is only for the goal pack; set the goal to pack, or omit it\n"),
         (("--goal", "pack", "--for", "cpu=1x"), "error: --for: the amount of cpu: '1x' is not a quantity; give one"),
         (("--goal", "pack", "--moves-per-win", "-1"), "error: --moves-per-win: '-1' is refused; give a whole number"),
         (("--dry-run", "--execute"), "error: --dry-run and --execute exclude each other; give one of them\n"),
@@ -284,7 +284,7 @@ async def test_a_plan_from_a_file_is_carried_out(tmp_path):
         assert result.exit_code == 1
         assert result.output.splitlines()[-4:] == [
             "3 dropped",
-            *(f"  default/{name}: dropped, the pod had gone before" for name in "abc"),
+            *(f"  default/{name}: dropped, it had gone before" for name in "abc"),
         ]
 
 
@@ -431,7 +431,7 @@ async def test_a_pod_that_somebody_else_deletes_is_dropped(monkeypatch):
         Meanwhile(monkeypatch, nothing, delete, nothing, go_on)
         result = await run("--execute", "--yes", address=leader.address)
         assert result.exit_code == 1
-        assert result.output.splitlines()[-2:] == ["2 done, 1 dropped", "  default/c: dropped, the pod has ended"]
+        assert result.output.splitlines()[-2:] == ["2 done, 1 dropped", "  default/c: dropped, it has ended"]
 
 
 async def test_only_standbys_do_not_carry_out():
