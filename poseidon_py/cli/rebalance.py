@@ -102,6 +102,11 @@ def rebalance(
                 if not addresses or kubeconfig is not None or context is not None:
                     require_cluster(address, kubeconfig, context)
         plan = _read(plan_file) if plan_file is not None else _ask_for_plan(replicas, query)
+        if plan.problem:
+            if not as_json:
+                raise AskError(plan.problem)
+            _print(plan, as_json=True)
+            sys.exit(1)
         if out is not None:
             _write(out, plan)
         if not execute:

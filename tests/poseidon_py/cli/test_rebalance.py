@@ -151,7 +151,6 @@ async def test_the_plan_as_json_and_in_a_file(tmp_path):
             "no moves help; no plan of 50 moves lets fewer than 3",
         ),
         ({}, "no moves: no pending pod waits for capacity"),
-        ({"problem": "the policy failed; correct it"}, "the policy failed; correct it"),
     ],
     ids=str,
 )
@@ -163,6 +162,19 @@ async def test_without_moves_the_reason_is_told(fields, text, flags):
         assert result.exit_code == 0
         assert text in result.output
         assert leader.engine.calls["carry_out"] == 0
+
+
+@pytest.mark.parametrize("flags", [(), ("--execute", "--yes")], ids=["dry run", "execute"])
+async def test_a_plan_that_cannot_be_made_is_an_error(flags, tmp_path):
+    file = tmp_path / "plan.json"
+    async with bridge() as leader:
+        leader.engine.plan = flow_pb2.MovePlan(problem="the policy failed; correct it")
+        result = await run(*flags, "--out", str(file), address=leader.address)
+        assert (result.exit_code, result.output) == (1, "error: the policy failed; correct it\n")
+        result = await run(*flags, "--json", address=leader.address)
+        assert (result.exit_code, json.loads(result.output)["problem"]) == (1, "the policy failed; correct it")
+        assert leader.engine.calls["carry_out"] == 0
+    assert not file.exists()
 
 
 # -- flags -------------------------------------------------------------------------------------------------------------
