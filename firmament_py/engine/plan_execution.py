@@ -108,7 +108,6 @@ class PlanExecution:
         else:
             self._drop_waiting("the plan was ended")
         self._changed_us, self._looked_us = now_us, 0
-        self._state.opportunities += bool(steps)
 
     def next_steps(self, now_us: int, left: int) -> Preemption:
         """The moves that begin in this round, at most `left` unless a single step has more, and the nominations of the
