@@ -26,13 +26,13 @@ def movable(uids: Iterable[int], cls: int, on: str, **fields):
     return [make_tasks([uid], cls, on=on, **{"movable": True, "job": uid, **fields}) for uid in uids]
 
 
-def cluster_of(*events, names="abc", cpu=4, **options) -> Cluster:
+def cluster_of(*events, names="abc", cpu=4, **options):
     """With equal nodes."""
     nodes = (make_node(name, cpu=cpu) for name in names)
     return resting_cluster(*CLASSES, *nodes, *events, **options)
 
 
-def scattered(names="abc", **options) -> Cluster:
+def scattered(names="abc", **options):
     """Each node of 4 cpu runs a task of 1 cpu."""
     tasks = (movable([uid], SMALL, name)[0] for uid, name in enumerate(names, 1))
     return cluster_of(*tasks, names=names, **options)

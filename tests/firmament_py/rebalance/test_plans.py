@@ -36,6 +36,8 @@ from tests.firmament_py.rebalance.plans import (
     scattered,
 )
 
+SPREADING = LoadSpreading(by="requested")
+
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 
 
@@ -143,8 +145,9 @@ def test_capacity_that_the_next_round_gives_away_is_taken():
 @pytest.mark.parametrize("goal", [Goal.SPREAD, Goal.POLICY])
 def test_a_round_of_migrations_ends_with_the_last_move(goal):
     """Each of two full nodes may lose a task in one round."""
-    cluster = cluster_of(*movable([1, 2, 3, 4], SMALL, "a"), *movable([5, 6, 7, 8], SMALL, "b"), names="abcd")
-    cluster.scheduler.policy = LoadSpreading(by="requested")
+    cluster = cluster_of(
+        *movable([1, 2, 3, 4], SMALL, "a"), *movable([5, 6, 7, 8], SMALL, "b"), names="abcd", policy=SPREADING
+    )
     assert len(moves_of(plan_of(cluster, goal, moves=1))) == 1
 
 
@@ -215,10 +218,11 @@ def test_a_policy_that_cannot_be_copied_is_named():
 
 @pytest.mark.parametrize("goal", Goal)
 def test_a_plan_changes_nothing(goal):
-    cluster = half_full(make_tasks([10], LARGE))
+    cluster = half_full(make_tasks([10], LARGE), policy=SPREADING)
     if goal is not Goal.PLACE:
-        cluster = cluster_of(*movable([1, 2, 3], SMALL, "a"), *movable([4], SMALL, "b"), names="abc", cpu=8)
-    cluster.scheduler.policy = LoadSpreading(by="requested")
+        cluster = cluster_of(
+            *movable([1, 2, 3], SMALL, "a"), *movable([4], SMALL, "b"), names="abc", cpu=8, policy=SPREADING
+        )
     state, opportunities = cluster.state, cluster.state.opportunities
     names = "node", "state", "nominated", "leaving", "preempted", "movable"
     before = {name: getattr(state.tasks, name).copy() for name in names}
