@@ -205,8 +205,8 @@ def test_merged_kinds_go_where_any_of_them_may():
 
 
 def test_domains_are_counted_one_by_one():
-    """Two arrivals of 4 and three of 8, and two domains of two full nodes of 8. On node 3 one task leaves for an arrival
-    of 4, two for one of 8; node 4 is in no domain."""
+    """Two arrivals of 4 and three of 8, and two domains of two full nodes of 8. On node 3 one task leaves for an
+    arrival of 4, two for one of 8; node 4 is in no domain."""
     residents = [(0, (8,), -1), (1, (8,), -1), (2, (8,), -1), (3, (4,), -1), (3, (4,), -1), (4, (8,), -1)]
     cluster = Cluster([(8,)] * 5, residents)
     requests, count, suitable = np.array([[4], [8]]), np.array([2, 3]), np.ones((2, 5), np.bool_)
