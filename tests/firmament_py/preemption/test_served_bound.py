@@ -168,9 +168,13 @@ def full(nodes, sizes, movers=False, **options):
             3,
             id="a generous budget",
         ),
-        # both tasks of the first node would have to leave
+        # both tasks of the first node would have to leave; that of the last one may, and frees too little
         pytest.param(
-            Cluster([(8,)] * 4, [(0, (4,), 0), (0, (4,), 0)] + [(n, (8,), 1) for n in (1, 2, 3)], allowed=(1, 3)),
+            Cluster(
+                [(8,)] * 4 + [(4,)],
+                [(0, (4,), 0), (0, (4,), 0), *((n, (8,), 1) for n in (1, 2, 3)), (4, (4,), 1)],
+                allowed=(1, 4),
+            ),
             8,
             3,
             id="one of two",
@@ -197,11 +201,13 @@ def test_with_kinds_of_movers_merged_what_can_be_served_is_not_ruled_out(drawn):
     assert together >= cluster.by_brute_force(*arrivals)[1]
 
 
-def test_merged_kinds_go_where_any_of_them_may():
-    """Of two movers each may go to the node of the other kind's only."""
-    cluster = Cluster([(8,)] * 4, [], [(0, 0, -1), (1, 1, -1)], [((8,), {2}), ((8,), {3})])
+def test_merged_kinds_need_places():
+    """Ten nodes of 8 with a mover of 3 each, of two kinds: none of them fits beside an arrival of 6."""
+    everywhere = set(range(10))
+    movers = [(n, n % 2, -1) for n in everywhere]
+    cluster = Cluster([(8,)] * 10, [], movers, [((3,), everywhere), ((3,), everywhere - {0})])
     with patch("firmament_py.preemption.served_bound._KINDS", 1):
-        assert cluster.at_best(((8,), 2, {0, 1}))[1] == 2
+        assert cluster.at_best(((6,), 20, everywhere))[1] == 5
 
 
 def test_domains_are_counted_one_by_one():
