@@ -27,7 +27,7 @@ from tests.builders import (
 from tests.effort import examples
 from tests.firmament_py.preemption.moving import LARGE as MOVING_LARGE
 from tests.firmament_py.preemption.moving import SMALL, URGENT, VITAL, fixed, movable, moving_cluster
-from tests.firmament_py.preemption.priorities import HIGH, LOW, MID, nodes_with, on_each
+from tests.firmament_py.preemption.priorities import HIGH, LARGE, LOW, MID, nodes_with, on_each
 from tests.firmament_py.preemption.test_gang_worlds import GangWorld
 
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
@@ -132,8 +132,19 @@ def test_a_place_that_is_kept_for_a_less_important_task_counts():
     assert cluster.nominated() == {11: "a", 12: "b"}
 
 
+def test_gangs_of_different_classes_have_bounds_of_their_own():
+    """Gang 8 requests two nodes of 8 cpu, both of which are full of tasks of its own priority."""
+    nodes = make_node("c", cpu=8), make_node("d", cpu=8)
+    large = *nodes, make_tasks([3, 4], HIGH, on="c"), make_tasks([5, 6], HIGH, on="d")
+    gangs = make_gang(7, 2), make_tasks([11, 12], HIGH, gang=7), make_gang(8, 2), make_tasks([21, 22], LARGE, gang=8)
+    cluster = nodes_with(*on_each([1, 2], "ab"), *large, *gangs, names="ab")
+    assert bounds(cluster.run()) == {"gang-8": "0/2"}
+    assert cluster.nominated() == {11: "a", 12: "b"}
+
+
 def test_a_task_that_may_be_evicted_or_moved_leaves_once():
-    vital = fixed(2, "a", VITAL), fixed(3, "b", VITAL), fixed(4, "b", VITAL)
+    """It could go to `b`."""
+    vital = fixed(2, "a", VITAL), fixed(3, "b", VITAL)
     gang = make_gang(7, 1), make_tasks([11], URGENT, gang=7)
     cluster = moving_cluster(movable(1, "a"), *vital, *gang, preempting=Preempting.WITHIN_BUDGETS)
     result, begun = searches(cluster)

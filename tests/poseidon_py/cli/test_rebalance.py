@@ -42,7 +42,7 @@ async def test_by_default_the_plan_is_printed_and_nothing_changes():
         assert ["1", "default/a", "n", "m", "makes", "room", "for", "step", "2"] in rows
         assert ["2", "default/c", "n", "m", "empties", "n", "after", "1"] in rows
         assert ["default/b", "2", "1:", "moves", "wait", "for", "it"] in rows
-        assert "3 pods run; 2 may move, 1 more but for disruption budgets that permit none now" in result.output
+        assert "3 pods run; 2 may move, 1 more once disruption budgets permit it" in result.output
         assert leader.pods.of("evict") == []
         assert (
             await run("--goal", "pack", "--moves", "12", "--dry-run", address=leader.address)
