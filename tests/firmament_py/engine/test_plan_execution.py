@@ -11,11 +11,13 @@ from firmament_py.rebalance.planner import Goal
 from tests.builders import (
     SECOND_US,
     make_budget,
+    make_class,
     make_gang,
     make_label_set,
     make_tasks,
     needs,
     removed,
+    selecting,
     tasks_like,
 )
 from tests.effort import examples
@@ -103,7 +105,7 @@ def test_without_node_and_successor_a_move_is_not_done():
     world = one_each()
     world.begin(step((1, "b")))
     world.round()
-    world.cluster.tell(NodeRemoved("id-b"))
+    world.cluster.tell(removed(2), NodeRemoved("id-b"))
     world.evicted(1, successor=False)
     world.round()
     assert (world.stages, world.reasons) == ({1: Stage.OTHER_NODE}, {1: "no successor has come"})
@@ -176,6 +178,14 @@ def test_what_cannot_be_carried_out_any_more_is_dropped(change, reason):
     world.cluster.tell(change)
     assert world.round() == {}
     assert (world.stages, world.reasons) == ({1: Stage.DROPPED}, {1: reason})
+
+
+def test_a_step_to_a_node_that_its_task_must_avoid_is_dropped():
+    picky = make_class(5, cpu=1, demand=selecting(needs("disk")))
+    world = World(picky, *movable([1], 5, "a"))
+    world.begin(step((1, "b")))
+    assert world.round() == {}
+    assert (world.stages, world.reasons) == ({1: Stage.DROPPED}, {1: "selector, affinity or a taint forbids the node"})
 
 
 def test_a_budget_lets_one_task_go_after_the_other():
