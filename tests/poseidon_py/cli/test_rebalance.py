@@ -146,11 +146,19 @@ def test_a_malformed_file_names_the_field(tmp_path):
     )
 
 
-async def test_a_file_that_cannot_be_written(tmp_path):
+async def test_a_file_in_a_missing_folder_is_refused_before_a_plan_is_computed(tmp_path):
     file = tmp_path / "missing" / "plan.json"
     async with bridge() as leader:
         result = await run("--out", str(file), address=leader.address)
-        assert (result.exit_code, result.output) == (2, f"error: --out {file}: No such file or directory\n")
+        assert (result.exit_code, result.output) == (2, f"error: --out {file}: there is no folder {file.parent}\n")
+        assert leader.engine.calls["plan_moves"] == 0
+
+
+async def test_a_file_that_cannot_be_written(tmp_path):
+    file = tmp_path / ("x" * 300)
+    async with bridge() as leader:
+        result = await run("--out", str(file), address=leader.address)
+        assert (result.exit_code, result.output) == (2, f"error: --out {file}: File name too long\n")
 
 
 def test_no_scheduler():
