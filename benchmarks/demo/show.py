@@ -129,6 +129,7 @@ The cluster and the scheduler are still running. Try, in another terminal:
     kubectl get events --field-selector reason=Preempted
     kubectl get events --field-selector reason=Migrated
     poseidon status --address {health.removeprefix("http://")}
+    poseidon rebalance --goal pack --address {health.removeprefix("http://")}
     curl {health}/status
     curl {health}/metrics
 

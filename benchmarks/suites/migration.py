@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.harness.results import Check, Sample
 from benchmarks.harness.runner import Options
 from benchmarks.harness.specs import Case
-from benchmarks.live.processes import peak_mib, reset_peak
+from benchmarks.live.processes import peak_mib, reset_peak, resident_mib
 from benchmarks.loads.moving import START_US, MovingLoad, MovingSpec
 from firmament_py.engine.engine import Engine
 from firmament_py.engine.stats import RoundStats
@@ -34,14 +34,19 @@ def measure(case: Case, options: Options) -> Sample:
     )
     nodes = options.scaled(sizes["nodes"], 10)
     reset_peak()
+    memory = {"process": resident_mib(os.getpid())}
     load = MovingLoad(MovingSpec(nodes, sizes["tasks_per_node"], data=sizes["data"], seed=options.seed), engine)
+    memory["nodes"] = resident_mib(os.getpid())
     load.arrive(load.tasks)
+    memory["tasks"] = resident_mib(os.getpid())
     now_us = START_US + 1_000_000_000
     every: list[RoundStats] = []
     for number in range(_WARM_UP + sizes["rounds"]):
         result = engine.run_round(now_us + number * _ROUND_US)
         if result is None:
             return Sample({}, checks=[Check("a round runs after each change", False, f"round {number}")])
+        if not every:
+            memory |= {"first round": resident_mib(os.getpid()), "peak": peak_mib(os.getpid())}
         every.append(result.stats)
         load.confirm(result)
         changed = max(round(sizes["churn"] * load.tasks), 1)
@@ -62,6 +67,7 @@ def measure(case: Case, options: Options) -> Sample:
             "running": load.tasks,
             "placed": sum(one.placed for one in stats),
             "waiting": stats[-1].waiting,
+            "memory_mib": {after: round(mib) for after, mib in memory.items()},
             "stage_seconds": {
                 stage: round(float(np.median([one.stage_seconds.get(stage, 0.0) for one in stats])), 6)
                 for stage in stats[-1].stage_seconds

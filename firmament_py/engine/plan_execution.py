@@ -13,6 +13,7 @@ import numpy as np
 
 from firmament_py.audit.placements import Checker
 from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.model.bundle import Bundle
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.plan import Move, Step
 from firmament_py.placement.migration import Migration
@@ -29,7 +30,7 @@ PATIENCE_US = 600_000_000
 ATTEMPTS = 3
 """How often the task of a step of its own is to be evicted before it stays."""
 
-_MAY_NOT = "the task may not be moved any more"
+_MAY_NOT = "it may not be moved any more"
 
 
 class Stage(Enum):
@@ -49,12 +50,27 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class MoveProgress:
-    """reason: what a move waits for, or why it was dropped. refusals: how often its task was not evicted."""
+    """reason: what a move waits for, or why it was dropped, in words that clients show: "it" is the task, whatever they
+    call it. refusals: how often its task was not evicted."""
 
     move: Move
     stage: Stage = Stage.WAITING
     reason: str = ""
     refusals: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Of a step: task rows (K,) that move to node rows `to` (K,), and waiting task rows (W,) that are nominated on node
+    rows `on` (W,)."""
+
+    tasks: I64
+    to: I64
+    waiting: I64
+    on: I64
+
+
+_NOTHING = _Rows(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
 
 
 class PlanExecution:
@@ -92,7 +108,6 @@ class PlanExecution:
         else:
             self._drop_waiting("the plan was ended")
         self._changed_us, self._looked_us = now_us, 0
-        self._state.opportunities += bool(steps)
 
     def next_steps(self, now_us: int, left: int) -> Preemption:
         """The moves that begin in this round, at most `left` unless a single step has more, and the nominations of the
@@ -120,7 +135,7 @@ class PlanExecution:
             if each.stage is Stage.LEAVING and row is not None and not state.tasks.leaving[row]:
                 each.refusals += 1
                 again = alone and each.refusals < ATTEMPTS
-                each.stage, each.reason = Stage.WAITING if again else Stage.DROPPED, "the task was not evicted"
+                each.stage, each.reason = Stage.WAITING if again else Stage.DROPPED, "it was not evicted"
             elif each.stage is Stage.LEAVING and (row is None or state.tasks.state[row] != TaskState.BOUND):
                 each.stage = Stage.AWAITED
             if each.stage is Stage.AWAITED and not state.successors.expects(uid):
@@ -134,8 +149,7 @@ class PlanExecution:
 
     def _begin_steps(self, left: int) -> Preemption:
         """Of the steps whose predecessors have ended, those that can begin."""
-        tasks: list[I64] = [NO_ROWS]
-        nodes, needed_by, holders, reserved = list(tasks), list(tasks), list(tasks), list(tasks)
+        begun = [_NOTHING]
         free = unreserved(self._state)
         under_way = len(self._state.successors)
         for step, moves in self._steps:
@@ -144,66 +158,62 @@ class PlanExecution:
             if not all(move.stage.ended for i in step.after for move in self._steps[i][1]):
                 _wait(moves, "earlier steps have not ended")
                 continue
-            rows, to, problem = self._moved(step)
-            waiting, on = self._nominated(step)
-            if len(waiting) < len(step.nominated):
-                problem = problem or "a task that it is for does not wait any more"
+            problem, rows = self._rows_of(step)
             if problem == _MAY_NOT and moves[0].refusals:
                 continue  # the client reports so for a while after a refusal
             if problem:
                 _drop(moves, problem)
                 continue
-            obstacle = self._over_budget(np.concatenate([*tasks, rows]))
-            if left <= 0 or (under_way and len(rows) > min(left, self._at_once - under_way)):
+            count = len(rows.tasks)
+            if left <= 0 or (under_way and count > min(left, self._at_once - under_way)):
                 obstacle = "as many moves as permitted are under way, or were in the last hour"
-            elif not obstacle and not _takes(self._state, free, rows, to, waiting, on):
-                obstacle = "its nodes have too little free capacity"
+            else:
+                obstacle = self._over_budget(np.concatenate([*(each.tasks for each in begun), rows.tasks]))
+                if not obstacle and not _reserve(self._state, free, rows):
+                    obstacle = "its nodes have too little free capacity"
             if obstacle:
                 _wait(moves, obstacle)
                 continue
-            if problems := self._checker.migration_problems(rows, to, at_once=False):
+            if problems := self._checker.migration_problems(rows.tasks, rows.to, at_once=False):
                 _drop(moves, "; ".join(problems))
                 continue  # what it would take stays reserved for this round
             for move in moves:
                 move.stage, move.reason = Stage.LEAVING, ""
-            tasks.append(rows)
-            nodes.append(to)
-            needed_by.append(np.full(len(rows), waiting[0] if len(waiting) else -1))
-            holders.append(waiting)
-            reserved.append(on)
-            under_way, left = under_way + len(rows), left - len(rows)
-        row, target, needed = np.concatenate(tasks), np.concatenate(nodes), np.concatenate(needed_by)
-        moved = Migration(row, target, needed, np.zeros_like(row))
-        return Preemption(NO_ROWS, NO_ROWS, (np.concatenate(holders), np.concatenate(reserved)), NO_ROWS, moved)
+            begun.append(rows)
+            under_way, left = under_way + count, left - count
+        return _as_decided(begun)
 
-    def _moved(self, step: Step) -> tuple[I64, I64, str]:
-        """Rows of the tasks of a step, and of their nodes; and why it cannot be carried out, empty: it can."""
-        state = self._state
-        found = [(state.task_row(move.uid), state.node_row(move.to_id)) for move in step.moves]
-        rows = np.array([-1 if row is None else row for row, _ in found], np.int64)
-        nodes = np.array([-1 if row is None else row for _, row in found], np.int64)
-        tasks = state.tasks
+    def _rows_of(self, step: Step) -> tuple[str, _Rows]:
+        """Why a step cannot be carried out, empty: it can; and then its rows."""
+        state, tasks = self._state, self._state.tasks
+        found = [state.task_row(move.uid) for move in step.moves]
+        rows = np.array([-1 if row is None else row for row in found], np.int64)
+        to = state.node_rows([move.to_id for move in step.moves])
         if (rows < 0).any() or (tasks.state[rows] != TaskState.BOUND).any():
-            return rows, nodes, "the task does not run any more"
-        if (nodes < 0).any():
-            return rows, nodes, "the node is gone"
+            return "it does not run any more", _NOTHING
+        if (to < 0).any():
+            return "the node is gone", _NOTHING
         if (~tasks.movable[rows] | tasks.unevictable[rows] | (tasks.gang[rows] >= 0)).any():
-            return rows, nodes, _MAY_NOT
+            return _MAY_NOT, _NOTHING
         if tasks.leaving[rows].any():
-            return rows, nodes, "the task leaves already"
-        return rows, nodes, ""
+            return "it is leaving already", _NOTHING
+        if (tasks.node[rows] == to).any():
+            return "it runs on that node already", _NOTHING
+        waiting, on = self._nominated(step)
+        if len(waiting) < len(step.nominated):
+            return "what it makes capacity for does not wait any more", _NOTHING
+        return "", _Rows(rows, to, waiting, on)
 
     def _nominated(self, step: Step) -> tuple[I64, I64]:
-        """Rows of the tasks that are nominated with a step and still wait without a nomination, and of their nodes."""
-        state = self._state
-        found = [(state.task_row(uid), state.node_row(node)) for uid, node in step.nominated]
-        pairs = [(row, node) for row, node in found if row is not None and node is not None]
-        waits = [
-            (row, node)
-            for row, node in pairs
-            if state.tasks.state[row] == TaskState.WAITING and state.tasks.nominated[row] in (-1, node)
-        ]
-        return np.array([row for row, _ in waits], np.int64), np.array([node for _, node in waits], np.int64)
+        """Rows of the tasks that a step nominates, if they still wait and no other node is kept for them, and of their
+        nodes."""
+        state, tasks = self._state, self._state.tasks
+        found = [state.task_row(uid) for uid, _ in step.nominated]
+        rows = np.array([-1 if row is None else row for row in found], np.int64)
+        on = state.node_rows([node for _, node in step.nominated])
+        waits = (rows >= 0) & (on >= 0) & (tasks.state[rows] == TaskState.WAITING)
+        waits &= (tasks.nominated[rows] < 0) | (tasks.nominated[rows] == on)
+        return rows[waits], on[waits]
 
     def _over_budget(self, rows: I64) -> str:
         """Which disruption budget does not permit to evict task rows (K,) now; empty: all do."""
@@ -229,16 +239,22 @@ def _drop(moves: list[MoveProgress], reason: str) -> None:
         move.stage, move.reason = Stage.DROPPED, reason
 
 
-def _takes(state: ClusterState, free: I64, rows: I64, to: I64, waiting: I64, on: I64) -> bool:
-    """Whether free (capacity of the node table, R) has capacity for task rows on node rows, those that move and those
-    that wait, once the former have left; if so it is reserved there."""
-    requests, cls = state.classes.requests, state.tasks.cls
-    left = free.copy()
-    np.add.at(left, state.tasks.node[rows], requests[cls[rows]])
-    tasks, nodes = np.concatenate([rows, waiting]), np.concatenate([to, on])
-    asked = requests[cls[tasks]]
-    np.subtract.at(left, nodes, asked)
-    if ((asked > 0) & (left[nodes] < 0)).any():
+def _reserve(state: ClusterState, free: I64, rows: _Rows) -> bool:
+    """Whether free (capacity of the node table, R) has capacity for the tasks that move and those that wait, once the
+    former have left; if so it is reserved there."""
+    moving, waiting = (state.classes.requests[state.tasks.cls[some]] for some in (rows.tasks, rows.waiting))
+    target, taken = np.concatenate([rows.to, rows.on]), np.concatenate([moving, waiting])
+    if not Bundle(state.tasks.node[rows.tasks], moving, target, taken).fits(free):
         return False
-    np.subtract.at(free, nodes, asked)
+    np.subtract.at(free, target, taken)
     return True
+
+
+def _as_decided(begun: list[_Rows]) -> Preemption:
+    """The moves and nominations of steps that begin."""
+    tasks, to = np.concatenate([each.tasks for each in begun]), np.concatenate([each.to for each in begun])
+    waiting, on = np.concatenate([each.waiting for each in begun]), np.concatenate([each.on for each in begun])
+    needed_by = np.concatenate(
+        [np.full(len(each.tasks), each.waiting[0] if len(each.waiting) else -1) for each in begun]
+    )
+    return Preemption(NO_ROWS, NO_ROWS, (waiting, on), NO_ROWS, Migration(tasks, to, needed_by, np.zeros_like(tasks)))

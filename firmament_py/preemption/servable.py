@@ -114,7 +114,9 @@ class Servable:
         return int(self._precedence.waiting[classes[self._evicts[classes]]].max(initial=_LOWEST))
 
     def _in_domains(self, bound: "_Bound", demand: GangDemand, classes: I64, count: I64) -> int:
-        """The same for a gang with a topology. Notes the domains that may serve it."""
+        """How many of `count` (C',) members of these classes could be served in one domain of the gang's topology, or
+        anywhere if it is only preferred; if that is not less than it lacks, what it lacks. Notes the domains that may
+        serve it."""
         of = self._snapshot.requests[classes], count, self._snapshot.suitable[classes]
         domain = self._snapshot.domains_for(demand)
         fitting, leaving = bound.served.of_domains(*of, domain)

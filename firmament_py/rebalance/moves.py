@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.model.bundle import Bundle
 from firmament_py.model.plan import BudgetUse, Move, Step, Win
-from firmament_py.rebalance.order import Bundle, ordered
+from firmament_py.rebalance.order import ordered
 from firmament_py.state.cluster import ClusterState
 
 
@@ -42,19 +43,30 @@ class Gain:
 
 def steps_of(state: ClusterState, moves: Moves, free: I64) -> tuple[Step, ...]:
     """Steps in an order in which each has capacity. free (capacity of the node table, R): without the moves."""
-    single = ~np.isin(moves.win, moves.nominated_win)
-    bundle = np.where(single, moves.win.max(initial=-1) + 1 + np.arange(len(moves.win)), moves.win)
-    bundles = list(dict.fromkeys(bundle.tolist()))
+    leave_together = np.isin(moves.win, moves.nominated_win)
+    key = np.where(leave_together, moves.win, moves.win.max(initial=-1) + 1 + np.arange(len(moves.win)))
+    first, bundle = np.unique(key, return_index=True, return_inverse=True)[1:]
+    moves_of = _positions(bundle, len(first))
+    with_moves = np.isin(moves.nominated_win, key)
+    nominated = np.where(with_moves, np.searchsorted(key[first], moves.nominated_win), len(first))
+    nominations_of = _positions(nominated, len(first) + 1)  # the last ones take no moves, and no step
+    in_order = np.argsort(first)  # as given
     released, taken = (state.classes.requests[state.tasks.cls[rows]] for rows in (moves.tasks, moves.nominated))
-    steps = []
-    for each in ordered(
-        [_bundle(moves, bundle == b, moves.nominated_win == b, released, taken) for b in bundles], free
-    ):
-        of = np.flatnonzero(np.isin(bundle, [bundles[i] for i in each.together]))
-        arrivals = np.flatnonzero(np.isin(moves.nominated_win, [bundles[i] for i in each.together]))
-        columns = (state.tasks.uid[moves.tasks], moves.origins, moves.targets, moves.saves)
+    bundles = [
+        Bundle(
+            origin=moves.origins[of],
+            released=released[of],
+            target=np.concatenate([moves.targets[of], moves.nominated_to[arrivals]]),
+            taken=np.concatenate([released[of], taken[arrivals]]),
+        )
+        for of, arrivals in ((moves_of[i], nominations_of[i]) for i in in_order)
+    ]
+    uid, ident, steps = state.tasks.uid[moves.tasks], state.nodes.id, []
+    for each in ordered(bundles, free):
+        together = in_order[list(each.together)]
+        of, arrivals = (np.sort(np.concatenate([lists[i] for i in together])) for lists in (moves_of, nominations_of))
+        columns = (uid, moves.origins, moves.targets, moves.saves)
         found = zip(*(column[of].tolist() for column in columns), strict=True)
-        ident = state.nodes.id
         steps.append(
             Step(
                 moves=tuple(Move(uid, ident[origin], ident[target], saves) for uid, origin, target, saves in found),
@@ -66,13 +78,9 @@ def steps_of(state: ClusterState, moves: Moves, free: I64) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _bundle(moves: Moves, of: I64, arrivals: I64, released: I64, taken: I64) -> Bundle:
-    return Bundle(
-        origin=moves.origins[of],
-        released=released[of],
-        target=np.concatenate([moves.targets[of], moves.nominated_to[arrivals]]),
-        taken=np.concatenate([released[of], taken[arrivals]]),
-    )
+def _positions(group: I64, groups: int) -> list[I64]:
+    """Of each of the groups, the positions, ascending, of its members; group (K,): that of each member."""
+    return np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group, minlength=groups))[:-1])
 
 
 def _named(state: ClusterState, tasks: I64, nodes: I64) -> tuple[tuple[int, str], ...]:

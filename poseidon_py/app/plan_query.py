@@ -40,7 +40,7 @@ def plan_query(given: Mapping[str, str]) -> PlanQuery:
         raise InvalidField("goal", f"{goal[:64]!r} is not a goal; give {', '.join(GOALS[:-1])} or {GOALS[-1]}")
     for key in _ONLY_TO_PACK:
         if goal != "pack" and values[key] != DEFAULTS[key]:
-            raise InvalidField(key, "belongs to the goal pack; give goal pack, or omit it")
+            raise InvalidField(key, "is only for the goal pack; set the goal to pack, or omit it")
     return PlanQuery(
         goal=goal,
         moves=_number(values, "moves", 1),

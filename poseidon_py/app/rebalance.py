@@ -7,7 +7,6 @@ lead, the plan is forgotten: the command that sent it sends the moves that have 
 
 import asyncio
 import logging
-import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -39,8 +38,6 @@ _STAGES = {
     flow_pb2.MoveProgress.ELSEWHERE: "elsewhere",
     flow_pb2.MoveProgress.DROPPED: "dropped",
 }
-_TASK = re.compile(r"\b(the|a) task\b")
-"""What the engine calls a pod."""
 _UNDER_WAY = ("waiting", "leaving", "awaited")
 STATES = (*_STAGES.values(), "gone")
 """`gone`: the pod had gone before its move was sent. It has ended, like `done`, `elsewhere` and `dropped`."""
@@ -303,7 +300,7 @@ class Rebalancer:
                 continue
             known = self._store.pods.get(uid)
             if known is None and is_first:
-                tracked.state, tracked.reason = "gone", "the pod had gone before"
+                tracked.state, tracked.reason = "gone", "it had gone before"
             elif known is None:
                 self._settle_gone(tracked)
             elif tracked.move.target not in self._store.nodes:
@@ -321,13 +318,13 @@ class Rebalancer:
                 continue
             progress = found.get(tracked.task)
             if progress is not None and progress.stage in _STAGES:
-                self._set_state(uid, tracked, _STAGES[progress.stage], _TASK.sub(r"\1 pod", progress.reason))
+                self._set_state(uid, tracked, _STAGES[progress.stage], progress.reason)
                 continue
             known = self._store.pods.get(uid)
             if known is None:
                 self._settle_gone(tracked)
             elif not known.leaving:
-                why = "the plan was ended" if tracked.state == "waiting" else "the pod was not evicted"
+                why = "the plan was ended" if tracked.state == "waiting" else "it was not evicted"
                 self._set_state(uid, tracked, "dropped", why)
         if not running.is_active:
             counts = ", ".join(f"{count} {state}" for state, count in sorted(running.counts().items()))
@@ -336,9 +333,9 @@ class Rebalancer:
     def _settle_gone(self, tracked: TrackedMove) -> None:
         """The pod is gone, and the engine does not have its move."""
         if tracked.state == "waiting":
-            tracked.state, tracked.reason = "dropped", "the pod has ended by itself"
+            tracked.state, tracked.reason = "dropped", "it has ended by itself"
         else:
-            tracked.state, tracked.reason = "done", "the pod has left; where its successor runs is not known"
+            tracked.state, tracked.reason = "done", "it has left; where its successor runs is not known"
 
     def _set_state(self, uid: str, tracked: TrackedMove, state: str, why: str) -> None:
         known = self._store.pods.get(uid)

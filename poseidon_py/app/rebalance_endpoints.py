@@ -5,10 +5,10 @@ POST    /rebalance             carries out the plan in the body
 GET     /rebalance/progress    what has become of its moves
 DELETE  /rebalance             begins no further step of it
 
-POST and DELETE evict pods, and the health port authenticates nobody. So they are accepted from the same machine or pod
-only, which `kubectl port-forward` and `kubectl exec` reach: the API server decides who may use these. Refused are web
-pages that a browser on that machine shows, which cannot send this content type without asking or say where they are
-from, and requests that a proxy passes on, such as the sidecar of a service mesh, whose senders are on other machines.
+POST and DELETE evict pods, and the health port has no authentication. So they are accepted from loopback addresses
+only: in a cluster these are requests through `kubectl port-forward` or `kubectl exec`, which RBAC permits. Two kinds of
+requests from loopback addresses are refused as well: those of web pages, whose browser adds Origin or asks before it
+sends this content type, and those that a proxy passes on for other machines, such as the sidecar of a service mesh.
 """
 
 import ipaddress
@@ -105,8 +105,8 @@ def _require_permission(request: web.Request) -> None:
     if not (peer and is_loopback(str(peer[0]))) or any(name in request.headers for name in _OF_OTHERS):
         raise RebalanceError(
             403,
-            "plans of moves are carried out and stopped only from the scheduler's own machine or pod, not by web pages "
-            "or through proxies; use kubectl port-forward or kubectl exec: Kubernetes RBAC decides who may",
+            "plans of moves are carried out and stopped only by requests from the scheduler's own machine or pod, not "
+            "from web pages or through proxies; use kubectl port-forward or kubectl exec",
         )
     if request.content_type != _JSON:
         raise RebalanceError(415, f"the content type is {request.content_type}; send Content-Type: {_JSON}")

@@ -6,6 +6,7 @@ queried, and it must serve the API server of the kubeconfig.
 
 import http.client
 import json
+import os
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -126,6 +127,16 @@ def _error_message(error: urllib.error.HTTPError) -> str:
         return ""
 
 
+def _without_server(path: Path | None, context: str | None) -> str:
+    """Why a kubeconfig names no API server, and the remedy."""
+    if path is None:
+        return f"there is no kubeconfig with the context {context}; give --kubeconfig, or omit --context"
+    if not path.exists() and os.pathsep not in str(path):
+        return f"the kubeconfig {path} does not exist; correct --kubeconfig"
+    named = f"context {context}" if context else "the current context"
+    return f"the kubeconfig {path} has no server for {named}; correct --kubeconfig or --context"
+
+
 def require_cluster(address: str, kubeconfig: Path | None, context: str | None) -> None:
     """Check that the scheduler at HOST:PORT serves the API server that the kubeconfig names. Raises AskError if not.
 
@@ -136,8 +147,7 @@ def require_cluster(address: str, kubeconfig: Path | None, context: str | None) 
     expected = server_of(path, context) if path is not None else ""
     if not expected:
         if kubeconfig is not None or context is not None:
-            named = f"context {context}" if context else "the current context"
-            raise AskError(f"the kubeconfig {path} has no server for {named}; correct --kubeconfig or --context")
+            raise AskError(_without_server(path, context))
         return
     serves = ask(address, "/identity")
     server = serves.get("server")

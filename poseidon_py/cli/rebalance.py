@@ -94,7 +94,7 @@ def rebalance(
     """
     given = {"goal": goal, "moves": moves, "for": shape, "moves-per-win": moves_per_win}
     query = {key: value for key, value in given.items() if value is not None}
-    _check(query, dry_run=dry_run, execute=execute, yes=yes, plan_file=plan_file)
+    _check(query, dry_run=dry_run, execute=execute, yes=yes, plan_file=plan_file, out=out)
     replicas = Replicas(addresses or (DEFAULT_ADDRESS,))
     try:
         if plan_file is None or execute:
@@ -102,6 +102,11 @@ def rebalance(
                 if not addresses or kubeconfig is not None or context is not None:
                     require_cluster(address, kubeconfig, context)
         plan = _read(plan_file) if plan_file is not None else _ask_for_plan(replicas, query)
+        if plan.problem:
+            if not as_json:
+                raise AskError(plan.problem)
+            _print(plan, as_json=True)
+            sys.exit(1)
         if out is not None:
             _write(out, plan)
         if not execute:
@@ -112,13 +117,17 @@ def rebalance(
         fail(str(error), 1)
 
 
-def _check(query: dict[str, str], *, dry_run: bool, execute: bool, yes: bool, plan_file: Path | None) -> None:
+def _check(
+    query: dict[str, str], *, dry_run: bool, execute: bool, yes: bool, plan_file: Path | None, out: Path | None
+) -> None:
     if dry_run and execute:
         fail("--dry-run and --execute exclude each other; give one of them", 2)
     if yes and not execute:
         fail("--yes confirms --execute; give both, or neither", 2)
     if plan_file is not None and query:
         fail(f"--plan has a plan already; omit --{next(iter(query))}, or omit --plan", 2)
+    if out is not None and not out.parent.is_dir():  # told before the plan is computed, which takes a while
+        fail(f"--out {out}: there is no folder {out.parent}", 2)
     try:
         plan_query(query)
     except InvalidField as error:

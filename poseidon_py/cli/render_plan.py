@@ -27,7 +27,7 @@ def print_plan(plan: Plan, console: Console) -> None:
         ]
         print_rows(console, ("budget", "moves", "allowed now"), rows)
     if plan.running:
-        guarded = f", {plan.guarded} more but for disruption budgets that permit none now" if plan.guarded else ""
+        guarded = f", {plan.guarded} more once disruption budgets permit it" if plan.guarded else ""
         console.print(
             f"{plan.running} {_pods(plan.running)} run; {plan.movable} may move{guarded}", highlight=False, markup=False
         )

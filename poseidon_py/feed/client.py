@@ -9,15 +9,18 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import grpc
+from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from poseidon_py.util.metrics import Metrics
 from protos.gen import flow_pb2, flow_pb2_grpc
 
 log = logging.getLogger(__name__)
+
+Reply = TypeVar("Reply", bound=Message)
 
 _MAX_MESSAGE_BYTES = 1 << 30
 _OPTIONS = (
@@ -169,52 +172,43 @@ class GrpcEngine:
             await channel.close()
 
     async def hello(self) -> flow_pb2.HelloReply:
-        reply: flow_pb2.HelloReply = await self._call("Hello", flow_pb2.HelloRequest())
-        return reply
+        return await self._call("Hello", flow_pb2.HelloRequest(), flow_pb2.HelloReply)
 
     async def resync(self, updates: AsyncIterator[flow_pb2.Update]) -> flow_pb2.UpdateReply:
-        reply: flow_pb2.UpdateReply = await self._call("Resync", updates)
-        return reply
+        return await self._call("Resync", updates, flow_pb2.UpdateReply)
 
     async def apply(self, update: flow_pb2.Update) -> flow_pb2.UpdateReply:
-        reply: flow_pb2.UpdateReply = await self._call("Apply", update)
-        return reply
+        return await self._call("Apply", update, flow_pb2.UpdateReply)
 
     async def round(self, request: flow_pb2.RoundRequest) -> flow_pb2.RoundReply:
-        reply: flow_pb2.RoundReply = await self._call("Round", request)
-        return reply
+        return await self._call("Round", request, flow_pb2.RoundReply)
 
     async def report_usage(self, report: flow_pb2.UsageReport) -> flow_pb2.UsageReply:
-        reply: flow_pb2.UsageReply = await self._call("ReportUsage", report)
-        return reply
+        return await self._call("ReportUsage", report, flow_pb2.UsageReply)
 
     async def explain(self, task: int) -> flow_pb2.ExplainReply:
-        reply: flow_pb2.ExplainReply = await self._call("Explain", flow_pb2.ExplainRequest(task_uid=task))
-        return reply
+        return await self._call("Explain", flow_pb2.ExplainRequest(task_uid=task), flow_pb2.ExplainReply)
 
     async def status(self) -> flow_pb2.StatusReply:
-        reply: flow_pb2.StatusReply = await self._call("GetStatus", flow_pb2.StatusRequest())
-        return reply
+        return await self._call("GetStatus", flow_pb2.StatusRequest(), flow_pb2.StatusReply)
 
     async def plan_moves(self, request: flow_pb2.PlanRequest) -> flow_pb2.MovePlan:
-        reply: flow_pb2.MovePlan = await self._call("PlanMoves", request, max(self._timeout, _PLAN_SECONDS))
-        return reply
+        return await self._call("PlanMoves", request, flow_pb2.MovePlan, max(self._timeout, _PLAN_SECONDS))
 
     async def carry_out(self, request: flow_pb2.CarryOutRequest) -> flow_pb2.PlanProgress:
-        reply: flow_pb2.PlanProgress = await self._call("CarryOut", request)
-        return reply
+        return await self._call("CarryOut", request, flow_pb2.PlanProgress)
 
     async def progress(self, request: flow_pb2.ProgressRequest) -> flow_pb2.PlanProgress:
-        reply: flow_pb2.PlanProgress = await self._call("GetProgress", request)
-        return reply
+        return await self._call("GetProgress", request, flow_pb2.PlanProgress)
 
-    async def _call(self, method: str, argument: object, timeout: float | None = None) -> Any:
-        """`timeout`: seconds; None: that of all calls."""
+    async def _call(self, method: str, argument: object, reply: type[Reply], timeout: float | None = None) -> Reply:
+        """`reply`: the type of the answer; `timeout`: seconds, None: that of all calls."""
         if self._stub is None:
             raise EngineError(method, "UNAVAILABLE", "the flow service is not running")
         started = time.monotonic()
         try:
-            return await getattr(self._stub, method)(argument, timeout=timeout or self._timeout)
+            found = await getattr(self._stub, method)(argument, timeout=timeout or self._timeout)
+            return cast(Reply, found)
         except grpc.aio.AioRpcError as error:
             code = error.code().name
             self._metrics.rpc_errors.labels(method, code).inc()

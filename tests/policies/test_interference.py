@@ -13,7 +13,7 @@ from policies.interference import Interference
 from policies.load_spreading import LoadSpreading
 from policies.whare_map import WhareMap
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
-from tests.firmament_py.engine.test_rounds import assert_solved_to_optimum
+from tests.firmament_py.engine.random_rounds import assert_solved_to_optimum
 from tests.policies.views import make_view, node_usage
 
 TRAIT = colocation.TRAIT

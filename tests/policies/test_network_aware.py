@@ -12,7 +12,7 @@ from firmament_py.policy import Policy
 from policies.load_spreading import LoadSpreading
 from policies.network_aware import NetworkAware
 from tests.builders import Cluster, make_class, make_cluster, make_node, make_tasks, per_node
-from tests.firmament_py.engine.test_rounds import assert_solved_to_optimum, carry_out, left_over
+from tests.firmament_py.engine.random_rounds import assert_solved_to_optimum, carry_out, left_over
 from tests.firmament_py.oracle import PlainTask, World
 from tests.policies.views import make_view, node_usage
 

@@ -8,7 +8,7 @@ from policies.colocation import TRAIT
 from policies.load_spreading import LoadSpreading
 from policies.whare_map import WhareMap
 from tests.builders import make_class, make_cluster, make_node, make_tasks
-from tests.firmament_py.engine.test_rounds import assert_solved_to_optimum
+from tests.firmament_py.engine.random_rounds import assert_solved_to_optimum
 from tests.policies.views import make_view
 
 LABEL = "node.kubernetes.io/instance-type"

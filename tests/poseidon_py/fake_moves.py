@@ -32,7 +32,7 @@ class FakeMoves:
             for move in step.moves:
                 each = self.progress[move.task_uid] = _STAGE(task_uid=move.task_uid, stage=_STAGE.WAITING)
                 if leaves:
-                    each.stage, each.reason = _STAGE.DROPPED, "the task leaves already"
+                    each.stage, each.reason = _STAGE.DROPPED, "it is leaving already"
 
     def begin(self) -> list[flow_pb2.Move]:
         """The moves that a round decides on."""
@@ -53,7 +53,7 @@ class FakeMoves:
             if progress.stage == _STAGE.LEAVING:
                 progress.stage = _STAGE.DONE
             elif progress.stage == _STAGE.WAITING:
-                progress.stage, progress.reason = _STAGE.DROPPED, "the task has ended"
+                progress.stage, progress.reason = _STAGE.DROPPED, "it has ended"
 
     def stays(self, task: int) -> None:
         """The task does not leave, although a round may have decided on it."""

@@ -6,9 +6,13 @@ from typing import Any
 from poseidon_py.app.move_plan import Move, Plan, Step, Win
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.describe.movable import MOVABLE
+from poseidon_py.kube.client import BusyError
 from poseidon_py.preempt.preemptor import Preemptor
 from tests.poseidon_py.preempt.bench import FakePods, Reports
 from tests.poseidon_py.rig import Rig
+
+BUDGET = BusyError(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.", 10.0)
+"""The answer to an eviction that a disruption budget forbids."""
 
 
 class MovingRig(Rig):

@@ -18,3 +18,6 @@ def test_the_suite_is_sound_at_a_small_scale(case):
     assert [check for check in sample.checks if not check.ok] == []
     assert (sample.metrics["migrated"] > 0) == ("quincy" in case.name)
     assert sample.facts["placed"] >= 8 * round(0.01 * sample.facts["running"])
+    memory = sample.facts["memory_mib"]
+    assert list(memory) == ["process", "nodes", "tasks", "first round", "peak"]
+    assert 0 < memory["process"] <= memory["peak"]

@@ -23,7 +23,7 @@ from tests.builders import (
     needs,
     selecting,
 )
-from tests.firmament_py.engine.test_rounds import clusters, world_of
+from tests.firmament_py.engine.random_rounds import clusters, world_of
 
 GPU = Taint("gpu", "", "NoSchedule")
 FAST = {"disk": "fast"}

@@ -13,7 +13,7 @@ from firmament_py.network import candidate_arcs, column_generation
 from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import build
 from tests.builders import make_class, make_cluster, make_node, make_tasks
-from tests.firmament_py.engine.test_rounds import POLICIES, carry_out, clusters, inversions, left_over, world_of
+from tests.firmament_py.engine.random_rounds import POLICIES, carry_out, clusters, inversions, left_over, world_of
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -6,91 +6,26 @@ from hypothesis import strategies as st
 
 from firmament_py.engine.plan_execution import ATTEMPTS, PATIENCE_US, Stage
 from firmament_py.model.events import NodeRemoved
-from firmament_py.model.plan import Move, Step
 from firmament_py.placement.migration import SUCCESSOR_US, Migrating
 from firmament_py.rebalance.planner import Goal
 from tests.builders import (
-    NOW_US,
     SECOND_US,
     make_budget,
     make_class,
+    make_gang,
     make_label_set,
-    make_node,
     make_tasks,
     needs,
     removed,
+    selecting,
     tasks_like,
 )
 from tests.effort import examples
-from tests.firmament_py.rebalance.plans import movable, plan_of, resting_cluster
+from tests.firmament_py.engine.carrying_out import LARGE, TASK, World, one_each, step
+from tests.firmament_py.preemption.moving import needed_by
+from tests.firmament_py.rebalance.plans import movable, plan_of
 
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
-TASK, LARGE = 1, 2
-"""Classes of 1 and 4 cpu."""
-
-
-class World:
-    """A cluster whose plan is carried out: the owners of evicted tasks create successors."""
-
-    def __init__(self, *events, names="abc", cpu=4, **options):
-        nodes = (make_node(name, cpu=cpu) for name in names)
-        self.cluster = resting_cluster(make_class(TASK, cpu=1), make_class(LARGE, cpu=4), *nodes, *events, **options)
-        self.now_us = NOW_US
-        self.new = 1000
-        self.under_way: list[int] = []
-        self.placed: dict[int, str] = {}
-
-    @property
-    def plan(self):
-        return self.cluster.scheduler.plan
-
-    def begin(self, *steps):
-        self.plan.begin(steps, self.now_us)
-
-    def round(self, seconds=1):
-        """Uid -> name of the other node of the tasks whose moves have begun."""
-        self.now_us += seconds * SECOND_US
-        result = self.cluster.run(self.now_us)
-        self.placed |= self.cluster.names(result)
-        moving = self.cluster.migrating(result)
-        self.under_way += moving
-        return moving
-
-    def evicted(self, uid, *, successor=True):
-        """The task is gone; its owner creates another one."""
-        self.under_way.remove(uid)
-        job = self.job_of(uid)
-        self.cluster.tell(removed(uid))
-        if successor:
-            self.new += 1
-            self.cluster.tell(make_tasks([self.new], TASK, job=job, movable=True))
-
-    def job_of(self, uid):
-        return int(self.cluster.state.tasks.job[self.cluster.state.task_row(uid)])
-
-    def refused(self, uid):
-        """The task is not evicted."""
-        self.under_way.remove(uid)
-        node = self.cluster.state.nodes.observed[int(self.cluster.state.tasks.node[self.cluster.state.task_row(uid)])]
-        self.cluster.tell(make_tasks([uid], TASK, job=self.job_of(uid), movable=True, on=node.name))
-
-    @property
-    def stages(self):
-        return {each.move.uid: each.stage for each in self.plan.progress}
-
-    @property
-    def reasons(self):
-        return {each.move.uid: each.reason for each in self.plan.progress}
-
-
-def step(*moves, after=(), nominated=()):
-    return Step(tuple(Move(uid, "", f"id-{node}") for uid, node in moves), after, nominated)
-
-
-def one_each(**options):
-    """A task on each of three nodes; its uid is its number."""
-    return World(*(movable([uid], TASK, name)[0] for uid, name in enumerate("abc", 1)), **options)
 
 
 def test_a_move_goes_from_decision_to_successor():
@@ -117,6 +52,21 @@ def test_a_step_begins_when_those_that_it_waits_for_have_ended():
     assert world.reasons[2] == "earlier steps have not ended"
     world.evicted(1)
     assert world.round() == {2: "c"}
+
+
+def test_a_step_follows_one_that_was_dropped():
+    world = one_each()
+    world.begin(step((1, "b")), step((2, "c"), after=(0,)))
+    world.cluster.tell(removed(1))
+    assert world.round() == {2: "c"}
+    assert world.stages == {1: Stage.DROPPED, 2: Stage.LEAVING}
+
+
+def test_capacity_is_given_to_one_step_only():
+    world = World(*movable([1], TASK, "a"), *movable([2], TASK, "c"), *movable([3, 4, 5], TASK, "b"))
+    world.begin(step((1, "b")), step((2, "b")))
+    assert world.round() == {1: "b"}
+    assert world.reasons[2] == "its nodes have too little free capacity"
 
 
 def test_a_step_waits_for_capacity():
@@ -151,6 +101,16 @@ def test_a_successor_on_another_node_is_told():
     assert world.stages == {1: Stage.OTHER_NODE}
 
 
+def test_without_node_and_successor_a_move_is_not_done():
+    world = one_each()
+    world.begin(step((1, "b")))
+    world.round()
+    world.cluster.tell(removed(2), NodeRemoved("id-b"))
+    world.evicted(1, successor=False)
+    world.round()
+    assert (world.stages, world.reasons) == ({1: Stage.OTHER_NODE}, {1: "no successor has come"})
+
+
 def test_a_successor_that_does_not_come_is_told():
     world = one_each()
     world.begin(step((1, "b")))
@@ -170,12 +130,12 @@ def test_a_task_that_is_not_evicted_is_tried_again_a_few_times():
         world.refused(1)
         world.cluster.tell(make_tasks([1], TASK, job=1, on="a"))  # for a while after a refusal
         assert world.round() == {}
-        assert (world.stages, world.reasons) == ({1: Stage.WAITING}, {1: "the task was not evicted"})
+        assert (world.stages, world.reasons) == ({1: Stage.WAITING}, {1: "it was not evicted"})
         world.cluster.tell(*movable([1], TASK, "a"))
     assert world.round() == {1: "b"}
     world.refused(1)
     assert world.round() == {}
-    assert (world.stages, world.reasons) == ({1: Stage.DROPPED}, {1: "the task was not evicted"})
+    assert (world.stages, world.reasons) == ({1: Stage.DROPPED}, {1: "it was not evicted"})
 
 
 def test_of_tasks_that_leave_together_none_is_tried_again():
@@ -202,19 +162,30 @@ def test_a_successor_may_come_before_the_task_is_gone():
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (removed(1), "the task does not run any more"),
+        (removed(1), "it does not run any more"),
         (NodeRemoved("id-b"), "the node is gone"),
-        (make_tasks([1], TASK, on="a", job=1), "the task may not be moved any more"),
-        (make_tasks([1], TASK, on="a", job=1, movable=True, leaving=True), "the task leaves already"),
-        (make_tasks([1], TASK, on="b", job=1, movable=True), "a node is absent, or the task's own"),
+        (make_tasks([1], TASK, on="a", job=1), "it may not be moved any more"),
+        (make_tasks([1], TASK, on="a", job=1, movable=True, unevictable=True), "it may not be moved any more"),
+        (make_tasks([1], TASK, on="a", job=1, movable=True, gang=1), "it may not be moved any more"),
+        (make_tasks([1], TASK, on="a", job=1, movable=True, leaving=True), "it is leaving already"),
+        (make_tasks([1], TASK, on="b", job=1, movable=True), "it runs on that node already"),
     ],
 )
 def test_what_cannot_be_carried_out_any_more_is_dropped(change, reason):
     world = one_each()
+    world.cluster.tell(make_gang(1, 1))
     world.begin(step((1, "b")))
     world.cluster.tell(change)
     assert world.round() == {}
     assert (world.stages, world.reasons) == ({1: Stage.DROPPED}, {1: reason})
+
+
+def test_a_step_to_a_node_that_its_task_must_avoid_is_dropped():
+    picky = make_class(5, cpu=1, demand=selecting(needs("disk")))
+    world = World(picky, *movable([1], 5, "a"))
+    world.begin(step((1, "b")))
+    assert world.round() == {}
+    assert (world.stages, world.reasons) == ({1: Stage.DROPPED}, {1: "selector, affinity or a taint forbids the node"})
 
 
 def test_a_budget_lets_one_task_go_after_the_other():
@@ -272,12 +243,28 @@ def test_a_waiting_task_gets_its_place():
     assert world.placed[10] == "a"
 
 
+def test_moves_are_needed_by_the_task_that_waits_for_them():
+    running = *movable([1], TASK, "a"), *movable([2], TASK, "c"), make_tasks([3], TASK, on="b")
+    world = World(*running, make_tasks([10], LARGE))
+    world.begin(step((1, "b"), nominated=((10, "id-a"),)), step((2, "b")))
+    assert needed_by(world.cluster, world.cluster.run(world.now_us)) == {1: 10, 2: 0}
+
+
+def test_moves_for_a_task_that_another_node_is_kept_for_are_dropped():
+    running = *movable([1], TASK, "a"), make_tasks([3], TASK, on="b"), make_tasks([4], LARGE, on="c", leaving=True)
+    world = World(*running, make_tasks([10], LARGE, nominated="c"))
+    world.begin(step((1, "b"), nominated=((10, "id-a"),)))
+    assert world.round() == {}
+    assert world.reasons == {1: "what it makes capacity for does not wait any more"}
+    assert world.cluster.nominated() == {10: "c"}
+
+
 def test_moves_for_a_task_that_does_not_wait_any_more_are_dropped():
     world = World(*movable([1], TASK, "a"), make_tasks([3], TASK, on="b"), make_tasks([10], LARGE), names="ab")
     world.begin(step((1, "b"), nominated=((10, "id-a"),)))
     world.cluster.tell(removed(10))
     assert world.round() == {}
-    assert world.reasons == {1: "a task that it is for does not wait any more"}
+    assert world.reasons == {1: "what it makes capacity for does not wait any more"}
 
 
 def test_without_progress_the_rest_is_dropped():
@@ -288,6 +275,25 @@ def test_without_progress_the_rest_is_dropped():
     world.round(seconds=PATIENCE_US // SECOND_US)
     assert world.reasons == {1: "it has waited for too long: its nodes have too little free capacity"}
     assert not world.plan.active
+
+
+@pytest.mark.parametrize("change", ["a step begins", "a task is gone"])
+def test_patience_begins_anew_with_each_change(change):
+    """Task 2 waits for capacity for two thirds of the patience before and after the change."""
+    world = World(*movable([1], TASK, "a"), *movable([2], TASK, "c"), *movable([3, 4, 5, 6], TASK, "b"))
+    two_thirds = PATIENCE_US // SECOND_US * 2 // 3
+    world.begin(step((1, "c")), step((2, "b")))
+    if change == "a step begins":
+        world.cluster.tell(make_tasks([7, 8, 9], TASK, on="c"))
+        assert world.round() == {}
+        world.cluster.tell(removed(7))
+    else:
+        assert world.round() == {1: "c"}
+        world.evicted(1)
+    world.round(seconds=two_thirds)
+    assert world.stages[2] is Stage.WAITING
+    world.plan.next_steps(world.now_us + two_thirds * SECOND_US, 1)
+    assert world.stages[2] is Stage.WAITING
 
 
 def test_a_plan_can_be_ended():

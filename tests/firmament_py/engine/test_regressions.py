@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from firmament_py.model.constraints import NodeDemand, Taint, Toleration
 from firmament_py.model.events import Event
 from tests.builders import NOW_US, ended, make_class, make_cluster, make_node, make_tasks, per_node, removed
-from tests.firmament_py.engine.test_rounds import carry_out, left_over, world_of
+from tests.firmament_py.engine.random_rounds import carry_out, left_over, world_of
 
 
 def test_max_pods_is_never_exceeded_and_waiting_tasks_are_placed_later():

@@ -21,7 +21,7 @@ from tests.builders import (
     selecting,
     tasks_like,
 )
-from tests.firmament_py.engine.test_rounds import clusters, world_of
+from tests.firmament_py.engine.random_rounds import clusters, world_of
 
 LACKS, PODS = ReasonKind.INSUFFICIENT_RESOURCE, ReasonKind.TOO_MANY_TASKS
 TAINT, SELECTOR = ReasonKind.UNTOLERATED_TAINT, ReasonKind.SELECTOR_MISMATCH

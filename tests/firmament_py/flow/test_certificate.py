@@ -16,7 +16,7 @@ from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
 from firmament_py.service.replies import round_stats
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks
-from tests.firmament_py.engine.test_rounds import clusters
+from tests.firmament_py.engine.random_rounds import clusters
 
 
 @st.composite

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from firmament_py.network.capacities import Capacities, selected, with_node_limit
 from firmament_py.snapshot.domain_limits import DomainLimit
 from tests.builders import make_class, make_cluster, make_node, make_tasks, per_node
-from tests.firmament_py.engine.test_rounds import Portions
+from tests.firmament_py.engine.random_rounds import Portions
 
 
 def capacities(slots):

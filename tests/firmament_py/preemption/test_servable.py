@@ -26,8 +26,8 @@ from tests.builders import (
 )
 from tests.effort import examples
 from tests.firmament_py.preemption.moving import LARGE as MOVING_LARGE
-from tests.firmament_py.preemption.moving import SMALL, fixed, movable, moving_cluster
-from tests.firmament_py.preemption.priorities import HIGH, LOW, MID, nodes_with, on_each
+from tests.firmament_py.preemption.moving import SMALL, URGENT, VITAL, fixed, movable, moving_cluster
+from tests.firmament_py.preemption.priorities import HIGH, LARGE, LOW, MID, nodes_with, on_each
 from tests.firmament_py.preemption.test_gang_worlds import GangWorld
 
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
@@ -100,8 +100,11 @@ def test_what_a_more_important_task_evicts_may_serve_others():
         make_class(1, cpu=8, priority=50),
         make_class(2, cpu=4, priority=100),
         make_class(3, cpu=4, priority=10),
+        make_class(4, cpu=2),
         make_node("a", cpu=8),
+        make_node("b", cpu=2),
         make_tasks([1], 1, on="a"),
+        make_tasks([2], 4, on="b"),
         make_tasks([11], 2),
         make_gang(7, 1),
         make_tasks([12], 3, gang=7),
@@ -109,6 +112,55 @@ def test_what_a_more_important_task_evicts_may_serve_others():
     result = cluster.run()
     assert bounds(result) == {}
     assert set(cluster.preempted(result)) == {1}
+    assert cluster.nominated() == {11: "a", 12: "a"}
+
+
+def test_members_that_a_gang_needs_stay():
+    """Gang 5 has its minimum, and a member of higher priority, so that it is not evicted as a whole either."""
+    needed = make_gang(5, 2), make_tasks([1], LOW, on="a", gang=5), make_tasks([2], HIGH, on="b", gang=5)
+    cluster = nodes_with(*needed, make_tasks([3], LOW, on="c"), make_gang(7, 2), make_tasks([11, 12], MID, gang=7))
+    result, begun = searches(cluster)
+    assert (bounds(result), begun) == ({"gang-7": "1/2"}, 0)
+
+
+def test_a_place_that_is_kept_for_a_less_important_task_counts():
+    """Node `a` is kept for task 10 until task 1 has left."""
+    kept_for = make_tasks([1], LOW, on="a", leaving=True), make_tasks([10], MID, nominated="a")
+    gang = make_gang(7, 2), make_tasks([11, 12], HIGH, gang=7)
+    cluster = nodes_with(*kept_for, make_tasks([2], LOW, on="b"), *gang, names="ab")
+    assert bounds(cluster.run()) == {}
+    assert cluster.nominated() == {11: "a", 12: "b"}
+
+
+def test_gangs_of_different_classes_have_bounds_of_their_own():
+    """Gang 8 requests two nodes of 8 cpu, both of which are full of tasks of its own priority."""
+    nodes = make_node("c", cpu=8), make_node("d", cpu=8)
+    large = *nodes, make_tasks([3, 4], HIGH, on="c"), make_tasks([5, 6], HIGH, on="d")
+    gangs = make_gang(7, 2), make_tasks([11, 12], HIGH, gang=7), make_gang(8, 2), make_tasks([21, 22], LARGE, gang=8)
+    cluster = nodes_with(*on_each([1, 2], "ab"), *large, *gangs, names="ab")
+    assert bounds(cluster.run()) == {"gang-8": "0/2"}
+    assert cluster.nominated() == {11: "a", 12: "b"}
+
+
+def test_a_task_that_may_be_evicted_or_moved_leaves_once():
+    """It could go to `b`."""
+    vital = fixed(2, "a", VITAL), fixed(3, "b", VITAL)
+    gang = make_gang(7, 1), make_tasks([11], URGENT, gang=7)
+    cluster = moving_cluster(movable(1, "a"), *vital, *gang, preempting=Preempting.WITHIN_BUDGETS)
+    result, begun = searches(cluster)
+    assert (bounds(result), begun) == ({"gang-7": "0/1"}, 0)
+
+
+@pytest.mark.parametrize("topology", [{}, {"topology": "zone"}], ids=["anywhere", "in a zone"])
+def test_bounds_are_calculated_for_the_highest_priorities(topology, monkeypatch):
+    """The second gang could be served, as far as is known, and is searched for unless its domains are needed."""
+    monkeypatch.setattr("firmament_py.preemption.servable._PRIORITIES", 1)
+    important = make_gang(7, 4), make_tasks([11, 12, 13, 14], HIGH, gang=7)
+    other = make_gang(8, 4, **topology), make_tasks([21, 22, 23, 24], MID, gang=8)
+    cluster = nodes_with(*on_each([1, 2, 3], "abc"), *important, *other)
+    result, begun = searches(cluster)
+    assert bounds(result) == {"gang-7": "3/4"}
+    assert (begun > 0) == (not topology)
 
 
 def test_movers_need_places_of_their_own():

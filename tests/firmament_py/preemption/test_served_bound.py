@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -160,6 +161,28 @@ def full(nodes, sizes, movers=False, **options):
         pytest.param(
             Cluster([(8,)] * 4, [(n, (8,), n // 2) for n in range(4)], allowed=(1, 0)), 8, 1, id="budgets of two apps"
         ),
+        # 2 + 1: what the first budget permits besides helps no other nodes
+        pytest.param(
+            Cluster([(8,)] * 6, [(n, (8,), int(n > 1)) for n in range(6)], allowed=(100, 1)),
+            8,
+            3,
+            id="a generous budget",
+        ),
+        # both tasks of the first node would have to leave; that of the last one may, and frees too little
+        pytest.param(
+            Cluster(
+                [(8,)] * 4 + [(4,)],
+                [(0, (4,), 0), (0, (4,), 0), *((n, (8,), 1) for n in (1, 2, 3)), (4, (4,), 1)],
+                allowed=(1, 4),
+            ),
+            8,
+            3,
+            id="one of two",
+        ),
+        # twenty arrivals of 5 take the place of one task
+        pytest.param(
+            Cluster([(100,)] * 2, [(0, (100,), 0), (1, (100,), 0)], allowed=(1,)), 5, 20, id="many in the place of one"
+        ),
         # the largest that one budget permits
         pytest.param(Cluster([(8,)], [(0, (size,), 0) for size in (2, 3, 3)], allowed=(2,)), 7, 0, id="two of a node"),
     ],
@@ -167,6 +190,36 @@ def full(nodes, sizes, movers=False, **options):
 def test_what_limits_the_bound(cluster, asked, at_best):
     everywhere = set(range(len(cluster.capacity)))
     assert cluster.at_best(((asked,), 20, everywhere))[1] == at_best
+
+
+@examples(100)
+@given(clusters())
+def test_with_kinds_of_movers_merged_what_can_be_served_is_not_ruled_out(drawn):
+    cluster, arrivals = drawn
+    with patch("firmament_py.preemption.served_bound._KINDS", 1):
+        together = cluster.at_best(*arrivals)[1]
+    assert together >= cluster.by_brute_force(*arrivals)[1]
+
+
+def test_merged_kinds_need_places():
+    """Ten nodes of 8 with a mover of 3 each, of two kinds: none of them fits beside an arrival of 6."""
+    everywhere = set(range(10))
+    movers = [(n, n % 2, -1) for n in everywhere]
+    cluster = Cluster([(8,)] * 10, [], movers, [((3,), everywhere), ((3,), everywhere - {0})])
+    with patch("firmament_py.preemption.served_bound._KINDS", 1):
+        assert cluster.at_best(((6,), 20, everywhere))[1] == 5
+
+
+def test_domains_are_counted_one_by_one():
+    """Two arrivals of 4 and three of 8, and two domains of two full nodes of 8. On node 3 one task leaves for an
+    arrival of 4, two for one of 8; node 4 is in no domain."""
+    residents = [(0, (8,), -1), (1, (8,), -1), (2, (8,), -1), (3, (4,), -1), (3, (4,), -1), (4, (8,), -1)]
+    cluster = Cluster([(8,)] * 5, residents)
+    requests, count, suitable = np.array([[4], [8]]), np.array([2, 3]), np.ones((2, 5), np.bool_)
+    fitting, leaving = cluster.bound.of_domains(requests, count, suitable, np.array([0, 0, 1, 1, -1]))
+    assert fitting.tolist() == [2 + 2, 2 + 2]
+    # two of 4 in the place of one task of 8; two of 8 in that of two tasks of 8, or of one of 8 and two of 4
+    assert leaving.tolist() == [1 + 2, 1 + 3]
 
 
 def test_movers_may_be_left_on_nodes_that_do_not_suit_them():

@@ -61,6 +61,12 @@ def test_the_domain_with_fewest_victims_is_chosen():
     assert set(cluster.nominated().values()) == {"c", "d"}
 
 
+def test_the_domain_with_the_fewest_victims_is_searched_first(monkeypatch):
+    monkeypatch.setattr("firmament_py.preemption.topology.SEARCHED", 1)
+    cluster = zones(*on_each([1, 2, 3, 4, 5], "abcde"), *gang(2), x="ab", y="cd", z="ef")
+    assert set(cluster.preempted(cluster.run())) == {5}
+
+
 def test_no_task_is_evicted_if_no_domain_has_enough_nodes():
     cluster = zones(*on_each([1, 2, 3, 4], "abcd"), *gang(3), x="ab", y="cd")
     result = cluster.run()

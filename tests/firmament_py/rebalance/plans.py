@@ -8,7 +8,12 @@ from firmament_py.model.plan import MovePlan
 from firmament_py.placement.migration import Migrating
 from firmament_py.rebalance.planner import Goal, Wish, planned
 from firmament_py.rebalance.what_if import WhatIf
-from tests.builders import NOW_US, Cluster, make_tasks, migrating_cluster
+from tests.builders import NOW_US, Cluster, make_class, make_node, make_tasks, migrating_cluster
+
+SMALL, MIDDLE, LARGE = 1, 2, 3
+"""Classes of 1, 2 and 4 cpu."""
+
+CLASSES = (make_class(SMALL, cpu=1), make_class(MIDDLE, cpu=2), make_class(LARGE, cpu=4))
 
 
 def resting_cluster(*events, **options) -> Cluster:
@@ -19,6 +24,18 @@ def resting_cluster(*events, **options) -> Cluster:
 def movable(uids: Iterable[int], cls: int, on: str, **fields):
     """Tasks of a job each."""
     return [make_tasks([uid], cls, on=on, **{"movable": True, "job": uid, **fields}) for uid in uids]
+
+
+def cluster_of(*events, names="abc", cpu=4, **options):
+    """With equal nodes."""
+    nodes = (make_node(name, cpu=cpu) for name in names)
+    return resting_cluster(*CLASSES, *nodes, *events, **options)
+
+
+def scattered(names="abc", **options):
+    """Each node of 4 cpu runs a task of 1 cpu."""
+    tasks = (movable([uid], SMALL, name)[0] for uid, name in enumerate(names, 1))
+    return cluster_of(*tasks, names=names, **options)
 
 
 def plan_of(cluster: Cluster, goal: Goal, moves: int = 50, **wish) -> MovePlan:

@@ -1,11 +1,14 @@
 """The order of moves, compared with carrying them out."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.rebalance.order import Bundle, ordered
+from firmament_py.model.bundle import Bundle
+from firmament_py.rebalance.order import ordered
 from tests.effort import examples
 
 
@@ -42,6 +45,29 @@ def test_only_the_circle_leaves_together():
     two_circles = [move(0, 1), move(1, 0), move(2, 3), move(3, 2), move(4, 2), move(2, 4)]
     found = order_of(two_circles, [0] * 5)
     assert sorted(map(len, (positions for positions, _ in found))) == [2, 4]
+
+
+def test_a_circle_that_waits_for_another_one_is_not_joined():
+    """0 and 1 fit one after the other once 2 has left node 1, which waits for the circle of 3 and 4."""
+    bundles = [move(0, 1), move(1, 0), move(1, 2), move(2, 3, 2), move(3, 2)]
+    found = order_of(bundles, [0, 0, 0, 1])
+    assert [positions for positions, _ in found[:2]] == [{3, 4}, {2}]
+    assert {frozenset(positions) for positions, _ in found[2:]} == {frozenset({0}), frozenset({1})}
+
+
+def test_only_moves_whose_nodes_have_been_released_are_tried_again():
+    count = 200
+    chain = [move(i, i + 1) for i in range(count)]
+    with patch.object(Bundle, "fits", autospec=True, side_effect=Bundle.fits) as fits:
+        order = order_of(chain, [0] * count + [1])
+    assert [positions for positions, _ in order] == [{i} for i in reversed(range(count))]
+    assert fits.call_count < 3 * count
+
+
+def test_what_a_bundle_does_not_request_is_no_obstacle():
+    one = Bundle(np.zeros(0, np.int64), np.zeros((0, 2), np.int64), np.array([0]), np.array([[0, 2]]))
+    assert one.fits(np.array([[-1, 2]]))
+    assert not one.fits(np.array([[5, 1]]))
 
 
 def test_moves_that_do_not_all_fit_are_refused():

@@ -1,14 +1,16 @@
-"""Plans for each goal: examples, and packing compared with trying all moves."""
+"""Plans for each goal but packing: examples."""
 
-from itertools import product
+from unittest.mock import patch
 
+import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from firmament_py.model.plan import BudgetUse
+from firmament_py.rebalance.moves import steps_of
+from firmament_py.rebalance.place import _wins
 from firmament_py.rebalance.planner import Goal, Wish, planned
 from firmament_py.rebalance.what_if import PlanError, WhatIf
+from policies.load_spreading import LoadSpreading
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -22,192 +24,21 @@ from tests.builders import (
     selecting,
     tasks_like,
 )
-from tests.effort import examples
-from tests.firmament_py.rebalance.plans import carried_out, movable, moves_of, plan_of, resting_cluster, won
+from tests.firmament_py.rebalance.plans import (
+    LARGE,
+    MIDDLE,
+    SMALL,
+    carried_out,
+    cluster_of,
+    movable,
+    moves_of,
+    plan_of,
+    scattered,
+)
+
+SPREADING = LoadSpreading(by="requested")
 
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
-SMALL, MIDDLE, LARGE = 1, 2, 3
-"""Classes of 1, 2 and 4 cpu."""
-
-CLASSES = (make_class(SMALL, cpu=1), make_class(MIDDLE, cpu=2), make_class(LARGE, cpu=4))
-
-
-def cluster_of(*events, names="abc", cpu=4, **options):
-    nodes = (make_node(name, cpu=cpu) for name in names)
-    return resting_cluster(*CLASSES, *nodes, *events, **options)
-
-
-def scattered(**options):
-    """Each of three nodes of 4 cpu runs a task of 1 cpu."""
-    tasks = (movable([uid], SMALL, name)[0] for uid, name in enumerate("abc", 1))
-    return cluster_of(*tasks, **options)
-
-
-# -- pack -----------------------------------------------------------------------------------------------------------
-
-
-def test_nodes_are_emptied_with_the_fewest_moves():
-    cluster = scattered()
-    plan = plan_of(cluster, Goal.PACK)
-    assert (plan.before, plan.after, plan.bound) == (0, 2, 2)
-    assert len(moves_of(plan)) == 2
-    assert set(won(plan).values()) == {1}
-    assert len(plan.wins) == 2
-    assert set(carried_out(cluster, plan).values()) == {*"abc"} - {*won(plan)}
-    assert all(plan.wins[step.win].node_id == move.from_id for step in plan.steps for move in step.moves)
-
-
-def test_a_plan_has_no_more_moves_than_asked_for():
-    plan = plan_of(scattered(), Goal.PACK, moves=1)
-    assert (plan.after, plan.bound, len(plan.steps)) == (1, 1, 1)
-
-
-def test_a_plan_changes_nothing():
-    cluster = scattered()
-    before = cluster.state.tasks.node.copy(), cluster.state.nodes.used.copy(), cluster.state.opportunities
-    for goal in Goal:
-        plan_of(cluster, goal)
-    after = cluster.state.tasks.node, cluster.state.nodes.used, cluster.state.opportunities
-    assert all((a == b).all() for a, b in zip(before[:2], after[:2], strict=True))
-    assert before[2] == after[2]
-    assert not cluster.state.tasks.leaving.any()
-    assert not len(cluster.state.successors)
-    cluster.state.validate()
-
-
-def test_moves_per_win_are_limited():
-    tasks = [*movable([1, 2], SMALL, "a"), *movable([3, 4, 5], SMALL, "b")]
-    plan = plan_of(cluster_of(*tasks, names="ab", cpu=8), Goal.PACK, per_win=1)
-    assert not plan.steps
-    assert plan.bound == 0
-    assert len(moves_of(plan_of(cluster_of(*tasks, names="ab", cpu=8), Goal.PACK, per_win=2))) == 2
-
-
-def test_a_shape_fits_more_often():
-    tasks = [*movable([1], SMALL, "a"), *movable([2], SMALL, "b"), *movable([3, 4], MIDDLE, "c")]
-    cluster = cluster_of(*tasks)
-    plan = plan_of(cluster, Goal.PACK, shape={"cpu": 4})
-    assert (plan.before, plan.after, plan.bound) == (0, 1, 1)
-    [(_, (origin, target))] = moves_of(plan).items()
-    assert {origin, target} == {"a", "b"}
-    assert won(plan) == {origin: 1}
-
-
-def test_a_shape_that_fits_on_no_node_is_told():
-    with pytest.raises(PlanError, match=r"no node has nvidia\.com/gpu; correct --for"):
-        plan_of(scattered(), Goal.PACK, shape={"nvidia.com/gpu": 1})
-
-
-def test_what_cannot_move_keeps_its_node():
-    daemon, fixed = make_tasks([9], SMALL, on="a", daemon=True), make_tasks([8], SMALL, on="b", lasting=True)
-    cluster = cluster_of(daemon, fixed, *movable([1], SMALL, "a"), *movable([2], SMALL, "c"))
-    plan = plan_of(cluster, Goal.PACK)
-    assert set(moves_of(plan)) == {1, 2}, "a daemon does not count, the node of a task that may not move stays in use"
-    assert {target for _, target in moves_of(plan).values()} == {"b"}
-    assert (plan.running, plan.movable) == (4, 2)
-
-
-def test_tasks_go_only_where_they_may():
-    picky = make_class(7, cpu=1, demand=selecting(needs("disk", "In", "ssd")))
-    nodes = [make_node("d", cpu=4, labels={"disk": "ssd"}), make_node("e", cpu=4, labels={"disk": "ssd"})]
-    cluster = cluster_of(picky, *nodes, *movable([1], 7, "d"), *movable([2], 7, "e"), names="ab")
-    plan = plan_of(cluster, Goal.PACK)
-    assert (plan.before, plan.after) == (2, 3)
-    assert {*next(iter(moves_of(plan).values()))} == {"d", "e"}
-
-
-def test_members_of_gangs_and_tasks_without_owners_do_not_move():
-    gang = make_gang(1, 1)
-    cluster = cluster_of(gang, *movable([1], SMALL, "a", gang=1), *movable([2], SMALL, "b", job=0))
-    assert plan_of(cluster, Goal.PACK).movable == 0
-
-
-def test_tasks_that_have_just_started_do_not_move():
-    recent = movable([1], SMALL, "a", started_us=NOW_US - 5 * SECOND_US)
-    cluster = cluster_of(*recent, *movable([2], SMALL, "b", created_us=0), migrate_after_us=60 * SECOND_US)
-    assert set(moves_of(plan_of(cluster, Goal.PACK))) == {2}
-
-
-def test_budgets_that_permit_nothing_are_respected_and_others_counted():
-    guarded, counted = make_label_set(1, app="guarded"), make_label_set(2, app="counted")
-    budgets = [
-        make_budget(1, tasks_like(needs("app", "In", "guarded")), 0),
-        make_budget(2, tasks_like(needs("app", "In", "counted")), 1),
-    ]
-    tasks = [
-        *movable([1], SMALL, "a", label_set=1),
-        *movable([2], SMALL, "b", label_set=2),
-        *movable([3], SMALL, "c", label_set=2),
-    ]
-    cluster = cluster_of(guarded, counted, *budgets, *tasks)
-    plan = plan_of(cluster, Goal.PACK)
-    assert set(moves_of(plan)) == {2, 3}, "one after the other, as the budget permits"
-    assert (plan.movable, plan.guarded) == (2, 1)
-    assert plan.budgets == (BudgetUse("budget-2", 2, 1),)
-
-
-def test_capacity_that_is_reserved_is_not_used():
-    waiting = make_tasks([20], MIDDLE, nominated="b")
-    cluster = cluster_of(waiting, *movable([1], MIDDLE, "a"), make_tasks([2], MIDDLE, on="b"), names="ab")
-    assert not plan_of(cluster, Goal.PACK).steps
-
-
-amounts = st.integers(1, 4)
-
-
-@st.composite
-def small_clusters(draw):
-    """(tasks: cpu, memory, node), nodes: cpu, memory"""
-    nodes = draw(st.lists(st.tuples(st.integers(2, 6), st.integers(2, 6)), min_size=2, max_size=3))
-    left, tasks = [list(node) for node in nodes], []
-    for cpu, memory, node in draw(st.lists(st.tuples(amounts, amounts, st.integers(0, 2)), max_size=5)):
-        node %= len(nodes)
-        if left[node][0] >= cpu and left[node][1] >= memory:
-            left[node][0] -= cpu
-            left[node][1] -= memory
-            tasks.append((cpu, memory, node))
-    return nodes, tasks
-
-
-@given(small_clusters(), st.integers(1, 3), st.one_of(st.none(), st.tuples(amounts, amounts)))
-@examples(60)
-def test_packing_is_as_good_as_the_best_of_all_moves(small, moves, shape):
-    nodes, tasks = small
-
-    def pieces(places):
-        free = [list(node) for node in nodes]
-        for (cpu, memory, _), place in zip(tasks, places, strict=True):
-            free[place][0] -= cpu
-            free[place][1] -= memory
-        if any(amount < 0 for node in free for amount in node):
-            return -1
-        if shape is None:
-            return sum(place not in places for place in range(len(nodes)))
-        return sum(min(node[0] // shape[0], node[1] // shape[1]) for node in free)
-
-    def moved(places):
-        return sum(place != node for place, (_, _, node) in zip(places, tasks, strict=True))
-
-    everywhere = product(range(len(nodes)), repeat=len(tasks))
-    best = max(pieces(places) for places in everywhere if moved(places) <= moves)
-    classes = {(cpu, memory): i + 1 for i, (cpu, memory) in enumerate({(c, m) for c, m, _ in tasks})}
-    cluster = resting_cluster(
-        *(make_class(i, cpu=cpu, memory=memory) for (cpu, memory), i in classes.items()),
-        *(make_node(str(n), cpu=cpu, memory=memory) for n, (cpu, memory) in enumerate(nodes)),
-        *(event for u, (c, m, n) in enumerate(tasks, 1) for event in movable([u], classes[c, m], str(n))),
-    )
-    asked = {} if shape is None else {"cpu": shape[0], "memory": shape[1]}
-    plan = plan_of(cluster, Goal.PACK, moves=moves, shape=asked)
-    if not tasks:
-        assert not plan.steps
-        return
-    assert plan.after == plan.bound == best
-    everywhere = product(range(len(nodes)), repeat=len(tasks))
-    assert len(moves_of(plan)) == min(moved(places) for places in everywhere if pieces(places) == best) <= moves
-    assert plan.before == pieces([node for _, _, node in tasks])
-    places = carried_out(cluster, plan)
-    assert pieces([int(places[uid]) for uid in range(1, len(tasks) + 1)]) == best
 
 
 # -- place ----------------------------------------------------------------------------------------------------------
@@ -224,7 +55,7 @@ def test_a_waiting_task_fits_if_another_moves():
     assert moves_of(plan) == {1: ("a", "b")}
     assert (plan.before, plan.after) == (1, 0)
     [step], [win] = plan.steps, plan.wins
-    assert step.nominated == ((10, "id-a"),)
+    assert (step.nominated, step.win) == (((10, "id-a"),), 0)
     assert (win.node_id, win.count, win.uids) == ("id-a", 1, (10,))
     carried_out(cluster, plan)
 
@@ -255,6 +86,69 @@ def test_searches_that_are_not_compiled_are_told():
     with pytest.raises(PlanError, match="still being compiled"):
         plan_of(cluster, Goal.PLACE)
     assert plan_of(cluster, Goal.PACK).steps, "only this goal takes them"
+
+
+def test_tasks_that_are_nominated_already_are_no_win():
+    """Task 20 waits for `c`, which task 3 leaves."""
+    earlier = (
+        make_node("c", cpu=4),
+        make_tasks([3], LARGE, on="c", leaving=True),
+        make_tasks([20], LARGE, nominated="c"),
+    )
+    plan = plan_of(half_full(make_tasks([10], LARGE), *earlier), Goal.PLACE)
+    assert [win.uids for win in plan.wins] == [(10,)]
+    assert (plan.before - plan.after, moves_of(plan)) == (1, {1: ("a", "b")})
+
+
+def test_moves_that_are_under_way_do_not_count_as_moves_of_the_plan():
+    cluster = half_full(
+        make_tasks([10], LARGE), make_node("c", cpu=1), *movable([3], SMALL, "c"), make_node("d", cpu=1)
+    )
+    state = cluster.state
+    moving = np.array([state.task_row(3)])
+    state.preempt(moving)
+    state.successors.expect(moving, np.array([state.node_row("id-d")]), NOW_US + 60 * SECOND_US)
+    assert moves_of(plan_of(cluster, Goal.PLACE, moves=1)) == {1: ("a", "b")}
+
+
+def test_tasks_that_fit_on_one_node_are_one_win():
+    """Two tasks that need disks fit on `a` once its task is on `b`."""
+    picky = make_class(7, cpu=2, demand=selecting(needs("disk")))
+    nodes = make_node("a", cpu=4, labels={"disk": ""}), make_node("b", cpu=4)
+    cluster = cluster_of(picky, *nodes, *movable([1], LARGE, "a"), make_tasks([10, 11], 7), names="")
+    plan = plan_of(cluster, Goal.PLACE)
+    [step], [win] = plan.steps, plan.wins
+    assert (win.node_id, win.count, set(win.uids)) == ("id-a", 2, {10, 11})
+    assert set(step.nominated) == {(10, "id-a"), (11, "id-a")}
+    carried_out(cluster, plan)
+
+
+def test_wins_that_share_a_gang_or_a_node_are_one():
+    """10 and 11 share a node, 11 and 12 a gang, 13 is alone."""
+    cluster = cluster_of(make_gang(1, 2), make_tasks([11, 12], SMALL, gang=1), make_tasks([10, 13], SMALL), names="abc")
+    state = cluster.state
+    tasks, nodes = ([state.task_row(uid) for uid in range(10, 14)], [state.node_row(f"id-{name}") for name in "aabc"])
+    win, wins = _wins(WhatIf.of(cluster.scheduler, NOW_US), np.array(tasks), np.array(nodes))
+    assert win.tolist() == [0, 0, 0, 1]
+    assert [(each.node_id, each.count, each.uids) for each in wins] == [("", 3, (10, 11, 12)), ("id-c", 1, (13,))]
+
+
+def test_capacity_that_the_next_round_gives_away_is_taken():
+    with patch("firmament_py.rebalance.planner.steps_of", wraps=steps_of) as steps:
+        cluster = half_full(make_node("c", cpu=1), make_tasks([10], LARGE), make_tasks([11], SMALL))
+        assert moves_of(plan_of(cluster, Goal.PLACE)) == {1: ("a", "b")}
+    [(_, _, free)] = [call.args for call in steps.call_args_list]
+    cpu = list(cluster.state.resources.names).index("cpu")
+    assert sorted(free[:3, cpu].tolist()) == [0, 2, 2], "4 - 2 on `a` and `b`, and 1 - 1 on `c`"
+
+
+@pytest.mark.parametrize("goal", [Goal.SPREAD, Goal.POLICY])
+def test_a_round_of_migrations_ends_with_the_last_move(goal):
+    """Each of two full nodes may lose a task in one round."""
+    cluster = cluster_of(
+        *movable([1, 2, 3, 4], SMALL, "a"), *movable([5, 6, 7, 8], SMALL, "b"), names="abcd", policy=SPREADING
+    )
+    assert len(moves_of(plan_of(cluster, goal, moves=1))) == 1
 
 
 # -- spread and policy ----------------------------------------------------------------------------------------------
@@ -317,3 +211,24 @@ def test_a_policy_that_cannot_be_copied_is_named():
     cluster.scheduler.policy = Uncopyable()
     with pytest.raises(PlanError, match=r"the policy uncopyable cannot be copied \(holds a connection\)"):
         planned(WhatIf.of(cluster.scheduler, NOW_US), Wish(Goal.PACK, 1))
+
+
+# -- the copy -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("goal", Goal)
+def test_a_plan_changes_nothing(goal):
+    cluster = half_full(make_tasks([10], LARGE), policy=SPREADING)
+    if goal is not Goal.PLACE:
+        cluster = cluster_of(
+            *movable([1, 2, 3], SMALL, "a"), *movable([4], SMALL, "b"), names="abc", cpu=8, policy=SPREADING
+        )
+    state, opportunities = cluster.state, cluster.state.opportunities
+    names = "node", "state", "nominated", "leaving", "preempted", "movable"
+    before = {name: getattr(state.tasks, name).copy() for name in names}
+    used = state.nodes.used.copy()
+    assert plan_of(cluster, goal).steps
+    assert all((getattr(state.tasks, name) == column).all() for name, column in before.items())
+    assert (state.nodes.used == used).all()
+    assert (len(state.successors), state.opportunities) == (0, opportunities)
+    state.validate()

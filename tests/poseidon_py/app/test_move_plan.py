@@ -83,6 +83,10 @@ def test_an_error_names_the_field(body, text):
     assert str(caught.value).startswith(text)
 
 
+def test_the_largest_plan_is_read():
+    assert len(list(read(plan(*(step(n + 1) for n in range(MAX_MOVES)))).moves)) == MAX_MOVES
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"\xff", b'{"x":' + b"[" * 100_000], ids=["empty", "cut off", "not UTF-8", "too deep"]
 )
@@ -107,6 +111,7 @@ def test_nothing_is_left_of_a_plan_that_has_ended():
 
 
 PACK = plan(step(1), step(2, after=[1], win=1))
+SEVERAL = plan(step(1), step(2, after=[1]), step(3, after=[1]))
 PLACE = plan(step(1), step(2, win=1), goal="place", wins=[{"node": "m", "count": 1, "pods": ["default/w"]}])
 SHAPE = plan(step(1, win=1), wins=[{"node": "n", "count": 2}]) | {"for": "cpu=16"}
 COSTS = plan(step(1, move(saves=1234)), step(2, move("b", saves=-5)), goal="policy", wins=[])
@@ -117,7 +122,8 @@ COSTS = plan(step(1, move(saves=1234)), step(2, move("b", saves=-5)), goal="poli
     [
         pytest.param(PACK, 1, "empties n", "the plan empties n", id="empty"),
         pytest.param(PACK, 0, "makes room for step 2", "it makes room for other moves of the plan", id="room"),
-        pytest.param(PLACE, 0, "makes room", "it makes room for other moves of the plan", id="nobody waits"),
+        pytest.param(SEVERAL, 0, "makes room for step 2", "it makes room for other moves of the plan", id="first"),
+        pytest.param(PLACE, 0, "makes room", "it makes room for other moves of the plan", id="no step waits for it"),
         pytest.param(PLACE, 1, "default/w fits on m then", "default/w fits on m then", id="place"),
         pytest.param(SHAPE, 0, "2 more of cpu=16 fit on n", "2 more of cpu=16 fit on n", id="shape"),
         pytest.param(COSTS, 0, "costs 1,234 less", "it costs 1,234 less there", id="costs"),

@@ -250,6 +250,22 @@ def test_a_kubeconfig_that_is_given_has_to_name_a_server(scheduler, kubeconfig):
     assert f"the kubeconfig {kubeconfig} has no server for context nope; correct" in result.output
 
 
+def test_a_kubeconfig_that_is_missing_is_named(scheduler, monkeypatch, tmp_path):
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    result = run("status", "--address", scheduler, "--context", "nope")
+    assert (result.exit_code, result.output) == (
+        1,
+        "error: there is no kubeconfig with the context nope; give --kubeconfig, or omit --context\n",
+    )
+    missing = tmp_path / "missing"
+    result = run("status", "--address", scheduler, "--kubeconfig", str(missing))
+    assert (result.exit_code, result.output) == (
+        1,
+        f"error: the kubeconfig {missing} does not exist; correct --kubeconfig\n",
+    )
+
+
 def test_queries_that_cannot_be_answered(scheduler):
     Answers.bodies = {"/status": (200, b"<html>")}
     for arguments, says in (

@@ -2,74 +2,20 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
-from poseidon_py.app.http_endpoints import Health
 from poseidon_py.app.move_plan import decode_plan, encode_plan
-from poseidon_py.cli.carry_out import Execution
 from poseidon_py.cli.main import cli
 from poseidon_py.kube.client import BusyError
-from poseidon_py.util.metrics import Metrics
 from protos.gen import flow_pb2
 from tests.command_line import invoke
-from tests.poseidon_py.moving_rig import MovingRig, chain
+from tests.poseidon_py.cli.rebalancing import bridge, run
+from tests.poseidon_py.moving_rig import chain
 
 BUDGET = BusyError(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
-IDENTITY = {"server": "https://here:6443", "in_cluster": False, "scheduler_names": ["poseidon"], "identity": "x"}
-
-
-class Bridge(MovingRig):
-    """A replica with its own health port, whose evicted pods are gone at once, and which follows its plan closely."""
-
-    def __init__(self, **fields: Any) -> None:
-        super().__init__(**fields)
-        self.end_at_once()
-        self.rebalancer._sleep = lambda _: asyncio.sleep(0.005)
-        none: Any = lambda *_: None  # noqa: E731
-        self.health = Health(
-            Metrics(),
-            alive=none,
-            ready=none,
-            refresh=none,
-            identity=lambda: IDENTITY,
-            status=none,
-            explain=none,
-            rebalancer=lambda: self.rebalancer,
-        )
-
-    async def __aenter__(self):
-        await super().__aenter__()
-        self._tasks.append(asyncio.create_task(self.rebalancer.run()))
-        await self.health.start("127.0.0.1", 0)
-        return self
-
-    async def __aexit__(self, *error):
-        await self.health.stop()
-        await super().__aexit__(*error)
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.health.port}"
-
-    def plan(self) -> None:
-        """The engine has the plan of `chain`."""
-        tasks = {name: self.store.pods[f"uid-{name}"].task for name in "abc"}
-        plan = self.engine.plan = flow_pb2.MovePlan(
-            before=7, after=8, bound=9, bounded=True, running=3, movable=2, guarded=1
-        )
-        fields: Any = {"from": "n", "to": "m"}
-        moves = {name: flow_pb2.Move(task_uid=tasks[name], task=f"default/{name}", **fields) for name in "abc"}
-        plan.steps.add(moves=[moves["a"], moves["b"]])
-        plan.steps.add(moves=[moves["c"]], after=[0], win=1)
-        plan.wins.add(node="n", count=1)
-        plan.budgets.add(name="default/b", moves=2, allowed=1)
 
 
 @pytest.fixture(autouse=True)
@@ -79,19 +25,6 @@ def quick(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/nonexistent")
     monkeypatch.setenv("COLUMNS", "120")
-
-
-@asynccontextmanager
-async def bridge(**fields: Any) -> AsyncIterator[Bridge]:
-    async with Bridge(**fields) as running:
-        running.plan()
-        yield running
-
-
-async def run(*arguments: str, address: str = "") -> Result:
-    """The command in a thread, so that the bridge can answer it."""
-    where = ["--address", address] if address else []
-    return await asyncio.to_thread(CliRunner().invoke, cli, ["rebalance", *where, *arguments])
 
 
 # -- printing ----------------------------------------------------------------------------------------------------------
@@ -109,7 +42,7 @@ async def test_by_default_the_plan_is_printed_and_nothing_changes():
         assert ["1", "default/a", "n", "m", "makes", "room", "for", "step", "2"] in rows
         assert ["2", "default/c", "n", "m", "empties", "n", "after", "1"] in rows
         assert ["default/b", "2", "1:", "moves", "wait", "for", "it"] in rows
-        assert "3 pods run; 2 may move, 1 more but for disruption budgets that permit none now" in result.output
+        assert "3 pods run; 2 may move, 1 more once disruption budgets permit it" in result.output
         assert leader.pods.of("evict") == []
         assert (
             await run("--goal", "pack", "--moves", "12", "--dry-run", address=leader.address)
@@ -151,7 +84,6 @@ async def test_the_plan_as_json_and_in_a_file(tmp_path):
             "no moves help; no plan of 50 moves lets fewer than 3",
         ),
         ({}, "no moves: no pending pod waits for capacity"),
-        ({"problem": "the policy failed; correct it"}, "the policy failed; correct it"),
     ],
     ids=str,
 )
@@ -165,6 +97,19 @@ async def test_without_moves_the_reason_is_told(fields, text, flags):
         assert leader.engine.calls["carry_out"] == 0
 
 
+@pytest.mark.parametrize("flags", [(), ("--execute", "--yes")], ids=["dry run", "execute"])
+async def test_a_plan_that_cannot_be_made_is_an_error(flags, tmp_path):
+    file = tmp_path / "plan.json"
+    async with bridge() as leader:
+        leader.engine.plan = flow_pb2.MovePlan(problem="the policy failed; correct it")
+        result = await run(*flags, "--out", str(file), address=leader.address)
+        assert (result.exit_code, result.output) == (1, "error: the policy failed; correct it\n")
+        result = await run(*flags, "--json", address=leader.address)
+        assert (result.exit_code, json.loads(result.output)["problem"]) == (1, "the policy failed; correct it")
+        assert leader.engine.calls["carry_out"] == 0
+    assert not file.exists()
+
+
 # -- flags -------------------------------------------------------------------------------------------------------------
 
 
@@ -174,7 +119,7 @@ async def test_without_moves_the_reason_is_told(fields, text, flags):
         (("--goal", "all"), "error: --goal: 'all' is not a goal; give place, pack, spread or policy\n"),
         (("--moves", "0"), "error: --moves: '0' is refused; give a whole number from 1 to 5000\n"),
         (("--moves", "many"), "error: --moves: 'many' is refused; give a whole number from 1 to 5000\n"),
-        (("--for", "cpu=1"), "error: --for: belongs to the goal pack; give goal pack, or omit it\n"),
+        (("--for", "cpu=1"), "error: --for: is only for the goal pack; set the goal to pack, or omit it\n"),
         (("--goal", "pack", "--for", "cpu=1x"), "error: --for: the amount of cpu: '1x' is not a quantity; give one"),
         (("--goal", "pack", "--moves-per-win", "-1"), "error: --moves-per-win: '-1' is refused; give a whole number"),
         (("--dry-run", "--execute"), "error: --dry-run and --execute exclude each other; give one of them\n"),
@@ -201,11 +146,19 @@ def test_a_malformed_file_names_the_field(tmp_path):
     )
 
 
-async def test_a_file_that_cannot_be_written(tmp_path):
+async def test_a_file_in_a_missing_folder_is_refused_before_a_plan_is_computed(tmp_path):
     file = tmp_path / "missing" / "plan.json"
     async with bridge() as leader:
         result = await run("--out", str(file), address=leader.address)
-        assert (result.exit_code, result.output) == (2, f"error: --out {file}: No such file or directory\n")
+        assert (result.exit_code, result.output) == (2, f"error: --out {file}: there is no folder {file.parent}\n")
+        assert leader.engine.calls["plan_moves"] == 0
+
+
+async def test_a_file_that_cannot_be_written(tmp_path):
+    file = tmp_path / ("x" * 300)
+    async with bridge() as leader:
+        result = await run("--out", str(file), address=leader.address)
+        assert (result.exit_code, result.output) == (2, f"error: --out {file}: File name too long\n")
 
 
 def test_no_scheduler():
@@ -284,7 +237,7 @@ async def test_a_plan_from_a_file_is_carried_out(tmp_path):
         assert result.exit_code == 1
         assert result.output.splitlines()[-4:] == [
             "3 dropped",
-            *(f"  default/{name}: dropped, the pod had gone before" for name in "abc"),
+            *(f"  default/{name}: dropped, it had gone before" for name in "abc"),
         ]
 
 
@@ -307,135 +260,3 @@ async def test_another_plan_is_not_replaced():
         assert result.exit_code == 1
         assert "error: another plan is being carried out; wait until its moves have ended" in result.output
         leader.pods.hold.set()
-
-
-# -- interruption, restarts, leaders -----------------------------------------------------------------------------------
-
-
-class Meanwhile:
-    """Replaces the pauses of the command by what happens meanwhile, in this order; then nothing happens any more."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *actions: Any, monotonic: Any = lambda: 0.0) -> None:
-        self._actions = list(actions)
-        self._loop = asyncio.get_running_loop()
-        command = partial(Execution, sleep=self._sleep, monotonic=monotonic)
-        monkeypatch.setattr("poseidon_py.cli.rebalance.Execution", command)
-
-    def _sleep(self, _: float) -> None:
-        """In the command's thread."""
-        action = self._actions.pop(0) if self._actions else None
-        if action is KeyboardInterrupt:
-            raise KeyboardInterrupt
-        asyncio.run_coroutine_threadsafe(self._happen(action), self._loop).result(30)
-
-    async def _happen(self, action: Any) -> None:
-        if action is not None:
-            await action()
-        await asyncio.sleep(0.02)
-
-
-async def nothing() -> None:
-    """A pause in which the bridge goes on."""
-
-
-async def test_an_interrupted_command_stops_the_plan_and_names_what_is_under_way(monkeypatch):
-    async with bridge() as leader:
-        leader.pods.hold = asyncio.Event()
-        Meanwhile(monkeypatch, nothing, nothing, KeyboardInterrupt)
-        result = await run("--execute", "--yes", address=leader.address)
-        assert result.exit_code == 1
-        assert "stopped: no further step begins; under way: default/a, default/b" in result.output
-        leader.pods.hold.set()
-        await leader.settle()
-        await leader.left("a", "b")
-        assert leader.pods.of("evict") == ["a", "b"]
-        assert leader.states["c"] == "dropped"
-
-
-async def test_a_plan_that_cannot_be_stopped_is_told(monkeypatch):
-    async with bridge() as leader:
-        leader.pods.hold = asyncio.Event()
-        Meanwhile(monkeypatch, nothing, leader.health.stop, KeyboardInterrupt)
-        result = await run("--execute", "--yes", address=leader.address)
-        assert result.exit_code == 1
-        assert "error: the plan is not stopped: no scheduler at" in result.output
-        leader.pods.hold.set()
-
-
-async def test_a_flow_service_that_is_restarted_gets_the_plan_again(monkeypatch):
-    async with bridge() as leader:
-        leader.pods.hold = asyncio.Event()
-
-        async def restart() -> None:
-            leader.engine.restart()
-            assert leader.pods.hold is not None
-            leader.pods.hold.set()
-
-        Meanwhile(monkeypatch, nothing, restart)
-        result = await run("--execute", "--yes", address=leader.address)
-        assert (result.exit_code, result.output.splitlines()[-1]) == (0, "3 done")
-        assert leader.pods.of("evict") == ["a", "b", "c"]
-
-
-@pytest.mark.parametrize("how", ["killed", "stands by"])
-async def test_a_new_leader_gets_the_moves_that_have_not_ended(monkeypatch, how):
-    async with bridge() as first, bridge(leads=False) as second:
-        first.pods.hold = asyncio.Event()
-
-        async def fail_over() -> None:
-            """The API server has evicted a and b."""
-            if how == "killed":
-                await first.health.stop()
-            first.loop.stand_by()
-            first.rebalancer.stand_by()
-            await second.left("a", "b")
-
-        async def lead() -> None:
-            second.loop.lead()
-
-        Meanwhile(monkeypatch, nothing, fail_over, nothing, lead)
-        result = await run("--address", second.address, "--execute", "--yes", address=first.address)
-        assert result.exit_code == 0, result.output
-        assert (first.pods.of("evict"), second.pods.of("evict")) == (["a", "b"], ["c"])
-        assert "retrying for 60 s" in result.output
-        assert "sent the remaining 3 moves to the leader again" in result.output
-        assert result.output.splitlines()[-1] == "3 done"
-        (step,) = second.engine.moves.steps
-        assert [moved.task for moved in step.moves] == ["default/c"]
-        first.pods.hold.set()
-
-
-async def test_without_a_new_leader_the_command_gives_up_after_a_minute(monkeypatch):
-    async with bridge() as leader:
-        leader.pods.hold = asyncio.Event()
-        times = iter([0.0, 30.0, 59.0, 60.0])
-        Meanwhile(monkeypatch, nothing, leader.health.stop, monotonic=lambda: next(times))
-        result = await run("--execute", "--yes", address=leader.address)
-        assert result.exit_code == 1
-        assert result.output.splitlines()[-1].startswith("error: no scheduler at")
-        assert list(times) == []
-        leader.pods.hold.set()
-
-
-async def test_a_pod_that_somebody_else_deletes_is_dropped(monkeypatch):
-    async with bridge() as leader:
-        leader.pods.hold = asyncio.Event()
-
-        async def delete() -> None:
-            leader.gone("c")
-
-        async def go_on() -> None:
-            assert leader.pods.hold is not None
-            leader.pods.hold.set()
-
-        Meanwhile(monkeypatch, nothing, delete, nothing, go_on)
-        result = await run("--execute", "--yes", address=leader.address)
-        assert result.exit_code == 1
-        assert result.output.splitlines()[-2:] == ["2 done, 1 dropped", "  default/c: dropped, the pod has ended"]
-
-
-async def test_only_standbys_do_not_carry_out():
-    async with bridge(leads=False) as standby:
-        result = await run("--execute", "--yes", address=standby.address)
-        assert result.exit_code == 1
-        assert result.output.splitlines()[-1].startswith("error: this replica is not the leader; ask the leader")

@@ -43,7 +43,7 @@ def printed(**fields: Any) -> str:
         pytest.param(
             {"rounds": 3, "last_round": NEVER | {"waiting": 4, "nominated": 0, "preempted": 0}},
             " 4 waiting; network",
-            id="preempts-nobody",
+            id="preempts-no-pod",
         ),
         pytest.param(
             {"rounds": 3, "last_round": NEVER | {"waiting": 4, "preempted": 1, "migrated": 2}},
