@@ -195,13 +195,13 @@ def _path(s: Situation) -> I64:
 
 def _between(s: Situation, row: int) -> I64:
     """The rows from a queue up to the child of its common ancestor with the preemptor's queue."""
-    common = int(s.meeting()[0][row])
+    common = int(s.common[row])
     return s.queues.paths[row, : int(s.queues.depth[row]) - common]
 
 
 def _sides(s: Situation, row: int) -> tuple[int, int]:
     """The children of the common ancestor, on the preemptor's side and on that of another queue."""
-    common = int(s.meeting()[0][row])
+    common = int(s.common[row])
     queues = s.queues
     mine = queues.paths[s.queue, max(0, int(queues.depth[s.queue]) - common - 1)]
     theirs = queues.paths[row, max(0, int(queues.depth[row]) - common - 1)]
