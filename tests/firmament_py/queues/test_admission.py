@@ -353,11 +353,14 @@ def test_dominant_shares_are_fair_up_to_a_task(demand, total):
 
 
 @examples(60)
-@given(st.lists(demands, min_size=2, max_size=4), demands, st.tuples(st.integers(40, 80), st.integers(40, 80)))
+@given(st.lists(demands, min_size=2, max_size=4), demands, st.tuples(st.integers(90, 180), st.integers(90, 180)))
 def test_asking_for_what_is_not_needed_gains_no_task(demand, claim, total):
     """With the amounts that it claims a queue runs no more of its tasks, but for rounding."""
     claim = tuple(np.maximum(claim, demand[0]))
     assume(claim != demand[0])
     true = drf(demand, total)[0]
     claimed = drf([claim, *demand[1:]], total)[0] * min(c // d for c, d in zip(claim, demand[0], strict=True))
-    assert claimed <= true + max(claim)
+    rounding = sum(
+        max(-(-theirs // mine) for theirs, mine in zip(other, demand[0], strict=True)) for other in demand[1:]
+    )
+    assert claimed <= true + max(claim) + rounding  # a task of each queue
