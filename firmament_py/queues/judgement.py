@@ -99,17 +99,17 @@ def _ordered(s: Situation, granted: Permissions, victims: Victims, final: Situat
     own = final.own.copy()
     strict = not granted.below_floor.all()
     while left:
-        last = None
+        refused = []
         for k in left:
             with_last = own.copy()
             with_last[victims.queue[k]] += victims.amounts[k]
             if _may_be_last(s, granted, victims, k, own if strict else with_last, own, shares):
-                last = k
-                break
-        if last is None:
-            return Verdict("the victim's queue does not exceed what it is entitled to any more", left[0])
-        own = with_last
-        left.remove(last)
+                own = with_last
+            else:
+                refused.append(k)
+        if len(refused) == len(left):
+            return Verdict("the victim's queue does not exceed what it is entitled to any more", refused[0])
+        left = refused
     return Verdict()
 
 
