@@ -117,11 +117,12 @@ def admit(
     if not len(jobs.queue):
         return _nothing(jobs)
     by_quota = queues.tree.sharing in (Sharing.CLASSICAL, Sharing.FAIR)
-    if share is None:
-        share = np.zeros_like(queues.nominal)
+    # copies, as read-only arrays would be compiled for anew
+    share = np.zeros_like(queues.nominal) if share is None else np.array(share, np.int64)
+    total, usage = np.array(total, np.int64), np.array(usage, np.int64)
     forest = _forest(queues, capacity, total, share, by_quota)
     by_queue = np.lexsort((jobs.created_us, -jobs.priority, jobs.queue))
-    firm = np.zeros_like(usage) if firm_usage is None else firm_usage
+    firm = np.zeros_like(usage) if firm_usage is None else np.array(firm_usage, np.int64)
     portions = int(np.minimum(jobs.count, _PORTIONS).sum()) + 8 * len(jobs.queue)
     while True:
         waiting, progress = _waiting(queues, jobs, by_queue), _progress(queues, capacity, usage, firm, jobs, by_queue)
@@ -189,9 +190,9 @@ def _waiting(queues: Queues, jobs: Jobs, by_queue: I64) -> state.Waiting:
     portion = jobs.count if classical else np.maximum(jobs.count // _PORTIONS, 1)
     return state.Waiting(
         starts=np.searchsorted(jobs.queue[by_queue], np.arange(queues.count + 1)),
-        queue=jobs.queue[by_queue],
-        request=np.ascontiguousarray(jobs.request[by_queue]),
-        portion=portion[by_queue],
+        queue=jobs.queue[by_queue].astype(np.int64),
+        request=np.ascontiguousarray(jobs.request[by_queue], np.int64),
+        portion=portion[by_queue].astype(np.int64),
         priority=jobs.priority[by_queue].astype(np.float64),
         created=jobs.created_us[by_queue].astype(np.float64),
         suitable=np.ascontiguousarray(jobs.suitable[by_queue]),
@@ -207,7 +208,7 @@ def _progress(queues: Queues, capacity: Capacity, usage: I64, firm: I64, jobs: J
         firm_used=total_usage(queues, firm),
         cluster_used=usage.sum(axis=0),
         job=np.full(queues.count, -1, np.int64),
-        left=jobs.count[by_queue],
+        left=jobs.count[by_queue].astype(np.int64),
         flavor=np.full((count, jobs.request.shape[1]), -1, np.int64),
         level=np.zeros(queues.count, np.int64),
         reason=np.full(count, state.FITS, np.int64),

@@ -99,17 +99,17 @@ def _ordered(s: Situation, granted: Permissions, victims: Victims, final: Situat
     own = final.own.copy()
     strict = not granted.below_floor.all()
     while left:
-        last = None
+        refused = []
         for k in left:
             with_last = own.copy()
             with_last[victims.queue[k]] += victims.amounts[k]
             if _may_be_last(s, granted, victims, k, own if strict else with_last, own, shares):
-                last = k
-                break
-        if last is None:
-            return Verdict("the victim's queue does not exceed what it is entitled to any more", left[0])
-        own = with_last
-        left.remove(last)
+                own = with_last
+            else:
+                refused.append(k)
+        if len(refused) == len(left):
+            return Verdict("the victim's queue does not exceed what it is entitled to any more", refused[0])
+        left = refused
     return Verdict()
 
 
@@ -195,13 +195,13 @@ def _path(s: Situation) -> I64:
 
 def _between(s: Situation, row: int) -> I64:
     """The rows from a queue up to the child of its common ancestor with the preemptor's queue."""
-    common = int(s.meeting()[0][row])
+    common = int(s.common[row])
     return s.queues.paths[row, : int(s.queues.depth[row]) - common]
 
 
 def _sides(s: Situation, row: int) -> tuple[int, int]:
     """The children of the common ancestor, on the preemptor's side and on that of another queue."""
-    common = int(s.meeting()[0][row])
+    common = int(s.common[row])
     queues = s.queues
     mine = queues.paths[s.queue, max(0, int(queues.depth[s.queue]) - common - 1)]
     theirs = queues.paths[row, max(0, int(queues.depth[row]) - common - 1)]

@@ -15,6 +15,7 @@ queue, have no victims for it.
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class Why(IntEnum):
     FAIR_SHARING = 5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Situation:
     """The amounts on which permissions depend, and the preemptor."""
 
@@ -62,7 +63,7 @@ class Situation:
     firm: I64 | None = None
     """(Q, V) usage of tasks that cannot be preempted, for FAIR_SHARE."""
 
-    @property
+    @cached_property
     def needed(self) -> Bools:
         """(V,) columns of which more is requested than is available; all requested ones if quota suffices."""
         free = np.maximum(0, available(self.queues, self.capacity, self.own)[self.queue])
@@ -70,14 +71,13 @@ class Situation:
         lacking = requested & (self.request > free)
         return lacking if lacking.any() else requested
 
-    def meeting(self) -> tuple[I64, I64]:
-        """(Q,) twice: the depth of each queue's lowest common ancestor with the preemptor's, -1 without one; and the
-        depth at which both still differ on the preemptor's side, one more."""
-        queues = self.queues
-        mine = _from_root(queues)[self.queue]
-        same = (_from_root(queues) == mine) & (mine >= 0)
-        depth = np.cumprod(same, axis=1).sum(axis=1) - 1
-        return depth, depth + 1
+    @cached_property
+    def common(self) -> I64:
+        """(Q,) the depth of each queue's lowest common ancestor with the preemptor's, -1 without one."""
+        paths = _from_root(self.queues)
+        same = (paths == paths[self.queue]) & (paths >= 0)
+        depth: I64 = np.cumprod(same, axis=1, dtype=np.int64).sum(axis=1) - 1
+        return depth
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +161,7 @@ def permissions(s: Situation) -> Permissions:
 def reachable(s: Situation) -> Bools:
     """(Q,) leaves other than the preemptor's, of its tree, reclaimable, and not outside of a fence around it."""
     queues = s.queues
-    common, _ = s.meeting()
+    common = s.common
     mine = queues.paths[s.queue, : queues.depth[s.queue] + 1][::-1]  # from the root
     fenced = [depth for depth, row in enumerate(mine) if queues.definitions[row].fence]
     reachable: Bools = queues.leaf & (common >= (max(fenced) if fenced else _forest_depth(queues)))
@@ -188,8 +188,7 @@ def has_advantage(s: Situation) -> Bools:
             if (usage[row] + request <= s.capacity.subtree[row])[s.request > 0].all():
                 fits_at = int(queues.depth[row])
             request = np.maximum(0, request - np.maximum(0, s.capacity.local[row] - usage[row]))
-    common, _ = s.meeting()
-    return common < fits_at if fits_at is not None else np.zeros(queues.count, np.bool_)
+    return s.common < fits_at if fits_at is not None else np.zeros(queues.count, np.bool_)
 
 
 def _usage(s: Situation) -> I64:
@@ -231,8 +230,7 @@ def _floors(s: Situation) -> tuple[I64, Bools, bool]:
 def deserves(s: Situation, after: I64) -> Bools:
     """(Q,) whether the preemptor's side of the meeting with each queue stays within nominal amounts in all columns."""
     queues = s.queues
-    _, mine = s.meeting()
-    rows = _from_root(queues)[s.queue][np.minimum(mine, queues.depth[s.queue])]
+    rows = _from_root(queues)[s.queue][np.minimum(s.common + 1, queues.depth[s.queue])]
     counted = queues.known.any(axis=0) | (s.request > 0)
     within: Bools = np.all(((after <= queues.nominal) | ~counted)[rows], axis=1)
     return within
@@ -258,11 +256,10 @@ def _from_root(queues: Queues) -> I64:
 def _below_meeting(s: Situation, marked: Bools) -> Bools:
     """(Q, ...) whether a queue, or one between it and its common ancestor with the preemptor's, is marked."""
     queues = s.queues
-    common, _ = s.meeting()
     result = marked.copy()
     for level in queues.levels:
         rows = level.rows
-        inherits = (queues.depth[rows] - 1) > common[rows]  # the parent is below the common ancestor
+        inherits = (queues.depth[rows] - 1) > s.common[rows]  # the parent is below the common ancestor
         result[rows] |= result[level.parents] & inherits[:, None]
     return result
 

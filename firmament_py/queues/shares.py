@@ -37,6 +37,7 @@ def fair_shares(queues: Queues, total: I64, request: I64, past: F64 | None = Non
         cap = np.maximum(floor, cap)
     if past is None or tree.division is not Division.SURPLUS_BY_WEIGHT:
         past = np.zeros(cap.shape)
+    total, past = np.array(total, np.int64), np.array(past, np.float64)  # read-only arrays would be compiled for anew
     share = np.zeros_like(cap)
     usage_weight = tree.usage_weight if past.any() else 0.0  # without a past all weights are multiplied by 1 + k
     arguments = (base, floor, cap, queues.weights, past, float(usage_weight), share)

@@ -1,0 +1,18 @@
+"""What is compiled ahead is what rounds use."""
+
+from typing import Any
+
+import pytest
+
+from firmament_py.queues.admission_order import admit_in_order
+from firmament_py.queues.compile_ahead import compile_all
+from firmament_py.queues.water_filling import divide
+
+pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
+
+
+def test_all_is_compiled_for_the_types_of_rounds():
+    """test_admission.test_nothing_is_compiled_twice asserts that rounds add no other types."""
+    compile_all()
+    compiled: list[Any] = [divide, admit_in_order]
+    assert [len(function.signatures) for function in compiled] == [1, 1]
