@@ -28,6 +28,7 @@ from poseidon_py.report.unscheduled import UnscheduledReports
 from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.rounds.loop import Loop
 from poseidon_py.rounds.pacer import Pacer
+from poseidon_py.state.queues.watches import QueueWatches
 from poseidon_py.state.store import Store
 from poseidon_py.state.watch_set import first_watches
 
@@ -49,6 +50,7 @@ class Runtime:
     leadership: Leadership
     loop: Loop
     rebalancer: Rebalancer
+    queues: QueueWatches
 
     def lead(self) -> None:
         """This process becomes the leader: rounds and binds are allowed, and pending problems are reported."""
@@ -73,10 +75,12 @@ def build_runtime(
     """`holds_lease` is called before each write: whether, by the clock, no other replica can be the leader."""
     changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
     watches = first_watches(kube, store, watch_options(settings))
+    queues = QueueWatches(kube, store.queues, watch_options(settings), store.metrics)
 
     async def listed() -> None:
         for watch in watches:
             await watch.listed.wait()
+        await queues.listed.wait()
 
     session = Session(engine, store, listed, on_ready=changed.set)
     feed = Feed(store, engine, session, changed.set, settings.batch_size)
@@ -132,7 +136,20 @@ def build_runtime(
     store.subscribe_to_problems(problems)
     rebalancer = Rebalancer(store, engine, session, leadership, changed.set)
     return Runtime(
-        kube, watches, session, feed, slots, binder, preemptor, reporter, problems, gangs, leadership, loop, rebalancer
+        kube,
+        watches,
+        session,
+        feed,
+        slots,
+        binder,
+        preemptor,
+        reporter,
+        problems,
+        gangs,
+        leadership,
+        loop,
+        rebalancer,
+        queues,
     )
 
 

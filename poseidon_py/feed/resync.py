@@ -139,6 +139,7 @@ class Session:
         self.metrics.resyncs.inc()
         for refusal in reply.refused:
             note_refusal(self, refusal)
+        self._store.queues.sent(reply.refused)
         if self.refused:
             for known in self._store.pods.values():
                 if known.sent is not None and known.sent.class_id in self.refused:
@@ -149,7 +150,10 @@ class Session:
 
     async def _everything(self) -> AsyncIterator[flow_pb2.Update]:
         store = self._store
-        nodes = flow_pb2.Update(namespaces=store.namespaces.values(), budgets=store.budgets.messages.values())
+        queues = store.queues.message()
+        nodes = flow_pb2.Update(
+            namespaces=store.namespaces.values(), budgets=store.budgets.messages.values(), queues=queues
+        )
         for node in list(store.nodes.values()):
             node.dirty = False
             try:

@@ -1,0 +1,15 @@
+"""The kinds of queues, in the order in which `--queues auto` tries them."""
+
+from poseidon_py.state.queues.choice import Namespaces
+from poseidon_py.state.queues.kueue import Kueue
+from poseidon_py.state.queues.own import Own
+from poseidon_py.state.queues.source import Source
+
+AUTO, OFF = "auto", "off"
+_SOURCES: tuple[type[Source], ...] = (Kueue, Own)
+KINDS = tuple(source.kind for source in _SOURCES)
+
+
+def sources_of(mode: str, namespaces: Namespaces) -> dict[str, Source]:
+    """The sources to watch, by kind."""
+    return {source.kind: source(namespaces) for source in _SOURCES if mode in (AUTO, source.kind)}
