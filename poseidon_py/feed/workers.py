@@ -356,7 +356,7 @@ class Feed:
         """Sends the whole tree: it is small, and its parts depend on each other."""
         queues = self._store.queues
         message = queues.message()
-        if message is None:
+        if message is None or not queues.is_news(epoch):
             return
         reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, queues=message))
         if reply.status == flow_pb2.STALE_EPOCH:
@@ -364,7 +364,7 @@ class Feed:
             return
         for refusal in reply.refused:
             note_refusal(self._session, refusal)
-        queues.sent(reply.refused)
+        queues.sent(epoch, message, reply.refused)
         self._note(reply)
 
     # -- gangs ------------------------------------------------------------------------------------------------

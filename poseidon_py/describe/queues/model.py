@@ -10,6 +10,9 @@ from protos.gen import flow_pb2
 EVERY_NODE = "default"
 """Name of the flavor of all nodes, for kinds without flavors."""
 
+UNBOUNDED = 2**53
+"""A guarantee without a bound: more than any cluster has, and many of them still add up in 64 bits."""
+
 
 class Victims(IntEnum):
     """Whose tasks a queue's tasks may preempt."""

@@ -79,6 +79,7 @@ class QueueRegistry:
         self._message = flow_pb2.Queues()
         self._keys: set[str] = set()
         self._parents: set[str] = set()
+        self._acknowledged: tuple[int, flow_pb2.Queues | None] = (0, None)
         self._refused: dict[str, str] = {}
         self.active = self._best()
 
@@ -282,8 +283,14 @@ class QueueRegistry:
         self._build()
         return self._message
 
-    def sent(self, refusals: Iterable[flow_pb2.Refusal]) -> None:
-        """The engine has taken the tree, without what it refused."""
+    def is_news(self, epoch: int) -> bool:
+        """Whether the engine of an epoch lacks the present tree."""
+        self._build()
+        return self._acknowledged != (epoch, self._message)
+
+    def sent(self, epoch: int, message: flow_pb2.Queues | None, refusals: Iterable[flow_pb2.Refusal]) -> None:
+        """The engine has taken a tree, without what it refused."""
+        self._acknowledged = epoch, message
         names = {str(queue.id): queue.key for queue in self.tree.queues} | {
             queue.name: queue.key for queue in self.tree.queues
         }

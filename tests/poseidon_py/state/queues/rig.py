@@ -8,8 +8,9 @@ from poseidon_py.feed.update_rows import describe_pod, target
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.gangs.by_owner import JOBS
+from poseidon_py.state.gangs.by_pod_group import VOLCANO
 from poseidon_py.state.gangs.decode import Item, owner_or_group_of
-from poseidon_py.state.queues import kueue, own
+from poseidon_py.state.queues import elastic_quota, kai, kueue, own, volcano, yunikorn
 from poseidon_py.state.queues.choice import Namespaces
 from poseidon_py.state.queues.kinds import sources_of
 from poseidon_py.state.store import Store
@@ -23,6 +24,10 @@ RESOURCES = {
     "ResourceFlavor": kueue.FLAVORS,
     "WorkloadPriorityClass": kueue.PRIORITIES,
     "Queue": own.QUEUES,
+    "KaiQueue": kai.QUEUES,
+    "VolcanoQueue": volcano.QUEUES,
+    "ElasticQuota": elastic_quota.QUOTAS,
+    "ConfigMap": yunikorn.CONFIG,
 }
 
 
@@ -90,6 +95,16 @@ class Rig:
         entry = owner_object(JOBS, name, labels, namespace=namespace, above=above)
         self.objects.put(JOBS, entry)
         self.queues.object_changed(JOBS, entry)
+        self.work()
+
+    def group(self, name, spec, *, namespace="default"):
+        """A PodGroup of Volcano."""
+        metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
+        item = msgspec.json.decode(json.dumps({"metadata": metadata, "spec": spec}), type=Item)
+        entry = owner_or_group_of(VOLCANO, item)
+        self.objects.put(VOLCANO, entry)
+        self.store.gangs.changed(VOLCANO, entry)
+        self.queues.object_changed(VOLCANO, entry)
         self.work()
 
     def pod(self, name, **fields):

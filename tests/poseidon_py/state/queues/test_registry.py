@@ -134,13 +134,13 @@ def test_what_the_engine_refuses_is_shown_at_the_object_and_its_pods():
     rig.put("Queue", "a")
     rig.pod("p", labels={LABEL: "a"})
     refusal = flow_pb2.Refusal(kind="queue", id=str(id_of("queue/a")), field="weight", reason="is negative; give more")
-    rig.queues.sent([refusal, flow_pb2.Refusal(kind="class", id="a", field="x", reason="y")])
+    rig.queues.sent(1, rig.message(), [refusal, flow_pb2.Refusal(kind="class", id="a", field="x", reason="y")])
     assert rig.problems() == {"a": ["weight: is negative; give more"]}
     assert rig.problem("p") == "queue a is not used: weight: is negative; give more"
     by_name = flow_pb2.Refusal(kind="queue", id="a", field="weight", reason="is odd; give another")
-    rig.queues.sent([by_name])
+    rig.queues.sent(1, rig.message(), [by_name])
     assert rig.problems() == {"a": ["weight: is odd; give another"]}
-    rig.queues.sent([])
+    rig.queues.sent(1, rig.message(), [])
     assert (rig.problems(), rig.problem("p")) == ({}, "")
 
 
