@@ -331,7 +331,14 @@ class Bridge:
         known = self.store.pod_named(namespace, name)
         if known is None:
             return None
-        return status.explain_json(known, await self.engine.explain(known.task), self.store.gangs.group_of(known))
+        queues = self.store.queues
+        return status.explain_json(
+            known,
+            await self.engine.explain(known.task),
+            self.store.gangs.group_of(known),
+            queues.resolution_of(known).name,
+            queues.problem_of(known),
+        )
 
 
 def _always() -> bool:

@@ -123,7 +123,9 @@ def build_runtime(
         session,
         gangs.binder.place,
         feed.reject,
-        UnscheduledReports(store, reporter.unschedulable, gangs.reports.waits_for_gang).report,
+        UnscheduledReports(
+            store, reporter.unschedulable, gangs.reports.waits_for_gang, reporter.waits_for_quota
+        ).report,
         preempt=preemptor.take,
         changed=changed,
         leadership=leadership,
