@@ -321,7 +321,7 @@ class Bridge:
             },
             "bound": self.runtime.binder.bound if self.runtime is not None else 0,
             "rebalance": self.runtime.rebalancer.summary() if self.runtime is not None else None,
-            "queues": self.store.queues.summary(),
+            "queues": self.store.queues.summary() | (self.runtime.queues.summary() if self.runtime is not None else {}),
         }
         collector = self.usage.status() if self.usage is not None else {"polling": False}
         return status.status_json(self.store, await self.engine.status(), own, collector)

@@ -12,6 +12,7 @@ from typing import Any
 
 from poseidon_py.app.gangs import Gangs
 from poseidon_py.app.pod_problems import ProblemReports
+from poseidon_py.app.queues import Queues
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.bind.binder import Binder
 from poseidon_py.bind.slots import BindSlots
@@ -28,7 +29,6 @@ from poseidon_py.report.unscheduled import UnscheduledReports
 from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.rounds.loop import Loop
 from poseidon_py.rounds.pacer import Pacer
-from poseidon_py.state.queues.watches import QueueWatches
 from poseidon_py.state.store import Store
 from poseidon_py.state.watch_set import first_watches
 
@@ -50,7 +50,7 @@ class Runtime:
     leadership: Leadership
     loop: Loop
     rebalancer: Rebalancer
-    queues: QueueWatches
+    queues: Queues
 
     def lead(self) -> None:
         """This process becomes the leader: rounds and binds are allowed, and pending problems are reported."""
@@ -59,6 +59,7 @@ class Runtime:
         self.loop.lead()
         self.gangs.lead()
         self.problems.lead()
+        self.queues.lead()
 
     def stand_by(self) -> None:
         """Another replica is, or may be, the leader."""
@@ -75,7 +76,15 @@ def build_runtime(
     """`holds_lease` is called before each write: whether, by the clock, no other replica can be the leader."""
     changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
     watches = first_watches(kube, store, watch_options(settings))
-    queues = QueueWatches(kube, store.queues, watch_options(settings), store.metrics)
+    queues = Queues(
+        kube,
+        store,
+        slots,
+        lambda: leadership.leads,
+        watch_options(settings),
+        component=settings.scheduler_name[0],
+        file=settings.yunikorn_queues,
+    )
 
     async def listed() -> None:
         for watch in watches:

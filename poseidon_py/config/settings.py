@@ -230,6 +230,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "own scheduler does not run."
         ),
     ] = "auto"
+    yunikorn_queues: Annotated[
+        Path | None,
+        setting("File with YuniKorn's queues.yaml. Default: the ConfigMap yunikorn-configs."),
+    ] = None
     gang_unwind: Annotated[
         Literal["evict", "keep"],
         setting("What happens to the bound pods of a gang that is not bound in time."),

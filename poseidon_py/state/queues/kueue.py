@@ -195,19 +195,22 @@ class Kueue(Source):
         refs = self.refs
         for queue in self._queues.values():
             missing = self._missing_flavors(queue)
-            why = ""
+            why, reason = "", ""
             if missing:
+                reason = "FlavorNotFound"
                 why = f"ResourceFlavor {', '.join(missing)} does not exist; create it or change spec.resourceGroups"
             elif queue.stop != "None":
-                why = f"spec.stopPolicy is {queue.stop}"
-            yield Declared(refs[CLUSTER_QUEUES, "", queue.name], f"clusterqueue/{queue.name}", queue.problems, why)
+                why, reason = f"spec.stopPolicy is {queue.stop}", "Stopped"
+            ref = refs[CLUSTER_QUEUES, "", queue.name]
+            yield Declared(ref, f"clusterqueue/{queue.name}", queue.problems, why, reason)
         for cohort in self._cohorts.values():
             yield Declared(refs[COHORTS, "", cohort.name], f"cohort/{cohort.name}", cohort.problems)
         for local in self._local.values():
-            why = "" if local.stop == "None" else f"spec.stopPolicy is {local.stop}"
+            why, reason = ("", "") if local.stop == "None" else (f"spec.stopPolicy is {local.stop}", "Stopped")
             if local.cluster_queue not in self._queues:
+                reason = "ClusterQueueDoesNotExist"
                 why = f"ClusterQueue {local.cluster_queue} does not exist; create it or change spec.clusterQueue"
-            yield Declared(refs[LOCAL_QUEUES, local.namespace, local.name], "", local.problems, why)
+            yield Declared(refs[LOCAL_QUEUES, local.namespace, local.name], "", local.problems, why, reason)
         for flavor in self._flavors.values():
             yield Declared(refs[FLAVORS, "", flavor.name], "", flavor.problems)
         for priority in self._priorities.values():

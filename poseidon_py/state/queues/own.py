@@ -140,7 +140,7 @@ class Own(Source):
     def declared(self) -> Iterable[Declared]:
         for queue in self._queues.values():
             why = "" if queue.stop == "none" else f"spec.stop is {queue.stop}"
-            yield Declared(self.refs[QUEUES, "", queue.name], f"queue/{queue.name}", queue.problems, why)
+            yield Declared(self.refs[QUEUES, "", queue.name], f"queue/{queue.name}", queue.problems, why, "Stopped")
 
 
 def _flavor_name(labels: _Labels) -> str:

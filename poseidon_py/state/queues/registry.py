@@ -323,7 +323,9 @@ class QueueRegistry:
             return
         for each in self.active.declared():
             broken = self.tree.problems.get(each.key) or self._refused.get(each.key)
-            yield each._replace(problems=(broken, *each.problems), inactive=broken) if broken else each
+            if broken:
+                each = each._replace(problems=(broken, *each.problems), inactive=broken, reason="")
+            yield each
 
     def summary(self) -> dict[str, object]:
         """For the status of the scheduler."""

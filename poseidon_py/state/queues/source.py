@@ -36,6 +36,8 @@ class Declared(NamedTuple):
     """Invalid or unsupported fields, each with the remedy."""
     inactive: str = ""
     """Why it takes no pods; empty: it does."""
+    reason: str = ""
+    """The same in one word, for conditions; empty: it is misconfigured."""
 
 
 class Source(ABC):

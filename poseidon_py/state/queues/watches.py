@@ -6,16 +6,21 @@ A kind whose definition is removed is empty then. A version that is not supporte
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from poseidon_py.kube.client import KubeError
 from poseidon_py.kube.discovery import served
 from poseidon_py.kube.list_watch import Kind, Watch, WatchOptions
 from poseidon_py.kube.objects import Metadata
 from poseidon_py.kube.queue_objects.fields import QueueObject
+from poseidon_py.kube.queue_objects.yunikorn import FILE
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues.others import check_others
 from poseidon_py.state.queues.registry import QueueRegistry
+from poseidon_py.state.queues.yunikorn import CONFIG
 from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -100,14 +105,19 @@ class QueueWatches:
         watching: WatchOptions,
         metrics: Metrics,
         *,
+        file: Path | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        """`file`: holds the data of the ConfigMap of YuniKorn, which is not watched then; it is read again from time to
+        time."""
         self._api = api
+        self._file = file
         self._registry = registry
         self._watching = watching
         self._metrics = metrics
         self._sleep = sleep
         self._watched: dict[Resource, _Watched] = {}
+        self._text = ""
         self._named: set[str] = set()
         """Unsupported versions that were logged."""
         self.listed = asyncio.Event()
@@ -136,12 +146,27 @@ class QueueWatches:
         groups: dict[str, dict[str, set[str]] | None] = {}
         for kind, source in self._registry.sources.items():
             for resource in source.resources:
+                if resource == CONFIG and self._file is not None:
+                    self._read_file(kind, self._file)
+                    continue
                 if resource.group and resource.group not in groups:
                     groups[resource.group] = await self._served(resource.group)
                 found = groups.get(resource.group, {}) if resource.group else {resource.versions[0]: {resource.plural}}
                 if found is not None:
                     await self._follow(kind, resource, self._path(resource, found))
         return None not in groups.values()
+
+    def _read_file(self, kind: str, file: Path) -> None:
+        """A file that cannot be read keeps its last content."""
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            log.warning("cannot read the queues in %s: %s", file, error)
+            return
+        if text != self._text:
+            self._text = text
+            data = msgspec.Raw(msgspec.json.encode({FILE: text}))
+            self._registry.put(kind, CONFIG, QueueObject(Metadata(name=str(file)), data=data))
 
     async def _served(self, group: str) -> dict[str, set[str]] | None:
         """What is served of a group; None: that cannot be found out now."""
