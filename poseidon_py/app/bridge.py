@@ -45,6 +45,7 @@ class Bridge:
             added_affinity=loading.added_affinity(settings),
             metrics=self.metrics,
             preemption=settings.preemption == "on",
+            queues=settings.queues,
         )
         tls = None
         if settings.firmament_ca is not None:
@@ -194,7 +195,9 @@ class Bridge:
         self._spawn("namespace worker", runtime.feed.namespace_worker())
         self._spawn("budget worker", runtime.feed.budget_worker())
         self._spawn("gang worker", runtime.feed.gang_worker())
+        self._spawn("queue worker", runtime.feed.queue_worker())
         self._spawn("gangs", runtime.gangs.run())
+        self._spawn("queues", runtime.queues.run())
         self._spawn("storage", self._watch_storage())
         self._spawn("loop", runtime.loop.run())
         self._spawn("rebalancer", runtime.rebalancer.run())
@@ -279,6 +282,8 @@ class Bridge:
         for watch in self.runtime.watches:
             if not watch.listed.is_set():
                 return f"{watch.name} are not listed yet"
+        if not self.runtime.queues.listed.is_set():
+            return "queues are not listed yet"
         return "" if self.runtime.session.ready else "the flow service is not synchronised"
 
     def _refresh(self) -> None:
@@ -316,6 +321,7 @@ class Bridge:
             },
             "bound": self.runtime.binder.bound if self.runtime is not None else 0,
             "rebalance": self.runtime.rebalancer.summary() if self.runtime is not None else None,
+            "queues": self.store.queues.summary() | (self.runtime.queues.summary() if self.runtime is not None else {}),
         }
         collector = self.usage.status() if self.usage is not None else {"polling": False}
         return status.status_json(self.store, await self.engine.status(), own, collector)
@@ -325,7 +331,14 @@ class Bridge:
         known = self.store.pod_named(namespace, name)
         if known is None:
             return None
-        return status.explain_json(known, await self.engine.explain(known.task), self.store.gangs.group_of(known))
+        queues = self.store.queues
+        return status.explain_json(
+            known,
+            await self.engine.explain(known.task),
+            self.store.gangs.group_of(known),
+            queues.resolution_of(known).name,
+            queues.problem_of(known),
+        )
 
 
 def _always() -> bool:

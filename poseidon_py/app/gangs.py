@@ -15,6 +15,7 @@ from poseidon_py.report.pod_groups import StatusWriter
 from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.listener import GangListener
+from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.state.gangs.object_cache import ObjectCache
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
@@ -41,9 +42,14 @@ class Gangs(GangListener):
         self._leadership = leadership
         self._requests = GangRequests(kube, holds_lease)
         registry = store.gangs
+
+        def changed(resource: Resource, owner_or_group: OwnerOrGroup, *, gone: bool = False) -> None:
+            registry.changed(resource, owner_or_group, gone=gone)
+            store.queues.object_changed(resource, owner_or_group)
+
         self._objects = ObjectCache(
             kube,
-            registry.changed,
+            changed,
             registry.resolved,
             watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
             metrics=store.metrics,

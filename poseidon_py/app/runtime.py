@@ -12,6 +12,7 @@ from typing import Any
 
 from poseidon_py.app.gangs import Gangs
 from poseidon_py.app.pod_problems import ProblemReports
+from poseidon_py.app.queues import Queues
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.bind.binder import Binder
 from poseidon_py.bind.slots import BindSlots
@@ -49,6 +50,7 @@ class Runtime:
     leadership: Leadership
     loop: Loop
     rebalancer: Rebalancer
+    queues: Queues
 
     def lead(self) -> None:
         """This process becomes the leader: rounds and binds are allowed, and pending problems are reported."""
@@ -57,6 +59,7 @@ class Runtime:
         self.loop.lead()
         self.gangs.lead()
         self.problems.lead()
+        self.queues.lead()
 
     def stand_by(self) -> None:
         """Another replica is, or may be, the leader."""
@@ -73,10 +76,20 @@ def build_runtime(
     """`holds_lease` is called before each write: whether, by the clock, no other replica can be the leader."""
     changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
     watches = first_watches(kube, store, watch_options(settings))
+    queues = Queues(
+        kube,
+        store,
+        slots,
+        lambda: leadership.leads,
+        watch_options(settings),
+        component=settings.scheduler_name[0],
+        file=settings.yunikorn_queues,
+    )
 
     async def listed() -> None:
         for watch in watches:
             await watch.listed.wait()
+        await queues.listed.wait()
 
     session = Session(engine, store, listed, on_ready=changed.set)
     feed = Feed(store, engine, session, changed.set, settings.batch_size)
@@ -119,7 +132,9 @@ def build_runtime(
         session,
         gangs.binder.place,
         feed.reject,
-        UnscheduledReports(store, reporter.unschedulable, gangs.reports.waits_for_gang).report,
+        UnscheduledReports(
+            store, reporter.unschedulable, gangs.reports.waits_for_gang, reporter.waits_for_quota
+        ).report,
         preempt=preemptor.take,
         changed=changed,
         leadership=leadership,
@@ -132,7 +147,20 @@ def build_runtime(
     store.subscribe_to_problems(problems)
     rebalancer = Rebalancer(store, engine, session, leadership, changed.set)
     return Runtime(
-        kube, watches, session, feed, slots, binder, preemptor, reporter, problems, gangs, leadership, loop, rebalancer
+        kube,
+        watches,
+        session,
+        feed,
+        slots,
+        binder,
+        preemptor,
+        reporter,
+        problems,
+        gangs,
+        leadership,
+        loop,
+        rebalancer,
+        queues,
     )
 
 

@@ -70,8 +70,10 @@ def usage_json(reply: flow_pb2.StatusReply, collector: Json) -> Json:
     }
 
 
-def explain_json(known: PodRecord, reply: flow_pb2.ExplainReply, group: Group | None = None) -> Json:
-    """State of one pod, and why it waits. `group`: its gang."""
+def explain_json(
+    known: PodRecord, reply: flow_pb2.ExplainReply, group: Group | None = None, queue: str = "", queue_problem: str = ""
+) -> Json:
+    """State of one pod, and why it waits. `group`: its gang. `queue_problem`: why its queue takes no pods."""
     gang = gang_json(reply.gang, group) if reply.HasField("gang") else None
     return {
         "pod": known.full_name,
@@ -80,9 +82,12 @@ def explain_json(known: PodRecord, reply: flow_pb2.ExplainReply, group: Group | 
         "node": known.node or known.assumed,
         "priority": reply.priority,
         "requests": dict(sorted(reply.requests.items())),
-        "problem": known.described.problem or known.gang.blocked or known.volumes.blocked,
+        "problem": known.described.problem or known.gang.blocked or known.volumes.blocked or queue_problem,
+        "queue": queue,
         "gang": gang,
-        "message": messages.unscheduled(reply.nodes, reply.reasons) if reply.reasons and not known.node else "",
+        "message": messages.unscheduled(reply.nodes, reply.reasons, queue_problem=queue_problem)
+        if reply.reasons and not known.node
+        else "",
         "reserves": reply.reserves,
         "starts": _time(reply.starts_us) if reply.starts_us else None,
         "fits_now": reply.fits_now,

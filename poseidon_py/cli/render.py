@@ -4,6 +4,7 @@ from typing import Any
 
 from rich.console import Console
 
+from poseidon_py.kube.quantity import shown
 from poseidon_py.util.terminal import print_rows
 
 Json = dict[str, Any]
@@ -51,7 +52,7 @@ def print_status(body: Json, console: Console) -> None:
     resources = []
     for name, amount in body["resources"].items():
         share = amount["used"] / amount["allocatable"] if amount["allocatable"] else 0.0
-        resources.append((name, show(name, amount["allocatable"]), show(name, amount["used"]), f"{share:.0%}"))
+        resources.append((name, shown(name, amount["allocatable"]), shown(name, amount["used"]), f"{share:.0%}"))
     print_rows(console, ("resource", "allocatable", "used", "share"), resources)
     console.print(
         f"round {body['rounds']}: placed {last['placed']} of {last['pending']} in {1000 * last['seconds']:.1f} ms, "
@@ -64,12 +65,26 @@ def print_status(body: Json, console: Console) -> None:
         console.print(f"a better packing could have placed at most {last['gap']} more", highlight=False)
     if last.get("fallback"):
         console.print(f"[red]the last round placed pods anywhere they fit[/red]: {last['fallback']}", highlight=False)
+    if queues := body.get("queues"):
+        print_queues(queues, console)
     if plan := body.get("rebalance"):
         console.print(_plan_line(plan), highlight=False)
     if line := _usage_line(body["usage"]):
         console.print(line, highlight=False)
     for source, problem in body["usage"].get("problems", {}).items():
         console.print(f"  no answer from {source}: {problem}", highlight=False)
+
+
+def print_queues(queues: Json, console: Console) -> None:
+    """The kind of queues in force, and what is wrong with objects that declare queues."""
+    if queues["queues"] or queues["kind"] != "poseidon" or queues["problems"]:
+        count = "1 queue" if queues["queues"] == 1 else f"{queues['queues']} queues"
+        console.print(f"{count}; {queues['why']}", highlight=False)
+    for problem in queues.get("unsupported", ()):
+        console.print(f"  {problem}: its queues are ignored", highlight=False)
+    for name, problems in queues["problems"].items():
+        for problem in problems:
+            console.print(f"  {name}: {problem}", highlight=False)
 
 
 def _plan_line(plan: Json) -> str:
@@ -107,28 +122,19 @@ def print_explanation(body: Json, console: Console) -> None:
     for key in ("problem", "message"):
         if body[key]:
             console.print(f"  {body[key]}", highlight=False)
+    if body.get("queue"):
+        console.print(f"  queue {body['queue']}", highlight=False)
     if body.get("gang"):
         console.print(f"  {gang_line(body['gang'])}", highlight=False)
     if body.get("reserves"):
         console.print(f"  {reservation_line(body)}", highlight=False)
     if body["requests"]:
-        console.print("  requests: " + ", ".join(f"{k} {show(k, v)}" for k, v in body["requests"].items()))
+        console.print("  requests: " + ", ".join(f"{k} {shown(k, v)}" for k, v in body["requests"].items()))
     if body["state"] == "waits for a node":
         console.print(f"  nodes on which it fits now: {body['fits_now']}")
     if body["nearest"]:
-        lacks = [", ".join(f"{k} {show(k, v)}" for k, v in near["lacks"].items()) for near in body["nearest"]]
+        lacks = [", ".join(f"{k} {shown(k, v)}" for k, v in near["lacks"].items()) for near in body["nearest"]]
         names = [near["node"] for near in body["nearest"]]
         print_rows(console, ("node", "lacks"), list(zip(names, lacks, strict=True)), prose="lacks")
     for line in body["story"]:
         console.print(f"  - {line}", highlight=False)
-
-
-def show(resource: str, amount: int) -> str:
-    """A readable amount: cores for cpu, binary units for bytes."""
-    if resource == "cpu":
-        return f"{amount / 1000:g}"
-    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
-        for unit, size in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
-            if amount >= size:
-                return f"{amount / size:.4g}{unit}"
-    return str(amount)

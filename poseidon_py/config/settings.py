@@ -223,6 +223,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=0)] | None,
         setting("How many pods may be moved in an hour; 0: any number.", metavar="COUNT", shown="0"),
     ] = None
+    queues: Annotated[
+        Literal["off", "auto", "kueue", "kai", "volcano", "yunikorn", "elasticquota", "poseidon"],
+        setting(
+            "Kind of queues whose quotas count. auto: the first of these that is installed and has objects, and whose "
+            "own scheduler does not run."
+        ),
+    ] = "auto"
+    yunikorn_queues: Annotated[
+        Path | None,
+        setting("File with YuniKorn's queues.yaml. Default: the ConfigMap yunikorn-configs."),
+    ] = None
     gang_unwind: Annotated[
         Literal["evict", "keep"],
         setting("What happens to the bound pods of a gang that is not bound in time."),

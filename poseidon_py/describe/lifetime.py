@@ -5,11 +5,9 @@ digits, so that pods with similar durations belong to one class.
 """
 
 import math
-import re
-
-from durationpy import DurationError, from_str
 
 from poseidon_py.kube.objects import NOTHING, InvalidField, Pod, annotations_of, micros
+from poseidon_py.util.durations import seconds_of
 
 ANNOTATION = "poseidon.io/expected-duration"
 MAX_SECONDS = 320_000_000
@@ -22,10 +20,6 @@ _MIRROR_BYTES = _MIRROR.encode()
 OF_NODES = ("DaemonSet", "Node")
 """Kinds of controllers whose pods belong to their nodes."""
 
-_NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
-_SECONDS = re.compile(_NUMBER)
-_GO_DURATION = re.compile(rf"(?:{_NUMBER}(?:ns|us|µs|μs|ms|s|m|h))+")
-"""durationpy accepts more than Go does: days and years, and any text between the parts."""
 _LONGEST_TEXT = 64
 
 
@@ -67,14 +61,7 @@ def problem_of(pod: Pod) -> str:
 def duration(text: str) -> float:
     """Seconds > 0, to the microsecond, of a Go duration or of a plain number of seconds. Raises InvalidField."""
     stripped = text.strip()
-    seconds = 0.0
-    if len(stripped) <= _LONGEST_TEXT:
-        go = f"{stripped}s" if _SECONDS.fullmatch(stripped) else stripped
-        if _GO_DURATION.fullmatch(go):
-            try:
-                seconds = from_str(go).total_seconds()
-            except DurationError:  # longer than a timedelta can be
-                seconds = float(MAX_SECONDS)
+    seconds = seconds_of(stripped) or 0.0
     if seconds <= 0:
         shown = repr(stripped[:_LONGEST_TEXT])
         raise InvalidField(_PATH, f"{shown} is not a duration above 0 and is ignored; give one like 90s, 1h30m or 5400")

@@ -32,9 +32,9 @@ class Extras:
     avoided_as: str = ""
     """UID of the pod's controller, if some node prefers to avoid its pods."""
     priority: int | None = None
-    """That of its pod group; None: its own."""
+    """That of its queue or pod group; None: its own."""
     never_preempts: bool = False
-    """Whether its pod group never preempts."""
+    """Whether its queue or pod group never preempts."""
     spread_from: bytes = b""
     """Encoded PeerSelector of what the pod is spread from by default; empty: nothing. Without effect on a class with
     topology spread constraints."""

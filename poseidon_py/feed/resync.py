@@ -134,11 +134,13 @@ class Session:
         self._store.gangs.removed.clear()
         self._store.budgets.removed.clear()
         self.refused.clear()
-        reply = await self._engine.resync(self._everything())
+        queues = self._store.queues.message()
+        reply = await self._engine.resync(self._everything(queues))
         self.epoch, self.policy, self._is_empty = reply.epoch, policy, False
         self.metrics.resyncs.inc()
         for refusal in reply.refused:
             note_refusal(self, refusal)
+        self._store.queues.sent(reply.epoch, queues, reply.refused)
         if self.refused:
             for known in self._store.pods.values():
                 if known.sent is not None and known.sent.class_id in self.refused:
@@ -147,9 +149,11 @@ class Session:
         nodes, pods = len(self._store.nodes), len(self._store.pods)
         log.info("synchronised the flow service (policy %s): %d nodes, %d pods", policy, nodes, pods)
 
-    async def _everything(self) -> AsyncIterator[flow_pb2.Update]:
+    async def _everything(self, queues: flow_pb2.Queues | None) -> AsyncIterator[flow_pb2.Update]:
         store = self._store
-        nodes = flow_pb2.Update(namespaces=store.namespaces.values(), budgets=store.budgets.messages.values())
+        nodes = flow_pb2.Update(
+            namespaces=store.namespaces.values(), budgets=store.budgets.messages.values(), queues=queues
+        )
         for node in list(store.nodes.values()):
             node.dirty = False
             try:

@@ -31,13 +31,14 @@ def describe_pod(store: Store, known: PodRecord) -> None:
         _describe_template(store, known, pod)
     _note_start(store, known, pod)
     store.gangs.describe(known, pod)
+    store.queues.describe(known, pod)
     _set_priority(store, known)
     spread_from = store.spreading.selector_of(known, pod)
     if known.assumed and known.described.class_id:
         return  # the placement was computed for this class
     if not known.described.template:
         known.described.class_id, known.volumes.blocked = 0, ""
-    elif not (known.volumes.claims or known.owner in store.avoided or spread_from or _is_ruled_by_group(known)):
+    elif not (known.volumes.claims or known.owner in store.avoided or spread_from or _is_ruled(known)):
         known.described.class_id, known.volumes.blocked = known.described.template, ""
     else:
         _extend(store, known, spread_from)
@@ -96,15 +97,24 @@ def _note_start(store: Store, known: PodRecord, pod: Pod | None) -> None:
 
 
 def _set_priority(store: Store, known: PodRecord) -> None:
-    """Updates the priority and preemption policy: those of its pod group take precedence over the pod's own."""
-    task_class, gang = store.classes.get(known.described.template), known.gang
+    """Updates the priority and preemption policy: those of its queue and its pod group take precedence over its own."""
+    task_class = store.classes.get(known.described.template)
     if task_class is not None:
-        known.described.priority = task_class.priority if gang.priority is None else gang.priority
-        known.described.never_preempts = task_class.never_preempts or gang.never_preempts
+        priority, never_preempts = _given_priority(known)
+        known.described.priority = task_class.priority if priority is None else priority
+        known.described.never_preempts = task_class.never_preempts or never_preempts
 
 
-def _is_ruled_by_group(known: PodRecord) -> bool:
-    return known.gang.priority is not None or known.gang.never_preempts
+def _is_ruled(known: PodRecord) -> bool:
+    """Whether its queue or pod group overrides something of a pod."""
+    return _given_priority(known) != (None, False)
+
+
+def _given_priority(known: PodRecord) -> tuple[int | None, bool]:
+    """What its queue and its pod group give a pod: its priority, None: its own; whether it never preempts."""
+    queue, gang = known.queue, known.gang
+    priority = gang.priority if queue.priority is None else queue.priority
+    return priority, queue.never_preempts or gang.never_preempts
 
 
 def _inputs_of(store: Store, known: PodRecord, pod: Pod) -> tuple[int, str]:
@@ -139,8 +149,7 @@ def _extend(store: Store, known: PodRecord, spread_from: bytes) -> None:
             requests,
             known.volumes.tokens,
             known.owner if waits and known.owner in store.avoided else "",
-            known.gang.priority,
-            known.gang.never_preempts,
+            *_given_priority(known),
             spread_from,
         ),
     )
@@ -200,6 +209,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
             checkpoint_us=described.checkpoint_us,
             movable=is_movable,
             daemon=described.daemon,
+            queue=known.queue.running_id,
         )
     node = ""
     if known.state is PodState.ASSUMED and (fresh or known.sent is not None):
@@ -216,6 +226,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
         described.inputs,
         started_us=described.started_us if node else 0,
         nominated=_nominated_on(store, known),
+        queue=known.queue.running_id if node else known.queue.id,
     )
 
 
@@ -257,6 +268,7 @@ class Rows:
     _checkpoint: list[int] = field(default_factory=list)
     _movable: list[bool] = field(default_factory=list)
     _daemon: list[bool] = field(default_factory=list)
+    _queue: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._uid)
@@ -282,6 +294,7 @@ class Rows:
         self._checkpoint.append(state.checkpoint_us)
         self._movable.append(state.movable)
         self._daemon.append(state.daemon)
+        self._queue.append(state.queue)
 
     def _index_of(self, node: str) -> int:
         return self._node.setdefault(node, len(self._node) + 1) if node else 0
@@ -320,6 +333,8 @@ class Rows:
             tasks.movable.extend(self._movable)
         if any(self._daemon):
             tasks.daemon.extend(self._daemon)
+        if any(self._queue):
+            tasks.queue_id.extend(self._queue)
         if any(self._gang):
             tasks.gang_id.extend(self._gang)
             tasks.role.extend(self._role)

@@ -347,6 +347,26 @@ class Feed:
         budgets.removed.difference_update(gone)
         self._note(reply)
 
+    # -- queues -----------------------------------------------------------------------------------------------
+
+    async def queue_worker(self) -> None:
+        await self._work("queues", self._store.queues.queue, self._feed_queues)
+
+    async def _feed_queues(self, keys: list[str], epoch: int) -> None:
+        """Sends the whole tree: it is small, and its parts depend on each other."""
+        queues = self._store.queues
+        message = queues.message()
+        if message is None or not queues.is_news(epoch):
+            return
+        reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, queues=message))
+        if reply.status == flow_pb2.STALE_EPOCH:
+            self._session.stale(epoch)  # a resync sends the tree
+            return
+        for refusal in reply.refused:
+            note_refusal(self._session, refusal)
+        queues.sent(epoch, message, reply.refused)
+        self._note(reply)
+
     # -- gangs ------------------------------------------------------------------------------------------------
 
     async def gang_worker(self) -> None:

@@ -63,6 +63,32 @@ def offered(resource: str, amount_nanos: int) -> int:
     return min(amount_nanos // (_MILLI_NANOS if resource == CPU else NANO), _MAX)
 
 
+def shown(resource: str, amount: int) -> str:
+    """An amount in the engine's units as people read it: cores for cpu, binary units for bytes."""
+    if resource == CPU:
+        return f"{amount / 1000:g}"
+    if _is_bytes(resource):
+        for unit, size in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+            if amount >= size:
+                return f"{amount / size:.4g}{unit}"
+    return str(amount)
+
+
+def written(resource: str, amount: int) -> str:
+    """An amount in the engine's units as a quantity of the API, exactly."""
+    if resource == CPU:
+        return f"{amount}m" if amount % 1000 else str(amount // 1000)
+    if _is_bytes(resource) and amount:
+        for unit, size in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+            if amount % size == 0:
+                return f"{amount // size}{unit}"
+    return str(amount)
+
+
+def _is_bytes(resource: str) -> bool:
+    return resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
+
+
 def schedulable(resource: str) -> bool:
     """Whether kube-scheduler counts the resource; it ignores unknown names without a domain."""
     return resource in (CPU, "memory", "ephemeral-storage", PODS) or (

@@ -139,15 +139,11 @@ class Reporter:
 
     def unschedulable(self, known: PodRecord, message: str) -> None:
         """A round found no node for the pod."""
-        report = _Report(known.namespace, known.name, known.uid, "FailedScheduling", message, warning=True)
-        report.condition = "Unschedulable"
-        self._add(report)
+        self._waits(known, message, "Unschedulable")
 
     def failed(self, known: PodRecord, message: str) -> None:
         """Scheduling the pod failed for a reason other than the pod itself."""
-        report = _Report(known.namespace, known.name, known.uid, "FailedScheduling", message, warning=True)
-        report.condition = "SchedulerError"
-        self._add(report)
+        self._waits(known, message, "SchedulerError")
 
     def invalid(self, namespace: str, name: str, uid: str, problem: str) -> None:
         """The pod cannot be described."""
@@ -156,9 +152,15 @@ class Reporter:
 
     def waits_for_gang(self, known: PodRecord, message: str) -> None:
         """The pod's gang cannot be tried yet. Not Unschedulable: a larger cluster would not help."""
-        report = _Report(known.namespace, known.name, known.uid, "FailedScheduling", message, warning=True)
-        report.condition = "WaitingForGang"
-        self._add(report)
+        self._waits(known, message, "WaitingForGang")
+
+    def waits_for_quota(self, known: PodRecord, message: str) -> None:
+        """The pod's queue has no quota left for it, or takes no pods. Not Unschedulable, likewise."""
+        self._waits(known, message, "WaitingForQuota")
+
+    def _waits(self, known: PodRecord, message: str, condition: str) -> None:
+        about = known.namespace, known.name, known.uid
+        self._add(_Report(*about, "FailedScheduling", message, warning=True, condition=condition))
 
     def remark(self, known: PodRecord, reason: str, message: str) -> None:
         """An additional event on the pod, which replaces no report on its scheduling."""

@@ -15,6 +15,7 @@ from poseidon_py.describe.reason_keys import (
     VOLUME_SPACE,
     VOLUME_ZONE,
 )
+from poseidon_py.kube.quantity import shown
 from poseidon_py.state.volumes.claims import ONE_POD_CONFLICT
 from protos.gen import flow_pb2
 
@@ -33,6 +34,7 @@ _FURTHER = {
 }
 
 _DELAYED = "waits a little for a node that costs less by the policy, although others would take it"
+_NO_QUEUE = "its queue does not exist, or has queues below it: see `poseidon explain`"
 _DEFERRED = "has many pod affinity, anti-affinity and topology spread terms: a later round considers it"
 
 _WORDS = {
@@ -74,10 +76,10 @@ def reason(why: flow_pb2.Reason) -> str:
     return f"node(s) failed for reason {_KIND.Name(why.kind) if why.kind in _KIND.values() else why.kind}"
 
 
-def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0) -> str:
+def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0, *, queue_problem: str = "") -> str:
     """The complete message: the number of nodes, and for each reason how many failed it, sorted as text.
 
-    minimum: that of the gang in the reasons; 0: unknown.
+    minimum: that of the gang in the reasons; 0: unknown. queue_problem: why the queue takes no pods; empty: unknown.
     """
     counts: dict[str, int] = {}
     gang: list[str] = []
@@ -86,6 +88,12 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
             return incomplete(why, minimum)
         if why.kind == flow_pb2.Reason.GANG_FULL:
             return full(why)
+        if why.kind == flow_pb2.Reason.OVER_QUOTA:
+            return over_quota(why)
+        if why.kind == flow_pb2.Reason.QUEUE_UNKNOWN:
+            return queue_problem or _NO_QUEUE
+        if why.kind == flow_pb2.Reason.QUEUE_STOPPED:
+            return f"queue {why.detail} is stopped: no pods are placed until it is started again"
         if why.kind == flow_pb2.Reason.DEFERRED:
             return _DEFERRED
         if why.kind == flow_pb2.Reason.DELAYED:
@@ -126,6 +134,16 @@ def full(why: flow_pb2.Reason) -> str:
     """The message of a member beyond the maximum of its gang."""
     placed, _, maximum = why.value.partition("/")
     return f"pod group {why.detail}: {placed} of its members are placed, and it has {maximum} at most"
+
+
+def over_quota(why: flow_pb2.Reason) -> str:
+    """The message of a pod for which its queue has no quota left."""
+    lacking = [pair.rpartition(": ") for pair in why.value.split(", ") if pair]
+    amounts = [
+        f"{shown(resource, int(amount))} {resource}" if amount.isdigit() else f"{resource or amount}"
+        for resource, _, amount in lacking
+    ]
+    return f"waits for quota of queue {why.detail}" + (f": lacks {', '.join(amounts)}" if amounts else "")
 
 
 def blocked(nodes: int, why: str, anywhere: bool = True) -> str:

@@ -9,6 +9,8 @@ from protos.gen import flow_pb2
 
 _GANG_REASONS = (flow_pb2.Reason.GANG_INCOMPLETE, flow_pb2.Reason.GANG_FULL)
 """Reasons that also apply in a larger cluster."""
+_QUEUE_REASONS = (flow_pb2.Reason.OVER_QUOTA, flow_pb2.Reason.QUEUE_UNKNOWN, flow_pb2.Reason.QUEUE_STOPPED)
+"""Likewise, of queues."""
 
 Report = Callable[[PodRecord, str], None]
 """A pod and the message about it."""
@@ -17,25 +19,31 @@ Report = Callable[[PodRecord, str], None]
 class UnscheduledReports:
     """Formats the reasons once for each group of pods that share them."""
 
-    def __init__(self, store: Store, unschedulable: Report, waits_for_gang: Report) -> None:
-        """`waits_for_gang`: called with pods that wait for other members of their gang to be created, or to end."""
+    def __init__(self, store: Store, unschedulable: Report, waits_for_gang: Report, waits_for_quota: Report) -> None:
+        """`waits_for_gang`: called with pods that wait for other members of their gang to be created, or to end.
+        `waits_for_quota`: called with those that wait for quota, or whose queue takes no pods."""
         self._store = store
         self._unschedulable = unschedulable
         self._waits_for_gang = waits_for_gang
+        self._waits_for_quota = waits_for_quota
         self._attempts = store.metrics.attempts.labels("unschedulable")
 
     def report(self, groups: Iterable[flow_pb2.Unscheduled]) -> None:
         for group in groups:
             by_gang = any(why.kind in _GANG_REASONS for why in group.reasons)
-            report = self._waits_for_gang if by_gang else self._unschedulable
+            by_queue = any(why.kind in _QUEUE_REASONS for why in group.reasons)
+            waits = self._waits_for_quota if by_queue else self._unschedulable
+            report = self._waits_for_gang if by_gang else waits
             message = ""
             for task in group.task_uid:
                 known = self._store.pod_of_task(task)
                 # a pod that its volumes block by now has a report on that
                 if known is None or not known.schedulable or known.volumes.blocked:
                     continue
-                if not message:  # all pods of a group are in one gang, or none is in a gang
+                if by_queue or not message:  # all pods of a group are in one gang, or none is; queues may differ
                     gang = self._store.gangs.group_of(known)
-                    message = messages.unscheduled(group.nodes, group.reasons, gang.minimum if gang else 0)
+                    problem = self._store.queues.problem_of(known) if by_queue else ""
+                    minimum = gang.minimum if gang else 0
+                    message = messages.unscheduled(group.nodes, group.reasons, minimum, queue_problem=problem)
                 self._attempts.inc()
                 report(known, message)

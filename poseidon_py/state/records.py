@@ -33,6 +33,8 @@ class SentState(NamedTuple):
     checkpoint_us: int = 0
     movable: bool = False
     daemon: bool = False
+    queue: int = 0
+    """Id of a queue; 0: none."""
 
 
 @dataclass(slots=True)
@@ -120,6 +122,23 @@ class GangMembership:
     """Whether its PodGroup never preempts."""
 
 
+@dataclass(frozen=True, slots=True)
+class QueueMembership:
+    """A pod's membership in a queue."""
+
+    id: int = 0
+    """While it waits; 0: in none, so that no quota concerns it."""
+    running_id: int = 0
+    """Once it is bound."""
+    priority: int | None = None
+    """The priority that its queue gives it; None: its own."""
+    never_preempts: bool = False
+    """Whether its queue forbids it to preempt."""
+
+
+NO_QUEUE = QueueMembership()
+
+
 class PodRecord:
     """One pod. Only Store moves it between states; the feed keeps its descriptions, `sent` and `dirty`; Nominations
     keeps `nominated`; app/rebalance.py keeps `planned`; and the package `preempt` keeps `preempting`, `spared`,
@@ -143,6 +162,7 @@ class PodRecord:
         "owner",
         "planned",
         "preempting",
+        "queue",
         "refusal",
         "resend",
         "sent",
@@ -177,6 +197,7 @@ class PodRecord:
         self.described = DescribedPod()
         self.volumes = VolumeNeeds()
         self.gang = GangMembership()
+        self.queue = NO_QUEUE
         self.state = PodState.GONE
         self.node = ""
         """Name of the node to which it is or was bound, as observed."""

@@ -13,14 +13,16 @@ from poseidon_py.describe.data_inputs import Inputs
 from poseidon_py.describe.label_profiles import Profiles
 from poseidon_py.describe.movable import namespace_is_movable
 from poseidon_py.describe.task_classes import Classes
-from poseidon_py.kube.objects import PREEMPTED, TERMINAL, InvalidField, Labels, Node, Pod, decode
+from poseidon_py.kube.objects import TERMINAL, InvalidField, Labels, Node, Pod, decode
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.budgets import Budgets
 from poseidon_py.state.default_spreading import DefaultSpreading
 from poseidon_py.state.gangs.registry import GangRegistry
 from poseidon_py.state.listeners import ProblemListener, SettledListener
 from poseidon_py.state.nominations import Nominations
+from poseidon_py.state.observed import fingerprint, is_disrupted
 from poseidon_py.state.pod_lifecycle import PodEvent
+from poseidon_py.state.queues.registry import QueueRegistry
 from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.volumes.cache import Storage
 from poseidon_py.state.volumes.gate import VolumeGate
@@ -47,9 +49,11 @@ class Store:
         metrics: Metrics | None = None,
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
         preemption: bool = True,
+        queues: str = "off",
     ) -> None:
         """`added_affinity`: node affinity added to that of every pod. `defer_seconds`: seconds for which changes
-        without effect are deferred in the queue of pods. `preemption`: whether the engine preempts."""
+        without effect are deferred in the queue of pods. `preemption`: whether the engine preempts. `queues`: the kind
+        of queues, auto or off."""
         self._scheduler_names = frozenset(scheduler_names)
         self._monotonic = monotonic
         self.now_us = now_us
@@ -81,6 +85,7 @@ class Store:
         self._settled_listeners: list[SettledListener] = []
         self._problem_listeners: list[ProblemListener] = []
         self.gangs = GangRegistry(self.pods, self.touch_pod, self.metrics)
+        self.queues = QueueRegistry(self.pods, self.touch_pod, lambda: self.gangs.objects, self.metrics, queues)
         self.spreading = DefaultSpreading(self.profiles, lambda: self.gangs.objects, self.touch_pod)
         self.volumes = VolumeGate(
             self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes, preemption=preemption
@@ -151,13 +156,11 @@ class Store:
             known = self.pods[uid] = PodRecord(pod, task, self._monotonic())
         spec = pod.spec
         node = spec.node_name or ""
-        fingerprint = _fingerprint(pod) if node else 0
+        print_now = fingerprint(pod) if node else 0
         # not urgent if the engine already has it on this node and only the API server, which may add the node's labels
         # on binding, or the kubelet has changed it
-        urgent = not node or (
-            fingerprint != known.observed.fingerprint if node == known.node else node != known.assumed
-        )
-        known.observed.fingerprint = fingerprint
+        urgent = not node or (print_now != known.observed.fingerprint if node == known.node else node != known.assumed)
+        known.observed.fingerprint = print_now
         before = known.node
         self._advance(known, PodEvent.OBSERVE_BOUND if node else PodEvent.OBSERVE_WAITING, node)
         if node != before:
@@ -165,7 +168,7 @@ class Store:
         known.observed.assigned_to_us = spec.scheduler_name in self._scheduler_names
         known.observed.gated = bool(spec.gates)
         known.observed.deleting = pod.metadata.deleting is not None
-        known.observed.disrupted = bool(node) and _is_disrupted(pod)
+        known.observed.disrupted = bool(node) and is_disrupted(pod)
         known.observed.version = pod.metadata.resource_version
         if not (node or known.observed.assigned_to_us):
             return  # another scheduler places it
@@ -192,6 +195,7 @@ class Store:
         if known.node:
             self._on_node.get(known.node, {}).pop(uid, None)
         self.gangs.leave(uid, deleted=known.observed.deleting)
+        self.queues.leave(uid)
         known.observed.deleting = True
         self._advance(known, PodEvent.REMOVE)
         self.nominations.removed(known)
@@ -311,6 +315,7 @@ class Store:
 
     def observe_namespace(self, item: Namespace) -> None:
         name = item.metadata.name
+        self.queues.observe_namespace(item)
         try:
             labels = decode(item.metadata.labels, Labels, "metadata.labels") or {}
         except InvalidField as problem:
@@ -323,6 +328,7 @@ class Store:
             self._set_movable(name, namespace_is_movable(labels))
 
     def remove_namespace(self, name: str) -> None:
+        self.queues.remove_namespace(name)
         if name in self.namespaces:
             self.namespaces[name] = flow_pb2.Namespace(name=name)
             self.namespace_queue.add(name)
@@ -381,14 +387,3 @@ class Store:
         """The pod is blocked by its volumes, or the reason has changed."""
         for listener in self._problem_listeners:
             listener.blocked(known)
-
-
-def _is_disrupted(pod: Pod) -> bool:
-    return any((each.type, each.reason) == PREEMPTED and each.status == "True" for each in pod.status.conditions or ())
-
-
-def _fingerprint(pod: Pod) -> int:
-    """A hash of all fields that affect the description of a bound pod: labels, requests, deletion."""
-    spec, metadata = pod.spec, pod.metadata
-    asked = [bytes(container.resources) for container in (*(spec.containers or ()), *(spec.init_containers or ()))]
-    return hash((metadata.deleting is None, bytes(metadata.labels), bytes(spec.resources), *asked))

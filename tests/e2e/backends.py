@@ -250,6 +250,7 @@ def bound(pods: list[Json], prefix: str = "") -> dict[str, str]:
 _OF_NO_NAMESPACE = (
     "Node", "Namespace", "PersistentVolume", "StorageClass", "PriorityClass", "RuntimeClass",
     "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding",
+    "Queue", "ClusterQueue", "Cohort", "ResourceFlavor", "WorkloadPriorityClass",
 )  # fmt: skip
 
 

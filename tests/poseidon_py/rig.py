@@ -19,8 +19,11 @@ from tests.poseidon_py.settling import settle
 class Rig:
     """`async with`; then change the world through `pod`, `gone`, ... and look at the engine and the API server."""
 
-    def __init__(self, nodes=("n",), *, leads=True, batch_size=2000, defer_seconds=0.0, **node_shape) -> None:
-        self.store = Store(["poseidon"], defer_seconds=defer_seconds)
+    def __init__(
+        self, nodes=("n",), *, leads=True, batch_size=2000, defer_seconds=0.0, queues="off", **node_shape
+    ) -> None:
+        self.store = Store(["poseidon"], defer_seconds=defer_seconds, queues=queues)
+        self.store.queues.queue._defer_seconds = 0.0
         self.engine = FakeEngine()
         self.kube = FakeKube()
         self.listed = asyncio.Event()
@@ -45,7 +48,7 @@ class Rig:
             self.session,
             self.binder.bind_each,
             self.feed.reject,
-            UnscheduledReports(self.store, self._unschedulable, self._unschedulable).report,
+            UnscheduledReports(self.store, self._unschedulable, self._unschedulable, self._unschedulable).report,
             changed=self.changed,
             leadership=Leadership(),
             pacer=Pacer(0.0, 0.0),
@@ -80,6 +83,7 @@ class Rig:
                 self.feed.pod_worker(),
                 self.feed.pod_worker(),
                 self.feed.node_worker(),
+                self.feed.queue_worker(),
                 self.loop.run(),
             )
         ]

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Raw, Struct, field
 
 from poseidon_py.kube.objects import NOTHING, InvalidField, Metadata, micros
+from poseidon_py.kube.queue_objects.keys import queue_labels
 from poseidon_py.state.gangs.by_owner import (
     JOB_SETS,
     JOBS,
@@ -95,6 +96,7 @@ def owner_or_group_of(resource: Resource, item: Item) -> OwnerOrGroup:
         roles=roles,
         version=metadata.resource_version,
         selector=selector,
+        queue_labels=queue_labels(metadata.labels),
     )
 
 
@@ -136,4 +138,5 @@ def _content(owner_or_group: OwnerOrGroup) -> tuple[object, ...]:
         owner_or_group.size,
         owner_or_group.left,
         owner_or_group.roles,
+        owner_or_group.queue_labels,
     )

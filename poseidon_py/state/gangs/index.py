@@ -19,6 +19,9 @@ class NoObjects:
     def has_owner(self, uid: str) -> bool:
         return False
 
+    def known_owner(self, uid: str) -> OwnerOrGroup | None:
+        return None
+
 
 class Index:
     """Gangs by the objects that declare them; pods by the lookups that they wait for; owners that declare nothing."""

@@ -66,6 +66,8 @@ class OwnerOrGroup:
     version: str = ""
     selector: bytes = b""
     """spec.selector in JSON of an owner whose pods are spread by default; empty: another owner, or it has none."""
+    queue_labels: tuple[tuple[str, str], ...] = ()
+    """The labels that choose a queue for its pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,9 @@ class Objects(Protocol):
 
     def has_owner(self, uid: str) -> bool:
         """Whether an owner with this UID exists."""
+
+    def known_owner(self, uid: str) -> OwnerOrGroup | None:
+        """An owner that was looked up before; None: it was not, or is gone."""
 
 
 class Unknown(Exception):

@@ -31,6 +31,7 @@ from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
+_OWNER_RESOURCES = frozenset(OWNERS.values())
 RECHECK = 30.0
 _RECHECK_ABSENT = 5.0
 _RECHECK_MISSING_ON_DEMAND = 2.0
@@ -118,7 +119,12 @@ class ObjectCache:
 
     def has_owner(self, uid: str) -> bool:
         """Whether an owner with this UID is cached."""
-        return any(uid in cache.by_uid for resource, cache in self._caches.items() if resource in OWNERS.values())
+        return self.known_owner(uid) is not None
+
+    def known_owner(self, uid: str) -> OwnerOrGroup | None:
+        """The cached owner with this UID."""
+        caches = (cache for resource, cache in self._caches.items() if resource in _OWNER_RESOURCES)
+        return next((cache.by_uid[uid] for cache in caches if uid in cache.by_uid), None)
 
     def path_of(self, resource: Resource, entry: OwnerOrGroup) -> str:
         """The path of an object; empty if its resource is not served."""

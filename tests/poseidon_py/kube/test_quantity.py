@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon_py.kube.quantity import NANO, QuantityError, nanos, offered, requested, schedulable
+from poseidon_py.kube.quantity import NANO, QuantityError, nanos, offered, requested, schedulable, shown, written
 
 
 @pytest.mark.parametrize(
@@ -112,3 +112,23 @@ def test_agrees_with_exact_fractions(digits, places, suffix):
 )
 def test_resources_of_no_domain_are_not_counted(resource, counts):
     assert schedulable(resource) is counts
+
+
+@given(st.sampled_from(["cpu", "memory", "hugepages-2Mi", "nvidia.com/gpu"]), st.integers(0, 2**62))
+def test_a_written_amount_is_exact(resource, amount):
+    assert requested(resource, nanos(written(resource, amount))) == amount
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "exact", "readable"),
+    [
+        ("cpu", 1500, "1500m", "1.5"),
+        ("cpu", 2000, "2", "2"),
+        ("memory", 3 * 2**29, "1536Mi", "1.5Gi"),
+        ("memory", 2**30 + 1, "1073741825", "1Gi"),
+        ("memory", 0, "0", "0"),
+        ("nvidia.com/gpu", 2048, "2048", "2048"),
+    ],
+)
+def test_amounts_as_texts(resource, amount, exact, readable):
+    assert (written(resource, amount), shown(resource, amount)) == (exact, readable)

@@ -53,6 +53,28 @@ R = flow_pb2.Reason
             ],
             "0/5 nodes are available: 5 Insufficient cpu.",
         ),
+        (
+            5,
+            [R(kind=R.OVER_QUOTA, detail="team-a", value="nvidia.com/gpu: 4"), R(kind=R.TOO_MANY_TASKS, nodes=5)],
+            "waits for quota of queue team-a: lacks 4 nvidia.com/gpu",
+        ),
+        (
+            5,
+            [R(kind=R.OVER_QUOTA, detail="team-a", value="cpu: 1500, memory: 1610612736")],
+            "waits for quota of queue team-a: lacks 1.5 cpu, 1.5Gi memory",
+        ),
+        (5, [R(kind=R.OVER_QUOTA, detail="team-a")], "waits for quota of queue team-a"),
+        (5, [R(kind=R.OVER_QUOTA, detail="team-a", value="odd")], "waits for quota of queue team-a: lacks odd"),
+        (
+            0,
+            [R(kind=R.QUEUE_STOPPED, detail="team-a")],
+            "queue team-a is stopped: no pods are placed until it is started again",
+        ),
+        (
+            5,
+            [R(kind=R.QUEUE_UNKNOWN)],
+            "its queue does not exist, or has queues below it: see `poseidon explain`",
+        ),
         (0, [], "no nodes available to schedule pods"),
         (2, [], "0/2 nodes are available:"),
     ],
@@ -102,3 +124,8 @@ def test_gangs_that_wait():
     assert messages.unscheduled(12, [full]) == "pod group ns/g: 4 of its members are placed, and it has 4 at most"
     one = R(kind=R.GANG_DOES_NOT_FIT, detail="ns/g", value="0/1")
     assert messages.unscheduled(12, [one]) == "0/12 nodes are available: gang ns/g needs 1 member placed, 0 fit."
+
+
+def test_the_problem_of_a_queue_is_the_message_of_its_pods():
+    problem = "queue x does not exist: create it or change label poseidon.io/queue"
+    assert messages.unscheduled(5, [R(kind=R.QUEUE_UNKNOWN)], queue_problem=problem) == problem

@@ -73,6 +73,9 @@ class Objects:
     def has_owner(self, uid):
         return uid in self.by_uid
 
+    def known_owner(self, uid):
+        return self.by_uid.get(uid)
+
 
 def pod(name, *, labels=None, annotations=None, owner=None, priority=None, **fields):
     body = pod_json(name, namespace="ns", **fields)

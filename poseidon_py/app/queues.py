@@ -1,0 +1,54 @@
+"""The components for queues: the watches of the objects that declare them, and the status of these."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from poseidon_py.kube.client import Kube
+from poseidon_py.kube.list_watch import WatchOptions
+from poseidon_py.report.paced_queue import Binds
+from poseidon_py.report.queue_status import QueueStatusWriter
+from poseidon_py.state.queues.use import QueueUse
+from poseidon_py.state.queues.watches import QueueWatches
+from poseidon_py.state.store import Store
+
+
+class Queues:
+    """`run` in a separate task; `lead`; `note` the use that the engine reports."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        store: Store,
+        binds: Binds,
+        leads: Callable[[], bool],
+        watching: WatchOptions,
+        *,
+        component: str,
+        file: Path | None = None,
+    ) -> None:
+        """`file`: YuniKorn's queues.yaml in place of its ConfigMap."""
+        registry = store.queues
+        self._watches = QueueWatches(kube, registry, watching, store.metrics, file=file)
+        self._status = QueueStatusWriter(kube, registry, self._watches.path_of, binds, leads, component=component)
+        registry.reported = self._status.changed
+        self.listed = self._watches.listed
+        """Set once the queues that exist at the start are known."""
+
+    def note(self, uses: Mapping[int, QueueUse]) -> None:
+        """The use of all queues, by id."""
+        self._status.note(uses)
+
+    def lead(self) -> None:
+        """Writes what was observed while another replica was the leader."""
+        self._status.changed()
+
+    def summary(self) -> dict[str, object]:
+        """What the status of the scheduler shows of the watches."""
+        return {"unsupported": self._watches.unsupported}
+
+    async def run(self) -> None:
+        """Never returns."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._watches.run())
+            group.create_task(self._status.run())

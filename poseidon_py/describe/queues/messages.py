@@ -1,0 +1,50 @@
+"""The tree of queues as a message of the contract."""
+
+from poseidon_py.describe.queues.model import Queue, Quota, Tree, id_of
+from protos.gen import flow_pb2
+
+
+def queues_message(tree: Tree) -> flow_pb2.Queues:
+    """The whole tree; the order of queues is that of their keys, so that equal trees are equal messages."""
+    return flow_pb2.Queues(
+        sharing=tree.sharing.name,
+        queues=[queue_message(queue) for queue in sorted(tree.queues, key=lambda queue: queue.key)],
+        flavors=[
+            flow_pb2.Flavor(name=flavor.name, node_labels=dict(flavor.labels))
+            for flavor in sorted(tree.flavors, key=lambda flavor: flavor.name)
+        ],
+    )
+
+
+def queue_message(queue: Queue) -> flow_pb2.Queue:
+    message = flow_pb2.Queue(
+        id=queue.id,
+        name=queue.name,
+        parent=id_of(queue.parent) if queue.parent else 0,
+        quotas=[_quota(quota) for quota in queue.quotas],
+        groups=[flow_pb2.ResourceGroup(resources=resources) for resources in queue.groups],
+        priority=queue.priority,
+        within=queue.within.name,
+        reclaim=queue.reclaim.name,
+        borrow_within=queue.borrow_within.name,
+        strict_fifo=queue.strict_fifo,
+        stop=queue.stop.name,
+        preempt_min_runtime_seconds=queue.preempt_min_runtime_seconds,
+        reclaim_min_runtime_seconds=queue.reclaim_min_runtime_seconds,
+        preemption_delay_seconds=queue.preemption_delay_seconds,
+        unlimited=queue.unlimited,
+    )
+    if queue.weight is not None:
+        message.weight = queue.weight
+    if queue.borrow_within_threshold is not None:
+        message.borrow_within_threshold = queue.borrow_within_threshold
+    return message
+
+
+def _quota(quota: Quota) -> flow_pb2.Quota:
+    message = flow_pb2.Quota(flavor=quota.flavor, resource=quota.resource, nominal=quota.nominal)
+    for name in ("borrowing_limit", "lending_limit", "limit"):
+        amount: int | None = getattr(quota, name)
+        if amount is not None:
+            setattr(message, name, amount)
+    return message

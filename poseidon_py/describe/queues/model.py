@@ -1,0 +1,109 @@
+"""Queues in one form, whatever kind of object declares them; the fields are those of the contract."""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+
+from poseidon_py.util.ids import hash64
+from protos.gen import flow_pb2
+
+EVERY_NODE = "default"
+"""Name of the flavor of all nodes, for kinds without flavors."""
+
+UNBOUNDED = 2**53
+"""A guarantee without a bound: more than any cluster has, and many of them still add up in 64 bits."""
+
+
+class Victims(IntEnum):
+    """Whose tasks a queue's tasks may preempt."""
+
+    NEVER = flow_pb2.Queue.NEVER
+    LOWER_PRIORITY = flow_pb2.Queue.LOWER_PRIORITY
+    LOWER_OR_NEWER_EQUAL_PRIORITY = flow_pb2.Queue.LOWER_OR_NEWER_EQUAL_PRIORITY
+    ANY = flow_pb2.Queue.ANY
+
+
+class Stop(IntEnum):
+    """Whether a queue takes tasks."""
+
+    NONE = flow_pb2.Queue.NONE
+    HOLD = flow_pb2.Queue.HOLD
+    HOLD_AND_DRAIN = flow_pb2.Queue.HOLD_AND_DRAIN
+
+
+class Sharing(IntEnum):
+    """How capacity is shared by queues that want more than their guarantees."""
+
+    CLASSICAL = flow_pb2.Queues.CLASSICAL
+    FAIR = flow_pb2.Queues.FAIR
+    PROPORTIONAL = flow_pb2.Queues.PROPORTIONAL
+    HIERARCHICAL_DRF = flow_pb2.Queues.HIERARCHICAL_DRF
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """A kind of nodes. `labels`: those of its nodes, sorted; empty: all nodes."""
+
+    name: str
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Amounts of one resource on the nodes of one flavor, in the engine's units. None: no limit."""
+
+    flavor: str
+    resource: str
+    nominal: int = 0
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Queue:
+    """One queue, or with children the parent of others."""
+
+    key: str
+    """Kind and name, like `clusterqueue/team-a`: unique in the tree, and the origin of the id."""
+    name: str
+    """As messages show it."""
+    parent: str = ""
+    """Key of the parent; empty: none."""
+    quotas: tuple[Quota, ...] = ()
+    groups: tuple[tuple[str, ...], ...] = ()
+    """Resources whose flavor is chosen together; others are a group each."""
+    weight: float | None = None
+    priority: int = 0
+    within: Victims = Victims.NEVER
+    reclaim: Victims = Victims.NEVER
+    borrow_within: Victims = Victims.NEVER
+    borrow_within_threshold: int | None = None
+    strict_fifo: bool = False
+    stop: Stop = Stop.NONE
+    preempt_min_runtime_seconds: float = 0.0
+    reclaim_min_runtime_seconds: float = 0.0
+    preemption_delay_seconds: float = 0.0
+    preemption_notice_seconds: float = 0.0
+    """Between the announcement of a preemption of its tasks, and the preemption. The engine need not know it."""
+    unlimited: bool = True
+
+    @cached_property
+    def id(self) -> int:
+        return id_of(self.key)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """All queues of a cluster, and the flavors that their quotas name."""
+
+    queues: tuple[Queue, ...] = ()
+    flavors: tuple[Flavor, ...] = ()
+    sharing: Sharing = Sharing.CLASSICAL
+    problems: dict[str, str] = field(default_factory=dict)
+    """By key: why queues are not in the tree although they are declared, and the remedy."""
+
+
+def id_of(key: str) -> int:
+    """The id of the queue with a key."""
+    return hash64(f"queue/{key}")

@@ -1,0 +1,78 @@
+"""KAI's kind Queue (scheduling.run.ai/v2).
+
+CPU is given in millicores, memory in megabytes (10^6 bytes), GPUs in devices; -1 means unlimited. What is not set is 0,
+as in KAI itself.
+"""
+
+from dataclasses import dataclass
+
+from poseidon_py.kube.queue_objects.fields import Fields, Problems, QueueObject, spec_of
+
+GPU = "nvidia.com/gpu"
+_UNITS = {"gpu": (GPU, 1), "cpu": ("cpu", 1), "memory": ("memory", 10**6)}
+"""Field -> resource, and its unit in the engine's units."""
+DEFAULT_PRIORITY = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One resource, in the engine's units. `quota`, `limit`, `lending`: None: unlimited."""
+
+    quota: int | None
+    limit: int | None
+    lending: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class KaiQueue:
+    name: str
+    parent: str
+    priority: int
+    shares: dict[str, Share]
+    weight: float
+    preempt_min_runtime: float
+    reclaim_min_runtime: float
+    problems: tuple[str, ...]
+
+
+def kai_queue(item: QueueObject) -> KaiQueue:
+    problems = Problems()
+    spec = spec_of(item, problems)
+    resources = spec.part("resources")
+    shares: dict[str, Share] = {}
+    weights: dict[str, float] = {}
+    for field, (resource, unit) in _UNITS.items():
+        given = resources.part(field)
+        if "limit" not in given:
+            given.remark("limit", "is missing and counts as 0, so nothing may be used; give -1 for no limit")
+        quota, limit = _amount(given, "quota", unit, 0), _amount(given, "limit", unit, 0)
+        shares[resource] = Share(quota, limit, _amount(given, "lendingLimit", unit, None))
+        weights[field] = given.number("overQuotaWeight", 0.0)
+    weight = next((weight for weight in weights.values() if weight), 0.0)
+    if len({each for each in weights.values() if each}) > 1:
+        field = next(field for field, each in weights.items() if each)
+        resources.remark("overQuotaWeight", f"differs by resource; that of {field} counts for all resources")
+    return KaiQueue(
+        item.metadata.name,
+        spec.text("parentQueue"),
+        spec.whole("priority", DEFAULT_PRIORITY),
+        shares,
+        weight,
+        spec.duration("preemptMinRuntime"),
+        spec.duration("reclaimMinRuntime"),
+        problems.all,
+    )
+
+
+def _amount(given: Fields, name: str, unit: int, default: int | None) -> int | None:
+    """None: unlimited. Fractions of the engine's units are rounded down."""
+    if name not in given:
+        return default
+    number = given.number(name, -2.0, least=-1.0)
+    if number == -2.0:  # invalid: what is missing
+        return default
+    if number < 0:
+        return None
+    if unit == 1 and number != int(number):
+        given.remark(name, f"{number:g} is rounded down to {int(number)}; pods request whole units")
+    return int(number * unit)

@@ -1,0 +1,49 @@
+"""Labels and annotations of pods and of their owners that choose a queue.
+
+Most pods have none, and finding that out must be cheap: each key contains one of a few words, which are searched for in
+the undecoded bytes first.
+"""
+
+from msgspec import Raw
+
+from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, decode
+
+OWN = "poseidon.io/queue"
+USER = "poseidon.io/user"
+KUEUE = "kueue.x-k8s.io/queue-name"
+KUEUE_PRIORITY = "kueue.x-k8s.io/priority-class"
+KAI = "kai.scheduler/queue"
+VOLCANO = "scheduling.volcano.sh/queue-name"
+VOLCANO_GROUP = "scheduling.k8s.io/group-name"
+YUNIKORN = "yunikorn.apache.org/queue"
+YUNIKORN_SHORT = "queue"
+
+_LABELS = frozenset((OWN, USER, KUEUE, KUEUE_PRIORITY, KAI, VOLCANO, YUNIKORN, YUNIKORN_SHORT))
+_ANNOTATIONS = frozenset((VOLCANO, VOLCANO_GROUP, YUNIKORN, YUNIKORN_SHORT))
+_WORDS = (b"queue", b"kueue", b"poseidon.io/user", b"group-name")
+
+Pairs = tuple[tuple[str, str], ...]
+"""Keys and values, sorted."""
+
+
+def queue_labels(labels: Raw) -> Pairs:
+    """The labels that choose a queue; none if the labels are invalid."""
+    return _pick(labels, "metadata.labels", _LABELS)
+
+
+def queue_annotations(annotations: Raw) -> Pairs:
+    """Likewise for annotations."""
+    return _pick(annotations, "metadata.annotations", _ANNOTATIONS)
+
+
+def _pick(raw: Raw, path: str, keys: frozenset[str]) -> Pairs:
+    if raw is NOTHING:
+        return ()
+    data = bytes(raw)
+    if not any(word in data for word in _WORDS):
+        return ()
+    try:
+        found = decode(raw, Labels, path) or {}
+    except InvalidField:
+        return ()
+    return tuple(sorted((key, value) for key, value in found.items() if key in keys))

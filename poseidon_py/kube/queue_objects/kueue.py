@@ -1,0 +1,194 @@
+"""Kueue's kinds (kueue.x-k8s.io): ClusterQueue, Cohort, LocalQueue, ResourceFlavor, WorkloadPriorityClass.
+
+The versions v1beta1 and v1beta2 differ in names of fields only; both names are read.
+"""
+
+from dataclasses import dataclass
+
+from poseidon_py.kube.object_details import LabelSelector
+from poseidon_py.kube.queue_objects.fields import Fields, Problems, QueueObject, decoded, spec_of
+
+WITHIN = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
+RECLAIM = ("Never", "LowerPriority", "Any")
+BORROW_WITHIN = ("Never", "LowerPriority")
+STOP = ("None", "Hold", "HoldAndDrain")
+_NOT_RUN = "admission checks are not run here; Kueue's own controller runs them"
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceQuota:
+    """Quota for one resource of one flavor, in the engine's units. `borrowing`, `lending`: None: no limit."""
+
+    flavor: str
+    resource: str
+    nominal: int
+    borrowing: int | None
+    lending: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceGroup:
+    """Resources whose flavor is chosen together, and the quotas, flavor by flavor in the order of preference."""
+
+    resources: tuple[str, ...]
+    quotas: tuple[ResourceQuota, ...]
+
+    @property
+    def flavors(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(quota.flavor for quota in self.quotas))
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterQueue:
+    name: str
+    cohort: str
+    groups: tuple[ResourceGroup, ...]
+    selector: LabelSelector | None
+    """Of namespaces; None: no namespace."""
+    strict_fifo: bool
+    stop: str
+    weight: float | None
+    within: str
+    reclaim: str
+    borrow_within: str
+    borrow_threshold: int | None
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    name: str
+    parent: str
+    groups: tuple[ResourceGroup, ...]
+    weight: float | None
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalQueue:
+    namespace: str
+    name: str
+    cluster_queue: str
+    stop: str
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceFlavor:
+    name: str
+    node_labels: dict[str, str]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClass:
+    name: str
+    value: int | None
+    problems: tuple[str, ...]
+
+
+def cluster_queue(item: QueueObject) -> ClusterQueue:
+    problems = Problems()
+    spec = spec_of(item, problems)
+    preemption = spec.part("preemption")
+    borrow = preemption.part("borrowWithinCohort")
+    reclaim = preemption.choice("reclaimWithinCohort", RECLAIM, "Never")
+    borrow_within = borrow.choice("policy", BORROW_WITHIN, "Never")
+    if reclaim == "Never" and borrow_within != "Never":
+        borrow.remark("policy", f"{borrow_within} has no effect while reclaimWithinCohort is Never; set that, too")
+        borrow_within = "Never"
+    if "namespaceSelector" not in spec:
+        spec.remark("namespaceSelector", "is missing, so no namespace may use the queue; give {} for all namespaces")
+    fungibility = spec.part("flavorFungibility")
+    for name, usual in (("whenCanBorrow", ("Borrow", "MayStopSearch")), ("whenCanPreempt", ("TryNextFlavor",))):
+        found = fungibility.text(name)
+        if found and found not in usual:
+            fungibility.remark(name, f"{found} is not supported; flavors are tried in order as with {usual[-1]}")
+    for name in ("admissionChecks", "admissionChecksStrategy"):
+        if name in spec:
+            spec.remark(name, _NOT_RUN)
+    cohort = spec.text("cohortName") or spec.text("cohort")
+    return ClusterQueue(
+        item.metadata.name,
+        cohort,
+        _groups(spec),
+        spec.selector("namespaceSelector"),
+        spec.choice("queueingStrategy", ("BestEffortFIFO", "StrictFIFO"), "BestEffortFIFO") == "StrictFIFO",
+        spec.choice("stopPolicy", STOP, "None"),
+        _weight(spec),
+        preemption.choice("withinClusterQueue", WITHIN, "Never"),
+        reclaim,
+        borrow_within,
+        borrow.optional_whole("maxPriorityThreshold"),
+        problems.all,
+    )
+
+
+def cohort(item: QueueObject) -> Cohort:
+    problems = Problems()
+    spec = spec_of(item, problems)
+    parent = spec.text("parentName") or spec.text("parent")
+    return Cohort(item.metadata.name, parent, _groups(spec), _weight(spec), problems.all)
+
+
+def local_queue(item: QueueObject) -> LocalQueue:
+    problems = Problems()
+    spec = spec_of(item, problems)
+    target = spec.text("clusterQueue")
+    if not target:
+        spec.remark("clusterQueue", "is missing; give the name of a ClusterQueue")
+    stop = spec.choice("stopPolicy", STOP, "None")
+    return LocalQueue(item.metadata.namespace, item.metadata.name, target, stop, problems.all)
+
+
+def resource_flavor(item: QueueObject) -> ResourceFlavor:
+    problems = Problems()
+    spec = spec_of(item, problems)
+    if "tolerations" in spec:
+        spec.remark("tolerations", "are not added to pods here; put them into the pods")
+    return ResourceFlavor(item.metadata.name, spec.labels("nodeLabels"), problems.all)
+
+
+def priority_class(item: QueueObject) -> PriorityClass:
+    problems = Problems()
+    top = Fields({"value": decoded(item.value, "value", problems)}, "", problems)
+    if "value" not in top:
+        problems.add("value", "is missing, so the pods keep their own priority; give a whole number")
+    return PriorityClass(item.metadata.name, top.optional_whole("value"), problems.all)
+
+
+def _weight(spec: Fields) -> float | None:
+    """None: fair sharing is not configured."""
+    return spec.part("fairSharing").number("weight", 1.0) if "fairSharing" in spec else None
+
+
+def _groups(spec: Fields) -> tuple[ResourceGroup, ...]:
+    return tuple(_group(group) for group in spec.parts("resourceGroups"))
+
+
+def _group(group: Fields) -> ResourceGroup:
+    covered = group.texts("coveredResources")
+    quotas: list[ResourceQuota] = []
+    for flavor in group.parts("flavors"):
+        name = flavor.text("name")
+        if not name:
+            flavor.remark("name", "is missing, so its quotas are ignored; give the name of a ResourceFlavor")
+            continue
+        for each in flavor.parts("resources"):
+            resource = each.text("name")
+            if resource not in covered:
+                each.remark("name", f"{resource!r} is not in coveredResources, so its quota is ignored; add it there")
+                continue
+            nominal = each.amount("nominalQuota", resource)
+            if "nominalQuota" not in each:
+                each.remark("nominalQuota", "is missing and counts as 0; give a quantity")
+            quotas.append(
+                ResourceQuota(
+                    name,
+                    resource,
+                    nominal or 0,
+                    each.amount("borrowingLimit", resource),
+                    each.amount("lendingLimit", resource),
+                )
+            )
+    return ResourceGroup(covered, tuple(quotas))

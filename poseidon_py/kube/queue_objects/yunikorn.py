@@ -1,0 +1,194 @@
+"""YuniKorn's queues: the file `queues.yaml`, which a ConfigMap holds, and annotations of namespaces.
+
+Of the file the partition `default` is read, or else the first one. Queue names are compared in lower case.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from poseidon_py.kube.queue_objects.fields import Fields, Problems, QueueObject, decoded
+from poseidon_py.util.durations import LONGEST
+
+FILE = "queues.yaml"
+ROOT = "root"
+QUOTA = "yunikorn.apache.org/namespace.quota"
+GUARANTEED = "yunikorn.apache.org/namespace.guaranteed"
+MAX_CPU = "yunikorn.apache.org/namespace.max.cpu"
+MAX_MEMORY = "yunikorn.apache.org/namespace.max.memory"
+PARENT = "yunikorn.apache.org/parentqueue"
+_CPU = "vcore"
+_DELAY = 30.0
+_MAX_QUEUES = 10_000
+_MAX_DEPTH = 32
+_IGNORED = ("limits", "maxapplications")
+_IGNORED_PROPERTIES = ("priority.offset", "priority.policy", "quota.preemption.delay")
+
+
+@dataclass(frozen=True, slots=True)
+class FileQueue:
+    """`path`: like root.team.queue."""
+
+    path: str
+    guaranteed: dict[str, int]
+    largest: dict[str, int]
+    delay: float
+    fenced: bool
+    """Whether its tasks preempt none of other queues."""
+    protected: bool
+    """Whether its tasks are not preempted."""
+    template: tuple[dict[str, int], dict[str, int]]
+    """Guaranteed and largest amounts of queues that are created below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A way to find the queue of a pod. `name`: provided, namespace or fixed."""
+
+    name: str
+    value: str
+    create: bool
+    parent: "Rule | None"
+
+
+@dataclass(frozen=True, slots=True)
+class QueuesFile:
+    queues: tuple[FileQueue, ...]
+    rules: tuple[Rule, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceQuota:
+    guaranteed: dict[str, int]
+    largest: dict[str, int]
+    parent: str
+    problems: tuple[str, ...]
+
+
+def queues_file(item: QueueObject) -> QueuesFile:
+    """The file in a ConfigMap."""
+    problems = Problems()
+    data = Fields(decoded(item.data, "data", problems), "data", problems)
+    text = data.text(FILE)
+    if not text:
+        problems.add(f"data[{FILE}]", "is missing; give the configuration of the queues")
+        return QueuesFile((), (), problems.all)
+    try:
+        content = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problems.add(FILE, f"is not YAML: {' '.join(str(error).split())}")
+        return QueuesFile((), (), problems.all)
+    partitions = list(Fields(content, "", problems).parts("partitions")) if isinstance(content, dict) else []
+    if not partitions:
+        problems.add("partitions", "is missing or empty; give the partition default with its queues")
+        return QueuesFile((), (), problems.all)
+    chosen = next((each for each in partitions if each.text("name") == "default"), partitions[0])
+    if len(partitions) > 1:
+        problems.add("partitions", f"only {chosen.text('name') or 'the first one'} counts; put all queues into it")
+    found: dict[str, FileQueue] = {}
+    for each in chosen.parts("queues"):
+        name = each.text("name").lower()
+        _add(each, name if name == ROOT else f"{ROOT}.{name}", found, 0)
+    found.setdefault(ROOT, FileQueue(ROOT, {}, {}, _DELAY, False, False, ({}, {})))
+    rules = tuple(rule for each in chosen.parts("placementrules") if (rule := _rule(each, 0)) is not None)
+    return QueuesFile(tuple(found.values()), rules, problems.all)
+
+
+def _add(queue: Fields, path: str, found: dict[str, FileQueue], depth: int) -> None:
+    if not path.rpartition(".")[2]:
+        queue.remark("name", "is missing, so the queue is ignored; give one")
+        return
+    if path in found:
+        queue.remark("name", f"{path} is there twice, and the second one is ignored; rename it")
+        return
+    if len(found) >= _MAX_QUEUES or depth > _MAX_DEPTH:
+        queue.remark("queues", f"are too many or nested too deeply: {_MAX_QUEUES} queues, {_MAX_DEPTH} levels")
+        return
+    for name in _IGNORED:
+        if name in queue:
+            queue.remark(name, "has no effect here; use resources.max")
+    properties = queue.part("properties")
+    for name in _IGNORED_PROPERTIES:
+        if name in properties:
+            properties.remark(name, "has no effect here; remove it")
+    policy = properties.choice("preemption.policy", ("default", "fence", "disabled"), "default")
+    resources = queue.part("resources")
+    template = queue.part("childtemplate").part("resources")
+    found[path] = FileQueue(
+        path,
+        amounts(resources, "guaranteed"),
+        amounts(resources, "max"),
+        properties.duration("preemption.delay", _DELAY),
+        policy == "fence",
+        policy == "disabled",
+        (amounts(template, "guaranteed"), amounts(template, "max")),
+    )
+    for below in queue.parts("queues"):
+        _add(below, f"{path}.{below.text('name').lower()}", found, depth + 1)
+
+
+def amounts(resources: Fields, name: str) -> dict[str, int]:
+    """Amounts with YuniKorn's name of cpu, which is given in cores."""
+    part = resources.part(name)
+    found: dict[str, int] = {}
+    for resource in part.names():
+        if resource == "cpu":
+            part.remark(resource, "is not a resource of YuniKorn and is ignored; give vcore")
+            continue
+        target = "cpu" if resource == _CPU else resource
+        amount = part.amount(resource, target)
+        if amount is not None:
+            found[target] = amount
+    return found
+
+
+def _rule(rule: Fields, depth: int) -> Rule | None:
+    name, value = rule.text("name").lower(), rule.text("value")
+    if "filter" in rule:
+        rule.remark("filter", "has no effect here; remove it")
+    parent = _rule(rule.part("parent"), depth + 1) if "parent" in rule and depth < _MAX_DEPTH else None
+    create = rule.flag("create", default=False)
+    if name == "tag" and value.lower() == "namespace":
+        return Rule("namespace", "", create, parent)
+    if name == "provided":
+        if create:
+            rule.remark("create", "creates no queues that pods name; put them into the file")
+        return Rule("provided", "", False, parent)
+    if name == "fixed" and value:
+        return Rule("fixed", value.lower(), create, parent)
+    rule.remark("name", f"rule {name!r} with value {value!r} is not supported and is ignored; give provided, fixed, or "
+                "tag with the value namespace")  # fmt: skip
+    return None
+
+
+def namespace_quota(annotations: Mapping[str, str]) -> NamespaceQuota:
+    """The quota in the annotations of a namespace."""
+    problems = Problems()
+    largest = _annotated(annotations, QUOTA, problems)
+    for key, resource in ((MAX_CPU, "cpu"), (MAX_MEMORY, "memory")):
+        if key in annotations and resource not in largest:
+            amount = Fields({key: annotations[key]}, "metadata.annotations", problems).amount(key, resource)
+            if amount is not None:
+                largest[resource] = amount
+    guaranteed = _annotated(annotations, GUARANTEED, problems)
+    return NamespaceQuota(guaranteed, largest, annotations.get(PARENT, "").lower(), problems.all)
+
+
+def _annotated(annotations: Mapping[str, str], key: str, problems: Problems) -> dict[str, int]:
+    text = annotations.get(key)
+    if not text:
+        return {}
+    where = f"metadata.annotations[{key}]"
+    try:
+        content: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        problems.add(where, 'is not JSON and is ignored; give a mapping like {"cpu": "64", "memory": "100Gi"}')
+        return {}
+    return Fields({"": content}, where, problems).amounts("") if isinstance(content, dict) else {}
+
+
+NEVER_PREEMPTED = LONGEST

@@ -1,0 +1,71 @@
+"""The status of objects that declare queues, as each project's kind has it. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from poseidon_py.kube.quantity import written
+from poseidon_py.state.gangs.model import Resource
+from poseidon_py.state.queues import kai, kueue, own, volcano
+from poseidon_py.state.queues.source import Declared
+from poseidon_py.state.queues.use import Amounts, QueueUse, by_resource
+
+Json = dict[str, Any]
+
+WITH_CONDITIONS = (kueue.CLUSTER_QUEUES, kueue.LOCAL_QUEUES, own.QUEUES)
+"""Kinds whose status has conditions that a user reads; the problems of the others are events only."""
+ACTIVE = "Active"
+_DRS = 1000
+"""Kueue's unit of shares: a thousandth."""
+
+
+def body_of(resource: Resource, use: QueueUse) -> Json:
+    """The fields of the status, without conditions; empty: the kind has none that schedulers write."""
+    if resource == kueue.CLUSTER_QUEUES:
+        flavors = _by_flavor(use.used, use.borrowed)
+        return {
+            "flavorsReservation": flavors,
+            "flavorsUsage": flavors,
+            "pendingWorkloads": use.pending,
+            "reservingWorkloads": use.running,
+            "admittedWorkloads": use.running,
+            "fairSharing": {"weightedShare": round(use.share * _DRS)},
+        }
+    used = _list(by_resource(use.used))
+    if resource == kai.QUEUES:
+        return {"allocated": used, "requested": _list(use.requested)}
+    if resource == volcano.QUEUES:
+        return {"allocated": used, "pending": use.pending, "running": use.running}
+    if resource == own.QUEUES:
+        return {
+            "used": used,
+            "borrowed": _list(by_resource(use.borrowed)),
+            "pending": use.pending,
+            "running": use.running,
+            "share": round(use.share, 4),
+            "fairShare": _list(use.fair_share),
+        }
+    return {}
+
+
+def condition_of(declared: Declared) -> Json | None:
+    """The condition Active, without its time; None: the kind has no conditions."""
+    if declared.ref.resource not in WITH_CONDITIONS:
+        return None
+    if declared.inactive:
+        message = "; ".join(dict.fromkeys((declared.inactive, *declared.problems)))
+        return {"type": ACTIVE, "status": "False", "reason": declared.reason or "Misconfigured", "message": message}
+    message = "; ".join(("takes pods", *declared.problems))
+    return {"type": ACTIVE, "status": "True", "reason": "Ready", "message": message}
+
+
+def _list(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {resource: written(resource, amounts[resource]) for resource in sorted(amounts)}
+
+
+def _by_flavor(used: Amounts, borrowed: Amounts) -> list[Json]:
+    flavors: dict[str, list[Json]] = {}
+    for flavor, resource in sorted(used):
+        total, extra = used[flavor, resource], borrowed.get((flavor, resource), 0)
+        entry = {"name": resource, "total": written(resource, total), "borrowed": written(resource, extra)}
+        flavors.setdefault(flavor, []).append(entry)
+    return [{"name": flavor, "resources": resources} for flavor, resources in flavors.items()]

@@ -1,0 +1,114 @@
+"""What pods say about their queue, and what it resolves to.
+
+Pods that say the same, in the same namespace and with the same owner, share one choice, which is resolved once. What
+the resolution depends on is recorded, so that a change of an object finds the choices that it concerns.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from poseidon_py.kube.queue_objects.keys import Pairs
+from poseidon_py.state.gangs.model import OwnerOrGroup, Resource, Unknown
+
+_GENERATIONS = 4
+"""Owners of owners that are asked for labels: a CronJob or JobSet above a Job above a pod."""
+
+
+class Choice(NamedTuple):
+    """What a pod says about its queue."""
+
+    namespace: str
+    labels: Pairs = ()
+    annotations: Pairs = ()
+    owner: str = ""
+    """UID of its controller."""
+
+
+class Resolution(NamedTuple):
+    """The queue of pods. `key`: that of a queue in the tree, or of one that does not exist; empty: no quota concerns
+    the pods."""
+
+    key: str = ""
+    name: str = ""
+    """Of the queue, as messages show it."""
+    chosen_by: str = ""
+    """Where the pods name it, as messages show it."""
+    problem: str = ""
+    """Why no queue takes the pods, and the remedy; empty: see the queue."""
+    priority: int | None = None
+    """That the queue gives the pods; None: their own."""
+    never_preempts: bool = False
+    running_key: str = ""
+    """Key of the queue of the running ones; empty: the same."""
+
+
+NO_QUEUE = Resolution()
+
+
+class Objects(Protocol):
+    """The owners and groups that conventions of gangs watch."""
+
+    def known_owner(self, uid: str) -> OwnerOrGroup | None: ...
+    def find(self, resource: Resource, namespace: str, name: str) -> OwnerOrGroup | None: ...
+
+
+@dataclass(slots=True)
+class Namespaces:
+    """Labels and annotations of namespaces, by name."""
+
+    labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    annotations: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+class Query:
+    """One resolution: what the choice says, and what the answer depends on."""
+
+    def __init__(self, choice: Choice, namespaces: Namespaces, objects: Objects) -> None:
+        self.namespace = choice.namespace
+        self.depends_on: set[Hashable] = set()
+        self.unknown = False
+        """Whether something is being looked up, so that the answer may change."""
+        self._choice = choice
+        self._labels = dict(choice.labels)
+        self._annotations = dict(choice.annotations)
+        self._namespaces = namespaces
+        self._objects = objects
+
+    def label(self, key: str) -> str:
+        """A label of the pods, or of the closest owner that has it; empty: there is none."""
+        if found := self._labels.get(key):
+            return found
+        uid = self._choice.owner
+        for _ in range(_GENERATIONS):
+            if not uid:
+                break
+            self.depends_on.add(("owner", uid))
+            owner = self._objects.known_owner(uid)
+            if owner is None:
+                break
+            if found := dict(owner.queue_labels).get(key):
+                return found
+            uid = owner.owner.uid if owner.owner is not None else ""
+        return ""
+
+    def annotation(self, key: str) -> str:
+        """An annotation of the pods; empty: they have none."""
+        return self._annotations.get(key, "")
+
+    def group(self, resource: Resource, name: str) -> OwnerOrGroup | None:
+        """A group in the namespace of the pods."""
+        self.depends_on.add((resource, self.namespace, name))
+        try:
+            return self._objects.find(resource, self.namespace, name)
+        except Unknown:
+            self.unknown = True
+            return None
+
+    def namespace_labels(self) -> Mapping[str, str]:
+        self.depends_on.add(("namespace", self.namespace))
+        return self._namespaces.labels.get(self.namespace, {})
+
+    def namespace_annotations(self) -> Mapping[str, str]:
+        self.depends_on.add(("namespace", self.namespace))
+        return self._namespaces.annotations.get(self.namespace, {})

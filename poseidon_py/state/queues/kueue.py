@@ -1,0 +1,225 @@
+"""Kueue's queues: ClusterQueues below Cohorts; pods reach them through the LocalQueues of their namespaces.
+
+A LocalQueue has no quota of its own. One that is stopped is a queue of its own, without quotas: its waiting pods are in
+that; if it drains, so are its running ones.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from poseidon_py.describe.queues.model import Flavor, Queue, Quota, Sharing, Stop, Tree, Victims
+from poseidon_py.kube.object_details import LabelSelector
+from poseidon_py.kube.quantity import PODS
+from poseidon_py.kube.queue_objects import keys, kueue
+from poseidon_py.kube.queue_objects.fields import QueueObject
+from poseidon_py.state.gangs.model import Resource
+from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
+from poseidon_py.state.queues.source import Declared, Source, Touched
+from poseidon_py.state.queues.tree import make_tree
+from poseidon_py.state.volumes.matching import matches
+
+_GROUP, _VERSIONS = "kueue.x-k8s.io", ("v1beta2", "v1beta1")
+CLUSTER_QUEUES = Resource(_GROUP, "clusterqueues", _VERSIONS)
+COHORTS = Resource(_GROUP, "cohorts", (*_VERSIONS, "v1alpha1"))
+LOCAL_QUEUES = Resource(_GROUP, "localqueues", _VERSIONS)
+FLAVORS = Resource(_GROUP, "resourceflavors", _VERSIONS)
+PRIORITIES = Resource(_GROUP, "workloadpriorityclasses", _VERSIONS)
+
+DEFAULT_LOCAL_QUEUE = "default"
+"""That of pods which name none, if the namespace has it."""
+
+_VICTIMS = {
+    "Never": Victims.NEVER,
+    "LowerPriority": Victims.LOWER_PRIORITY,
+    "LowerOrNewerEqualPriority": Victims.LOWER_OR_NEWER_EQUAL_PRIORITY,
+    "Any": Victims.ANY,
+}
+_STOPS = {"None": Stop.NONE, "Hold": Stop.HOLD, "HoldAndDrain": Stop.HOLD_AND_DRAIN}
+_ANY_NUMBER_OF_PODS = 2**40
+
+
+class Kueue(Source):
+    kind = "kueue"
+    resources = (FLAVORS, PRIORITIES, COHORTS, CLUSTER_QUEUES, LOCAL_QUEUES)
+
+    def __init__(self, namespaces: Namespaces) -> None:
+        super().__init__(namespaces)
+        self._queues: dict[str, kueue.ClusterQueue] = {}
+        self._cohorts: dict[str, kueue.Cohort] = {}
+        self._local: dict[tuple[str, str], kueue.LocalQueue] = {}
+        self._flavors: dict[str, kueue.ResourceFlavor] = {}
+        self._priorities: dict[str, kueue.PriorityClass] = {}
+
+    @property
+    def in_use(self) -> bool:
+        return bool(self._queues)
+
+    def _put(self, resource: Resource, item: QueueObject) -> Touched:
+        namespace, name = item.metadata.namespace, item.metadata.name
+        if resource == CLUSTER_QUEUES:
+            self._queues[name] = kueue.cluster_queue(item)
+        elif resource == COHORTS:
+            self._cohorts[name] = kueue.cohort(item)
+        elif resource == LOCAL_QUEUES:
+            self._local[namespace, name] = kueue.local_queue(item)
+        elif resource == FLAVORS:
+            self._flavors[name] = kueue.resource_flavor(item)
+        else:
+            self._priorities[name] = kueue.priority_class(item)
+        return {(resource, namespace, name)}
+
+    def _drop(self, resource: Resource, namespace: str, name: str) -> Touched:
+        if resource == LOCAL_QUEUES:
+            self._local.pop((namespace, name), None)
+        elif resource == CLUSTER_QUEUES:
+            self._queues.pop(name, None)
+        elif resource == COHORTS:
+            self._cohorts.pop(name, None)
+        elif resource == FLAVORS:
+            self._flavors.pop(name, None)
+        else:
+            self._priorities.pop(name, None)
+        return {(resource, namespace, name)}
+
+    # -- the queue of a choice --------------------------------------------------------------------------------
+
+    def resolve(self, query: Query) -> Resolution:
+        name, label = query.label(keys.OWN), keys.OWN
+        if name:
+            return self._in_queue(query, name, f"label {label}")
+        name, label = query.label(keys.KUEUE), keys.KUEUE
+        if not name:
+            name = DEFAULT_LOCAL_QUEUE
+            query.depends_on.add((LOCAL_QUEUES, query.namespace, name))
+            if (query.namespace, name) not in self._local:
+                return NO_QUEUE
+        query.depends_on.add((LOCAL_QUEUES, query.namespace, name))
+        local = self._local.get((query.namespace, name))
+        full = f"{query.namespace}/{name}"
+        if local is None:
+            problem = f"LocalQueue {full} does not exist: create it or change label {label}"
+            return Resolution(f"localqueue/{full}", full, f"label {label}", problem)
+        if local.stop != "None":
+            running = "" if local.stop == "HoldAndDrain" else f"clusterqueue/{local.cluster_queue}"
+            stopped = Resolution(f"localqueue/{full}", full, f"label {label}", running_key=running)
+            return self._with_priority(query, stopped)
+        return self._in_queue(query, local.cluster_queue, f"spec.clusterQueue of LocalQueue {full}")
+
+    def _in_queue(self, query: Query, name: str, chosen_by: str) -> Resolution:
+        query.depends_on.add((CLUSTER_QUEUES, "", name))
+        queue = self._queues.get(name)
+        if queue is not None and not _selects(queue.selector, query):
+            problem = (
+                f"ClusterQueue {name} does not select namespace {query.namespace}: change its spec.namespaceSelector, "
+                f"the labels of the namespace, or {chosen_by}"
+            )
+            return Resolution(f"not selected/{query.namespace}/{name}", name, chosen_by, problem)
+        return self._with_priority(query, Resolution(f"clusterqueue/{name}", name, chosen_by))
+
+    def _with_priority(self, query: Query, found: Resolution) -> Resolution:
+        name = query.label(keys.KUEUE_PRIORITY)
+        if not name:
+            return found
+        query.depends_on.add((PRIORITIES, "", name))
+        known = self._priorities.get(name)
+        return found if known is None else found._replace(priority=known.value)
+
+    # -- the tree ---------------------------------------------------------------------------------------------
+
+    def tree(self) -> Tree:
+        flavors = [Flavor(each.name, tuple(sorted(each.node_labels.items()))) for each in self._flavors.values()]
+        weights = [each.weight for each in self._queues.values()] + [each.weight for each in self._cohorts.values()]
+        fair = any(weight is not None for weight in weights)
+        return make_tree(self._all_queues(), flavors, Sharing.FAIR if fair else Sharing.CLASSICAL, "spec.parentName")
+
+    def _all_queues(self) -> Iterator[Queue]:
+        implied = {each.cohort for each in self._queues.values()} | {each.parent for each in self._cohorts.values()}
+        for name in sorted(implied - self._cohorts.keys() - {""}):
+            yield Queue(f"cohort/{name}", name, unlimited=False)
+        for cohort in self._cohorts.values():
+            yield Queue(
+                f"cohort/{cohort.name}",
+                cohort.name,
+                _cohort_key(cohort.parent),
+                self._quotas(cohort.groups),
+                tuple(group.resources for group in cohort.groups),
+                cohort.weight,
+                unlimited=False,
+            )
+        for queue in self._queues.values():
+            yield self._cluster_queue(queue)
+        for local in self._local.values():
+            if local.stop != "None":
+                full = f"{local.namespace}/{local.name}"
+                yield Queue(f"localqueue/{full}", full, stop=_STOPS[local.stop])
+
+    def _cluster_queue(self, queue: kueue.ClusterQueue) -> Queue:
+        counts_pods = any(PODS in group.resources for group in queue.groups)
+        resources = [group.resources for group in queue.groups]
+        quotas = self._quotas(queue.groups)
+        if resources and not counts_pods:  # Kueue counts pods where their number has a quota only
+            resources[0] = (*resources[0], PODS)
+            quotas += tuple(
+                Quota(flavor, PODS, _ANY_NUMBER_OF_PODS)
+                for flavor in queue.groups[0].flavors
+                if flavor in self._flavors
+            )
+        return Queue(
+            f"clusterqueue/{queue.name}",
+            queue.name,
+            _cohort_key(queue.cohort),
+            quotas,
+            tuple(resources),
+            queue.weight,
+            within=_VICTIMS[queue.within],
+            reclaim=_VICTIMS[queue.reclaim],
+            borrow_within=_VICTIMS[queue.borrow_within],
+            borrow_within_threshold=queue.borrow_threshold,
+            strict_fifo=queue.strict_fifo,
+            stop=max(_STOPS[queue.stop], Stop.HOLD if self._missing_flavors(queue) else Stop.NONE),
+            unlimited=False,
+        )
+
+    def _missing_flavors(self, queue: kueue.ClusterQueue) -> list[str]:
+        named = dict.fromkeys(flavor for group in queue.groups for flavor in group.flavors)
+        return [flavor for flavor in named if flavor not in self._flavors]
+
+    def _quotas(self, groups: Iterable[kueue.ResourceGroup]) -> tuple[Quota, ...]:
+        return tuple(
+            Quota(quota.flavor, quota.resource, quota.nominal, quota.borrowing, quota.lending)
+            for group in groups
+            for quota in group.quotas
+            if quota.flavor in self._flavors
+        )
+
+    def declared(self) -> Iterable[Declared]:
+        refs = self.refs
+        for queue in self._queues.values():
+            missing = self._missing_flavors(queue)
+            why, reason = "", ""
+            if missing:
+                reason = "FlavorNotFound"
+                why = f"ResourceFlavor {', '.join(missing)} does not exist; create it or change spec.resourceGroups"
+            elif queue.stop != "None":
+                why, reason = f"spec.stopPolicy is {queue.stop}", "Stopped"
+            ref = refs[CLUSTER_QUEUES, "", queue.name]
+            yield Declared(ref, f"clusterqueue/{queue.name}", queue.problems, why, reason)
+        for cohort in self._cohorts.values():
+            yield Declared(refs[COHORTS, "", cohort.name], f"cohort/{cohort.name}", cohort.problems)
+        for local in self._local.values():
+            why, reason = ("", "") if local.stop == "None" else (f"spec.stopPolicy is {local.stop}", "Stopped")
+            if local.cluster_queue not in self._queues:
+                reason = "ClusterQueueDoesNotExist"
+                why = f"ClusterQueue {local.cluster_queue} does not exist; create it or change spec.clusterQueue"
+            yield Declared(refs[LOCAL_QUEUES, local.namespace, local.name], "", local.problems, why, reason)
+        for flavor in self._flavors.values():
+            yield Declared(refs[FLAVORS, "", flavor.name], "", flavor.problems)
+        for priority in self._priorities.values():
+            yield Declared(refs[PRIORITIES, "", priority.name], "", priority.problems)
+
+
+def _cohort_key(name: str) -> str:
+    return f"cohort/{name}" if name else ""
+
+
+def _selects(selector: LabelSelector | None, query: Query) -> bool:
+    return selector is not None and matches(selector, query.namespace_labels())

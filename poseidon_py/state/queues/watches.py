@@ -1,0 +1,228 @@
+"""Watches the objects of all kinds of queues that the server serves, and discovers those that are installed later.
+
+A kind whose definition is removed is empty then. A version that is not supported is named, and the other kinds go on.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from poseidon_py.kube.client import KubeError
+from poseidon_py.kube.discovery import served
+from poseidon_py.kube.list_watch import Kind, Watch, WatchOptions
+from poseidon_py.kube.objects import Metadata
+from poseidon_py.kube.queue_objects.fields import QueueObject
+from poseidon_py.kube.queue_objects.yunikorn import FILE
+from poseidon_py.state.gangs.model import Resource
+from poseidon_py.state.queues.others import check_others
+from poseidon_py.state.queues.registry import QueueRegistry
+from poseidon_py.state.queues.yunikorn import CONFIG
+from poseidon_py.util.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+RECHECK = 30.0
+"""Seconds between two discoveries."""
+_RETRY = 1.0
+_WITHOUT = "queues that it declares are ignored"
+
+
+class QueueApi(Protocol):
+    """The part of kube.Kube that the watches use."""
+
+    async def call(self, verb: str, path: str) -> bytes: ...
+    async def page(self, path: str, parameters: Mapping[str, str]) -> bytes: ...
+    def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]: ...
+
+
+class _Handler:
+    """Passes the reports of one watch to the registry."""
+
+    def __init__(self, registry: QueueRegistry, kind: str, resource: Resource, metrics: Metrics) -> None:
+        self._registry = registry
+        self._kind = kind
+        self._resource = resource
+        self._metrics = metrics
+        self._uids: dict[tuple[str, str], str] = {}
+        self._unreadable: set[str] = set()
+
+    def observe(self, item: QueueObject) -> None:
+        self._uids[item.metadata.namespace, item.metadata.name] = item.metadata.uid
+        self._registry.put(self._kind, self._resource, item)
+
+    def removed(self, item: QueueObject) -> None:
+        key = item.metadata.namespace, item.metadata.name
+        if self._uids.get(key) == item.metadata.uid:
+            self._drop(key)
+
+    def listed(self, uids: set[str]) -> None:
+        for key in [key for key, uid in self._uids.items() if uid not in uids and uid not in self._unreadable]:
+            self._drop(key)
+        self._unreadable.clear()
+
+    def invalid(self, metadata: Metadata, problem: str) -> None:
+        if metadata.uid not in self._unreadable:  # it exists: its last valid state is kept
+            log.warning("skipping %s %s: %s", self._resource.label, metadata.name, problem)
+            self._metrics.invalid.labels(self._resource.plural).inc()
+        self._unreadable.add(metadata.uid)
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        del self._uids[key]
+        self._registry.drop(self._kind, self._resource, *key)
+
+    def clear(self) -> None:
+        for key in list(self._uids):
+            self._drop(key)
+
+
+class _Watched:
+    """A resource that is served."""
+
+    def __init__(self, path: str, watch: Watch[QueueObject], handler: _Handler) -> None:
+        self.path = path
+        self.watch = watch
+        self.handler = handler
+        self.missed = False
+        """Whether the last discovery missed it, as happens while a server starts."""
+        self.task = asyncio.create_task(watch.run(), name=f"watch {watch.name}")
+
+    async def stop(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+class QueueWatches:
+    """`run` in a separate task; `listed` is set once all queues that exist at the start are known."""
+
+    def __init__(
+        self,
+        api: QueueApi,
+        registry: QueueRegistry,
+        watching: WatchOptions,
+        metrics: Metrics,
+        *,
+        file: Path | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`file`: holds the data of the ConfigMap of YuniKorn, which is not watched then; it is read again from time to
+        time."""
+        self._api = api
+        self._file = file
+        self._registry = registry
+        self._watching = watching
+        self._metrics = metrics
+        self._sleep = sleep
+        self._watched: dict[Resource, _Watched] = {}
+        self._text = ""
+        self._named: set[str] = set()
+        """Unsupported versions that were logged."""
+        self.listed = asyncio.Event()
+        if not registry.sources:
+            self.listed.set()
+
+    async def run(self) -> None:
+        """Never returns."""
+        try:
+            while True:
+                complete = await self._discover()
+                if complete and not self.listed.is_set():
+                    for watched in list(self._watched.values()):
+                        await watched.watch.listed.wait()
+                    await check_others(self._api, self._registry)
+                    self.listed.set()
+                else:
+                    await check_others(self._api, self._registry)
+                await self._sleep(RECHECK if complete else _RETRY)
+        finally:
+            for watched in self._watched.values():
+                await watched.stop()
+
+    async def _discover(self) -> bool:
+        """Starts and ends watches. Returns whether all groups were found out."""
+        groups: dict[str, dict[str, set[str]] | None] = {}
+        for kind, source in self._registry.sources.items():
+            for resource in source.resources:
+                if resource == CONFIG and self._file is not None:
+                    self._read_file(kind, self._file)
+                    continue
+                if resource.group and resource.group not in groups:
+                    groups[resource.group] = await self._served(resource.group)
+                found = groups.get(resource.group, {}) if resource.group else {resource.versions[0]: {resource.plural}}
+                if found is not None:
+                    await self._follow(kind, resource, self._path(resource, found))
+        return None not in groups.values()
+
+    def _read_file(self, kind: str, file: Path) -> None:
+        """A file that cannot be read keeps its last content."""
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            log.warning("cannot read the queues in %s: %s", file, error)
+            return
+        if text != self._text:
+            self._text = text
+            data = msgspec.Raw(msgspec.json.encode({FILE: text}))
+            self._registry.put(kind, CONFIG, QueueObject(Metadata(name=str(file)), data=data))
+
+    async def _served(self, group: str) -> dict[str, set[str]] | None:
+        """What is served of a group; None: that cannot be found out now."""
+        try:
+            return await served(self._api, group)
+        except KubeError as error:
+            log.warning("cannot find out which queues of %s are served: %s", group, error)
+            return None
+
+    def _path(self, resource: Resource, found: Mapping[str, set[str]]) -> str:
+        """The path of a resource; empty: it is not served in a supported version."""
+        versions = [version for version, plurals in found.items() if resource.plural in plurals]
+        for version in resource.versions:
+            if version in versions:
+                root = f"/apis/{resource.group}" if resource.group else "/api"
+                return f"{root}/{version}/{resource.plural}"
+        if versions:
+            problem = f"{resource.label} is served in {', '.join(versions)}, not in {' or '.join(resource.versions)}"
+            if problem not in self._named:
+                self._named.add(problem)
+                log.warning("%s, which are supported: its queues are ignored", problem)
+        return ""
+
+    @property
+    def unsupported(self) -> list[str]:
+        """Resources that are served in unsupported versions only."""
+        return sorted(self._named)
+
+    async def _follow(self, kind: str, resource: Resource, path: str) -> None:
+        """Watches a resource at a path, and no longer at another one."""
+        watched = self._watched.get(resource)
+        if watched is not None:
+            if watched.path == path:
+                watched.missed = False
+                return
+            if not path and not watched.missed:
+                watched.missed = True
+                return
+            del self._watched[resource]
+            await watched.stop()
+            if not path:
+                watched.handler.clear()
+                return
+        if not path:
+            return
+        log.info("watching %s at %s", resource.label, path)
+        handler = watched.handler if watched else _Handler(self._registry, kind, resource, self._metrics)
+        selector = self._registry.sources[kind].selectors.get(resource, "")
+        served_at = Kind(resource.label, path, QueueObject, selector, without=_WITHOUT)
+        watch = Watch(self._api, served_at, handler, self._watching, metrics=self._metrics)
+        self._watched[resource] = _Watched(path, watch, handler)
+
+    def path_of(self, resource: Resource, namespace: str, name: str) -> str:
+        """The path of an object; empty: its resource is not served."""
+        watched = self._watched.get(resource)
+        if watched is None:
+            return ""
+        root, _, plural = watched.path.rpartition("/")
+        return f"{root}/namespaces/{namespace}/{plural}/{name}" if namespace else f"{watched.path}/{name}"

@@ -1,0 +1,199 @@
+"""YuniKorn's queues: those of `queues.yaml`, and one for each namespace if a placement rule creates them.
+
+Without placement rules pods are in the queue that they name.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+
+from poseidon_py.describe.queues.model import EVERY_NODE, Flavor, Queue, Quota, Sharing, Tree, Victims
+from poseidon_py.kube.queue_objects import keys
+from poseidon_py.kube.queue_objects.fields import QueueObject
+from poseidon_py.kube.queue_objects.yunikorn import (
+    NEVER_PREEMPTED,
+    PARENT,
+    ROOT,
+    FileQueue,
+    NamespaceQuota,
+    QueuesFile,
+    Rule,
+    namespace_quota,
+    queues_file,
+)
+from poseidon_py.state.gangs.model import Resource
+from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
+from poseidon_py.state.queues.source import Declared, Source, Touched
+from poseidon_py.state.queues.tree import make_tree
+
+CONFIG = Resource("", "configmaps", ("v1",))
+CONFIG_NAME = "yunikorn-configs"
+_PROVIDED = Rule("provided", "", False, None)
+_DEFAULT = f"{ROOT}.default"
+_DELAY = 30.0
+_FILE = ("file", CONFIG)
+"""What every choice depends on."""
+
+
+class YuniKorn(Source):
+    kind = "yunikorn"
+    resources = (CONFIG,)
+    selectors = MappingProxyType({CONFIG: f"metadata.name={CONFIG_NAME}"})
+
+    def __init__(self, namespaces: Namespaces) -> None:
+        super().__init__(namespaces)
+        self._files: dict[tuple[str, str], QueuesFile] = {}
+        self._by_path: dict[str, FileQueue] = {}
+        self._rules: tuple[Rule, ...] = ()
+
+    @property
+    def in_use(self) -> bool:
+        return len(self._by_path) > 1 or bool(self._rules)
+
+    def _put(self, resource: Resource, item: QueueObject) -> Touched:
+        self._files[item.metadata.namespace, item.metadata.name] = queues_file(item)
+        return self._take()
+
+    def _drop(self, resource: Resource, namespace: str, name: str) -> Touched:
+        self._files.pop((namespace, name), None)
+        return self._take()
+
+    def _take(self) -> Touched:
+        """Of several files the first by namespace counts."""
+        found = self._files[min(self._files)] if self._files else QueuesFile((), (), ())
+        self._by_path = {queue.path: queue for queue in found.queues}
+        self._rules = found.rules
+        return {_FILE}
+
+    # -- the queue of a choice --------------------------------------------------------------------------------
+
+    def resolve(self, query: Query) -> Resolution:
+        query.depends_on.add(_FILE)
+        if name := query.label(keys.OWN):
+            return Resolution(f"yunikorn/{name}", name, f"label {keys.OWN}")
+        for rule in self._rules or (_PROVIDED,):
+            path, chosen_by = self._place(rule, query)
+            if path and (path in self._by_path or self._is_created(path, query)):
+                return Resolution(f"yunikorn/{path}", path, chosen_by)
+        path, chosen_by = self._provided(query)
+        if path:
+            return Resolution(f"yunikorn/{path}", path, chosen_by)
+        if _DEFAULT in self._by_path:
+            return Resolution(f"yunikorn/{_DEFAULT}", _DEFAULT, f"label {keys.YUNIKORN}")
+        return NO_QUEUE
+
+    def _place(self, rule: Rule, query: Query) -> tuple[str, str]:
+        """The queue that a rule gives, and where it comes from; empty: the rule gives none."""
+        if rule.name == "provided":
+            path, chosen_by = self._provided(query)
+        elif rule.name == "fixed":
+            path, chosen_by = rule.value, "the placement rules of queues.yaml"
+        else:
+            path, chosen_by = query.namespace, f"namespace {query.namespace}"
+            if above := query.namespace_annotations().get(PARENT):
+                return f"{_full(above)}.{path}", chosen_by
+        if not path or path == ROOT or path.startswith(f"{ROOT}."):
+            return path, chosen_by
+        above = self._place(rule.parent, query)[0] if rule.parent is not None else ROOT
+        return (f"{above}.{path}" if above else ""), chosen_by
+
+    def _provided(self, query: Query) -> tuple[str, str]:
+        for label in (keys.YUNIKORN, keys.YUNIKORN_SHORT):
+            if name := query.label(label):
+                return _full(name), f"label {label}"
+        for annotation in (keys.YUNIKORN, keys.YUNIKORN_SHORT):
+            if name := query.annotation(annotation):
+                return _full(name), f"annotation {annotation}"
+        return "", ""
+
+    def _is_created(self, path: str, query: Query) -> bool:
+        """Whether a path is that of a queue which a placement rule creates for a namespace."""
+        namespace = path.rpartition(".")[2]
+        query.depends_on.add(("namespace", namespace))
+        return namespace in self.namespaces.annotations and self._created_for(namespace) == path
+
+    def _created_for(self, namespace: str) -> str:
+        """The path of the queue that a placement rule creates for a namespace; empty: none does."""
+        rule = next((rule for rule in self._rules if rule.name == "namespace" and rule.create), None)
+        if rule is None:
+            return ""
+        parent = self.namespaces.annotations[namespace].get(PARENT)
+        if not parent and rule.parent is not None:
+            if rule.parent.name != "fixed":
+                return ""  # it depends on the pod
+            parent = rule.parent.value
+        return f"{_full(parent or ROOT)}.{namespace}"
+
+    def _of_namespaces(self) -> Iterator[tuple[str, str]]:
+        """Paths and namespaces of the queues that a placement rule creates."""
+        for namespace in self.namespaces.annotations:
+            path = self._created_for(namespace)
+            if path and path not in self._by_path:
+                yield path, namespace
+
+    # -- the tree ---------------------------------------------------------------------------------------------
+
+    def tree(self) -> Tree:
+        return make_tree(self._queues(), (Flavor(EVERY_NODE),), Sharing.PROPORTIONAL, "parent")
+
+    def _queues(self) -> Iterator[Queue]:
+        for queue in self._by_path.values():
+            yield _queue(
+                queue.path,
+                queue.guaranteed,
+                queue.largest,
+                delay=queue.delay,
+                reclaim=Victims.NEVER if queue.fenced else Victims.ANY,
+                min_runtime=NEVER_PREEMPTED if queue.protected else 0.0,
+            )
+        created: set[str] = set()
+        for path, namespace in self._of_namespaces():
+            above = path.rpartition(".")[0]
+            if above not in self._by_path and above not in created:
+                created.add(above)
+                yield _queue(above, {}, {})
+            guaranteed, largest = self._by_path[above].template if above in self._by_path else ({}, {})
+            quota = namespace_quota(self.namespaces.annotations[namespace])
+            yield _queue(path, guaranteed | quota.guaranteed, largest | quota.largest)
+
+    def declared(self) -> Iterable[Declared]:
+        used = min(self._files) if self._files else None
+        for key, file in self._files.items():
+            ref = self.refs[CONFIG, *key]
+            why = "" if key == used else f"the one in namespace {used[0] if used else ''} counts; delete one of them"
+            yield Declared(ref, f"yunikorn/{ROOT}" if not why else "", (*file.problems, *self._of_annotations()), why)
+
+    def _of_annotations(self) -> Iterator[str]:
+        for _, namespace in self._of_namespaces():
+            quota: NamespaceQuota = namespace_quota(self.namespaces.annotations[namespace])
+            yield from (f"namespace {namespace}: {problem}" for problem in quota.problems)
+
+
+def _queue(
+    path: str,
+    guaranteed: Mapping[str, int],
+    largest: Mapping[str, int],
+    *,
+    delay: float = _DELAY,
+    reclaim: Victims = Victims.ANY,
+    min_runtime: float = 0.0,
+) -> Queue:
+    above = path.rpartition(".")[0]
+    return Queue(
+        f"yunikorn/{path}",
+        path,
+        f"yunikorn/{above}" if above else "",
+        tuple(
+            Quota(EVERY_NODE, resource, guaranteed.get(resource, 0), limit=largest.get(resource))
+            for resource in dict.fromkeys((*guaranteed, *largest))
+        ),
+        reclaim=reclaim,
+        preempt_min_runtime_seconds=min_runtime,
+        reclaim_min_runtime_seconds=min_runtime,
+        preemption_delay_seconds=delay,
+    )
+
+
+def _full(name: str) -> str:
+    """A name that a pod gives as a path from the root."""
+    name = name.lower()
+    return name if name == ROOT or name.startswith(f"{ROOT}.") else f"{ROOT}.{name}"

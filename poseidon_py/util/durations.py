@@ -1,0 +1,28 @@
+"""Durations in Go's notation (`90s`, `1h30m`, `1.5h`, `250ms`), or as plain seconds."""
+
+import re
+
+from durationpy import DurationError, from_str
+
+LONGEST = 320_000_000.0
+"""Ten years in seconds; what is too long for the decoder counts as this."""
+
+_NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+_SECONDS = re.compile(_NUMBER)
+_GO_DURATION = re.compile(rf"(?:{_NUMBER}(?:ns|us|µs|μs|ms|s|m|h))+")
+"""durationpy accepts more than Go does: days and years, and any text between the parts."""
+_LONGEST_TEXT = 64
+
+
+def seconds_of(text: str) -> float | None:
+    """Seconds, to the microsecond; None: the text is not a duration."""
+    stripped = text.strip()
+    if len(stripped) > _LONGEST_TEXT:
+        return None
+    go = f"{stripped}s" if _SECONDS.fullmatch(stripped) else stripped
+    if not _GO_DURATION.fullmatch(go):
+        return None
+    try:
+        return from_str(go).total_seconds()
+    except DurationError:
+        return LONGEST

@@ -1,0 +1,158 @@
+"""Queues through the whole bridge with a real flow service, against the synthetic cluster."""
+
+import pytest
+
+from poseidon_py.describe.queues.model import id_of
+from poseidon_py.state.queues import watches
+from poseidon_py.state.queues.use import QueueUse
+from tests.poseidon_py.app.queue_kinds import declare, install, install_kai, install_own, install_volcano
+from tests.poseidon_py.gang_world import World, job, template
+from tests.poseidon_py.world import world_of
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+LABEL = "kueue.x-k8s.io/queue-name"
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+
+@pytest.fixture
+async def world(tmp_path, monkeypatch):
+    monkeypatch.setattr(watches, "RECHECK", 0.1)
+    async with world_of(World, tmp_path) as world:
+        yield world
+
+
+def queue_of(bridge, prefix):
+    """The ids of the queues of the pods with a prefix, as they were sent to the flow service."""
+    pods = [known for known in bridge.store.pods.values() if known.name.startswith(prefix)]
+    return {known.sent.queue for known in pods if known.sent is not None}
+
+
+def find(world, group, version, plural, name, namespace="default"):
+    return world.cluster.get(world.cluster.kinds.find(group, version, plural), name, namespace)
+
+
+def active(world, *where):
+    conditions = find(world, *where).get("status", {}).get("conditions", [])
+    return next(((each["status"], each["reason"], each["message"]) for each in conditions), None)
+
+
+def declare_team(world, name="team-a"):
+    groups = [
+        {
+            "coveredResources": ["cpu", "memory"],
+            "flavors": [
+                {
+                    "name": "all",
+                    "resources": [{"name": "cpu", "nominalQuota": 4}, {"name": "memory", "nominalQuota": "4Gi"}],
+                }
+            ],
+        }
+    ]
+    declare(world.cluster, KUEUE, "ResourceFlavor", "all", {})
+    declare(world.cluster, KUEUE, "ClusterQueue", name, {"resourceGroups": groups, "namespaceSelector": {}})
+    declare(world.cluster, KUEUE, "LocalQueue", "lq", {"clusterQueue": name}, "default")
+
+
+async def test_the_queues_of_kueue_are_read_without_its_controller(world):
+    install(world.cluster, "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "WorkloadPriorityClass")
+    declare_team(world)
+    declare(world.cluster, KUEUE, "WorkloadPriorityClass", "high", {}, value=500)
+    labelled = job("labelled", 3)
+    labelled["metadata"]["labels"] = {LABEL: "lq", "kueue.x-k8s.io/priority-class": "high"}
+    bridge = await world.bridge()
+    await world.until(lambda: bridge.store.queues.active.kind == "kueue")
+    world.create(labelled)
+    world.cluster.add_pods(2, template(labels={LABEL: "lq"}), prefix="pod-")
+    world.cluster.add_pods(2, template(), prefix="free-")
+    await world.until(lambda: len(world.bound()) == 7)
+    await world.until(
+        lambda: queue_of(bridge, "labelled") == queue_of(bridge, "pod-") == {id_of("clusterqueue/team-a")}
+    )
+    assert queue_of(bridge, "free-") == {0}
+    priorities = {each.described.priority for each in bridge.store.pods.values() if each.name.startswith("labelled")}
+    assert priorities == {500}
+    where = ("kueue.x-k8s.io", "v1beta2", "clusterqueues", "team-a")
+    await world.until(lambda: active(world, *where) == ("True", "Ready", "takes pods"))
+    bridge.runtime.queues.note({id_of("clusterqueue/team-a"): QueueUse(used={("all", "cpu"): 500}, running=5)})
+    await world.until(lambda: find(world, *where)["status"].get("admittedWorkloads") == 5)
+    usage = find(world, *where)["status"]["flavorsUsage"]
+    assert usage == [{"name": "all", "resources": [{"name": "cpu", "total": "500m", "borrowed": "0"}]}]
+    body = await bridge.status()
+    assert (body["queues"]["kind"], body["queues"]["queues"]) == ("kueue", 1)
+    world.check()
+
+
+async def test_a_pod_that_kueue_gates_is_left_alone_and_quota_is_left_to_its_controller(world):
+    install(world.cluster, "ClusterQueue", "LocalQueue", "ResourceFlavor")
+    declare_team(world)
+    gated = template(labels={LABEL: "lq"}, schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])
+    bridge = await world.bridge()
+    world.cluster.add_pods(1, gated, prefix="gated-")
+    world.cluster.add_pods(1, template(labels={LABEL: "lq"}), prefix="open-")
+    await world.until(lambda: len(world.bound("open-")) == 1)
+    assert world.bound("gated-") == set()
+    labels = {"app": "kueue"}
+    pod = {"metadata": {"labels": labels}, "spec": {**template()["spec"], "restartPolicy": "Always"}}
+    manager = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "kueue-controller-manager"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod},
+    }
+    world.cluster.create(manager)
+    await world.until(lambda: bridge.store.queues.active.kind == "poseidon")
+    await world.until(lambda: queue_of(bridge, "open-") == {0})
+    assert "kueue-controller-manager runs" in (await bridge.status())["queues"]["why"]
+
+
+async def test_our_own_queues_may_be_installed_while_the_scheduler_runs(world):
+    bridge = await world.bridge()
+    world.cluster.add_pods(1, template(labels={"poseidon.io/queue": "team"}), prefix="pod-")
+    await world.until(lambda: len(bridge.store.pods) == 1)
+    install_own(world.cluster)
+    declare(world.cluster, "poseidon.io/v1", "Queue", "team", {"guarantee": {"cpu": "2"}, "parent": "org"})
+    where = ("poseidon.io", "v1", "queues", "team")
+    missing = "spec.parent: queue org does not exist; create it or name another"
+    await world.until(lambda: active(world, *where) == ("False", "Misconfigured", missing))
+    assert {event["message"] for event in world.events("InvalidQueue")} == {missing}
+    declare(world.cluster, "poseidon.io/v1", "Queue", "org", {})
+    await world.until(lambda: active(world, *where) == ("True", "Ready", "takes pods"))
+    await world.until(lambda: queue_of(bridge, "pod-") == {id_of("queue/team")})
+    body = await bridge.explain("default", next(iter(world.pods)))
+    assert body is not None
+    assert (body["queue"], body["problem"]) == ("team", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "label"),
+    [("volcano", "scheduling.volcano.sh/v1beta1", ""), ("kai", "scheduling.run.ai/v2", "kai.scheduler/queue")],
+)
+async def test_other_kinds_of_queues(world, kind, api_version, label):
+    {"volcano": install_volcano, "kai": install_kai}[kind](world.cluster)
+    declare(world.cluster, api_version, "Queue", "team", {})
+    bridge = await world.bridge(queues=kind)
+    annotations = {} if label else {"scheduling.volcano.sh/queue-name": "team"}
+    labels = {label: "team"} if label else {}
+    world.cluster.add_pods(2, template(labels=labels, annotations=annotations), prefix="pod-")
+    await world.until(lambda: queue_of(bridge, "pod-") == {id_of(f"{kind}/team")})
+    bridge.runtime.queues.note({id_of(f"{kind}/team"): QueueUse(used={("default", "cpu"): 200}, running=2)})
+    where = (*api_version.split("/"), "queues", "team")
+    await world.until(lambda: find(world, *where).get("status", {}).get("allocated") == {"cpu": "200m"})
+
+
+async def test_yunikorn_and_elastic_quotas(world):
+    install(world.cluster, "ElasticQuota")
+    declare(world.cluster, "scheduling.x-k8s.io/v1alpha1", "ElasticQuota", "q", {"max": {"cpu": 2}}, "default")
+    bridge = await world.bridge()
+    world.cluster.add_pods(1, template(), prefix="pod-")
+    await world.until(lambda: queue_of(bridge, "pod-") == {id_of("elasticquota/default/q")})
+    file = "partitions: [{queues: [{name: root, queues: [{name: default}]}]}]"
+    config = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "yunikorn-configs"},
+        "data": {"queues.yaml": file},
+    }
+    world.cluster.create(config)
+    await world.until(lambda: queue_of(bridge, "pod-") == {id_of("yunikorn/root.default")})

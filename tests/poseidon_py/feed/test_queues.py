@@ -1,0 +1,135 @@
+"""What the engine is sent of queues, and when."""
+
+from poseidon_py.describe.queues.model import id_of
+from poseidon_py.feed.client import EngineError
+from poseidon_py.state.queues.own import QUEUES
+from protos.gen import flow_pb2
+from tests.poseidon_py.fakes import FakeEngine
+from tests.poseidon_py.rig import Rig as BridgeRig
+from tests.poseidon_py.settling import turns_until
+from tests.poseidon_py.state.queues.rig import queue_object
+
+LABEL = "poseidon.io/queue"
+
+
+class Engine(FakeEngine):
+    """Has queues: refuses those of negative priority, and places tasks of none that it does not know."""
+
+    def _clear(self):
+        super()._clear()
+        self.queues: set[str] = set()
+        self.queue_of: dict[int, int] = {}
+
+    def _apply(self, update, reply):
+        if update.HasField("queues"):
+            self.queues = {queue.name for queue in update.queues.queues if queue.priority >= 0}
+            for queue in update.queues.queues:
+                if queue.priority < 0:
+                    reply.refused.add(kind="queue", id=str(queue.id), field="priority", reason="is negative; give more")
+        columns = update.tasks
+        self.queue_of |= dict(zip(columns.uid, columns.queue_id or [0] * len(columns.uid), strict=True))
+        super()._apply(update, reply)
+
+    @property
+    def trees(self):
+        return [update.queues for update in self.updates if update.HasField("queues")]
+
+
+class Rig(BridgeRig):
+    def __init__(self, queues="poseidon"):
+        super().__init__(queues=queues)
+        self.engine: Engine = Engine()
+        self.session._engine = self.feed._engine = self.loop._engine = self.engine
+        self.queues = self.store.queues
+
+    async def queue(self, name, **spec):
+        self.queues.put("poseidon", QUEUES, queue_object(name, spec))
+        await self.settle()
+
+    def queue_of(self, name):
+        return self.engine.queue_of[self.store.pods[f"uid-{name}"].task]
+
+
+async def test_a_resync_has_the_tree_and_the_queues_of_pods():
+    rig = Rig()
+    rig.queues.put("poseidon", QUEUES, queue_object("a"))
+    rig.pod("p", labels={LABEL: "a"}, cpu="64")  # fits nowhere
+    rig.pod("plain", cpu="64")
+    async with rig:
+        assert rig.engine.queues == {"a"}
+        assert (rig.queue_of("p"), rig.queue_of("plain")) == (id_of("queue/a"), 0)
+        assert len(rig.engine.trees) == 1
+        rig.engine.restart()
+        rig.session.stale(rig.session.epoch)
+        await rig.settle()
+        assert rig.engine.queues == {"a"}
+        assert rig.queue_of("p") == id_of("queue/a")
+
+
+async def test_a_changed_tree_is_sent_as_a_whole_and_an_equal_one_is_not():
+    async with Rig() as rig:
+        await rig.queue("a")
+        await rig.queue("b")
+        assert rig.engine.queues == {"a", "b"}
+        sent = len(rig.engine.trees)
+        await rig.queue("b")
+        assert len(rig.engine.trees) == sent
+        rig.queues.drop("poseidon", QUEUES, "", "a")
+        await rig.settle()
+        assert rig.engine.queues == {"b"}
+
+
+async def test_a_pod_whose_queue_changes_is_sent_again_and_others_are_not():
+    async with Rig() as rig:
+        rig.pod("p", labels={LABEL: "a"}, cpu="64")
+        rig.pod("other", labels={LABEL: "b"}, cpu="64")
+        await rig.settle()
+        before = len(rig.engine.updates)
+        rig.pod("p", labels={LABEL: "b"}, cpu="64")
+        await rig.settle()
+        assert rig.queue_of("p") == id_of("queue/b")
+        rows = [uid for update in rig.engine.updates[before:] for uid in update.tasks.uid]
+        assert rows == [rig.store.pods["uid-p"].task]
+
+
+async def test_a_tree_is_sent_again_after_a_failed_call():
+    async with Rig() as rig:
+        rig.engine.fail["apply"] = [EngineError("Apply", "INTERNAL", "no")]
+        await rig.queue("a")
+        assert rig.engine.queues == set()
+        await turns_until(lambda: rig.engine.queues == {"a"})
+
+
+async def test_what_the_engine_refuses_is_remembered_until_it_takes_it():
+    async with Rig() as rig:
+        await rig.queue("a", priority=-1)
+        rig.pod("p", labels={LABEL: "a"}, cpu="64")
+        await rig.settle()
+        assert rig.queues.problem_of(rig.store.pods["uid-p"]) == (
+            "queue a is not used: priority: is negative; give more"
+        )
+        await rig.queue("a", priority=1)
+        assert rig.queues.problem_of(rig.store.pods["uid-p"]) == ""
+
+
+async def test_a_pod_in_an_unknown_queue_has_a_message_that_names_it():
+    async with Rig() as rig:
+        rig.pod("p", labels={LABEL: "none"}, cpu="64")
+        rig.pod("q", labels={LABEL: "lost"}, cpu="64")
+        await rig.settle()
+        tasks = [rig.store.pods[f"uid-{name}"].task for name in ("p", "q")]
+        rig.unscheduled.clear()
+        unknown = flow_pb2.Reason(kind=flow_pb2.Reason.QUEUE_UNKNOWN)
+        rig.loop._unscheduled([flow_pb2.Unscheduled(task_uid=tasks, nodes=1, reasons=[unknown])])
+        assert rig.unscheduled == [
+            (name, f"queue {queue} does not exist: create it or change label {LABEL}")
+            for name, queue in (("p", "none"), ("q", "lost"))
+        ]
+
+
+async def test_off_sends_no_tree():
+    async with Rig("off") as rig:
+        rig.pod("p", labels={LABEL: "a"})
+        await rig.settle()
+        assert rig.engine.trees == []
+        assert rig.queue_of("p") == 0

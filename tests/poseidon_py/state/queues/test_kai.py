@@ -1,0 +1,124 @@
+"""KAI's queues as a tree, and the queues of pods."""
+
+import pytest
+
+from poseidon_py.describe.queues.model import EVERY_NODE, UNBOUNDED, Queue, Quota, Sharing, Victims, id_of
+from tests.poseidon_py.state.queues.rig import Rig
+
+LABEL = "kai.scheduler/queue"
+FREE = {"quota": 0, "limit": -1}
+
+
+@pytest.fixture
+def rig():
+    return Rig("kai")
+
+
+def queue(rig, name, **spec):
+    rig.put("KaiQueue", name, spec)
+
+
+def free(**resources):
+    return {"cpu": FREE, "memory": FREE, "gpu": FREE} | resources
+
+
+def test_units_are_millicores_megabytes_and_devices(rig):
+    queue(rig, "org", resources=free())
+    queue(
+        rig,
+        "team",
+        parentQueue="org",
+        priority=200,
+        resources={
+            "cpu": {"quota": 1500, "overQuotaWeight": 3, "limit": -1},
+            "memory": {"quota": 2.5, "overQuotaWeight": 3, "limit": 4000},
+            "gpu": {"quota": -1, "overQuotaWeight": 3, "limit": 8, "lendingLimit": 2},
+        },
+        preemptMinRuntime="2m",
+        reclaimMinRuntime="1h",
+    )
+    assert rig.tree()["kai/team"] == Queue(
+        "kai/team",
+        "team",
+        "kai/org",
+        (
+            Quota(EVERY_NODE, "nvidia.com/gpu", UNBOUNDED, lending_limit=2, limit=8),
+            Quota(EVERY_NODE, "cpu", 1500),
+            Quota(EVERY_NODE, "memory", 2_500_000, limit=4_000_000_000),
+        ),
+        weight=3.0,
+        priority=200,
+        within=Victims.LOWER_PRIORITY,
+        reclaim=Victims.ANY,
+        preempt_min_runtime_seconds=120.0,
+        reclaim_min_runtime_seconds=3600.0,
+    )
+    assert rig.tree()["kai/org"].priority == 100
+    assert rig.tree()["kai/org"].weight == 0.0
+    assert rig.queues.tree.sharing is Sharing.PROPORTIONAL
+    assert rig.problems() == {}
+
+
+def test_what_is_not_set_is_0_and_said(rig):
+    queue(rig, "q", resources={"gpu": {"quota": 1}})
+    assert [(quota.nominal, quota.limit) for quota in rig.tree()["kai/q"].quotas] == [(1, 0), (0, 0), (0, 0)]
+    missing = "is missing and counts as 0, so nothing may be used; give -1 for no limit"
+    assert rig.problems()["q"] == [f"spec.resources.{name}.limit: {missing}" for name in ("gpu", "cpu", "memory")]
+
+
+@pytest.mark.parametrize(
+    ("resources", "problem"),
+    [
+        pytest.param(
+            {"gpu": {"quota": 1.5, "limit": -1}},
+            "spec.resources.gpu.quota: 1.5 is rounded down to 1; pods request whole units",
+            id="fraction",
+        ),
+        pytest.param(
+            {"gpu": {"quota": -2, "limit": -1}},
+            "spec.resources.gpu.quota: -2 is not valid and is ignored; give a number of at least -1",
+            id="negative",
+        ),
+        pytest.param(
+            {"gpu": {**FREE, "overQuotaWeight": 2}, "cpu": {**FREE, "overQuotaWeight": 1}},
+            "spec.resources.overQuotaWeight: differs by resource; that of gpu counts for all resources",
+            id="weights",
+        ),
+        pytest.param({"cpu": 5}, "spec.resources.cpu: 5 is not valid; give a mapping", id="no mapping"),
+    ],
+)
+def test_an_invalid_field_is_named_and_the_others_count(rig, resources, problem):
+    queue(rig, "q", parentQueue="org", resources=free(**resources))
+    queue(rig, "org", resources=free())
+    assert problem in rig.problems()["q"]
+    assert rig.tree()["kai/q"].parent == "kai/org"
+
+
+def test_pods_name_their_queue_and_the_others_are_in_the_default_one(rig):
+    queue(rig, "team", resources=free())
+    rig.pod("p", labels={LABEL: "team"})
+    rig.pod("lost", labels={LABEL: "none"})
+    rig.pod("plain")
+    assert rig.sent("p").queue == id_of("kai/team")
+    assert rig.problem("lost") == f"queue none does not exist: create it or change label {LABEL}"
+    assert rig.sent("plain").queue == 0
+    queue(rig, "default-queue", resources=free())
+    assert rig.sent("plain").queue == id_of("kai/default-queue")
+    rig.drop("KaiQueue", "default-queue")
+    assert rig.sent("plain").queue == 0
+
+
+def test_the_label_of_the_job_counts(rig):
+    queue(rig, "team", resources=free())
+    rig.job("j", {LABEL: "team"})
+    rig.pod("p", owner="uid-j")
+    assert rig.sent("p").queue == id_of("kai/team")
+
+
+def test_the_queues_are_left_to_their_own_scheduler_unless_they_are_named():
+    for mode, kind, writes in (("auto", "poseidon", True), ("kai", "kai", False)):
+        rig = Rig(mode)
+        queue(rig, "team", resources=free())
+        assert rig.kind == "kai"
+        rig.queues.set_running("kai", "kai-scheduler-default")
+        assert (rig.kind, rig.queues.writes_status) == (kind, writes)

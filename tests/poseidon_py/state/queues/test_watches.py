@@ -1,0 +1,204 @@
+"""The kinds of queues that are served, and what is watched of them."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+from poseidon_py.kube.client import ApiError, NotFoundError, UnreachableError
+from poseidon_py.kube.list_watch import WatchOptions
+from poseidon_py.state.queues.kueue import CLUSTER_QUEUES
+from poseidon_py.state.queues.own import QUEUES
+from poseidon_py.state.queues.watches import RECHECK, QueueWatches
+from poseidon_py.util.metrics import Metrics
+from tests.poseidon_py.settling import settle
+from tests.poseidon_py.state.queues.rig import Rig
+
+
+class Api:
+    """`groups`: group -> version -> plural names; `objects`: path -> those listed there."""
+
+    def __init__(self):
+        self.groups: dict[str, dict[str, list[str]]] = {}
+        self.objects: dict[str, list[dict]] = {}
+        self.deployments: dict[str, int] = {}
+        self.denied: set[str] = set()
+        self.fail: list[Exception] = []
+        self.listed: list[tuple[str, str]] = []
+
+    async def call(self, verb, path):
+        await asyncio.sleep(0)
+        if path.startswith("/apis/apps/v1/deployments"):
+            name = path.rpartition("%3D")[2]
+            replicas = self.deployments.get(name)
+            items = [] if replicas is None else [{"status": {"availableReplicas": replicas}}]
+            return json.dumps({"items": items}).encode()
+        if self.fail:
+            raise self.fail.pop(0)
+        _, _, group, *version = path.split("/")
+        if group not in self.groups:
+            raise NotFoundError(404, "NotFound", path)
+        if version:
+            return json.dumps({"resources": [{"name": each} for each in self.groups[group][version[0]]]}).encode()
+        return json.dumps({"versions": [{"version": each} for each in self.groups[group]]}).encode()
+
+    async def page(self, path, parameters):
+        await asyncio.sleep(0)
+        self.listed.append((path, parameters.get("fieldSelector", "")))
+        if path in self.denied:
+            raise ApiError(403, "Forbidden", "no")
+        items = [
+            {"metadata": {"name": each["name"], "uid": f"uid-{each['name']}"}, **each}
+            for each in self.objects.get(path, ())
+        ]
+        return json.dumps({"metadata": {"resourceVersion": "1"}, "items": items}).encode()
+
+    async def watch(self, path, parameters, silence):
+        await asyncio.Event().wait()
+        yield b""
+
+
+class Watching(Rig):
+    def __init__(self, kind, file=None):
+        super().__init__(kind)
+        self.api = Api()
+        self.again = asyncio.Event()
+        self.pauses: list[float] = []
+        self.watches = QueueWatches(self.api, self.queues, WatchOptions(), Metrics(), file=file, sleep=self._sleep)
+
+    async def _sleep(self, seconds):
+        self.pauses.append(seconds)
+        await self.again.wait()
+        self.again.clear()
+
+    async def recheck(self):
+        self.again.set()
+        await settle()
+
+    @asynccontextmanager
+    async def running(self):
+        task = asyncio.create_task(self.watches.run())
+        await settle()
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+OWN_PATH = "/apis/poseidon.io/v1/queues"
+
+
+async def test_without_any_kind_the_queues_are_known_at_once():
+    rig = Watching("auto")
+    async with rig.running():
+        assert rig.watches.listed.is_set()
+        assert rig.tree() == {}
+        assert rig.pauses == [RECHECK]
+
+
+async def test_what_exists_at_the_start_is_known_before_the_first_round():
+    rig = Watching("auto")
+    rig.api.groups["poseidon.io"] = {"v1": ["queues"]}
+    rig.api.objects[OWN_PATH] = [{"name": "a", "spec": {}}]
+    assert not rig.watches.listed.is_set()
+    async with rig.running():
+        assert rig.watches.listed.is_set()
+        assert set(rig.tree()) == {"queue/a"}
+        assert rig.watches.path_of(QUEUES, "", "a") == f"{OWN_PATH}/a"
+
+
+async def test_a_kind_that_is_installed_later_is_found_and_one_that_is_removed_is_empty():
+    rig = Watching("auto")
+    async with rig.running():
+        rig.api.groups["poseidon.io"] = {"v1": ["queues"]}
+        rig.api.objects[OWN_PATH] = [{"name": "a", "spec": {}}]
+        await rig.recheck()
+        assert set(rig.tree()) == {"queue/a"}
+        del rig.api.groups["poseidon.io"]
+        await rig.recheck()  # once: the server may be starting
+        assert set(rig.tree()) == {"queue/a"}
+        await rig.recheck()
+        assert rig.tree() == {}
+        assert rig.watches.path_of(QUEUES, "", "a") == ""
+
+
+async def test_the_newest_supported_version_is_watched_and_an_unknown_one_is_named():
+    rig = Watching("kueue")
+    rig.api.groups["kueue.x-k8s.io"] = {
+        "v1beta1": ["clusterqueues", "localqueues", "resourceflavors"],
+        "v1beta2": ["clusterqueues", "localqueues"],
+        "v7": ["cohorts"],
+    }
+    async with rig.running():
+        assert {path for path, _ in rig.api.listed} == {
+            "/apis/kueue.x-k8s.io/v1beta2/clusterqueues",
+            "/apis/kueue.x-k8s.io/v1beta2/localqueues",
+            "/apis/kueue.x-k8s.io/v1beta1/resourceflavors",
+        }
+        assert rig.watches.unsupported == [
+            "cohorts.kueue.x-k8s.io is served in v7, not in v1beta2 or v1beta1 or v1alpha1"
+        ]
+
+
+async def test_a_kind_that_may_not_be_read_does_not_stop_the_others():
+    rig = Watching("auto")
+    rig.api.groups |= {"poseidon.io": {"v1": ["queues"]}, "scheduling.run.ai": {"v2": ["queues"]}}
+    rig.api.denied.add("/apis/scheduling.run.ai/v2/queues")
+    rig.api.objects[OWN_PATH] = [{"name": "a", "spec": {}}]
+    async with rig.running():
+        assert rig.watches.listed.is_set()
+        assert set(rig.tree()) == {"queue/a"}
+
+
+async def test_nothing_is_known_while_the_server_does_not_answer():
+    rig = Watching("poseidon")
+    rig.api.groups["poseidon.io"] = {"v1": ["queues"]}
+    rig.api.fail = [UnreachableError("no")]
+    async with rig.running():
+        assert not rig.watches.listed.is_set()
+        assert rig.pauses == [1.0]
+        await rig.recheck()
+        assert rig.watches.listed.is_set()
+
+
+async def test_kueue_admits_where_its_controller_runs():
+    rig = Watching("auto")
+    path = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
+    rig.api.groups["kueue.x-k8s.io"] = {"v1beta2": ["clusterqueues"]}
+    rig.api.objects[path] = [{"name": "q", "spec": {}}]
+    rig.api.deployments["kueue-controller-manager"] = 1
+    async with rig.running():
+        assert rig.kind == "poseidon"
+        assert not rig.queues.tree.queues
+        rig.api.deployments["kueue-controller-manager"] = 0
+        await rig.recheck()
+        assert rig.kind == "kueue"
+        assert rig.watches.path_of(CLUSTER_QUEUES, "", "q") == f"{path}/q"
+
+
+async def test_only_the_config_map_of_yunikorn_is_watched():
+    rig = Watching("yunikorn")
+    async with rig.running():
+        assert rig.api.listed == [("/api/v1/configmaps", "metadata.name=yunikorn-configs")]
+
+
+async def test_a_file_takes_the_place_of_the_config_map_and_is_read_again(tmp_path):
+    file = tmp_path / "queues.yaml"
+    file.write_text("partitions: [{queues: [{name: root, queues: [{name: a}]}]}]")
+    rig = Watching("yunikorn", file)
+    async with rig.running():
+        assert rig.api.listed == []
+        assert set(rig.tree()) == {"yunikorn/root", "yunikorn/root.a"}
+        file.write_text("partitions: [{queues: [{name: root}]}]")
+        await rig.recheck()
+        assert set(rig.tree()) == {"yunikorn/root"}
+        file.unlink()
+        await rig.recheck()
+        assert set(rig.tree()) == {"yunikorn/root"}
+
+
+async def test_off_asks_the_server_nothing():
+    rig = Watching("off")
+    async with rig.running():
+        assert rig.watches.listed.is_set()
+        assert rig.api.listed == []

@@ -1,0 +1,175 @@
+"""YuniKorn's file and annotations as a tree, and the queues of pods."""
+
+import json
+
+import pytest
+
+from poseidon_py.describe.queues.model import EVERY_NODE, Queue, Quota, Sharing, Victims, id_of
+from poseidon_py.util.durations import LONGEST
+from tests.poseidon_py.state.queues.rig import Rig
+
+LABEL = "yunikorn.apache.org/queue"
+
+
+@pytest.fixture
+def rig():
+    return Rig("yunikorn")
+
+
+def config(rig, text, namespace="yunikorn"):
+    rig.put("ConfigMap", "yunikorn-configs", namespace=namespace, data={"queues.yaml": text})
+
+
+FILE = """
+partitions:
+  - name: default
+    placementrules:
+      - {name: provided}
+      - {name: tag, value: namespace, create: true}
+    queues:
+      - name: root
+        submitacl: '*'
+        childtemplate: {resources: {max: {pods: 7}}}
+        queues:
+          - name: Team
+            parent: true
+            resources: {guaranteed: {vcore: 2, memory: 4Gi}, max: {vcore: 2500m, nvidia.com/gpu: 8}}
+            queues:
+              - name: batch
+                properties: {preemption.policy: fence, preemption.delay: 1m}
+              - name: online
+                properties: {preemption.policy: disabled}
+"""
+
+
+def test_the_file_becomes_a_tree(rig):
+    config(rig, FILE)
+    tree = rig.tree()
+    assert tree["yunikorn/root.team"] == Queue(
+        "yunikorn/root.team",
+        "root.team",
+        "yunikorn/root",
+        (
+            Quota(EVERY_NODE, "cpu", 2000, limit=2500),
+            Quota(EVERY_NODE, "memory", 4 * 2**30),
+            Quota(EVERY_NODE, "nvidia.com/gpu", limit=8),
+        ),
+        reclaim=Victims.ANY,
+        preemption_delay_seconds=30.0,
+    )
+    batch, online = tree["yunikorn/root.team.batch"], tree["yunikorn/root.team.online"]
+    assert (batch.reclaim, batch.preemption_delay_seconds) == (Victims.NEVER, 60.0)
+    assert (online.reclaim_min_runtime_seconds, online.preempt_min_runtime_seconds) == (LONGEST, LONGEST)
+    assert rig.queues.tree.sharing is Sharing.PROPORTIONAL
+    assert rig.problems() == {}
+
+
+def test_pods_name_a_queue_or_are_in_that_of_their_namespace(rig):
+    config(rig, FILE)
+    rig.namespace("default")
+    rig.pod("label", labels={LABEL: "root.team.batch"})
+    rig.pod("short", labels={"queue": "Team.Batch"})
+    rig.pod("annotated", annotations={LABEL: "root.team.online"})
+    rig.pod("plain")
+    rig.pod("lost", labels={LABEL: "root.none"})
+    assert {name: rig.key(name) for name in ("label", "short", "annotated", "plain", "lost")} == {
+        "label": "yunikorn/root.team.batch",
+        "short": "yunikorn/root.team.batch",
+        "annotated": "yunikorn/root.team.online",
+        "plain": "yunikorn/root.default",
+        "lost": "yunikorn/root.default",  # the next rule applies
+    }
+    assert rig.sent("plain").queue == id_of("yunikorn/root.default")
+    assert rig.tree()["yunikorn/root.default"].quotas == (Quota(EVERY_NODE, "pods", limit=7),)
+    assert rig.problem("plain") == ""
+
+
+def test_annotations_of_a_namespace_are_the_quota_of_its_queue(rig):
+    config(rig, FILE)
+    rig.pod("p", namespace="a")
+    quota = {"cpu": "64", "memory": "100Gi"}
+    rig.namespace(
+        "a",
+        annotations={
+            "yunikorn.apache.org/namespace.quota": json.dumps(quota),
+            "yunikorn.apache.org/namespace.guaranteed": '{"cpu": "1"}',
+            "yunikorn.apache.org/namespace.max.memory": "1",
+            "yunikorn.apache.org/parentqueue": "root.team",
+        },
+    )
+    found = rig.tree()["yunikorn/root.team.a"]
+    assert found.parent == "yunikorn/root.team"
+    assert found.quotas == (
+        Quota(EVERY_NODE, "cpu", 1000, limit=64000),
+        Quota(EVERY_NODE, "memory", limit=100 * 2**30),
+    )
+    assert rig.sent("p").queue == id_of("yunikorn/root.team.a")
+    rig.namespace("a", annotations={"yunikorn.apache.org/namespace.quota": "much"})
+    assert rig.key("p") == "yunikorn/root.a"
+    assert rig.problems()["yunikorn/yunikorn-configs"] == [
+        "namespace a: metadata.annotations[yunikorn.apache.org/namespace.quota]: is not JSON and is ignored; give a "
+        'mapping like {"cpu": "64", "memory": "100Gi"}'
+    ]
+
+
+def test_without_rules_pods_are_in_the_queue_that_they_name(rig):
+    config(rig, "partitions: [{name: default, queues: [{name: root, queues: [{name: a}]}]}]")
+    rig.namespace("default")
+    rig.pod("p", labels={LABEL: "a"})
+    rig.pod("lost", labels={LABEL: "b"})
+    rig.pod("plain")
+    assert (rig.key("p"), rig.key("plain")) == ("yunikorn/root.a", "")
+    assert rig.problem("lost") == f"queue root.b does not exist: create it or change label {LABEL}"
+    config(rig, "partitions: [{name: default, queues: [{name: root, queues: [{name: a}, {name: default}]}]}]")
+    assert rig.key("plain") == "yunikorn/root.default"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("", "data[queues.yaml]: is missing; give the configuration of the queues", id="empty"),
+        pytest.param("a: [", "queues.yaml: is not YAML: ", id="yaml"),
+        pytest.param("[]", "partitions: is missing or empty; ", id="list"),
+        pytest.param(
+            "partitions: [{queues: [{name: root, queues: [{resources: {}}]}]}]",
+            "partitions[0].queues[0].queues[0].name: is missing, so the queue is ignored; give one",
+            id="no name",
+        ),
+        pytest.param(
+            "partitions: [{queues: [{name: root, queues: [{name: a}, {name: A}]}]}]",
+            "partitions[0].queues[0].queues[1].name: root.a is there twice, and the second one is ignored; rename it",
+            id="twice",
+        ),
+        pytest.param(
+            "partitions: [{queues: [{name: root, resources: {max: {cpu: 1}}}]}]",
+            "partitions[0].queues[0].resources.max.cpu: is not a resource of YuniKorn and is ignored; give vcore",
+            id="cpu",
+        ),
+        pytest.param(
+            "partitions: [{placementrules: [{name: user}], queues: [{name: root}]}]",
+            "partitions[0].placementrules[0].name: rule 'user' with value '' is not supported and is ignored; ",
+            id="rule",
+        ),
+        pytest.param(
+            "partitions: [{queues: [{name: root, maxapplications: 3}]}]",
+            "partitions[0].queues[0].maxapplications: has no effect here; use resources.max",
+            id="applications",
+        ),
+        pytest.param("partitions: [{name: a}, {name: default}]", "partitions: only default counts; ", id="partitions"),
+        pytest.param(
+            "partitions: [{queues: &q [{name: a, queues: *q}]}]", "are too many or nested too deeply", id="endless"
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_file_is_named(rig, text, problem):
+    config(rig, text)
+    (found,) = rig.problems()["yunikorn/yunikorn-configs"]
+    assert problem in found
+
+
+def test_of_two_files_the_first_by_namespace_counts(rig):
+    config(rig, FILE, "b")
+    config(rig, "partitions: [{queues: [{name: root}]}]", "a")
+    assert set(rig.tree()) == {"yunikorn/root"}
+    rig.drop("ConfigMap", "yunikorn-configs", namespace="a")
+    assert "yunikorn/root.team" in rig.tree()
