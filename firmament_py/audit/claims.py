@@ -17,7 +17,7 @@ def claim_problems(state: ClusterState, victims: I64, preemptors: I64) -> list[s
             problems["a victim, or its preemptor, is in an unknown queue"] = None
         elif queue is own:
             newer = bool(tasks.created_us[victim] > tasks.created_us[preemptor])
-            if not _within(own, rules, int(priority[victim]), int(priority[preemptor]), newer=newer):
+            if not _within(own, int(priority[victim]), int(priority[preemptor]), newer=newer):
                 problems["a queue does not permit the preemption of one of its tasks"] = None
         elif not _between(queue, own, rules, int(priority[victim]), int(priority[preemptor])):
             problems["a queue may not reclaim from another one"] = None
@@ -26,9 +26,9 @@ def claim_problems(state: ClusterState, victims: I64, preemptors: I64) -> list[s
     return list(problems)
 
 
-def _within(queue: QueueDefinition, rules: ReclaimRules, victim: int, preemptor: int, *, newer: bool) -> bool:
+def _within(queue: QueueDefinition, victim: int, preemptor: int, *, newer: bool) -> bool:
     if victim < preemptor:
-        return rules is not ReclaimRules.QUOTA or queue.within is not Within.NEVER
+        return queue.within is not Within.NEVER
     return victim == preemptor and newer and queue.within is Within.LOWER_OR_NEWER_EQUAL_PRIORITY
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.queues import Within
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.repacking import may_move
 from firmament_py.placement.running import EvictionCosts
@@ -158,6 +159,8 @@ class Reclaimer:
         may &= (granted.why[queue] != Why.NOT) & (use.position(tasks.node[rows]) >= 0)
         own = queue == situation.queue
         definitions = use.queues.definitions
+        if definitions[situation.queue].within is Within.NEVER:
+            may &= ~own
         least_s = np.array([(d.reclaim_min_runtime_s, d.preempt_min_runtime_s) for d in definitions])
         ran_us = self._snapshot.now_us - np.maximum(tasks.started_us[rows], tasks.created_us[rows])
         may &= ran_us >= least_s[queue, own.astype(np.int64)] * 1e6

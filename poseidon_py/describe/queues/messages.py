@@ -7,7 +7,9 @@ from protos.gen import flow_pb2
 def queues_message(tree: Tree) -> flow_pb2.Queues:
     """The whole tree; the order of queues is that of their keys, so that equal trees are equal messages."""
     return flow_pb2.Queues(
-        sharing=tree.sharing.name,
+        sharing=tree.rules.sharing.name,
+        division=tree.rules.division.name,
+        reclaim_rules=tree.rules.reclaim.name,
         queues=[queue_message(queue) for queue in sorted(tree.queues, key=lambda queue: queue.key)],
         flavors=[
             flow_pb2.Flavor(name=flavor.name, node_labels=dict(flavor.labels))
@@ -33,6 +35,8 @@ def queue_message(queue: Queue) -> flow_pb2.Queue:
         reclaim_min_runtime_seconds=queue.reclaim_min_runtime_seconds,
         preemption_delay_seconds=queue.preemption_delay_seconds,
         unlimited=queue.unlimited,
+        not_reclaimable=not queue.reclaimable,
+        fence=queue.fence,
     )
     if queue.weight is not None:
         message.weight = queue.weight

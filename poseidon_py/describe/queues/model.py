@@ -40,6 +40,32 @@ class Sharing(IntEnum):
     HIERARCHICAL_DRF = flow_pb2.Queues.HIERARCHICAL_DRF
 
 
+class Division(IntEnum):
+    """How a parent's share is divided among its children, if sharing is PROPORTIONAL."""
+
+    SURPLUS_BY_WEIGHT = flow_pb2.Queues.SURPLUS_BY_WEIGHT
+    TOTAL_BY_WEIGHT = flow_pb2.Queues.TOTAL_BY_WEIGHT
+    AS_STATED = flow_pb2.Queues.AS_STATED
+
+
+class ReclaimRules(IntEnum):
+    """What a queue may reclaim from another one."""
+
+    QUOTA = flow_pb2.Queues.QUOTA
+    FAIR_SHARE = flow_pb2.Queues.FAIR_SHARE
+    DESERVED = flow_pb2.Queues.DESERVED
+    GUARANTEE = flow_pb2.Queues.GUARANTEE
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How the queues of a kind share capacity, and take it back."""
+
+    sharing: Sharing = Sharing.CLASSICAL
+    division: Division = Division.SURPLUS_BY_WEIGHT
+    reclaim: ReclaimRules = ReclaimRules.QUOTA
+
+
 @dataclass(frozen=True, slots=True)
 class Flavor:
     """A kind of nodes. `labels`: those of its nodes, sorted; empty: all nodes."""
@@ -87,6 +113,10 @@ class Queue:
     preemption_notice_seconds: float = 0.0
     """Between the announcement of a preemption of its tasks, and the preemption. The engine need not know it."""
     unlimited: bool = True
+    reclaimable: bool = True
+    """Whether other queues may reclaim from it."""
+    fence: bool = False
+    """Whether its tasks preempt only in it and below it."""
 
     @cached_property
     def id(self) -> int:
@@ -99,7 +129,7 @@ class Tree:
 
     queues: tuple[Queue, ...] = ()
     flavors: tuple[Flavor, ...] = ()
-    sharing: Sharing = Sharing.CLASSICAL
+    rules: Rules = Rules()
     problems: dict[str, str] = field(default_factory=dict)
     """By key: why queues are not in the tree although they are declared, and the remedy."""
 

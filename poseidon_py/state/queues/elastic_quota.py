@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from poseidon_py.describe.queues.model import EVERY_NODE, Flavor, Queue, Quota, Sharing, Tree, Victims
+from poseidon_py.describe.queues.model import EVERY_NODE, Flavor, Queue, Quota, Rules, Tree, Victims
 from poseidon_py.kube.queue_objects import keys
 from poseidon_py.kube.queue_objects.elastic_quota import ElasticQuota, elastic_quota
 from poseidon_py.kube.queue_objects.fields import QueueObject
@@ -57,7 +57,7 @@ class ElasticQuotas(Source):
         return Resolution(f"elasticquota/{full}", full, f"namespace {query.namespace}")
 
     def tree(self) -> Tree:
-        return make_tree(self._queues(), (Flavor(EVERY_NODE),), Sharing.CLASSICAL, "spec")
+        return make_tree(self._queues(), (Flavor(EVERY_NODE),), Rules(), "spec")
 
     def _queues(self) -> Iterator[Queue]:
         if self._quotas:

@@ -2,7 +2,18 @@
 
 from collections.abc import Iterable
 
-from poseidon_py.describe.queues.model import EVERY_NODE, UNBOUNDED, Flavor, Queue, Quota, Sharing, Tree, Victims
+from poseidon_py.describe.queues.model import (
+    EVERY_NODE,
+    UNBOUNDED,
+    Flavor,
+    Queue,
+    Quota,
+    ReclaimRules,
+    Rules,
+    Sharing,
+    Tree,
+    Victims,
+)
 from poseidon_py.kube.queue_objects import keys
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.kai import KaiQueue, Share, kai_queue
@@ -14,6 +25,10 @@ from poseidon_py.state.queues.tree import make_tree
 QUEUES = Resource("scheduling.run.ai", "queues", ("v2",))
 DEFAULT_QUEUE = "default-queue"
 """That of pods which name none, if it exists."""
+
+
+_RULES = Rules(Sharing.PROPORTIONAL, reclaim=ReclaimRules.FAIR_SHARE)
+"""Those of KAI."""
 
 
 class Kai(Source):
@@ -48,7 +63,12 @@ class Kai(Source):
 
     def tree(self) -> Tree:
         queues = [_queue(queue) for queue in self._queues.values()]
-        return make_tree(queues, (Flavor(EVERY_NODE),), Sharing.PROPORTIONAL, "spec.parentQueue")
+        return make_tree(
+            queues,
+            (Flavor(EVERY_NODE),),
+            _RULES,
+            "spec.parentQueue",
+        )
 
     def declared(self) -> Iterable[Declared]:
         for queue in self._queues.values():

@@ -6,7 +6,7 @@ that; if it drains, so are its running ones.
 
 from collections.abc import Iterable, Iterator
 
-from poseidon_py.describe.queues.model import Flavor, Queue, Quota, Sharing, Stop, Tree, Victims
+from poseidon_py.describe.queues.model import Flavor, Queue, Quota, Rules, Sharing, Stop, Tree, Victims
 from poseidon_py.kube.object_details import LabelSelector
 from poseidon_py.kube.quantity import PODS
 from poseidon_py.kube.queue_objects import keys, kueue
@@ -129,7 +129,9 @@ class Kueue(Source):
         flavors = [Flavor(each.name, tuple(sorted(each.node_labels.items()))) for each in self._flavors.values()]
         weights = [each.weight for each in self._queues.values()] + [each.weight for each in self._cohorts.values()]
         fair = any(weight is not None for weight in weights)
-        return make_tree(self._all_queues(), flavors, Sharing.FAIR if fair else Sharing.CLASSICAL, "spec.parentName")
+        return make_tree(
+            self._all_queues(), flavors, Rules(Sharing.FAIR if fair else Sharing.CLASSICAL), "spec.parentName"
+        )
 
     def _all_queues(self) -> Iterator[Queue]:
         implied = {each.cohort for each in self._queues.values()} | {each.parent for each in self._cohorts.values()}

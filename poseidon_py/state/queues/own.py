@@ -2,7 +2,18 @@
 
 from collections.abc import Iterable
 
-from poseidon_py.describe.queues.model import EVERY_NODE, Flavor, Queue, Quota, Sharing, Stop, Tree, Victims
+from poseidon_py.describe.queues.model import (
+    EVERY_NODE,
+    Flavor,
+    Queue,
+    Quota,
+    ReclaimRules,
+    Rules,
+    Sharing,
+    Stop,
+    Tree,
+    Victims,
+)
 from poseidon_py.kube.quantity import PODS
 from poseidon_py.kube.queue_objects import keys
 from poseidon_py.kube.queue_objects.fields import QueueObject
@@ -14,6 +25,10 @@ from poseidon_py.state.queues.tree import make_tree
 from poseidon_py.state.volumes.matching import matches
 
 QUEUES = Resource("poseidon.io", "queues", ("v1",))
+_RULES = Rules(Sharing.PROPORTIONAL, reclaim=ReclaimRules.FAIR_SHARE)
+"""Guarantees first, then the surplus by weight, and what exceeds its share is taken back, as in KAI."""
+
+
 _SELECTORS = ("selectors", QUEUES)
 """What choices without a label depend on: all selectors of namespaces."""
 _VICTIMS = {
@@ -90,7 +105,7 @@ class Own(Source):
         nodes = {name: self._nodes_of(name) for name in self._queues}
         flavors = {_flavor_name(labels): Flavor(_flavor_name(labels), labels) for labels in nodes.values()}
         queues = [self._queue(queue, nodes[queue.name]) for queue in self._queues.values()]
-        return make_tree(queues, flavors.values(), Sharing.PROPORTIONAL, "spec.parent")
+        return make_tree(queues, flavors.values(), _RULES, "spec.parent")
 
     def _nodes_of(self, name: str) -> _Labels:
         """The labels of a queue's nodes: its own, with those of its ancestors."""
@@ -126,7 +141,8 @@ class Own(Source):
             queue.weight,
             queue.priority,
             within=_VICTIMS[queue.within],
-            reclaim=Victims.ANY if queue.reclaims else Victims.NEVER,
+            reclaim=Victims.ANY,
+            fence=not queue.reclaims,
             borrow_within=_VICTIMS[queue.borrow_within],
             borrow_within_threshold=queue.borrow_threshold,
             strict_fifo=queue.strict_fifo,

@@ -6,13 +6,13 @@ A queue that is left out takes no tasks, nor do those below it; all others go on
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from poseidon_py.describe.queues.model import Flavor, Queue, Sharing, Tree
+from poseidon_py.describe.queues.model import Flavor, Queue, Rules, Tree
 
 _SHOWN = 6
 """Queues of a cycle that its message names."""
 
 
-def make_tree(queues: Iterable[Queue], flavors: Iterable[Flavor], sharing: Sharing, parent_field: str) -> Tree:
+def make_tree(queues: Iterable[Queue], flavors: Iterable[Flavor], rules: Rules, parent_field: str) -> Tree:
     """The tree. `parent_field`: the path of the field that names the parent, for messages.
 
     A stopped parent stops all queues below it.
@@ -23,7 +23,7 @@ def make_tree(queues: Iterable[Queue], flavors: Iterable[Flavor], sharing: Shari
     for key in by_key:
         _finish(key, by_key, finished, problems, parent_field)
     used = {quota.flavor for queue in finished.values() for quota in queue.quotas}
-    return Tree(tuple(finished.values()), tuple(flavor for flavor in flavors if flavor.name in used), sharing, problems)
+    return Tree(tuple(finished.values()), tuple(flavor for flavor in flavors if flavor.name in used), rules, problems)
 
 
 def _finish(

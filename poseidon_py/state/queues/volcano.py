@@ -5,7 +5,19 @@ A pod's queue is that of its PodGroup; the guarantee of a queue is not lent, the
 
 from collections.abc import Iterable, Iterator
 
-from poseidon_py.describe.queues.model import EVERY_NODE, Flavor, Queue, Quota, Sharing, Stop, Tree, Victims
+from poseidon_py.describe.queues.model import (
+    EVERY_NODE,
+    Division,
+    Flavor,
+    Queue,
+    Quota,
+    ReclaimRules,
+    Rules,
+    Sharing,
+    Stop,
+    Tree,
+    Victims,
+)
 from poseidon_py.kube.queue_objects import keys
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.volcano import VolcanoQueue, volcano_queue
@@ -14,7 +26,6 @@ from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
 from poseidon_py.state.queues.source import Declared, Source, Touched
 from poseidon_py.state.queues.tree import make_tree
-from poseidon_py.util.durations import LONGEST
 
 QUEUES = Resource("scheduling.volcano.sh", "queues", ("v1beta1",))
 ROOT, DEFAULT = "root", "default"
@@ -68,8 +79,11 @@ class Volcano(Source):
     def tree(self) -> Tree:
         hierarchical = any(queue.hierarchy for queue in self._queues.values())
         queues = self._by_annotations() if hierarchical else self._by_parent()
+        stated = any(queue.deserved for queue in self._queues.values())
         sharing = Sharing.HIERARCHICAL_DRF if hierarchical else Sharing.PROPORTIONAL
-        return make_tree(queues, (Flavor(EVERY_NODE),), sharing, "spec.parent")
+        division = Division.AS_STATED if stated else Division.TOTAL_BY_WEIGHT
+        rules = Rules(sharing, division, ReclaimRules.DESERVED)
+        return make_tree(queues, (Flavor(EVERY_NODE),), rules, "spec.parent")
 
     def _by_parent(self) -> Iterator[Queue]:
         for queue in self._queues.values():
@@ -108,7 +122,7 @@ def _queue(queue: VolcanoQueue, parent: str, weight: float) -> Queue:
         reclaim=Victims.ANY,
         strict_fifo=queue.strict_fifo,
         stop=Stop.HOLD if queue.closed else Stop.NONE,
-        reclaim_min_runtime_seconds=0.0 if queue.reclaimable else LONGEST,
+        reclaimable=queue.reclaimable,
     )
 
 

@@ -6,7 +6,17 @@ Without placement rules pods are in the queue that they name.
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from poseidon_py.describe.queues.model import EVERY_NODE, Flavor, Queue, Quota, Sharing, Tree, Victims
+from poseidon_py.describe.queues.model import (
+    EVERY_NODE,
+    Flavor,
+    Queue,
+    Quota,
+    ReclaimRules,
+    Rules,
+    Sharing,
+    Tree,
+    Victims,
+)
 from poseidon_py.kube.queue_objects import keys
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.yunikorn import (
@@ -27,6 +37,10 @@ from poseidon_py.state.queues.tree import make_tree
 
 CONFIG = Resource("", "configmaps", ("v1",))
 CONFIG_NAME = "yunikorn-configs"
+_RULES = Rules(Sharing.PROPORTIONAL, reclaim=ReclaimRules.GUARANTEE)
+"""Queues below their guarantee take back what others use above theirs."""
+
+
 _PROVIDED = Rule("provided", "", False, None)
 _DEFAULT = f"{ROOT}.default"
 _DELAY = 30.0
@@ -133,7 +147,7 @@ class YuniKorn(Source):
     # -- the tree ---------------------------------------------------------------------------------------------
 
     def tree(self) -> Tree:
-        return make_tree(self._queues(), (Flavor(EVERY_NODE),), Sharing.PROPORTIONAL, "parent")
+        return make_tree(self._queues(), (Flavor(EVERY_NODE),), _RULES, "parent")
 
     def _queues(self) -> Iterator[Queue]:
         for queue in self._by_path.values():
@@ -142,7 +156,7 @@ class YuniKorn(Source):
                 queue.guaranteed,
                 queue.largest,
                 delay=queue.delay,
-                reclaim=Victims.NEVER if queue.fenced else Victims.ANY,
+                fence=queue.fenced,
                 min_runtime=NEVER_PREEMPTED if queue.protected else 0.0,
             )
         created: set[str] = set()
@@ -174,7 +188,7 @@ def _queue(
     largest: Mapping[str, int],
     *,
     delay: float = _DELAY,
-    reclaim: Victims = Victims.ANY,
+    fence: bool = False,
     min_runtime: float = 0.0,
 ) -> Queue:
     above = path.rpartition(".")[0]
@@ -186,7 +200,8 @@ def _queue(
             Quota(EVERY_NODE, resource, guaranteed.get(resource, 0), limit=largest.get(resource))
             for resource in dict.fromkeys((*guaranteed, *largest))
         ),
-        reclaim=reclaim,
+        reclaim=Victims.ANY,
+        fence=fence,
         preempt_min_runtime_seconds=min_runtime,
         reclaim_min_runtime_seconds=min_runtime,
         preemption_delay_seconds=delay,

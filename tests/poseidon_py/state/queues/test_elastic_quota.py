@@ -28,7 +28,7 @@ def test_each_quota_is_the_queue_of_its_namespace(rig):
             reclaim=Victims.ANY,
         ),
     }
-    assert rig.queues.tree.sharing is Sharing.CLASSICAL
+    assert rig.queues.tree.rules.sharing is Sharing.CLASSICAL
     rig.pod("p", namespace="a")
     rig.pod("free", namespace="b")
     assert (rig.sent("p").queue, rig.sent("free").queue) == (id_of("elasticquota/a/q"), 0)

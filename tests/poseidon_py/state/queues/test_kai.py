@@ -55,7 +55,7 @@ def test_units_are_millicores_megabytes_and_devices(rig):
     )
     assert rig.tree()["kai/org"].priority == 100
     assert rig.tree()["kai/org"].weight == 0.0
-    assert rig.queues.tree.sharing is Sharing.PROPORTIONAL
+    assert rig.queues.tree.rules.sharing is Sharing.PROPORTIONAL
     assert rig.problems() == {}
 
 

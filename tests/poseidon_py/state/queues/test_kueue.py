@@ -80,7 +80,7 @@ def test_a_cluster_queue_becomes_a_queue_with_its_quotas(rig):
         "spot": (("tier", "spot"),),
         "on-demand": (("tier", "on-demand"),),
     }
-    assert rig.queues.tree.sharing is Sharing.FAIR
+    assert rig.queues.tree.rules.sharing is Sharing.FAIR
     assert rig.problems() == {}
 
 
@@ -91,7 +91,7 @@ def test_the_fields_of_v1beta1_have_the_same_meaning(rig):
     assert tree["clusterqueue/team-a"].parent == "cohort/old"
     assert tree["cohort/old"].parent == "cohort/root"
     assert "cohort/root" in tree
-    assert rig.queues.tree.sharing is Sharing.CLASSICAL
+    assert rig.queues.tree.rules.sharing is Sharing.CLASSICAL
 
 
 def test_a_quota_for_pods_is_not_replaced(rig):

@@ -55,7 +55,8 @@ def test_every_field_arrives(rig):
         weight=2.0,
         priority=7,
         within=Victims.LOWER_OR_NEWER_EQUAL_PRIORITY,
-        reclaim=Victims.NEVER,
+        reclaim=Victims.ANY,
+        fence=True,
         borrow_within=Victims.LOWER_PRIORITY,
         borrow_within_threshold=10,
         strict_fifo=True,
@@ -69,7 +70,7 @@ def test_every_field_arrives(rig):
         "queue/org", "org", weight=1.0, within=Victims.LOWER_PRIORITY, reclaim=Victims.ANY
     )
     assert rig.queues.tree.flavors == (Flavor(flavor, (("pool", "gpu"),)),)
-    assert rig.queues.tree.sharing is Sharing.PROPORTIONAL
+    assert rig.queues.tree.rules.sharing is Sharing.PROPORTIONAL
     assert rig.problems() == {}
 
 

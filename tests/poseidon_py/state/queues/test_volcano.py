@@ -3,7 +3,6 @@
 import pytest
 
 from poseidon_py.describe.queues.model import EVERY_NODE, Queue, Quota, Sharing, Stop, Victims, id_of
-from poseidon_py.util.durations import LONGEST
 from tests.poseidon_py.state.queues.rig import Rig
 
 ANNOTATION = "scheduling.volcano.sh/queue-name"
@@ -47,9 +46,9 @@ def test_amounts_become_quotas(rig):
         within=Victims.LOWER_PRIORITY,
         reclaim=Victims.ANY,
         strict_fifo=True,
-        reclaim_min_runtime_seconds=LONGEST,
+        reclaimable=False,
     )
-    assert (rig.queues.tree.sharing, rig.problems()) == (Sharing.PROPORTIONAL, {})
+    assert (rig.queues.tree.rules.sharing, rig.problems()) == (Sharing.PROPORTIONAL, {})
 
 
 def test_without_the_queue_root_all_are_at_the_top(rig):
@@ -82,7 +81,7 @@ def test_annotations_make_a_hierarchy(rig):
         "volcano/dev": ("volcano-path/root/eng", 60.0),
         "volcano/prod": ("volcano-path/root/eng", 40.0),
     }
-    assert rig.queues.tree.sharing is Sharing.HIERARCHICAL_DRF
+    assert rig.queues.tree.rules.sharing is Sharing.HIERARCHICAL_DRF
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,9 @@ def test_the_file_becomes_a_tree(rig):
         preemption_delay_seconds=30.0,
     )
     batch, online = tree["yunikorn/root.team.batch"], tree["yunikorn/root.team.online"]
-    assert (batch.reclaim, batch.preemption_delay_seconds) == (Victims.NEVER, 60.0)
+    assert (batch.fence, batch.preemption_delay_seconds) == (True, 60.0)
     assert (online.reclaim_min_runtime_seconds, online.preempt_min_runtime_seconds) == (LONGEST, LONGEST)
-    assert rig.queues.tree.sharing is Sharing.PROPORTIONAL
+    assert rig.queues.tree.rules.sharing is Sharing.PROPORTIONAL
     assert rig.problems() == {}
 
 
