@@ -101,7 +101,8 @@ def _renew(t: Forest, w: Waiting, p: Progress, m: Tournament, n: int) -> None:
     else:
         best = m.winner[_root(t, n)]
         m.champion[n] = m.champion[best] if best >= 0 else -1
-    if t.sharing == HIERARCHICAL_DRF:
+    only_root = t.parent[n] < 0 and t.child_starts[1] == 1  # whose share is compared with no other
+    if t.sharing == HIERARCHICAL_DRF and not only_root:
         _rescale(t, w, p, m, n)
     if m.champion[n] >= 0:
         _set_key(t, w, p, m, n)
