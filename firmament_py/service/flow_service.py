@@ -9,6 +9,7 @@ import grpc
 import numpy as np
 
 from firmament_py.engine.engine import Engine, apply_all
+from firmament_py.explain.gang_status import gang_standings
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import (
     BudgetRemoved,
@@ -29,7 +30,7 @@ from firmament_py.rebalance.planner import planned
 from firmament_py.rebalance.what_if import PlanError, WhatIf
 from firmament_py.service import messages, plans, replies
 from firmament_py.service.callers import locked
-from firmament_py.service.explain_reply import explain_reply
+from firmament_py.service.explain_reply import explain_reply, standing_message
 from firmament_py.service.invalid_field import InvalidField, invalid_argument
 from firmament_py.state.cluster import ClusterState
 from firmament_py.version import VERSION
@@ -146,6 +147,12 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
     def Explain(self, request: flow_pb2.ExplainRequest, context: grpc.ServicerContext) -> flow_pb2.ExplainReply:
         with locked(self._engine, context):
             return explain_reply(self._engine.state, request.task_uid, self._engine.scheduler)
+
+    def GetGangs(self, request: flow_pb2.GangsRequest, context: grpc.ServicerContext) -> flow_pb2.GangsReply:
+        with locked(self._engine, context):
+            scheduler = self._engine.scheduler
+            gangs = [standing_message(each, scheduler) for each in gang_standings(self._engine.state)]
+            return flow_pb2.GangsReply(gangs=gangs)
 
     def GetStatus(self, request: flow_pb2.StatusRequest, context: grpc.ServicerContext) -> flow_pb2.StatusReply:
         engine = self._engine

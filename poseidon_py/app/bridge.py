@@ -6,6 +6,7 @@ import math
 import os
 import socket
 import ssl
+import time
 import uuid
 from collections.abc import Coroutine
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from poseidon_py.app import status
 from poseidon_py.app.engine_process import Supervisor
 from poseidon_py.app.http_endpoints import Health
+from poseidon_py.app.queries.gang_list import gangs_json
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
 from poseidon_py.app.startup import first_hello, wait_for_engine, wait_for_server
 from poseidon_py.config import loading
@@ -80,6 +82,7 @@ class Bridge:
             identity=self.serves,
             status=self.status,
             explain=self.explain,
+            gangs=self.gangs,
             rebalancer=lambda: self.runtime.rebalancer if self.runtime is not None else None,
         )
         if settings.health_port >= 0:
@@ -326,6 +329,12 @@ class Bridge:
         if known is None:
             return None
         return status.explain_json(known, await self.engine.explain(known.task), self.store.gangs.group_of(known))
+
+    async def gangs(self, name: str, namespace: str) -> dict[str, Any]:
+        """The body of /gangs. Raises EngineError, UnknownGang."""
+        reply = await self.engine.list_gangs()
+        now_us = time.time_ns() // 1000
+        return gangs_json(self.store.gangs, reply.gangs, now_us=now_us, name=name, namespace=namespace)
 
 
 def _always() -> bool:

@@ -6,6 +6,7 @@
 /identity          API server, scheduler names, identity: JSON
 /status            counts, usage, last round: JSON
 /explain?pod=NS/NAME   why a pod is pending or on its node: JSON
+/gangs?name=NAME&namespace=NS   gangs, both parameters are optional: JSON (queries/gang_list.py)
 /rebalance         plans of moves: rebalance_endpoints.py
 """
 
@@ -17,6 +18,7 @@ from typing import Any
 
 from aiohttp import web
 
+from poseidon_py.app.queries.gang_list import UnknownGang
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.rebalance_endpoints import RebalanceEndpoints
 from poseidon_py.feed.client import EngineError
@@ -42,10 +44,12 @@ class Health:
         identity: Callable[[], Json],
         status: Callable[[], Awaitable[Json]],
         explain: Callable[[str, str], Awaitable[Json | None]],
+        gangs: Callable[[str, str], Awaitable[Json]],
         rebalancer: Callable[[], Rebalancer | None],
     ) -> None:
-        """`alive` and `ready` return a problem, empty if there is none. `refresh` updates the gauges. `status` and
-        `explain` may raise EngineError, which becomes a 503. `rebalancer`: None while the bridge starts."""
+        """`alive` and `ready` return a problem, empty if there is none. `refresh` updates the gauges. `status`,
+        `explain` and `gangs` may raise EngineError, which becomes a 503. `gangs`, of a name and a
+        namespace, may raise UnknownGang. `rebalancer`: None while the bridge starts."""
         self._measured = metrics
         self._alive = alive
         self._ready = ready
@@ -53,6 +57,7 @@ class Health:
         self._identity = identity
         self._status = status
         self._explain = explain
+        self._gangs = gangs
         self._rebalance = RebalanceEndpoints(rebalancer)
         self._runner: web.AppRunner | None = None
         self.port = 0
@@ -69,6 +74,7 @@ class Health:
                 web.get("/identity", self._get_identity),
                 web.get("/status", self._get_status),
                 web.get("/explain", self._get_explain),
+                web.get("/gangs", self._get_gangs),
                 *self._rebalance.routes(),
             ]
         )
@@ -122,6 +128,17 @@ class Health:
         if answer is None:
             return _json({"error": f"the scheduler knows no pod {namespace}/{name}"}, 404)
         return _json(answer)
+
+    async def _get_gangs(self, request: web.Request) -> web.Response:
+        query = request.query
+        if unknown := next((key for key in query if key not in ("name", "namespace")), ""):
+            return _json({"error": f"{unknown[:64]!r} is not a parameter; there are name and namespace"}, 400)
+        try:
+            return _json(await self._gangs(query.get("name", ""), query.get("namespace", "")))
+        except UnknownGang as error:
+            return _json({"error": str(error)}, 404)
+        except EngineError as error:
+            return _json({"error": str(error)}, 503)
 
 
 def _health(problem: str) -> web.Response:

@@ -41,7 +41,8 @@ _CHECK_SECONDS = 0.1
 
 
 _METHODS = (
-    "Hello", "Resync", "Apply", "Round", "ReportUsage", "Explain", "GetStatus", "PlanMoves", "CarryOut", "GetProgress"
+    "Hello", "Resync", "Apply", "Round", "ReportUsage", "Explain", "GetStatus", "PlanMoves", "CarryOut", "GetProgress",
+    "GetGangs", "WouldFit",
 )  # fmt: skip
 
 _PLAN_SECONDS = 60.0
@@ -114,6 +115,8 @@ class Engine(Protocol):
     async def report_usage(self, report: flow_pb2.UsageReport) -> flow_pb2.UsageReply: ...
     async def explain(self, task: int) -> flow_pb2.ExplainReply: ...
     async def status(self) -> flow_pb2.StatusReply: ...
+    async def list_gangs(self) -> flow_pb2.GangsReply: ...
+    async def would_fit(self, request: flow_pb2.FitRequest) -> flow_pb2.FitReply: ...
     async def plan_moves(self, request: flow_pb2.PlanRequest) -> flow_pb2.MovePlan: ...
     async def carry_out(self, request: flow_pb2.CarryOutRequest) -> flow_pb2.PlanProgress: ...
     async def progress(self, request: flow_pb2.ProgressRequest) -> flow_pb2.PlanProgress: ...
@@ -194,6 +197,14 @@ class GrpcEngine:
 
     async def status(self) -> flow_pb2.StatusReply:
         reply: flow_pb2.StatusReply = await self._call("GetStatus", flow_pb2.StatusRequest())
+        return reply
+
+    async def list_gangs(self) -> flow_pb2.GangsReply:
+        reply: flow_pb2.GangsReply = await self._call("GetGangs", flow_pb2.GangsRequest())
+        return reply
+
+    async def would_fit(self, request: flow_pb2.FitRequest) -> flow_pb2.FitReply:
+        reply: flow_pb2.FitReply = await self._call("WouldFit", request, max(self._timeout, _PLAN_SECONDS))
         return reply
 
     async def plan_moves(self, request: flow_pb2.PlanRequest) -> flow_pb2.MovePlan:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from subprocess import CompletedProcess
 from uuid import uuid4
 
 import pytest
@@ -13,7 +15,7 @@ from tests.e2e.backends import Backend, Synthetic
 from tests.e2e.conftest import REAL, SYNTHETIC
 from tests.e2e.definitions import collection, controlled_by, defined, owner
 from tests.e2e.objects import container, node, pod
-from tests.e2e.processes import Scheduler
+from tests.e2e.processes import POSEIDON, Scheduler, run
 
 pytestmark = pytest.mark.flags("--gangs-from", "all")
 FEW = "1 more member is needed before it can be scheduled"
@@ -52,6 +54,35 @@ def test_the_pods_of_an_operators_kind_are_a_gang(backend: Backend, scheduler: S
         assert backend.bound() == {}
         backend.create(*pods("x", made, 2))
         backend.until_bound(3, "x-")
+
+
+def test_the_gangs_are_listed(backend: Backend, scheduler: Scheduler) -> None:
+    backend.create(node("a", cpu="2"))
+    light = "pod-group.scheduling.x-k8s.io"
+    for name, count in (("small", 2), ("large", 3), ("lacking", 1)):
+        labels = {f"{light}/name": name, f"{light}/min-available": str(max(count, 2))}
+        backend.create(*(pod(f"{name}-{at}", metadata={"labels": labels}, cpu="1") for at in range(count)))
+        if name == "small":
+            backend.until_bound(2)
+    backend.until_event("FailedScheduling", "large-0", "placed together")
+    backend.until_event("FailedScheduling", "lacking-0", FEW)
+
+    def ask(*arguments: str) -> CompletedProcess[str]:
+        return run(*POSEIDON, "gangs", "--address", scheduler.address, *arguments)
+
+    found = {gang["name"]: gang for gang in json.loads(ask("--json").stdout)["gangs"]}
+    assert {name: gang["state"].split(" ")[0] for name, gang in found.items()} == {
+        "default/small": {"synthetic": "Running", "real": "Placed"}[backend.name],
+        "default/large": "Pending",
+        "default/lacking": "Waiting",
+    }
+    assert found["default/large"]["why"] == "there was capacity for at most 0 of the 3 members that it lacks"
+    (small,) = json.loads(ask("small", "--json").stdout)["gangs"]
+    assert [member["node"] for member in small["members"]] == ["a", "a"]
+    assert json.loads(ask("--json", "--namespace", "other").stdout) == {"gangs": []}
+    wrong = ask("smal")
+    assert wrong.returncode == 1
+    assert wrong.stderr.strip().endswith("the scheduler knows no gang smal; did you mean default/small?")
 
 
 def test_each_replica_of_a_leader_worker_set_is_a_gang(backend: Backend, scheduler: Scheduler) -> None:

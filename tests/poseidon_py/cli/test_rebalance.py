@@ -41,6 +41,7 @@ class Bridge(MovingRig):
             identity=lambda: IDENTITY,
             status=none,
             explain=none,
+            gangs=none,
             rebalancer=lambda: self.rebalancer,
         )
 
