@@ -28,7 +28,8 @@ from firmament_py.model.resources import LINKS, UNLIMITED_LINK
 from firmament_py.policy import counts_links, spreads_tasks
 from firmament_py.rebalance.planner import planned
 from firmament_py.rebalance.what_if import PlanError, WhatIf
-from firmament_py.service import messages, plans, replies
+from firmament_py.rebalance.would_fit import would_fit
+from firmament_py.service import fits, messages, plans, replies
 from firmament_py.service.callers import locked
 from firmament_py.service.explain_reply import explain_reply, standing_message
 from firmament_py.service.invalid_field import InvalidField, invalid_argument
@@ -186,6 +187,22 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             except PlanError as error:
                 return flow_pb2.MovePlan(problem=str(error))
         return plans.plan_message(what_if.state, plan, time.perf_counter() - started)
+
+    def WouldFit(self, request: flow_pb2.FitRequest, context: grpc.ServicerContext) -> flow_pb2.FitReply:
+        started = time.perf_counter()
+        try:
+            with locked(self._engine, context):
+                scheduler = self._engine.scheduler
+                what_if = WhatIf.of(scheduler, request.now_us)
+        except PlanError as error:
+            return flow_pb2.FitReply(problem=str(error))
+        with invalid_argument(context):  # without the lock: rounds go on
+            update, uids, gang = fits.update_of(request, what_if.state)
+            applied = flow_pb2.UpdateReply()
+            _TranslatedUpdate.of(update).apply(what_if.state, applied)
+            fits.check(applied)
+            fit = would_fit(what_if, scheduler, uids, gang, preempts=request.preempts)
+        return fits.reply(what_if.state, request, fit, time.perf_counter() - started)
 
     def CarryOut(self, request: flow_pb2.CarryOutRequest, context: grpc.ServicerContext) -> flow_pb2.PlanProgress:
         with invalid_argument(context):
