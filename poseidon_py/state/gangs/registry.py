@@ -53,12 +53,13 @@ class GangRegistry:
         self._touch = touch
         self._members: dict[str, Member] = {}
         self._index = Index()
-        self._without_marks: tuple[Convention, ...] = ()
+        self.without_marks: tuple[Convention, ...] = ()
+        """Conventions for pods that declare nothing."""
         self._gang_owners: frozenset[Resource] = frozenset()
 
     def form_gangs_from(self, names: Collection[str]) -> None:
         """Make the pods of each owner of these kinds, names of OWNER_KINDS, a gang without a declaration."""
-        self._without_marks = without_marks.conventions(names)
+        self.without_marks = without_marks.conventions(names)
         self._gang_owners = frozenset(OWNER_KINDS[name].resource for name in names)
 
     # -- lookups ----------------------------------------------------------------------------------------------
@@ -142,7 +143,7 @@ class GangRegistry:
     def _resolve(self, member: Member) -> None:
         known, hints = member.known, member.hints
         self._forget_unknown(member)
-        declaration, invalid, warning, unknown, delayed = resolve(hints, self.objects, self._without_marks)
+        declaration, invalid, warning, unknown, delayed = resolve(hints, self.objects, self.without_marks)
         plain = has_no_hints(hints)
         if unknown:
             self._wait(member, unknown)

@@ -42,6 +42,7 @@ class Bridge(MovingRig):
             status=none,
             explain=none,
             gangs=none,
+            fits=none,
             rebalancer=lambda: self.rebalancer,
         )
 

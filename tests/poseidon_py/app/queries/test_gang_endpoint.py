@@ -43,6 +43,7 @@ async def test_answers(query, status, body):
         status=none,
         explain=none,
         gangs=gangs,
+        fits=none,
         rebalancer=lambda: None,
     )
     await health.start("127.0.0.1", 0)
