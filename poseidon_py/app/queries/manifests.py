@@ -212,7 +212,10 @@ class _Reader:
         if not count:
             return
         metadata = _part(template, "metadata", self.place) if template.get("metadata") else {}
-        spec = _defaulted(_part(template, "spec", f"{self.place}: template"), f"{self.place}: template")
+        where = self.place if self._kind == "Pod" else f"{self.place}: template"
+        spec = _defaulted(
+            _part(template, "spec", where), f"{self.place}: spec" if self._kind == "Pod" else f"{where}.spec"
+        )
         spec["priority"] = self._priority_of(spec)
         metadata = {**metadata, "name": self._name, "namespace": self._namespace, "uid": self._metadata["uid"]}
         metadata.pop("ownerReferences", None)
@@ -225,7 +228,7 @@ class _Reader:
         try:
             pod = decode_json(_encoded({"metadata": metadata, "spec": spec}), Pod, self.place)
         except MalformedError as error:
-            raise InvalidField(f"{self.place}: template", error.reason) from error
+            raise InvalidField(where, error.reason) from error
         workload = f"{self._kind.lower()}/{self._name}" + (f" {role}" if role else "")
         self._found.templates.append(Template(workload, pod, count))
         if any(_is_claim(each) for each in spec.get("volumes") or ()):
@@ -258,8 +261,8 @@ def _defaulted(spec: Json, path: str) -> Json:
     for name in ("containers", "initContainers"):
         containers = spec.get(name) or []
         if not isinstance(containers, list):
-            raise InvalidField(f"{path}.spec.{name}", "is not a list; give one")
-        spec[name] = [_with_requests(_mapping(each, f"{path}.spec.{name}[{at}]")) for at, each in enumerate(containers)]
+            raise InvalidField(f"{path}.{name}", "is not a list; give one")
+        spec[name] = [_with_requests(_mapping(each, f"{path}.{name}[{at}]")) for at, each in enumerate(containers)]
     return _with_requests(spec)
 
 

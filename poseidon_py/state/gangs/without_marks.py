@@ -64,9 +64,10 @@ class FromOwners:
             )
         if entry.counts.problem:
             raise Invalid(f"{kind.kind} {name}: {entry.counts.problem}")
-        if any(each.counts.suspended for each in chain):
+        declared = _declared(hints, kind, name, entry)
+        if declared is not None and any(each.counts.suspended for each in chain):
             return replace(waits, waits=f"{kind.kind} {name} is suspended; its pods are placed once it is resumed")
-        return _declared(hints, kind, name, entry)
+        return declared
 
     def _kind(self, owner: Owner, hints: GangHints, *, gone: bool) -> OwnerKind | None:
         """The kind of an owner if its pods are a gang. A label tells that a JobSet owned a Job that is `gone`."""

@@ -23,6 +23,8 @@ class OneJob(RuleBasedStateMachine):
         """What the watch of Jobs has shown: None, a (size, left, suspended), or "gone"."""
         self.pods: dict[str, str] = {}
         """Name -> node."""
+        self.single: set[str] = set()
+        """Pods that were in no gang when the Job was deleted: they stay so, until something else changes them."""
         self.count = 0
 
     def observe_job(self):
@@ -66,6 +68,8 @@ class OneJob(RuleBasedStateMachine):
         self.rig.objects.delete(JOBS, found)
         self.rig.registry.changed(JOBS, found, gone=True)
         self.rig.work()
+        if self.seen[0] < 2:
+            self.single = set(self.pods)
         self.seen = "gone"
 
     @rule()
@@ -97,10 +101,10 @@ class OneJob(RuleBasedStateMachine):
         if self.seen == "gone":
             return "Job ns/j does not exist any more, so that its pods are about to be deleted"
         size, left, suspended = self.seen
-        if suspended:
-            return "Job ns/j is suspended; its pods are placed once it is resumed"
         if size < 2:
             return None
+        if suspended:
+            return "Job ns/j is suspended; its pods are placed once it is resumed"
         return max(1, size if left is None else min(size, left)), "ns/j"
 
     @invariant()
@@ -109,7 +113,7 @@ class OneJob(RuleBasedStateMachine):
         for name, node in self.pods.items():
             known = self.rig.known(name)
             if not node:
-                assert self.rig.gang(name) == expected
+                assert self.rig.gang(name) == (None if name in self.single else expected)
                 continue
             assert target(self.rig.store, known) is not None  # it holds its resources whatever its owner is
             if self.seen is not None:

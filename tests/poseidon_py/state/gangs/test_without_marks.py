@@ -16,6 +16,10 @@ resolve: Any = resolving.resolve  # a result without a declaration fails its tes
 ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
 LWS = "leaderworkerset.sigs.k8s.io"
 LABELS = {f"{LWS}/name": "s", f"{LWS}/group-index": "1"}
+JOBS_OF_SET: dict[str, Any] = {"replicatedJobs": [
+    {"name": "a", "replicas": 2, "template": {"spec": {"parallelism": 3}}},
+    {"name": "b-c", "template": {"spec": {"parallelism": 4, "completions": 2}}},
+]}  # fmt: skip
 
 
 def one(name, names=None, *, spec, status=None, owner=None, **fields):
@@ -144,8 +148,8 @@ def test_an_invalid_owner_is_named_with_field_and_remedy(name, spec, problem):
     [
         ("jobs", {"parallelism": 2, "suspend": True}),
         ("mpijobs", {"runPolicy": {"suspend": True}, "mpiReplicaSpecs": {"Worker": {"replicas": 2}}}),
-        ("rayclusters", {"suspend": True}),
-        ("jobsets", {"suspend": True}),
+        ("rayclusters", {"suspend": True, "workerGroupSpecs": [{"replicas": 1}]}),
+        ("jobsets", JOBS_OF_SET | {"suspend": True}),
     ],
 )
 def test_pods_of_a_suspended_owner_wait(name, spec):
@@ -185,12 +189,6 @@ def two_levels(*, set_spec, job_spec=None, names=("jobs", "jobsets"), labels=Non
     job_set = owner_or_group(JOB_SETS, "s", spec=set_spec, status=status)
     objects = Objects((JOB_SETS, job_set), (JOBS, owner_or_group(JOBS, job, spec=job_spec or {}, owner=SET)))
     return hints(labels, owner=Owner("Job", job, f"uid-{job}", "batch")), objects, conventions(names)
-
-
-JOBS_OF_SET: dict[str, Any] = {"replicatedJobs": [
-    {"name": "a", "replicas": 2, "template": {"spec": {"parallelism": 3}}},
-    {"name": "b-c", "template": {"spec": {"parallelism": 4, "completions": 2}}},
-]}  # fmt: skip
 
 
 def test_a_job_set_is_one_gang_of_all_its_jobs():
