@@ -38,10 +38,10 @@ def test_a_gang_is_placed_where_it_was_said_to_fit(backend: Backend, scheduler: 
     assert answer.returncode == 0, answer.stderr
     found = json.loads(answer.stdout)
     assert (found["fits"], found["pods"], found["minimum"], found["gang"]) == (True, 2, 2, "pod-group labels")
-    said = sorted(each["node"] for each in found["places"] for _ in range(each["count"]))
+    announced = sorted(each["node"] for each in found["places"] for _ in range(each["count"]))
     assert len(backend.pods.objects) == 1  # nothing was created
     backend.create(*fitting)
-    assert sorted(backend.until_bound(2, "g-").values()) == said
+    assert sorted(backend.until_bound(2, "g-").values()) == announced
 
 
 def test_what_does_not_fit_has_reasons_and_exit_code_1(backend: Backend, scheduler: Scheduler, tmp_path: Path) -> None:

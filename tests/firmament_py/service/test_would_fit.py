@@ -203,8 +203,8 @@ def test_the_next_round_does_what_was_said(service, world):
     found = placed(result) | {uid: result.nominated.nodes[at] for uid, at in nominated}
     for cls, _ in group:
         nodes = [found[uid] for uid in mine[cls.id] if uid in found]
-        said = Counter[str]()
+        announced = Counter[str]()
         for each in reply.places:
-            said[each.node] += each.count * (each.class_id == cls.id)
-        assert Counter(nodes) == Counter({f"id-{name}": count for name, count in said.items()})
+            announced[each.node] += each.count * (each.class_id == cls.id)
+        assert Counter(nodes) == Counter({f"id-{name}": count for name, count in announced.items()})
     assert reply.fits == (all(uid in found for uids in mine.values() for uid in uids))

@@ -1,5 +1,7 @@
 """The life of a gang without marks, against a model: a Job whose pods come and go in any order relative to it."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -19,7 +21,7 @@ class OneJob(RuleBasedStateMachine):
         self.rig.objects.unknown.add("uid-j")
         self.job = {"parallelism": parallelism, "completions": completions, "suspend": False}
         self.succeeded = 0
-        self.seen = None
+        self.seen: Any = None
         """What the watch of Jobs has shown: None, a (size, left, suspended), or "gone"."""
         self.pods: dict[str, str] = {}
         """Name -> node."""
