@@ -140,6 +140,22 @@ class Scheduler:
         self.reservation_holders: list[tuple[int, str]] = []
         """Their priorities and names."""
 
+    def beside(self, state: ClusterState, policy: Policy, usage: Usage) -> "Scheduler":
+        """A scheduler with the same settings on another state."""
+        return Scheduler(
+            state,
+            policy,
+            self.solver,
+            usage=usage,
+            reserve_after_us=self._reserve_after_us,
+            improve=self._improve,
+            preempting=self._preempting,
+            migrating=self._migrating,
+            migrate_after_us=self.migrate_after_us,
+            moves_at_once=self._moves_at_once,
+            searchable=self.searchable,
+        )
+
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""
         if not (self._waiting.any() or self._migrator.enabled or self.plan.active):

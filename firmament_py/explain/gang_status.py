@@ -7,6 +7,7 @@ import numpy as np
 
 from firmament_py.admission.rejections import Rejected
 from firmament_py.explain.reason import Reason, ReasonKind
+from firmament_py.model.arrays import I64
 from firmament_py.model.events import GangObserved
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.state.cluster import ClusterState
@@ -29,14 +30,31 @@ def gang_standing(state: ClusterState, row: int) -> GangStanding | None:
     tasks, gang = state.tasks, int(state.tasks.gang[row])
     if gang < 0:
         return None
-    definition = state.gangs.definition(gang)
-    mine = (tasks.gang == gang) & ~tasks.leaving
-    placed = mine & ((tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND))
-    present = placed | (mine & (tasks.state == TaskState.WAITING))
+    return _standing(state, gang, np.flatnonzero(tasks.gang == gang))
+
+
+def gang_standings(state: ClusterState) -> list[GangStanding]:
+    """The standing of every gang that has tasks."""
+    gang = state.tasks.gang
+    members = np.flatnonzero(gang >= 0)
+    members = members[np.argsort(gang[members], kind="stable")]
+    gangs, starts = np.unique(gang[members], return_index=True)
+    return [
+        _standing(state, gang, rows)
+        for gang, rows in zip(gangs.tolist(), np.split(members, starts[1:]) if len(starts) else [], strict=True)
+    ]
+
+
+def _standing(state: ClusterState, gang: int, rows: I64) -> GangStanding:
+    """`rows`: (K,) all task rows of a gang row."""
+    tasks, definition = state.tasks, state.gangs.definition(gang)
+    rows = rows[~tasks.leaving[rows]]
+    placed = (tasks.state[rows] == TaskState.ASSUMED) | (tasks.state[rows] == TaskState.BOUND)
+    present = rows[placed | (tasks.state[rows] == TaskState.WAITING)]
     of_role = np.bincount(tasks.role[present], minlength=len(definition.roles))
     by_role = sum(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
-    missing = max(definition.minimum - int(present.sum()), by_role, 0)
-    return GangStanding(definition, int(present.sum()), int(placed.sum()), missing)
+    missing = max(definition.minimum - len(present), by_role, 0)
+    return GangStanding(definition, len(present), int(placed.sum()), missing)
 
 
 def gang_reasons(rejected: Rejected) -> tuple[Reason, ...]:

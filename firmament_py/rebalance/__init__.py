@@ -1,1 +1,1 @@
-"""Plans of moves of running tasks, on a copy of the cluster state."""
+"""Plans of moves of running tasks, and whether new tasks would fit, on a copy of the state."""

@@ -1,7 +1,7 @@
 """The reply to Explain: the node of a task, why it waits, and the nodes that lack least for it."""
 
 from firmament_py.engine.scheduler import Scheduler
-from firmament_py.explain.gang_status import gang_standing, not_by_preemption
+from firmament_py.explain.gang_status import GangStanding, gang_standing, not_by_preemption
 from firmament_py.explain.nearest_nodes import fitting_nodes, nearest
 from firmament_py.explain.reasons import DELAYED, reasons_of_task
 from firmament_py.model.lifecycle import TaskState
@@ -9,6 +9,22 @@ from firmament_py.model.resources import TASK_SLOTS
 from firmament_py.service import replies
 from firmament_py.state.cluster import ClusterState
 from protos.gen import flow_pb2
+
+
+def standing_message(standing: GangStanding, scheduler: Scheduler) -> flow_pb2.GangStanding:
+    gang = standing.definition.id
+    return flow_pb2.GangStanding(
+        id=gang,
+        name=standing.definition.name,
+        minimum=standing.definition.minimum,
+        present=standing.present,
+        placed=standing.placed,
+        missing=min(standing.missing, 2**32 - 1),
+        fits=scheduler.gang_fits.get(gang, -1),
+        maximum=standing.definition.maximum,
+        reserves=gang in scheduler.gang_starts_us,
+        starts_us=scheduler.gang_starts_us.get(gang, 0),
+    )
 
 
 def explain_reply(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_pb2.ExplainReply:
@@ -32,20 +48,7 @@ def explain_reply(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_p
     )
     standing = gang_standing(state, row)
     if standing is not None:
-        gang = standing.definition.id
-        reply.gang.CopyFrom(
-            flow_pb2.GangStanding(
-                name=standing.definition.name,
-                minimum=standing.definition.minimum,
-                present=standing.present,
-                placed=standing.placed,
-                missing=min(standing.missing, 2**32 - 1),
-                fits=scheduler.gang_fits.get(gang, -1),
-                maximum=standing.definition.maximum,
-                reserves=gang in scheduler.gang_starts_us,
-                starts_us=scheduler.gang_starts_us.get(gang, 0),
-            )
-        )
+        reply.gang.CopyFrom(standing_message(standing, scheduler))
     if tasks.state[row] == TaskState.WAITING:
         turned_away = standing is not None and standing.definition.id in scheduler.gang_fits
         reservation_holders = [] if turned_away or uid in scheduler.task_starts_us else scheduler.reservation_holders

@@ -9,6 +9,7 @@ import grpc
 import numpy as np
 
 from firmament_py.engine.engine import Engine, apply_all
+from firmament_py.explain.gang_status import gang_standings
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import (
     BudgetRemoved,
@@ -28,9 +29,10 @@ from firmament_py.model.resources import LINKS, UNLIMITED_LINK
 from firmament_py.policy import counts_links, spreads_tasks
 from firmament_py.rebalance.planner import planned
 from firmament_py.rebalance.what_if import PlanError, WhatIf
-from firmament_py.service import messages, plans, replies
+from firmament_py.rebalance.would_fit import would_fit
+from firmament_py.service import fits, messages, plans, replies
 from firmament_py.service.callers import locked
-from firmament_py.service.explain_reply import explain_reply
+from firmament_py.service.explain_reply import explain_reply, standing_message
 from firmament_py.service.invalid_field import InvalidField, invalid_argument
 from firmament_py.service.queue_messages import queue_tree, queues_reply
 from firmament_py.sharing.report import queue_report
@@ -154,6 +156,12 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         with locked(self._engine, context):
             return queues_reply(self._engine.epoch, queue_report(self._engine.state))
 
+    def GetGangs(self, request: flow_pb2.GangsRequest, context: grpc.ServicerContext) -> flow_pb2.GangsReply:
+        with locked(self._engine, context):
+            scheduler = self._engine.scheduler
+            gangs = [standing_message(each, scheduler) for each in gang_standings(self._engine.state)]
+            return flow_pb2.GangsReply(gangs=gangs)
+
     def GetStatus(self, request: flow_pb2.StatusRequest, context: grpc.ServicerContext) -> flow_pb2.StatusReply:
         engine = self._engine
         with locked(engine, context):
@@ -186,6 +194,22 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             except PlanError as error:
                 return flow_pb2.MovePlan(problem=str(error))
         return plans.plan_message(what_if.state, plan, time.perf_counter() - started)
+
+    def WouldFit(self, request: flow_pb2.FitRequest, context: grpc.ServicerContext) -> flow_pb2.FitReply:
+        started = time.perf_counter()
+        try:
+            with locked(self._engine, context):
+                scheduler = self._engine.scheduler
+                what_if = WhatIf.of(scheduler, request.now_us)
+        except PlanError as error:
+            return flow_pb2.FitReply(problem=str(error))
+        with invalid_argument(context):  # without the lock: rounds go on
+            update, uids, gang = fits.update_of(request, what_if.state)
+            applied = flow_pb2.UpdateReply()
+            _TranslatedUpdate.of(update).apply(what_if.state, applied)
+            fits.check(applied)
+            fit = would_fit(what_if, scheduler, uids, gang, preempts=request.preempts)
+        return fits.reply(what_if.state, request, fit, time.perf_counter() - started)
 
     def CarryOut(self, request: flow_pb2.CarryOutRequest, context: grpc.ServicerContext) -> flow_pb2.PlanProgress:
         with invalid_argument(context):

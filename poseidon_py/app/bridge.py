@@ -6,6 +6,7 @@ import math
 import os
 import socket
 import ssl
+import time
 import uuid
 from collections.abc import Coroutine
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 from poseidon_py.app import status
 from poseidon_py.app.engine_process import Supervisor
 from poseidon_py.app.http_endpoints import Health
+from poseidon_py.app.queries.gang_list import gangs_json
+from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
 from poseidon_py.app.startup import first_hello, wait_for_engine, wait_for_server
 from poseidon_py.config import loading
@@ -81,6 +84,8 @@ class Bridge:
             identity=self.serves,
             status=self.status,
             explain=self.explain,
+            gangs=self.gangs,
+            fits=self.fits,
             rebalancer=lambda: self.runtime.rebalancer if self.runtime is not None else None,
         )
         if settings.health_port >= 0:
@@ -339,6 +344,24 @@ class Bridge:
             queues.resolution_of(known).name,
             queues.problem_of(known),
         )
+
+    async def gangs(self, name: str, namespace: str) -> dict[str, Any]:
+        """The body of /gangs. Raises EngineError, UnknownGang."""
+        reply = await self.engine.list_gangs()
+        now_us = time.time_ns() // 1000
+        return gangs_json(self.store.gangs, reply.gangs, now_us=now_us, name=name, namespace=namespace)
+
+    async def fits(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer to POST /fits. Raises EngineError, InvalidField, Unknown."""
+        fitting = Fitting(
+            question_of(body),
+            self.store.gangs.objects,
+            without_marks=self.store.gangs.without_marks,
+            added=loading.added_affinity(self.settings),
+            bandwidth=self.store.classes.bandwidth,
+            now_us=time.time_ns() // 1000,
+        )
+        return fitting.answer(await self.engine.would_fit(fitting.request))
 
 
 def _always() -> bool:

@@ -1,5 +1,6 @@
 """Events and statuses about gangs, which only the leader publishes."""
 
+import asyncio
 import logging
 
 from poseidon_py.report.events import Reporter
@@ -11,6 +12,9 @@ from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 
 log = logging.getLogger(__name__)
+
+_PROGRESS_SECONDS = 5.0
+"""Seconds in which the progress of an owner is observed after the end of one of its pods."""
 
 
 class GangReports:
@@ -42,7 +46,17 @@ class GangReports:
             self._reporter.remark(known, reason, message)
 
     def below_minimum(self, group: Group) -> None:
-        """A complete gang has lost members and is below its minimum."""
+        """A complete gang has lost members and is below its minimum.
+
+        Reported only if it still is a little later: when a member has finished, its owner's progress, which lowers the
+        minimum, is observed after that.
+        """
+        asyncio.get_running_loop().call_later(_PROGRESS_SECONDS, self._below_minimum, group.id)
+
+    def _below_minimum(self, gang_id: int) -> None:
+        group = self._store.gangs.groups.get(gang_id)
+        if group is None or group.complete or group.preempted:
+            return
         left = len(group.bound)
         message = f"pod group {group.name}: only {left} of at least {group.minimum} members are left"
         if left:

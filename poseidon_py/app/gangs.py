@@ -7,6 +7,7 @@ from poseidon_py.app.gang_reports import GangReports
 from poseidon_py.app.gang_requests import GangRequests
 from poseidon_py.bind.gang_binder import GangBinder, PodBinder
 from poseidon_py.bind.unwinding import Unwinder
+from poseidon_py.config.loading import gang_owners
 from poseidon_py.config.settings import Settings
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.list_watch import WatchOptions
@@ -17,6 +18,7 @@ from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.listener import GangListener
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.state.gangs.object_cache import ObjectCache
+from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 
@@ -47,11 +49,17 @@ class Gangs(GangListener):
             registry.changed(resource, owner_or_group, gone=gone)
             store.queues.object_changed(resource, owner_or_group)
 
+        owners = gang_owners(settings)
+        registry.form_gangs_from(owners)
         self._objects = ObjectCache(
             kube,
             changed,
             registry.resolved,
             watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
+            kinds={
+                (OWNER_KINDS[name].resource.group, OWNER_KINDS[name].kind): OWNER_KINDS[name].resource
+                for name in owners
+            },
             metrics=store.metrics,
         )
         self._status = StatusWriter(kube, registry, self._objects, lambda: leadership.leads)

@@ -6,6 +6,8 @@
 /identity          API server, scheduler names, identity: JSON
 /status            counts, usage, last round: JSON
 /explain?pod=NS/NAME   why a pod is pending or on its node: JSON
+/gangs?name=NAME&namespace=NS   gangs, both parameters are optional: JSON (queries/gang_list.py)
+/fits              POST: whether the pods of a manifest would fit: JSON (queries/would_fit.py)
 /rebalance         plans of moves: rebalance_endpoints.py
 """
 
@@ -17,12 +19,17 @@ from typing import Any
 
 from aiohttp import web
 
+from poseidon_py.app.queries.gang_list import UnknownGang
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.rebalance_endpoints import RebalanceEndpoints
 from poseidon_py.feed.client import EngineError
+from poseidon_py.kube.objects import InvalidField
+from poseidon_py.state.gangs.model import Unknown
 from poseidon_py.util.metrics import Metrics
 
 Json = dict[str, Any]
+_MAX_BODY_BYTES = 4 << 20
+"""Of a manifest: more than the API server takes for one object."""
 
 
 class HealthAddressError(Exception):
@@ -42,10 +49,14 @@ class Health:
         identity: Callable[[], Json],
         status: Callable[[], Awaitable[Json]],
         explain: Callable[[str, str], Awaitable[Json | None]],
+        gangs: Callable[[str, str], Awaitable[Json]],
+        fits: Callable[[Json], Awaitable[Json]],
         rebalancer: Callable[[], Rebalancer | None],
     ) -> None:
-        """`alive` and `ready` return a problem, empty if there is none. `refresh` updates the gauges. `status` and
-        `explain` may raise EngineError, which becomes a 503. `rebalancer`: None while the bridge starts."""
+        """`alive` and `ready` return a problem, empty if there is none. `refresh` updates the gauges. `status`,
+        `explain` and `gangs` may raise EngineError, which becomes a 503. `gangs`, of a name and a
+        namespace, may raise UnknownGang; `fits` answers POST /fits, may raise EngineError, InvalidField and Unknown.
+        `rebalancer`: None while the bridge starts."""
         self._measured = metrics
         self._alive = alive
         self._ready = ready
@@ -53,13 +64,15 @@ class Health:
         self._identity = identity
         self._status = status
         self._explain = explain
+        self._gangs = gangs
+        self._fits = fits
         self._rebalance = RebalanceEndpoints(rebalancer)
         self._runner: web.AppRunner | None = None
         self.port = 0
 
     async def start(self, address: str, port: int) -> None:
         """Serves. Raises HealthAddressError."""
-        app = web.Application()
+        app = web.Application(client_max_size=_MAX_BODY_BYTES)
         app.add_routes(
             [
                 web.get("/healthz", self._livez),
@@ -69,6 +82,8 @@ class Health:
                 web.get("/identity", self._get_identity),
                 web.get("/status", self._get_status),
                 web.get("/explain", self._get_explain),
+                web.get("/gangs", self._get_gangs),
+                web.post("/fits", self._post_fits),
                 *self._rebalance.routes(),
             ]
         )
@@ -122,6 +137,35 @@ class Health:
         if answer is None:
             return _json({"error": f"the scheduler knows no pod {namespace}/{name}"}, 404)
         return _json(answer)
+
+    async def _get_gangs(self, request: web.Request) -> web.Response:
+        query = request.query
+        if unknown := next((key for key in query if key not in ("name", "namespace")), ""):
+            return _json({"error": f"{unknown[:64]!r} is not a parameter; there are name and namespace"}, 400)
+        try:
+            return _json(await self._gangs(query.get("name", ""), query.get("namespace", "")))
+        except UnknownGang as error:
+            return _json({"error": str(error)}, 404)
+        except EngineError as error:
+            return _json({"error": str(error)}, 503)
+
+    async def _post_fits(self, request: web.Request) -> web.Response:
+        if request.content_type != "application/json":  # which web pages cannot send without asking
+            return _json({"error": f"the content type is {request.content_type}; send application/json"}, 415)
+        try:
+            body = await request.json()
+            if not isinstance(body, dict):
+                raise InvalidField("the question", "is not a mapping; give one with the key objects")
+            return _json(await self._fits(body))
+        except InvalidField as error:
+            return _json({"error": str(error)}, 400)
+        except (ValueError, RecursionError) as error:
+            return _json({"error": f"the question is not JSON: {error}"}, 400)
+        except Unknown as error:
+            return _json({"error": f"{error.what} is being looked up; try again in a few seconds"}, 503)
+        except EngineError as error:
+            refused = error.code == "INVALID_ARGUMENT"
+            return _json({"error": error.details if refused else str(error)}, 400 if refused else 503)
 
 
 def _health(problem: str) -> web.Response:

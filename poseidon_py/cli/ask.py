@@ -1,4 +1,4 @@
-"""Requests to the health port of a running scheduler: `poseidon status` and `poseidon explain`.
+"""Requests to the health port of a running scheduler: `poseidon status`, `explain` and others.
 
 Several schedulers may run on one machine, for several clusters. Without --address the one on the default port is
 queried, and it must serve the API server of the kubeconfig.
@@ -26,7 +26,7 @@ _REMEDY = "give --address HOST:PORT of its health port"
 DEFAULT_ADDRESS = f"127.0.0.1:{Settings().health_port}"
 
 
-def _question(command: Callable[..., None]) -> Callable[..., None]:
+def question(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the flags that select the scheduler and the output format."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
@@ -48,10 +48,10 @@ def _question(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command()
-@_question
+@question
 def status(address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool) -> None:
     """Show the scheduler's view of the cluster."""
-    body = _answer("/status", address, kubeconfig, context)
+    body = answer("/status", address, kubeconfig, context)
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return
@@ -64,12 +64,12 @@ def status(address: str | None, kubeconfig: Path | None, context: str | None, as
 
 @click.command()
 @click.argument("pod", metavar="NAMESPACE/POD")
-@_question
+@question
 def explain(pod: str, address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool) -> None:
     """Show why a pod is pending, and what would let it be placed."""
     if "/" not in pod:
         pod = f"default/{pod}"
-    body = _answer("/explain?" + urlencode({"pod": pod}), address, kubeconfig, context)
+    body = answer("/explain?" + urlencode({"pod": pod}), address, kubeconfig, context)
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return
@@ -80,7 +80,8 @@ def explain(pod: str, address: str | None, kubeconfig: Path | None, context: str
     print_explanation(body, Console())
 
 
-def _answer(path: str, address: str | None, kubeconfig: Path | None, context: str | None) -> dict[str, Any]:
+def answer(path: str, address: str | None, kubeconfig: Path | None, context: str | None) -> dict[str, Any]:
+    """The JSON answer of the scheduler that the flags select. Without one, the process ends with its error, and 1."""
     try:
         if address is None or kubeconfig is not None or context is not None:
             require_cluster(address or DEFAULT_ADDRESS, kubeconfig, context)

@@ -22,6 +22,8 @@ class LazyGroup(click.Group):
         "cluster": "benchmarks.cluster.cli",
         "demo": "benchmarks.demo.cli",
         "explain": "poseidon_py.cli.ask",
+        "fits": "poseidon_py.cli.fits",
+        "gangs": "poseidon_py.cli.gangs",
         "policies": "poseidon_py.cli.policies",
         "rebalance": "poseidon_py.cli.rebalance",
         "run": "poseidon_py.cli.run",

@@ -18,6 +18,7 @@ from poseidon_py.describe.selectors import node_selector
 from poseidon_py.kube import credentials
 from poseidon_py.kube.credentials import CredentialsError
 from poseidon_py.kube.objects import InvalidField, RequiredTerms
+from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from poseidon_py.usage.prometheus import QUERIES
 from protos.gen import firmament_pb2
 
@@ -210,6 +211,20 @@ def link_bandwidth(given: Settings) -> int | None:
     return capacity(given.link_bandwidth, "link-bandwidth") if given.link_bandwidth else None
 
 
+def gang_owners(given: Settings) -> tuple[str, ...]:
+    """The kinds of owners, names of OWNER_KINDS, whose pods are gangs without a declaration. Raises OptionError."""
+    names = [name.strip().lower() for text in given.gangs_from for name in text.split(",")]
+    known = [*OWNER_KINDS, "all", "none"]
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"give some of {', '.join(known)}"
+            raise OptionError(f"gangs-from has an unknown kind {name!r}; {hint}")
+    if len(set(names)) > 1 and (alone := {"all", "none"}.intersection(names)):
+        raise OptionError(f"gangs-from has {min(alone)!r} beside other kinds; give either")
+    return tuple(OWNER_KINDS) if "all" in names else tuple(name for name in OWNER_KINDS if name in names)
+
+
 def _check(given: Settings) -> None:
     """Validate what the types do not express, and combinations of settings. Raises OptionError."""
     if not all(given.scheduler_name) or not given.scheduler_name:
@@ -231,6 +246,7 @@ def _check(given: Settings) -> None:
     for option in given.policy_option:
         if "=" not in option:
             raise OptionError(f"policy-option is {option!r}; give it as K=V")
+    gang_owners(given)
     if given.firmament_address:
         _check_external(given)
     _check_usage(given)

@@ -171,6 +171,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     volume_timeout: Annotated[
         Positive, setting("Seconds for controllers to bind or provision the volumes of a placed pod.", flag=False)
     ] = 600.0
+    gangs_from: Annotated[
+        tuple[str, ...],
+        setting(
+            "Kinds of owners whose pods are a gang without any label or annotation, separated by commas: jobs, "
+            "jobsets, leaderworkersets, mpijobs, pytorchjobs, tfjobs, xgboostjobs, paddlejobs, jaxjobs, rayclusters, "
+            "all or none.",
+            metavar="KINDS",
+        ),
+    ] = ("none",)
     gang_timeout: Annotated[
         Positive,
         setting(

@@ -16,10 +16,11 @@ class Profiles(Vocabulary[tuple[str, bytes], flow_pb2.Profile]):
 
     def of(self, pod: Pod) -> int:
         """The id of the pod's profile; invalid labels count as none."""
-        return self.id_of((pod.metadata.namespace, bytes(pod.metadata.labels)), lambda: _describe(pod))
+        return self.id_of((pod.metadata.namespace, bytes(pod.metadata.labels)), lambda: describe_profile(pod))
 
 
-def _describe(pod: Pod) -> flow_pb2.Profile:
+def describe_profile(pod: Pod) -> flow_pb2.Profile:
+    """The message about the labels of a pod in its namespace."""
     namespace = pod.metadata.namespace
     try:
         labels = labels_of(pod.metadata)

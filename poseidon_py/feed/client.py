@@ -44,7 +44,8 @@ _CHECK_SECONDS = 0.1
 
 
 _METHODS = (
-    "Hello", "Resync", "Apply", "Round", "ReportUsage", "Explain", "GetStatus", "PlanMoves", "CarryOut", "GetProgress"
+    "Hello", "Resync", "Apply", "Round", "ReportUsage", "Explain", "GetStatus", "PlanMoves", "CarryOut", "GetProgress",
+    "GetGangs", "GetQueues", "WouldFit",
 )  # fmt: skip
 
 _PLAN_SECONDS = 60.0
@@ -116,7 +117,10 @@ class Engine(Protocol):
     async def round(self, request: flow_pb2.RoundRequest) -> flow_pb2.RoundReply: ...
     async def report_usage(self, report: flow_pb2.UsageReport) -> flow_pb2.UsageReply: ...
     async def explain(self, task: int) -> flow_pb2.ExplainReply: ...
+    async def list_queues(self) -> flow_pb2.QueuesReply: ...
     async def status(self) -> flow_pb2.StatusReply: ...
+    async def list_gangs(self) -> flow_pb2.GangsReply: ...
+    async def would_fit(self, request: flow_pb2.FitRequest) -> flow_pb2.FitReply: ...
     async def plan_moves(self, request: flow_pb2.PlanRequest) -> flow_pb2.MovePlan: ...
     async def carry_out(self, request: flow_pb2.CarryOutRequest) -> flow_pb2.PlanProgress: ...
     async def progress(self, request: flow_pb2.ProgressRequest) -> flow_pb2.PlanProgress: ...
@@ -191,6 +195,15 @@ class GrpcEngine:
 
     async def status(self) -> flow_pb2.StatusReply:
         return await self._call("GetStatus", flow_pb2.StatusRequest(), flow_pb2.StatusReply)
+
+    async def list_gangs(self) -> flow_pb2.GangsReply:
+        return await self._call("GetGangs", flow_pb2.GangsRequest(), flow_pb2.GangsReply)
+
+    async def list_queues(self) -> flow_pb2.QueuesReply:
+        return await self._call("GetQueues", flow_pb2.QueuesRequest(), flow_pb2.QueuesReply)
+
+    async def would_fit(self, request: flow_pb2.FitRequest) -> flow_pb2.FitReply:
+        return await self._call("WouldFit", request, flow_pb2.FitReply, max(self._timeout, _PLAN_SECONDS))
 
     async def plan_moves(self, request: flow_pb2.PlanRequest) -> flow_pb2.MovePlan:
         return await self._call("PlanMoves", request, flow_pb2.MovePlan, max(self._timeout, _PLAN_SECONDS))

@@ -850,7 +850,7 @@ class ExplainReply(_message.Message):
     def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ..., gang: _Optional[_Union[GangStanding, _Mapping]] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ...) -> None: ...
 
 class GangStanding(_message.Message):
-    __slots__ = ("name", "minimum", "present", "placed", "missing", "fits", "maximum", "reserves", "starts_us")
+    __slots__ = ("name", "minimum", "present", "placed", "missing", "fits", "maximum", "reserves", "starts_us", "id")
     NAME_FIELD_NUMBER: _ClassVar[int]
     MINIMUM_FIELD_NUMBER: _ClassVar[int]
     PRESENT_FIELD_NUMBER: _ClassVar[int]
@@ -860,6 +860,7 @@ class GangStanding(_message.Message):
     MAXIMUM_FIELD_NUMBER: _ClassVar[int]
     RESERVES_FIELD_NUMBER: _ClassVar[int]
     STARTS_US_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
     name: str
     minimum: int
     present: int
@@ -869,7 +870,75 @@ class GangStanding(_message.Message):
     maximum: int
     reserves: bool
     starts_us: int
-    def __init__(self, name: _Optional[str] = ..., minimum: _Optional[int] = ..., present: _Optional[int] = ..., placed: _Optional[int] = ..., missing: _Optional[int] = ..., fits: _Optional[int] = ..., maximum: _Optional[int] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ...) -> None: ...
+    id: int
+    def __init__(self, name: _Optional[str] = ..., minimum: _Optional[int] = ..., present: _Optional[int] = ..., placed: _Optional[int] = ..., missing: _Optional[int] = ..., fits: _Optional[int] = ..., maximum: _Optional[int] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ..., id: _Optional[int] = ...) -> None: ...
+
+class GangsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class GangsReply(_message.Message):
+    __slots__ = ("gangs",)
+    GANGS_FIELD_NUMBER: _ClassVar[int]
+    gangs: _containers.RepeatedCompositeFieldContainer[GangStanding]
+    def __init__(self, gangs: _Optional[_Iterable[_Union[GangStanding, _Mapping]]] = ...) -> None: ...
+
+class FitRequest(_message.Message):
+    __slots__ = ("members", "minimum", "topology_key", "topology_required", "preempts", "now_us", "profiles")
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_KEY_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_REQUIRED_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTS_FIELD_NUMBER: _ClassVar[int]
+    NOW_US_FIELD_NUMBER: _ClassVar[int]
+    PROFILES_FIELD_NUMBER: _ClassVar[int]
+    members: _containers.RepeatedCompositeFieldContainer[FitMembers]
+    minimum: int
+    topology_key: str
+    topology_required: bool
+    preempts: bool
+    now_us: int
+    profiles: _containers.RepeatedCompositeFieldContainer[Profile]
+    def __init__(self, members: _Optional[_Iterable[_Union[FitMembers, _Mapping]]] = ..., minimum: _Optional[int] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., preempts: _Optional[bool] = ..., now_us: _Optional[int] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ...) -> None: ...
+
+class FitMembers(_message.Message):
+    __slots__ = ("count", "profile_id")
+    CLASS_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_ID_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    profile_id: int
+    def __init__(self, count: _Optional[int] = ..., profile_id: _Optional[int] = ..., **kwargs) -> None: ...
+
+class FitReply(_message.Message):
+    __slots__ = ("fits", "places", "unscheduled", "at_best", "victims", "problem", "seconds")
+    FITS_FIELD_NUMBER: _ClassVar[int]
+    PLACES_FIELD_NUMBER: _ClassVar[int]
+    UNSCHEDULED_FIELD_NUMBER: _ClassVar[int]
+    AT_BEST_FIELD_NUMBER: _ClassVar[int]
+    VICTIMS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    fits: bool
+    places: _containers.RepeatedCompositeFieldContainer[FitPlace]
+    unscheduled: _containers.RepeatedCompositeFieldContainer[Unscheduled]
+    at_best: int
+    victims: _containers.RepeatedScalarFieldContainer[str]
+    problem: str
+    seconds: float
+    def __init__(self, fits: _Optional[bool] = ..., places: _Optional[_Iterable[_Union[FitPlace, _Mapping]]] = ..., unscheduled: _Optional[_Iterable[_Union[Unscheduled, _Mapping]]] = ..., at_best: _Optional[int] = ..., victims: _Optional[_Iterable[str]] = ..., problem: _Optional[str] = ..., seconds: _Optional[float] = ...) -> None: ...
+
+class FitPlace(_message.Message):
+    __slots__ = ("class_id", "node", "count", "after_evictions")
+    CLASS_ID_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    AFTER_EVICTIONS_FIELD_NUMBER: _ClassVar[int]
+    class_id: int
+    node: str
+    count: int
+    after_evictions: bool
+    def __init__(self, class_id: _Optional[int] = ..., node: _Optional[str] = ..., count: _Optional[int] = ..., after_evictions: _Optional[bool] = ...) -> None: ...
 
 class NearMiss(_message.Message):
     __slots__ = ("node", "lacks")

@@ -64,6 +64,16 @@ class FlowSchedulerStub:
                 request_serializer=protos_dot_gen_dot_flow__pb2.ExplainRequest.SerializeToString,
                 response_deserializer=protos_dot_gen_dot_flow__pb2.ExplainReply.FromString,
                 _registered_method=True)
+        self.WouldFit = channel.unary_unary(
+                '/firmament.FlowScheduler/WouldFit',
+                request_serializer=protos_dot_gen_dot_flow__pb2.FitRequest.SerializeToString,
+                response_deserializer=protos_dot_gen_dot_flow__pb2.FitReply.FromString,
+                _registered_method=True)
+        self.GetGangs = channel.unary_unary(
+                '/firmament.FlowScheduler/GetGangs',
+                request_serializer=protos_dot_gen_dot_flow__pb2.GangsRequest.SerializeToString,
+                response_deserializer=protos_dot_gen_dot_flow__pb2.GangsReply.FromString,
+                _registered_method=True)
         self.GetStatus = channel.unary_unary(
                 '/firmament.FlowScheduler/GetStatus',
                 request_serializer=protos_dot_gen_dot_flow__pb2.StatusRequest.SerializeToString,
@@ -138,6 +148,21 @@ class FlowSchedulerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WouldFit(self, request, context):
+        """Whether a group of tasks that does not exist yet would be placed by the next round, and where. Changes nothing;
+        rounds go on meanwhile.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetGangs(self, request, context):
+        """The standing of all gangs that have tasks.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetStatus(self, request, context):
         """The state of the service: counts, use of each resource, the last round.
         """
@@ -206,6 +231,16 @@ def add_FlowSchedulerServicer_to_server(servicer, server):
                     servicer.Explain,
                     request_deserializer=protos_dot_gen_dot_flow__pb2.ExplainRequest.FromString,
                     response_serializer=protos_dot_gen_dot_flow__pb2.ExplainReply.SerializeToString,
+            ),
+            'WouldFit': grpc.unary_unary_rpc_method_handler(
+                    servicer.WouldFit,
+                    request_deserializer=protos_dot_gen_dot_flow__pb2.FitRequest.FromString,
+                    response_serializer=protos_dot_gen_dot_flow__pb2.FitReply.SerializeToString,
+            ),
+            'GetGangs': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetGangs,
+                    request_deserializer=protos_dot_gen_dot_flow__pb2.GangsRequest.FromString,
+                    response_serializer=protos_dot_gen_dot_flow__pb2.GangsReply.SerializeToString,
             ),
             'GetStatus': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStatus,
@@ -395,6 +430,60 @@ class FlowScheduler:
             '/firmament.FlowScheduler/Explain',
             protos_dot_gen_dot_flow__pb2.ExplainRequest.SerializeToString,
             protos_dot_gen_dot_flow__pb2.ExplainReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WouldFit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firmament.FlowScheduler/WouldFit',
+            protos_dot_gen_dot_flow__pb2.FitRequest.SerializeToString,
+            protos_dot_gen_dot_flow__pb2.FitReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetGangs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firmament.FlowScheduler/GetGangs',
+            protos_dot_gen_dot_flow__pb2.GangsRequest.SerializeToString,
+            protos_dot_gen_dot_flow__pb2.GangsReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -18,6 +18,8 @@ from uuid import uuid4
 import pytest
 import yaml
 
+from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS
+from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS, OWNER_KINDS
 from tests.e2e.api import Json, View
 from tests.e2e.backends import Backend, home_of
 from tests.e2e.conftest import SharedScheduler
@@ -127,12 +129,13 @@ def do_everything(guarded: Guarded, backend: Backend, schedule: Schedule) -> Non
     define(backend)
     half_a_gang(backend)
     backend.create(QUEUE)
-    flags = (*LEASE, "--usage", "used", "--usage-interval", "1", "--gang-timeout", "1")
+    kinds = ",".join(each.resource.plural for each in CUSTOM)
+    flags = (*LEASE, "--usage", "used", "--usage-interval", "1", "--gang-timeout", "1", "--gangs-from", kinds)
     leader = schedule(*flags)
     leader.until_says("leading: ")
     until(backend, "/apis/poseidon.io/v1/queues", has_condition)
     standby = schedule(*flags)
-    for scenario in (reports, preemption, gangs_by_owner, gangs_by_object, volumes, queues):
+    for scenario in (reports, preemption, gangs_by_owner, gangs_without_marks, gangs_by_object, volumes, queues):
         scenario(backend)
     if guarded.native:
         native_gang(backend)
@@ -150,6 +153,7 @@ def define(backend: Backend) -> None:
     kinds += QUEUE_KINDS
     backend.create(*yaml.safe_load_all((ROOT / "deploy" / "queues.yaml").read_text()))
     kinds += [("jobset.x-k8s.io", "JobSet", "jobsets", "v1alpha2")]
+    kinds += [(each.resource.group, each.kind, each.resource.plural, each.resource.versions[0]) for each in CUSTOM]
     kinds += [("metrics.k8s.io", f"{kind}Metrics", f"{kind.lower()}s", "v1beta1") for kind in ("Node", "Pod")]
     for group, kind, plural, version in kinds:
         schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -273,6 +277,22 @@ def gangs_by_owner(backend: Backend) -> None:
         gone = owner(kind, "gone", uid=str(uuid4()))
         backend.create(*members(f"orphan-{name}", 1, gone))
         backend.until_bound(1, f"orphan-{name}")
+
+
+CUSTOM = [each for each in OWNER_KINDS.values() if each.resource not in (JOBS, JOB_SETS)]
+
+
+def gangs_without_marks(backend: Backend) -> None:
+    """An owner that the watch has not shown is asked for by name."""
+    for kind in CUSTOM:
+        plural, group = kind.resource.plural, kind.resource.group
+        version = f"{group}/{kind.resource.versions[0]}"
+        gone = {"apiVersion": version, "kind": kind.kind, "metadata": {"name": "gone", "uid": str(uuid4())}}
+        labels = {"leaderworkerset.sigs.k8s.io/name": "gone", "leaderworkerset.sigs.k8s.io/group-index": "0"}
+        of_set = {"labels": labels} if kind.resource == LEADER_WORKER_SETS else {}
+        backend.create(*members(f"orphan-{plural}", 1, gone, metadata=of_set))
+        why = "not found" if of_set else f"{kind.kind} default/gone does not exist any more"
+        backend.until_event("FailedScheduling", f"orphan-{plural}-0", why)
 
 
 GROUPS: tuple[tuple[str, str, Json], ...] = (

@@ -257,6 +257,15 @@ class FakeEngine:
     async def status(self):
         return flow_pb2.StatusReply(epoch=self.epoch, policy="first-fit", nodes=len(self.nodes))
 
+    async def list_queues(self):
+        return flow_pb2.QueuesReply()
+
+    async def list_gangs(self):
+        return flow_pb2.GangsReply()
+
+    async def would_fit(self, request):
+        raise AssertionError("this engine is not asked")
+
     async def plan_moves(self, request):
         self._begin("plan_moves")
         self.plan_requests.append(request)

@@ -113,7 +113,9 @@ class YuniKorn:
         waits = (
             "" if groups else f"task group {name}: no pod of its application has the annotation {m.YUNIKORN_GROUPS} yet"
         )
-        return Declaration(self.name, key + mine, name, groups.get(mine, 0), announced=announced, waits=waits)
+        return Declaration(
+            self.name, key + mine, name, groups.get(mine, 0), announced=announced, waits=waits, by_pods=True
+        )
 
     def _groups(self, text: str | None) -> dict[str, int]:
         if text is None:

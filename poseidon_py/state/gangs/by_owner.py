@@ -59,7 +59,7 @@ class Own:
         if value.lower() in _NONE:
             return Declaration(self.name, "", "", 0)
         key, name = self._identity(hints, declaration, kind)
-        size = anchor.size if anchor is not None and not declaration.get(m.OWN_NAME) else None
+        size = anchor.counts.size if anchor is not None and not declaration.get(m.OWN_NAME) else None
         minimum = self._minimum(declaration, value, size)
         role, roles = self._roles(hints, declaration, anchor)
         topology, required = self._topology(declaration)
@@ -102,8 +102,8 @@ class Own:
             name, equals, least = text.partition("=")
             minimum = whole(least, f"annotation {m.OWN_ROLE}", 0) if equals else 0
             return name, ((name, minimum),)
-        if anchor is not None and anchor.roles:
-            return hints.labels.get(m.JOBSET_ROLE, ""), anchor.roles
+        if anchor is not None and anchor.counts.roles:
+            return hints.labels.get(m.JOBSET_ROLE, ""), anchor.counts.roles
         return "", ()
 
     def _topology(self, declaration: dict[str, str]) -> tuple[str, bool]:
@@ -130,7 +130,7 @@ class Percent:
             raise Invalid(f"annotation {m.PERCENT}: {shown(text)} is not valid; give a percentage from 1 to 100")
         owner = objects.owner(hints.owner, hints.namespace)
         name = f"{hints.namespace}/{hints.owner.name}"
-        if owner is None or owner.size is None:
+        if owner is None or owner.counts.size is None:
             raise Invalid(
                 f"annotation {m.PERCENT}: the number of pods of {hints.owner.kind} {name} is unknown; "
                 f"declare the gang with {m.OWN} instead"
@@ -139,7 +139,7 @@ class Percent:
             self.name,
             f"percent/{hints.owner.uid}",
             name,
-            max(1, math.ceil(owner.size * percent / 100)),
+            max(1, math.ceil(owner.counts.size * percent / 100)),
             created_us=owner.created_us,
-            size=owner.size,
+            size=owner.counts.size,
         )

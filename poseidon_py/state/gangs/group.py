@@ -24,8 +24,8 @@ class Member:
     """Its controller, and that object's controller."""
     warned: str = ""
     """The last warning about its declaration."""
-    unknown: str = ""
-    """The lookup that it waits for."""
+    waits_for: tuple[str, ...] = ()
+    """The lookups, or UIDs of objects with an invalid declaration, that it waits for."""
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class Group:
 
     def is_declared_elsewhere(self, declaration: Declaration) -> bool:
         """Whether other pods declare what this declaration leaves out."""
-        return declaration.object_ref is None and (bool(self.announced) or self.message is not None)
+        return declaration.by_pods and (bool(self.announced) or self.message is not None)
 
     def role_of(self, member: Member) -> int:
         """The number of the member's role."""
@@ -146,7 +146,7 @@ class Group:
         self._compare_priorities({each.priority for each in declarations})
         message.disrupted_whole = any(each.disrupted_whole for each in declarations)
         self.timeout = next((each.timeout for each in declarations if each.timeout is not None), None)
-        self._lower(message)
+        self._lower(message, declarations)
         message.created_us = self._created(declarations)
         if self.message == message:
             return False
@@ -191,16 +191,27 @@ class Group:
             self._note(f"its maximum of {message.maximum} is less than its minimum of {needed}; {needed} applies")
             message.maximum = needed
 
-    def _lower(self, message: flow_pb2.Gang) -> None:
-        """Lower the minimum of a Job that has fewer pods left before its end."""
-        owners = {m.owners[0].uid: m.owners[0].left for m in self.members.values() if m.owners}
-        if len(owners) != 1 or not all(m.owners for m in self.members.values()):
-            return
-        left = next(iter(owners.values()))
+    def _lower(self, message: flow_pb2.Gang, declarations: list[Declaration]) -> None:
+        """Lower the minimum of an owner that has fewer pods left before its end."""
+        left = self._left(declarations)
         if left is not None and left < message.minimum:
             message.minimum = max(left, 1)
             for role in message.roles:
                 role.minimum = min(role.minimum, message.minimum) if len(message.roles) == 1 else 0
+
+    def _left(self, declarations: list[Declaration]) -> int | None:
+        """Number of pods that have yet to succeed; None: unknown, or there is no such number."""
+        left = next((each.left for each in declarations if each.left is not None), None)
+        if left is None:
+            top = {m.owners[-1].uid: m.owners[-1].counts.left for m in self.members.values() if m.owners}
+            if len(top) != 1 or not all(m.owners for m in self.members.values()):
+                return None
+            left = next(iter(top.values()))
+        if left is None:
+            return None
+        # what its Jobs have finished in part, a JobSet does not count yet
+        jobs = {m.owners[0].uid: m.owners[0].counts for m in self.members.values() if len(m.owners) > 1}
+        return left - sum(job.size - job.left for job in jobs.values() if job.size and job.left and job.left < job.size)
 
     def _created(self, declarations: list[Declaration]) -> int:
         """The creation time. The API's times are whole seconds: a hash orders gangs of one second reproducibly."""

@@ -22,6 +22,9 @@ class NoObjects:
     def known_owner(self, uid: str) -> OwnerOrGroup | None:
         return None
 
+    def serves(self, resource: Resource) -> bool:
+        return False
+
 
 class Index:
     """Gangs by the objects that declare them; pods by the lookups that they wait for; owners that declare nothing."""
@@ -32,6 +35,9 @@ class Index:
         self._unknown: dict[str, set[str]] = {}
         self.plain: dict[str, Owner] = {}
         """Owners that declare no gang, nor do their own owners; by UID."""
+        self._parents: dict[str, str | None] = {}
+        """Their own owners, by UID; empty: none; None: unknown, because the owner itself could not be read."""
+        self._children: dict[str, set[str]] = {}
 
     def link(self, gang_id: int, key: object) -> None:
         """Record that a gang depends on an object: resource, namespace, name of a PodGroup, or the UID of an owner."""
@@ -66,15 +72,33 @@ class Index:
         """The UIDs of the pods that waited for a lookup; they wait no longer."""
         return self._unknown.pop(what, ())
 
-    def note_plain(self, owner: Owner) -> None:
-        if len(self.plain) >= _MAX_UNDECLARED:
-            self.plain.clear()  # kinds that are not watched: their deletion is never seen
+    def note_plain(self, owner: Owner, found: OwnerOrGroup | None) -> None:
+        """Record that an owner declares no gang. `found`: the object; None: it cannot be read."""
+        if len(self.plain) >= _MAX_UNDECLARED:  # kinds that are not watched: their deletion is never seen
+            self.plain.clear()
+            self._parents.clear()
+            self._children.clear()
         self.plain[owner.uid] = owner
+        parent = None if found is None else found.owner.uid if found.owner is not None else ""
+        self._parents[owner.uid] = parent
+        if parent:
+            self._children.setdefault(parent, set()).add(owner.uid)
 
-    def not_plain(self, owner_or_group: OwnerOrGroup, *, and_below: bool) -> dict[str, Owner]:
-        """Owners to resolve again because this one now declares a gang. and_below: it may own other owners."""
-        if and_below:
-            found, self.plain = self.plain, {}
-            return found
-        owner = self.plain.pop(owner_or_group.uid, None)
-        return {owner.uid: owner} if owner is not None else {}
+    def forget_plain(self, uid: str) -> Owner | None:
+        """Forget such an owner. Returns it, if it was recorded."""
+        parent = self._parents.pop(uid, None)
+        if parent and (children := self._children.get(parent)):
+            children.discard(uid)
+            if not children:
+                del self._children[parent]
+        return self.plain.pop(uid, None)
+
+    def not_plain(self, uid: str, *, declares: bool) -> dict[str, Owner]:
+        """Owners to resolve again because this object was observed: if it declares a gang it and those below it, else
+        it alone if it could not be read before."""
+        uids = {uid, *self._children.get(uid, ())} if declares else {uid} if self._unread(uid) else set()
+        found = {each: self.forget_plain(each) for each in uids}
+        return {each: owner for each, owner in found.items() if owner is not None}
+
+    def _unread(self, uid: str) -> bool:
+        return uid in self._parents and self._parents[uid] is None

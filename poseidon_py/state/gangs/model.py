@@ -46,6 +46,28 @@ class GangHints:
 
 
 @dataclass(frozen=True, slots=True)
+class Counts:
+    """The number of pods that an owner has."""
+
+    size: int | None = None
+    """Number of pods that it runs at the same time; None: not an owner, or unspecified."""
+    left: int | None = None
+    """Number of its pods that have yet to succeed; None: its pods do not run to completion."""
+    roles: tuple[tuple[str, int], ...] = ()
+    """Its parts, each with its number of pods."""
+    roles_left: tuple[tuple[str, int], ...] = ()
+    """Its parts, each with its number of pods that have yet to succeed."""
+    least: int | None = None
+    """Number of pods that it declares to need at the same time; None: it does not."""
+    suspended: bool = False
+    """Whether it is suspended: its pods are deleted, and none are created."""
+    staged: bool = False
+    """Whether it creates some of its pods only when others are ready."""
+    problem: str = ""
+    """Why the number is unknown: the field, its value and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerOrGroup:
     """An object that conventions read, reduced to what they need."""
 
@@ -57,12 +79,8 @@ class OwnerOrGroup:
     owner: Owner | None
     spec: dict[str, object]
     """The spec of a PodGroup, not validated; empty for owners."""
-    size: int | None = None
-    """Number of pods that an owner runs at the same time; None: not an owner, or unspecified."""
-    left: int | None = None
-    """Number of pods of an owner that have yet to succeed; None: its pods do not run to completion."""
-    roles: tuple[tuple[str, int], ...] = ()
-    """Parts of an owner, each with its number of pods."""
+    counts: Counts = Counts()
+    """The pods of an owner."""
     version: str = ""
     selector: bytes = b""
     """spec.selector in JSON of an owner whose pods are spread by default; empty: another owner, or it has none."""
@@ -93,6 +111,8 @@ class Declaration:
     """Seconds for which the gang may stay partly bound; None: the configured timeout."""
     size: int | None = None
     """Total number of its pods; None: unknown."""
+    left: int | None = None
+    """Number of its pods that have yet to succeed; None: given by the owner that its members have in common, if any."""
     disrupted_whole: bool = False
     """Whether the gang can only be disrupted as a whole."""
     priority: int | None = None
@@ -101,6 +121,8 @@ class Declaration:
     """Whether no pod is evicted for the gang."""
     announced: tuple[tuple[str, int], ...] = ()
     """Minimums of other gangs, by key, that this pod declares."""
+    by_pods: bool = False
+    """Whether other pods may declare the minimum."""
     waits: str = ""
     """Why no member can be placed yet; empty: members can be placed. Otherwise all other fields may be missing."""
     object_ref: tuple[Resource, str, str] | None = None
@@ -126,13 +148,19 @@ class Objects(Protocol):
     def known_owner(self, uid: str) -> OwnerOrGroup | None:
         """An owner that was looked up before; None: it was not, or is gone."""
 
+    def serves(self, resource: Resource) -> bool:
+        """Whether the API server serves objects of this kind, and lets us read them. Raises Unknown until that is
+        known."""
+
 
 class Unknown(Exception):
     """It is not known yet whether an object exists; the pods that depend on it are resolved again once it is."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, why: str = "") -> None:
+        """`why`: why the lookup takes long; empty: it has just begun."""
         super().__init__(what)
         self.what = what
+        self.why = why
 
 
 class Convention(Protocol):

@@ -36,6 +36,8 @@ RECHECK = 30.0
 _RECHECK_ABSENT = 5.0
 _RECHECK_MISSING_ON_DEMAND = 2.0
 """Minimum of seconds between two discoveries of an absent resource on demand."""
+_SAY_AFTER = 30.0
+"""Seconds after which the pods that wait for a lookup are told why it takes so long."""
 
 
 class _ServedVersion(Struct):
@@ -78,11 +80,14 @@ class ObjectCache:
         watching: WatchOptions = WatchOptions(),  # noqa: B008 (it is frozen)
         patience: float = 0.1,
         pause: float = 1.0,
+        kinds: Mapping[tuple[str, str], Resource] | None = None,
+        say_after: float = _SAY_AFTER,
         metrics: Metrics | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`resolved`: called with each lookup that was unknown and has ended. `patience`: seconds to wait for the watch
-        to show an owner before it is fetched."""
+        """`resolved`: called with each lookup that was unknown and has ended, or takes long. `patience`: seconds to
+        wait for the watch to show an owner before it is fetched. `kinds`: owners by group and kind, besides OWNERS.
+        `say_after`: seconds after which a lookup takes long."""
         self._api = api
         self._changed = changed
         self._known_now = resolved
@@ -94,6 +99,11 @@ class ObjectCache:
         self._caches: dict[Resource, ResourceCache] = {}
         self._wake = asyncio.Event()
         self._lookups: dict[str, asyncio.Task[None]] = {}
+        self._kinds = {**OWNERS, **(kinds or {})}
+        self._of_owners = frozenset(self._kinds.values())
+        self._say_after = say_after
+        self._delayed: dict[str, str] = {}
+        """Lookups of owners that take long -> why."""
 
     # -- lookups ----------------------------------------------------------------------------------------------
 
@@ -105,7 +115,7 @@ class ObjectCache:
         return entry
 
     def owner(self, owner: Owner, namespace: str) -> OwnerOrGroup | None:
-        resource = OWNERS.get((owner.group, owner.kind))
+        resource = self._kinds.get((owner.group, owner.kind))
         if resource is None:
             return None
         cache = self._cache(resource)
@@ -114,7 +124,7 @@ class ObjectCache:
             what = f"{resource.label}/{owner.uid}"
             if what not in self._lookups:
                 self._lookups[what] = asyncio.create_task(self._fetch_owner(cache, owner, namespace, what))
-            raise Unknown(what)
+            raise Unknown(what, self._delayed.get(what, ""))
         return entry
 
     def has_owner(self, uid: str) -> bool:
@@ -123,8 +133,11 @@ class ObjectCache:
 
     def known_owner(self, uid: str) -> OwnerOrGroup | None:
         """The cached owner with this UID."""
-        caches = (cache for resource, cache in self._caches.items() if resource in _OWNER_RESOURCES)
+        caches = (cache for resource, cache in self._caches.items() if resource in self._of_owners)
         return next((cache.by_uid[uid] for cache in caches if uid in cache.by_uid), None)
+
+    def serves(self, resource: Resource) -> bool:
+        return bool(self._cache(resource).path)
 
     def path_of(self, resource: Resource, entry: OwnerOrGroup) -> str:
         """The path of an object; empty if its resource is not served."""
@@ -143,15 +156,17 @@ class ObjectCache:
         cache = self._caches.get(resource)
         if cache is None:
             cache = self._caches[resource] = ResourceCache(resource, self._changed, self._metrics)
+            cache.created_at = self._now()
             self._wake.set()
         if not cache.ready:
-            raise Unknown(resource.label)
+            raise Unknown(resource.label, cache.delayed)
         return cache
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
 
     async def _fetch_owner(self, cache: ResourceCache, owner: Owner, namespace: str, what: str) -> None:
+        began = self._now()
         try:
             delay = self._patience
             while owner.uid not in cache.by_uid and cache.path:
@@ -166,6 +181,11 @@ class ObjectCache:
                     break
                 except KubeError as error:
                     log.warning("cannot look up %s %s/%s: %s", cache.resource.label, namespace, owner.name, error)
+                    if self._now() - began >= self._say_after and what not in self._delayed:
+                        self._delayed[what] = (
+                            f"cannot look up its owner, {owner.kind} {namespace}/{owner.name}: {error}"
+                        )
+                        self._known_now(what)
                     delay = min(2 * delay, 5.0)
                     continue
                 if item.metadata.uid != owner.uid:
@@ -177,6 +197,7 @@ class ObjectCache:
                 break
         finally:
             self._lookups.pop(what, None)
+            self._delayed.pop(what, None)
             self._known_now(what)
 
     # -- discovery --------------------------------------------------------------------------------------------
@@ -248,11 +269,14 @@ class ObjectCache:
             else:
                 cache.clear()
         if not path and not cache.ready:
+            log.info("%s is not served, and is looked for again every %g s", cache.resource.label, _RECHECK_ABSENT)
             self._set_ready(cache)
 
     def _discover_again(self, cache: ResourceCache, why: str) -> None:
         """Discover again after a pause. The cached objects are kept: without them gang members would be single pods."""
         log.warning("cannot find out whether %s is served: %s", cache.resource.label, why)
+        if not cache.ready and self._now() - cache.created_at >= self._say_after:
+            self._delay(cache, f"cannot find out whether {cache.resource.label} is served: {why}")
         cache.checked_at = -1e9
         asyncio.get_running_loop().call_later(self._pause, self._wake.set)
 
@@ -262,12 +286,23 @@ class ObjectCache:
         )
 
         async def when_listed() -> None:
-            await watch.listed.wait()
+            try:
+                async with asyncio.timeout(self._say_after):
+                    await watch.listed.wait()
+            except TimeoutError:
+                self._delay(cache, f"cannot list {cache.resource.label} yet; see the scheduler's log")
+                await watch.listed.wait()
             self._set_ready(cache)
 
         async with asyncio.TaskGroup() as group:
             group.create_task(when_listed())
             group.create_task(watch.run())
+
+    def _delay(self, cache: ResourceCache, why: str) -> None:
+        """Tell the pods that wait for a resource why."""
+        if not cache.ready and not cache.delayed:
+            cache.delayed = why
+            self._known_now(cache.resource.label)
 
     def _set_ready(self, cache: ResourceCache) -> None:
         cache.ready = True

@@ -6,15 +6,25 @@ declaration is invalid. A bound pod is never blocked.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from poseidon_py.kube.objects import InvalidField, Pod
-from poseidon_py.state.gangs.by_owner import DEPLOYMENTS, JOB_SETS
+from poseidon_py.state.gangs import without_marks
 from poseidon_py.state.gangs.group import Group, Member
 from poseidon_py.state.gangs.index import Index, NoObjects
 from poseidon_py.state.gangs.keys import gang_hints_of, may_declare_gang
 from poseidon_py.state.gangs.listener import GangListener
-from poseidon_py.state.gangs.model import Declaration, GangHints, Objects, Owner, OwnerOrGroup, Resource, Unknown
+from poseidon_py.state.gangs.model import (
+    Convention,
+    Declaration,
+    GangHints,
+    Objects,
+    Owner,
+    OwnerOrGroup,
+    Resource,
+    Unknown,
+)
+from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from poseidon_py.state.gangs.resolve import has_no_hints, owners, resolve
 from poseidon_py.state.records import PodRecord
 from poseidon_py.util.metrics import Metrics
@@ -43,6 +53,14 @@ class GangRegistry:
         self._touch = touch
         self._members: dict[str, Member] = {}
         self._index = Index()
+        self.without_marks: tuple[Convention, ...] = ()
+        """Conventions for pods that declare nothing."""
+        self._gang_owners: frozenset[Resource] = frozenset()
+
+    def form_gangs_from(self, names: Collection[str]) -> None:
+        """Make the pods of each owner of these kinds, names of OWNER_KINDS, a gang without a declaration."""
+        self.without_marks = without_marks.conventions(names)
+        self._gang_owners = frozenset(OWNER_KINDS[name].resource for name in names)
 
     # -- lookups ----------------------------------------------------------------------------------------------
 
@@ -125,23 +143,26 @@ class GangRegistry:
     def _resolve(self, member: Member) -> None:
         known, hints = member.known, member.hints
         self._forget_unknown(member)
-        declaration, invalid, warning, unknown = resolve(hints, self.objects)
+        declaration, invalid, warning, unknown, delayed = resolve(hints, self.objects, self.without_marks)
         plain = has_no_hints(hints)
         if unknown:
-            member.unknown = unknown
-            self._index.wait(known.uid, unknown)
-            if not known.node:
+            self._wait(member, unknown)
+            if delayed:
+                self._block(known, delayed)
+            elif not known.node:
                 known.gang.blocked = known.gang.blocked or f"{LOOKUP_PENDING} {unknown}"
             return
-        if declaration is None and plain:
+        if declaration is None and plain and not invalid:
             if hints.owner is not None:
-                self._index.note_plain(hints.owner)
+                self._index.note_plain(hints.owner, next(iter(owners(hints, self.objects)), None))
             self.leave(known.uid)
             known.gang.id, known.gang.blocked = 0, ""
             return
         member.owners = owners(hints, self.objects)
         self._place(member, declaration)
         if invalid and declaration is None:
+            for owner_or_group in member.owners:
+                self._wait(member, owner_or_group.uid)  # it may be corrected
             self._block(known, invalid)
             warning = invalid
         elif (
@@ -290,10 +311,14 @@ class GangRegistry:
                 self._touch_members(group)
                 self._sweep(group)
         self.resolved(f"{resource.label}/{owner_or_group.uid}")
+        self.resolved(owner_or_group.uid)
         if gone:
-            self._index.plain.pop(owner_or_group.uid, None)
-        elif owner_or_group.annotations and self._index.plain:
-            self._rescan(self._index.not_plain(owner_or_group, and_below=resource in (JOB_SETS, DEPLOYMENTS)))
+            self._index.forget_plain(owner_or_group.uid)
+        else:
+            counts = owner_or_group.counts
+            several = resource in self._gang_owners and ((counts.size or 0) > 1 or bool(counts.problem))
+            declares = bool(owner_or_group.annotations) or several
+            self._rescan(self._index.not_plain(owner_or_group.uid, declares=declares))
 
     def _rescan(self, owners: Mapping[str, Owner]) -> None:
         """Resolve again the pods of owners that declared nothing before."""
@@ -311,7 +336,11 @@ class GangRegistry:
         for uid in self._index.take_waiting(what):
             self._touch(uid)
 
+    def _wait(self, member: Member, what: str) -> None:
+        member.waits_for += (what,)
+        self._index.wait(member.known.uid, what)
+
     def _forget_unknown(self, member: Member) -> None:
-        if member.unknown:
-            self._index.stop_waiting(member.known.uid, member.unknown)
-            member.unknown = ""
+        for what in member.waits_for:
+            self._index.stop_waiting(member.known.uid, what)
+        member.waits_for = ()

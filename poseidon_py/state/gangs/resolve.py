@@ -1,10 +1,11 @@
 """The gang of a pod by all conventions together. Pure."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from poseidon_py.state.gangs.conventions import CONVENTIONS, OWN
 from poseidon_py.state.gangs.keys import JOBSET_ROLE
-from poseidon_py.state.gangs.model import Declaration, GangHints, Invalid, Objects, OwnerOrGroup, Unknown
+from poseidon_py.state.gangs.model import Convention, Declaration, GangHints, Invalid, Objects, OwnerOrGroup, Unknown
 
 
 class Resolution(NamedTuple):
@@ -18,6 +19,8 @@ class Resolution(NamedTuple):
     """How another declaration contradicts the one in effect."""
     unknown: str = ""
     """The object that must be looked up first."""
+    delayed: str = ""
+    """Why that lookup takes long; empty: it has just begun."""
 
 
 def has_no_hints(hints: GangHints) -> bool:
@@ -25,8 +28,11 @@ def has_no_hints(hints: GangHints) -> bool:
     return not (hints.labels.keys() - {JOBSET_ROLE} or hints.annotations or hints.group)
 
 
-def resolve(hints: GangHints, objects: Objects) -> Resolution:
-    """The first convention in order of precedence that declares something is in effect; contradictions are warnings."""
+def resolve(hints: GangHints, objects: Objects, without_marks: Sequence[Convention] = ()) -> Resolution:
+    """The first convention in order of precedence that declares something is in effect; contradictions are warnings.
+
+    `without_marks`: conventions for pods to which no other applies.
+    """
     first: Declaration | None = None
     invalid = warning = ""
     for convention in (OWN,) if has_no_hints(hints) else CONVENTIONS:
@@ -35,9 +41,9 @@ def resolve(hints: GangHints, objects: Objects) -> Resolution:
         except Invalid as problem:
             invalid = invalid or str(problem)
             continue
-        except Unknown as what:
+        except Unknown as lookup:
             if first is None:
-                return Resolution(None, invalid, unknown=what.what)
+                return Resolution(None, invalid, unknown=lookup.what, delayed=lookup.why)
             continue
         if found is None:
             continue
@@ -48,6 +54,13 @@ def resolve(hints: GangHints, objects: Objects) -> Resolution:
                 f"it is declared to be in {first.name} (minimum {first.minimum}, {first.convention}) and in "
                 f"{found.name} (minimum {found.minimum}, {found.convention}); the first applies"
             )
+    for convention in without_marks if first is None else ():
+        try:
+            first = first or convention.read(hints, objects)
+        except Invalid as problem:
+            invalid = invalid or str(problem)
+        except Unknown as lookup:
+            return Resolution(None, invalid, unknown=lookup.what, delayed=lookup.why)
     return Resolution(first, invalid, warning)
 
 

@@ -27,12 +27,16 @@ class ResourceCache:
         """API path; empty: not served, as far as it is known."""
         self.ready = False
         """Whether its objects are known: it is listed, absent or forbidden."""
+        self.created_at = 0.0
+        """Monotonic seconds of the first lookup."""
         self.checked_at = -1e9
         """Monotonic seconds of the last discovery."""
         self.missing_once = False
         """Whether the last discovery missed it although it was served, as happens while a server starts."""
         self.forbidden = False
         """Whether the last discovery found that it may not be read."""
+        self.delayed = ""
+        """Why it takes long until it is ready; empty: it does not."""
         self.by_name: dict[tuple[str, str], OwnerOrGroup] = {}
         self.by_uid: dict[str, OwnerOrGroup] = {}
         self.gone: dict[str, None] = {}

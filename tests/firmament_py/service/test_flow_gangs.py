@@ -228,3 +228,25 @@ def test_a_huge_minimum_can_be_explained(service):
     service.apply(classes=[task_class(1)], nodes=[node("a")], gangs=[huge], tasks=in_gang(tasks([1], 1), 7))
     service.round()
     assert service.explain(1).gang.missing == 2**32 - 1
+
+
+def test_the_standing_of_all_gangs_is_that_which_explain_shows(service):
+    gangs = [
+        flow_pb2.Gang(id=7, minimum=2, name="whole"),
+        flow_pb2.Gang(id=8, minimum=3, name="large"),
+        flow_pb2.Gang(id=9, minimum=1, name="lacking", roles=[flow_pb2.GangRole(name="a", minimum=2)]),
+        flow_pb2.Gang(id=10, minimum=4, name="empty"),
+    ]
+    service.apply(classes=[task_class(1, cpu=1)], nodes=[node("a", cpu=4)], gangs=gangs)
+    for gang, uids in ((9, [1]), (7, [2, 3]), (8, [4, 5, 6])):
+        service.apply(tasks=in_gang(tasks(uids, 1), gang, *[0] * len(uids)))
+    service.apply(tasks=tasks([20], 1))
+    service.round()
+    found = {each.name: each for each in service.flow.GetGangs(flow_pb2.GangsRequest()).gangs}
+    assert {name: (g.id, g.present, g.placed, g.missing, g.fits) for name, g in found.items()} == {
+        "lacking": (9, 1, 0, 1, -1),
+        "whole": (7, 2, 2, 0, -1),
+        "large": (8, 3, 0, 0, 2),
+    }
+    for uid, name in ((1, "lacking"), (2, "whole"), (4, "large")):
+        assert service.explain(uid).gang == found[name]

@@ -55,6 +55,8 @@ async def served(*, starts: bool = False, **fields: Any) -> AsyncIterator[Served
             identity=none,
             status=none,
             explain=none,
+            gangs=none,
+            fits=none,
             rebalancer=lambda: None if starts else rig.rebalancer,
         )
         await health.start("127.0.0.1", 0)

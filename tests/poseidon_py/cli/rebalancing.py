@@ -32,6 +32,8 @@ class Bridge(MovingRig):
             identity=lambda: IDENTITY,
             status=none,
             explain=none,
+            gangs=none,
+            fits=none,
             rebalancer=lambda: self.rebalancer,
         )
 

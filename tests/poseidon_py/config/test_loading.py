@@ -7,6 +7,7 @@ import pytest
 from poseidon_py.config import loading
 from poseidon_py.config.loading import OptionError
 from poseidon_py.config.settings import Settings
+from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 
 
 def test_without_options_the_defaults_apply():
@@ -125,6 +126,10 @@ def test_an_empty_file_changes_no_setting(tmp_path):
         ("gang-reserve-after: -1", "gang-reserve-after in FILE is -1; give a number of 0 or more or never"),
         ("gang-reserve-after: .nan", "gang-reserve-after in FILE is nan; give a finite number"),
         ("gang-reserve-after: true", "gang-reserve-after in FILE is True; give a number"),
+        ("gangs-from: job", "gangs-from has an unknown kind 'job'; did you mean 'jobs'?"),
+        ("gangs-from: [jobs, x]", "gangs-from has an unknown kind 'x'; give some of jobs, jobsets, leaderworkersets"),
+        ("gangs-from: ''", "gangs-from has an unknown kind ''; give some of jobs"),
+        ("gangs-from: jobs,all", "gangs-from has 'all' beside other kinds; give either"),
         (
             "gang-reserve-after: 60\nfirmament-address: h:1",
             "gang-reserve-after belongs to the flow service: give --reserve-after to `firmament serve`",
@@ -224,3 +229,17 @@ def test_a_file_that_crashes_the_yaml_parser_is_named(tmp_path, content):
     (tmp_path / "c").write_text(content)
     with pytest.raises(OptionError, match="is not YAML"):
         loading.read_file(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("flags", "owners"),
+    [
+        ((), ()),
+        (("none",), ()),
+        (("jobsets, Jobs",), ("jobs", "jobsets")),
+        (("jobs", "tfjobs,jobs"), ("jobs", "tfjobs")),
+        (("all",), tuple(OWNER_KINDS)),
+    ],
+)
+def test_the_kinds_of_owners_whose_pods_are_gangs(flags, owners):
+    assert loading.gang_owners(loading.settings({}, {"gangs_from": flags})) == owners

@@ -53,8 +53,12 @@ class Objects:
         self.by_name: dict[tuple, OwnerOrGroup] = {}
         self.by_uid: dict[str, OwnerOrGroup] = {}
         self.unknown: set[object] = set()
+        self.unserved: set[object] = set()
         for resource, each in objects:
             self.put(resource, each)
+
+    def delete(self, resource, each):
+        del self.by_name[resource, each.namespace, each.name], self.by_uid[each.uid]
 
     def put(self, resource, each):
         self.by_name[resource, each.namespace, each.name] = each
@@ -69,6 +73,11 @@ class Objects:
         if owner.uid in self.unknown:
             raise Unknown(f"owner/{owner.uid}")
         return self.by_uid.get(owner.uid)
+
+    def serves(self, resource):
+        if resource in self.unknown:
+            raise Unknown(resource.label)
+        return resource not in self.unserved
 
     def has_owner(self, uid):
         return uid in self.by_uid

@@ -348,4 +348,4 @@ def test_an_unknown_owner_makes_the_declaration_unknown():
 )
 def test_how_many_pods_a_job_has(spec, status, size, left):
     job = owner_or_group(JOBS, spec=spec, status=status)
-    assert (job.size, job.left) == (size, left)
+    assert (job.counts.size, job.counts.left) == (size, left)

@@ -1,0 +1,1 @@
+"""Answers about gangs and groups of pods, for commands that ask a running scheduler."""

@@ -1,0 +1,200 @@
+"""Whether the pods of a manifest would fit now: POST /fits, which `poseidon fits` prints.
+
+Asked: {"objects": [...], "namespace": str, "minimum": int | null, "topology": str, "priority": int | null,
+        "preempt": bool}
+Answered: {
+    "fits": bool
+    "pods": int
+    "minimum": int                 so many are needed together; 0: all are needed, each is placed on its own
+    "gang": str                    what makes them a gang; empty: nothing
+    "places": [{"workload", "node", "count", "after_evictions"}]
+    "waiting": [{"workload", "count", "message"}]    why others would wait
+    "at_best": int | null          if a gang does not fit: how many of its pods do at best
+    "victims": [...]               pods that would be evicted
+    "notes": [...]                 what is not taken into account
+    "seconds": float
+}
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from poseidon_py.app.queries.manifests import Manifest, Template, manifest
+from poseidon_py.describe.bandwidth import Bandwidth
+from poseidon_py.describe.label_profiles import describe_profile
+from poseidon_py.describe.pod_class import describe_class
+from poseidon_py.kube.objects import InvalidField
+from poseidon_py.report import messages
+from poseidon_py.state.gangs.keys import gang_hints_of
+from poseidon_py.state.gangs.model import Convention, Declaration, Objects, Owner, OwnerOrGroup, Resource, Unknown
+from poseidon_py.state.gangs.resolve import resolve
+from protos.gen import firmament_pb2, flow_pb2
+
+Json = dict[str, Any]
+
+
+class Question(Struct, kw_only=True, forbid_unknown_fields=True):
+    """The body of the request."""
+
+    objects: list[Any]
+    namespace: str = "default"
+    minimum: int | None = None
+    topology: str = ""
+    priority: int | None = None
+    preempt: bool = False
+
+
+class _Objects:
+    """The objects of a manifest, then those of the cluster."""
+
+    def __init__(self, found: Manifest, cluster: Objects) -> None:
+        self._by_name = {(resource, each.namespace, each.name): each for resource, each in found.objects}
+        self._by_uid = {each.uid: each for _, each in found.objects}
+        self._cluster = cluster
+
+    def find(self, resource: Resource, namespace: str, name: str) -> OwnerOrGroup | None:
+        return self._by_name.get((resource, namespace, name)) or self._cluster.find(resource, namespace, name)
+
+    def owner(self, owner: Owner, namespace: str) -> OwnerOrGroup | None:
+        return self._by_uid.get(owner.uid)
+
+    def has_owner(self, uid: str) -> bool:
+        return uid in self._by_uid
+
+    def known_owner(self, uid: str) -> OwnerOrGroup | None:
+        return self._by_uid.get(uid)
+
+    def serves(self, resource: Resource) -> bool:
+        return True
+
+
+class Fitting:
+    """One question: `request` for the flow service, then `answer` of its reply."""
+
+    def __init__(
+        self,
+        question: Question,
+        cluster: Objects,
+        *,
+        without_marks: tuple[Convention, ...] = (),
+        added: firmament_pb2.NodeSelector | None = None,
+        bandwidth: Bandwidth,
+        now_us: int,
+    ) -> None:
+        """`cluster`: its PodGroups, for pods that name one; `without_marks`: see GangRegistry; `added`: node affinity
+        of every pod. Raises InvalidField, and Unknown if a PodGroup is being looked up: ask again."""
+        found = manifest(question.objects, question.namespace, question.priority)
+        self._notes = found.notes
+        self._pods = sum(template.number for template in found.templates)
+        self._workloads: dict[int, list[str]] = {}
+        self.request = flow_pb2.FitRequest(preempts=question.preempt, now_us=now_us)
+        for template in found.templates:
+            self._add(template, added, bandwidth)
+        gang = self._gang(question, found, _Objects(found, cluster), without_marks)
+        self._source = gang.convention if gang is not None else ""
+        if question.minimum is not None:
+            self.request.minimum = question.minimum
+        elif gang is not None:
+            self.request.minimum = gang.minimum
+        if not 0 <= self.request.minimum <= self._pods:
+            raise InvalidField("minimum", f"is {self.request.minimum}, of {self._pods} pods; give 0 to {self._pods}")
+        key = question.topology or (gang.topology_key if gang is not None else "")
+        self.request.topology_key = key
+        self.request.topology_required = bool(question.topology) or (gang is not None and gang.topology_required)
+        if question.topology and not self.request.minimum:
+            raise InvalidField("topology", "needs pods that are placed together; give a minimum")
+
+    def _add(self, template: Template, added: firmament_pb2.NodeSelector | None, bandwidth: Bandwidth) -> None:
+        try:
+            task_class = describe_class(template.pod, added, bandwidth)
+        except InvalidField as error:
+            raise InvalidField(f"{template.workload}: {error.field}", error.reason) from error
+        profile = describe_profile(template.pod)
+        self.request.members.add(count=template.number, profile_id=profile.id, **{"class": task_class})
+        if profile not in self.request.profiles:
+            self.request.profiles.append(profile)
+        names = self._workloads.setdefault(task_class.id, [])
+        if template.workload not in names:
+            names.append(template.workload)
+
+    def _gang(
+        self, question: Question, found: Manifest, objects: Objects, without_marks: tuple[Convention, ...]
+    ) -> Declaration | None:
+        """The gang of all pods; None: there is none. Raises InvalidField, Unknown."""
+        if question.minimum is not None:
+            return None
+        gangs: dict[str, Declaration] = {}
+        for template in found.templates:
+            declaration = _declared(template, objects, without_marks)
+            key = declaration.key if declaration is not None and declaration.minimum else ""
+            if declaration is not None:
+                gangs.setdefault(key, declaration)
+            else:
+                gangs.setdefault("", Declaration("", "", "", 0))
+        if len(gangs) > 1:
+            names = ", ".join(gang.name if key else "pods without a gang" for key, gang in gangs.items())
+            raise InvalidField(
+                "the manifest", f"has several gangs ({names}); give one of them, or a minimum for all pods together"
+            )
+        key, gang = next(iter(gangs.items()))
+        return gang if key else None
+
+    def answer(self, reply: flow_pb2.FitReply) -> Json:
+        """Raises InvalidField if there is no answer."""
+        if reply.problem:
+            raise InvalidField("the flow service", reply.problem)
+        return {
+            "fits": reply.fits,
+            "pods": self._pods,
+            "minimum": self.request.minimum,
+            "gang": self._source,
+            "places": [
+                {
+                    "workload": self._workload(each.class_id),
+                    "node": each.node,
+                    "count": each.count,
+                    "after_evictions": each.after_evictions,
+                }
+                for each in sorted(reply.places, key=lambda each: (self._workload(each.class_id), each.node))
+            ],
+            "waiting": [
+                {
+                    "workload": self._workload(each.class_id),
+                    "count": each.waiting,
+                    "message": messages.unscheduled(each.nodes, each.reasons, self.request.minimum),
+                }
+                for each in reply.unscheduled
+            ],
+            "at_best": reply.at_best if reply.at_best >= 0 else None,
+            "victims": list(reply.victims),
+            "notes": self._notes,
+            "seconds": reply.seconds,
+        }
+
+    def _workload(self, class_id: int) -> str:
+        return ", ".join(self._workloads.get(class_id, ()))
+
+
+def _declared(template: Template, objects: Objects, without_marks: tuple[Convention, ...]) -> Declaration | None:
+    hints = gang_hints_of(template.pod)
+    if hints is None:
+        return None
+    found = resolve(hints, objects, without_marks)
+    if found.unknown:
+        raise Unknown(found.unknown)
+    if found.declaration is None and found.invalid:
+        raise InvalidField(template.workload, found.invalid)
+    if found.declaration is not None and found.declaration.waits:
+        raise InvalidField(template.workload, f"{found.declaration.waits}; add it to the manifest, or give a minimum")
+    return found.declaration
+
+
+def question_of(body: Mapping[str, Any]) -> Question:
+    """Raises InvalidField."""
+    try:
+        return msgspec.convert(body, Question)
+    except msgspec.ValidationError as error:
+        raise InvalidField("the question", str(error)) from error

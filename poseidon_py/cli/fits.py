@@ -1,0 +1,126 @@
+"""`poseidon fits`: whether the pods of a manifest would fit now, and where.
+
+Exit codes: 0 they fit, 1 they do not, 2 there is no answer.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from poseidon_py.cli.ask import DEFAULT_ADDRESS, AskError, ask, question, require_cluster
+from poseidon_py.cli.errors import fail
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Json = dict[str, Any]
+FITS, DOES_NOT_FIT, NO_ANSWER = 0, 1, 2
+
+
+@click.command()
+@click.argument("file", type=click.File(encoding="utf-8"))
+@click.option("--namespace", "-n", metavar="NAME", default="default", show_default=True, help="Of objects without one.")
+@click.option(
+    "--minimum",
+    type=click.IntRange(min=0),
+    help="Pods that are needed together; 0: each is placed on its own. Default: as the manifest declares its gang.",
+)
+@click.option("--topology", metavar="KEY", default="", help="Node label of which these need nodes with one value.")
+@click.option("--priority", type=int, help="Of pods that state none.")
+@click.option("--with-preemption", is_flag=True, help="Count nodes that pods of lower priority would be evicted from.")
+@question
+def fits(
+    file: TextIO,
+    namespace: str,
+    minimum: int | None,
+    topology: str,
+    priority: int | None,
+    with_preemption: bool,
+    address: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    as_json: bool,
+) -> None:
+    """Show whether the pods of a manifest would fit now, and on which nodes.
+
+    FILE is what `kubectl apply -f` takes; - is the standard input. Nothing is created.
+
+    Exit codes: 0 they fit, 1 they do not, 2 there is no answer.
+    """
+    body = {
+        "objects": _objects(file),
+        "namespace": namespace,
+        "minimum": minimum,
+        "topology": topology,
+        "priority": priority,
+        "preempt": with_preemption,
+    }
+    try:
+        encoded = json.dumps(body).encode()
+    except (TypeError, ValueError) as error:  # a date, a set
+        fail(f"{file.name} has a value that is not JSON: {error}; quote it", NO_ANSWER)
+    try:
+        if address is None or kubeconfig is not None or context is not None:
+            require_cluster(address or DEFAULT_ADDRESS, kubeconfig, context)
+        found = ask(address or DEFAULT_ADDRESS, "/fits", method="POST", body=encoded, timeout=120.0)
+    except AskError as error:
+        fail(str(error), NO_ANSWER)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        from rich.console import Console
+
+        print_fit(found, Console())
+    sys.exit(FITS if found["fits"] else DOES_NOT_FIT)
+
+
+def _objects(file: TextIO) -> list[Any]:
+    """The documents of a YAML or JSON file."""
+    import yaml
+
+    try:
+        return list(yaml.safe_load_all(file))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        fail(f"{file.name} is not YAML: {' '.join(str(error).split())}", NO_ANSWER)
+
+
+def print_fit(found: Json, console: "Console") -> None:
+    from rich.markup import escape
+
+    from poseidon_py.util.terminal import print_rows
+
+    console.print(verdict(found), highlight=False, markup=False)
+    if found["places"]:
+        rows = [
+            (
+                each["workload"],
+                escape(each["node"]),
+                str(each["count"]),
+                "after evictions" if each["after_evictions"] else "now",
+            )
+            for each in found["places"]
+        ]
+        print_rows(console, ("workload", "node", "pods", "when"), rows, right=("pods",))
+    for each in found["waiting"]:
+        pods = "1 pod" if each["count"] == 1 else f"{each['count']} pods"
+        console.print(f"{each['workload']}: {pods} would wait: {each['message']}", highlight=False, markup=False)
+    if found["victims"]:
+        console.print(f"evicts {', '.join(found['victims'])}", highlight=False, markup=False)
+    for note in found["notes"]:
+        console.print(f"note: {note}", highlight=False, markup=False)
+
+
+def verdict(found: Json) -> str:
+    """The answer in one line."""
+    placed = sum(each["count"] for each in found["places"])
+    declared = f" (a gang by {found['gang']})" if found["gang"] else ""
+    if found["minimum"]:
+        needed = f"of {found['pods']} pods {found['minimum']} are needed together{declared}"
+        if found["fits"]:
+            return f"fits: {needed}, {placed} would be placed"
+        best = f", at most {found['at_best']} fit" if found["at_best"] is not None else ""
+        return f"does not fit: {needed}{best}"
+    return f"{'fits' if found['fits'] else 'does not fit'}: {placed} of {found['pods']} pods would be placed"

@@ -1,0 +1,257 @@
+"""Kinds of owners whose pods can be a gang without any declaration, and what is decoded of them.
+
+Of each object only counts, suspension and progress are decoded; templates of pods are skipped.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from msgspec import Raw, Struct, field
+
+from poseidon_py.kube.objects import NOTHING, InvalidField
+from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS
+from poseidon_py.state.gangs.model import Counts, Invalid, Resource, number_of
+
+LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "leaderworkersets", ("v1",))
+RAY_CLUSTERS = Resource("ray.io", "rayclusters", ("v1", "v1beta1"))
+
+_REPLICA_SPECS = {
+    "mpijobs": ("MPIJob", "mpiReplicaSpecs", ("v2beta1", "v1")),
+    "pytorchjobs": ("PyTorchJob", "pytorchReplicaSpecs", ("v1",)),
+    "tfjobs": ("TFJob", "tfReplicaSpecs", ("v1",)),
+    "xgboostjobs": ("XGBoostJob", "xgbReplicaSpecs", ("v1",)),
+    "paddlejobs": ("PaddleJob", "paddleReplicaSpecs", ("v1",)),
+    "jaxjobs": ("JAXJob", "jaxReplicaSpecs", ("v1",)),
+}
+"""Kinds of kubeflow.org by plural: kind, field with the replicas by role, versions."""
+
+
+class OwnerKind(NamedTuple):
+    """A kind that `--gangs-from` names by its plural."""
+
+    kind: str
+    resource: Resource
+    replica_specs: str = ""
+    """Kinds of kubeflow.org: the field with the replicas by role."""
+
+
+OWNER_KINDS: Mapping[str, OwnerKind] = {
+    "jobs": OwnerKind("Job", JOBS),
+    "jobsets": OwnerKind("JobSet", JOB_SETS),
+    "leaderworkersets": OwnerKind("LeaderWorkerSet", LEADER_WORKER_SETS),
+    **{
+        plural: OwnerKind(kind, Resource("kubeflow.org", plural, versions), specs)
+        for plural, (kind, specs, versions) in _REPLICA_SPECS.items()
+    },
+    "rayclusters": OwnerKind("RayCluster", RAY_CLUSTERS),
+}
+"""By the name in the flag."""
+
+_OF_KUBEFLOW = {kind.resource: kind.replica_specs for kind in OWNER_KINDS.values() if kind.replica_specs}
+
+
+Decode = Callable[[type[Any]], Any]
+"""Reads a part of an object as a type. Raises InvalidField."""
+
+
+class _Job(Struct):
+    parallelism: int | None = None
+    completions: int | None = None
+    suspend: bool | None = None
+
+    @property
+    def at_once(self) -> int:
+        """Number of pods that the Job runs at the same time at its start."""
+        parallelism = 1 if self.parallelism is None else self.parallelism
+        return parallelism if self.completions is None else min(parallelism, self.completions)
+
+
+class _JobStatus(Struct):
+    succeeded: int | None = None
+    active: int | None = None
+    failed_indexes: str | None = field(default=None, name="failedIndexes")
+
+
+class _JobTemplate(Struct):
+    spec: _Job = field(default_factory=_Job)
+
+
+class _ReplicatedJob(Struct):
+    name: str
+    replicas: int | None = None
+    template: _JobTemplate = field(default_factory=_JobTemplate)
+    depends: Raw = field(default=NOTHING, name="dependsOn")
+
+
+class _StartupPolicy(Struct):
+    order: str = field(default="", name="startupPolicyOrder")
+
+
+class _JobSet(Struct):
+    jobs: list[_ReplicatedJob] | None = field(default=None, name="replicatedJobs")
+    startup: _StartupPolicy | None = field(default=None, name="startupPolicy")
+    suspend: bool | None = None
+
+
+class _ReplicatedJobStatus(Struct):
+    name: str
+    succeeded: int | None = None
+
+
+class _JobSetStatus(Struct):
+    jobs: list[_ReplicatedJobStatus] | None = field(default=None, name="replicatedJobsStatus")
+
+
+class _Replicas(Struct):
+    replicas: object = None
+
+
+class _SchedulingPolicy(Struct):
+    minimum: object = field(default=None, name="minAvailable")
+
+
+class _RunPolicy(Struct):
+    policy: _SchedulingPolicy | None = field(default=None, name="schedulingPolicy")
+    suspend: bool | None = None
+
+
+class _Kubeflow(Struct):
+    """The spec of all kinds of kubeflow.org; of the replicas by role, one field is present."""
+
+    run: _RunPolicy | None = field(default=None, name="runPolicy")
+    waits: bool | None = field(default=None, name="waitForWorkers")
+    launcher: str | None = field(default=None, name="launcherCreationPolicy")
+    mpi: dict[str, _Replicas] | None = field(default=None, name="mpiReplicaSpecs")
+    pytorch: dict[str, _Replicas] | None = field(default=None, name="pytorchReplicaSpecs")
+    tf: dict[str, _Replicas] | None = field(default=None, name="tfReplicaSpecs")
+    xgb: dict[str, _Replicas] | None = field(default=None, name="xgbReplicaSpecs")
+    paddle: dict[str, _Replicas] | None = field(default=None, name="paddleReplicaSpecs")
+    jax: dict[str, _Replicas] | None = field(default=None, name="jaxReplicaSpecs")
+
+
+class _Succeeded(Struct):
+    succeeded: int | None = None
+
+
+class _KubeflowStatus(Struct):
+    replicas: dict[str, _Succeeded] | None = field(default=None, name="replicaStatuses")
+
+
+class _Group(Struct):
+    replicas: object = None
+    least: object = field(default=None, name="minReplicas")
+    hosts: object = field(default=None, name="numOfHosts")
+    suspend: bool | None = None
+
+
+class _RayCluster(Struct):
+    groups: list[_Group] | None = field(default=None, name="workerGroupSpecs")
+    autoscaling: bool | None = field(default=None, name="enableInTreeAutoscaling")
+    suspend: bool | None = None
+
+
+class _LeaderWorkerTemplate(Struct):
+    size: object = None
+
+
+class _LeaderWorkerSet(Struct):
+    template: _LeaderWorkerTemplate = field(default_factory=_LeaderWorkerTemplate, name="leaderWorkerTemplate")
+    startup: str | None = field(default=None, name="startupPolicy")
+
+
+def counts_of(resource: Resource, spec: Decode, status: Decode) -> Counts | None:
+    """The pods of an owner of a kind of this module; None: another kind.
+
+    Raises InvalidField if a Job or JobSet does not have the form of its kind. Of other kinds, which only gangs without
+    marks read, that is the problem of the result.
+    """
+    if resource == JOBS:
+        return _job(spec(_Job), status(_JobStatus))
+    if resource == JOB_SETS:
+        return _job_set(spec(_JobSet), status(_JobSetStatus))
+    try:
+        return _of_custom(resource, spec, status)
+    except (Invalid, InvalidField) as problem:
+        return Counts(problem=str(problem))
+
+
+def _job(spec: _Job, status: _JobStatus) -> Counts:
+    done, left = status.succeeded or 0, None
+    if spec.completions is not None:
+        left = max(spec.completions - done - _count_indexes(status.failed_indexes), 0)
+    elif done:
+        left = status.active or 0  # without completions, nothing is started once a pod has succeeded
+    return Counts(spec.at_once, left, suspended=bool(spec.suspend))
+
+
+def _count_indexes(text: str | None) -> int:
+    """The number of indexes in a list like "1,3-5"; 0 if it is unreadable, which only delays that a gang shrinks."""
+    found = 0
+    for part in (text or "").split(","):
+        first, dash, last = part.partition("-")
+        if first.isdecimal() and (last.isdecimal() or not dash):
+            found += int(last or first) - int(first) + 1
+    return found
+
+
+def _job_set(spec: _JobSet, status: _JobSetStatus) -> Counts:
+    done = {each.name: each.succeeded or 0 for each in status.jobs or ()}
+    jobs = spec.jobs or ()
+    replicas = {each.name: 1 if each.replicas is None else each.replicas for each in jobs}
+    roles = tuple((each.name, replicas[each.name] * each.template.spec.at_once) for each in jobs)
+    left = tuple(
+        (each.name, max(replicas[each.name] - done.get(each.name, 0), 0) * each.template.spec.at_once) for each in jobs
+    )
+    in_order = spec.startup is not None and spec.startup.order == "InOrder" and len(jobs) > 1
+    return Counts(
+        sum(count for _, count in roles),
+        sum(count for _, count in left),
+        roles,
+        left,
+        suspended=bool(spec.suspend),
+        staged=in_order or any(bytes(each.depends) not in (b"", b"null", b"[]") for each in jobs),
+    )
+
+
+def _of_custom(resource: Resource, spec: Decode, status: Decode) -> Counts | None:
+    if resource in _OF_KUBEFLOW:
+        return _kubeflow(spec(_Kubeflow), status(_KubeflowStatus), f"spec.{_OF_KUBEFLOW[resource]}")
+    if resource == RAY_CLUSTERS:
+        return _ray_cluster(spec(_RayCluster))
+    if resource == LEADER_WORKER_SETS:
+        found: _LeaderWorkerSet = spec(_LeaderWorkerSet)
+        size = _number(found.template.size, "spec.leaderWorkerTemplate.size", 1)
+        return Counts(size, staged=found.startup == "LeaderReady")
+    return None
+
+
+def _kubeflow(spec: _Kubeflow, status: _KubeflowStatus, path: str) -> Counts:
+    specs = spec.mpi or spec.pytorch or spec.tf or spec.xgb or spec.paddle or spec.jax or {}
+    launcher_later = bool(spec.waits) or spec.launcher == "WaitForWorkersReady"
+    roles = [role for role in specs if not (launcher_later and role == "Launcher")]
+    size = sum(_number(specs[role].replicas, f"{path}.{role}.replicas", 1) for role in roles)
+    done = _done(status.replicas or {}, roles)
+    run = spec.run or _RunPolicy()
+    least = run.policy.minimum if run.policy is not None else None
+    if least is not None:
+        least = number_of(least, "spec.runPolicy.schedulingPolicy.minAvailable", 1)
+    return Counts(size, max(size - done, 0), least=least, suspended=bool(run.suspend))
+
+
+def _done(replicas: Mapping[str, _Succeeded], roles: Iterable[str]) -> int:
+    return sum(replicas[role].succeeded or 0 for role in roles if role in replicas)
+
+
+def _ray_cluster(spec: _RayCluster) -> Counts:
+    size = 1  # the head
+    for index, group in enumerate(spec.groups or ()):
+        place = f"spec.workerGroupSpecs[{index}]"
+        # an autoscaler adds and removes the workers above the minimum
+        name, value = ("minReplicas", group.least) if spec.autoscaling else ("replicas", group.replicas)
+        count = _number(value, f"{place}.{name}", 0) * _number(group.hosts, f"{place}.numOfHosts", 1)
+        size += 0 if group.suspend else count
+    return Counts(size, suspended=bool(spec.suspend))
+
+
+def _number(value: object, path: str, default: int) -> int:
+    return default if value is None else number_of(value, path)

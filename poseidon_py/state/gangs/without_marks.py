@@ -1,0 +1,128 @@
+"""Gangs that nothing declares: the pods of one owner, if `--gangs-from` names its kind.
+
+These conventions apply to pods to which no other does. A gang needs as many pods as its owner runs at the same time, or
+as many as the owner itself says that it needs. An owner of a single pod has no gang.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from poseidon_py.state.gangs import keys as m
+from poseidon_py.state.gangs.by_owner import JOBS
+from poseidon_py.state.gangs.model import Convention, Declaration, GangHints, Invalid, Objects, Owner, OwnerOrGroup
+from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS, OWNER_KINDS, OwnerKind
+
+_LEVELS = 2
+"""A pod's controller, and that object's controller."""
+
+Kinds = Mapping[tuple[str, str], OwnerKind]
+"""By group and kind."""
+
+
+def conventions(names: Iterable[str]) -> tuple[Convention, ...]:
+    """The conventions for the kinds with these names in OWNER_KINDS."""
+    kinds = [OWNER_KINDS[name] for name in names]
+    found: list[Convention] = []
+    by_kind = {(each.resource.group, each.kind): each for each in kinds if each.resource != LEADER_WORKER_SETS}
+    if by_kind:
+        found.append(FromOwners(by_kind))
+    if len(by_kind) < len(kinds):
+        found.append(FromLeaderWorkerSets())
+    return tuple(found)
+
+
+class FromOwners:
+    """All pods of an owner of these kinds; of two owners above each other, the upper one counts."""
+
+    name = "owner"
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._kinds = kinds
+
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        chain: list[OwnerOrGroup] = []
+        anchor: Owner | None = None
+        kind: OwnerKind | None = None
+        owner = hints.owner
+        while owner is not None and len(chain) < _LEVELS:
+            found = objects.owner(owner, hints.namespace)
+            above = self._kind(owner, hints, gone=found is None)
+            if above is not None and (found is not None or objects.serves(above.resource)):
+                anchor, kind = owner, above
+            if found is None:
+                break
+            chain.append(found)
+            owner = found.owner
+        if anchor is None or kind is None:
+            return None
+        name = f"{hints.namespace}/{anchor.name}"
+        waits = Declaration(kind.kind, f"owner/{anchor.uid}", name, 0)
+        entry = next((each for each in chain if each.uid == anchor.uid), None)
+        if entry is None:
+            return replace(
+                waits, waits=f"{kind.kind} {name} does not exist any more, so that its pods are about to be deleted"
+            )
+        if entry.counts.problem:
+            raise Invalid(f"{kind.kind} {name}: {entry.counts.problem}")
+        declared = _declared(hints, kind, name, entry)
+        if declared is not None and any(each.counts.suspended for each in chain):
+            return replace(waits, waits=f"{kind.kind} {name} is suspended; its pods are placed once it is resumed")
+        return declared
+
+    def _kind(self, owner: Owner, hints: GangHints, *, gone: bool) -> OwnerKind | None:
+        """The kind of an owner if its pods are a gang. A label tells that a JobSet owned a Job that is `gone`."""
+        kind = self._kinds.get((owner.group, owner.kind))
+        of_job_set = gone and m.JOBSET_ROLE in hints.labels and (owner.group, owner.kind) == (JOBS.group, _JOB.kind)
+        return _JOB if kind is None and of_job_set and (_SET.resource.group, _SET.kind) in self._kinds else kind
+
+
+_JOB = OWNER_KINDS["jobs"]
+_SET = OWNER_KINDS["jobsets"]
+
+
+def _declared(hints: GangHints, kind: OwnerKind, name: str, entry: OwnerOrGroup) -> Declaration | None:
+    counts = entry.counts
+    key, size, left = f"owner/{entry.uid}", counts.size or 0, counts.left
+    if counts.staged:  # its parts start one after the other: each is a gang of its own
+        part = _part_of(hints, entry)
+        key, name = f"{key}/{part}", f"{name}-{part}"
+        size, left = dict(counts.roles).get(part, 0), dict(counts.roles_left).get(part)
+    minimum = size if counts.least is None else counts.least
+    if size < 2 or minimum < 2:
+        return None
+    return Declaration(kind.kind, key, name, minimum, created_us=entry.created_us, size=size, left=left)
+
+
+def _part_of(hints: GangHints, job_set: OwnerOrGroup) -> str:
+    """The replicated job of a JobSet to which the pod belongs."""
+    if part := hints.labels.get(m.JOBSET_ROLE):
+        return part
+    job = hints.owner.name if hints.owner is not None else ""
+    return job.removeprefix(f"{job_set.name}-").rpartition("-")[0]
+
+
+class FromLeaderWorkerSets:
+    """A leader and its workers, which its operator labels; their number is that of the LeaderWorkerSet."""
+
+    name = "LeaderWorkerSet"
+
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        owner, index = hints.labels.get(m.LWS_NAME), hints.labels.get(m.LWS_INDEX)
+        if not owner or not index:
+            return None
+        found = objects.find(LEADER_WORKER_SETS, hints.namespace, owner)
+        name = f"{hints.namespace}/{owner}-{index}"
+        declared = Declaration(
+            self.name, f"lws/{name}", name, 0, object_ref=(LEADER_WORKER_SETS, hints.namespace, owner)
+        )
+        if found is None:
+            if not objects.serves(LEADER_WORKER_SETS):
+                return None
+            return replace(declared, waits=f'LeaderWorkerSet "{hints.namespace}/{owner}" not found')
+        counts = found.counts
+        if counts.problem:
+            raise Invalid(f"LeaderWorkerSet {hints.namespace}/{owner}: {counts.problem}")
+        if counts.staged or (counts.size or 0) < 2:
+            return None
+        size = counts.size or 0
+        return replace(declared, minimum=size, size=size, created_us=found.created_us)
