@@ -137,8 +137,9 @@ class Journal:
                 {key: None if value is None else _encode(value).decode() for key, value in taken.items()}
             )
         except BaseException:
-            for key, value in taken.items():
-                self._urgent.setdefault(key, self._late.pop(key, value))
+            # in front of what was put meanwhile: records of a job become durable in their order
+            again = {key: self._urgent.pop(key, self._late.pop(key, value)) for key, value in taken.items()}
+            self._urgent = {**again, **self._urgent}
             raise
         self._durable = number
         changed, self._changed = self._changed, asyncio.Event()
