@@ -108,6 +108,8 @@ class Hooks:
         once, wherever it is interrupted.
         """
         over = self._running()
+        if over.done():
+            raise HooksStoppedError(over.result())
         await self._until(self._written_all(), over)
 
     async def start(self) -> None:

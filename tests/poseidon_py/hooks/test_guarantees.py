@@ -153,8 +153,7 @@ class Guarantees(RuleBasedStateMachine):
 Guarantees.TestCase.settings = examples(60, steps=40)
 
 
-class TestGuarantees(Guarantees.TestCase):
-    pass
+TestGuarantees = Guarantees.TestCase
 
 
 def test_the_machine_reaches_what_it_checks():

@@ -18,8 +18,8 @@ class Rig:
     def __init__(self):
         self.time = VirtualTime()
         self.store = ProcessStore({}, [])
-        self.written = []
-        self.results = []
+        self.written: list[int] = []
+        self.results: list[str] = []
         self.journal = Journal(self.store, self.time.clock(), self._note, self.results.append)
 
     def _note(self, records):

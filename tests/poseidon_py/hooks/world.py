@@ -150,9 +150,7 @@ class Process:
         self.world = world
         self.alive = True
         self.store = ProcessStore(world.texts, world.asked)
-        self.hooks = Hooks(
-            world.config, self.store, clock=world.time.clock(), senders=self._sender, rng=lambda: 1.0
-        )
+        self.hooks = Hooks(world.config, self.store, clock=world.time.clock(), senders=self._sender, rng=lambda: 1.0)
         self._waiting = set()
 
     def _sender(self, hook):

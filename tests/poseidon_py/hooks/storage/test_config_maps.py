@@ -119,8 +119,7 @@ class Storing(RuleBasedStateMachine):
 Storing.TestCase.settings = examples(60, steps=30)
 
 
-class TestStoring(Storing.TestCase):
-    pass
+TestStoring = Storing.TestCase
 
 
 async def test_a_former_writer_cannot_write():
@@ -191,17 +190,19 @@ async def test_a_foreign_object_with_the_label_is_left_alone():
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        pytest.param(ApiError(403, "Forbidden", "no"), r"may not read ConfigMaps in hooks.*deploy/hooks.yaml", id="403"),
+        pytest.param(
+            ApiError(403, "Forbidden", "no"), r"may not read ConfigMaps in hooks.*deploy/hooks.yaml", id="403"
+        ),
         pytest.param(ApiError(400, "BadRequest", "no"), "cannot read ConfigMaps in hooks: 400", id="400"),
     ],
 )
-async def test_errors_name_the_remedy(error, message):
+async def test_errors_name_the_remedy(monkeypatch, error, message):
     api = ConfigMapApi()
 
     async def fail(*_):
         raise error
 
-    api.page = fail
+    monkeypatch.setattr(api, "page", fail)
     with pytest.raises(StoreError, match=message):
         await store(api).load()
 
@@ -235,16 +236,19 @@ async def test_on_an_api_server():
             assert await former.load() == {}
             texts = {f"h.{number}": f"text {number} \u00e4" * 3 for number in range(40)}
             await former.write(texts)
-            await former.write({key: None for key in list(texts)[:35]})
+            await former.write(dict.fromkeys(list(texts)[:35]))
             latter = ConfigMapStore(kube, "kube-system", "jobs", "two", LIMIT)
             assert await latter.load() == dict(list(texts.items())[35:])
             with pytest.raises(StoreTakenError):
                 await former.write({"h.99": "x"})
-            await latter.write({key: None for key in texts})
+            await latter.write(dict.fromkeys(texts))
             assert await latter.load() == {}
             assert await latter.requests() == []
             path = "/api/v1/namespaces/kube-system/configmaps"
-            body = {"metadata": {"name": "poseidon-hooks-jobs-requests"}, "data": {"retry.h.1": "", "bad": "", "drop.h.2": ""}}
+            body = {
+                "metadata": {"name": "poseidon-hooks-jobs-requests"},
+                "data": {"retry.h.1": "", "bad": "", "drop.h.2": ""},
+            }
             await kube.create(path, body)
             requests = await latter.requests()
             assert set(requests) == {Request("retry", "h.1"), Request("drop", "h.2")}
