@@ -56,6 +56,8 @@ class Guarantees(RuleBasedStateMachine):
         waiting = [identity for identity in earlier if not self.is_settled(name, identity)]
         if waiting:
             self.problems.append(f"{name}: {record.id} is sent before {waiting}")
+        if record.key not in self.world.texts:
+            self.problems.append(f"{name}: {record.id} is sent before it is stored")
 
     @rule(job=st.sampled_from(JOBS), after=st.sampled_from(["Running", "Completed"]), number=st.integers(1, 3))
     def report(self, job, after, number):
