@@ -24,6 +24,7 @@ class LazyGroup(click.Group):
         "explain": "poseidon_py.cli.ask",
         "fits": "poseidon_py.cli.fits",
         "gangs": "poseidon_py.cli.gangs",
+        "hooks": "poseidon_py.cli.hooks",
         "policies": "poseidon_py.cli.policies",
         "rebalance": "poseidon_py.cli.rebalance",
         "run": "poseidon_py.cli.run",

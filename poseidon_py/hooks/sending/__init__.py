@@ -1,0 +1,1 @@
+"""One attempt to deliver: its body, its signature, the request, and the outcome."""
