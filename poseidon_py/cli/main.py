@@ -22,6 +22,7 @@ class LazyGroup(click.Group):
         "cluster": "benchmarks.cluster.cli",
         "demo": "benchmarks.demo.cli",
         "explain": "poseidon_py.cli.ask",
+        "jobs": "poseidon_py.cli.jobs",
         "policies": "poseidon_py.cli.policies",
         "rebalance": "poseidon_py.cli.rebalance",
         "run": "poseidon_py.cli.run",
