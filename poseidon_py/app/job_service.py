@@ -8,13 +8,13 @@ from collections.abc import Coroutine
 from typing import Any
 
 from poseidon_py.app.http_endpoints import Probes
-from poseidon_py.app.runtime import watch_options
 from poseidon_py.app.startup import StartError, wait_for_server
 from poseidon_py.config.settings import Settings
 from poseidon_py.jobs.controller import JobController
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube, KubeError, NotFoundError
 from poseidon_py.kube.lease import Election
+from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class JobService:
             namespace=self._namespace,
             workers=self._workers,
             holds_lease=election.holds if election is not None else lambda: True,
-            watching=watch_options(settings),
+            watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
             metrics=self._metrics,
         )
         controller.start()

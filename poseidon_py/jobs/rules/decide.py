@@ -43,7 +43,7 @@ def _with_tasks(world: World, found: Decision, started: dict[str, bool]) -> Deci
     spec, status = world.spec, found.status
     tasks = {}
     for task in spec.tasks:
-        mine = [each for each in world.replicas if each.task == task.name]
+        mine = [each for each in world.replicas if each.task == task.name and not _superfluous(world, each)]
         staying = [each for each in mine if not _leaves(status, each) and each not in found.marks]
         leaving = len(staying) < len(mine)
         old = world.status.tasks.get(task.name, TaskState.NEW)
@@ -137,9 +137,15 @@ def _leaves(status: JobStatus, replica: Replica) -> bool:
     return replica.job_version < status.version or 0 < replica.restart_number <= status.retry_count
 
 
+def _superfluous(world: World, replica: Replica) -> bool:
+    """Whether the specification has no place for the pod."""
+    task = world.spec.task(replica.task)
+    return task is None or replica.index >= task.replicas
+
+
 def _while_active(world: World) -> Decision:
     status = world.status
-    staying = [each for each in world.replicas if not _leaves(status, each)]
+    staying = [each for each in world.replicas if not _leaves(status, each) and not _superfluous(world, each)]
     retries = plan_retries(world, staying)
     judged = [each for each in staying if each not in retries.replicas]
     acted, wait = _on_events(world, judged)
@@ -203,8 +209,7 @@ def _bring_up_to_date(world: World, retries: Retries, wait: float | None) -> Dec
     superfluous = {each.uid: each for each in retries.deletions}
     present: set[tuple[str, int]] = set()
     for each in world.replicas:
-        task = spec.task(each.task)
-        if _leaves(status, each) or task is None or each.index >= task.replicas:
+        if _leaves(status, each) or _superfluous(world, each):
             superfluous[each.uid] = each
         present.add((each.task, each.index))
     evicted = {(each.task, each.index): each.at for each in world.evictions}

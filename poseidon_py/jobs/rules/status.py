@@ -172,7 +172,7 @@ def write_status(
         },
         "controlledResources": texts,
         "conditions": _conditions(status),
-        "runningDuration": durationpy.to_str(timedelta(seconds=max(int(status.changed - created), 0))) or "0s",
+        "runningDuration": _go_duration(status.changed - created),
     }
     # the API has no zeros, empty texts and empty maps in optional fields
     optional = (*counts, "minAvailable", "version", "retryCount", "taskStatusCount", "controlledResources")
@@ -187,6 +187,11 @@ def _conditions(status: JobStatus) -> list[Json]:
     if not status.phase:
         return found
     return [*found, {"status": str(status.phase), "lastTransitionTime": timestamp(status.changed)}]
+
+
+def _go_duration(seconds_passed: float) -> str:
+    whole = max(int(seconds_passed), 0)
+    return durationpy.to_str(timedelta(seconds=whole)) if whole else "0s"
 
 
 def timestamp(at: float) -> str:
