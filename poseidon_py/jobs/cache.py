@@ -186,6 +186,8 @@ class Cache:
         if before is not None and before.uid == replica.uid:
             if older(replica.version, before.version):
                 return
+            if before.deleting:  # a deletion is never taken back, but a report may be from before it
+                replica = replica.being_deleted()
         elif before is not None:
             self.remove_pod(before.uid)
             pods = self.replicas.setdefault(job_uid, {})

@@ -36,7 +36,6 @@ class JobApi(Protocol):
         self, verb: str, path: str, body: bytes = b"", content_type: str = JSON, timeout: float = 30.0
     ) -> bytes: ...
     async def create(self, path: str, body: Mapping[str, Any], timeout: float = 30.0) -> bytes: ...
-    async def update(self, path: str, body: Mapping[str, Any], timeout: float = 30.0) -> bytes: ...
     async def merge(self, path: str, patch: Mapping[str, Any]) -> bytes: ...
 
 
@@ -77,21 +76,10 @@ class Writer:
     async def status(self, job: CachedJob, status: Json) -> None:
         """Replaces the status, unless the job has changed. Raises KubeError; ConflictError if it has."""
         self._check()
-        owner = job.owner
-        body = {
-            "apiVersion": names.API_VERSION,
-            "kind": names.KIND,
-            "metadata": {
-                "name": owner.name,
-                "namespace": owner.namespace,
-                "uid": owner.uid,
-                "resourceVersion": job.version,
-            },
-            "spec": msgspec.Raw(job.raw_spec or b"{}"),
-            "status": status,
-        }
+        metadata = {"uid": job.owner.uid, "resourceVersion": job.version}
         self._cache.writes_status(job, status)
-        answer = await self._api.update(f"{job_path(owner)}/status", body)
+        patch = {"metadata": metadata, "status": merge_patch(job.status.raw, status)}
+        answer = await self._api.merge(f"{job_path(job.owner)}/status", patch)
         self._cache.observe_job(decode_answer(answer, JobObject, "job"), own=True)
 
     async def delete_job(self, owner: Owner) -> None:
@@ -224,6 +212,20 @@ class Writer:
 
 class _Owned(msgspec.Struct):
     metadata: Metadata
+
+
+def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> Json:
+    """The JSON merge patch that makes `new` of `old`."""
+    found: Json = {name: None for name in old if name not in new}
+    for name, value in new.items():
+        before = old.get(name)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            inner = merge_patch(before, value)
+            if inner:
+                found[name] = inner
+        elif name not in old or value != before:
+            found[name] = value
+    return found
 
 
 def job_path(owner: Owner) -> str:
