@@ -152,7 +152,7 @@ class Reconciler:
 
     async def _carry_out(self, job: CachedJob, spec: JobSpec, world: World, decision: Decision) -> float | None:
         old, new = job.status, decision.status
-        _raise(await self._writer.each(self._writer.mark_pod(each, new.retry_count) for each in decision.marks))
+        _raise(await self._writer.each(self._writer.mark_pod(each, new.retry_count) for each in decision.restarted))
         replicas = self._cache.replicas_of(job)
         resources = plugins.resources(spec) | claims.resources(spec)
         body = write_status(new, replicas, resources, spec.min_available, job.created)

@@ -118,16 +118,16 @@ def until_phase(jobs: View, name: str, phase: str, **status: Any) -> Json:
     return found
 
 
-def until_pods(backend: Backend, *names: str, **marks: str) -> dict[str, Json]:
+def until_pods(backend: Backend, *names: str, **texts: str) -> dict[str, Json]:
     """Waits until exactly these pods exist, none of which is being deleted, with these annotations of volcano.sh."""
-    expected = {f"volcano.sh/{key.replace('_', '-')}": text for key, text in marks.items()}
+    expected = {f"volcano.sh/{key.replace('_', '-')}": text for key, text in texts.items()}
 
     def probe(pods: list[Json]) -> dict[str, Json]:
         found = {p["metadata"]["name"]: p for p in pods if "deletionTimestamp" not in p["metadata"]}
         marked = all(expected.items() <= p["metadata"]["annotations"].items() for p in found.values())
         return found if sorted(found) == sorted(names) and len(found) == len(pods) and marked else {}
 
-    return backend.pods.until(probe, f"pods {names} {marks}")
+    return backend.pods.until(probe, f"pods {names} {texts}")
 
 
 def phase(backend: Backend, state: str, *names: str) -> None:
@@ -143,13 +143,13 @@ def test_a_job_runs_and_completes(backend: Backend, jobs: View, start: Start) ->
     (found,) = jobs.until(lambda items: items)
     uid, pod = found["metadata"]["uid"], pods["j-b-c-1"]
     assert [o["uid"] for o in pod["metadata"]["ownerReferences"] if o["controller"]] == [uid]
-    marks = pod["metadata"]["labels"] | pod["metadata"]["annotations"]
+    texts = pod["metadata"]["labels"] | pod["metadata"]["annotations"]
     expected = {
         "volcano.sh/job-name": "j", "volcano.sh/task-spec": "b-c", "volcano.sh/task-index": "1",
         "volcano.sh/job-version": "0", "volcano.sh/queue-name": "default", "volcano.sh/job-namespace": "default",
         "scheduling.k8s.io/group-name": f"j-{uid}",
     }  # fmt: skip
-    assert expected.items() <= marks.items()
+    assert expected.items() <= texts.items()
     spec = pod["spec"]
     variables = {each["name"]: each.get("value") for each in spec["containers"][0]["env"]}
     assert (variables["VC_TASK_INDEX"], variables["VK_TASK_INDEX"]) == ("1", "1")

@@ -44,7 +44,7 @@ def _with_tasks(world: World, found: Decision, started: dict[str, bool]) -> Deci
     tasks = {}
     for task in spec.tasks:
         mine = [each for each in world.replicas if each.task == task.name and not _superfluous(world, each)]
-        staying = [each for each in mine if not _leaves(status, each) and each not in found.marks]
+        staying = [each for each in mine if not _leaves(status, each) and each not in found.restarted]
         leaving = len(staying) < len(mine)
         old = world.status.tasks.get(task.name, TaskState.NEW)
         tasks[task.name] = state_of(

@@ -70,7 +70,7 @@ class Decision:
     """What to do, in this order: mark, write the status, and, unless the phase has changed, delete and create."""
 
     status: JobStatus
-    marks: tuple[Replica, ...] = ()
+    restarted: tuple[Replica, ...] = ()
     """Pods that a targeted restart deletes."""
     deletions: tuple[Replica, ...] = ()
     creations: tuple[Creation, ...] = ()

@@ -1,6 +1,7 @@
 """Jobs, replicas and worlds for the tests of decisions."""
 
 import json
+from typing import Any
 
 from msgspec import Raw
 
@@ -34,7 +35,7 @@ def policy(action, *events, **fields):
 
 
 def replica(index=0, phase=R.RUNNING, task="w", uid="", **fields):
-    values = {"version": "1", "job_version": 0, "deleting": False, "created": NOW - 100} | fields
+    values: dict[str, Any] = {"version": "1", "job_version": 0, "deleting": False, "created": NOW - 100} | fields
     name = f"j-{task}-{index}"
     return Replica("ns", name, uid or f"uid-{name}", task=task, index=index, phase=phase, **values)
 

@@ -4,6 +4,7 @@ after any of its writes, against an API server of dictionaries."""
 import dataclasses
 import json
 import random
+from typing import Any
 
 import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -60,7 +61,7 @@ def specifications(draw):
     }
     if draw(st.booleans()):
         found["minSuccess"] = draw(st.integers(1, 3))
-    annotations = {}
+    annotations: dict[str, Any] = {}
     if draw(st.booleans()):
         annotations["poseidon.io/main-task"] = "a"
     if draw(st.booleans()):
@@ -128,8 +129,8 @@ class Life(RuleBasedStateMachine):
         world = World(spec, before, replicas, evictions, signal, now=self.now)
         found = decide(world)
         assert decide(world) == found, "a decision depends on the world alone"
-        assert not (set(found.deletions) & set(found.marks))
-        yield from (self._mark(each, found.status.retry_count) for each in found.marks)
+        assert not (set(found.deletions) & set(found.restarted))
+        yield from (self._mark(each, found.status.retry_count) for each in found.restarted)
         yield lambda: self._write(spec, before, found)
         if signal is not None:
             yield lambda: self._acknowledge(signal)

@@ -257,7 +257,7 @@ def test_restarts_of_some_pods_mark_them_and_count_one_retry(action, marked):
     pods = [replica(at, R.FAILED if at == 0 else R.RUNNING, task="a") for at in range(3)]
     pods += [replica(3, task="a", deleting=True), replica(0, task="b")]
     found = decide(world(spec, J.RUNNING, *pods))
-    assert names(found.marks) == marked
+    assert names(found.restarted) == marked
     assert (found.status.phase, found.status.retry_count, found.status.version) == (J.RESTARTING, 1, 0)
     assert found.status.tasks["a"] == T.RESTARTING
 
@@ -265,7 +265,7 @@ def test_restarts_of_some_pods_mark_them_and_count_one_retry(action, marked):
 def test_pods_that_fail_together_cost_one_retry():
     spec = job(policies=[policy("RestartPod", "PodFailed")])
     found = decide(world(spec, J.RUNNING, replica(0, R.FAILED), replica(1, R.FAILED)))
-    assert (names(found.marks), found.status.retry_count) == (["j-w-0", "j-w-1"], 1)
+    assert (names(found.restarted), found.status.retry_count) == (["j-w-0", "j-w-1"], 1)
 
 
 def test_only_marked_pods_go():
@@ -278,7 +278,7 @@ def test_an_interrupted_restart_continues_and_counts_once():
     """The controller stopped between the marks and the status: the cause is gone, the marks are there."""
     pods = replica(0, restart_number=1), replica(1)
     found = decide(world(job(), J.RUNNING, *pods))
-    assert (found.status.phase, found.status.retry_count, names(found.marks)) == (J.RESTARTING, 1, ["j-w-0"])
+    assert (found.status.phase, found.status.retry_count, names(found.restarted)) == (J.RESTARTING, 1, ["j-w-0"])
 
 
 def test_a_restart_waits_for_the_delay_of_the_retry_policy():
@@ -348,7 +348,7 @@ def test_a_command_has_its_effect_once(action):
 def test_a_job_that_was_aborted_is_resumed_with_what_has_succeeded():
     pods = replica(0, R.SUCCEEDED), replica(1, R.FAILED)
     found = decide(world(job(), J.ABORTED, *pods, signal=command(Action.RESUME_JOB)))
-    assert (found.status.phase, found.status.retry_count, names(found.marks)) == (J.RESTARTING, 1, ["j-w-1"])
+    assert (found.status.phase, found.status.retry_count, names(found.restarted)) == (J.RESTARTING, 1, ["j-w-1"])
 
 
 @pytest.mark.parametrize("phase", [J.COMPLETED, J.FAILED, J.TERMINATED])
@@ -363,7 +363,7 @@ def test_a_custom_event_of_a_pod_is_for_the_policies_of_its_task():
     spec = job(task(policies=[policy("RestartPod", "LossIsNan")]), policies=[policy("AbortJob", "LossIsNan")])
     pods = replica(0), replica(1, event="LossIsNan")
     signal = Signal("event LossIsNan of uid-j-w-1", "LossIsNan", None, "w", "j-w-1")
-    assert names(decide(world(spec, J.RUNNING, *pods, signal=signal)).marks) == ["j-w-1"]
+    assert names(decide(world(spec, J.RUNNING, *pods, signal=signal)).restarted) == ["j-w-1"]
     of_job = Signal("event LossIsNan of the job", "LossIsNan")
     assert decide(world(spec, J.RUNNING, *pods, signal=of_job)).status.phase == J.ABORTING
 
