@@ -178,12 +178,7 @@ class Writer:
         path = _collection("/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups", job.owner)
         if group is None:
             self._check()
-            try:
-                answer = await self._api.create(path, body)
-            except ConflictError as error:
-                if error.reason != "AlreadyExists":
-                    raise
-                answer = await self._api.call("GET", f"{path}/{quote(body['metadata']['name'], safe='')}")
+            answer = await self._api.create(path, body)  # if it exists, the watch reports it
             self._cache.observe_group(decode_answer(answer, PodGroup, "pod group"))
             return
         expected, present = body["spec"], msgspec.json.decode(bytes(group.spec) or b"{}")

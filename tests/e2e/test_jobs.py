@@ -124,7 +124,7 @@ def until_pods(backend: Backend, *names: str, **texts: str) -> dict[str, Json]:
 
     def probe(pods: list[Json]) -> dict[str, Json]:
         found = {p["metadata"]["name"]: p for p in pods if "deletionTimestamp" not in p["metadata"]}
-        marked = all(expected.items() <= p["metadata"]["annotations"].items() for p in found.values())
+        marked = all(expected.items() <= p["metadata"].get("annotations", {}).items() for p in found.values())
         return found if sorted(found) == sorted(names) and len(found) == len(pods) and marked else {}
 
     return backend.pods.until(probe, f"pods {names} {texts}")
