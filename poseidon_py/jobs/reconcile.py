@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 INVALID = "InvalidJob"
 _VOLCANO = "volcano"
+_STOPS = frozenset({Action.ABORT_JOB, Action.COMPLETE_JOB, Action.TERMINATE_JOB, Action.FAIL_JOB})
+_NOTHING = JobSpec((), 0, max_retry=2**31)
 
 
 class RefusedError(Exception):
@@ -75,15 +77,22 @@ class Reconciler:
             self._met.discard(job.owner.uid)
             self._ensured.pop(job.owner.uid, None)
             return None
-        if job.spec is None:
+        spec = job.spec or self._to_stop(job)
+        if spec is None:
             await self._invalid(job)
             return None
-        world, evictions = self._world(job, job.spec)
+        world, evictions = self._world(job, spec)
         decision = decide(world)
-        again = await self._carry_out(job, job.spec, world, decision)
+        again = await self._carry_out(job, spec, world, decision)
         self._met.add(job.owner.uid)
         self._forget(job, evictions)
         return again
+
+    def _to_stop(self, job: CachedJob) -> JobSpec | None:
+        """A specification of nothing, for an invalid job that stops, or is to stop; None: it is left alone."""
+        signal = self._signal(job)
+        stops = signal is not None and signal.action in _STOPS and job.status.phase not in STOPPED
+        return _NOTHING if stops or job.status.phase in STOPPING else None
 
     # -- what is there ----------------------------------------------------------------------------------------
 

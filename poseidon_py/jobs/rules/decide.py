@@ -79,7 +79,11 @@ def _on_signal(world: World, signal: Signal) -> Decision:
     status = replace(world.status, handled=signal.token)
     action = signal.action if signal.action is not None else reaction_to_custom(world, signal.event, signal.task)
     if action not in EFFECTS.get(status.phase, {}):
-        why = "" if signal.action in (None, Action.NO_ACTION) else f"{action} has no effect on a job that is {status.phase}"
+        why = (
+            ""
+            if signal.action in (None, Action.NO_ACTION)
+            else f"{action} has no effect on a job that is {status.phase}"
+        )
         return Decision(status, no_effect=why)
     about = [each for each in world.replicas if signal.pod and each.name == signal.pod]
     targets = _targets(world, action, about, signal.task)

@@ -307,6 +307,20 @@ def test_an_invalid_job_says_so_once_and_keeps_its_pods():
     run(scenario())
 
 
+def test_an_invalid_job_can_be_stopped():
+    async def scenario():
+        rig = Rig()
+        await rig.settle()
+        found = rig.api.objects[JOB]
+        rig.api.put(JOB, found | {"spec": found["spec"] | {"plugins": {"ssh": []}}})
+        rig.command("TerminateJob")
+        await rig.settle()
+        assert (rig.phase, rig.api.names("pods"), rig.api.names("commands")) == ("Terminated", [], [])
+        assert rig.status["state"]["reason"] == "InvalidJob"
+
+    run(scenario())
+
+
 def test_fields_of_others_in_the_status_stay():
     async def scenario():
         rig = Rig()

@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec import Raw
 
@@ -288,4 +289,4 @@ class Life(RuleBasedStateMachine):
 
 
 Life.TestCase.settings = examples(100, steps=60, deadline=None)
-TestLife = Life.TestCase
+TestLife = pytest.mark.slow(Life.TestCase)
