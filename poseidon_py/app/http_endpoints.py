@@ -36,57 +36,32 @@ class HealthAddressError(Exception):
     """The health address or port is not available; the message names the cause and the remedy."""
 
 
-class Health:
-    """`start`, `stop`."""
+class Probes:
+    """Health and metrics: `start`, `stop`."""
 
     def __init__(
-        self,
-        metrics: Metrics,
-        *,
-        alive: Callable[[], str],
-        ready: Callable[[], str],
-        refresh: Callable[[], None],
-        identity: Callable[[], Json],
-        status: Callable[[], Awaitable[Json]],
-        explain: Callable[[str, str], Awaitable[Json | None]],
-        gangs: Callable[[str, str], Awaitable[Json]],
-        fits: Callable[[Json], Awaitable[Json]],
-        rebalancer: Callable[[], Rebalancer | None],
+        self, metrics: Metrics, *, alive: Callable[[], str], ready: Callable[[], str], refresh: Callable[[], None]
     ) -> None:
-        """`alive` and `ready` return a problem, empty if there is none. `refresh` updates the gauges. `status`,
-        `explain` and `gangs` may raise EngineError, which becomes a 503. `gangs`, of a name and a
-        namespace, may raise UnknownGang; `fits` answers POST /fits, may raise EngineError, InvalidField and Unknown.
-        `rebalancer`: None while the bridge starts."""
+        """`alive` and `ready` return a problem, empty if there is none. `refresh` updates the gauges."""
         self._measured = metrics
         self._alive = alive
         self._ready = ready
         self._refresh = refresh
-        self._identity = identity
-        self._status = status
-        self._explain = explain
-        self._gangs = gangs
-        self._fits = fits
-        self._rebalance = RebalanceEndpoints(rebalancer)
         self._runner: web.AppRunner | None = None
         self.port = 0
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/healthz", self._livez),
+            web.get("/livez", self._livez),
+            web.get("/readyz", self._readyz),
+            web.get("/metrics", self._metrics),
+        ]
 
     async def start(self, address: str, port: int) -> None:
         """Serves. Raises HealthAddressError."""
         app = web.Application(client_max_size=_MAX_BODY_BYTES)
-        app.add_routes(
-            [
-                web.get("/healthz", self._livez),
-                web.get("/livez", self._livez),
-                web.get("/readyz", self._readyz),
-                web.get("/metrics", self._metrics),
-                web.get("/identity", self._get_identity),
-                web.get("/status", self._get_status),
-                web.get("/explain", self._get_explain),
-                web.get("/gangs", self._get_gangs),
-                web.post("/fits", self._post_fits),
-                *self._rebalance.routes(),
-            ]
-        )
+        app.add_routes(self.routes())
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
         await self._runner.setup()
         site = web.TCPSite(self._runner, address, port)
@@ -116,6 +91,46 @@ class Health:
     async def _metrics(self, _: web.Request) -> web.Response:
         self._refresh()
         return web.Response(body=self._measured.exposition(), headers={"Content-Type": "text/plain; version=0.0.4"})
+
+
+class Health(Probes):
+    """The endpoints of the bridge."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        *,
+        alive: Callable[[], str],
+        ready: Callable[[], str],
+        refresh: Callable[[], None],
+        identity: Callable[[], Json],
+        status: Callable[[], Awaitable[Json]],
+        explain: Callable[[str, str], Awaitable[Json | None]],
+        gangs: Callable[[str, str], Awaitable[Json]],
+        fits: Callable[[Json], Awaitable[Json]],
+        rebalancer: Callable[[], Rebalancer | None],
+    ) -> None:
+        """`status`, `explain` and `gangs` may raise EngineError, which becomes a 503. `gangs`, of a name and a
+        namespace, may raise UnknownGang; `fits` answers POST /fits, may raise EngineError, InvalidField and Unknown.
+        `rebalancer`: None while the bridge starts. The others are those of Probes."""
+        super().__init__(metrics, alive=alive, ready=ready, refresh=refresh)
+        self._identity = identity
+        self._status = status
+        self._explain = explain
+        self._gangs = gangs
+        self._fits = fits
+        self._rebalance = RebalanceEndpoints(rebalancer)
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            *super().routes(),
+            web.get("/identity", self._get_identity),
+            web.get("/status", self._get_status),
+            web.get("/explain", self._get_explain),
+            web.get("/gangs", self._get_gangs),
+            web.post("/fits", self._post_fits),
+            *self._rebalance.routes(),
+        ]
 
     async def _get_identity(self, _: web.Request) -> web.Response:
         return _json(self._identity())

@@ -1,7 +1,8 @@
-"""The flags of `poseidon run`, generated from the annotations of Settings."""
+"""The flags of `poseidon run` and `poseidon jobs run`, generated from the annotations of Settings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -12,16 +13,25 @@ from poseidon_py.config.fields import FIELDS, Field
 Command = Callable[..., Any]
 
 
-def settings_flags(command: Command) -> Command:
-    """Add a flag for each setting that has one. Flags have no defaults: Settings has them, and the file may differ."""
-    for field in reversed(list(FIELDS.values())):
-        if field.is_flag:
-            command = _flag(field)(command)
-    return command
+def settings_flags(
+    *, only: Collection[str] | None = None, defaults: Mapping[str, Any] = MappingProxyType({})
+) -> Callable[[Command], Command]:
+    """Adds a flag for each setting that has one. Flags have no defaults: Settings has them, and the file may differ.
+
+    `only`: the settings of this command; None: all. `defaults`: those shown in the help in place of Settings' own.
+    """
+
+    def add(command: Command) -> Command:
+        for field in reversed(list(FIELDS.values())):
+            if field.is_flag and (only is None or field.name in only):
+                command = _flag(field, str(defaults.get(field.name, field.shown_default)))(command)
+        return command
+
+    return add
 
 
-def _flag(field: Field) -> Callable[[Command], Command]:
-    text = f"{field.text}  [default: {field.shown_default}]" if field.shown_default else field.text
+def _flag(field: Field, shown_default: str) -> Callable[[Command], Command]:
+    text = f"{field.text}  [default: {shown_default}]" if shown_default else field.text
     names = f"--{field.key}/--no-{field.key}" if field.takes(inspect.BoolType) else f"--{field.key}"
     return click.option(
         names,

@@ -25,6 +25,7 @@ class LazyGroup(click.Group):
         "fits": "poseidon_py.cli.fits",
         "gangs": "poseidon_py.cli.gangs",
         "hooks": "poseidon_py.cli.hooks",
+        "jobs": "poseidon_py.cli.jobs",
         "policies": "poseidon_py.cli.policies",
         "rebalance": "poseidon_py.cli.rebalance",
         "run": "poseidon_py.cli.run",

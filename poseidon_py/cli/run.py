@@ -25,7 +25,7 @@ from poseidon_py.util import logs
     type=click.Path(dir_okay=False, path_type=Path),
     help="YAML file with keys named like these flags; flags take precedence.",
 )
-@settings_flags
+@settings_flags()
 def run(config: Path | None, **flags: Any) -> None:
     """Run the scheduler until SIGTERM or SIGINT."""
     try:
@@ -39,7 +39,7 @@ def run(config: Path | None, **flags: Any) -> None:
         check_policy(settings)
     # the bridge holds many long-lived objects and few cycles: collect rarely
     gc.set_threshold(100_000, 20, 50)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         sys.exit(runner.run(_run(settings)))
 
 
@@ -81,7 +81,8 @@ async def _run(settings: Settings) -> int:
     return code
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """uvloop's event loop, if it is installed."""
     try:
         import uvloop
     except ImportError:  # not available on every platform; the default loop is only slower

@@ -67,7 +67,7 @@ Item = TypeVar("Item", contravariant=True)
 
 @dataclass(frozen=True)
 class Kind(Generic[T]):
-    """A kind of object: its path in the API, its type, and a field selector."""
+    """A kind of object: its path in the API, its type, a field selector and a label selector."""
 
     name: str
     path: str
@@ -75,6 +75,13 @@ class Kind(Generic[T]):
     selector: str = ""
     without: str = ""
     """The consequence if it is not served, or may not be read; then it counts as listed. Empty: it is required."""
+    labels: str = ""
+
+    @property
+    def selectors(self) -> dict[str, str]:
+        """The parameters of requests that select objects."""
+        found = {"fieldSelector": self.selector, "labelSelector": self.labels}
+        return {name: value for name, value in found.items() if value}
 
 
 @dataclass(frozen=True)
@@ -211,9 +218,7 @@ class Watch(Generic[T]):
     # -- list -------------------------------------------------------------------------------------------------
 
     async def _list(self) -> None:
-        parameters = {"limit": str(self._page_size)}
-        if self._kind.selector:
-            parameters["fieldSelector"] = self._kind.selector
+        parameters = {"limit": str(self._page_size), **self._kind.selectors}
         uids: set[str] = set()
         skipped: set[tuple[str, str]] = set()
         tokens: set[str] = set()
@@ -276,9 +281,8 @@ class Watch(Generic[T]):
             "resourceVersion": self._version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(int(self._options.timeout * (1 + self._rng()))),
+            **self._kind.selectors,
         }
-        if self._kind.selector:
-            parameters["fieldSelector"] = self._kind.selector
         began, version = self._monotonic(), self._version
         lines, too_long = Lines(), 0
         end = "ended"

@@ -184,6 +184,8 @@ BUDGETS = Kind(
     "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True, ("pdb",), (), ("status",),
     generation=True,
 )  # fmt: skip
+NETWORK_POLICIES = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", True, ("netpol",))
+"""Stored, and not enforced: pods here have no network."""
 JOBS = Kind(
     "batch", "v1", "jobs", "Job", True, (), ("all",), ("status",), generation=True,
     field_names=("status.successful",), fields=_job_fields,
@@ -222,7 +224,7 @@ BUILT_IN: tuple[Kind, ...] = (
     NODES, PODS, NAMESPACES, EVENTS, EVENTS_NEW, LEASES, CONFIGMAPS, SECRETS, SERVICE_ACCOUNTS, SERVICES,
     REPLICATION_CONTROLLERS,
     CLAIMS, VOLUMES, RESOURCE_QUOTAS, LIMIT_RANGES, PRIORITY_CLASSES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS,
-    ATTACHMENTS, CAPACITIES, BUDGETS, JOBS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS, DEFINITIONS,
+    ATTACHMENTS, CAPACITIES, BUDGETS, NETWORK_POLICIES, JOBS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS, DEFINITIONS,
     NODE_METRICS, POD_METRICS, *REVIEWS,
 )  # fmt: skip
 

@@ -1,0 +1,159 @@
+"""Runs the controller of jobs: credentials, API server, leader election, health; `poseidon jobs run`."""
+
+import asyncio
+import logging
+import socket
+import uuid
+from collections.abc import Coroutine
+from typing import Any
+
+from poseidon_py.app.http_endpoints import Probes
+from poseidon_py.app.startup import StartError, wait_for_server
+from poseidon_py.config.settings import Settings
+from poseidon_py.jobs.controller import JobController
+from poseidon_py.kube import credentials
+from poseidon_py.kube.client import Kube, KubeError, NotFoundError
+from poseidon_py.kube.lease import Election
+from poseidon_py.kube.list_watch import WatchOptions
+from poseidon_py.util.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+_KINDS = {
+    "batch.volcano.sh/v1alpha1": "jobs",
+    "scheduling.volcano.sh/v1beta1": "podgroups",
+}
+"""What must be served: API version -> resource."""
+
+
+class JobService:
+    """`start`; `wait` until a component fails; `stop`."""
+
+    def __init__(self, settings: Settings, namespace: str = "", workers: int = 4) -> None:
+        """`namespace`: the one whose jobs are run; empty: all."""
+        self._settings = settings
+        self._namespace = namespace
+        self._workers = workers
+        self._metrics = Metrics()
+        self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        self._kube: Kube | None = None
+        self._election: Election | None = None
+        self._probes = Probes(self._metrics, alive=self._alive, ready=self._ready, refresh=self._refresh)
+        self.controller: JobController | None = None
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._broken: asyncio.Future[str] | None = None
+
+    async def start(self) -> None:
+        """Raises StartError, CredentialsError or HealthAddressError."""
+        settings = self._settings
+        self._broken = asyncio.get_running_loop().create_future()
+        access = await credentials.load(settings.kubeconfig, settings.context)
+        if settings.health_port >= 0:
+            await self._probes.start(settings.health_address, settings.health_port)
+            log.info("health and metrics on http://%s:%d", settings.health_address, self._probes.port)
+        kube = self._kube = Kube(access)
+        await kube.start()
+        await wait_for_server(kube, settings.startup_timeout)
+        await self._check_kinds(kube)
+        elect = settings.leader_elect if settings.leader_elect is not None else access.in_cluster
+        election = self._election = self._elect(kube) if elect else None
+        controller = self.controller = JobController(
+            kube,
+            namespace=self._namespace,
+            workers=self._workers,
+            holds_lease=election.holds if election is not None else lambda: True,
+            watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
+            metrics=self._metrics,
+        )
+        controller.start()
+        for task in controller.tasks.values():
+            task.add_done_callback(self._ended)
+        if election is None:
+            controller.lead()
+            log.info("running jobs of %s", f"namespace {self._namespace}" if self._namespace else "all namespaces")
+        else:
+            self._spawn("election", election.run())
+
+    async def _check_kinds(self, kube: Kube) -> None:
+        """Raises StartError if a kind is not served."""
+        for version, resource in _KINDS.items():
+            try:
+                await kube.call("GET", f"/apis/{version}")
+            except NotFoundError as error:
+                raise StartError(
+                    f"the API server at {kube.url} does not serve {resource} of {version}: install the definitions, "
+                    "kubectl apply -f deploy/jobs-crds.yaml"
+                ) from error
+            except KubeError as error:
+                log.warning("cannot find out whether %s of %s are served: %s", resource, version, error)
+
+    def _elect(self, kube: Kube) -> Election:
+        settings = self._settings
+        return Election(
+            kube,
+            name=settings.lease_name,
+            namespace=settings.lease_namespace,
+            identity=self._identity,
+            started=self._lead,
+            stopped=self._stand_by,
+            lease_duration=settings.lease_duration,
+            renew_deadline=settings.renew_deadline,
+            retry_period=settings.retry_period,
+        )
+
+    def _lead(self) -> None:
+        if self.controller is not None:
+            self.controller.lead()
+
+    def _stand_by(self) -> None:
+        if self.controller is not None:
+            self.controller.stand_by()
+
+    def _spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.append(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        """A component has ended, which is a defect and stops the process."""
+        if self._broken is None or self._broken.done():
+            return  # by `stop`
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        how = "ended" if error is None else f"failed: {error!r}"
+        log.error("%s %s", task.get_name(), how, exc_info=error)
+        self._broken.set_result(f"{task.get_name()} {how}")
+
+    async def wait(self) -> str:
+        """Waits until a component fails. Returns its error."""
+        assert self._broken is not None
+        return await self._broken
+
+    async def stop(self) -> None:
+        """Stops the work, and releases the lease afterwards."""
+        if self._broken is not None and not self._broken.done():
+            self._broken.cancel()
+        if self.controller is not None:
+            self.controller.stand_by()
+            await self.controller.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._election is not None:
+            await self._election.release()
+        if self._kube is not None:
+            await self._kube.close()
+        await self._probes.stop()
+
+    # -- health -----------------------------------------------------------------------------------------------
+
+    def _alive(self) -> str:
+        broken = self._broken
+        return broken.result() if broken is not None and broken.done() and not broken.cancelled() else ""
+
+    def _ready(self) -> str:
+        return self.controller.not_ready() if self.controller is not None else "starting"
+
+    def _refresh(self) -> None:
+        if self.controller is not None:
+            self.controller.refresh()
+        self._metrics.leader.set(self._election is None or self._election.leading)

@@ -1,0 +1,98 @@
+"""`poseidon jobs run`: the controller of Volcano's Jobs in the foreground, until a signal or a fatal error."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from poseidon_py.cli.errors import fail
+from poseidon_py.cli.flags import settings_flags
+from poseidon_py.cli.run import loop_factory
+from poseidon_py.config import loading
+from poseidon_py.config.settings import Settings
+from poseidon_py.util import logs
+
+LEASE = "poseidon-jobs"
+HEALTH_PORT = 10272
+
+_FLAGS = (
+    "kubeconfig",
+    "context",
+    "leader_elect",
+    "lease_name",
+    "lease_namespace",
+    "lease_duration",
+    "renew_deadline",
+    "retry_period",
+    "health_address",
+    "health_port",
+    "log_level",
+    "log_format",
+)
+"""The settings of `poseidon run` that this command has, too."""
+_OWN_DEFAULTS = {"lease_name": LEASE, "health_port": HEALTH_PORT}
+
+
+@click.group()
+def jobs() -> None:
+    """Volcano's Jobs."""
+
+
+@jobs.command()
+@click.option("--namespace", default="", metavar="NAME", help="Run only the jobs of this namespace. Default: all.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Jobs that are worked on at a time."
+)
+@settings_flags(only=_FLAGS, defaults=_OWN_DEFAULTS)
+def run(namespace: str, workers: int, **flags: Any) -> None:
+    """Run jobs of batch.volcano.sh until SIGTERM or SIGINT.
+
+    Creates their pods, follows their policies and writes their statuses, where Volcano's own controller does not run;
+    while that is at work, this one stands by. docs/jobs.md has the fields and annotations.
+    """
+    given = {name: _OWN_DEFAULTS.get(name) if value is None else value for name, value in flags.items()}
+    try:
+        settings = loading.settings({}, given, Path("the configuration"))
+    except loading.OptionError as error:
+        fail(str(error), 2)
+    logs.configure(settings.log_level, settings.log_format)
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        sys.exit(runner.run(_run(settings, namespace, workers)))
+
+
+async def _run(settings: Settings, namespace: str, workers: int) -> int:
+    from poseidon_py.app.http_endpoints import HealthAddressError
+    from poseidon_py.app.job_service import JobService
+    from poseidon_py.app.startup import StartError
+    from poseidon_py.kube.credentials import CredentialsError
+
+    stop_requested = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop_requested.set)
+    service = JobService(settings, namespace, workers)
+    ended = asyncio.create_task(stop_requested.wait())
+    starting = asyncio.create_task(service.start())
+    code = 0
+    try:
+        await asyncio.wait({ended, starting}, return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            await starting
+            broken = asyncio.create_task(service.wait())
+            await asyncio.wait({ended, broken}, return_when=asyncio.FIRST_COMPLETED)
+            if broken.done():
+                click.echo(f"error: {broken.result()}", err=True)
+                code = 1
+            broken.cancel()
+    except (StartError, CredentialsError, HealthAddressError) as error:
+        click.echo(f"error: {error}", err=True)
+        code = 1 if isinstance(error, StartError) else 2
+    finally:
+        for task in (starting, ended):
+            task.cancel()
+        await asyncio.gather(starting, ended, return_exceptions=True)
+        await service.stop()
+    return code
