@@ -8,6 +8,7 @@ import numpy as np
 from firmament_py.model.arrays import I64
 from firmament_py.policy import Costs
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
+from firmament_py.snapshot.solo_capacity import SoloCapacity
 
 _LEAST_SHARE = 50
 """With a node limit, a solve can still place one in this number of the waiting tasks."""
@@ -27,13 +28,15 @@ class Capacities:
 
     slots (C, N): number of tasks of a class that a node can take without other classes. depth (N,): largest number of
     tasks of all classes on a node, > 0 if and only if it has a slot for any. limits: by class, of domains. nodes (N,),
-    ascending: in a part of other capacities, the position of each node in these; None: the same ones.
+    ascending: in a part of other capacities, the position of each node in these; None: the same ones. alone: the slots
+    if more tasks of each class were waiting; None: not known.
     """
 
     slots: I64
     depth: I64
     limits: Mapping[int, Sequence[DomainLimit]]
     nodes: I64 | None = None
+    alone: SoloCapacity | None = None
 
 
 def selected(capacities: Capacities, nodes: I64) -> Capacities:
@@ -55,8 +58,12 @@ def with_node_limit(capacities: Capacities, node_limit: I64, waiting: int) -> Ca
     target = min(-(-waiting // _LEAST_SHARE), int(capacities.depth.sum()))
     while int(np.minimum(capacities.depth, node_limit).sum()) < target:
         node_limit = np.maximum(2 * node_limit, 1)
+    alone = capacities.alone
     return Capacities(
-        np.minimum(capacities.slots, node_limit), np.minimum(capacities.depth, node_limit), capacities.limits
+        np.minimum(capacities.slots, node_limit),
+        np.minimum(capacities.depth, node_limit),
+        capacities.limits,
+        alone=None if alone is None else replace(alone, slots=np.minimum(alone.slots, node_limit)),
     )
 
 
