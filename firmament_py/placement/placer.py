@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from firmament_py.flow.network import Solution, Status
+from firmament_py.flow.network import Solution
 from firmament_py.model.arrays import F64, I64, NO_ROWS, Bools, run_positions
 from firmament_py.network.build import PlacementNetwork, supply_order
 from firmament_py.network.column_generation import ColumnGeneration
-from firmament_py.network.decode import Assignment, NodeCounts, assign, placed_tasks, spread_over_members
+from firmament_py.network.decode import Assignment, NodeCounts, assign, placed_tasks
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.placement import delays
 from firmament_py.placement.fit import accept
@@ -205,12 +205,12 @@ class Placer:
     def _place_batch(self, step: _Step) -> None:
         """Solves the network of a step; one that has no optimum sends nothing."""
         view, costs = step.subproblem.view, step.costs
-        network, solution = self.columns.run(
+        found = self.columns.run(
             step.subproblem.capacities, costs, view.slot_offsets, view.task_class, trial=self.ledger.trial
         )
-        if solution.status is not Status.OPTIMAL:
+        network, solution, sent = found.network, found.solution, found.sent
+        if sent is None:
             return
-        sent = spread_over_members(network, solution.flow, fill=costs.fill)
         order = supply_order(view.task_class, costs)
         if costs.data is None and costs.delay is None:
             step.placed = placed_tasks(network, solution.flow, order)

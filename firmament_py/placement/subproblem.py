@@ -49,7 +49,7 @@ def subproblem_of(
     _, first, like = np.unique(snapshot.like[classes], return_index=True, return_inverse=True)
     slots = task_slots(free, requests[first], suitable[first], np.full(len(first), len(tasks)))
     capacities = _capacities(snapshot, classes, waiting, SoloCapacity(slots, like.reshape(-1)))
-    may_fit = (capacities.slots.max(axis=1, initial=0) > 0)[task_class]
+    may_fit = capacities.has_slots[task_class]
     tasks, task_class = tasks[may_fit], task_class[may_fit]
     shown = [r for r, name in enumerate(snapshot.resources) if not name.startswith(TOKEN)]
     view = View(
@@ -97,7 +97,9 @@ def _capacities(snapshot: Snapshot, classes: I64, waiting: I64, alone: SoloCapac
     are fewer of that class.
     """
     depth = alone.slots.max(axis=0, initial=0)
-    slots = np.minimum(alone.slots[alone.of_class], waiting[:, None])
+    slots = np.empty((len(classes), len(depth)), np.int64)
+    for i, (row, tasks) in enumerate(zip(alone.of_class.tolist(), waiting.tolist(), strict=True)):
+        np.minimum(alone.slots[row], tasks, out=slots[i])  # a row at a time, which the caches can hold
     limits: dict[int, list[DomainLimit]] = {}
     constrained = np.flatnonzero(snapshot.intertask.concerned[classes])
     for i in constrained.tolist():
@@ -111,10 +113,19 @@ def _capacities(snapshot: Snapshot, classes: I64, waiting: I64, alone: SoloCapac
             limits.setdefault(int(some[k]), []).extend(of_preferences)
     return Capacities(
         slots,
-        np.minimum(depth, slots.sum(axis=0)),
+        np.minimum(depth, _of_all(alone, waiting)),
         {i: built_in(of_class) for i, of_class in limits.items()},
         alone=alone,
     )
+
+
+def _of_all(alone: SoloCapacity, waiting: I64) -> I64:
+    """(N,) the sum over classes of what nodes can take of their `waiting` (C',) tasks."""
+    pairs, classes = np.unique(np.stack([alone.of_class, waiting]), axis=1, return_counts=True)
+    total = np.zeros(alone.slots.shape[1], np.int64)
+    for row, tasks, times in zip(*pairs.tolist(), classes.tolist(), strict=True):
+        total += np.minimum(alone.slots[row], tasks) * times
+    return total
 
 
 def _with_rows(alone: SoloCapacity, some: I64, slots: I64) -> SoloCapacity:

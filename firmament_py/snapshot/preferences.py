@@ -278,7 +278,7 @@ def _nodes_last(limits: list[DomainLimit]) -> list[DomainLimit]:
     shared = [limit.soft_limit_cost for limit in limits if not limit.is_per_node]
     highest = min(shared, default=UNLIMITED) // 2
     return [
-        replace(limit, soft_limit_cost=min(limit.soft_limit_cost, highest)) if limit.is_per_node else limit
+        replace(limit, soft_limit_cost=highest) if limit.is_per_node and limit.soft_limit_cost > highest else limit
         for limit in limits
     ]
 
