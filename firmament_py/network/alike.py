@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools, run_positions
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.capacities import Capacities, SharedLimits
 from firmament_py.network.decode import NodeCounts
@@ -25,8 +25,11 @@ from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 FEWEST = 8
 """A row is shared by no fewer classes than this: it would save little."""
 
+RANDOM_EXCHANGES = 32
+"""So often all tasks on nodes with too many of their class try to change places with random ones, ..."""
+
 MOST_EXCHANGES = 512
-"""If more tasks than this exceed limits per node, these are part of the next network."""
+"""... and then, if there are no more of them than this, with any."""
 
 
 def merged(whole: Capacities, costs: Costs, waiting: I64, apart: Bools) -> tuple[Capacities, Costs]:
@@ -127,40 +130,75 @@ class _Distributed:
         still do."""
         classes, i = np.unique(self.cls, return_inverse=True)
         limits = {c: _per_node(whole, c) for c in classes.tolist()}
+        if all(limit is None for limit in limits.values()):
+            return NO_ROWS
         assert part.row_of is not None
         # the limits of classes with a row of their own are in the network
         single = np.bincount(part.row_of[part.row_of >= 0])[part.row_of[classes]] == 1
-        if all(limit is None for limit in limits.values()):
-            return classes[:0]
         nodes, j = np.unique(self.node, return_inverse=True)
         spare = np.full((len(classes), len(nodes)), UNLIMITED)
         for k, limit in enumerate(limits.values()):
             if limit is not None and not single[k]:
                 spare[k] = limit.soft_limit_on(nodes)
         np.subtract.at(spare, (i, j), 1)
-        exceeding = np.flatnonzero(spare[i, j] < 0)
-        if len(exceeding) <= MOST_EXCHANGES:
-            pools = np.searchsorted(self._pool, [self._pool[exceeding], self._pool[exceeding] + 1]).T
-            for task, (start, end) in zip(exceeding.tolist(), pools.tolist(), strict=True):
-                a, n = i[task], j[task]
-                if spare[a, n] >= 0:
-                    continue
-                others, there = i[start:end], j[start:end]
-                suits = (spare[a, there] > 0) & (spare[others, n] > 0)
-                other = start + int(np.argmax(suits))
-                if not suits[other - start]:
-                    continue
-                b, m = i[other], j[other]
-                spare[[a, b], [n, m]] += 1
-                spare[[a, b], [m, n]] -= 1
-                j[task], j[other] = m, n
-            self.node = nodes[j]
+        start, end = np.searchsorted(self._pool, [self._pool, self._pool + 1])
+        _exchange_at_random(i, j, spare, start, end)
+        _exchange_one_by_one(i, j, spare, start, end)
+        self.node = nodes[j]
         return classes[np.logical_or.reduce(spare < 0, axis=1)]
 
     def counts(self, nodes: int) -> NodeCounts:
         """The number of tasks of each class on each of `nodes` nodes."""
         key, count = np.unique(self.cls * nodes + self.node, return_counts=True)
         return NodeCounts(key // nodes, key % nodes, count)
+
+
+def _exchange_at_random(cls: I64, node: I64, spare: I64, start: I64, end: I64) -> None:
+    """Lets tasks (T,) of nodes that have too many of their class change places with others, if that helps and makes
+    nothing worse. cls, node (T,): rows and columns of `spare` (C, N), how many more tasks of a class a node may have,
+    below 0: too many; updated in place. start, end (T,): the tasks with which each can change places."""
+    random = np.random.default_rng(3)
+    for _ in range(RANDOM_EXCHANGES):
+        one = np.flatnonzero(spare[cls, node] < 0)
+        if not len(one):
+            break
+        other = random.integers(start[one], end[one])
+        helps = (spare[cls[one], node[other]] > 0) & (spare[cls[other], node[one]] > 0)
+        one, other = one[helps], other[helps]
+        arrivals = np.concatenate([cls[one] * spare.shape[1] + node[other], cls[other] * spare.shape[1] + node[one]])
+        first = _is_first(arrivals) & _is_first(np.concatenate([one, other]))
+        both = np.logical_and(*np.split(first, 2))  # the exchanges of one pass are independent
+        _exchange(cls, node, spare, one[both], other[both])
+
+
+def _exchange_one_by_one(cls: I64, node: I64, spare: I64, start: I64, end: I64) -> None:
+    """The same for each of the tasks that are left, with the first other task that suits, unless they are many."""
+    left = np.flatnonzero(spare[cls, node] < 0)
+    if len(left) > MOST_EXCHANGES:
+        return
+    for one in left.tolist():
+        if spare[cls[one], node[one]] >= 0:
+            continue
+        others = slice(start[one], end[one])
+        helps = np.flatnonzero((spare[cls[one], node[others]] > 0) & (spare[cls[others], node[one]] > 0))
+        if len(helps):
+            _exchange(cls, node, spare, np.array([one]), start[one] + helps[:1])
+
+
+def _exchange(cls: I64, node: I64, spare: I64, one: I64, other: I64) -> None:
+    """Tasks one[k] and other[k] change places, (K,) each, no task twice."""
+    for tasks in (one, other):
+        np.add.at(spare, (cls[tasks], node[tasks]), 1)
+    node[one], node[other] = node[other], node[one]
+    for tasks in (one, other):
+        np.subtract.at(spare, (cls[tasks], node[tasks]), 1)
+
+
+def _is_first(values: I64) -> Bools:
+    """(K,) whether each value is the first of its kind."""
+    first = np.zeros(len(values), np.bool_)
+    first[np.unique(values, return_index=True)[1]] = True
+    return first
 
 
 def _spanning(whole: Capacities, c: int) -> DomainLimit | None:

@@ -118,17 +118,18 @@ def test_tasks_are_sent_where_they_cost_least_by_all_limits(problem):
     assert cost_of(problem, found) == expected
 
 
-@given(alike_problems())
-def test_without_exchanges_the_optimum_is_the_same(problem):
+@pytest.mark.parametrize(("at_random", "one_by_one"), [(0, 512), (32, 0), (0, 0)])
+@given(problem=alike_problems())
+def test_without_exchanges_the_optimum_is_the_same(problem, at_random, one_by_one):
     whole, costs, offsets, task_class = problem
     if not len(task_class):
         return
-    before, alike.MOST_EXCHANGES = alike.MOST_EXCHANGES, -1
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alike, "RANDOM_EXCHANGES", at_random)
+        patch.setattr(alike, "MOST_EXCHANGES", one_by_one)
         found, _ = run(*problem)
-    finally:
-        alike.MOST_EXCHANGES = before
-    assert found.solution.cost == unreduced_cost_with_limits(replace(whole, alone=None), costs, offsets, task_class)
+    expected = unreduced_cost_with_limits(replace(whole, alone=None), costs, offsets, task_class)
+    assert found.solution.cost == cost_of(problem, found) == expected
 
 
 def spread(nodes: int, busy: list[list[int]], *, tasks: int = 1, slots: int = 1) -> tuple[Capacities, Costs, I64, I64]:
@@ -146,8 +147,11 @@ def spread(nodes: int, busy: list[list[int]], *, tasks: int = 1, slots: int = 1)
     return whole, costs, np.arange(slots), np.repeat(np.arange(classes), tasks)
 
 
-def test_tasks_that_meet_others_of_their_class_change_places():
+@pytest.mark.parametrize(("at_random", "one_by_one"), [(0, 512), (32, 0)])
+def test_tasks_that_meet_others_of_their_class_change_places(at_random, one_by_one, monkeypatch):
     """In order, tasks of classes 0 and 1 would go to nodes 0 and 1, where others of the class run."""
+    monkeypatch.setattr(alike, "RANDOM_EXCHANGES", at_random)
+    monkeypatch.setattr(alike, "MOST_EXCHANGES", one_by_one)
     problem = spread(3, [[0], [1], []])
     found, solutions = run(*problem)
     assert solutions == 1
