@@ -16,6 +16,9 @@ The double arrow stands for the slot arcs: parallel arcs of increasing cost, eac
 a limit on its tasks per domain (spread, anti-affinity over a zone) reaches its nodes through a vertex for each domain,
 or through a second arc to each node if the domain is the node.
 
+A class here is a row of `Capacities`: it can stand for several classes (network/alike.py), each a vertex with limited
+arcs to the domains that they share.
+
 If a policy has costs of data, tasks of one class and waiting cost that read the same data are a supply group, with
 preference arcs besides the arc to their class (network/preference_arcs.py); nodes and racks at the head of such an arc
 are not grouped.

@@ -17,6 +17,7 @@ from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import PlacementNetwork, build
 from firmament_py.network.candidate_arcs import candidate_part, extended
 from firmament_py.network.capacities import Capacities, with_policy_limits
+from firmament_py.network.cheapest_place import cheapest
 from firmament_py.network.decode import NodeCounts, spread_over_members
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.policy import Costs
@@ -48,14 +49,22 @@ class Found:
     sent: NodeCounts | None
 
 
+@dataclass(frozen=True, slots=True)
+class First:
+    """The size of the first network whose flow was accepted, 0 if it needed none, and the cost of the flow."""
+
+    vertices: int
+    arcs: int
+    cost: int
+
+
 class ColumnGeneration:
     """solve: finds a flow of least cost in a network."""
 
     def __init__(self, solve: Callable[[PlacementNetwork], Solution], telemetry: Telemetry) -> None:
         self._solve = solve
         self._telemetry = telemetry
-        self.first: tuple[PlacementNetwork, Solution] | None = None
-        """The first network whose flow was accepted, and that flow."""
+        self.first: First | None = None
 
     def run(self, capacities: Capacities, costs: Costs, offsets: I64, task_class: I64, *, trial: bool = False) -> Found:
         """A network for the waiting tasks' classes (T,), ascending, and slots that begin at offsets (K,), and a flow of
@@ -67,8 +76,19 @@ class ColumnGeneration:
             found = self._found(*self._in_part(capacities, costs, offsets, task_class, trial), costs)
         else:
             found = self._of_rows(capacities, costs, offsets, task_class, trial)
-        self.first = self.first or (found.network, found.solution)
+        flow = found.network.flow
+        self.first = self.first or First(len(flow.supply), len(flow.tail), found.solution.cost)
         return found
+
+    def cheapest_place(self, capacities: Capacities, costs: Costs, task_class: I64) -> NodeCounts:
+        """Where a single task without costs of data goes, of class task_class (1,): a flow of one unit is a cheapest
+        path, which needs no network. Empty: it costs less to leave it waiting."""
+        capacities = with_policy_limits(capacities, costs, 1)
+        node, cost = cheapest(capacities, costs, int(task_class[0]))
+        placed = np.array([cost <= costs.wait[0]])
+        self._telemetry.lap("solve")
+        self.first = self.first or First(0, 0, min(cost, int(costs.wait[0])))
+        return NodeCounts(task_class, np.array([node]), np.ones(1, np.int64)).where(placed)
 
     def _of_rows(self, whole: Capacities, costs: Costs, offsets: I64, task_class: I64, trial: bool) -> Found:
         """With a row for classes that are alike. Those whose limits per node are exceeded get rows of their own, at the

@@ -1,5 +1,6 @@
 """What one solve is about: the waiting tasks that may fit, as a policy's view, and the capacities for them."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -121,9 +122,8 @@ def _capacities(snapshot: Snapshot, classes: I64, waiting: I64, alone: SoloCapac
 
 def _of_all(alone: SoloCapacity, waiting: I64) -> I64:
     """(N,) the sum over classes of what nodes can take of their `waiting` (C',) tasks."""
-    pairs, classes = np.unique(np.stack([alone.of_class, waiting]), axis=1, return_counts=True)
     total = np.zeros(alone.slots.shape[1], np.int64)
-    for row, tasks, times in zip(*pairs.tolist(), classes.tolist(), strict=True):
+    for (row, tasks), times in Counter(zip(alone.of_class.tolist(), waiting.tolist(), strict=True)).items():
         total += np.minimum(alone.slots[row], tasks) * times
     return total
 

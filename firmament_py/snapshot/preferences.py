@@ -158,9 +158,9 @@ class Preferences:
         counts = np.zeros((len(levels), size + 1), np.int64)
         np.add.at(counts, (position, domain[node]), count)  # the last: nodes without a domain
         counts = counts[:, :-1]
-        pairs, of_pair = np.unique(np.stack([kind, tasks]), axis=1, return_inverse=True)
-        capacities = [per_domain(domain, np.minimum(alone.slots[k], n))[:-1] for k, n in pairs.T.tolist()]
-        capacity = np.array(capacities)[of_pair.reshape(-1)]
+        pairs = Numbering[tuple[int, int]]()
+        of_pair = [pairs.number(pair) for pair in zip(kind.tolist(), tasks.tolist(), strict=True)]
+        capacity = np.array([per_domain(domain, np.minimum(alone.slots[k], n))[:-1] for k, n in pairs])[of_pair]
         soft_limit = np.maximum(fill_levels(counts, capacity, tasks)[:, None] - counts, 0)
         limited = (soft_limit < np.minimum(capacity, tasks[:, None])).any(axis=1)
         unlimited = np.full(size, UNLIMITED)

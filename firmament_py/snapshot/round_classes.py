@@ -1,5 +1,7 @@
 """The classes of a round: those of the state, divided where selectors of tasks distinguish the labels of others."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from firmament_py.model.arrays import I64, U64, group_starts
@@ -49,7 +51,7 @@ def _signatures(state: ClusterState, classes: I64, label_sets: I64) -> I64:
         return np.zeros(len(classes), np.int64)
     # one weight for all selectors that match the same rows; not by their order, which differs from process to process
     lengths = np.array([len(rows) for rows in matched])
-    number = np.random.default_rng(6).integers(0, 2**63, state.label_sets.capacity, dtype=np.uint64)
+    number = _numbers(state.label_sets.capacity)
     weight, first = np.unique(
         np.add.reduceat(number[np.concatenate(matched)], group_starts(lengths)), return_index=True
     )
@@ -57,6 +59,12 @@ def _signatures(state: ClusterState, classes: I64, label_sets: I64) -> I64:
     rows = np.concatenate([matched[s] for s in first.tolist()])
     np.add.at(signature, rows, np.repeat(_scattered(weight), lengths[first]))
     return np.unique(signature[label_sets], return_inverse=True)[1]
+
+
+@lru_cache(maxsize=2)
+def _numbers(rows: int) -> U64:
+    """(rows,) random numbers, always the same."""
+    return np.random.default_rng(6).integers(0, 2**63, rows, dtype=np.uint64)
 
 
 def _scattered(values: U64) -> U64:

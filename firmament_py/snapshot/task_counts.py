@@ -61,7 +61,7 @@ class SparseCounts:
 
     def __init__(self, kind: I64, node: I64, nodes: int, of_class: tuple[I64, I64], classes: int) -> None:
         self._nodes = nodes
-        self._key, self._count = np.unique(kind * nodes + node, return_counts=True)
+        self._key, self._count = np.unique(kind * nodes + node, return_counts=True) if len(kind) else (NO_ROWS, NO_ROWS)
         self._added: list[tuple[I64, I64]] = []  # keys and counts
         by_class = np.argsort(of_class[1], kind="stable")
         self._kinds = of_class[0][by_class]  # class after class
@@ -108,12 +108,12 @@ class SparseCounts:
 def incidence(rows: list[I64], values: I64, capacity: int) -> tuple[I64, I64]:
     """Kinds (E,), ascending, and positions (E,) in `values` (P,), 0 <= value < capacity: of each kind the positions
     whose values are among rows[kind]."""
-    order, occurrences = stable_order(values, capacity), np.bincount(values, minlength=capacity)
-    first = group_starts(occurrences)
-    row = np.concatenate([NO_ROWS, *rows])
+    if not rows:  # as in most rounds
+        return NO_ROWS, NO_ROWS
+    order, row = stable_order(values, capacity), np.concatenate(rows)
+    first, end = np.searchsorted(values[order], row), np.searchsorted(values[order], row, side="right")
     kind = np.repeat(np.arange(len(rows)), [len(of_kind) for of_kind in rows])
-    entries = occurrences[row]
-    return np.repeat(kind, entries), order[np.repeat(first[row], entries) + run_positions(entries)]
+    return np.repeat(kind, end - first), order[np.repeat(first, end - first) + run_positions(end - first)]
 
 
 def of_classes(matching: list[Bools], label_sets: I64) -> Bools:
