@@ -67,7 +67,7 @@ class Checker:
         left = -1
         while left != int(sound.sum()):  # others may depend on a refused placement
             left = int(sound.sum())
-            if state.classes.has_intertask_terms:
+            if state.classes.has_intertask_constraints:
                 together = np.ones(len(tasks), np.bool_)
                 together[sound] = IntertaskCheck(state, tasks[sound], nodes[sound], batch[sound]).sound()
                 refuse(~together, "other tasks forbid the node: affinity, anti-affinity or spread")

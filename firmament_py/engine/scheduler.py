@@ -264,10 +264,9 @@ class Scheduler:
         admission = Admission(placer, placer.snapshot.gang_demands, self._reserve_after_us, improve, preemptor)
         admission.run()
         current.stats.gap = admission.repacked.gap
-        if placer.columns.first is not None:
-            network, solution = placer.columns.first
-            current.stats.vertices, current.stats.arcs = len(network.flow.supply), len(network.flow.tail)
-            current.stats.objective = solution.cost
+        first = placer.columns.first
+        if first is not None:
+            current.stats.vertices, current.stats.arcs, current.stats.objective = first.vertices, first.arcs, first.cost
         return admission
 
     def _checked(self, current: Round, placer: Placer) -> tuple[I64, I64]:

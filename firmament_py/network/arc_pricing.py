@@ -56,7 +56,7 @@ def negative_reduced_costs(
     slot = np.broadcast_to(costs.slot, (nodes, len(offsets)))
     of_node = np.where(whole.depth > 0, slot[:, 0], _UNBOUNDED)
     of_node[network.members] = np.repeat(np.maximum(highest, of_group), sizes)
-    waiting = np.bincount(network.group_class, network.group_size, classes).astype(np.int64)
+    waiting = np.bincount(whole.of_rows(network.group_class), network.group_size, classes).astype(np.int64)
     pairs = np.zeros((classes, nodes), np.bool_)
     for c in np.flatnonzero(waiting).tolist():  # a row of each array at a time, which the caches can hold
         tail = of_class[c] if c not in network.domain_start else _of_tails(c, whole, network, lowest, of_class)
@@ -79,9 +79,9 @@ def _nodes_of(part: Capacities, c: int) -> I64:
 
 def _of_tails(c: int, whole: Capacities, network: PlacementNetwork, lowest: I64, of_class: I64) -> I64:
     """(N,) the lowest potential of the vertex from which tasks of class c reach each node: its domain, or the class."""
-    limit = next(limit for limit in whole.limits[c] if not limit.is_per_node)
+    domain, domains = whole.shared_domains(c)
     start = network.domain_start[c]
-    return np.append(lowest[start : start + len(limit.maximum)], of_class[c])[limit.domain]
+    return np.append(lowest[start : start + domains], of_class[c])[domain]
 
 
 def _highest_potentials(

@@ -16,6 +16,9 @@ The double arrow stands for the slot arcs: parallel arcs of increasing cost, eac
 a limit on its tasks per domain (spread, anti-affinity over a zone) reaches its nodes through a vertex for each domain,
 or through a second arc to each node if the domain is the node.
 
+A class here is a row of `Capacities`: it can stand for several classes (network/alike.py), each a vertex with limited
+arcs to the domains that they share.
+
 If a policy has costs of data, tasks of one class and waiting cost that read the same data are a supply group, with
 preference arcs besides the arc to their class (network/preference_arcs.py); nodes and racks at the head of such an arc
 are not grouped.
@@ -27,9 +30,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from firmament_py.flow.network import FlowNetwork
-from firmament_py.model.arrays import I64, Bools, mix, run_positions
-from firmament_py.network.capacities import Capacities, built_in
-from firmament_py.network.preference_arcs import NO_DATA_ARCS, DataArcs, data_arcs, node_columns
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions
+from firmament_py.network.capacities import Capacities, SharedLimits, built_in
+from firmament_py.network.node_groups import node_groups
+from firmament_py.network.preference_arcs import NO_DATA_ARCS, DataArcs, data_arcs
 from firmament_py.policy import Costs
 from firmament_py.snapshot.domain_limits import DomainLimit
 
@@ -60,7 +64,8 @@ class PlacementNetwork:
     members: I64  # (N',) nodes, group after group
     member_start: I64  # (M + 1,): group m is members[member_start[m]:member_start[m + 1]]
     member_depth: I64  # (M,) largest number of tasks for each member of a group
-    domain_start: Mapping[int, int]  # class with a limit shared by nodes -> vertex of the first of its domains
+    domain_start: Mapping[int, int]  # row with a limit shared by nodes -> vertex of the first of its domains
+    through: "Through"
 
     def placed_from_groups(self, flow: I64) -> I64:
         """(G,) tasks of each supply group that `flow` (A,) places."""
@@ -100,6 +105,15 @@ class PlacementNetwork:
         return flow[start : start + len(self.data.near_group)]
 
 
+@dataclass(frozen=True, slots=True)
+class Through:
+    """Arcs (E,) from the vertices of classes to those of the domains of a row that they share, or to the row's."""
+
+    cls: I64
+    domain: I64  # -1: the row
+    arc: I64  # positions in the flow
+
+
 @dataclass(slots=True)
 class _Arcs:
     """Columns of arcs under construction."""
@@ -114,6 +128,9 @@ class _Arcs:
         self.head.append(head)
         self.capacity.append(capacity)
         self.cost.append(cost)
+
+    def number(self) -> int:
+        return sum(len(tail) for tail in self.tail)
 
     def followed_by(self, other: "_Arcs") -> "_Arcs":
         return _Arcs(
@@ -180,18 +197,25 @@ class _Build:
         self._over_capacity = over_capacity
         self._costs = costs
         self._offsets = offsets
-        self._waiting = np.bincount(task_class, minlength=len(capacities.slots))
+        self._waiting = np.bincount(capacities.of_rows(task_class), minlength=len(capacities.slots))
         self._group_class, self._group_wait, self._group_set, self._group_size = _supply_groups(task_class, costs)
         far = np.zeros(0, np.int64) if costs.data is None else costs.data.anywhere
         self._anywhere = np.append(far, 0)[self._group_set]
-        self._members, self._member_start, self._first = _node_groups(capacities, costs)
+        self._members, self._member_start, self._first = node_groups(capacities, costs)
         self._sizes = np.diff(self._member_start)
         self._at_class = len(self._group_class)
         self._at_node = self._at_class + len(capacities.slots)
         self._unscheduled = self._at_node + len(self._first)
         self._sink = self._unscheduled + 1
         self._vertices = self._sink + 1  # grows with domains
+        classes = len(capacities.slots if capacities.row_of is None else capacities.row_of)
+        self._entry = self._at_class + capacities.of_rows(np.arange(classes))
+        """(C,) the vertex through which tasks of each class reach nodes."""
+        for shared in capacities.shared.values():
+            self._entry[shared.classes] = self._vertices + np.arange(len(shared.classes))
+            self._vertices += len(shared.classes)
         self._domain_start: dict[int, int] = {}
+        self._through: list[tuple[I64, I64, I64]] = []  # classes, domains, positions among the unread arcs
         self._arcs = _Arcs([], [], [], [])
         self._unread = _Arcs([], [], [], [])  # arcs whose flow is not read, after all others
 
@@ -201,6 +225,7 @@ class _Build:
         self._add_slots()
         total = int(self._group_size.sum())
         self._unread.add(np.array([self._unscheduled]), np.array([self._sink]), np.array([total]), np.array([0]))
+        through = [np.concatenate(column) for column in zip(*self._through, strict=True)] or [NO_ROWS] * 3
         supply = np.zeros(self._vertices, np.int64)
         supply[: len(self._group_size)] = self._group_size
         supply[self._sink] = -total
@@ -220,12 +245,13 @@ class _Build:
             member_start=self._member_start,
             member_depth=self._capacities.depth[self._first],
             domain_start=self._domain_start,
+            through=Through(through[0], through[1], self._arcs.number() + through[2]),
         )
 
     def _add_supply(self) -> None:
         """Arcs of each supply group to its class, at the cost of remote data, and to U at the cost of waiting."""
         groups = np.arange(len(self._group_class))
-        self._arcs.add(groups, self._at_class + self._group_class, self._group_size, self._anywhere)
+        self._arcs.add(groups, self._entry[self._group_class], self._group_size, self._anywhere)
         self._arcs.add(groups, np.full(len(groups), self._unscheduled), self._group_size, self._group_wait)
 
     def _add_pairs(self) -> tuple[I64, I64, I64, I64, I64, DataArcs]:
@@ -249,6 +275,11 @@ class _Build:
                 domain = limit.domain[self._first[nodes]]
                 tail[mine] = np.where(domain >= 0, self._vertices + domain, tail[mine])
                 self._add_domains(c, limit)
+        for k, shared in self._capacities.shared.items():
+            mine = slice(*np.searchsorted(pair_class, (k, k + 1)).tolist())
+            domain = shared.domain[self._first[pair_node[mine]]]
+            tail[mine] = np.where(domain >= 0, self._vertices + domain, tail[mine])
+            self._add_shared_domains(k, shared)
         head = self._at_node + pair_node
         data = self._data_arcs(pair_class, pair_node)
         if data.pools or len(data.near_pair):
@@ -304,6 +335,32 @@ class _Build:
         self._domain_start[c] = self._vertices
         self._vertices += domains
 
+    def _add_shared_domains(self, k: int, shared: SharedLimits) -> None:
+        """Arcs of the classes of row k to the vertices of its domains, as in `_add_domains`, and to the vertex of the
+        row, from which tasks reach the nodes in none of these domains."""
+        classes, domains = shared.maximum.shape
+        tail, head = (
+            np.repeat(self._entry[shared.classes], domains),
+            np.tile(self._vertices + np.arange(domains), classes),
+        )
+        cls, domain = np.repeat(shared.classes, domains), np.tile(np.arange(domains), classes)
+        base = shared.soft_limit.ravel()
+        further, cost = (shared.maximum - shared.soft_limit).ravel(), np.repeat(shared.soft_limit_cost, domains)
+        start = self._unread.number()
+        self._unread.add(tail, head, base, np.zeros(len(tail), np.int64))
+        self._unread.add(tail, head, further, cost)
+        to_row = np.full(classes, self._at_class + k), np.full(classes, self._waiting[k]), np.zeros(classes, np.int64)
+        self._unread.add(self._entry[shared.classes], *to_row)
+        self._through.append(
+            (
+                np.concatenate([cls, cls, shared.classes]),
+                np.concatenate([domain, domain, np.full(classes, -1)]),
+                start + np.arange(2 * len(tail) + classes),
+            )
+        )
+        self._domain_start[k] = self._vertices
+        self._vertices += domains
+
     def _add_slots(self) -> None:
         """Run k of node group m covers slots offsets[k] .. offsets[k + 1], cut off at the depth of the nodes."""
         depth, nodes = self._capacities.depth[self._first], self._capacities.slots.shape[1]
@@ -335,32 +392,3 @@ def _supply_groups(task_class: I64, costs: Costs) -> tuple[I64, I64, I64, I64]:
     changes = (np.diff(cls) != 0) | (np.diff(cost) != 0) | (np.diff(of_task) != 0)
     starts = np.flatnonzero(np.r_[True, changes]) if len(cls) else order
     return cls[starts], cost[starts], of_task[starts], np.diff(np.r_[starts, len(cls)])
-
-
-def _node_groups(capacities: Capacities, costs: Costs) -> tuple[I64, I64, I64]:
-    """members, member_start and the first node of each group; nodes without slots for any class are left out."""
-    usable = np.flatnonzero(capacities.depth)
-    slots = capacities.slots if len(usable) == len(capacities.depth) else capacities.slots[:, usable]
-    signatures = mix([*slots, capacities.depth[usable]], seed=1)
-    if costs.place.shape[1] > 1:
-        signatures = signatures + mix(costs.place[:, usable], seed=2)
-    if costs.slot.shape[0] > 1:
-        signatures = signatures + mix(np.ascontiguousarray(costs.slot[usable].T), seed=3)
-    rows = [
-        _signature_of_limit(limit)[usable] for of_class in capacities.limits.values() for limit in built_in(of_class)
-    ]
-    if rows:
-        signatures = signatures + mix(np.stack(rows), seed=5)
-    if costs.data is not None:
-        signatures = signatures + mix(node_columns(costs.data)[:, usable], seed=6)
-    _, first, group, sizes = np.unique(signatures, return_index=True, return_inverse=True, return_counts=True)
-    members = usable[np.argsort(group, kind="stable")]
-    return members, np.r_[0, np.cumsum(sizes)].astype(np.int64), usable[first]
-
-
-def _signature_of_limit(limit: DomainLimit) -> I64:
-    """(N,) equal for nodes that can share a group: those of one domain, or of single-node domains with equal limits."""
-    if not limit.is_per_node:
-        return limit.domain
-    alike = limit.maximum * (int(limit.soft_limit.max(initial=0)) + 1) + limit.soft_limit
-    return np.append(alike, -1)[limit.domain]

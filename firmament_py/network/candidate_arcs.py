@@ -201,6 +201,10 @@ def _slots_needed(whole: Capacities, waiting: I64) -> tuple[I64, bool]:
             if not limit.is_per_node and len(limit.soft_limit):
                 busiest = min(int(limit.soft_limit.max()), int(waiting[c]))
                 needed[c], shared = max(int(needed[c]), busiest * len(limit.soft_limit)), True
+    for k, of_row in whole.shared.items():
+        busiest = int(of_row.soft_limit.sum(axis=0).max(initial=0))
+        needed[k] = max(int(needed[k]), min(busiest, int(waiting[k])) * of_row.soft_limit.shape[1])
+        shared = True
     return needed, shared
 
 

@@ -6,15 +6,19 @@ these pairs get a bound.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from firmament_py.flow.network import Solution, Status
 from firmament_py.model.arrays import I64, Bools
+from firmament_py.network.alike import distribute, limited_per_node, merged
 from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import PlacementNetwork, build
 from firmament_py.network.candidate_arcs import candidate_part, extended
 from firmament_py.network.capacities import Capacities, with_policy_limits
+from firmament_py.network.cheapest_place import cheapest
+from firmament_py.network.decode import NodeCounts, spread_over_members
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.policy import Costs
 
@@ -32,31 +36,86 @@ SMALL_NETWORK, FEW = 50_000, 20
 """A network with more than SMALL_NETWORK arcs is not built again if less than one in FEW of its tasks is in excess."""
 
 
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A network and a flow of least cost. sent: number of tasks of each class that it sends to each node, None if no
+    optimum was found."""
+
+    network: PlacementNetwork
+    solution: Solution
+    sent: NodeCounts | None
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """The size of the first network whose flow was accepted, 0 if it needed none, and the cost of the flow."""
+
+    vertices: int
+    arcs: int
+    cost: int
+
+
 class ColumnGeneration:
     """solve: finds a flow of least cost in a network."""
 
     def __init__(self, solve: Callable[[PlacementNetwork], Solution], telemetry: Telemetry) -> None:
         self._solve = solve
         self._telemetry = telemetry
-        self.first: tuple[PlacementNetwork, Solution] | None = None
-        """The first network whose flow was accepted, and that flow."""
+        self.first: First | None = None
 
-    def run(
-        self, capacities: Capacities, costs: Costs, offsets: I64, task_class: I64, *, trial: bool = False
-    ) -> tuple[PlacementNetwork, Solution]:
+    def run(self, capacities: Capacities, costs: Costs, offsets: I64, task_class: I64, *, trial: bool = False) -> Found:
         """A network for the waiting tasks' classes (T,), ascending, and slots that begin at offsets (K,), and a flow of
         least cost that keeps every class within its slots. trial: count the solves as trials."""
         capacities = with_policy_limits(capacities, costs, len(task_class))
-        found = (self._in_part if costs.data is None else self._within_capacity)(
-            capacities, costs, offsets, task_class, trial
-        )
-        self.first = self.first or found
+        if costs.data is not None:
+            found = self._found(*self._within_capacity(capacities, costs, offsets, task_class, trial), costs)
+        elif costs.delay is not None:
+            found = self._found(*self._in_part(capacities, costs, offsets, task_class, trial), costs)
+        else:
+            found = self._of_rows(capacities, costs, offsets, task_class, trial)
+        flow = found.network.flow
+        self.first = self.first or First(len(flow.supply), len(flow.tail), found.solution.cost)
         return found
+
+    def cheapest_place(self, capacities: Capacities, costs: Costs, task_class: I64) -> NodeCounts:
+        """Where a single task without costs of data goes, of class task_class (1,): a flow of one unit is a cheapest
+        path, which needs no network. Empty: it costs less to leave it waiting."""
+        capacities = with_policy_limits(capacities, costs, 1)
+        node, cost = cheapest(capacities, costs, int(task_class[0]))
+        placed = np.array([cost <= costs.wait[0]])
+        self._telemetry.lap("solve")
+        self.first = self.first or First(0, 0, min(cost, int(costs.wait[0])))
+        return NodeCounts(task_class, np.array([node]), np.ones(1, np.int64)).where(placed)
+
+    def _of_rows(self, whole: Capacities, costs: Costs, offsets: I64, task_class: I64, trial: bool) -> Found:
+        """With a row for classes that are alike. Those whose limits per node are exceeded get rows of their own, at the
+        third attempt all that have such limits."""
+        waiting = np.bincount(task_class, minlength=len(whole.slots))
+        apart = np.zeros(len(waiting), np.bool_)
+        for attempt in range(_ATTEMPTS):
+            rows, of_rows = merged(whole, costs, waiting, apart)
+            network, solution = self._in_part(rows, of_rows, offsets, task_class, trial)
+            found = self._found(network, solution, costs)
+            if found.sent is None:
+                return found
+            sent, conflicts = distribute(whole, rows, network, solution.flow, found.sent)
+            if not conflicts.any():
+                break
+            apart |= conflicts if attempt + 2 < _ATTEMPTS else limited_per_node(whole)
+        return replace(found, sent=sent)
+
+    def _found(self, network: PlacementNetwork, solution: Solution, costs: Costs) -> Found:
+        if solution.status is not Status.OPTIMAL:
+            return Found(network, solution, None)
+        return Found(network, solution, spread_over_members(network, solution.flow, fill=costs.fill))
 
     def _in_part(
         self, whole: Capacities, costs: Costs, offsets: I64, task_class: I64, trial: bool
     ) -> tuple[PlacementNetwork, Solution]:
-        part = candidate_part(whole, costs, offsets, np.bincount(task_class, minlength=len(whole.slots)))
+        part = candidate_part(whole, costs, offsets, np.bincount(whole.of_rows(task_class), minlength=len(whole.slots)))
         for number in range(PRICING_ROUNDS + 1):
             network, solution = self._solved(part, costs, offsets, task_class, trial)
             if part is whole or solution.status is not Status.OPTIMAL:

@@ -16,12 +16,11 @@ from typing import Protocol
 
 import numpy as np
 
-from firmament_py.flow.network import Status
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.network.build import supply_order
 from firmament_py.network.capacities import Capacities
-from firmament_py.network.decode import assign, spread_over_members
+from firmament_py.network.decode import assign
 from firmament_py.placement.arrival_costs import ArrivalCosts
 from firmament_py.placement.move_rate import UNLIMITED
 from firmament_py.placement.placer import CLASSES_AT_ONCE, Placer
@@ -277,11 +276,10 @@ def _flow(placer: Placer, subproblem: Subproblem, costs: Costs, origin: I64, mov
     np.minimum(slots, 1, out=slots)
     one_each = Capacities(slots, slots.max(axis=0), {})
     placer.telemetry.lap("migrate")
-    network, solution = placer.columns.run(one_each, staying, np.zeros(1, np.int64), view.task_class, trial=True)
-    if solution.status is not Status.OPTIMAL:
+    flow = placer.columns.run(one_each, staying, np.zeros(1, np.int64), view.task_class, trial=True)
+    if flow.sent is None:
         return NO_ROWS, NO_ROWS, NO_ROWS
-    sent = spread_over_members(network, solution.flow)
-    found = assign(network, solution.flow, supply_order(view.task_class, staying), sent)
+    found = assign(flow.network, flow.solution.flow, supply_order(view.task_class, staying), flow.sent)
     saving = saved[found.task] - on(found.task, found.node)
     best = np.argsort(-saving, kind="stable")[: int((saving > 0).sum())]
     return found.task[best], found.node[best], saving[best]

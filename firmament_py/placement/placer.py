@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from firmament_py.flow.network import Solution, Status
+from firmament_py.flow.network import Solution
 from firmament_py.model.arrays import F64, I64, NO_ROWS, Bools, run_positions
 from firmament_py.network.build import PlacementNetwork, supply_order
 from firmament_py.network.column_generation import ColumnGeneration
-from firmament_py.network.decode import Assignment, NodeCounts, assign, placed_tasks, spread_over_members
+from firmament_py.network.decode import Assignment, NodeCounts, assign, placed_tasks
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.placement import delays
 from firmament_py.placement.fit import accept
@@ -28,6 +28,8 @@ from firmament_py.usage.usage import NOTHING_MEASURED, Reading
 
 CLASSES_AT_ONCE = 256
 """More classes than this are placed in several parts, highest priority first: it bounds a round's memory."""
+
+FIRST: I64 = np.zeros(1, np.int64)
 
 FLOWS_PER_STAGE = 12
 """After so many flows of one stage the rest is placed greedily: it bounds a round whose nodes fill badly."""
@@ -205,12 +207,16 @@ class Placer:
     def _place_batch(self, step: _Step) -> None:
         """Solves the network of a step; one that has no optimum sends nothing."""
         view, costs = step.subproblem.view, step.costs
-        network, solution = self.columns.run(
+        if len(self.snapshot.tasks) == 1 and costs.data is None and costs.delay is None:
+            step.placed = FIRST
+            self._take(step, self.columns.cheapest_place(step.subproblem.capacities, costs, view.task_class))
+            return
+        found = self.columns.run(
             step.subproblem.capacities, costs, view.slot_offsets, view.task_class, trial=self.ledger.trial
         )
-        if solution.status is not Status.OPTIMAL:
+        network, solution, sent = found.network, found.solution, found.sent
+        if sent is None:
             return
-        sent = spread_over_members(network, solution.flow, fill=costs.fill)
         order = supply_order(view.task_class, costs)
         if costs.data is None and costs.delay is None:
             step.placed = placed_tasks(network, solution.flow, order)
@@ -222,12 +228,17 @@ class Placer:
                     self.ledger.delayed[step.subproblem.tasks[step.assignment.task]] = True
                 step.assignment = step.assignment.where(~waits)
                 sent = delays.counts(step.assignment, len(self.ledger.free))
+        self._take(step, sent)
+
+    def _take(self, step: _Step, sent: NodeCounts) -> None:
+        """Notes what a step sends where, and what it is worth."""
+        view = step.subproblem.view
         priority = view.priority[sent.cls]
         step.by_priority = [(level, sent.where(priority == level)) for level in np.unique(priority).tolist()]
         self.telemetry.lap("decode")
         # worth rises with the time that a task has waited, so that in the end no task is too large for its value
         step.value = np.ones(len(view.requests))
-        np.maximum.at(step.value, view.task_class, costs.wait * (1.0 + view.task_age_us / 60e6))
+        np.maximum.at(step.value, view.task_class, step.costs.wait * (1.0 + view.task_age_us / 60e6))
 
     def _fit_highest_priority(self, step: _Step, largest_first: bool) -> I64:
         """Keeps what fits of the highest priority that a step has left. Returns the tasks of this priority if not all

@@ -1,6 +1,6 @@
 """What one solve is about: the waiting tasks that may fit, as a policy's view, and the capacities for them."""
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from firmament_py.placement.ledger import Ledger
 from firmament_py.policy import Costs, View
 from firmament_py.snapshot.domain_limits import DomainLimit
 from firmament_py.snapshot.snapshot import Snapshot
-from firmament_py.snapshot.solo_capacity import task_slots
+from firmament_py.snapshot.solo_capacity import SoloCapacity, task_slots
 from firmament_py.usage.usage import Reading
 
 
@@ -47,9 +47,10 @@ def subproblem_of(
     requests = snapshot.requests[classes]
     waiting = np.bincount(task_class, minlength=len(classes))
     suitable = snapshot.suitable[classes] if within is None else snapshot.suitable[classes] & within
-    slots = task_slots(free, requests, suitable, np.full_like(waiting, len(tasks)))
-    capacities = _capacities(snapshot, classes, waiting, slots)
-    may_fit = (capacities.slots.max(axis=1, initial=0) > 0)[task_class]
+    _, first, like = np.unique(snapshot.like[classes], return_index=True, return_inverse=True)
+    slots = task_slots(free, requests[first], suitable[first], np.full(len(first), len(tasks)))
+    capacities = _capacities(snapshot, classes, waiting, SoloCapacity(slots, like.reshape(-1)))
+    may_fit = capacities.has_slots[task_class]
     tasks, task_class = tasks[may_fit], task_class[may_fit]
     shown = [r for r, name in enumerate(snapshot.resources) if not name.startswith(TOKEN)]
     view = View(
@@ -80,7 +81,7 @@ def with_preferences(snapshot: Snapshot, subproblem: Subproblem, costs: Costs) -
     of_preferences = {
         i: added
         for i, c in enumerate(subproblem.classes.tolist())
-        if snapshot.preferences.concerned[c] and (added := snapshot.preferences.costs(c, slots[i] > 0)) is not None
+        if snapshot.preferences.has_costs[c] and (added := snapshot.preferences.costs(c, slots[i] > 0)) is not None
     }
     if not of_preferences:
         return costs
@@ -90,27 +91,48 @@ def with_preferences(snapshot: Snapshot, subproblem: Subproblem, costs: Costs) -
     return replace(costs, place=place)
 
 
-def _capacities(snapshot: Snapshot, classes: I64, waiting: I64, slots: I64) -> Capacities:
-    """For `waiting` (C',) tasks of each of `classes`, of which nodes could take slots (C', N) alone.
+def _capacities(snapshot: Snapshot, classes: I64, waiting: I64, alone: SoloCapacity) -> Capacities:
+    """For `waiting` (C',) tasks of each of `classes`, of which nodes can take this many alone.
 
     All classes together send a node at most as many tasks as it could take of the smallest class alone, even if there
     are fewer of that class.
     """
-    depth = slots.max(axis=0, initial=0)
-    np.minimum(slots, waiting[:, None], out=slots)
-    limits: dict[int, Sequence[DomainLimit]] = {}
-    concerned = snapshot.intertask.concerned | snapshot.preferences.concerned
-    for i in np.flatnonzero(concerned[classes]).tolist():
-        c = int(classes[i])
-        if snapshot.intertask.concerned[c]:
-            slots[i], limits[i] = snapshot.intertask.limit(c, slots[i], int(waiting[i]))
-        if slots[i].any():
-            of_preferences = snapshot.preferences.limits(c, slots[i], int(waiting[i]))
-            if of_preferences:
-                limits[i] = [*limits.get(i, ()), *of_preferences]
-        if i in limits:
-            limits[i] = built_in(limits[i])
-    return Capacities(slots, np.minimum(depth, slots.sum(axis=0)), limits)
+    depth = alone.slots.max(axis=0, initial=0)
+    slots = np.empty((len(classes), len(depth)), np.int64)
+    for i, (row, tasks) in enumerate(zip(alone.of_class.tolist(), waiting.tolist(), strict=True)):
+        np.minimum(alone.slots[row], tasks, out=slots[i])  # a row at a time, which the caches can hold
+    limits: dict[int, list[DomainLimit]] = {}
+    constrained = np.flatnonzero(snapshot.intertask.concerned[classes])
+    for i in constrained.tolist():
+        slots[i], limits[i] = snapshot.intertask.limit(int(classes[i]), slots[i], int(waiting[i]))
+    if len(constrained):
+        alone = _with_rows(alone, constrained, slots)
+    some = np.flatnonzero(snapshot.preferences.has_limits[classes])
+    if len(some):
+        of_some = SoloCapacity(alone.slots, alone.of_class[some])
+        for k, of_preferences in snapshot.preferences.limits(classes[some], of_some, waiting[some]).items():
+            limits.setdefault(int(some[k]), []).extend(of_preferences)
+    return Capacities(
+        slots,
+        np.minimum(depth, _of_all(alone, waiting)),
+        {i: built_in(of_class) for i, of_class in limits.items()},
+        alone=alone,
+    )
+
+
+def _of_all(alone: SoloCapacity, waiting: I64) -> I64:
+    """(N,) the sum over classes of what nodes can take of their `waiting` (C',) tasks."""
+    total = np.zeros(alone.slots.shape[1], np.int64)
+    for (row, tasks), times in Counter(zip(alone.of_class.tolist(), waiting.tolist(), strict=True)).items():
+        total += np.minimum(alone.slots[row], tasks) * times
+    return total
+
+
+def _with_rows(alone: SoloCapacity, some: I64, slots: I64) -> SoloCapacity:
+    """With rows of their own, those of slots (C', N), for some (K,) of the classes."""
+    of_class = alone.of_class.copy()
+    of_class[some] = len(alone.slots) + np.arange(len(some))
+    return SoloCapacity(np.concatenate([alone.slots, slots[some]]), of_class)
 
 
 def _measured_load(snapshot: Snapshot, free: I64, reading: Reading, shown: list[int]) -> I64 | None:

@@ -46,9 +46,9 @@ def by_rank(ranking: Ranking | None, rows: I64, priority: I64) -> I64:
     return priority if ranking is None else effective_priority(ranking.rank[rows], priority)
 
 
-def covered(ranking: Ranking | None, rows: I64, suitable: Bools) -> Bools:
+def covered(ranking: Ranking, rows: I64, suitable: Bools) -> Bools:
     """suitable (K, N) on those nodes alone that quotas cover for task rows (K,)."""
-    if ranking is None or not len(ranking.nodes):
+    if not len(ranking.nodes):
         return suitable
     nodes = np.vstack([ranking.nodes, np.ones(ranking.nodes.shape[1], np.bool_)])  # the last row for -1
     return suitable & nodes[ranking.flavor[rows]]

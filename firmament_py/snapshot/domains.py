@@ -3,7 +3,7 @@
 import numpy as np
 
 from firmament_py.model.arrays import I64
-from firmament_py.snapshot.domain_limits import UNLIMITED
+from firmament_py.snapshot.domain_limits import UNLIMITED, has_one_node_each
 from firmament_py.state.node_index import NodeIndex
 
 
@@ -14,6 +14,7 @@ class Domains:
         self.nodes = nodes
         self._node_index = node_index
         self._of_key: dict[str, I64] = {}
+        self._per_node: dict[str, bool] = {}
 
     def __getitem__(self, key: str) -> I64:
         """(N,) the domain of each node by label `key`, 0 .. D - 1, -1 without the label."""
@@ -21,6 +22,13 @@ class Domains:
         if domain is None:
             domain = self._of_key[key] = self._node_index.domains(key, self.nodes)
         return domain
+
+    def is_per_node(self, key: str) -> bool:
+        """Whether no domain of label `key` has more than one node."""
+        per_node = self._per_node.get(key)
+        if per_node is None:
+            per_node = self._per_node[key] = has_one_node_each(self[key])
+        return per_node
 
 
 def domain_count(domain: I64) -> int:

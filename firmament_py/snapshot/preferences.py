@@ -14,17 +14,20 @@ Scores depend on other tasks, so they are computed again for each solve of a rou
 other or prefer to be spread, `limits` bounds what a domain takes at no extra cost: so a batch spreads in one solve.
 """
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
-from firmament_py.model.constraints import NodeDemand, PeerSelector, PeerTerm, PreferenceSet, Spread
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
+from firmament_py.model.constraints import NodeDemand, PeerSelector, PeerTerm, PreferenceSet
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.domains import Domains, domain_count, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
-from firmament_py.snapshot.task_counts import Numbering, TaskCounts, membership, of_classes
-from firmament_py.snapshot.water_level import fill_level
+from firmament_py.snapshot.solo_capacity import SoloCapacity
+from firmament_py.snapshot.task_counts import Numbering, SparseCounts, TaskCounts, incidence, membership, of_classes
+from firmament_py.snapshot.water_level import fill_level, fill_levels
 from firmament_py.state.classes import carried
 from firmament_py.state.cluster import ClusterState
 
@@ -47,17 +50,15 @@ class Preferences:
         self._preferred: list[PreferenceSet] = [state.classes.definition(row).preferences for row in self._rows]
         self._static: dict[int, I64 | None] = {}
 
-        self._selectors = Numbering[PeerSelector]()
-        for preferred in self._preferred:
-            for _, term in preferred.peers:
-                self._selectors.number(term.selector)
-            for spread in preferred.spread:
-                self._selectors.number(spread.selector)
-        matching = [state.label_sets.matching(selector) for selector in self._selectors]
-        self._matched = of_classes(matching, label_sets)  # (S, C)
-        self._counts = TaskCounts(
-            running.by_node(m[running.label_set] & ~running.leaving for m in matching), self._matched
-        )
+        selectors = Numbering[PeerSelector]()
+        self._peers = [[(w, t, selectors.number(t.selector)) for w, t in p.peers] for p in self._preferred]
+        """(C,) weights, terms, and numbers of their selectors."""
+        self._spreads = [[(s, selectors.number(s.selector)) for s in p.spread] for p in self._preferred]
+        matching = [state.label_sets.rows_matching(selector) for selector in selectors]
+        matched = incidence(matching, label_sets, state.label_sets.capacity)
+        self._matched = set(zip(*(numbers.tolist() for numbers in matched), strict=True))  # selectors and classes
+        kind, node = running.matched(matching, ~running.leaving) if matching else (NO_ROWS, NO_ROWS)
+        self._counts = SparseCounts(kind, node, len(nodes), matched, len(classes))
 
         # preferences of running tasks, which attract and repel later tasks
         rows = running.classes_that(state.classes.wishes)
@@ -75,10 +76,15 @@ class Preferences:
             membership([[terms.number(t) for t in of_one] for of_one in of_waiting], len(terms)),
         )
 
-        own = [bool(p.nodes or p.images or p.avoided_as or p.peers or p.spread) for p in self._preferred]
+        own = [
+            bool(p.nodes or p.images or p.avoided_as or p.peers) or any((s, c) not in self._matched for _, s in spreads)
+            for c, (p, spreads) in enumerate(zip(self._preferred, self._spreads, strict=True))
+        ]
         discouraged = state.node_index.discouraging(NodeDemand(), nodes) is not None
-        self.concerned: Bools = np.array(own, np.bool_) | np.logical_or.reduce(self._attracted) | discouraged
-        """(C,) classes that may prefer some nodes; others have neither costs nor limits."""
+        self.has_costs: Bools = np.array(own, np.bool_) | np.logical_or.reduce(self._attracted) | discouraged
+        """(C,) classes that may prefer some nodes; for others `costs` is None."""
+        self.has_limits: Bools = np.array([bool(p.peers or p.spread) for p in self._preferred], np.bool_)
+        """(C,) classes that may have `limits`."""
 
     def add(self, cls: I64, node: I64, count: I64) -> None:
         """Counts count[i] more tasks (below 0: fewer) of class cls[i] on node[i], (K,) each."""
@@ -87,8 +93,7 @@ class Preferences:
 
     def depends(self, c: int) -> bool:
         """Whether the costs of class c follow from where other tasks are, or its own."""
-        preferred = self._preferred[c]
-        return bool(preferred.peers or preferred.spread) or bool(self._attracted[:, c].any())
+        return bool(self._peers[c] or self._spreads[c]) or bool(self._attracted[:, c].any())
 
     def costs(self, c: int, feasible: Bools) -> I64 | None:
         """(N,) costs >= 0 of class c on nodes, None if they are 0 everywhere.
@@ -97,49 +102,98 @@ class Preferences:
         """
         static = self._static_costs(c, feasible)
         raw = self._intertask_scores(c)
-        if raw is None and not self._preferred[c].spread:
+        if raw is None and not self._spreads[c]:
             return static
         total = np.zeros(len(self._nodes), np.int64) if static is None else static.copy()
         if raw is not None:
             low, high = _range(raw, feasible)
             if high > low:
                 total += _short_of(_AFFINITY, (raw - low) * FULL // (high - low))
-        for spread in self._preferred[c].spread:
-            if not self._matched[self._selectors.number(spread.selector), c]:
-                counts = self._domain_counts(spread.selector, spread.topology_key)
+        for spread, s in self._spreads[c]:
+            if (s, c) not in self._matched:
+                counts = self._domain_counts(s, spread.topology_key)
                 _, high = _range(counts, feasible)
                 if high > 0:
                     total += _short_of(_SPREAD, FULL - FULL * counts // high)
         return total if total.any() else None
 
-    def limits(self, c: int, slots: I64, waiting: int) -> list[DomainLimit]:
-        """Limits beyond which a domain costs more, for preferences of class c about its own tasks.
+    def limits(self, classes: I64, alone: SoloCapacity, waiting: I64) -> dict[int, list[DomainLimit]]:
+        """Limits beyond which a domain costs more, for preferences of `classes` (K,) about their own tasks, by position
+        in `classes`; those without limits are left out.
 
-        slots (N,): tasks of the class that nodes can take; waiting: number of its waiting tasks.
+        alone: what nodes can take of each class (K,); waiting (K,) > 0: number of its waiting tasks.
         """
-        spreads = [s for s in self._preferred[c].spread if self._matched[self._selectors.number(s.selector), c]]
-        found = _nodes_last([limit for spread in spreads for limit in self._level(spread, slots, waiting)])
-        for weight, term in self._preferred[c].peers:
-            if weight < 0 and self._matched[self._selectors.number(term.selector), c]:
-                domain = self._domains[term.topology_key]
-                counts = per_domain(domain, self._counts[self._selectors.number(term.selector)])[:-1]
-                cost = -weight * _AFFINITY * UNIT
-                found.append(DomainLimit(domain, np.full(len(counts), UNLIMITED), np.maximum(1 - counts, 0), cost))
+        by_key: dict[str, list[_Level]] = {}
+        for i, c in enumerate(classes.tolist()):
+            for order, (spread, s) in enumerate(self._spreads[c]):
+                if (s, c) in self._matched:
+                    by_key.setdefault(spread.topology_key, []).append(_Level(i, order, s, spread.max_skew))
+        ordered: dict[int, list[tuple[int, DomainLimit]]] = {}
+        for key, levels in by_key.items():
+            even = self._even_nodes if self._domains.is_per_node(key) else self._even_domains
+            for level, limit in even(self._domains[key], levels, alone, waiting):
+                ordered.setdefault(level.of, []).append((level.order, limit))
+        found = {
+            i: _nodes_last([limit for _, limit in sorted(limits, key=itemgetter(0))]) for i, limits in ordered.items()
+        }
+        for i, c in enumerate(classes.tolist()):
+            for weight, term, s in self._peers[c]:
+                if weight < 0 and (s, c) in self._matched:
+                    domain = self._domains[term.topology_key]
+                    counts = per_domain(domain, self._counts[s])[:-1]
+                    unlimited, cost = np.full(len(counts), UNLIMITED), -weight * _AFFINITY * UNIT
+                    found.setdefault(i, []).append(DomainLimit(domain, unlimited, np.maximum(1 - counts, 0), cost))
         return found
 
-    def _level(self, spread: Spread, slots: I64, waiting: int) -> list[DomainLimit]:
-        """The limit that fills domains evenly; none if the tasks cannot exceed it.
+    # Both of the following yield the limits that fill domains evenly, of classes whose tasks can exceed them. As in
+    # kube-scheduler, an emptier domain is always better; a larger max_skew only makes that weigh less.
 
-        As in kube-scheduler, an emptier domain is always better; a larger max_skew only makes that weigh less.
-        """
-        domain = self._domains[spread.topology_key]
-        counts = per_domain(domain, self._counts[self._selectors.number(spread.selector)])[:-1]
-        capacity = per_domain(domain, slots)[:-1]
-        soft_limit = np.maximum(fill_level(counts, capacity, waiting) - counts, 0)
-        if (soft_limit >= np.minimum(capacity, waiting)).all():
-            return []
-        cost = _SPREAD * FULL * UNIT // spread.max_skew
-        return [DomainLimit(domain, np.full(len(counts), UNLIMITED), soft_limit, cost)]
+    def _even_domains(
+        self, domain: I64, levels: list["_Level"], alone: SoloCapacity, waiting: I64
+    ) -> Iterator[tuple["_Level", DomainLimit]]:
+        """Of domains that nodes share."""
+        some, size = np.array([level.of for level in levels]), domain_count(domain)
+        kind, tasks = alone.of_class[some], waiting[some]
+        position, node, count = self._counts.entries(np.array([level.selector for level in levels]))
+        counts = np.zeros((len(levels), size + 1), np.int64)
+        np.add.at(counts, (position, domain[node]), count)  # the last: nodes without a domain
+        counts = counts[:, :-1]
+        pairs = Numbering[tuple[int, int]]()
+        of_pair = [pairs.number(pair) for pair in zip(kind.tolist(), tasks.tolist(), strict=True)]
+        capacity = np.array([per_domain(domain, np.minimum(alone.slots[k], n))[:-1] for k, n in pairs])[of_pair]
+        soft_limit = np.maximum(fill_levels(counts, capacity, tasks)[:, None] - counts, 0)
+        limited = (soft_limit < np.minimum(capacity, tasks[:, None])).any(axis=1)
+        unlimited = np.full(size, UNLIMITED)
+        for k in np.flatnonzero(limited).tolist():
+            yield levels[k], DomainLimit(domain, unlimited, soft_limit[k], levels[k].cost, per_node=False)
+
+    def _even_nodes(
+        self, domain: I64, levels: list["_Level"], alone: SoloCapacity, waiting: I64
+    ) -> Iterator[tuple["_Level", DomainLimit]]:
+        """Of domains with one node each: nodes take their place, since most have none of the few tasks of a class."""
+        labelled = domain >= 0
+        domain = np.where(labelled, np.arange(len(domain)), -1)
+        unlimited = np.full(len(domain), UNLIMITED)
+        some = np.array([level.of for level in levels])
+        kind, tasks = alone.of_class[some], waiting[some]
+        is_open = (alone.slots > 0) & labelled
+        selectors = np.array([level.selector for level in levels])
+        position, node, _ = self._counts.entries(selectors)
+        busy = np.bincount(position[is_open[kind[position], node]], minlength=len(levels))
+        one_each = is_open.sum(axis=1)[kind] - busy >= tasks  # the nodes without a task of the class suffice
+        several = np.where(labelled, alone.slots, 0).max(axis=1, initial=0)[kind] > 1
+        start = np.searchsorted(position, np.arange(len(levels) + 1)).tolist()
+        for k in np.flatnonzero(~one_each | (busy > 0) | (several & (tasks > 1))).tolist():
+            if one_each[k]:
+                soft_limit = np.ones(len(domain), np.int64)
+                soft_limit[node[start[k] : start[k + 1]]] = 0
+            else:
+                counts, capacity = self._counts[int(selectors[k])], np.minimum(alone.slots[kind[k]], tasks[k])
+                capacity = capacity * labelled
+                soft_limit = np.maximum(fill_level(counts, capacity, int(tasks[k])) - counts, 0)
+                if (soft_limit >= capacity).all():
+                    continue
+            yield levels[k], DomainLimit(domain, unlimited, soft_limit, levels[k].cost, per_node=True)
 
     def _static_costs(self, c: int, feasible: Bools) -> I64 | None:
         if c in self._static:
@@ -178,13 +232,12 @@ class Preferences:
 
     def _intertask_scores(self, c: int) -> I64 | None:
         attracted = np.flatnonzero(self._attracted[:, c])
-        if not self._preferred[c].peers and not len(attracted):
+        if not self._peers[c] and not len(attracted):
             return None
         raw = np.zeros(len(self._nodes), np.int64)
-        for weight, term in self._preferred[c].peers:
-            s = self._selectors.number(term.selector)
-            counts = self._domain_counts(term.selector, term.topology_key)
-            if weight > 0 and self._matched[s, c] and not self._counts[s].any():
+        for weight, term, s in self._peers[c]:
+            counts = self._domain_counts(s, term.topology_key)
+            if weight > 0 and (s, c) in self._matched and not self._counts[s].any():
                 # no matching task yet: its own tasks start together
                 domain = self._domains[term.topology_key]
                 counts = np.equal(domain, c % max(domain_count(domain), 1)).astype(np.int64)
@@ -195,9 +248,25 @@ class Preferences:
             raw += weight * per_domain(domain, self._carriers[h])[domain]
         return raw
 
-    def _domain_counts(self, selector: PeerSelector, key: str) -> I64:
+    def _domain_counts(self, selector: int, key: str) -> I64:
         domain = self._domains[key]
-        return per_domain(domain, self._counts[self._selectors.number(selector)])[domain]
+        return per_domain(domain, self._counts[selector])[domain]
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """A spread that counts the tasks of its own class: position of the class, place among its spreads, number of the
+    selector."""
+
+    of: int
+    order: int
+    selector: int
+    max_skew: int
+
+    @property
+    def cost(self) -> int:
+        """Of each task above the level."""
+        return _SPREAD * FULL * UNIT // self.max_skew
 
 
 def _nodes_last(limits: list[DomainLimit]) -> list[DomainLimit]:
@@ -209,7 +278,7 @@ def _nodes_last(limits: list[DomainLimit]) -> list[DomainLimit]:
     shared = [limit.soft_limit_cost for limit in limits if not limit.is_per_node]
     highest = min(shared, default=UNLIMITED) // 2
     return [
-        replace(limit, soft_limit_cost=min(limit.soft_limit_cost, highest)) if limit.is_per_node else limit
+        replace(limit, soft_limit_cost=highest) if limit.is_per_node and limit.soft_limit_cost > highest else limit
         for limit in limits
     ]
 

@@ -1,8 +1,10 @@
 """The classes of a round: those of the state, divided where selectors of tasks distinguish the labels of others."""
 
+from functools import lru_cache
+
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools, mix
+from firmament_py.model.arrays import I64, U64, group_starts
 from firmament_py.model.constraints import PeerSelector
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.state.classes import carried
@@ -44,8 +46,29 @@ def _signatures(state: ClusterState, classes: I64, label_sets: I64) -> I64:
         selectors.update(term.selector for _, term in carried(state.classes.definition(row)))
     if not selectors:
         return np.zeros(len(classes), np.int64)
-    rows, index = np.unique(label_sets, return_inverse=True)
-    bits: Bools = np.array([state.label_sets.matching(s)[rows] for s in selectors], np.bool_)
-    # one of each, sorted, since the order of a set differs from process to process
-    bits = bits[np.unique(mix(bits.T, seed=6), return_index=True)[1]]
-    return np.unique(mix(bits, seed=4), return_inverse=True)[1][index]
+    matched = [rows for s in selectors if len(rows := state.label_sets.rows_matching(s))]
+    if not matched:
+        return np.zeros(len(classes), np.int64)
+    # one weight for all selectors that match the same rows; not by their order, which differs from process to process
+    lengths = np.array([len(rows) for rows in matched])
+    number = _numbers(state.label_sets.capacity)
+    weight, first = np.unique(
+        np.add.reduceat(number[np.concatenate(matched)], group_starts(lengths)), return_index=True
+    )
+    signature = np.zeros(state.label_sets.capacity, np.uint64)
+    rows = np.concatenate([matched[s] for s in first.tolist()])
+    np.add.at(signature, rows, np.repeat(_scattered(weight), lengths[first]))
+    return np.unique(signature[label_sets], return_inverse=True)[1]
+
+
+@lru_cache(maxsize=2)
+def _numbers(rows: int) -> U64:
+    """(rows,) random numbers, always the same."""
+    return np.random.default_rng(6).integers(0, 2**63, rows, dtype=np.uint64)
+
+
+def _scattered(values: U64) -> U64:
+    """(K,) numbers that look random: sums of different ones of them are different, unlike sums of `values` (K,)."""
+    mixed: U64 = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

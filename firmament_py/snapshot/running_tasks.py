@@ -7,6 +7,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I32, I64, NO_ROWS, Bools
 from firmament_py.model.lifecycle import TaskState
+from firmament_py.snapshot.task_counts import incidence
 from firmament_py.state.cluster import ClusterState
 
 
@@ -83,6 +84,13 @@ class RunningTasks:
         """(H, N) number of tasks on each node for which each of `hits`, (P,) each, is true; `hits` can be lazy."""
         counts = [np.bincount(self.where[hit], minlength=len(self._nodes)).astype(np.int32) for hit in hits]
         return np.array(counts, np.int32).reshape(len(counts), len(self._nodes))
+
+    def matched(self, rows: list[I64], counted: Bools) -> tuple[I64, I64]:
+        """Kinds (E,) and positions in `nodes` (E,): an entry for each task with counted (P,) whose label set is among
+        rows[kind]."""
+        some = np.flatnonzero(counted)
+        kind, task = incidence(rows, self.label_set[some], self._state.label_sets.capacity)
+        return kind, self.where[some[task]]
 
     def kinds(self, of_class: dict[int, int]) -> I64:
         """(P,) the kind of each task; of_class: class row -> kind; -1: none."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, NO_ROWS, U64, Bools
+from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.policy.locality import Inputs, gather
 from firmament_py.queues.ranking import Ranking, by_rank, covered
@@ -21,6 +22,7 @@ from firmament_py.snapshot.neighbour_counts import NeighbourCounts, nothing_meas
 from firmament_py.snapshot.preferences import Preferences
 from firmament_py.snapshot.round_classes import by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
+from firmament_py.snapshot.task_counts import Numbering
 from firmament_py.snapshot.term_budget import waiting_tasks
 from firmament_py.snapshot.unreserved import unreserved
 from firmament_py.state.cluster import ClusterState
@@ -48,6 +50,7 @@ class Snapshot:
     suitable: (
         Bools  # (C, N) whether selectors, affinity and taints allow it; nowhere if no node offers a requested resource
     )
+    like: I64  # (C,) numbers, equal for classes with equal requests that suit the same nodes
     intertask: IntertaskConstraints  # demands between tasks
     preferences: Preferences  # soft preferences of classes
     neighbour_counts: NeighbourCounts  # tasks on each node by trait
@@ -144,11 +147,10 @@ def _snapshot(
     waiting, task_class = waiting[order], task_class[order]
 
     nodes = state.present_nodes()
-    suitable = np.empty((len(classes), len(nodes)), np.bool_)
-    for c, row in enumerate(classes.tolist()):
-        selected, taint = state.node_index.evaluate(state.classes.demand(row), nodes)
-        suitable[c] = selected & (taint < 0) & (not state.classes.lacking(row))
-    suitable = covered(ranking, first, suitable)
+    suitable, like = _suitable(state, classes, nodes)
+    if ranking is not None:
+        suitable = covered(ranking, first, suitable)
+        like = np.unique(np.stack([like, ranking.flavor[first]]), axis=1, return_inverse=True)[1].reshape(-1)
     allocatable = state.nodes.allocatable[nodes]
     withheld = np.zeros(len(waiting), np.bool_) if ranking is None else ranking.withheld[waiting]
     gangs = _gangs(state, waiting, nodes, priority[task_class])
@@ -169,6 +171,7 @@ def _snapshot(
         expected_us=state.classes.expected_us[classes],
         never_preempts=state.classes.never_preempts[classes],
         suitable=suitable,
+        like=like,
         intertask=IntertaskConstraints(state, nodes, classes, label_sets, running),
         preferences=Preferences(state, nodes, classes, label_sets, running),
         neighbour_counts=NeighbourCounts(state, nodes, classes, running, cpu_of),
@@ -187,6 +190,26 @@ def _snapshot(
         node_index=state.node_index,
         releases=Releases(state, nodes, now_us),
     )
+
+
+def _suitable(state: ClusterState, classes: I64, nodes: I64) -> tuple[Bools, I64]:
+    """See Snapshot: suitable (C, N) and like (C,). Of many classes, most have the same demands on nodes."""
+    kinds = Numbering[tuple[NodeDemand, bytes, bool]]()
+    requests = state.classes.requests[classes]
+    like = np.array(
+        [
+            kinds.number((state.classes.demand(row), request.tobytes(), bool(state.classes.lacking(row))))
+            for row, request in zip(classes.tolist(), requests, strict=True)
+        ],
+        np.int64,
+    )
+    rows: dict[tuple[NodeDemand, bool], Bools] = {}
+    for demand, _, lacking in kinds:
+        if (demand, lacking) not in rows:
+            selected, taint = state.node_index.evaluate(demand, nodes)
+            rows[demand, lacking] = selected & (taint < 0) & (not lacking)
+    of_kind = np.array([rows[demand, lacking] for demand, _, lacking in kinds]).reshape(len(kinds), len(nodes))
+    return of_kind.astype(np.bool_, copy=False)[like], like
 
 
 def _nominated(state: ClusterState, waiting: I64) -> I64:

@@ -1,8 +1,19 @@
 """Number of tasks of each class that a node can take without tasks of other classes."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
+
+
+@dataclass(frozen=True, slots=True)
+class SoloCapacity:
+    """slots (K, N): number of tasks that a node can take of a class alone, of which any number waits. of_class (C,):
+    the row of each class, one for all that nodes can take the same number of."""
+
+    slots: I64
+    of_class: I64
 
 
 def task_slots(free: I64, requests: I64, suitable: Bools, waiting: I64) -> I64:

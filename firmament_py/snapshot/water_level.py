@@ -3,6 +3,7 @@
 import numpy as np
 
 from firmament_py.model.arrays import I64
+from firmament_py.snapshot.domain_limits import UNLIMITED
 
 
 def water_level(counts: I64, capacity: I64, waiting: int) -> int:
@@ -23,25 +24,17 @@ def water_level(counts: I64, capacity: I64, waiting: int) -> int:
 def fill_level(counts: I64, capacity: I64, waiting: int) -> int:
     """The lowest level to which domains with counts (D,) and `capacity` (D,) must be filled to take `waiting` >= 1
     tasks, or all that there is capacity for. Domains without capacity do not matter."""
-    open_domains = np.flatnonzero(capacity > 0)
-    if not len(open_domains):
-        return 0
-    counts, capacity = counts[open_domains], capacity[open_domains]
-    target = min(waiting, int(capacity.sum()))
-    low = int(counts.min())  # takes nothing
-    step = 1
-    while _taken(counts, capacity, low + step) < target:
-        low, step = low + step, 2 * step
-    high = low + step
-    while high - low > 1:
+    return int(fill_levels(counts[None], capacity[None], np.array([waiting]))[0])
+
+
+def fill_levels(counts: I64, capacity: I64, waiting: I64) -> I64:
+    """(K,) the `fill_level` of each row of counts (K, D) and `capacity` (K, D), for `waiting` (K,) tasks."""
+    target = np.minimum(waiting, capacity.sum(axis=1))
+    is_open = (capacity > 0) & (target > 0)[:, None]
+    high: I64 = np.where(is_open, counts + capacity, 0).max(axis=1, initial=0)  # takes the target
+    low = np.minimum(np.where(is_open, counts, UNLIMITED).min(axis=1, initial=UNLIMITED), high)  # takes nothing
+    while (high - low > 1).any():
         level = (low + high) // 2
-        if _taken(counts, capacity, level) < target:
-            low = level
-        else:
-            high = level
+        taken = np.clip(level[:, None] - counts, 0, capacity).sum(axis=1)
+        low, high = np.where(taken < target, level, low), np.where(taken < target, high, level)
     return high
-
-
-def _taken(counts: I64, capacity: I64, level: int) -> int:
-    """Number of tasks that domains take up to a level."""
-    return int(np.clip(level - counts, 0, capacity).sum())

@@ -45,8 +45,10 @@ class ClassTable(KeyedTable[ClassDefined]):
     def __init__(self, resources: Resources) -> None:
         super().__init__(SPARE_ROWS)
         self._resources = resources
-        self.has_intertask_terms = False
+        self.has_intertask_constraints = False
         """Whether any class ever had inter-task constraints."""
+        self.has_intertask_terms = False
+        """Whether any class ever had inter-task constraints or preferences."""
         self._requests: I64 = np.zeros((self.capacity, len(resources)), np.int64)
         self._lacking: dict[int, dict[str, int]] = {}
 
@@ -73,9 +75,8 @@ class ClassTable(KeyedTable[ClassDefined]):
             if replace(old, name="") != replace(new, name=""):
                 return Refusal("class", str(new.id), "id", "already names a different class; use another id")
             return None
-        self.has_intertask_terms = (
-            self.has_intertask_terms or new.peers != NO_PEERS or bool(new.preferences.peers or new.preferences.spread)
-        )
+        self.has_intertask_constraints |= new.peers != NO_PEERS
+        self.has_intertask_terms |= new.peers != NO_PEERS or bool(new.preferences.peers or new.preferences.spread)
         row = self.add(new.id, new)
         for link in LINKS:
             if link in new.requests:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from firmament_py.model.arrays import I32, Bools
+from firmament_py.model.arrays import I32, I64, NO_ROWS, Bools, group_starts
 from firmament_py.model.constraints import Operator, Requirement, integer
 
 _ABSENT = -1  # value number of a row without the label
@@ -23,9 +23,16 @@ class _Column:
     def __init__(self, capacity: int) -> None:
         self.value: I32 = np.full(capacity, _ABSENT, np.int32)
         self._number: dict[str, int] = {}
+        self._by_value: tuple[I64, I64] | None = None  # rows ordered by value number, and the first of each number
 
     def set(self, row: int, text: str | None) -> None:
+        self._by_value = None
         self.value[row] = _ABSENT if text is None else self._number.setdefault(text, len(self._number))
+
+    def grow(self, rows: int) -> None:
+        """Adds rows without the label."""
+        self.value = np.pad(self.value, (0, rows), constant_values=_ABSENT)
+        self._by_value = None
 
     @property
     def values(self) -> int:
@@ -37,8 +44,21 @@ class _Column:
         return list(self._number)
 
     def one_of(self, texts: Iterable[str]) -> Bools:
-        numbers = [self._number[t] for t in texts if t in self._number]
-        return np.isin(self.value, numbers)
+        listed = np.zeros(len(self._number) + 1, np.bool_)  # _ABSENT reads the False at the end
+        listed[[self._number[text] for text in texts if text in self._number]] = True
+        return listed[self.value]
+
+    def rows_with(self, texts: Iterable[str]) -> I64:
+        """The rows with one of these values, ascending."""
+        if self._by_value is None:
+            order = np.argsort(self.value, kind="stable")
+            counts = np.bincount(self.value + 1, minlength=len(self._number) + 2)
+            self._by_value = order, group_starts(counts)[1:]
+        order, start = self._by_value
+        found = [order[start[n] : start[n + 1]] for text in set(texts) if (n := self._number.get(text)) is not None]
+        if len(found) == 1:
+            return found[0]
+        return np.sort(np.concatenate([NO_ROWS, *found]))
 
     def compared(self, operator: Operator, bound: int) -> Bools:
         holds = [
@@ -87,6 +107,16 @@ class LabelColumns:
         for requirement in requirements:
             chosen &= self._holds(requirement)
         return chosen
+
+    def rows_meeting(self, requirements: Iterable[Requirement]) -> I64:
+        """The rows, ascending, that `meets` chooses: few rows are compared if a requirement names values."""
+        ordered = sorted(requirements, key=lambda requirement: requirement.operator is not Operator.IN)
+        if not ordered or ordered[0].operator is not Operator.IN:
+            return np.flatnonzero(self.meets(ordered))
+        rows = self._column(ordered[0].key).rows_with(ordered[0].values)
+        for requirement in ordered[1:]:
+            rows = rows[self._holds(requirement)[rows]]
+        return rows
 
     def domains(self, key: str) -> I32:
         """(capacity,) the number of each row's value of label `key`, -1 if it has none."""
@@ -142,5 +172,5 @@ class LabelColumns:
 
     def _grow(self) -> None:
         for column in (self._no_row, *self._columns.values()):
-            column.value = np.pad(column.value, (0, self.capacity), constant_values=_ABSENT)
+            column.grow(self.capacity)
         self.capacity *= 2

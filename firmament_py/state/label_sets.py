@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.model.constraints import PeerSelector
 from firmament_py.state.keyed_table import KeyedTable
 from firmament_py.state.label_index import LabelColumns
@@ -35,7 +35,7 @@ class LabelSetTable(KeyedTable[Mapping[str, str]]):
         self._namespace_labels = LabelColumns()
         self._names: list[str] = []
         self._namespaces_in_use = 0  # when they were last renumbered
-        self._cache: dict[PeerSelector, tuple[int, Bools]] = {}
+        self._cache: dict[PeerSelector, tuple[int, I64]] = {}
         self.version = 0
 
     def define(self, label_set_id: int, namespace: str, labels: Mapping[str, str]) -> None:
@@ -58,25 +58,28 @@ class LabelSetTable(KeyedTable[Mapping[str, str]]):
 
     def matching(self, selector: PeerSelector) -> Bools:
         """(capacity,) whether `selector` matches each row."""
+        result = np.zeros(self.capacity, np.bool_)
+        result[self.rows_matching(selector)] = True
+        return result
+
+    def rows_matching(self, selector: PeerSelector) -> I64:
+        """The rows that `selector` matches, ascending."""
         cached = self._cache.get(selector)
         if cached is not None and cached[0] == self.version:
             return cached[1]
         if len(self._cache) > _MAX_CACHED_SELECTORS:
             self._cache.clear()
-        result = np.zeros(self.capacity, np.bool_)
+        rows = NO_ROWS
         if selector.labels is not None:
-            namespaces = np.isin(self.namespace, [self._namespace_number.get(n, -2) for n in selector.namespaces])
+            selected = np.zeros(len(self._names) + 1, np.bool_)  # the last is for label sets without a namespace
+            selected[[self._namespace_number[n] for n in selector.namespaces if n in self._namespace_number]] = True
             if selector.namespace_selector is not None:
-                selected = np.zeros(len(self._names) + 1, np.bool_)  # the last is for label sets without a namespace
-                meets = self._namespace_labels.meets(selector.namespace_selector)
-                selected[: len(self._names)] = meets[: len(self._names)]
-                namespaces |= selected[self.namespace]
-            size = min(self.capacity, self._labels.capacity)
-            result[:size] = self._labels.meets(selector.labels)[:size] & namespaces[:size]
-            result &= self.live
-            result[NO_LABELS] = False
-        self._cache[selector] = (self.version, result)
-        return result
+                selected[:-1] |= self._namespace_labels.meets(selector.namespace_selector)[: len(self._names)]
+            rows = self._labels.rows_meeting(selector.labels)
+            rows = rows[rows < self.capacity]
+            rows = rows[selected[self.namespace[rows]] & self.live[rows] & (rows != NO_LABELS)]
+        self._cache[selector] = (self.version, rows)
+        return rows
 
     def describe(self, row: int) -> tuple[str, Mapping[str, str], Mapping[str, str]]:
         """Namespace, labels of the namespace, and labels of a row."""

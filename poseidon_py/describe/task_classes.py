@@ -65,6 +65,14 @@ class Classes(Vocabulary[Key, flow_pb2.TaskClass]):
             return class_id
         return self.id_of((class_id, extras), lambda: _extend(self._descriptions[class_id], extras))
 
+    def spread(self, class_id: int, spread_from: bytes) -> int:
+        """The same if default topology spread is all that extends the class; see Extras.spread_from, not empty."""
+        return self.id_of((class_id, spread_from), lambda: self._spread(class_id, spread_from))
+
+    def _spread(self, class_id: int, spread_from: bytes) -> flow_pb2.TaskClass:
+        base = self._descriptions[class_id]
+        return base if base.spread else _extend(base, Extras(spread_from=spread_from))
+
     def unreadable(self, pod: Pod) -> int:
         """The class of a bound pod with an invalid specification: it occupies one pod slot."""
         priority = pod.spec.priority or 0

@@ -38,10 +38,11 @@ def describe_pod(store: Store, known: PodRecord) -> None:
         return  # the placement was computed for this class
     if not known.described.template:
         known.described.class_id, known.volumes.blocked = 0, ""
-    elif not (known.volumes.claims or known.owner in store.avoided or spread_from or _is_ruled(known)):
-        known.described.class_id, known.volumes.blocked = known.described.template, ""
-    else:
+    elif known.volumes.claims or known.owner in store.avoided or _is_ruled(known):
         _extend(store, known, spread_from)
+    else:
+        template, known.volumes.blocked, known.volumes.tokens = known.described.template, "", ()
+        known.described.class_id = store.classes.spread(template, spread_from) if spread_from else template
 
 
 def quarantine(store: Store, known: PodRecord, error: Exception) -> None:

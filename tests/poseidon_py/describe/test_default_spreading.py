@@ -68,8 +68,10 @@ def test_equal_selectors_are_encoded_alike():
 def spread_of(spec=None):
     classes = Classes()
     template = classes.of(pod(spec=spec))
-    found = classes.get(classes.extended(template, Extras(spread_from=default_selector("default", [A]))))
+    selector = default_selector("default", [A])
+    found = classes.get(classes.extended(template, Extras(spread_from=selector)))
     assert found is not None
+    assert classes.spread(template, selector) == found.id
     return template, found
 
 
