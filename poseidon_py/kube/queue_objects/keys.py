@@ -4,6 +4,8 @@ Most pods have none, and finding that out must be cheap: each key contains one o
 the undecoded bytes first.
 """
 
+from functools import lru_cache
+
 from msgspec import Raw
 
 from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, decode
@@ -40,10 +42,18 @@ def _pick(raw: Raw, path: str, keys: frozenset[str]) -> Pairs:
     if raw is NOTHING:
         return ()
     data = bytes(raw)
-    if not any(word in data for word in _WORDS):
-        return ()
+    return _found(data, path, keys) if any(word in data for word in _WORDS) else ()
+
+
+@lru_cache(maxsize=4096)  # the pods of a template have the same bytes
+def _found(data: bytes, path: str, keys: frozenset[str]) -> Pairs:
     try:
-        found = decode(raw, Labels, path) or {}
+        found = decode(Raw(data), Labels, path) or {}
     except InvalidField:
         return ()
     return tuple(sorted((key, value) for key, value in found.items() if key in keys))
+
+
+def name_a_queue(labels: Pairs) -> bool:
+    """Whether labels name a queue, so that those of owners do not count."""
+    return any(key not in (USER, KUEUE_PRIORITY) for key, _ in labels)

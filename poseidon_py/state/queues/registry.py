@@ -11,12 +11,13 @@ from poseidon_py.describe.queues.messages import queues_message
 from poseidon_py.describe.queues.model import Tree, id_of
 from poseidon_py.kube.objects import InvalidField, Pod, annotations_of, labels_of
 from poseidon_py.kube.queue_objects.fields import QueueObject
-from poseidon_py.kube.queue_objects.keys import queue_annotations, queue_labels
+from poseidon_py.kube.queue_objects.keys import name_a_queue, queue_annotations, queue_labels
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.state.queues.choice import NO_QUEUE, Choice, Namespaces, Objects, Query, Resolution
 from poseidon_py.state.queues.kinds import AUTO, OFF, sources_of
 from poseidon_py.state.queues.source import Declared, Source, Touched
+from poseidon_py.state.records import NO_QUEUE as NO_MEMBERSHIP
 from poseidon_py.state.records import PodRecord, QueueMembership
 from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
@@ -33,12 +34,13 @@ _ADMITS = ("kueue",)
 class _Pods:
     """The pods of one choice."""
 
-    __slots__ = ("choice", "depends_on", "resolution", "uids", "unknown")
+    __slots__ = ("choice", "depends_on", "membership", "resolution", "uids", "unknown")
 
     def __init__(self, choice: Choice) -> None:
         self.choice = choice
         self.uids: set[str] = set()
         self.resolution = NO_QUEUE
+        self.membership = NO_MEMBERSHIP
         self.depends_on: frozenset[Hashable] = frozenset()
         self.unknown = True
         """Whether it must be resolved again before its next use."""
@@ -93,14 +95,11 @@ class QueueRegistry:
         if pod is not None:
             if not known.observed.assigned_to_us:
                 self.leave(known.uid)
-                known.queue = QueueMembership()
+                known.queue = NO_MEMBERSHIP
                 return
-            choice = Choice(
-                known.namespace,
-                queue_labels(pod.metadata.labels),
-                queue_annotations(pod.metadata.annotations),
-                known.owner,
-            )
+            labels = queue_labels(pod.metadata.labels)
+            owner = "" if name_a_queue(labels) else known.owner
+            choice = Choice(known.namespace, labels, queue_annotations(pod.metadata.annotations), owner)
             if group is None or group.choice != choice:
                 self.leave(known.uid)
                 group = self._choices.setdefault(choice, _Pods(choice))
@@ -110,10 +109,7 @@ class QueueRegistry:
             return
         if group.unknown:
             self._resolve(group)
-        found = group.resolution
-        queue = id_of(found.key) if found.key else 0
-        running = id_of(found.running_key) if found.running_key else queue
-        known.queue = QueueMembership(queue, running, found.priority, found.never_preempts)
+        known.queue = group.membership
 
     def leave(self, uid: str) -> None:
         """A pod is gone, or another scheduler's."""
@@ -135,6 +131,7 @@ class QueueRegistry:
         query = Query(group.choice, self.namespaces, self._objects())
         group.resolution = self.active.resolve(query) if self.active is not None else NO_QUEUE
         group.unknown = query.unknown
+        group.membership = _membership(group.resolution)
         self._depend(group, frozenset(query.depends_on))
         return group.resolution != before
 
@@ -337,3 +334,11 @@ class QueueRegistry:
             "queues": len(self.tree.queues),
             "problems": problems,
         }
+
+
+def _membership(found: Resolution) -> QueueMembership:
+    if found == NO_QUEUE:
+        return NO_MEMBERSHIP
+    queue = id_of(found.key) if found.key else 0
+    running = id_of(found.running_key) if found.running_key else queue
+    return QueueMembership(queue, running, found.priority, found.never_preempts)

@@ -301,6 +301,15 @@ def test_a_cluster_queue_takes_pods_of_selected_namespaces_only(rig):
     assert rig.sent("p").queue == id_of("clusterqueue/team-a")
 
 
+def test_a_changed_selector_of_a_cluster_queue_concerns_its_pods(rig):
+    rig.namespace("default", {"team": "b"})
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    rig.pod("p", labels={LABEL: "lq"})
+    for team, taken in (("a", False), ("b", True), ("a", False)):
+        simple(rig, namespaceSelector={"matchLabels": {"team": team}})
+        assert (rig.sent("p").queue == id_of("clusterqueue/team-a")) is taken
+
+
 def test_a_priority_class_of_kueue_overrides_the_priority_of_the_pod(rig):
     simple(rig)
     rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")

@@ -84,6 +84,15 @@ def test_pods_name_a_queue_or_are_in_that_of_their_namespace(rig):
     assert rig.problem("plain") == ""
 
 
+def test_a_pod_may_name_the_queue_of_another_namespace_once_there_is_one(rig):
+    config(rig, FILE)
+    rig.namespace("default")
+    rig.pod("p", labels={LABEL: "root.other"})
+    assert rig.key("p") == "yunikorn/root.default"
+    rig.namespace("other")
+    assert rig.key("p") == "yunikorn/root.other"
+
+
 def test_annotations_of_a_namespace_are_the_quota_of_its_queue(rig):
     config(rig, FILE)
     rig.pod("p", namespace="a")
