@@ -12,7 +12,7 @@ from firmament_py.network import alike
 from firmament_py.policy import registry
 from tests.builders import make_cluster
 from tests.effort import seeds
-from tests.firmament_py.engine.test_rounds import POLICIES, carry_out, clusters, inversions, left_over, world_of
+from tests.firmament_py.engine.random_rounds import POLICIES, carry_out, clusters, inversions, left_over, world_of
 
 SERVICES = ConstraintSpec("services", nodes=12, pods=30, groups=10)
 
