@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 
 import click
 
+from firmament_py import compile_ahead
 from firmament_py.admission import backfill
 from firmament_py.cli import logs
 from firmament_py.cli.durations import parse_after
 from firmament_py.cli.stopping import Stopping
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
-from firmament_py.packing import compile_ahead
 from firmament_py.placement.migration import AT_ONCE, MIGRATE_AFTER_US, Migrating
 from firmament_py.placement.repacking import EFFORT_LIMIT
 from firmament_py.policy import conformance, registry

@@ -36,12 +36,12 @@ class Process:
         self._processes.noted.append(f"stop {self._module}")
 
 
-@pytest.mark.parametrize("slow", ["", "firmament_py.packing.compile_ahead"], ids=["compiled", "not compiled in time"])
+@pytest.mark.parametrize("slow", ["", "firmament_py.compile_ahead"], ids=["compiled", "not compiled in time"])
 async def test_searches_are_compiled_before_the_scheduler_starts(monkeypatch: pytest.MonkeyPatch, slow: str):
     processes = Processes()
     processes.slow = slow
     monkeypatch.setattr(stack, "Child", processes.child)
     async with stack.Stack() as demo:
         await demo.start_scheduler(Path("kubeconfig"), "poseidon", "")
-    compiler = "firmament_py.packing.compile_ahead"
+    compiler = "firmament_py.compile_ahead"
     assert processes.noted == [f"start {compiler}", f"stop {compiler}", "start poseidon_py", "stop poseidon_py"]

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
+from firmament_py import compile_ahead
 from firmament_py.cli.main import cli
-from firmament_py.packing import compile_ahead
 from firmament_py.policy import conformance
 from firmament_py.version import VERSION
 from tests.command_line import invoke

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from firmament_py.queues.admission_order import admit_in_order
-from firmament_py.queues.compile_ahead import compile_all
+from firmament_py.queues.compilation import compile_all
 from firmament_py.queues.water_filling import divide
 
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker

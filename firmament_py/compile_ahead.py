@@ -1,6 +1,6 @@
-"""Compiles the searches of this package before a round needs them: in another process, of the lowest priority.
+"""Compiles what rounds need before they need it: in another process, of the lowest priority.
 
-Compilation takes some 40 seconds of a core, once for an installation: numba keeps the results on disk, and a marker
+Compilation takes some 50 seconds of a core, once for an installation: numba keeps the results on disk, and a marker
 beside them tells later starts that they are complete. A process that finds another one compiling waits for it.
 """
 
@@ -13,13 +13,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
 from firmament_py.source_hash import source_hash
 
 log = logging.getLogger(__name__)
 
-_FOLDER = Path(__file__).parent
+_FOLDERS = [Path(__file__).parent / name for name in ("packing", "queues")]
 
 
 PATIENCE_SECONDS = 180.0
@@ -67,42 +65,18 @@ def main() -> None:
 
 
 def compile_all() -> None:
-    """Runs every search on a small problem."""
-    from firmament_py.packing.clearing import Arrivals
-    from firmament_py.packing.eviction import Residents, evict
-    from firmament_py.packing.pack import pack
-    from firmament_py.packing.problem import Packing, Problem
-    from firmament_py.packing.relaxation import Relaxation
-    from firmament_py.packing.rounding import rounded
+    """Compiles the searches, and the order of admission by queues."""
+    from firmament_py.packing import compilation as searches
+    from firmament_py.queues import compilation as queues
 
-    one, two = np.ones(1, np.int64), np.array([[2]])
-    zeros, everywhere = np.zeros(1, np.int64), np.ones((1, 1), np.bool_)
-    evict(
-        Arrivals(two, one, one, everywhere, everywhere[0], home=-one),
-        Residents(zeros, zeros, one, two, zeros, one, np.ones(1), np.ones((1, 0), np.bool_)),
-        np.zeros((1, 1), np.int64),
-        np.zeros(0, np.int64),
-    )
-    count = np.array([2, 3])
-    problem = Problem(
-        requests=np.array([[2], [3]]),
-        free=np.full((2, 1), 5),
-        suitable=np.ones((2, 2), np.bool_),
-        slots=np.array([[2, 2], [1, 1]]),
-        count=count,
-        value=np.ones(2),
-        level=np.zeros(2, np.int64),
-    )
-    pack(problem, Packing.of(problem, np.zeros((2, 2), np.int64)))
-    relaxation = Relaxation(problem)
-    if (relaxed := relaxation.solve(problem.value)) is not None:  # what so small a problem does not need
-        rounded(problem, relaxation.on_nodes(relaxed))
+    searches.compile_all()
+    queues.compile_all()
 
 
 def _marker() -> Path:
     folder = os.environ.get("NUMBA_CACHE_DIR")
-    name = f"packing-{source_hash(_FOLDER, _FOLDER.parent / 'numba_cache.py')}.compiled"
-    return (Path(folder) if folder else _FOLDER / "__pycache__") / name
+    sources = "-".join(source_hash(each, Path(__file__).parent / "numba_cache.py") for each in _FOLDERS)
+    return (Path(folder) if folder else _FOLDERS[0] / "__pycache__") / f"searches-{sources}.compiled"
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from firmament_py.packing import compile_ahead, eviction, eviction_search, rounding, ruin_recreate
+from firmament_py import compile_ahead
+from firmament_py.packing import eviction, eviction_search, rounding, ruin_recreate
+from firmament_py.packing.compilation import compile_all
 from firmament_py.packing.pack import pack
 from tests.firmament_py.packing.evictions import random_problem as random_eviction
 from tests.firmament_py.packing.packings import empty, random_problem
@@ -36,14 +38,14 @@ def test_every_search_is_compiled(monkeypatch: pytest.MonkeyPatch):
             return search(*args)
 
         monkeypatch.setattr(module, name, noted)
-    compile_ahead.compile_all()
+    compile_all()
     assert called == {"search", "_search", "_fill", "_round"}
 
 
 @pytest.mark.xdist_group("numba")
 def test_nothing_is_compiled_later():
     """Every search takes arrays of one type, whatever their lengths."""
-    compile_ahead.compile_all()
+    compile_all()
     problem = random_problem(1, nodes=30, classes=12, demand=1.2)
     pack(problem, empty(problem))
     random_eviction(3).solve()
