@@ -104,7 +104,7 @@ class Stack:
 
     async def _compile(self) -> None:
         """Compiles the searches of the flow service, which preempts no tasks before they are compiled."""
-        compiler = Child("the compiler", ["firmament_py.packing.compile_ahead"], self.folder / "compiler.log")
+        compiler = Child("the compiler", ["firmament_py.compile_ahead"], self.folder / "compiler.log")
         await compiler.start()
         try:
             with suppress(ChildError):  # the flow service tries again
