@@ -46,7 +46,8 @@ class Storing(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.api = ConfigMapApi()
         self.model = {}
-        self.uncertain = {}
+        self.uncertain: dict[str, str | None] = {}
+        self.tried: dict[str, set[str | None]] = {}
         self.lives = 0
         self.start()
 
@@ -59,18 +60,20 @@ class Storing(RuleBasedStateMachine):
                 break
             except StoreError:
                 continue
-        for key, text in self.uncertain.items():  # a write that failed before the crash: done or not, nothing else
-            assert found.get(key) in (text, self.model.get(key))
+        for key, tried in self.tried.items():  # by writes that failed before the crash
+            assert found.get(key) in {*tried, self.model.get(key)}
             self.model.pop(key, None)
             if key in found:
                 self.model[key] = found[key]
-        self.uncertain = {}
+        self.uncertain, self.tried = {}, {}
         assert found == self.model
 
     @rule(new=changes, faults=st.lists(st.sampled_from(["", "", "refused", "lost"]), max_size=4))
     def write(self, new, faults):
         self.api.faults = faults
         self.uncertain |= new
+        for key, text in new.items():
+            self.tried.setdefault(key, set()).add(text)
         try:
             self.loop.run_until_complete(self.store.write(self.uncertain))
         except StoreError:
@@ -82,7 +85,7 @@ class Storing(RuleBasedStateMachine):
             self.model.pop(key, None)
             if text is not None:
                 self.model[key] = text
-        self.uncertain = {}
+        self.uncertain, self.tried = {}, {}
 
     @rule(faults=st.lists(st.sampled_from(["", "refused", "lost"]), max_size=4))
     def crash(self, faults):
