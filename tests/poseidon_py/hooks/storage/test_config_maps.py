@@ -122,7 +122,7 @@ class Storing(RuleBasedStateMachine):
 Storing.TestCase.settings = examples(60, steps=30)
 
 
-TestStoring = Storing.TestCase
+TestStoring = pytest.mark.slow(Storing.TestCase)
 
 
 async def test_a_former_writer_cannot_write():
@@ -229,6 +229,7 @@ def test_full_segments_of_which_little_is_left_are_emptied(steps):
     assert len(segments) <= 2 + total / (LIMIT / 4)
 
 
+@pytest.mark.slow
 async def test_on_an_api_server():
     """The same over HTTP: takeover, conflicts, requests of users."""
     async with Cluster(ClusterSettings(nodes=0)) as cluster:
