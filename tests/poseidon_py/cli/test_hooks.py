@@ -21,6 +21,8 @@ from tests.command_line import invoke
 from tests.paths import ROOT
 from tests.poseidon_py.hooks.world import make_transition
 
+pytestmark = pytest.mark.slow
+
 REFUSED = [make_transition(f"refused-{number}", number, at=time.time(), occasion=str(number)) for number in range(3)]
 WAITING = make_transition("waiting", 9, at=time.time(), occasion="9")
 

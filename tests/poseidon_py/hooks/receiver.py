@@ -14,8 +14,8 @@ KEY = b"0123456789abcdef0123456789abcdef"
 class Receiver:
     """`faults`: for the next requests, in order; afterwards all are acknowledged."""
 
-    def __init__(self, *keys):
-        self.keys = keys
+    def __init__(self, *keys, tls=None):
+        self.keys, self.tls = keys, tls
         self.faults: list = []
         self.bodies: list[dict] = []
         self.headers: list = []
@@ -57,9 +57,10 @@ class Receiver:
     async def __aenter__(self):
         self.runner = web.ServerRunner(web.Server(self.handle))
         await self.runner.setup()
-        site = web.TCPSite(self.runner, "127.0.0.1", 0)
+        site = web.TCPSite(self.runner, "127.0.0.1", 0, ssl_context=self.tls)
         await site.start()
-        self.url = f"http://127.0.0.1:{self.runner.addresses[0][1]}/events"
+        scheme, host = ("https", "localhost") if self.tls else ("http", "127.0.0.1")
+        self.url = f"{scheme}://{host}:{self.runner.addresses[0][1]}/events"
         return self
 
     async def __aexit__(self, *_):

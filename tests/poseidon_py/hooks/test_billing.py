@@ -93,6 +93,7 @@ def test_a_missing_end_is_listed():
     assert found["incomplete"] == [{"replica": "ns/a", "missing": "end", "started": EPOCH}]
 
 
+@pytest.mark.slow
 @given(st.data())
 @examples(50)
 def test_duplicates_and_the_order_of_arrival_have_no_effect(data):
@@ -113,7 +114,7 @@ def test_other_transitions_do_not_count():
 @pytest.fixture
 def running():
     found = billing.server(billing.Ledger(":memory:"), [KEY], ("127.0.0.1", 0))
-    thread = threading.Thread(target=found.serve_forever, daemon=True)
+    thread = threading.Thread(target=found.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{found.server_address[1]}"
     found.shutdown()

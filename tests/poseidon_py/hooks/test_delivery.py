@@ -22,6 +22,11 @@ from tests.poseidon_py.hooks.world import make_transition
 FAST = Retry(attempts=5, first=0.01, longest=0.05)
 
 
+@pytest.fixture(autouse=True)
+def removals_at_once(monkeypatch):
+    monkeypatch.setattr("poseidon_py.hooks.journal.REMOVAL_SECONDS", 0.01)
+
+
 def signed(name, receiver, **fields):
     source = Source(variable="KEY", environment={"KEY": KEY.decode()})
     hook = Hook(name, receiver.url, secret=source, retry=FAST, timeout=5.0)
@@ -262,6 +267,7 @@ async def test_users_retry_and_drop_dead_letters(monkeypatch):
             assert [each.id for each in dead(store)] == [left]
 
 
+@pytest.mark.slow
 async def test_an_endpoint_that_is_down_for_long_takes_limited_memory(caplog):
     """What waits is limited, and so are dead letters; the oldest go first, and are counted."""
     caplog.set_level("CRITICAL")

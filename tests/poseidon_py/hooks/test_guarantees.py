@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -155,9 +156,10 @@ class Guarantees(RuleBasedStateMachine):
 Guarantees.TestCase.settings = examples(60, steps=40)
 
 
-TestGuarantees = Guarantees.TestCase
+TestGuarantees = pytest.mark.slow(Guarantees.TestCase)
 
 
+@pytest.mark.slow
 def test_the_machine_reaches_what_it_checks():
     """Runs after the machine: crashes, dead letters and requests of users have happened."""
     Guarantees.TestCase("runTest").runTest()
