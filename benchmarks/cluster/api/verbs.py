@@ -317,8 +317,8 @@ class Api:
         given, had = obj.get("metadata") or {}, old["metadata"]
         metadata = dict(had)
         for key in ("labels", "annotations", "finalizers", "ownerReferences"):
-            if key == "ownerReferences" and subresource:
-                continue
+            if subresource and (kind.custom or key == "ownerReferences"):
+                continue  # the status of a custom resource is written alone
             if given.get(key):
                 metadata[key] = given[key]
             else:

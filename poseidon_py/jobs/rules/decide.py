@@ -41,10 +41,11 @@ def _entered(found: Decision, now: float) -> JobStatus:
 
 def _with_tasks(world: World, found: Decision, started: dict[str, bool]) -> Decision:
     spec, status = world.spec, found.status
+    restarted = {each.uid for each in found.restarted}
     tasks = {}
     for task in spec.tasks:
-        mine = [each for each in world.replicas if each.task == task.name and not _superfluous(world, each)]
-        staying = [each for each in mine if not _leaves(status, each) and each not in found.restarted]
+        mine = [each for each in world.replicas if each.task == task.name and each.index < task.replicas]
+        staying = [each for each in mine if not _leaves(status, each) and each.uid not in restarted]
         leaving = len(staying) < len(mine)
         old = world.status.tasks.get(task.name, TaskState.NEW)
         tasks[task.name] = state_of(
@@ -120,9 +121,9 @@ def _fail(world: World, cause: Cause) -> Decision:
 def _targets(world: World, action: Action, about: Sequence[Replica], task: str) -> list[Replica]:
     """The pods that a targeted restart deletes. `about`: the pod of the event; empty: it is about the task, or its pod
     is gone."""
-    pods = [each for each in world.replicas if not each.deleting and not _leaves(world.status, each)]
     if action == Action.RESTART_POD:
-        return [each for each in about if each in pods]
+        return [each for each in about if not each.deleting and not _leaves(world.status, each)]
+    pods = [each for each in world.replicas if not each.deleting and not _leaves(world.status, each)]
     if action == Action.RESTART_TASK:
         return [each for each in pods if each.task == task]
     if action == Action.RESTART_PARTITION:
@@ -151,7 +152,8 @@ def _while_active(world: World) -> Decision:
     status = world.status
     staying = [each for each in world.replicas if not _leaves(status, each) and not _superfluous(world, each)]
     retries = plan_retries(world, staying)
-    judged = [each for each in staying if each not in retries.replicas]
+    retried = {each.uid for each in retries.replicas}
+    judged = [each for each in staying if each.uid not in retried]
     acted, wait = _on_events(world, judged)
     if acted is not None:
         return acted
@@ -176,6 +178,7 @@ def _on_events(world: World, judged: Sequence[Replica]) -> tuple[Decision | None
     wait: float | None = None
     first: Occurrence | None = None
     targets: dict[str, Replica] = {}
+    scopes: set[tuple[Action, str, int]] = set()
     for each in occurrences(world, judged):
         action = each.reaction.action
         if each.due > world.now:
@@ -187,7 +190,9 @@ def _on_events(world: World, judged: Sequence[Replica]) -> tuple[Decision | None
             first = each
         if first.reaction.action not in TARGETED:
             break
-        if action in TARGETED:  # one retry for all that is due
+        scope = _scope(world, each)
+        if action in TARGETED and scope not in scopes:  # one retry for all that is due
+            scopes.add(scope)
             about = [each.replica] if each.replica is not None else _partition_of_the_gone(world, each)
             targets |= {pod.uid: pod for pod in _targets(world, action, about, each.task)}
     if first is None:
@@ -195,6 +200,14 @@ def _on_events(world: World, judged: Sequence[Replica]) -> tuple[Decision | None
     action = first.reaction.action
     detail = f"{action}: {first.event} of {first.about}"
     return _act(world, action, targets.values(), Cause(first.event, action, detail)), wait
+
+
+def _scope(world: World, found: Occurrence) -> tuple[Action, str, int]:
+    """What a targeted restart concerns: events of one scope have the same pods."""
+    action, task = found.reaction.action, world.spec.task(found.task)
+    size = task.partition_size if task is not None and task.partition_size else 1
+    at = {Action.RESTART_POD: found.index, Action.RESTART_PARTITION: found.index // size}.get(action, 0)
+    return action, found.task, at
 
 
 def _partition_of_the_gone(world: World, found: Occurrence) -> list[Replica]:

@@ -15,7 +15,7 @@ from poseidon_py.kube.client import (
     LostAnswerError,
     UnreachableError,
 )
-from poseidon_py.kube.list_watch import BUDGETS, PODS, Watch
+from poseidon_py.kube.list_watch import BUDGETS, NODES, PODS, Kind, Watch
 from poseidon_py.kube.objects import Metadata, Pod
 from poseidon_py.state.handlers import PodHandler
 from poseidon_py.state.store import Store
@@ -256,3 +256,9 @@ async def test_a_required_kind_that_cannot_be_read_is_not_listed():
     _, _, slept, watch = await play(("page", ApiError(403, "Forbidden", "no")))
     assert slept
     assert not watch.listed.is_set()
+
+
+def test_selectors_are_parameters_of_requests():
+    kind = Kind("pods", "/api/v1/pods", Pod, "status.phase=Failed", labels="app")
+    assert kind.selectors == {"fieldSelector": "status.phase=Failed", "labelSelector": "app"}
+    assert NODES.selectors == {}

@@ -215,13 +215,17 @@ def test_a_definition_serves_its_resource_until_it_is_deleted(still):
         },
     }
     still.cluster.create(definition)
-    group = {"apiVersion": "x.io/v1", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 2}}
+    labelled = {"name": "g", "labels": {"a": "b"}}
+    group = {"apiVersion": "x.io/v1", "kind": "PodGroup", "metadata": labelled, "spec": {"minMember": 2}}
     made = still.cluster.create({**group, "status": {"phase": "x"}})
     assert "status" not in made
     kind = still.cluster.kinds.find("x.io", "v1", "podgroups")
     assert kind is not None
     changed = still.api.update(kind, "default", "g", {**made, "status": {"phase": "y"}}, "status").parse()
     assert (changed["status"], changed["metadata"]["generation"]) == ({"phase": "y"}, 1)
+    bare = {**made, "metadata": {"name": "g"}, "status": {"phase": "z"}}
+    changed = still.api.update(kind, "default", "g", bare, "status").parse()
+    assert (changed["status"], changed["metadata"].get("labels")) == ({"phase": "z"}, {"a": "b"})
     changed["spec"]["minMember"] = 3
     assert still.api.update(kind, "default", "g", changed).parse()["metadata"]["generation"] == 2
     still.pass_time(0)
