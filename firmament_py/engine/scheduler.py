@@ -126,6 +126,7 @@ class Scheduler:
         self._opportunity_us = 0  # the first round that saw the last opportunity
         self._unconsidered = False  # whether deferred tasks have not been considered since then
         self._passed_over = False  # whether others may use the quota of tasks that no node took
+        self._claims_us = 0  # when tasks of queues may preempt that may not yet
         self._quota_reasons: tuple[Queues, U64, Shortages] | None = None
         self.gang_fits: dict[int, int] = {}
         """Ids of gangs that the last round did not place -> how many of the members that they lack fitted at best."""
@@ -183,6 +184,7 @@ class Scheduler:
         if self._search_us and self._waiting.any():
             times.append(self._search_us)
         times.append(self.plan.wake_us)
+        times.append(self._claims_us)
         if self._migrator.enabled or (self._migrating is not Migrating.NEVER and self._waiting.any()):
             times.append(next_movable_us(self.state, self.migrate_after_us, now_us))
             times.append(self._unmoved and self._moves_us)
@@ -251,6 +253,7 @@ class Scheduler:
         self._seen_opportunities, self._last_now_us = seen, now_us
         self._unconsidered = bool((self.state.tasks.considered_us[current.deferred] < self._opportunity_us).any())
         self._passed_over = self._pass_over(current, delayed)
+        self._claims_us = preemptor.due_us
         self._quota_reasons = (self.state.queues, self.state.tasks.uid[shortages.rows], shortages)
         stats = current.finish(len(tasks), sum(w.count for w in waiting))
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)

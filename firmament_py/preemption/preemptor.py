@@ -85,6 +85,8 @@ class Preemptor:
         )
         self.outcome = Outcome(ledger)
         self._queues = queues
+        self.due_us = 0
+        """When tasks of queues may preempt that may not yet, 0: never, unless something changes."""
         self.at_best: dict[int, int] = {}
         """Rows of gangs for which evictions and moves are proved not to suffice -> how many of the members that they
         lack would fit at best."""
@@ -97,7 +99,9 @@ class Preemptor:
         removed = self._by_priority(single, demands)
         if self._queues is not None and self._preempting is not Preempting.OFF:
             of = self._ledger, self._queues, self._eviction_costs, self.outcome
-            Reclaimer(*of, beyond_budgets=self._search.beyond_budgets).run()
+            reclaimer = Reclaimer(*of, beyond_budgets=self._search.beyond_budgets)
+            reclaimer.run()
+            self.due_us = reclaimer.due_us
         return removed[self._ledger.node_of[removed] < 0]
 
     def _by_priority(self, single: Bools, demands: Sequence[GangDemand]) -> I64:

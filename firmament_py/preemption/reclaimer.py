@@ -45,6 +45,8 @@ _SEARCHES = 64
 
 _EFFORT = 0.25
 
+_FOREVER_US = 2**60
+
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
@@ -77,6 +79,8 @@ class Reclaimer:
         self._position = np.full(self._state.tasks.capacity, -1, np.int64)
         self._position[self._snapshot.tasks] = np.arange(len(self._snapshot.tasks))
         self._searches = 0
+        self.due_us = 0
+        """When a job has waited, or a candidate has run, for long enough; 0: no time changes anything."""
 
     def run(self) -> None:
         """Preempts for the claims, the most important first: by rank, then priority, then age."""
@@ -144,7 +148,14 @@ class Reclaimer:
 
     def _too_early(self, claim: Claim) -> bool:
         delay_s = self._standing.use.queues.definitions[claim.queue].preemption_delay_s
-        return self._snapshot.now_us - claim.created_us < delay_s * 1e6
+        return self._later(claim.created_us + round(delay_s * 1e6))
+
+    def _later(self, time_us: int) -> bool:
+        """Whether this is yet to come; notes it then."""
+        later = time_us > self._snapshot.now_us
+        if later and time_us < _FOREVER_US:
+            self.due_us = min(time_us, self.due_us or time_us)
+        return later
 
     def _candidates(self, situation: Situation, refused: Bools) -> _Candidates:
         """Running tasks that may leave for the job, by the rules of their queues alone. refused (T,): not these."""
@@ -162,8 +173,11 @@ class Reclaimer:
         if definitions[situation.queue].within is Within.NEVER:
             may &= ~own
         least_s = np.array([(d.reclaim_min_runtime_s, d.preempt_min_runtime_s) for d in definitions])
-        ran_us = self._snapshot.now_us - np.maximum(tasks.started_us[rows], tasks.created_us[rows])
-        may &= ran_us >= least_s[queue, own.astype(np.int64)] * 1e6
+        began_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows])
+        until_us = began_us + np.minimum(least_s[queue, own.astype(np.int64)] * 1e6, _FOREVER_US).astype(np.int64)
+        protected = may & (until_us > self._snapshot.now_us)
+        self._later(int(until_us[protected].min(initial=_FOREVER_US)))
+        may &= ~protected
         rows, own, priority = rows[may], own[may], priority[may]
         uses = (self._standing.amounts(state, rows)[:, situation.needed] > 0).any(axis=1)
         rows, own, priority = rows[uses], own[uses], priority[uses]

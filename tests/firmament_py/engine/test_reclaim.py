@@ -196,8 +196,12 @@ def test_minimum_run_time_and_delay():
     )
     cluster = cluster_of(queues, running(range(1, 9)), make_tasks([11], 1, queue=A))
     assert cluster.run().preemption.is_empty
-    later_us = NOW_US + 30 * SECOND_US
+    later_us = NOW_US + 60 * SECOND_US
+    assert cluster.scheduler.wake_us(NOW_US) == later_us
+    assert not cluster.scheduler.due(later_us - 1)
+    assert cluster.scheduler.due(later_us)
     assert cluster.run(later_us).preemption.is_empty
+    assert cluster.scheduler.wake_us(later_us) == OLD_US + 7200 * SECOND_US
     assert cluster.run(NOW_US + 3000 * SECOND_US).preemption.is_empty
     assert len(cluster.preempted(cluster.run(NOW_US + 4000 * SECOND_US))) == 1
 
