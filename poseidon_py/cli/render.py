@@ -119,9 +119,9 @@ def _usage_line(usage: Json) -> str:
 def print_explanation(body: Json, console: Console) -> None:
     where = f" ({body['node']})" if body["node"] else ""
     console.print(f"[bold]{body['pod']}[/bold]: {body['state']}{where}, priority {body['priority']}")
-    for key in ("problem", "message"):
-        if body[key]:
-            console.print(f"  {body[key]}", highlight=False)
+    for text in dict.fromkeys((body["problem"], body["message"])):  # of a queue, both are the same
+        if text:
+            console.print(f"  {text}", highlight=False)
     if body.get("queue"):
         console.print(f"  queue {body['queue']}", highlight=False)
     if body.get("gang"):

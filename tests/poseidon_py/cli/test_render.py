@@ -90,3 +90,15 @@ def test_a_reservation_for_a_pod(extra, says):
     with console.capture() as captured:
         print_explanation({"pod": "ns/p", "state": "bound", "priority": 0} | nothing | extra, console)
     assert captured.get().partition("\n")[2].strip(" ") == says
+
+
+def test_a_problem_that_is_the_message_is_shown_once():
+    body = dict.fromkeys(("problem", "message"), "queue x does not exist") | {
+        "requests": {},
+        "nearest": [],
+        "story": [],
+    }
+    console = Console(width=200)
+    with console.capture() as captured:
+        print_explanation({"pod": "ns/p", "state": "waiting", "node": "", "priority": 0} | body, console)
+    assert captured.get().count("queue x does not exist") == 1
