@@ -17,7 +17,6 @@ from typing import Protocol
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
-from firmament_py.model.lifecycle import TaskState
 from firmament_py.network.build import supply_order
 from firmament_py.network.capacities import Capacities
 from firmament_py.network.decode import assign
@@ -29,6 +28,7 @@ from firmament_py.placement.running import (
     examples_of,
     independent_classes,
     kinds_of,
+    movable_singles,
     positions_of,
     run_times,
     victims_of,
@@ -38,7 +38,6 @@ from firmament_py.placement.subproblem import Subproblem
 from firmament_py.policy import Costs, Victims
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.state.cluster import ClusterState
-from firmament_py.state.gangs import NO_GANG
 from firmament_py.state.input_sets import NO_INPUTS
 
 MIGRATE_AFTER_US = 600_000_000
@@ -143,8 +142,7 @@ class Migrator:
     def _movable(self, now_us: int, position: I64) -> I64:
         """Task rows (P,) that may migrate. position: as positions_of."""
         tasks = self._state.tasks
-        bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving & ~tasks.unevictable
-        rows = np.flatnonzero(bound & (tasks.gang == NO_GANG))
+        rows = np.flatnonzero(movable_singles(self._state))
         since_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows])
         return rows[(since_us <= now_us - (self._after_us or 0)) & (position[tasks.node[rows]] >= 0)]
 

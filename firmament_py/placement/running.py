@@ -14,6 +14,7 @@ from firmament_py.placement.repacking import may_move
 from firmament_py.policy import Victims
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import NO_GANG
 
 NO_TRAITS: Mapping[str, str] = MappingProxyType({})
 
@@ -63,6 +64,15 @@ def independent_classes(snapshot: Snapshot) -> Bools:
     independent = may_move(snapshot)
     independent &= [not snapshot.preferences.depends(c) for c in range(len(independent))]
     return independent
+
+
+def movable_singles(state: ClusterState) -> Bools:
+    """(T,) tasks in no gang that may leave their nodes for others; not those whose quota is of some nodes only."""
+    tasks = state.tasks
+    movable = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving & ~tasks.unevictable
+    confined = (tasks.queue != 0) & (len(state.queues.flavors) > 1)
+    single: Bools = movable & (tasks.gang == NO_GANG) & ~confined
+    return single
 
 
 def next_movable_us(state: ClusterState, after_us: int, now_us: int) -> int:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools
-from firmament_py.model.lifecycle import TaskState
 from firmament_py.packing.clearing import TOLERANCE, clearing_costs
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import (
@@ -13,6 +12,7 @@ from firmament_py.placement.running import (
     Snapshots,
     examples_of,
     independent_classes,
+    movable_singles,
     positions_of,
     run_times,
     victims_of,
@@ -20,7 +20,6 @@ from firmament_py.placement.running import (
 from firmament_py.policy import COST_MAX
 from firmament_py.preemption.residents import grouped
 from firmament_py.state.cluster import ClusterState
-from firmament_py.state.gangs import NO_GANG
 
 TOGETHER = 4_000
 """Limit on the tasks of one search that may move."""
@@ -179,7 +178,5 @@ class MovableNearby:
 
 def _able(state: ClusterState) -> Bools:
     """(T,) tasks that may move now or later. They have an owner, which creates their successors."""
-    tasks = state.tasks
-    bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving & ~tasks.unevictable
-    able: Bools = bound & (tasks.gang == NO_GANG) & (tasks.job != 0)
+    able: Bools = movable_singles(state) & (state.tasks.job != 0)
     return able

@@ -6,7 +6,18 @@ import pytest
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.model.events import QueuesObserved
 from firmament_py.model.queues import Flavor, QueueTree, Sharing, Stop
-from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_node, make_tasks, needs, selecting
+from policies.load_spreading import LoadSpreading
+from tests.builders import (
+    NOW_US,
+    make_class,
+    make_cluster,
+    make_gang,
+    make_node,
+    make_tasks,
+    migrating_cluster,
+    needs,
+    selecting,
+)
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 
 A, B = queue_id("a"), queue_id("b")
@@ -231,3 +242,19 @@ def test_a_task_that_changes_its_queue():
     assert cluster.scheduler.due(NOW_US)
     assert set(cluster.round()) == {1}
     assert cluster.state.tasks.queue[cluster.state.task_rows(np.array([1], np.uint64))].tolist() == [B]
+
+
+@pytest.mark.parametrize(("flavors", "moves"), [(1, 1), (2, 0)])
+def test_tasks_whose_quota_is_of_some_nodes_do_not_migrate(flavors, moves):
+    names = ["on-demand", "spot"][:flavors]
+    queues = (queue("a", "", *(quota(9, on=f"{name}/cpu") for name in names)),)
+    labels = {name: {"kind": name} if flavors > 1 else {} for name in names}
+    cluster = migrating_cluster(
+        make_node("n-demand", cpu=9, labels={"kind": "on-demand"}),
+        make_node("n-spot", cpu=9, labels={"kind": "spot"}),
+        make_class(1, cpu=1),
+        QueuesObserved(QueueTree(queues, tuple(Flavor(name, labels[name]) for name in names))),
+        make_tasks(range(1, 9), 1, on="n-demand", queue=A, movable=True, job=1, started_us=NOW_US - 10**10),
+        policy=LoadSpreading(move_cost=100),
+    )
+    assert len(cluster.migrating(cluster.run())) == moves

@@ -93,7 +93,7 @@ def test_a_reservation_for_a_pod(extra, says):
 
 
 def test_a_problem_that_is_the_message_is_shown_once():
-    body = dict.fromkeys(("problem", "message"), "queue x does not exist") | {
+    body: dict[str, Any] = dict.fromkeys(("problem", "message"), "queue x does not exist") | {
         "requests": {},
         "nearest": [],
         "story": [],
