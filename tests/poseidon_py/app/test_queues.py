@@ -44,7 +44,7 @@ def declare_team(world, name="team-a"):
             "flavors": [
                 {
                     "name": "all",
-                    "resources": [{"name": "cpu", "nominalQuota": 4}, {"name": "memory", "nominalQuota": "4Gi"}],
+                    "resources": [{"name": "cpu", "nominalQuota": 16}, {"name": "memory", "nominalQuota": "64Gi"}],
                 }
             ],
         }
