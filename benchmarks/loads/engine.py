@@ -149,7 +149,7 @@ class EngineLoad:
         if (nodes < 0).any():
             found.append("a task is placed on a node that does not exist")
             return found
-        over = self._requested(rows, nodes) > self.allocatable
+        over = self.requested(rows, nodes) > self.allocatable
         for r in np.flatnonzero(over.any(axis=0)).tolist():
             found.append(f"{int(over[:, r].sum())} nodes are over-committed in {self.resources[r]}")
         tainted = np.array([bool(node.taints) for node in self.nodes])
@@ -166,7 +166,7 @@ class EngineLoad:
         waiting[: self.running] = False
         waiting[rows] = False
         tainted = np.array([bool(node.taints) for node in self.nodes])
-        free = (self.allocatable - self._requested(rows, nodes))[~tainted]
+        free = (self.allocatable - self.requested(rows, nodes))[~tainted]
         for c in np.unique(self._class_of[waiting]).tolist():
             fits = int((free >= self.requests[c]).all(axis=1).sum())
             if fits:
@@ -174,7 +174,7 @@ class EngineLoad:
                 return f"{count} tasks of {self.sorts[c].name} wait, and {fits} nodes have capacity for one"
         return ""
 
-    def _requested(self, rows: I64, nodes: I64) -> I64:
+    def requested(self, rows: I64, nodes: I64) -> I64:
         """(N, R): what the running tasks and those of `rows` (K,) on `nodes` (K,) request together."""
         total = np.zeros_like(self.allocatable)
         np.add.at(total, self._running_node, self.requests[self._class_of[: self.running]])

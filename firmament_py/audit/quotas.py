@@ -89,14 +89,18 @@ class QuotaCheck:
         if not len(tasks):
             return used, set()
         row = self._row_of_id[np.searchsorted(self._ids, table.queue[tasks])]
-        names, requests = state.resources.names, state.classes.requests[table.cls[tasks]]
-        kind = self._kinds(state, nodes)
-        amount = self._amounts(names)[row, kind]
+        cls, kind = table.cls[tasks], self._kinds(state, nodes)
+        # one sum per queue, class and kind of nodes: there are far more tasks
+        alike = (row * state.classes.capacity + cls) * len(self._kind) + kind
+        _, first, count = np.unique(alike, return_index=True, return_counts=True)
+        row, names = row[first], state.resources.names
+        requests = state.classes.requests[cls[first]] * count[:, None]
+        amount = self._amounts(names)[row, kind[first]]
         for r in range(len(names)):
             some = amount[:, r] >= 0
             np.add.at(used, (row[some], amount[some, r]), requests[some, r])
         bad = ((amount == _UNCOVERED) & (requests > 0)).any(axis=1)
-        return used, set(table.queue[tasks[bad]].tolist())
+        return used, {self.queues.definitions[each].id for each in np.unique(row[bad]).tolist()}
 
     def _kinds(self, state: ClusterState, nodes: I64) -> I64:
         """(K,) numbers of the sets of flavors that node rows (K,) are of; fills `_kind`."""

@@ -11,10 +11,11 @@ The tasks of the job are nominated, and hold their quota and their nodes from th
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import F64, I64, NO_ROWS, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.queues import Within
 from firmament_py.placement.ledger import Ledger
@@ -81,6 +82,7 @@ class Reclaimer:
         self._searches = 0
         self.due_us = 0
         """When a job has waited, or a candidate has run, for long enough; 0: no time changes anything."""
+        self._evictable = self._evictable_rows()
 
     def run(self) -> None:
         """Preempts for the claims, the most important first: by rank, then priority, then age."""
@@ -91,9 +93,14 @@ class Reclaimer:
         self._standing.arrive(snapshot.tasks[nominated], snapshot.nodes[ledger.nominated[nominated]])
         gone = self._outcome.victims
         self._standing.leave(gone, self._state.tasks.node[gone])
+        if not len(self._evictable):
+            return
+        unserved = np.zeros(self._state.tasks.capacity, np.bool_)
+        unserved[snapshot.tasks[(ledger.node_of < 0) & (ledger.nominated < 0) & ~ledger.delayed]] = True
         rank = self._queues.ranking.rank
         claims = sorted(
-            self._queues.claims, key=lambda claim: (-rank[claim.rows].max(), -claim.priority, claim.created_us)
+            self._queues.claims.of(unserved),
+            key=lambda claim: (-rank[claim.rows].max(), -claim.priority, claim.created_us),
         )
         stuck = set[int]()  # queues in which a job waits without hope
         for claim in claims:
@@ -160,29 +167,41 @@ class Reclaimer:
     def _candidates(self, situation: Situation, refused: Bools) -> _Candidates:
         """Running tasks that may leave for the job, by the rules of their queues alone. refused (T,): not these."""
         state, tasks, use = self._state, self._state.tasks, self._standing.use
-        rows = np.flatnonzero((tasks.state == TaskState.BOUND) & ~tasks.unevictable & ~tasks.leaving & ~refused)
-        rows = np.setdiff1d(rows[use.queue_of(rows) >= 0], self._outcome.victims, assume_unique=True)
-        queue, priority = use.queue_of(rows), state.classes.priority[tasks.cls[rows]]
         granted = permissions(situation)
+        rows = self._evictable
+        rows = rows[(granted.why != Why.NOT)[use.queue_of(rows)] & ~refused[rows]]
+        leave = np.zeros(tasks.capacity, np.bool_)
+        leave[self._outcome.victims] = True
+        rows = rows[~leave[rows]]
+        queue, priority = use.queue_of(rows), state.classes.priority[tasks.cls[rows]]
         may = granted.reasons(queue, priority) != Why.NOT
         newer = (priority == situation.priority) & (tasks.created_us[rows] > situation.created_us)
         may |= granted.equal_if_newer[queue] & newer
-        may &= (granted.why[queue] != Why.NOT) & (use.position(tasks.node[rows]) >= 0)
         own = queue == situation.queue
-        definitions = use.queues.definitions
-        if definitions[situation.queue].within is Within.NEVER:
+        if use.queues.definitions[situation.queue].within is Within.NEVER:
             may &= ~own
-        least_s = np.array([(d.reclaim_min_runtime_s, d.preempt_min_runtime_s) for d in definitions])
         began_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows])
-        until_us = began_us + np.minimum(least_s[queue, own.astype(np.int64)] * 1e6, _FOREVER_US).astype(np.int64)
-        protected = may & (until_us > self._snapshot.now_us)
-        self._later(int(until_us[protected].min(initial=_FOREVER_US)))
+        least_us = np.minimum(self._least_s[queue, own.astype(np.int64)] * 1e6, _FOREVER_US).astype(np.int64)
+        protected = may & (began_us + least_us > self._snapshot.now_us)
+        self._later(int((began_us + least_us)[protected].min(initial=_FOREVER_US)))
         may &= ~protected
         rows, own, priority = rows[may], own[may], priority[may]
         uses = (self._standing.amounts(state, rows)[:, situation.needed] > 0).any(axis=1)
         rows, own, priority = rows[uses], own[uses], priority[uses]
         order = np.lexsort((-tasks.started_us[rows], priority, own))
         return _Candidates(rows[order], (priority + own * _OWN_QUEUE)[order])
+
+    @cached_property
+    def _least_s(self) -> F64:
+        """(Q, 2) seconds that tasks of each queue run before others evict them, and before those of their own do."""
+        definitions = self._standing.use.queues.definitions
+        return np.array([(d.reclaim_min_runtime_s, d.preempt_min_runtime_s) for d in definitions])
+
+    def _evictable_rows(self) -> I64:
+        """(K,) rows of tasks in queues that may leave at all, ascending."""
+        tasks, use = self._state.tasks, self._standing.use
+        rows = np.flatnonzero((tasks.state == TaskState.BOUND) & ~tasks.unevictable & ~tasks.leaving)
+        return rows[(use.queue_of(rows) >= 0) & (use.position(tasks.node[rows]) >= 0)]
 
     def _precedence(self, candidates: _Candidates) -> Precedence:
         classes = len(self._snapshot.classes)
@@ -204,36 +223,55 @@ class Reclaimer:
 
     def _for_quota(self, situation: Situation, candidates: _Candidates, victims: I64) -> I64 | None:
         """`victims` (V,), and the first further candidates with which the quota suffices; None: it never does."""
-        further = candidates.rows[~np.isin(candidates.rows, victims)]
-        units = self._units(further, victims)
-        sets = [victims, *units]
-        amounts = [self._sum(rows) for rows in sets]
-        total = np.cumsum(amounts, axis=0)
-        if not self._standing.fits(situation, total[-1]):
+        standing, leave = self._standing, self._sum(victims)
+        if standing.fits(situation, leave):
+            return victims
+        rows, start = self._units(candidates.rows[~np.isin(candidates.rows, victims)], victims)
+        queue, amounts = standing.use.queue_of(rows), standing.amounts(self._state, rows)
+
+        def without(units: int) -> I64:
+            total = leave.copy()
+            np.add.at(total, queue[: start[units]], amounts[: start[units]])
+            return total
+
+        low, high = 1, len(start) - 1  # the fewest units that suffice
+        if not high or not standing.fits(situation, without(high)):
             return None
-        low, high = 0, len(sets) - 1  # the fewest units that suffice
         while low < high:
             middle = (low + high) // 2
-            if self._standing.fits(situation, total[middle]):
+            if standing.fits(situation, without(middle)):
                 high = middle
             else:
                 low = middle + 1
-        used, chosen = total[low], list(range(1, low + 1))
-        for i in reversed(chosen[:-1]):  # put back what is not needed
-            if self._standing.fits(situation, used - amounts[i]):
-                used = used - amounts[i]
-                chosen.remove(i)
-        return np.concatenate([victims, *(sets[i] for i in chosen)])
+        used, chosen = without(low), np.ones(start[low], np.bool_)
+        needed = set[tuple[bytes, bytes]]()  # of units alike none is put back once one of them cannot be
+        for i in reversed(range(low - 1)):  # put back what is not needed
+            unit = slice(start[i], start[i + 1])
+            kind = queue[unit].tobytes(), amounts[unit].tobytes()
+            if kind in needed:
+                continue
+            less = used.copy()
+            np.subtract.at(less, queue[unit], amounts[unit])
+            if standing.fits(situation, less):
+                used, chosen[unit] = less, False
+            else:
+                needed.add(kind)
+        return np.concatenate([victims, rows[: start[low]][chosen]])
 
-    def _units(self, rows: I64, victims: I64) -> list[I64]:
+    def _units(self, rows: I64, victims: I64) -> tuple[I64, I64]:
         """What can leave on its own, of candidates (K,) in their order: single tasks, and whole gangs, unless one of
-        their members is no candidate; within disruption budgets."""
+        their members is no candidate; within disruption budgets. Rows (L,), and where each of U units begins (U + 1,).
+        """
         state, tasks = self._state, self._state.tasks
-        running = np.flatnonzero((tasks.node >= 0) & (tasks.gang != NO_GANG) & ~tasks.leaving)
         before = np.concatenate([self._outcome.victims, victims])
         allowed, counted = state.evictions_allowed(tasks.label_set[before])
         left = allowed - counted.sum(axis=1)
-        units, seen = list[I64](), set[int]()
+        limited = len(left) > 0 and not self._beyond_budgets
+        ganged = tasks.gang[rows] != NO_GANG
+        if not limited and not ganged.any():
+            return rows, np.arange(len(rows) + 1)
+        running = np.flatnonzero((tasks.node >= 0) & (tasks.gang != NO_GANG) & ~tasks.leaving)
+        units, seen = [NO_ROWS], set[int]()
         for row in rows.tolist():
             gang = int(tasks.gang[row])
             if gang in seen:
@@ -244,13 +282,13 @@ class Reclaimer:
                 unit = running[tasks.gang[running] == gang]
                 if not np.isin(unit, rows).all():
                     continue
-            if len(left) and not self._beyond_budgets:
+            if limited:
                 counts = state.evictions_allowed(tasks.label_set[unit])[1].sum(axis=1)
                 if (counts > np.maximum(left, 0))[counts > 0].any():
                     continue
                 left = left - counts
             units.append(unit)
-        return units
+        return np.concatenate(units), np.cumsum([len(unit) for unit in units])
 
     def _sum(self, rows: I64) -> I64:
         """(Q, V) what task rows (K,) use."""

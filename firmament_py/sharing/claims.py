@@ -9,6 +9,7 @@ from firmament_py.model.queues import Sharing
 from firmament_py.queues.judgement import Verdict, Victims, judge
 from firmament_py.queues.permissions import Situation
 from firmament_py.queues.quota import Capacity, available, below_limits
+from firmament_py.sharing.jobs import Jobs
 from firmament_py.sharing.use import QueueUse
 from firmament_py.state.cluster import ClusterState
 
@@ -33,6 +34,38 @@ class Claim:
         some = np.flatnonzero(self.flavor >= 0)
         amounts[self.flavor[some] * len(self.flavor) + some] = self.request[some] * (1 if self.whole else tasks)
         return amounts
+
+
+class Claims:
+    """The claims of a round: described only when they are asked for, since nearly all jobs are placed."""
+
+    def __init__(self) -> None:
+        self._of_jobs: list[tuple[Jobs, I64, I64]] = []
+
+    def add(self, jobs: Jobs, claiming: I64, flavor: I64) -> None:
+        """Some of J jobs, claiming (K,), ascending; flavor (J, R), as of a claim."""
+        self._of_jobs.append((jobs, claiming, flavor))
+
+    def of(self, tasks: Bools) -> list[Claim]:
+        """Those that have one of the tasks (T,) of the task table."""
+        found = []
+        for jobs, claiming, flavor in self._of_jobs:
+            some = np.logical_or.reduceat(tasks[jobs.rows], jobs.start[:-1])
+            found += [_claim(jobs, j, flavor[j]) for j in claiming[some[claiming]].tolist()]
+        return found
+
+
+def _claim(jobs: Jobs, j: int, flavor: I64) -> Claim:
+    return Claim(
+        rows=jobs.rows[jobs.start[j] : jobs.start[j + 1]],
+        queue=int(jobs.queue[j]),
+        priority=int(jobs.priority[j]),
+        created_us=int(jobs.created_us[j]),
+        request=jobs.request[j],
+        flavor=flavor,
+        whole=bool(jobs.count[j] == 1),
+        preemptible=bool(jobs.preemptible[j]),
+    )
 
 
 class Standing:

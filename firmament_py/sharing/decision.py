@@ -13,7 +13,7 @@ from firmament_py.queues.quota import capacity
 from firmament_py.queues.ranking import Ranking
 from firmament_py.queues.shares import fair_shares
 from firmament_py.queues.tree import Queues
-from firmament_py.sharing.claims import Claim, Standing
+from firmament_py.sharing.claims import Claims, Standing
 from firmament_py.sharing.jobs import Jobs, waiting_jobs
 from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages, of_cause
 from firmament_py.sharing.use import QueueUse
@@ -37,7 +37,7 @@ class QueueDecision:
     excluded: I64
     shortages: Shortages
     admitted: I64
-    claims: list[Claim]
+    claims: Claims
     standing: Standing
 
 
@@ -75,7 +75,7 @@ class _QueueRound:
         self._use = use = QueueUse(state)
         self._queues = queues = use.queues
         self._capacity = capacity(queues)
-        self._claims: list[Claim] = []
+        self._claims = Claims()
         self._total = use.offered
         self._usage = use.running(leaving=True)
         size = state.tasks.capacity
@@ -155,32 +155,19 @@ class _QueueRound:
     def _claim(self, jobs: Jobs, found: Admission, left: Bools) -> None:
         """Notes jobs that may preempt: all that are admitted, since perhaps no node takes them, and of the others, of
         which tasks (K,) are `left`, the first of each queue, which are withheld."""
-        queues, over = self._queues, 0
-        may_claim = np.array([_may_claim(queues, row) for row in range(queues.count)], np.bool_)
-        of_queue = np.zeros(queues.count, np.int64)
-        for j in np.flatnonzero(may_claim[jobs.queue]).tolist():
-            queue, tasks = int(jobs.queue[j]), slice(int(jobs.start[j]), int(jobs.start[j + 1]))
-            flavor = found.flavor[j]
-            waits = jobs.rows[tasks][left[tasks]]
-            if len(waits):
-                if found.reason[j] != Reason.LACKING or of_queue[queue] == _CLAIMS_OF_QUEUE or over == _CLAIMS:
-                    continue
-                of_queue[queue], over = of_queue[queue] + 1, over + 1
-                flavor = self._first_flavor(jobs, j)
-                self._withheld[waits] = True
-                self._flavor[waits] = self._combined(flavor[None])[0]
-            self._claims.append(
-                Claim(
-                    rows=jobs.rows[tasks],
-                    queue=queue,
-                    priority=int(jobs.priority[j]),
-                    created_us=int(jobs.created_us[j]),
-                    request=jobs.request[j],
-                    flavor=flavor,
-                    whole=bool(jobs.count[j] == 1),
-                    preemptible=bool(jobs.preemptible[j]),
-                )
-            )
+        may_claim = np.array([_may_claim(self._queues, row) for row in range(self._queues.count)], np.bool_)[jobs.queue]
+        waits = np.logical_or.reduceat(left, jobs.start[:-1])
+        over = np.flatnonzero(may_claim & waits & (found.reason == Reason.LACKING))
+        begins = np.flatnonzero(np.r_[True, np.diff(jobs.queue[over]) != 0][: len(over)])
+        over = over[run_positions(np.diff(np.r_[begins, len(over)])) < _CLAIMS_OF_QUEUE][:_CLAIMS]
+        flavor = found.flavor.copy()
+        for j in over.tolist():
+            tasks = slice(int(jobs.start[j]), int(jobs.start[j + 1]))
+            rows = jobs.rows[tasks][left[tasks]]
+            flavor[j] = self._first_flavor(jobs, j)
+            self._withheld[rows] = True
+            self._flavor[rows] = self._combined(flavor[j][None])[0]
+        self._claims.add(jobs, np.union1d(np.flatnonzero(may_claim & ~waits), over), flavor)
 
     def _first_flavor(self, jobs: Jobs, j: int) -> I64:
         """(R,) the first flavor that suits a job, of each resource that it requests, -1: none."""

@@ -46,11 +46,14 @@ class Played:
 
 
 class Player:
-    """Plays a load on a fresh engine. Raises RuntimeError if the engine refuses a part of it."""
+    """Plays a load on a fresh engine; world: a model with further checks.
 
-    def __init__(self, load: JobsLoad, engine: Engine) -> None:
+    Raises RuntimeError if the engine refuses a part of the load.
+    """
+
+    def __init__(self, load: JobsLoad, engine: Engine, world: World | None = None) -> None:
         self._load, self._engine = load, engine
-        self.world = World(load)
+        self.world = world or World(load)
         self.played = Played()
         self._now_us = START_US
         self._apply(load.cluster())
@@ -61,6 +64,18 @@ class Player:
             self._apply(self._load.arrive(jobs))
             self._arrival(self._load.members(jobs))
         return self.played
+
+    def more_rounds(self, rounds: int, events: list[Event]) -> int:
+        """Further rounds after events, and how many tasks they place, preempt or nominate."""
+        self._apply(events)
+        changes = 0
+        for _ in range(rounds):
+            self._now_us += ROUND_S * 1_000_000
+            result = self._engine.run_round(self._now_us)
+            if result is not None:
+                decision = self._decision(result)
+                changes += len(decision.placed[0]) + len(decision.victims) + len(decision.nominated[0])
+        return changes
 
     def _arrival(self, members: I64) -> None:
         """Rounds until nothing changes."""

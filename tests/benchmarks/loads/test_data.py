@@ -54,7 +54,7 @@ def least(load: DataLoad) -> int:
     """The minimum of half MiB to move, over all pods and nodes, with the capacity of a node for the only class."""
     cost = half_mib(load)
     pods, nodes = cost.shape
-    free = load.load.allocatable - load.load._requested(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    free = load.load.allocatable - load.load.requested(np.zeros(0, np.int64), np.zeros(0, np.int64))
     request = load.load.requests[0]
     capacities = (free[:, request > 0] // request[request > 0]).min(axis=1)
     solver = min_cost_flow.SimpleMinCostFlow()
