@@ -25,6 +25,7 @@ class LazyGroup(click.Group):
         "fits": "poseidon_py.cli.fits",
         "gangs": "poseidon_py.cli.gangs",
         "policies": "poseidon_py.cli.policies",
+        "queues": "poseidon_py.cli.queues",
         "rebalance": "poseidon_py.cli.rebalance",
         "run": "poseidon_py.cli.run",
         "status": "poseidon_py.cli.ask",
