@@ -73,8 +73,8 @@ R = flow_pb2.Reason
         (
             5,
             [R(kind=R.NO_FLAVOR, detail="team-a")],
-            "no node of queue team-a suits the pod: compare the node selector, affinity and tolerations of the pod with "
-            "the nodes for which the queue has quota",
+            "no node of queue team-a suits the pod: compare the node selector, affinity and tolerations of the pod "
+            "with the nodes for which the queue has quota",
         ),
         (
             5,
