@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-_EVERY_NODE = "default"
-"""The flavor of kinds without flavors."""
-
 
 @click.command()
 @click.argument("name", metavar="[NAME]", default="")
@@ -54,7 +51,8 @@ def print_queues(body: Json, console: "Console") -> None:
 
 
 def _print_table(queues: list[Json], console: "Console") -> None:
-    """One row for each queue and resource; the counts are in the first one of a queue."""
+    """One row for each queue and resource; the counts are in the first one of a queue. Columns that would be empty, or
+    the same for all, are left out."""
     from rich.markup import escape
 
     from poseidon_py.util.terminal import print_rows
@@ -65,38 +63,30 @@ def _print_table(queues: list[Json], console: "Console") -> None:
         for key, title in (("limit", "limit"), ("fair_share", "fair share"))
         if any(each[key] is not None for each in amounts)
     }
-    typed = len({queue["type"] for queue in queues}) > 1
-    flavored = any(each["flavor"] != _EVERY_NODE for each in amounts)
+    counts = ["running", "pending", *(["nominated"] if any(queue["nominated"] for queue in queues) else [])]
+    flavored = len({each["flavor"] for each in amounts}) > 1
     header = (
-        "queue", *(("type",) if typed else ()), "state", "running", "pending", "nominated", "share",
-        *(("flavor",) if flavored else ()), "resource", "used", "guarantee", *limits.values(), "borrowed",
+        "queue", "state", *counts, "share", *(("flavor",) if flavored else ()),
+        "resource", "used", "guarantee", *limits.values(), "borrowed",
     )  # fmt: skip
+    top = queues[0]["depth"]
     rows = []
     for queue in queues:
-        first = [
-            *([queue["type"]] if typed else []),
-            queue["state"],
-            *(str(queue[key]) for key in ("running", "pending", "nominated")),
-            f"{queue['share']:g}",
-        ]
+        cohort = " (Cohort)" if queue["type"] == "Cohort" else ""
+        first = [queue["state"], *(str(queue[key]) for key in counts), f"{queue['share']:g}"]
         for each in queue["resources"] or [None]:
             rows.append(
                 (
-                    "  " * queue["depth"] + queue["name"],
+                    "  " * (queue["depth"] - top) + queue["name"] + cohort,
                     *first,
                     *([escape(each["flavor"]) if each else ""] if flavored else []),
-                    *(
-                        (each["resource"], each["used"], _amount(each["guarantee"], "unlimited"))
-                        if each
-                        else ("", "", "")
-                    ),
+                    *((each["resource"], each["used"], _amount(each["guarantee"], "unlimited")) if each else [""] * 3),
                     *(_amount(each[key]) if each else "" for key in limits),
                     each["borrowed"] if each else "",
                 )
             )
             first = [""] * len(first)
-    names = ("queue", "type", "state", "flavor", "resource")
-    print_rows(console, header, rows, right=[each for each in header if each not in names])
+    print_rows(console, header, rows, right=[*counts, "share", "used", "guarantee", *limits.values(), "borrowed"])
 
 
 def _amount(value: str | None, without_limit: str = "none") -> str:

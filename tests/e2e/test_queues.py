@@ -181,7 +181,7 @@ def test_a_cohort_lends_and_takes_back(backend: Backend, schedule: Schedule) -> 
     assert f"default/{waiting}: waits for quota of queue org: lacks 1 cpu" in text
     (row,) = [line for line in text.splitlines() if "team-a" in line and "cpu" in line]
     assert [cell.strip() for cell in row.strip("│┃ ").split("│")] == [
-        "team-a", "open", "4", "1", "0", "0.5", "all", "cpu", "4", "2", "2",
+        "team-a", "open", "4", "1", "0.5", "cpu", "4", "2", "2",
     ]  # fmt: skip
     assert "waits for quota of queue org: lacks 1 cpu" in ask(scheduler, "explain", f"default/{waiting}")
     # team-b takes its own back
@@ -199,7 +199,7 @@ def test_a_cohort_lends_and_takes_back(backend: Backend, schedule: Schedule) -> 
     assert queues["lost"]["why"] == "ResourceFlavor none does not exist; create it or change spec.resourceGroups"
     assert "'x' is not" in queues["odd"]["problems"][0]
     text = ask(scheduler, "queues")
-    assert "ClusterQueue" in text
+    assert "org (Cohort)" in text
     assert "lost: ResourceFlavor none does not exist" in text
     assert condition(backend.api("GET", f"{_CLUSTER_QUEUES}/lost"), "Active")["reason"] == "FlavorNotFound"
     assert "did you mean team-b or team-a?" in ask(scheduler, "queues", "team-c", code=1)

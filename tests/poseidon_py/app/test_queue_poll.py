@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 
 import pytest
 
@@ -12,11 +13,23 @@ from poseidon_py.feed.client import EngineError
 from poseidon_py.state.queues.own import QUEUES
 from poseidon_py.state.queues.use import QueueUse
 from protos.gen import flow_pb2
+from tests.poseidon_py.fakes import FakeEngine
 from tests.poseidon_py.rig import Rig as BridgeRig
 from tests.poseidon_py.settling import turns_until
 from tests.poseidon_py.state.queues.rig import queue_object
 
 GIB = 2**30
+
+
+class Engine(FakeEngine):
+    """Its queues are those that a function answers."""
+
+    def __init__(self, answer):
+        super().__init__()
+        self._answer = answer
+
+    async def list_queues(self):
+        return self._answer()
 
 
 class Rig(BridgeRig):
@@ -27,9 +40,9 @@ class Rig(BridgeRig):
         self.leads = True
         self.polls = 0
         self.errors: list[EngineError] = []
-        self.noted: list[dict[int, QueueUse]] = []
+        self.noted: list[Mapping[int, QueueUse]] = []
         self.epoch_of_reply = 0
-        self.engine.list_queues = self._list_queues
+        self.engine = self.session._engine = self.feed._engine = self.loop._engine = Engine(self._list_queues)
         self.poll = QueuePoll(
             self.engine, self.session, self.store.queues, lambda: self.leads, self.noted.append, self.store.metrics,
             period=period, sleep=self._pause,
@@ -49,7 +62,7 @@ class Rig(BridgeRig):
     async def _pause(self, seconds):
         await asyncio.sleep(0)
 
-    async def _list_queues(self):
+    def _list_queues(self):
         self.polls += 1
         if self.errors:
             raise self.errors.pop(0)

@@ -216,6 +216,8 @@ def test_output(rig):
     assert "│   a   │" in text  # below org
     assert "queues.poseidon.io alone: spec.weight: 'x' is not valid" in text
     assert "  a\n" in printed(body, width=50)  # as a record
+    body["queues"] = body["queues"][2:3]
+    assert "│ a     │" in printed(body)  # alone, it is not indented
     one = queues_json(rig.queues, reply_of(rig, a=A), name="alone")
     one["queues"][0] |= {"waiting": [{"pod": "ns/p", "why": "waits for quota"}], "more": 4}
     lines = printed(one).splitlines()
