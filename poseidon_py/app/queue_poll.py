@@ -6,7 +6,7 @@ Only the leader polls, and only while there are queues: every few seconds, and w
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from poseidon_py.feed.client import Engine, EngineError
 from poseidon_py.feed.resync import Session
@@ -93,16 +93,16 @@ class QueuePoll:
         self._failed = False
         if reply.epoch != epoch or not self._leads():
             return
-        self._note(uses_of(tree, reply))
         amounts = QueueAmounts(tree, reply)
+        self._note(uses_of(amounts))
         self._metrics.queues.show(
-            _figures(queue.name, type_of(queue.key), amounts.states[queue.id], list(amounts.of(queue.id)))
+            _figures(queue.name, type_of(queue.key), amounts.states[queue.id], amounts.of(queue.id))
             for queue in tree.queues
             if queue.id in amounts.states
         )
 
 
-def _figures(name: str, kind: str, state: flow_pb2.QueueState, amounts: list[QueueAmount]) -> QueueFigures:
+def _figures(name: str, kind: str, state: flow_pb2.QueueState, amounts: Sequence[QueueAmount]) -> QueueFigures:
     return QueueFigures(
         name,
         kind,
@@ -115,7 +115,7 @@ def _figures(name: str, kind: str, state: flow_pb2.QueueState, amounts: list[Que
     )
 
 
-def _sums(amounts: list[QueueAmount], field: Callable[[QueueAmount], int | None]) -> dict[str, float]:
+def _sums(amounts: Sequence[QueueAmount], field: Callable[[QueueAmount], int | None]) -> dict[str, float]:
     """The amounts of all flavors together, by resource; infinite: without a limit."""
     sums: dict[str, float] = {}
     for each in amounts:

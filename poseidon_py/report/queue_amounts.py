@@ -1,6 +1,6 @@
 """What the engine reports of queues, with the quotas of their descriptions. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from poseidon_py.describe.queues.model import UNBOUNDED, Queue, Quota, Sharing, Tree
@@ -45,6 +45,7 @@ class QueueAmounts:
         }
         self._queues = {queue.id: queue for queue in tree.queues}
         self._below: dict[int, dict[tuple[str, str], int]] = {}
+        self._of: dict[int, tuple[QueueAmount, ...]] = {}
         for state in reversed(reply.queues):  # children before parents
             self._add_to_parent(state)
 
@@ -57,8 +58,14 @@ class QueueAmounts:
             own = amount.nominal or self._below.get(state.id, {}).get(key, 0)
             sums[key] = sums.get(key, 0) + own
 
-    def of(self, ident: int) -> Iterator[QueueAmount]:
+    def of(self, ident: int) -> tuple[QueueAmount, ...]:
         """The amounts of the queue with an id, by flavor and resource; pods only where users limit their number."""
+        found = self._of.get(ident)
+        if found is None:
+            found = self._of[ident] = tuple(self._amounts(ident))
+        return found
+
+    def _amounts(self, ident: int) -> Iterator[QueueAmount]:
         state = self.states.get(ident)
         queue = self._queues.get(ident)
         if state is None or queue is None:
@@ -95,13 +102,12 @@ def share_of(state: flow_pb2.QueueState) -> float:
     return state.share / _THOUSANDTHS
 
 
-def uses_of(tree: Tree, reply: flow_pb2.QueuesReply) -> dict[int, QueueUse]:
+def uses_of(amounts: QueueAmounts) -> dict[int, QueueUse]:
     """What statuses of queues show, by id of the queue."""
-    amounts = QueueAmounts(tree, reply)
-    return {ident: _use(state, list(amounts.of(ident))) for ident, state in amounts.states.items()}
+    return {ident: _use(state, amounts.of(ident)) for ident, state in amounts.states.items()}
 
 
-def _use(state: flow_pb2.QueueState, amounts: list[QueueAmount]) -> QueueUse:
+def _use(state: flow_pb2.QueueState, amounts: Sequence[QueueAmount]) -> QueueUse:
     fair: dict[str, int | None] = {}
     requested: dict[str, int] = {}
     for each in amounts:

@@ -226,7 +226,7 @@ def test_our_own_queues_lend_and_take_back(backend: Backend, schedule: Schedule)
     text = ask(scheduler, "queues", "org")
     assert "org: the oldest of the pods that wait\n  default/a-" in text
     assert ": 0/1 nodes are available: 1 Insufficient cpu." in text  # quota is left, but no capacity
-    names = [line.strip("│┃ ").split("│")[0].rstrip() for line in text.splitlines() if line.startswith("│")]
+    names = [line[2:].split("│")[0].rstrip() for line in text.splitlines() if line.startswith("│")]
     assert names == ["org", "  team-a", "  team-b"]
     backend.patch(f"{_OWN_QUEUES}/team-b", {"spec": {"stop": "hold"}})
     assert until_listed(scheduler, "team-b", state="stopped")["why"] == "spec.stop is hold"
