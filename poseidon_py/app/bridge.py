@@ -15,6 +15,7 @@ from poseidon_py.app import status
 from poseidon_py.app.engine_process import Supervisor
 from poseidon_py.app.http_endpoints import Health
 from poseidon_py.app.queries.gang_list import gangs_json
+from poseidon_py.app.queries.queue_list import WAITING_SHOWN, queues_json, waiting_in
 from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
 from poseidon_py.app.startup import first_hello, wait_for_engine, wait_for_server
@@ -27,6 +28,7 @@ from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.credentials import Access
 from poseidon_py.kube.lease import Election
+from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.state.watch_set import storage_watches
 from poseidon_py.usage.collector import Collector, Source
@@ -85,6 +87,7 @@ class Bridge:
             status=self.status,
             explain=self.explain,
             gangs=self.gangs,
+            queues=self.queues,
             fits=self.fits,
             rebalancer=lambda: self.runtime.rebalancer if self.runtime is not None else None,
         )
@@ -203,6 +206,7 @@ class Bridge:
         self._spawn("queue worker", runtime.feed.queue_worker())
         self._spawn("gangs", runtime.gangs.run())
         self._spawn("queues", runtime.queues.run())
+        self._spawn("queue poll", runtime.queue_poll.run())
         self._spawn("storage", self._watch_storage())
         self._spawn("loop", runtime.loop.run())
         self._spawn("rebalancer", runtime.rebalancer.run())
@@ -334,8 +338,9 @@ class Bridge:
     async def explain(self, namespace: str, name: str) -> dict[str, Any] | None:
         """The body of /explain; None: the pod does not exist. Raises EngineError."""
         known = self.store.pod_named(namespace, name)
-        if known is None:
-            return None
+        return await self._explain(known) if known is not None else None
+
+    async def _explain(self, known: PodRecord) -> dict[str, Any]:
         queues = self.store.queues
         return status.explain_json(
             known,
@@ -349,7 +354,31 @@ class Bridge:
         """The body of /gangs. Raises EngineError, UnknownGang."""
         reply = await self.engine.list_gangs()
         now_us = time.time_ns() // 1000
-        return gangs_json(self.store.gangs, reply.gangs, now_us=now_us, name=name, namespace=namespace)
+        queues = self.store.queues
+        return gangs_json(
+            self.store.gangs,
+            reply.gangs,
+            now_us=now_us,
+            name=name,
+            namespace=namespace,
+            queue_of=lambda known: queues.resolution_of(known).name,
+        )
+
+    async def queues(self, name: str) -> dict[str, Any]:
+        """The body of /queues. Raises EngineError, UnknownQueue."""
+        body = queues_json(self.store.queues, await self.engine.list_queues(), name=name)
+        queues = body["queues"]
+        for at, queue in enumerate(queues):
+            if queue["name"] == name:
+                waiting = waiting_in(self.store, queues[at:])
+                queue["waiting"] = [await self._why_waiting(known) for known in waiting[:WAITING_SHOWN]]
+                queue["more"] = max(len(waiting) - WAITING_SHOWN, 0)
+        return body
+
+    async def _why_waiting(self, known: PodRecord) -> dict[str, Any]:
+        explained = await self._explain(known)
+        why = explained["problem"] or explained["message"] or explained["state"]
+        return {"pod": known.full_name, "why": why}
 
     async def fits(self, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to POST /fits. Raises EngineError, InvalidField, Unknown."""

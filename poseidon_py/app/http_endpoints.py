@@ -7,6 +7,7 @@
 /status            counts, usage, last round: JSON
 /explain?pod=NS/NAME   why a pod is pending or on its node: JSON
 /gangs?name=NAME&namespace=NS   gangs, both parameters are optional: JSON (queries/gang_list.py)
+/queues?name=NAME  queues, the parameter is optional: JSON (queries/queue_list.py)
 /fits              POST: whether the pods of a manifest would fit: JSON (queries/would_fit.py)
 /rebalance         plans of moves: rebalance_endpoints.py
 """
@@ -20,6 +21,7 @@ from typing import Any
 from aiohttp import web
 
 from poseidon_py.app.queries.gang_list import UnknownGang
+from poseidon_py.app.queries.queue_list import UnknownQueue
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.rebalance_endpoints import RebalanceEndpoints
 from poseidon_py.feed.client import EngineError
@@ -107,17 +109,20 @@ class Health(Probes):
         status: Callable[[], Awaitable[Json]],
         explain: Callable[[str, str], Awaitable[Json | None]],
         gangs: Callable[[str, str], Awaitable[Json]],
+        queues: Callable[[str], Awaitable[Json]],
         fits: Callable[[Json], Awaitable[Json]],
         rebalancer: Callable[[], Rebalancer | None],
     ) -> None:
-        """`status`, `explain` and `gangs` may raise EngineError, which becomes a 503. `gangs`, of a name and a
-        namespace, may raise UnknownGang; `fits` answers POST /fits, may raise EngineError, InvalidField and Unknown.
+        """`status`, `explain`, `gangs` and `queues` may raise EngineError, which becomes a 503. `gangs`, of a name and
+        a namespace, may raise UnknownGang; `queues`, of a name, UnknownQueue. `fits` answers POST /fits, may raise
+        EngineError, InvalidField and Unknown.
         `rebalancer`: None while the bridge starts. The others are those of Probes."""
         super().__init__(metrics, alive=alive, ready=ready, refresh=refresh)
         self._identity = identity
         self._status = status
         self._explain = explain
         self._gangs = gangs
+        self._queues = queues
         self._fits = fits
         self._rebalance = RebalanceEndpoints(rebalancer)
 
@@ -128,6 +133,7 @@ class Health(Probes):
             web.get("/status", self._get_status),
             web.get("/explain", self._get_explain),
             web.get("/gangs", self._get_gangs),
+            web.get("/queues", self._get_queues),
             web.post("/fits", self._post_fits),
             *self._rebalance.routes(),
         ]
@@ -154,15 +160,10 @@ class Health(Probes):
         return _json(answer)
 
     async def _get_gangs(self, request: web.Request) -> web.Response:
-        query = request.query
-        if unknown := next((key for key in query if key not in ("name", "namespace")), ""):
-            return _json({"error": f"{unknown[:64]!r} is not a parameter; there are name and namespace"}, 400)
-        try:
-            return _json(await self._gangs(query.get("name", ""), query.get("namespace", "")))
-        except UnknownGang as error:
-            return _json({"error": str(error)}, 404)
-        except EngineError as error:
-            return _json({"error": str(error)}, 503)
+        return await _listed(request, self._gangs, "name", "namespace")
+
+    async def _get_queues(self, request: web.Request) -> web.Response:
+        return await _listed(request, self._queues, "name")
 
     async def _post_fits(self, request: web.Request) -> web.Response:
         if request.content_type != "application/json":  # which web pages cannot send without asking
@@ -181,6 +182,20 @@ class Health(Probes):
         except EngineError as error:
             refused = error.code == "INVALID_ARGUMENT"
             return _json({"error": error.details if refused else str(error)}, 400 if refused else 503)
+
+
+async def _listed(request: web.Request, listing: Callable[..., Awaitable[Json]], *parameters: str) -> web.Response:
+    """The answer of a listing, called with the values of its parameters, each of which is optional."""
+    query = request.query
+    if unknown := next((key for key in query if key not in parameters), ""):
+        there_are = f"there {'is' if len(parameters) == 1 else 'are'} {' and '.join(parameters)}"
+        return _json({"error": f"{unknown[:64]!r} is not a parameter; {there_are}"}, 400)
+    try:
+        return _json(await listing(*(query.get(each, "") for each in parameters)))
+    except (UnknownGang, UnknownQueue) as error:
+        return _json({"error": str(error)}, 404)
+    except EngineError as error:
+        return _json({"error": str(error)}, 503)
 
 
 def _health(problem: str) -> web.Response:

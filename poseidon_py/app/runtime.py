@@ -12,6 +12,7 @@ from typing import Any
 
 from poseidon_py.app.gangs import Gangs
 from poseidon_py.app.pod_problems import ProblemReports
+from poseidon_py.app.queue_poll import QueuePoll
 from poseidon_py.app.queues import Queues
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.bind.binder import Binder
@@ -51,6 +52,7 @@ class Runtime:
     loop: Loop
     rebalancer: Rebalancer
     queues: Queues
+    queue_poll: QueuePoll
 
     def lead(self) -> None:
         """This process becomes the leader: rounds and binds are allowed, and pending problems are reported."""
@@ -60,6 +62,7 @@ class Runtime:
         self.gangs.lead()
         self.problems.lead()
         self.queues.lead()
+        self.queue_poll.wake()
 
     def stand_by(self) -> None:
         """Another replica is, or may be, the leader."""
@@ -68,6 +71,7 @@ class Runtime:
         self.preemptor.halt()
         self.gangs.stand_by()
         self.rebalancer.stand_by()
+        self.queue_poll.wake()
 
 
 def build_runtime(
@@ -145,6 +149,8 @@ def build_runtime(
     store.pod_queue.extend_deferral = lambda: slots.saturated
     store.subscribe(binder, preemptor, reporter)
     store.subscribe_to_problems(problems)
+    queue_poll = QueuePoll(engine, session, store.queues, lambda: leadership.leads, queues.note, store.metrics)
+    store.queues.delivered = queue_poll.wake
     rebalancer = Rebalancer(store, engine, session, leadership, changed.set)
     return Runtime(
         kube,
@@ -161,6 +167,7 @@ def build_runtime(
         loop,
         rebalancer,
         queues,
+        queue_poll,
     )
 
 

@@ -27,6 +27,7 @@ class LazyGroup(click.Group):
         "hooks": "poseidon_py.cli.hooks",
         "jobs": "poseidon_py.cli.jobs",
         "policies": "poseidon_py.cli.policies",
+        "queues": "poseidon_py.cli.queues",
         "rebalance": "poseidon_py.cli.rebalance",
         "run": "poseidon_py.cli.run",
         "status": "poseidon_py.cli.ask",

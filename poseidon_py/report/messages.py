@@ -94,6 +94,13 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
             return queue_problem or _NO_QUEUE
         if why.kind == flow_pb2.Reason.QUEUE_STOPPED:
             return f"queue {why.detail} is stopped: no pods are placed until it is started again"
+        if why.kind == flow_pb2.Reason.NO_FLAVOR:
+            return (
+                f"no node of queue {why.detail} suits the pod: compare the node selector, affinity and tolerations of "
+                "the pod with the nodes for which the queue has quota"
+            )
+        if why.kind == flow_pb2.Reason.QUEUE_BEHIND:
+            return f"waits behind older pods of queue {why.detail}, which is strictly first in, first out"
         if why.kind == flow_pb2.Reason.DEFERRED:
             return _DEFERRED
         if why.kind == flow_pb2.Reason.DELAYED:

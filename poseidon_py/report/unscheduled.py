@@ -9,8 +9,13 @@ from protos.gen import flow_pb2
 
 _GANG_REASONS = (flow_pb2.Reason.GANG_INCOMPLETE, flow_pb2.Reason.GANG_FULL)
 """Reasons that also apply in a larger cluster."""
-_QUEUE_REASONS = (flow_pb2.Reason.OVER_QUOTA, flow_pb2.Reason.QUEUE_UNKNOWN, flow_pb2.Reason.QUEUE_STOPPED)
-"""Likewise, of queues."""
+_QUEUE_REASONS = (
+    flow_pb2.Reason.OVER_QUOTA,
+    flow_pb2.Reason.QUEUE_UNKNOWN,
+    flow_pb2.Reason.QUEUE_STOPPED,
+    flow_pb2.Reason.QUEUE_BEHIND,
+)
+"""Likewise, of queues. NO_FLAVOR is none of them: a new node may suit the pod."""
 
 Report = Callable[[PodRecord, str], None]
 """A pod and the message about it."""

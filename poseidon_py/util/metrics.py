@@ -17,6 +17,8 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import generate_latest
 
+from poseidon_py.util.queue_metrics import QueueMetrics
+
 _PREFIX = "poseidon_"
 _SHORT = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1, 2, 4, 8, 16, 32)
 _LONG = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5, 10, 20, 40, 80, 160, 320, 640)
@@ -152,6 +154,7 @@ class Metrics:
             "missing or stale.",
             "by",
         )
+        self.queues = QueueMetrics(_PREFIX, self.registry)
         self.leader = self._gauge("leader_election_master_status", "1: leader, 0: standby.")
 
     def exposition(self) -> bytes:

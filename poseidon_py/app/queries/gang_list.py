@@ -10,7 +10,7 @@
     "running": int              members whose containers run
     "waiting": int              members without a node
     "priority": int             the highest of its members
-    "queue": str | null         spec.queue of its PodGroup
+    "queue": str | null         of its members, else spec.queue of its PodGroup
     "created": str, "age_seconds": int
     "reserves": bool, "starts": str | null    whether capacity is reserved for it, and when that suffices, if known
     "why": str                  why it waits; empty: it does not
@@ -19,7 +19,7 @@
 }]}
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
@@ -27,6 +27,7 @@ from typing import Any
 from poseidon_py.state.gangs.group import Group, Member
 from poseidon_py.state.gangs.model import Objects, Unknown
 from poseidon_py.state.gangs.registry import GangRegistry
+from poseidon_py.state.records import PodRecord
 from protos.gen import flow_pb2
 
 Json = dict[str, Any]
@@ -48,10 +49,12 @@ def gangs_json(
     now_us: int,
     name: str = "",
     namespace: str = "",
+    queue_of: Callable[[PodRecord], str] = lambda known: "",
 ) -> Json:
     """All gangs with members, by namespace and name; `name`: those of that name, with their members.
 
-    `name`: NAME or NAMESPACE/NAME. `namespace`: only those in it; empty: all. Raises UnknownGang if none has the name.
+    `name`: NAME or NAMESPACE/NAME. `namespace`: only those in it; empty: all. `queue_of`: the queue of a pod, empty if
+    it is in none. Raises UnknownGang if none has the name.
     """
     of_engine = {each.id: each for each in standings}
     groups = sorted((group for group in registry.groups.values() if group.members), key=lambda group: group.name)
@@ -61,7 +64,7 @@ def gangs_json(
         groups = _named(groups, name)
     return {
         "gangs": [
-            _gang(registry, group, of_engine.get(group.id), now_us)
+            _gang(registry, group, of_engine.get(group.id), now_us, queue_of)
             | ({"members": [_member(member) for member in _by_name(group)]} if name else {})
             for group in groups
         ]
@@ -81,7 +84,13 @@ def _named(groups: list[Group], name: str) -> list[Group]:
     raise UnknownGang(f"the scheduler knows no gang {name}; {remedy}")
 
 
-def _gang(registry: GangRegistry, group: Group, standing: flow_pb2.GangStanding | None, now_us: int) -> Json:
+def _gang(
+    registry: GangRegistry,
+    group: Group,
+    standing: flow_pb2.GangStanding | None,
+    now_us: int,
+    queue_of: Callable[[PodRecord], str],
+) -> Json:
     message = registry.message(group.id) or flow_pb2.Gang()
     members = list(group.members.values())
     records = [member.known for member in members]
@@ -102,7 +111,7 @@ def _gang(registry: GangRegistry, group: Group, standing: flow_pb2.GangStanding 
         "running": running,
         "waiting": sum(each.schedulable and not each.assumed for each in records),
         "priority": max(member.known.gang.priority or member.priority for member in members),
-        "queue": _queue(group, registry.objects),
+        "queue": next(filter(None, map(queue_of, records)), None) or _queue(group, registry.objects),
         "created": _time(created_us),
         "age_seconds": max((now_us - created_us) // 1_000_000, 0),
         "reserves": standing is not None and standing.reserves,

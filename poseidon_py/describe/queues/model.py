@@ -84,6 +84,8 @@ class Quota:
     borrowing_limit: int | None = None
     lending_limit: int | None = None
     limit: int | None = None
+    implied: bool = False
+    """Whether it only confines pods to the nodes of the flavor: users did not state it."""
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ class Kueue(Source):
         if resources and not counts_pods:  # Kueue counts pods where their number has a quota only
             resources[0] = (*resources[0], PODS)
             quotas += tuple(
-                Quota(flavor, PODS, _ANY_NUMBER_OF_PODS)
+                Quota(flavor, PODS, _ANY_NUMBER_OF_PODS, implied=True)
                 for flavor in queue.groups[0].flavors
                 if flavor in self._flavors
             )

@@ -129,6 +129,7 @@ class Own(Source):
                 queue.guarantee.get(resource, 0),
                 lending_limit=queue.lending.get(resource),
                 limit=queue.limit.get(resource),
+                implied=resource not in queue.guarantee and resource not in queue.limit,
             )
             for resource in resources
         )

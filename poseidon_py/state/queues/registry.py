@@ -68,6 +68,8 @@ class QueueRegistry:
         """The kind in force; None: no quota is counted."""
         self.reported: Callable[[], None] = lambda: None
         """Called when what `declared` or `standing` says may have changed."""
+        self.delivered: Callable[[], None] = lambda: None
+        """Called when the engine has taken a tree."""
         self._pods = pods
         self._touch = touch
         self._objects = objects
@@ -299,14 +301,18 @@ class QueueRegistry:
         if refused != self._refused:
             self._refused = refused
             self.reported()
+        self.delivered()
+
+    def broken(self, key: str) -> str:
+        """Why a declared queue is not used, and the remedy; empty: it is, or it is not declared."""
+        return self.tree.problems.get(key) or self._refused.get(key, "")
 
     def problem_of(self, known: PodRecord) -> str:
         """Why no queue takes a pod, and the remedy; empty: its queue takes pods, or it is in none."""
-        found, tree = self.resolution_of(known), self.tree
+        found = self.resolution_of(known)
         if found.problem or not found.key:
             return found.problem
-        problem = tree.problems.get(found.key) or self._refused.get(found.key)
-        if problem:
+        if problem := self.broken(found.key):
             return f"queue {found.name} is not used: {problem}"
         if found.key not in self._keys:
             return f"queue {found.name} does not exist: create it or change {found.chosen_by}"
@@ -319,8 +325,7 @@ class QueueRegistry:
         if self.active is None:
             return
         for each in self.active.declared():
-            broken = self.tree.problems.get(each.key) or self._refused.get(each.key)
-            if broken:
+            if broken := self.broken(each.key):
                 each = each._replace(problems=(broken, *each.problems), inactive=broken, reason="")
             yield each
 

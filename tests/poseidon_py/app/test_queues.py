@@ -4,13 +4,13 @@ import pytest
 
 from poseidon_py.describe.queues.model import id_of
 from poseidon_py.state.queues import watches
-from poseidon_py.state.queues.use import QueueUse
 from tests.poseidon_py.app.queue_kinds import declare, install, install_kai, install_own, install_volcano
 from tests.poseidon_py.gang_world import World, job, template
 from tests.poseidon_py.world import world_of
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 LABEL = "kueue.x-k8s.io/queue-name"
+ANY = {"quota": 0, "limit": -1}
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -44,7 +44,7 @@ def declare_team(world, name="team-a"):
             "flavors": [
                 {
                     "name": "all",
-                    "resources": [{"name": "cpu", "nominalQuota": 16}, {"name": "memory", "nominalQuota": "64Gi"}],
+                    "resources": [{"name": "cpu", "nominalQuota": 8}, {"name": "memory", "nominalQuota": "4Gi"}],
                 }
             ],
         }
@@ -74,10 +74,10 @@ async def test_the_queues_of_kueue_are_read_without_its_controller(world):
     assert priorities == {500}
     where = ("kueue.x-k8s.io", "v1beta2", "clusterqueues", "team-a")
     await world.until(lambda: active(world, *where) == ("True", "Ready", "takes pods"))
-    bridge.runtime.queues.note({id_of("clusterqueue/team-a"): QueueUse(used={("all", "cpu"): 500}, running=5)})
     await world.until(lambda: find(world, *where)["status"].get("admittedWorkloads") == 5)
-    usage = find(world, *where)["status"]["flavorsUsage"]
-    assert usage == [{"name": "all", "resources": [{"name": "cpu", "total": "500m", "borrowed": "0"}]}]
+    (usage,) = find(world, *where)["status"]["flavorsUsage"]
+    amounts = [{"name": "cpu", "total": "5", "borrowed": "0"}, {"name": "memory", "total": "80Mi", "borrowed": "0"}]
+    assert usage == {"name": "all", "resources": amounts}
     body = await bridge.status()
     assert (body["queues"]["kind"], body["queues"]["queues"]) == ("kueue", 1)
     world.check()
@@ -125,20 +125,24 @@ async def test_our_own_queues_may_be_installed_while_the_scheduler_runs(world):
 
 
 @pytest.mark.parametrize(
-    ("kind", "api_version", "label"),
-    [("volcano", "scheduling.volcano.sh/v1beta1", ""), ("kai", "scheduling.run.ai/v2", "kai.scheduler/queue")],
+    ("kind", "api_version", "label", "spec"),
+    [
+        ("volcano", "scheduling.volcano.sh/v1beta1", "", {"capability": {"cpu": 8, "memory": "8Gi"}}),
+        ("kai", "scheduling.run.ai/v2", "kai.scheduler/queue", {"resources": {"cpu": ANY, "memory": ANY, "gpu": ANY}}),
+    ],
 )
-async def test_other_kinds_of_queues(world, kind, api_version, label):
+async def test_other_kinds_of_queues(world, kind, api_version, label, spec):
     {"volcano": install_volcano, "kai": install_kai}[kind](world.cluster)
-    declare(world.cluster, api_version, "Queue", "team", {})
+    declare(world.cluster, api_version, "Queue", "team", spec)
     bridge = await world.bridge(queues=kind)
     annotations = {} if label else {"scheduling.volcano.sh/queue-name": "team"}
     labels = {label: "team"} if label else {}
     world.cluster.add_pods(2, template(labels=labels, annotations=annotations), prefix="pod-")
     await world.until(lambda: queue_of(bridge, "pod-") == {id_of(f"{kind}/team")})
-    bridge.runtime.queues.note({id_of(f"{kind}/team"): QueueUse(used={("default", "cpu"): 200}, running=2)})
+    await world.until(lambda: len(world.bound()) == 2)
     where = (*api_version.split("/"), "queues", "team")
-    await world.until(lambda: find(world, *where).get("status", {}).get("allocated") == {"cpu": "200m"})
+    amounts = {"cpu": "2", "memory": "32Mi"} | ({"nvidia.com/gpu": "0"} if kind == "kai" else {})
+    await world.until(lambda: find(world, *where).get("status", {}).get("allocated") == amounts)
 
 
 async def test_yunikorn_and_elastic_quotas(world):

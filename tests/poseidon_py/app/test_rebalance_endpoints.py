@@ -56,6 +56,7 @@ async def served(*, starts: bool = False, **fields: Any) -> AsyncIterator[Served
             status=none,
             explain=none,
             gangs=none,
+            queues=none,
             fits=none,
             rebalancer=lambda: None if starts else rig.rebalancer,
         )

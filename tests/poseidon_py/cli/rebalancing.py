@@ -33,6 +33,7 @@ class Bridge(MovingRig):
             status=none,
             explain=none,
             gangs=none,
+            queues=none,
             fits=none,
             rebalancer=lambda: self.rebalancer,
         )

@@ -51,7 +51,7 @@ def process(*arguments):
 
 def test_help_names_all_commands():
     out = run("--help").output
-    for command in ("run", "cluster", "demo", "status", "explain", "fits", "gangs", "rebalance", "policies"):
+    for command in ("run", "cluster", "demo", "status", "explain", "fits", "gangs", "queues", "rebalance", "policies"):
         assert command in out
 
 
@@ -84,7 +84,9 @@ def test_flags_keep_their_names():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["", "run", "status", "explain", "fits", "gangs", "rebalance", "policies"])
+@pytest.mark.parametrize(
+    "command", ["", "run", "status", "explain", "fits", "gangs", "queues", "rebalance", "policies"]
+)
 def test_the_help_fits_a_terminal_of_80_columns(command):
     lines = run(*command.split(), "--help").output.splitlines()
     assert len(lines) > 5

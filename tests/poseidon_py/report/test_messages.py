@@ -72,6 +72,17 @@ R = flow_pb2.Reason
         ),
         (
             5,
+            [R(kind=R.NO_FLAVOR, detail="team-a")],
+            "no node of queue team-a suits the pod: compare the node selector, affinity and tolerations of the pod "
+            "with the nodes for which the queue has quota",
+        ),
+        (
+            5,
+            [R(kind=R.QUEUE_BEHIND, detail="team-a")],
+            "waits behind older pods of queue team-a, which is strictly first in, first out",
+        ),
+        (
+            5,
             [R(kind=R.QUEUE_UNKNOWN)],
             "its queue does not exist, or has queues below it: see `poseidon explain`",
         ),

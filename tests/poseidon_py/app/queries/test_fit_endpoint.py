@@ -59,6 +59,7 @@ async def address():
         status=none,
         explain=none,
         gangs=none,
+        queues=none,
         fits=fits,
         rebalancer=lambda: None,
     )

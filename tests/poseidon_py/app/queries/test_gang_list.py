@@ -98,6 +98,15 @@ def test_the_fields_of_a_gang(rig):
     }
 
 
+def test_the_queue_is_that_of_the_members(rig):
+    for name in "ab":
+        pod(rig, name)
+    (gang,) = gangs_json(rig.registry, [], now_us=NOW_US, queue_of=lambda known: {"b": "team"}.get(known.name, ""))[
+        "gangs"
+    ]
+    assert gang["queue"] == "team"
+
+
 def test_roles_that_lack_members_and_the_queue_of_a_pod_group(rig):
     spec = {"minMember": 2, "minTaskMember": {"ps": 1, "worker": 1}, "queue": "research"}
     rig.put(VOLCANO, owner_or_group(VOLCANO, "v", spec=spec))

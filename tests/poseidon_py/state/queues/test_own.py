@@ -49,7 +49,7 @@ def test_every_field_arrives(rig):
             Quota(flavor, "cpu", 4000, limit=4500),
             Quota(flavor, "nvidia.com/gpu", 8, lending_limit=2),
             Quota(flavor, "memory", limit=2**30),
-            Quota(flavor, PODS),
+            Quota(flavor, PODS, implied=True),
         ),
         (("cpu", "nvidia.com/gpu", "memory", PODS),),
         weight=2.0,

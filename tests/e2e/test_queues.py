@@ -1,0 +1,240 @@
+"""Queues without their controllers: what they lend and take back, their status, and what users are told."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.api import PATIENCE, ApiError, Json
+from tests.e2e.backends import Backend
+from tests.e2e.objects import condition, node, pod
+from tests.e2e.processes import POSEIDON, Scheduler, run
+from tests.paths import ROOT
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+LOCAL = "kueue.x-k8s.io/queue-name"
+OWN = "poseidon.io/queue"
+_CLUSTER_QUEUES = f"/apis/{KUEUE}/clusterqueues"
+_LOCAL_QUEUES = f"/apis/{KUEUE}/namespaces/default/localqueues"
+_FLAVORS = f"/apis/{KUEUE}/resourceflavors"
+_OWN_QUEUES = "/apis/poseidon.io/v1/queues"
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_KINDS = {"ClusterQueue": "clusterqueues", "LocalQueue": "localqueues", "ResourceFlavor": "resourceflavors"}
+
+Schedule = Callable[..., Scheduler]
+
+
+def definition(kind: str, plural: str) -> Json:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    served = {"name": "v1beta2", "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.kueue.x-k8s.io"},
+        "spec": {
+            "group": "kueue.x-k8s.io",
+            "scope": "Namespaced" if kind == "LocalQueue" else "Cluster",
+            "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
+            "versions": [served],
+        },
+    }
+
+
+@pytest.fixture
+def kueue(backend: Backend) -> Iterator[None]:
+    """Kueue's kinds."""
+    backend.create(*(definition(kind, plural) for kind, plural in _KINDS.items()))
+    until_served(backend, _CLUSTER_QUEUES, _LOCAL_QUEUES, _FLAVORS)
+    yield
+    backend.delete(_DEFINITIONS, *(f"{plural}.kueue.x-k8s.io" for plural in _KINDS.values()))
+
+
+@pytest.fixture
+def own(backend: Backend) -> Iterator[None]:
+    """Our own kind, as users install it."""
+    items = list(yaml.safe_load_all((ROOT / "deploy" / "queues.yaml").read_text()))
+    backend.create(*items)
+    until_served(backend, _OWN_QUEUES)
+    yield
+    backend.delete(_DEFINITIONS, *(item["metadata"]["name"] for item in items))
+
+
+def until_served(backend: Backend, *paths: str) -> None:
+    def served() -> bool:
+        try:
+            for path in paths:
+                backend.api("GET", path)
+        except ApiError:
+            return False
+        return True
+
+    eventually(served, "the kinds are served")
+
+
+def eventually(probe: Callable[[], Any], what: str) -> Any:
+    end = time.monotonic() + PATIENCE
+    while not (found := probe()):
+        assert time.monotonic() < end, f"never: {what}"
+        time.sleep(0.05)
+    return found
+
+
+def cluster_queue(name: str, cpu: str, flavor: str = "all", **spec: Any) -> Json:
+    quota = {"name": flavor, "resources": [{"name": "cpu", "nominalQuota": cpu}]}
+    spec = {
+        "namespaceSelector": {},
+        "cohortName": "org",
+        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [quota]}],
+        "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
+    } | spec
+    return {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec}
+
+
+def local_queue(name: str, target: str) -> Json:
+    return {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": {"name": name}, "spec": {"clusterQueue": target}}
+
+
+def flavor(name: str) -> Json:
+    return {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": {}}
+
+
+def own_queue(name: str, **spec: Any) -> Json:
+    return {"apiVersion": "poseidon.io/v1", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+def queued(prefix: str, count: int, label: str, queue: str) -> list[Json]:
+    metadata: Json = {"labels": {label: queue}}
+    return [pod(f"{prefix}-{at}", metadata=metadata, containers=[one_cpu()]) for at in range(count)]
+
+
+def one_cpu() -> Json:
+    return {"name": "main", "image": "example.com/image:1", "resources": {"requests": {"cpu": "1"}}}
+
+
+def status_of(backend: Backend, path: str, name: str) -> Json:
+    found: Json = backend.api("GET", f"{path}/{name}").get("status", {})
+    return found
+
+
+def until_status(backend: Backend, path: str, name: str, **expected: Any) -> Json:
+    """Waits until the status of an object has these fields."""
+
+    def probe() -> Json | None:
+        found = status_of(backend, path, name)
+        return found if {key: found.get(key) for key in expected} == expected else None
+
+    found: Json = eventually(probe, f"status of {name}: {expected}, but {status_of(backend, path, name)}")
+    return found
+
+
+def ask(scheduler: Scheduler, *arguments: str, code: int = 0) -> str:
+    answer = run(*POSEIDON, *arguments, "--address", scheduler.address)
+    assert answer.returncode == code, answer.stderr
+    return answer.stderr if code else answer.stdout
+
+
+def listed(scheduler: Scheduler, *arguments: str) -> dict[str, Json]:
+    """`poseidon queues --json`, by name."""
+    found: Json = json.loads(ask(scheduler, "queues", "--json", *arguments))
+    return {each["name"]: each for each in found["queues"]}
+
+
+def until_listed(scheduler: Scheduler, name: str, **expected: Any) -> Json:
+    def probe() -> Json | None:
+        found = listed(scheduler).get(name, {})
+        return found if {key: found.get(key) for key in expected} == expected else None
+
+    found: Json = eventually(probe, f"queue {name} as {expected}, but {listed(scheduler).get(name)}")
+    return found
+
+
+def usage(total: str, borrowed: str) -> list[Json]:
+    return [{"name": "all", "resources": [{"name": "cpu", "total": total, "borrowed": borrowed}]}]
+
+
+def gone(backend: Backend, prefix: str) -> list[str]:
+    """Pods that have been deleted."""
+    return [
+        p["metadata"]["name"]
+        for what, p in backend.pods.history
+        if what == "DELETED" and p["metadata"]["name"].startswith(prefix)
+    ]
+
+
+@pytest.mark.usefixtures("kueue")
+def test_a_cohort_lends_and_takes_back(backend: Backend, schedule: Schedule) -> None:
+    backend.create(node("n", cpu="4"), flavor("all"), cluster_queue("team-a", "2"), cluster_queue("team-b", "2"))
+    backend.create(local_queue("a", "team-a"), local_queue("b", "team-b"))
+    backend.create(cluster_queue("odd", "x", cohortName=""), cluster_queue("lost", "1", "none", cohortName=""))
+    scheduler = schedule("--queues", "kueue")
+    backend.create(*queued("a", 5, LOCAL, "a"))
+    backend.until_bound(4, "a-")
+    until_status(backend, _CLUSTER_QUEUES, "team-a", flavorsUsage=usage("4", "2"), admittedWorkloads=4)
+    until_status(backend, _CLUSTER_QUEUES, "team-a", pendingWorkloads=1)
+    (waiting,) = {f"a-{at}" for at in range(5)} - set(backend.bound("a-"))
+    text = ask(scheduler, "queues", "team-a")
+    assert f"default/{waiting}: waits for quota of queue org: lacks 1 cpu" in text
+    (row,) = [line for line in text.splitlines() if "team-a" in line and "cpu" in line]
+    assert [cell.strip() for cell in row.strip("│┃ ").split("│")] == [
+        "team-a", "open", "4", "1", "0.5", "cpu", "4", "2", "2",
+    ]  # fmt: skip
+    assert "waits for quota of queue org: lacks 1 cpu" in ask(scheduler, "explain", f"default/{waiting}")
+    # team-b takes its own back
+    backend.create(*queued("b", 3, LOCAL, "b"))
+    backend.until_bound(2, "b-")
+    assert len(gone(backend, "a-")) == 2
+    until_status(backend, _CLUSTER_QUEUES, "team-a", flavorsUsage=usage("2", "0"), admittedWorkloads=2)
+    until_status(backend, _CLUSTER_QUEUES, "team-b", flavorsUsage=usage("2", "0"), pendingWorkloads=1)
+    whole = until_listed(scheduler, "org", running=4, pending=2)
+    assert (whole["type"], whole["parent"], whole["depth"]) == ("Cohort", None, 0)
+    assert [(each["used"], each["guarantee"], each["limit"]) for each in whole["resources"]] == [("4", "4", None)]
+    # objects with mistakes are named, and the others have gone on
+    queues = listed(scheduler)
+    assert queues["lost"]["state"] == "stopped"
+    assert queues["lost"]["why"] == "ResourceFlavor none does not exist; create it or change spec.resourceGroups"
+    assert "'x' is not" in queues["odd"]["problems"][0]
+    text = ask(scheduler, "queues")
+    assert "org (Cohort)" in text
+    assert "lost: ResourceFlavor none does not exist" in text
+    assert condition(backend.api("GET", f"{_CLUSTER_QUEUES}/lost"), "Active")["reason"] == "FlavorNotFound"
+    assert "did you mean team-b or team-a?" in ask(scheduler, "queues", "team-c", code=1)
+    scheduler.until_shows('poseidon_queue_used{queue="team-b",resource="cpu",type="ClusterQueue"} 2.0')
+    scheduler.until_shows('poseidon_queue_guaranteed{queue="org",resource="cpu",type="Cohort"} 4.0')
+    scheduler.until_shows('poseidon_queue_pending_pods{queue="team-b",type="ClusterQueue"} 1.0')
+
+
+@pytest.mark.usefixtures("own")
+def test_our_own_queues_lend_and_take_back(backend: Backend, schedule: Schedule) -> None:
+    backend.create(node("n", cpu="4"), own_queue("org"), own_queue("lost", parent="none"))
+    backend.create(*(own_queue(name, parent="org", guarantee={"cpu": "2"}) for name in ("team-a", "team-b")))
+    scheduler = schedule()
+    backend.create(*queued("a", 5, OWN, "team-a"))
+    backend.until_bound(4, "a-")
+    until_status(backend, _OWN_QUEUES, "team-a", used={"cpu": "4"}, borrowed={"cpu": "2"}, running=4, pending=1)
+    backend.create(*queued("b", 2, OWN, "team-b"))
+    backend.until_bound(2, "b-")
+    assert len(gone(backend, "a-")) == 2
+    until_status(backend, _OWN_QUEUES, "team-a", used={"cpu": "2"}, borrowed={"cpu": "0"}, fairShare={"cpu": "2"})
+    until_status(backend, _OWN_QUEUES, "team-b", used={"cpu": "2"}, borrowed={"cpu": "0"}, running=2, pending=0)
+    lost = "spec.parent: queue none does not exist; create it or name another"
+    assert (listed(scheduler)["lost"]["state"], listed(scheduler)["lost"]["why"]) == ("invalid", lost)
+    text = ask(scheduler, "queues", "org")
+    assert "org: the oldest of the pods that wait\n  default/a-" in text
+    assert ": 0/1 nodes are available: 1 Insufficient cpu." in text  # quota is left, but no capacity
+    names = [line[2:].split("│")[0].rstrip() for line in text.splitlines() if line.startswith("│")]
+    assert names == ["org", "  team-a", "  team-b"]
+    backend.patch(f"{_OWN_QUEUES}/team-b", {"spec": {"stop": "hold"}})
+    assert until_listed(scheduler, "team-b", state="stopped")["why"] == "spec.stop is hold"
+
+
+def test_without_queues_users_learn_how_to_make_one(backend: Backend, schedule: Schedule) -> None:
+    scheduler = schedule("--queues", "volcano")
+    text = ask(scheduler, "queues")
+    assert "queues of kind volcano are in force" in text
+    assert "no queues; to have some, create a Queue of scheduling.volcano.sh/v1beta1" in text
+    assert "there are none: create a Queue" in ask(scheduler, "queues", "x", code=1)

@@ -1,0 +1,72 @@
+"""/gangs and /queues over HTTP."""
+
+import json
+
+import aiohttp
+import pytest
+
+from poseidon_py.app.http_endpoints import Health
+from poseidon_py.app.queries.gang_list import UnknownGang
+from poseidon_py.app.queries.queue_list import UnknownQueue
+from poseidon_py.feed.client import EngineError
+from poseidon_py.util.metrics import Metrics
+
+
+async def gangs(name, namespace):
+    if name == "gone":
+        raise UnknownGang("the scheduler knows no gang gone; did you mean ns/one?")
+    if name == "broken":
+        raise EngineError("GetGangs", "UNAVAILABLE", "refused")
+    return {"gangs": [], "asked": [name, namespace]}
+
+
+async def queues(name):
+    if name == "gone":
+        raise UnknownQueue("the scheduler knows no queue gone; did you mean one?")
+    if name == "broken":
+        raise EngineError("GetQueues", "UNAVAILABLE", "refused")
+    return {"queues": [], "asked": name}
+
+
+def none(*_):
+    raise AssertionError("only listings are asked for")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "body"),
+    [
+        ("gangs", 200, {"gangs": [], "asked": ["", ""]}),
+        ("gangs?name=ns/g&namespace=ns", 200, {"gangs": [], "asked": ["ns/g", "ns"]}),
+        ("gangs?name=gone", 404, {"error": "the scheduler knows no gang gone; did you mean ns/one?"}),
+        ("gangs?name=broken", 503, {"error": "GetGangs: UNAVAILABLE: refused"}),
+        ("gangs?nam=x", 400, {"error": "'nam' is not a parameter; there are name and namespace"}),
+        ("queues", 200, {"queues": [], "asked": ""}),
+        ("queues?name=a%20b", 200, {"queues": [], "asked": "a b"}),
+        ("queues?name=gone", 404, {"error": "the scheduler knows no queue gone; did you mean one?"}),
+        ("queues?name=broken", 503, {"error": "GetQueues: UNAVAILABLE: refused"}),
+        ("queues?namespace=x", 400, {"error": "'namespace' is not a parameter; there is name"}),
+    ],
+)
+async def test_answers(path, status, body):
+    health = Health(
+        Metrics(),
+        alive=none,
+        ready=none,
+        refresh=none,
+        identity=none,
+        status=none,
+        explain=none,
+        gangs=gangs,
+        queues=queues,
+        fits=none,
+        rebalancer=lambda: None,
+    )
+    await health.start("127.0.0.1", 0)
+    try:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{health.port}/{path}") as answer,
+        ):
+            assert (answer.status, json.loads(await answer.text())) == (status, body)
+    finally:
+        await health.stop()

@@ -1,0 +1,40 @@
+"""Which report a pod gets that a round did not place."""
+
+import pytest
+
+from poseidon_py.report.unscheduled import UnscheduledReports
+from poseidon_py.state.store import Store
+from protos.gen import flow_pb2
+from tests.poseidon_py.builders import pod
+
+R = flow_pb2.Reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "report"),
+    [
+        (R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=3), "unschedulable"),
+        (R(kind=R.NO_FLAVOR, detail="q"), "unschedulable"),  # a new node may suit the pod
+        (R(kind=R.OVER_QUOTA, detail="q", value="cpu: 1000"), "quota"),
+        (R(kind=R.QUEUE_UNKNOWN), "quota"),
+        (R(kind=R.QUEUE_STOPPED, detail="q"), "quota"),
+        (R(kind=R.QUEUE_BEHIND, detail="q"), "quota"),
+        (R(kind=R.GANG_FULL, detail="g", value="2/2"), "gang"),
+    ],
+)
+def test_the_report_follows_from_the_reason(reason, report):
+    store, found = Store(["poseidon"]), []
+    store.pod_queue._defer_seconds = 0.0
+    store.observe_pod(pod("p"))
+    known = store.pod_named("default", "p")
+    assert known is not None
+    known.described.class_id = 1
+    assert known.schedulable
+    reports = UnscheduledReports(
+        store,
+        lambda pod, message: found.append(("unschedulable", pod.name)),
+        lambda pod, message: found.append(("gang", pod.name)),
+        lambda pod, message: found.append(("quota", pod.name)),
+    )
+    reports.report([flow_pb2.Unscheduled(nodes=3, waiting=1, reasons=[reason], task_uid=[known.task])])
+    assert found == [(report, "p")]
