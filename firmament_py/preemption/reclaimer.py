@@ -128,6 +128,8 @@ class Reclaimer:
             if not len(candidates.rows):
                 tasks = fewer
                 continue
+            if claim.whole and not self._standing.fits(situation, self._sum(candidates.rows)):
+                return False  # whatever a search would find, quota does not suffice
             attempts, self._searches = attempts - 1, self._searches + 1
             precedence = self._precedence(candidates)
             decision = self._search(tasks, precedence)
