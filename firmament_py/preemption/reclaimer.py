@@ -89,7 +89,9 @@ class Reclaimer:
         ledger, snapshot = self._ledger, self._snapshot
         placed = np.flatnonzero(ledger.node_of >= 0)
         self._standing.arrive(snapshot.tasks[placed], snapshot.nodes[ledger.node_of[placed]])
-        nominated = np.flatnonzero((ledger.node_of < 0) & (ledger.nominated >= 0) & (snapshot.nominated < 0))
+        before = np.flatnonzero(snapshot.nominated >= 0)  # some are placed by now, or nominated no more
+        self._standing.leave(snapshot.tasks[before], snapshot.nodes[snapshot.nominated[before]])
+        nominated = np.flatnonzero((ledger.node_of < 0) & (ledger.nominated >= 0))
         self._standing.arrive(snapshot.tasks[nominated], snapshot.nodes[ledger.nominated[nominated]])
         gone = self._outcome.victims
         self._standing.leave(gone, self._state.tasks.node[gone])
@@ -130,6 +132,8 @@ class Reclaimer:
             if not len(candidates.rows):
                 tasks = fewer
                 continue
+            if claim.whole and not self._standing.fits(situation, self._sum(candidates.rows)):
+                return False  # whatever a search would find, quota does not suffice
             attempts, self._searches = attempts - 1, self._searches + 1
             precedence = self._precedence(candidates)
             decision = self._search(tasks, precedence)

@@ -1,5 +1,7 @@
 """What the tasks of queues use of their quotas."""
 
+from functools import cached_property
+
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS
@@ -11,7 +13,7 @@ from firmament_py.state.cluster import ClusterState
 
 
 class QueueUse:
-    """Sums of what tasks request, by queue and column of quota."""
+    """Sums of what tasks request, by queue and column of quota, in one state of the cluster."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -91,16 +93,26 @@ class QueueUse:
 
     def running(self, *, leaving: bool) -> I64:
         """(Q, V) what assumed and bound tasks use. leaving: also those that terminate."""
-        tasks = self._state.tasks
-        rows = np.flatnonzero((tasks.node >= 0) & (tasks.queue != 0))
-        if not leaving:
-            rows = rows[~tasks.leaving[rows]]
-        return self.of(rows, tasks.node[rows])
+        tasks, rows = self._state.tasks, self._on_nodes
+        if leaving:
+            return self._running.copy()
+        rows = rows[tasks.leaving[rows]]
+        return self._running - self.of(rows, tasks.node[rows])
+
+    @cached_property
+    def _on_nodes(self) -> I64:
+        """(K,) rows of assumed and bound tasks that name a queue."""
+        return np.flatnonzero((self._state.tasks.node >= 0) & (self._state.tasks.queue != 0))
+
+    @cached_property
+    def _running(self) -> I64:
+        """(Q, V)"""
+        return self.of(self._on_nodes, self._state.tasks.node[self._on_nodes])
 
     def firm(self) -> I64:
         """(Q, V) what tasks on nodes use that cannot be preempted."""
         tasks = self._state.tasks
-        rows = np.flatnonzero((tasks.node >= 0) & (tasks.queue != 0) & tasks.unevictable)
+        rows = self._on_nodes[tasks.unevictable[self._on_nodes]]
         return self.of(rows, tasks.node[rows])
 
     def demand(self) -> I64:

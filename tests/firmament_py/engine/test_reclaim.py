@@ -60,6 +60,16 @@ def test_a_queue_within_its_quota_reclaims_what_others_borrow():
     assert not cluster.scheduler.due(NOW_US)
 
 
+def test_a_nominated_task_that_is_placed_counts_once():
+    cluster = cluster_of(cohort(), running(range(1, 9)), make_tasks([11], 1, queue=A))
+    first = cluster.preempted(cluster.run())
+    cluster.tell(ended(*first), make_tasks([12], 1, queue=A))
+    result = cluster.run()
+    assert set(cluster.names(result)) == {11}
+    assert len(cluster.preempted(result)) == 1
+    assert set(cluster.nominated()) == {12}
+
+
 def test_it_reclaims_no_more_than_its_quota():
     cluster = cluster_of(cohort(), running(range(1, 9)), make_tasks(range(11, 18), 1, queue=A))
     victims = cluster.preempted(cluster.run())

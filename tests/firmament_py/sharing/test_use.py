@@ -55,6 +55,19 @@ def test_a_task_takes_from_the_flavor_of_its_node(node, expected):
     assert used(cluster, QueueUse(cluster.state).running(leaving=True)) == expected
 
 
+def test_what_terminates_is_used_but_does_not_stay():
+    a = queue_id("a")
+    cluster = two_kinds(
+        make_tasks([1, 2], 1, on="n-demand", queue=a), make_tasks([3], 1, on="n-spot", queue=a, leaving=True)
+    )
+    use = QueueUse(cluster.state)
+    everything = use.running(leaving=True)
+    assert used(cluster, everything) == {"a on-demand/cpu": 4, "a spot/cpu": 2}
+    everything[:] = 0  # the caller's own
+    assert used(cluster, use.running(leaving=False)) == {"a on-demand/cpu": 4}
+    assert used(cluster, use.running(leaving=True)) == {"a on-demand/cpu": 4, "a spot/cpu": 2}
+
+
 def test_on_nodes_of_several_flavors_the_order_of_the_queue_decides():
     queues = (
         queue("a", "", quota(10, on="red/cpu"), quota(10, on="blue/cpu")),
