@@ -6,6 +6,7 @@ from poseidon_py.state.queues.own import QUEUES
 from protos.gen import flow_pb2
 from tests.poseidon_py.fakes import FakeEngine
 from tests.poseidon_py.rig import Rig as BridgeRig
+from tests.poseidon_py.settling import turns_until
 from tests.poseidon_py.state.queues.rig import queue_object
 
 LABEL = "poseidon.io/queue"
