@@ -58,7 +58,7 @@ async def test_the_queues_of_kueue_are_read_without_its_controller(world):
     install(world.cluster, "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "WorkloadPriorityClass")
     declare_team(world)
     declare(world.cluster, KUEUE, "WorkloadPriorityClass", "high", {}, value=500)
-    labelled = job("labelled", 3)
+    labelled = job("labelled", 3, gang="3")
     labelled["metadata"]["labels"] = {LABEL: "lq", "kueue.x-k8s.io/priority-class": "high"}
     bridge = await world.bridge()
     await world.until(lambda: bridge.store.queues.active.kind == "kueue")
@@ -80,6 +80,7 @@ async def test_the_queues_of_kueue_are_read_without_its_controller(world):
     assert usage == {"name": "all", "resources": amounts}
     body = await bridge.status()
     assert (body["queues"]["kind"], body["queues"]["queues"]) == ("kueue", 1)
+    assert [gang["queue"] for gang in (await bridge.gangs("", ""))["gangs"]] == ["team-a"]
     world.check()
 
 
