@@ -8,6 +8,7 @@ from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import has_quota
 from firmament_py.queues.tree import Queues
+from firmament_py.sharing.completed import completed
 from firmament_py.sharing.flavors import Flavors
 from firmament_py.state.cluster import ClusterState
 
@@ -17,7 +18,7 @@ class QueueUse:
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
-        self.queues: Queues = state.queues
+        self.queues: Queues = completed(state.queues, state.resources.names)
         self.nodes = state.present_nodes()
         self.flavors = Flavors(self.queues, state.node_index, self.nodes)
         self._queue = self._queue_of_tasks()

@@ -1,5 +1,7 @@
 """Rounds with queues: quotas, order, flavors, and why tasks wait."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -258,3 +260,29 @@ def test_tasks_whose_quota_is_of_some_nodes_do_not_migrate(flavors, moves):
         policy=LoadSpreading(move_cost=100),
     )
     assert len(cluster.migrating(cluster.run())) == moves
+
+
+@pytest.mark.parametrize("sharing", [Sharing.PROPORTIONAL, Sharing.HIERARCHICAL_DRF])
+def test_weights_alone_divide_what_nodes_offer(sharing):
+    queues = tree(queue("a", weight=1.0, unlimited=True), queue("b", weight=2.0, unlimited=True), sharing=sharing)
+    old = NOW_US - 9
+    cluster = cluster_of(
+        replace(queues, flavors=()),
+        make_tasks(range(1, 21), 1, created_us=old, queue=A),
+        make_tasks(range(31, 51), 1, queue=B),
+        cpu=9,
+    )
+    placed = cluster.round()
+    assert sum(uid > 30 for uid in placed) == 6
+    assert len(placed) == 9
+
+
+def test_weights_divide_resources_that_only_some_quotas_name():
+    queues = tree(
+        queue("a", "", quota(0, limit=9), weight=1.0, unlimited=True),
+        queue("b", weight=2.0, unlimited=True),
+        sharing=Sharing.PROPORTIONAL,
+        flavors=("red",),
+    )
+    cluster = cluster_of(queues, make_tasks(range(1, 21), 1, queue=A), make_tasks(range(31, 51), 1, queue=B), cpu=9)
+    assert sum(uid > 30 for uid in cluster.round()) == 6
