@@ -58,7 +58,7 @@ def shared_flags(item: pytest.Item) -> tuple[str, ...] | None:
 @pytest.fixture(scope="session", autouse=True)
 def searches() -> None:
     """Compiles the searches before a scheduler needs them: nothing is preempted until then."""
-    subprocess.run([sys.executable, "-m", "firmament_py.packing.compile_ahead"], check=True)
+    subprocess.run([sys.executable, "-m", "firmament_py.compile_ahead"], check=True)
 
 
 @pytest.fixture(scope="session", params=["synthetic", "real"])

@@ -36,8 +36,8 @@ class HookReporter:
         ended: Callable[[str], None] = lambda why: None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`new_hooks`: makes those of a term. `stored`: gets the key of a job whose transitions were stored. `ended`: gets
-        the reason why the hooks of this term cannot go on."""
+        """`new_hooks`: makes those of a term. `stored`: gets the key of a job whose transitions were stored. `ended`:
+        gets the reason why the hooks of this term cannot go on."""
         self._new_hooks = new_hooks
         self._job_stored = stored
         self._ended = ended
