@@ -135,10 +135,12 @@ class JobService:
             self.controller.reported(key)
 
     def _hooks_ended(self, why: str) -> None:
-        """Without them no transition may be reported. If another process leads, the election says so, too."""
+        """Nothing is reported from now on. If another process leads, the election says so, too."""
+        leads = self._election is None or self._election.holds()
         self._stand_by()
-        if self._election is None or why.startswith("defect"):
-            self._break(f"the hooks of jobs ended: {why}")
+        if leads:
+            remedy = "if another controller has the same file of hooks, give each file a namespace of its own"
+            self._break(f"the hooks of jobs ended: {why}; {remedy}")
 
     def _lead(self) -> None:
         if self._reporter is not None:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.api import View
-from tests.e2e.backends import PATIENCE, PODS, Backend
+from tests.e2e.api import PATIENCE, View
+from tests.e2e.backends import PODS, Backend
 from tests.e2e.processes import POSEIDON, run
 from tests.e2e.test_jobs import Start, definitions, job, jobs, start, task, until_phase, until_pods
 from tests.e2e.test_restarts import LEASE

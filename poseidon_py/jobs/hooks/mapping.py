@@ -42,10 +42,9 @@ def _of_replica(transition: Transition, pod: Replica, job: CachedJob | None) -> 
     path = steps(ReplicaState(transition.old), ReplicaState(transition.new), pod)
     user = (job.owner.user if job is not None else pod.user) or pod.namespace
     requests = {f"requests.{resource}": amount for resource, amount in pod.requests}
-    latest = 0.0
     for old, new in path:
         last = (old, new) == path[-1]
-        at = max(began(new, pod) or (transition.time if last else began(path[-1][1], pod) or transition.time), latest)
+        at = began(new, pod) or (0.0 if last else began(path[-1][1], pod)) or transition.time
         since = began(old, pod)
         reason = transition.reason if last else ""
         yield Delivery(
@@ -65,7 +64,6 @@ def _of_replica(transition: Transition, pod: Replica, job: CachedJob | None) -> 
             ),
             occasion=_occasion(old, new, pod),
         )
-        latest = at
 
 
 def _occasion(old: ReplicaState, new: ReplicaState, pod: Replica) -> str:

@@ -28,7 +28,6 @@ class HookRig(Rig):
     def __init__(self, *tasks, **fields):
         self.time, self.texts, self.asked, self.delivered = VirtualTime(), {}, [], []
         self.stores, self.ended, self.reported = [], [], []
-        self.reporter = None
         super().__init__(*tasks, **fields)
 
     def start(self):
@@ -63,12 +62,13 @@ class HookRig(Rig):
         """The process is killed, and what it has in memory is lost."""
         for store in self.stores:
             store.kill()
-        reporter, self.reporter = self.reporter, None
+        reporter = self.reporter
         hooks, reporter._hooks = reporter._hooks, None
+        assert hooks is not None
         reporter.stand_by()
         await hooks.stop(0)
 
-    async def rest(self):
+    async def finish(self):
         await self.settle()
         await self.time.advance(5)
         await self.settle()
@@ -88,11 +88,11 @@ def run(scenario):
 
 
 async def life(rig):
-    await rig.rest()
+    await rig.finish()
     for phase in ("Running", "Succeeded"):
         if rig.api.objects[f"{PODS}/j-w-0"].get("status", {}).get("phase") != "Succeeded":
             rig.set_phase(phase, "j-w-0")
-        await rig.rest()
+        await rig.finish()
 
 
 def test_a_job_is_delivered_once_and_leaves_no_notes():
@@ -147,12 +147,12 @@ def test_a_lost_answer_loses_no_transition():
     async def scenario():
         rig = HookRig(task("w", 1))
         rig.lead()
-        await rig.rest()
+        await rig.finish()
         rig.set_phase("Running", "j-w-0")
         rig.api.lose = ["PATCH"]
         with pytest.raises(LostAnswerError):
             await rig.settle()
-        await rig.rest()
+        await rig.finish()
         assert rig.path("job") == chain(JOB_PATH[:3])
         await rig.reporter.stop()
 
@@ -163,9 +163,9 @@ def test_a_second_term_repeats_what_exists_with_the_same_ids():
     async def scenario():
         rig = HookRig(task("w", 1))
         rig.lead()
-        await rig.rest()
+        await rig.finish()
         rig.set_phase("Running", "j-w-0")
-        await rig.rest()
+        await rig.finish()
         first = [each.id for each in rig.delivered]
         rig.reporter.stand_by()
         await rig.time.advance(10)
@@ -174,7 +174,7 @@ def test_a_second_term_repeats_what_exists_with_the_same_ids():
         await rig.time.advance(10)
         assert [each.id for each in rig.delivered] == first
         rig.lead()
-        await rig.rest()
+        await rig.finish()
         repeated = [each for each in rig.delivered[len(first) :] if each.id in first]
         assert {(each.transition.machine, each.transition.after) for each in repeated} >= {
             ("replica", "Pending"),
@@ -212,7 +212,7 @@ def test_a_job_that_has_expired_is_deleted_once_its_transitions_are_stored():
     async def scenario():
         rig = HookRig(task("w", 1), ttlSecondsAfterFinished=0)
         rig.lead()
-        await rig.rest()
+        await rig.finish()
         rig.stores[-1].set_mode("failing")
         rig.set_phase("Succeeded", "j-w-0")
         for _ in range(5):
@@ -236,7 +236,9 @@ def test_hooks_that_end_are_told():
         rig = HookRig(task("w", 1))
         rig.lead()
         await settle()
-        rig.reporter._hooks._end("another one has taken over")
+        hooks = rig.reporter._hooks
+        assert hooks is not None
+        hooks._end("another one has taken over")
         await settle()
         assert rig.ended == ["another one has taken over"]
         await rig.reporter.stop()
