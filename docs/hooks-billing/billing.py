@@ -93,6 +93,7 @@ class Ledger:
         used: dict = defaultdict(lambda: defaultdict(float))
         incomplete = []
         running: dict = {}
+        billed: dict = {}
 
         def add(user: str, requests: str, duration: float) -> None:
             used[user]["seconds"] += duration
@@ -105,12 +106,14 @@ class Ledger:
                 if began is not None:
                     incomplete.append({"replica": name, "missing": "end", "started": began[1]})
                 running[replica] = user, at, requests
-            elif began is not None:
+                continue
+            if began is not None:
                 add(began[0], began[2], at - began[1])
-            elif since is not None:
-                add(user, requests, at - since)
+            elif since is not None or replica in billed:
+                add(user, requests, at - max(since or 0.0, billed.get(replica, 0.0)))
             else:
                 incomplete.append({"replica": name, "missing": "start", "ended": at})
+            billed[replica] = at
         for user, at, requests in running.values():
             add(user, requests, max(0.0, now - at))
         return {"users": {user: dict(amounts) for user, amounts in used.items()}, "incomplete": incomplete}

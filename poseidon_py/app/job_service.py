@@ -1,6 +1,7 @@
 """Runs the controller of jobs: credentials, API server, leader election, health; `poseidon jobs run`."""
 
 import asyncio
+import itertools
 import logging
 import socket
 import uuid
@@ -10,7 +11,13 @@ from typing import Any
 from poseidon_py.app.http_endpoints import Probes
 from poseidon_py.app.startup import StartError, wait_for_server
 from poseidon_py.config.settings import Settings
+from poseidon_py.hooks.config.hook_config import HookConfig
+from poseidon_py.hooks.hooks import Hooks
+from poseidon_py.hooks.metrics import HookMetrics
+from poseidon_py.hooks.storage.config_maps import ConfigMapStore
+from poseidon_py.jobs.cache import Key
 from poseidon_py.jobs.controller import JobController
+from poseidon_py.jobs.hooks.reporter import HookReporter
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube, KubeError, NotFoundError
 from poseidon_py.kube.lease import Election
@@ -19,6 +26,8 @@ from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
+_HOOKS = "jobs"
+"""The name of the store of the hooks."""
 _KINDS = {
     "batch.volcano.sh/v1alpha1": "jobs",
     "scheduling.volcano.sh/v1beta1": "podgroups",
@@ -29,11 +38,15 @@ _KINDS = {
 class JobService:
     """`start`; `wait` until a component fails; `stop`."""
 
-    def __init__(self, settings: Settings, namespace: str = "", workers: int = 4) -> None:
-        """`namespace`: the one whose jobs are run; empty: all."""
+    def __init__(
+        self, settings: Settings, namespace: str = "", workers: int = 4, hooks: HookConfig | None = None
+    ) -> None:
+        """`namespace`: the one whose jobs are run; empty: all. `hooks`: get the transitions."""
         self._settings = settings
         self._namespace = namespace
         self._workers = workers
+        self._hook_config = hooks
+        self._reporter: HookReporter | None = None
         self._metrics = Metrics()
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._kube: Kube | None = None
@@ -57,6 +70,7 @@ class JobService:
         await self._check_kinds(kube)
         elect = settings.leader_elect if settings.leader_elect is not None else access.in_cluster
         election = self._election = self._elect(kube) if elect else None
+        reporter = self._reporter = self._report(kube, self._hook_config) if self._hook_config is not None else None
         controller = self.controller = JobController(
             kube,
             namespace=self._namespace,
@@ -64,12 +78,16 @@ class JobService:
             holds_lease=election.holds if election is not None else lambda: True,
             watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
             metrics=self._metrics,
+            outbox=reporter.outbox if reporter is not None else None,
         )
+        if reporter is not None:
+            reporter.watch(controller.cache)
+            controller.transitions.listeners.append(reporter.transitioned)
         controller.start()
         for task in controller.tasks.values():
             task.add_done_callback(self._ended)
         if election is None:
-            controller.lead()
+            self._lead()
             log.info("running jobs of %s", f"namespace {self._namespace}" if self._namespace else "all namespaces")
         else:
             self._spawn("election", election.run())
@@ -101,13 +119,40 @@ class JobService:
             retry_period=settings.retry_period,
         )
 
+    def _report(self, kube: Kube, config: HookConfig) -> HookReporter:
+        """The hooks; those of each term store deliveries under a name of their own."""
+        metrics, namespace = HookMetrics(self._metrics.registry), config.namespace or self._settings.lease_namespace
+        terms = itertools.count(1)
+
+        def of_term() -> Hooks:
+            store = ConfigMapStore(kube, namespace, _HOOKS, f"{self._identity}_{next(terms)}")
+            return Hooks(config, store, metrics=metrics)
+
+        return HookReporter(of_term, self._stored, self._hooks_ended)
+
+    def _stored(self, key: Key) -> None:
+        if self.controller is not None:
+            self.controller.reported(key)
+
+    def _hooks_ended(self, why: str) -> None:
+        """Nothing is reported from now on. If another process leads, the election says so, too."""
+        leads = self._election is None or self._election.holds()
+        self._stand_by()
+        if leads:
+            remedy = "if another controller has the same file of hooks, give each file a namespace of its own"
+            self._break(f"the hooks of jobs ended: {why}; {remedy}")
+
     def _lead(self) -> None:
+        if self._reporter is not None:
+            self._reporter.lead()
         if self.controller is not None:
             self.controller.lead()
 
     def _stand_by(self) -> None:
         if self.controller is not None:
             self.controller.stand_by()
+        if self._reporter is not None:
+            self._reporter.stand_by()
 
     def _spawn(self, name: str, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.create_task(work, name=name)
@@ -121,7 +166,11 @@ class JobService:
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         how = "ended" if error is None else f"failed: {error!r}"
         log.error("%s %s", task.get_name(), how, exc_info=error)
-        self._broken.set_result(f"{task.get_name()} {how}")
+        self._break(f"{task.get_name()} {how}")
+
+    def _break(self, why: str) -> None:
+        if self._broken is not None and not self._broken.done():
+            self._broken.set_result(why)
 
     async def wait(self) -> str:
         """Waits until a component fails. Returns its error."""
@@ -135,6 +184,8 @@ class JobService:
         if self.controller is not None:
             self.controller.stand_by()
             await self.controller.stop()
+        if self._reporter is not None:
+            await self._reporter.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

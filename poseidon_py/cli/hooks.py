@@ -12,6 +12,7 @@ import msgspec
 
 from poseidon_py.cli.errors import fail
 from poseidon_py.config.settings import Settings
+from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.hooks.config.loading import HookConfigError, load_hooks
 from poseidon_py.hooks.records import Record
 from poseidon_py.hooks.storage.inspection import Stored, ask, carried_out, read_stores
@@ -100,12 +101,16 @@ def hooks(
         print_hooks(stores, hook, now, Console())
 
 
-def _check(file: Path) -> None:
+def loaded(file: Path) -> HookConfig:
+    """The hooks of a file; if they are invalid, prints all that is wrong and ends the command with exit code 2."""
     try:
-        config = load_hooks(file)
+        return load_hooks(file)
     except HookConfigError as error:
         fail("\n".join([f"the hooks in {error.path} are invalid", *error.problems]), 2)
-    for hook in config.hooks:
+
+
+def _check(file: Path) -> None:
+    for hook in loaded(file).hooks:
         signed = "signed" if hook.secret is not None else "not signed"
         click.echo(f"{hook.name}: {hook.url}, {signed}")
 

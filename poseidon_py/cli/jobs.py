@@ -10,9 +10,11 @@ import click
 
 from poseidon_py.cli.errors import fail
 from poseidon_py.cli.flags import settings_flags
+from poseidon_py.cli.hooks import loaded
 from poseidon_py.cli.run import loop_factory
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
+from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.util import logs
 
 LEASE = "poseidon-jobs"
@@ -46,8 +48,15 @@ def jobs() -> None:
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Jobs that are worked on at a time."
 )
+@click.option(
+    "--hooks",
+    "hooks_file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="HTTP endpoints that are called on transitions of jobs, tasks and replicas: docs/hooks.md. Default: none.",
+)
 @settings_flags(only=_FLAGS, defaults=_OWN_DEFAULTS)
-def run(namespace: str, workers: int, **flags: Any) -> None:
+def run(namespace: str, workers: int, hooks_file: Path | None, **flags: Any) -> None:
     """Run jobs of batch.volcano.sh until SIGTERM or SIGINT.
 
     Creates their pods, follows their policies and writes their statuses, where Volcano's own controller does not run;
@@ -58,12 +67,13 @@ def run(namespace: str, workers: int, **flags: Any) -> None:
         settings = loading.settings({}, given, Path("the configuration"))
     except loading.OptionError as error:
         fail(str(error), 2)
+    hooks = loaded(hooks_file) if hooks_file is not None else None
     logs.configure(settings.log_level, settings.log_format)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        sys.exit(runner.run(_run(settings, namespace, workers)))
+        sys.exit(runner.run(_run(settings, namespace, workers, hooks)))
 
 
-async def _run(settings: Settings, namespace: str, workers: int) -> int:
+async def _run(settings: Settings, namespace: str, workers: int, hooks: HookConfig | None) -> int:
     from poseidon_py.app.http_endpoints import HealthAddressError
     from poseidon_py.app.job_service import JobService
     from poseidon_py.app.startup import StartError
@@ -73,7 +83,7 @@ async def _run(settings: Settings, namespace: str, workers: int) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop_requested.set)
-    service = JobService(settings, namespace, workers)
+    service = JobService(settings, namespace, workers, hooks)
     ended = asyncio.create_task(stop_requested.wait())
     starting = asyncio.create_task(service.start())
     code = 0

@@ -6,7 +6,7 @@ what is known is ignored.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -213,7 +213,8 @@ class Cache:
         ended, by_us = uid in self._ended, uid in self._deleted
         self._ended.discard(uid)
         self._deleted.discard(uid)
-        if key is None:
+        if key is None:  # the job was deleted first
+            self._pass((replica.namespace, replica.job), job_uid, replica, replica.state, ReplicaState.ABSENT)
             return
         job = self.jobs[key]
         retry = job.status.retries.get(name)
@@ -246,32 +247,37 @@ class Cache:
     def _replace(self, known: Replica, new: Replica) -> None:
         job_uid = self._owners[known.uid][0]
         self.replicas[job_uid][known.name] = new
-        key = self._keys.get(job_uid)
-        if key is not None:
-            self._pass(key, job_uid, new, known.state, new.state)
+        self._pass((new.namespace, new.job), job_uid, new, known.state, new.state)
 
     def pods_listed(self, uids: set[str]) -> None:
         for uid in [uid for uid in self._owners if uid not in uids]:
             self.remove_pod(uid)
 
     def _pass(self, key: Key, job_uid: str, replica: Replica, old: ReplicaState, new: ReplicaState) -> None:
-        if old == new:
-            return
-        self._transitions.passed(
-            Transition(
-                "replica",
-                old,
-                new,
-                key[0],
-                key[1],
-                job_uid,
-                self._now(),
-                replica.task,
-                replica.name,
-                replica.uid,
-                f"ExitCode {replica.exit_code}" if new == ReplicaState.FAILED and replica.exit_code else "",
-            )
+        if old != new:
+            self._transitions.passed(self._transition(key, job_uid, replica, old, new))
+
+    def _transition(self, key: Key, job_uid: str, replica: Replica, old: ReplicaState, new: ReplicaState) -> Transition:
+        return Transition(
+            "replica",
+            old,
+            new,
+            key[0],
+            key[1],
+            job_uid,
+            self._now(),
+            replica.task,
+            replica.name,
+            replica.uid,
+            f"ExitCode {replica.exit_code}" if new == ReplicaState.FAILED and replica.exit_code else "",
+            observed=replica,
         )
+
+    def present(self) -> Iterator[Transition]:
+        """For each pod the transition from nothing to its state, as if it were observed now for the first time."""
+        for job_uid, pods in self.replicas.items():
+            for pod in pods.values():
+                yield self._transition((pod.namespace, pod.job), job_uid, pod, ReplicaState.ABSENT, pod.state)
 
     # -- groups and commands ----------------------------------------------------------------------------------
 

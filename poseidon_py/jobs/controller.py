@@ -16,8 +16,10 @@ from poseidon_py.jobs.events import JobEvents
 from poseidon_py.jobs.handlers import handlers
 from poseidon_py.jobs.metrics import JobMetrics
 from poseidon_py.jobs.objects import kinds
+from poseidon_py.jobs.outbox import Outbox
 from poseidon_py.jobs.reconcile import Reconciler, RefusedError, describe_refusals
 from poseidon_py.jobs.rivals import Rivals
+from poseidon_py.jobs.rules.machines import STOPPED
 from poseidon_py.jobs.transitions import Transitions
 from poseidon_py.jobs.writer import JobApi, NotLeadingError, Writer
 from poseidon_py.kube.client import BusyError, ConflictError, KubeError
@@ -50,8 +52,10 @@ class JobController:
         watching: WatchOptions = WatchOptions(),  # noqa: B008 (it is frozen)
         metrics: Metrics | None = None,
         now: Callable[[], float] = time.time,
+        outbox: Outbox | None = None,
     ) -> None:
-        """`namespace`: the one whose jobs are run; empty: all. `holds_lease` is asked before each write."""
+        """`namespace`: the one whose jobs are run; empty: all. `holds_lease` is asked before each write. `outbox`: of
+        hooks."""
         self.metrics = JobMetrics(metrics if metrics is not None else Metrics())
         self._api = api
         self._workers = workers
@@ -68,6 +72,7 @@ class JobController:
             self.events,
             self.transitions,
             now,
+            outbox,
         )
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self.watches: tuple[Watch[Any], ...] = tuple(
@@ -197,6 +202,12 @@ class JobController:
             self.queue.add(key)
 
         self._timers[key] = asyncio.get_running_loop().call_later(again_in, due)
+
+    def reported(self, key: Key) -> None:
+        """The hooks have stored transitions of a job. One that has ended may be written no more: its notes go now."""
+        job = self.cache.jobs.get(key)
+        if job is not None and job.status.phase in STOPPED and job.status.noted:
+            self.queue.add(key)
 
     # -- queries ----------------------------------------------------------------------------------------------
 

@@ -27,6 +27,8 @@ MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"
 PASSED_ON = (PREEMPTABLE, COOLDOWN, ZONE, MIN_AVAILABLE, MAX_UNAVAILABLE)
 """Annotations of a job that its pods get."""
 
+USER = "poseidon.io/user"
+"""On a job, as an annotation or a label: for whom it runs; hooks pass it on. On a pod: the user of its job."""
 EVICTED_AT = "poseidon.io/evicted-at"
 """On a pod: when the pod that it replaces was evicted, in seconds since the epoch."""
 

@@ -3,7 +3,7 @@
 from msgspec import Raw, Struct, field
 
 from poseidon_py.kube.list_watch import Kind
-from poseidon_py.kube.objects import NOTHING, Metadata
+from poseidon_py.kube.objects import NOTHING, Metadata, PodSpec
 
 
 class JobObject(Struct):
@@ -42,19 +42,26 @@ class PodGroup(Struct):
     status: GroupStatus = field(default_factory=GroupStatus)
 
 
+class Started(Struct):
+    at: str | None = field(default=None, name="startedAt")
+
+
 class Terminated(Struct):
     exit_code: int = field(default=0, name="exitCode")
     finished: str | None = field(default=None, name="finishedAt")
+    started: str | None = field(default=None, name="startedAt")
 
 
 class ContainerState(Struct):
     terminated: Terminated | None = None
+    running: Started | None = None
 
 
 class ContainerStatus(Struct):
     ready: bool | None = None
     restarts: int | None = field(default=None, name="restartCount")
     state: ContainerState | None = None
+    last_state: ContainerState | None = field(default=None, name="lastState")
 
 
 class ConditionTime(Struct):
@@ -73,6 +80,7 @@ class JobPod(Struct):
     """A pod of a job."""
 
     metadata: Metadata = field(default_factory=Metadata)
+    spec: PodSpec = field(default_factory=PodSpec)
     status: PodStatus = field(default_factory=PodStatus)
 
 

@@ -11,14 +11,16 @@ from poseidon_py.jobs.events import JobEvents
 from poseidon_py.jobs.manifests import claims, plugins
 from poseidon_py.jobs.manifests.pod_group import pod_group
 from poseidon_py.jobs.manifests.pods import pod
+from poseidon_py.jobs.outbox import Outbox
 from poseidon_py.jobs.rules.decide import decide
 from poseidon_py.jobs.rules.machines import ACTIVE, STOPPED, STOPPING, JobPhase, TaskState
 from poseidon_py.jobs.rules.missed import missed_evictions
+from poseidon_py.jobs.rules.noted import MAX_TEXT, Noted
 from poseidon_py.jobs.rules.policies import OF_COMMANDS, Action, Event
 from poseidon_py.jobs.rules.spec import JobSpec
 from poseidon_py.jobs.rules.status import JobStatus, write_status
 from poseidon_py.jobs.rules.world import Decision, Eviction, Signal, World
-from poseidon_py.jobs.transitions import Transition, Transitions
+from poseidon_py.jobs.transitions import Transitions, transition_of
 from poseidon_py.jobs.writer import TakenError, Writer, job_path, pod_path
 from poseidon_py.kube.client import ApiError, KubeError, NotFoundError
 from poseidon_py.kube.objects import annotations_of
@@ -28,6 +30,8 @@ log = logging.getLogger(__name__)
 INVALID = "InvalidJob"
 _VOLCANO = "volcano"
 _STOPS = frozenset({Action.ABORT_JOB, Action.COMPLETE_JOB, Action.TERMINATE_JOB, Action.FAIL_JOB})
+_REPORTED_SOON = 1.0
+"""Seconds until an expired job is looked at again whose transitions are not stored by the hooks yet."""
 _NOTHING = JobSpec((), 0, max_retry=2**31)
 
 
@@ -49,12 +53,15 @@ class Reconciler:
         events: JobEvents,
         transitions: Transitions,
         now: Callable[[], float] = time.time,
+        outbox: Outbox | None = None,
     ) -> None:
+        """`outbox`: has the transitions that are noted in statuses until they are reported; None: none are."""
         self._cache = cache
         self._writer = writer
         self._events = events
         self._transitions = transitions
         self._now = now
+        self._outbox = outbox
         self._met: set[str] = set()
         """UIDs of jobs on which a decision was made since this process leads."""
         self._ensured: dict[str, str] = {}
@@ -64,6 +71,8 @@ class Reconciler:
         """This process becomes the leader: another one has decided until now."""
         self._met.clear()
         self._ensured.clear()
+        if self._outbox is not None:
+            self._outbox.clear()
 
     async def reconcile(self, key: Key) -> float | None:
         """Makes one decision and carries it out. Seconds until the next one; 0: at once, None: after a change.
@@ -72,7 +81,11 @@ class Reconciler:
         """
         job = self._cache.jobs.get(key)
         if job is None:
+            if self._outbox is not None:
+                self._outbox.forget(key)
             return None
+        if self._outbox is not None:
+            self._outbox.repeat(job.owner, job.status)
         if job.deleting:
             self._met.discard(job.owner.uid)
             self._ensured.pop(job.owner.uid, None)
@@ -154,13 +167,15 @@ class Reconciler:
         status = replace(
             old, phase=phase, reason=INVALID, message=message, changed=old.changed if old.phase else self._now()
         )
+        passing, status = self._noted(job, status)
         replicas = self._cache.replicas_of(job)
         least = int(old.raw.get("minAvailable") or 0)
         await self._writer.status(job, write_status(status, replicas, _others(old), least, job.created))
-        self._pass(job, old, status)
+        self._pass(job, passing)
 
     async def _carry_out(self, job: CachedJob, spec: JobSpec, world: World, decision: Decision) -> float | None:
-        old, new = job.status, decision.status
+        old = job.status
+        passing, new = self._noted(job, decision.status)
         _raise(await self._writer.each(self._writer.mark_pod(each, new.retry_count) for each in decision.restarted))
         replicas = self._cache.replicas_of(job)
         resources = plugins.resources(spec) | claims.resources(spec)
@@ -170,7 +185,7 @@ class Reconciler:
                 await self._writer.status(job, body)
             except NotFoundError:
                 return None  # deleted meanwhile
-            self._pass(job, old, new)
+            self._pass(job, passing)
         self._tell(job, decision)
         if world.signal is not None:
             await self._acknowledge(job, world.signal, decision)
@@ -182,6 +197,8 @@ class Reconciler:
         errors += await self._writer.each(self._writer.create_pod(job, each) for each in bodies)
         _raise(errors)
         if decision.delete_job:
+            if self._outbox is not None and self._outbox.waiting(job.owner, new):
+                return _REPORTED_SOON
             self._events.send(job.owner, "Expired", f"deleted {spec.ttl} s after its end (ttlSecondsAfterFinished)")
             await self._writer.delete_job(job.owner)
             return None
@@ -189,22 +206,25 @@ class Reconciler:
             return 0.0
         return decision.again_in
 
-    def _pass(self, job: CachedJob, old: JobStatus, new: JobStatus) -> None:
-        """The transitions between two statuses, the second of which was written."""
-        owner, now = job.owner, self._now()
+    def _noted(self, job: CachedJob, new: JobStatus) -> tuple[list[Noted], JobStatus]:
+        """The transitions from the status that the job has, and the new status with notes of them."""
+        old, now = job.status, self._now()
+        found = []
         if old.phase != new.phase:
-            self._transitions.passed(
-                Transition(
-                    "job", old.phase, new.phase, owner.namespace, owner.name, owner.uid, now,
-                    reason=new.reason, message=new.message,
-                )
-            )  # fmt: skip
+            message = new.message[:MAX_TEXT]
+            found.append(Noted("job", "", old.phase, new.phase, now, old.changed, new.reason, message))
         for name, state in new.tasks.items():
             before = old.tasks.get(name, TaskState.NEW)
             if before != state:
-                self._transitions.passed(
-                    Transition("task", before, state, owner.namespace, owner.name, owner.uid, now, name)
-                )
+                found.append(Noted("task", name, before, state, now))
+        return (found, new) if self._outbox is None else self._outbox.note(job.owner, new, found)
+
+    def _pass(self, job: CachedJob, passing: list[Noted]) -> None:
+        """The transitions whose status was written."""
+        for noted in passing:
+            self._transitions.passed(transition_of(job.owner, noted))
+        if self._outbox is not None and passing:
+            self._outbox.passed(job.owner, passing[-1].number)
 
     def _tell(self, job: CachedJob, decision: Decision) -> None:
         cause = decision.cause

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
+from poseidon_py.jobs.manifests.owner import Owner
 from poseidon_py.jobs.metrics import JobMetrics
 from poseidon_py.jobs.rules.machines import JOB, REPLICA, TASK
+from poseidon_py.jobs.rules.noted import Noted
+from poseidon_py.jobs.rules.replicas import Replica
 
 log = logging.getLogger(__name__)
 
@@ -36,11 +39,26 @@ class Transition:
     pod_uid: str = ""
     reason: str = ""
     message: str = ""
+    since: float = 0.0
+    """When the state before began, in seconds since the epoch; 0: unknown."""
+    number: int = 0
+    """Of those of the job and its tasks, as it is noted in the status; 0: it is not noted."""
+    observed: Replica | None = None
+    """The pod after the transition, or before it went."""
 
     @property
     def object(self) -> str:
         """For logs."""
         return "/".join(filter(None, (self.namespace, self.job, self.task, self.pod)))
+
+
+def transition_of(owner: Owner, noted: Noted) -> Transition:
+    """The transition of a job or a task that was noted."""
+    machine: Machine = "task" if noted.machine == "task" else "job"
+    return Transition(
+        machine, noted.old, noted.new, owner.namespace, owner.name, owner.uid, noted.time, noted.task,
+        reason=noted.reason, message=noted.message, since=noted.since, number=noted.number,
+    )  # fmt: skip
 
 
 Listener = Callable[[Transition], None]

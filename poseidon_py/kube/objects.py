@@ -40,6 +40,7 @@ class Metadata(Struct):
     owners: list[OwnerReference] | None = field(default=None, name="ownerReferences")
     labels: Raw = NOTHING
     annotations: Raw = NOTHING
+    grace: int | None = field(default=None, name="deletionGracePeriodSeconds")
 
 
 class Container(Struct, gc=False):

@@ -19,6 +19,11 @@ class Owner:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def user(self) -> str:
+        """For whom it runs: the annotation or else the label poseidon.io/user; empty: none is given."""
+        return self.annotations.get(names.USER, "") or self.labels.get(names.USER, "")
+
     def metadata(self, name: str) -> Json:
         """The metadata of an object that the job controls, and that is deleted with it."""
         reference = {

@@ -70,6 +70,8 @@ def _annotations(owner: Owner, spec: JobSpec, status: JobStatus, task: Task, cre
         found[names.NUMA_POLICY] = task.topology_policy
     if creation.evicted_at:
         found[names.EVICTED_AT] = f"{creation.evicted_at:.3f}"
+    if owner.user:
+        found[names.USER] = owner.user
     return found | {key: owner.annotations[key] for key in names.PASSED_ON if key in owner.annotations}
 
 

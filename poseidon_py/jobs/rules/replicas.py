@@ -3,12 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 
+from poseidon_py.describe.requests import requests
 from poseidon_py.jobs import names
 from poseidon_py.jobs.objects import ContainerStatus, JobPod
 from poseidon_py.jobs.rules.annotations import EVENT
 from poseidon_py.jobs.rules.machines import ReplicaState
-from poseidon_py.kube.objects import InvalidField, annotations_of
+from poseidon_py.kube.objects import InvalidField, Pod, annotations_of
+from poseidon_py.kube.quantity import CPU, PODS
 
 _STATES = {
     "Pending": ReplicaState.PENDING,
@@ -44,6 +47,18 @@ class Replica:
     evicted_at: float = 0.0
     event: str = ""
     """A custom event on it."""
+    started: float = 0.0
+    """When its first container started; 0: none has, or it is unknown."""
+    deletion_requested: float = 0.0
+    node: str = ""
+    requests: tuple[tuple[str, str], ...] = ()
+    """What it occupies: resources and decimal numbers, in cores, bytes or pieces."""
+    job: str = ""
+    """The name of its job."""
+    user: str = ""
+    """The user of its job when it was created; empty: none was given."""
+    queue: str = ""
+    readiness_changed: float = 0.0
 
     @property
     def state(self) -> ReplicaState:
@@ -96,6 +111,27 @@ def replica_of(pod: JobPod) -> Replica:
         _mark(annotations),
         _float(annotations.get(names.EVICTED_AT, "")),
         annotations.get(EVENT, ""),
+        _started(pod),
+        max(0.0, seconds(meta.deleting) - (meta.grace or 0)),
+        pod.spec.node_name or "",
+        requests_of(pod),
+        annotations.get(names.JOB_NAME, ""),
+        annotations.get(names.USER, ""),
+        annotations.get(names.QUEUE_NAME, ""),
+        max((seconds(each.changed) for each in status.conditions or () if each.type == "Ready"), default=0.0),
+    )
+
+
+def requests_of(pod: JobPod) -> tuple[tuple[str, str], ...]:
+    """Resources and decimal numbers; empty if the requests cannot be read, which leaves the pod's states readable."""
+    try:
+        found = requests(Pod(spec=pod.spec))
+    except (InvalidField, ValueError):
+        return ()
+    return tuple(
+        (name, f"{Decimal(amount) / 1000:f}" if name == CPU else str(amount))
+        for name, amount in sorted(found.items())
+        if name != PODS and amount
     )
 
 
@@ -116,6 +152,14 @@ def _ended(pod: JobPod) -> float:
     found = [seconds(end.finished) for end in ends if end.finished]
     found += [seconds(each.changed) for each in pod.status.conditions or () if each.type == "Ready" and each.changed]
     return max(found, default=0.0)
+
+
+def _started(pod: JobPod) -> float:
+    status = pod.status
+    states = [state for each in status.containers or () for state in (each.state, each.last_state) if state]
+    found = [seconds(state.running.at) for state in states if state.running]
+    found += [seconds(state.terminated.started) for state in states if state.terminated]
+    return min(filter(None, found), default=0.0)
 
 
 def _whole(annotations: dict[str, str], name: str) -> int:

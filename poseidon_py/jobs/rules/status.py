@@ -6,6 +6,8 @@ All that must survive a restart of the controller is in it. Volcano's fields hav
     poseidon.io/task.NAME        the state of the task
     poseidon.io/retries.POD      retries of a replica, and the UID of the pod that the last of them replaced
     poseidon.io/handled          the last command or custom event, so that it has its effect once
+    poseidon.io/noted.NUMBER     a transition that may not have been reported yet; see noted.py
+    poseidon.io/transitions      the number of the last transition that was noted
 """
 
 import dataclasses
@@ -18,6 +20,7 @@ import durationpy
 from msgspec import Raw, Struct, field
 
 from poseidon_py.jobs.rules.machines import JobPhase, ReplicaState, TaskState
+from poseidon_py.jobs.rules.noted import Noted, read_noted, write_noted
 from poseidon_py.jobs.rules.replicas import Replica, seconds
 from poseidon_py.kube.objects import InvalidField
 from poseidon_py.util.decoding import MalformedError, decode_json
@@ -26,6 +29,7 @@ Json = dict[str, Any]
 
 PREFIX = "poseidon.io/"
 _TASK, _RETRIES, _HANDLED = f"{PREFIX}task.", f"{PREFIX}retries.", f"{PREFIX}handled"
+_NOTED, _NUMBER = f"{PREFIX}noted.", f"{PREFIX}transitions"
 _COUNTED = {
     "pending": ReplicaState.PENDING,
     "running": ReplicaState.RUNNING,
@@ -62,6 +66,10 @@ class JobStatus:
     retries: Mapping[str, ReplicaRetries] = dataclasses.field(default_factory=dict)
     handled: str = ""
     raw: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    noted: tuple[Noted, ...] = ()
+    """In the order of their numbers."""
+    transitions: int = 0
+    """The number of the last transition that was noted."""
 
 
 class _State(Struct):
@@ -111,6 +119,8 @@ def read_status(raw: Raw) -> JobStatus:
         {name: _retries(text) for name, text in _under(texts, _RETRIES)},
         texts.get(_HANDLED, ""),
         whole,
+        read_noted(dict(_under(texts, _NOTED))),
+        int(texts.get(_NUMBER, "")) if texts.get(_NUMBER, "").isdecimal() else 0,
     )
 
 
@@ -155,6 +165,9 @@ def write_status(
     texts |= {f"{_RETRIES}{name}": f"{each.count} {each.uid}" for name, each in status.retries.items()}
     if status.handled:
         texts[_HANDLED] = status.handled
+    texts |= {f"{_NOTED}{number}": text for number, text in write_noted(status.noted).items()}
+    if status.transitions:
+        texts[_NUMBER] = str(status.transitions)
     body = {
         **status.raw,
         "state": {

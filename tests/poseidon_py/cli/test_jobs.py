@@ -26,3 +26,23 @@ def test_the_help_has_its_own_defaults():
     shown = " ".join(invoke(cli, "jobs", "run", "--help").output.split())
     assert "[default: poseidon-jobs]" in shown
     assert "[default: 10272]" in shown
+
+
+def test_all_problems_of_a_hooks_file_are_named(tmp_path):
+    path = tmp_path / "hooks.yaml"
+    path.write_text("hooks: [{name: billing, url: ftp://x, on: [{befor: a}]}, {url: http://x}]")
+    result = invoke(cli, "jobs", "run", "--hooks", str(path))
+    assert result.exit_code == 2
+    shown = " ".join(result.output.split())
+    for problem in (
+        "hooks[0].url: is 'ftp://x'",
+        "hooks[0].on[0].befor: is not a known key",
+        "hooks[1].name: is missing",
+    ):
+        assert problem in shown
+
+
+def test_a_hooks_file_that_does_not_exist_is_named(tmp_path):
+    result = invoke(cli, "jobs", "run", "--hooks", str(tmp_path / "no.yaml"))
+    assert result.exit_code == 2
+    assert "no.yaml" in result.output

@@ -1,6 +1,7 @@
 """deploy/jobs.yaml and deploy/jobs-crds.yaml agree with the code. tests/e2e/test_job_rights.py has the rights."""
 
 import itertools
+import re
 from typing import Any
 
 import pytest
@@ -54,3 +55,25 @@ def test_the_definitions_have_the_phases_and_the_kinds():
     schema = items[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
     phases = schema["status"]["properties"]["state"]["properties"]["phase"]["enum"]
     assert set(phases) == set(JobPhase) - {JobPhase.NEW}
+
+
+def test_hooks_need_the_flag_and_two_objects_alone(manifest):
+    """The file and the keys are mounted where deploy/hooks.yaml and the flag in the comment say."""
+    text, hooks = ((ROOT / "deploy" / name).read_text() for name in ("jobs.yaml", "hooks.yaml"))
+    flag = re.search(r"# - --hooks=(\S+)", text)
+    assert flag is not None
+    folder, _, file = flag.group(1).rpartition("/")
+    (deployment,) = [each for each in manifest if each["kind"] == "Deployment"]
+    spec = deployment["spec"]["template"]["spec"]
+    mounts = {each["name"]: each["mountPath"] for each in spec["containers"][0]["volumeMounts"]}
+    volumes = {each["name"]: each for each in spec["volumes"]}
+    assert mounts["hooks"] == folder
+    configured, keys = volumes["hooks"]["configMap"], volumes["hook-keys"]["secret"]
+    assert (configured["optional"], keys["optional"]) == (True, True)
+    assert f"create configmap {configured['name']} --from-file={file}" in hooks
+    assert f"create secret generic {keys['secretName']} --from-file=billing.key" in hooks
+    assert f"{mounts['hook-keys']}/billing.key" in hooks
+    binding = next(each for each in yaml.safe_load_all(hooks) if each["kind"] == "RoleBinding")
+    account = {"kind": "ServiceAccount", "name": spec["serviceAccountName"], "namespace": "kube-system"}
+    assert account in binding["subjects"]
+    assert jobs.commands["run"].make_context("run", [f"--hooks={flag.group(1)}"]).params["hooks_file"] is not None

@@ -1,0 +1,1 @@
+"""Reports the transitions of jobs, tasks and replicas to the hooks."""
