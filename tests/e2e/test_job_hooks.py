@@ -215,4 +215,4 @@ def test_the_other_replica_delivers_what_it_has_seen_leave(
     (message,) = [each for each in endpoint.messages if each["currentState"] == "Terminating"]
     assert message["details"]["since"] == "2026-01-01T00:00:00.000000Z"
     assert message["details"]["requests.cpu"] == "0.1"
-    assert "leading: " in standby.output
+    standby.until_says("leading: ")

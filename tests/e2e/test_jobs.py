@@ -373,7 +373,7 @@ def test_the_other_replica_takes_over(backend: Backend, jobs: View, start: Start
     leader.end(signal.SIGKILL)
     phase(backend, "Running", "j-w-0", "j-w-1")
     until_phase(jobs, "j", "Running", running=2)
-    assert "leading: " in standby.output
+    standby.until_says("leading: ")
 
 
 def test_it_stands_by_while_volcanos_controller_is_at_work(backend: Backend, jobs: View, start: Start) -> None:

@@ -169,3 +169,10 @@ def test_only_genuine_messages_count(running, key, age, body, status):
         found = error.code
         error.close()
     assert found == status
+
+
+def test_a_second_end_does_not_count_the_same_time_twice():
+    """A pod that failed while it was deleted may have ended by either; its start is delivered, or missing."""
+    ends = [event("a", 100, starts=False, since=40), event("a", 101, starts=False, since=40)]
+    assert usage(event("a", 40, starts=True), *ends)["users"] == {"anna": {"seconds": 61, "cpu": 122}}
+    assert usage(*ends)["users"] == {"anna": {"seconds": 61, "cpu": 122}}
