@@ -127,7 +127,6 @@ def queues_reply(epoch: int, report: QueueReport) -> flow_pb2.QueuesReply:
         reply.problems.add(kind="queue", id=problem.queue, field=problem.field, reason=problem.reason)
     resources = len(queues.resources)
     amounts = queues.nominal, report.used, report.borrowed, report.demand, report.fair
-    shown = queues.covered | (report.used > 0) | (report.demand > 0)
     for row, queue in enumerate(queues.definitions):
         state = reply.queues.add(
             id=queue.id,
@@ -139,7 +138,7 @@ def queues_reply(epoch: int, report: QueueReport) -> flow_pb2.QueuesReply:
             nominated=report.nominated[row],
             share=report.share[row],
         )
-        for column in shown[row].nonzero()[0].tolist():
+        for column in report.shown[row].nonzero()[0].tolist():
             flavor, resource = queues.flavors[column // resources], queues.resources[column % resources]
             nominal, used, borrowed, demand, fair = (int(amount[row, column]) for amount in amounts)
             state.amounts.add(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64
+from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.queues.dominant import dominant_shares
 from firmament_py.queues.quota import borrowed, capacity, counted_usage, total_usage
@@ -19,7 +19,8 @@ class QueueReport:
     """Q queues, each with those below it; V columns. running, pending, nominated (Q,): tasks. (Q, V): used, what tasks
     on nodes request; demand, what pending ones request, on the first flavor of the queue; borrowed, what is used beyond
     the nominal quota and that of queues below; fair, the share of each. share (Q,): dominant share of what is borrowed,
-    in thousandths by weight."""
+    in thousandths by weight. shown (Q, V): what a description states, or tasks use or request of what any states; of
+    all resources if none states any."""
 
     queues: Queues
     running: I64
@@ -30,6 +31,7 @@ class QueueReport:
     borrowed: I64
     fair: I64
     share: F64
+    shown: Bools
 
 
 def queue_report(state: ClusterState) -> QueueReport:
@@ -42,17 +44,30 @@ def queue_report(state: ClusterState) -> QueueReport:
     nominated = tasks.nominated[queued] >= 0
     own, quota = use.running(leaving=True), capacity(queues)
     demand = use.demand()
+    used, requested = total_usage(queues, own), total_usage(queues, demand)
+    stated = _stated(queues, state.queues)
+    relevant = stated.any(axis=0) | (not stated.any())
     return QueueReport(
         queues=queues,
         running=_counts(queues, queue[tasks.node[queued] >= 0]),
         pending=_counts(queues, queue[waits]),
         nominated=_counts(queues, queue[nominated]),
-        used=total_usage(queues, own),
-        demand=total_usage(queues, demand),
+        used=used,
+        demand=requested,
         borrowed=borrowed(queues, quota, own),
         fair=fair_shares(queues, use.offered, own + demand),
         share=dominant_shares(queues, quota, counted_usage(queues, quota, own)).ratio / np.maximum(queues.weight, 1e-9),
+        shown=stated | (((used > 0) | (requested > 0)) & relevant),
     )
+
+
+def _stated(queues: Queues, described: Queues) -> Bools:
+    """(Q, V) of which amounts the descriptions have a quota; both have the same rows."""
+    stated = np.zeros(queues.nominal.shape, np.bool_)
+    for row, definition in enumerate(described.definitions):
+        columns = [queues.column(quota.flavor, quota.resource) for quota in definition.quotas]
+        stated[row, columns] = True
+    return stated
 
 
 def _counts(queues: Queues, queue: I64) -> I64:
