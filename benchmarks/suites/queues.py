@@ -93,7 +93,7 @@ def _tree_checks(load: QueuesLoad, engine: Engine, result: RoundResult) -> list[
     ]
     if sharing is not Sharing.HIERARCHICAL_DRF:  # it compares shares alone
         missed = placed.guarantees_missed()
-        checks.append(Check("nobody borrows what another queue needs within its guarantee", not missed, missed))
+        checks.append(Check("no queue borrows what another needs within its guarantee", not missed, missed))
     if load.spec.classes == 1 and not load.spec.limit and sharing in (Sharing.FAIR, Sharing.PROPORTIONAL):
         unequal = placed.unequal_shares()
         checks.append(Check("shares are max-min fair", not unequal, unequal))
@@ -141,7 +141,7 @@ def _measure_reclaim(sizes: dict[str, Any], sharing: Sharing, options: Options) 
             Check("every decision is sound", not played.problems, "; ".join(dict.fromkeys(played.problems))),
             Check("no job is served in part", not world.half_served, f"{world.half_served} are"),
             Check("the rounds end", not played.endless, f"{played.rounds} rounds"),
-            Check("nobody is evicted in vain", not in_vain, f"{in_vain} victims would still fit on their nodes"),
+            Check("no task is evicted in vain", not in_vain, f"{in_vain} victims would still fit on their nodes"),
             Check("the engine dropped nothing", not played.dropped, f"{played.dropped} dropped"),
             Check("nothing is better than the bound", played.victims >= bound, f"{played.victims} victims"),
             Check("no further round changes anything", not changes, f"{changes} tasks"),

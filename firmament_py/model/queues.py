@@ -32,7 +32,7 @@ class Division(IntEnum):
     SURPLUS_BY_WEIGHT = 0
     """Nominal amounts first; the surplus by weight, the highest `priority` of queues first (KAI)."""
     TOTAL_BY_WEIGHT = 1
-    """All by weight; nobody less than what it does not lend (Volcano's plugin proportion)."""
+    """All by weight; each queue at least what it does not lend (Volcano's plugin proportion)."""
     AS_STATED = 2
     """Nominal amounts as they are stated (Volcano's plugin capacity)."""
 

@@ -25,7 +25,7 @@ from firmament_py.preemption.decision import Decision, EvictionSearch, Question
 from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import PROTECTED, Precedence
 from firmament_py.preemption.whole_gangs import decide
-from firmament_py.queues.judgement import Victims
+from firmament_py.queues.judgement import Victims, judge
 from firmament_py.queues.permissions import Situation, Why, permissions
 from firmament_py.sharing.claims import Claim, Standing
 from firmament_py.sharing.decision import QueueDecision
@@ -145,7 +145,7 @@ class Reclaimer:
             if victims is None:
                 tasks = fewer
                 continue
-            verdict = self._standing.verdict(situation, self._described(victims))
+            verdict = judge(situation, self._described(victims))
             if verdict:
                 self._carry_out(claim, decision, precedence, tasks, victims)
                 return claim.whole or self._serve(claim)  # the others of it, if any
@@ -221,8 +221,8 @@ class Reclaimer:
         search = EvictionSearch(
             ledger, precedence, evicts, self._eviction_costs, None, beyond_budgets=self._beyond_budgets
         )
-        nobody = np.zeros(len(ledger.node_of), np.bool_)
-        question = Question(tasks, nobody, self._outcome.victims, np.arange(len(ledger.node_of)))
+        none = np.zeros(len(ledger.node_of), np.bool_)
+        question = Question(tasks, none, self._outcome.victims, np.arange(len(ledger.node_of)))
         return decide(search, ledger, question, _PREEMPTOR, _EFFORT)
 
     def _for_quota(self, situation: Situation, candidates: _Candidates, victims: I64) -> I64 | None:

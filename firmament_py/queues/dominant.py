@@ -8,7 +8,7 @@ For a queue n with parent p, request included in its usage:
 
 HDRF: the dominant share of amounts is their largest part of the cluster's total. A queue's amounts are the sum of its
 children's. Children that request more, and can get it, are first rescaled to the least of their dominant shares: so one
-that uses a resource nobody else needs does not count against its siblings. The other children are *saturated*.
+that uses a resource no other needs does not count against its siblings. The other children are *saturated*.
 """
 
 from dataclasses import dataclass

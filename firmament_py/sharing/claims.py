@@ -6,9 +6,9 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.queues import Sharing
-from firmament_py.queues.judgement import Verdict, Victims, judge
 from firmament_py.queues.permissions import Situation
 from firmament_py.queues.quota import Capacity, available, below_limits
+from firmament_py.sharing.flavors import add_amounts
 from firmament_py.sharing.jobs import Jobs
 from firmament_py.sharing.use import QueueUse
 from firmament_py.state.cluster import ClusterState
@@ -117,17 +117,11 @@ class Standing:
         left = (available(queues, self._capacity, own) if by_quota else below_limits(queues, own))[situation.queue]
         return bool((situation.request <= np.maximum(left, 0))[situation.request > 0].all())
 
-    def verdict(self, situation: Situation, victims: Victims) -> Verdict:
-        return judge(situation, victims)
-
     def amounts(self, state: ClusterState, rows: I64) -> I64:
         """(K, V) what each of task rows (K,), all on nodes, uses."""
         queues = self.use.queues
         queue, node = self.use.queue_of(rows), self.use.position(state.tasks.node[rows])
         columns = self.use.flavors.columns(queue, node)
         amounts = np.zeros((len(rows), queues.nominal.shape[1]), np.int64)
-        at = np.broadcast_to(np.arange(len(rows))[:, None], columns.shape)
-        requests = self.use.requests(state.tasks.cls[rows])
-        some: Bools = columns >= 0
-        amounts[at[some], columns[some]] = requests[some]
+        add_amounts(amounts, np.arange(len(rows)), columns, self.use.requests(state.tasks.cls[rows]))
         return amounts

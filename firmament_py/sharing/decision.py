@@ -14,6 +14,7 @@ from firmament_py.queues.ranking import Ranking
 from firmament_py.queues.shares import fair_shares
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.claims import Claims, Standing
+from firmament_py.sharing.flavors import add_amounts
 from firmament_py.sharing.jobs import Jobs, waiting_jobs
 from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages, of_cause
 from firmament_py.sharing.use import QueueUse
@@ -165,7 +166,7 @@ class _QueueRound:
             tasks = slice(int(jobs.start[j]), int(jobs.start[j + 1]))
             rows = jobs.rows[tasks][left[tasks]]
             flavor[j] = self._first_flavor(jobs, j)
-            self._withheld[rows] = True
+            self._withheld[rows], self._rank[rows] = True, found.rank[j]
             self._flavor[rows] = self._combined(flavor[j][None])[0]
         self._claims.add(jobs, np.union1d(np.flatnonzero(may_claim & ~waits), over), flavor)
 
@@ -226,9 +227,8 @@ class _QueueRound:
     def _count(self, queue: I64, flavor: I64, amounts: I64) -> None:
         """Counts amounts (P, R) on flavors (P, R) as used by queues (P,)."""
         resources = flavor.shape[1]
-        at = np.broadcast_to(queue[:, None], flavor.shape)
-        columns = flavor * resources + np.arange(resources)
-        np.add.at(self._usage, (at[flavor >= 0], columns[flavor >= 0]), amounts[flavor >= 0])
+        columns = np.where(flavor >= 0, flavor * resources + np.arange(resources), -1)
+        add_amounts(self._usage, queue, columns, amounts)
 
     def _combined(self, flavors: I64) -> I64:
         """(P,) rows of `nodes` for the flavors of each resource (P, R), -1: all nodes."""

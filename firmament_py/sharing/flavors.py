@@ -33,6 +33,13 @@ class Flavors:
         return np.where(group >= 0, flavor * resources + np.arange(resources), -1)
 
 
+def add_amounts(total: I64, queue: I64, columns: I64, amounts: I64) -> None:
+    """Adds amounts (K, R) to `total` (Q, V), in the columns (K, R) of queues (K,); -1: in none."""
+    some = columns >= 0
+    rows = np.broadcast_to(queue[:, None], columns.shape)
+    np.add.at(total, (rows[some], columns[some]), amounts[some])
+
+
 def _first_flavor(order: I64, kinds: Bools) -> I64:
     """(Q, G, S) of each kind of nodes (S, F), the first flavor in the order (Q, G, F) that it is of; if it is of none,
     the first one."""

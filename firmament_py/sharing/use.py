@@ -4,12 +4,12 @@ from functools import cached_property
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.model.arrays import I64
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import has_quota
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.completed import completed
-from firmament_py.sharing.flavors import Flavors
+from firmament_py.sharing.flavors import Flavors, add_amounts
 from firmament_py.state.cluster import ClusterState
 
 
@@ -88,8 +88,7 @@ class QueueUse:
         _, first, count = np.unique(number, return_index=True, return_counts=True)
         amounts = self.requests(cls[first]) * count[:, None]
         columns = self.flavors.columns(queue[first], node[first])
-        at = np.repeat(queue[first][:, None], columns.shape[1], axis=1)
-        np.add.at(used, (at[columns >= 0], columns[columns >= 0]), amounts[columns >= 0])
+        add_amounts(used, queue[first], columns, amounts)
         return used
 
     def running(self, *, leaving: bool) -> I64:
@@ -133,14 +132,11 @@ class QueueUse:
         group = queues.group[queue]
         flavor = np.take_along_axis(queues.flavor_order[queue][:, :, 0], np.maximum(group, 0), axis=1)
         columns = np.where((group >= 0) & (flavor >= 0), flavor * resources + np.arange(resources), -1)
-        at = np.broadcast_to(queue[:, None], columns.shape)
-        requests = self.requests(classes) * count[:, None]
-        np.add.at(amounts, (at[columns >= 0], columns[columns >= 0]), requests[columns >= 0])
+        add_amounts(amounts, queue, columns, self.requests(classes) * count[:, None])
         return amounts
 
-    def nominated(self, but: I64 = NO_ROWS) -> I64:
-        """(Q, V) what is reserved for waiting tasks that are nominated, all but task rows (K,)."""
+    def nominated(self) -> I64:
+        """(Q, V) what is reserved for waiting tasks that are nominated."""
         tasks = self._state.tasks
         rows = np.flatnonzero((tasks.nominated >= 0) & (tasks.queue != 0))
-        rows = np.setdiff1d(rows, but)
         return self.of(rows, tasks.nominated[rows])

@@ -117,7 +117,7 @@ def test_the_newest_and_least_important_leave_first():
     assert set(cluster.preempted(cluster.run())) == {7, 8}
 
 
-def test_nobody_is_evicted_for_quota_if_no_node_takes_the_task():
+def test_no_task_is_evicted_for_quota_if_no_node_takes_the_preemptor():
     cluster = cluster_of(
         cohort(),
         make_class(3, cpu=4, memory=1),

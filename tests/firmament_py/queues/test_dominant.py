@@ -90,7 +90,7 @@ NO_LOAN = quota(64, None, 0, on="default/gpu")
             ],
             {"default/cpu": 5000, "default/gpu": 5},
             {"cq": (300, "cpu")},
-            id="a resource that nobody lends",
+            id="a resource that no queue lends",
         ),
         pytest.param(
             [

@@ -94,7 +94,6 @@ def test_what_leaves_counts_until_it_is_gone_and_nominated_tasks_count_apart():
     assert used(cluster, use.running(leaving=True)) == {"a spot/cpu": 4}
     assert used(cluster, use.running(leaving=False)) == {"a spot/cpu": 2}
     assert used(cluster, use.nominated()) == {"a spot/cpu": 2}
-    assert used(cluster, use.nominated(but=cluster.state.task_rows(np.array([3], np.uint64)))) == {}
 
 
 def test_tasks_without_a_queue_or_of_an_unknown_one_count_nowhere():
