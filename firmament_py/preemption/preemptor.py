@@ -117,7 +117,9 @@ class Preemptor:
             return NO_ROWS
         independent = may_move(snapshot)[snapshot.task_class]
         able_gangs = [demand for demand in demands if (able & independent)[demand.core()].all()]
-        movable = single & independent
+        # a task that is never preempted keeps the node that it is nominated on, too
+        holds = (ledger.nominated >= 0) & snapshot.releases.state.tasks.unevictable[snapshot.tasks]
+        movable = single & independent & ~holds
         servable = Servable(
             ledger,
             self._precedence,

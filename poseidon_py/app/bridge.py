@@ -51,6 +51,7 @@ class Bridge:
             metrics=self.metrics,
             preemption=settings.preemption == "on",
             queues=settings.queues,
+            preemption_rules=loading.preemption_rules(settings),
         )
         tls = None
         if settings.firmament_ca is not None:

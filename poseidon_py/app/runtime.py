@@ -26,6 +26,7 @@ from poseidon_py.kube.client import Kube
 from poseidon_py.kube.list_watch import Watch, WatchOptions
 from poseidon_py.preempt.preemptor import Preemptor
 from poseidon_py.report.events import Reporter
+from poseidon_py.report.preemption_events import PreemptionEvents
 from poseidon_py.report.unscheduled import UnscheduledReports
 from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.rounds.loop import Loop
@@ -109,7 +110,7 @@ def build_runtime(
         kube,
         store,
         feed.reject,
-        reporter,
+        PreemptionEvents(reporter),
         leads=holds_lease,
         scheduler=settings.scheduler_name[0],
         patience=settings.bind_patience,
@@ -148,6 +149,7 @@ def build_runtime(
     problems = ProblemReports(store, reporter, leadership)
     store.pod_queue.extend_deferral = lambda: slots.saturated
     store.subscribe(binder, preemptor, reporter)
+    store.announced.on_list = preemptor.take_over
     store.subscribe_to_problems(problems)
     queue_poll = QueuePoll(engine, session, store.queues, lambda: leadership.leads, queues.note, store.metrics)
     store.queues.delivered = queue_poll.wake

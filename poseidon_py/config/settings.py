@@ -213,6 +213,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         setting("Evict pods beyond their disruption budgets if nothing else makes a pod fit, as kube-scheduler does."),
     ] = False
+    preemption_notice: Annotated[
+        NotNegative,
+        setting(
+            "Seconds between the announcement of a preemption and the preemption, unless the queue of the pod or its "
+            "annotation poseidon.io/preemption-notice gives another time. 0: pods are preempted at once.",
+            metavar="SECONDS",
+        ),
+    ] = 0.0
+    longest_preemption_notice: Annotated[
+        NotNegative,
+        setting("Limit on the time that annotations of pods give.", metavar="SECONDS"),
+    ] = 3600.0
+    protected_priority_classes: Annotated[
+        tuple[str, ...],
+        setting(
+            "PriorityClasses whose pods are not preempted, unless their annotation poseidon.io/preempt says otherwise.",
+            metavar="NAME,...",
+        ),
+    ] = ()
     migrate: Annotated[
         Literal["never", "for-waiting", "always"],
         setting(

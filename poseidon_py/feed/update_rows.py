@@ -5,7 +5,8 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from poseidon_py.describe import checkpoint, lifetime, movable, traits
+from poseidon_py.describe import lifetime
+from poseidon_py.describe.annotations import checkpoint, movable, preemption_terms, traits
 from poseidon_py.describe.lifetime import daemon, lasting, started_us, unevictable
 from poseidon_py.describe.node import describe_node, node_key
 from poseidon_py.describe.reason_keys import ATTACHABLE
@@ -30,8 +31,8 @@ def describe_pod(store: Store, known: PodRecord) -> None:
         known.observed.newest = None
         _describe_template(store, known, pod)
     _note_start(store, known, pod)
-    store.gangs.describe(known, pod)
     store.queues.describe(known, pod)
+    store.gangs.describe(known, pod)
     _set_priority(store, known)
     spread_from = store.spreading.selector_of(known, pod)
     if known.assumed and known.described.class_id:
@@ -67,12 +68,14 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     known.described.profile = store.profiles.of(pod)
     known.described.daemon, known.described.unevictable = daemon(pod), unevictable(pod)
     known.described.checkpoint_us = checkpoint.checkpoint_us(pod)
+    known.described.preemption = preemption_terms.preemption_terms(pod)
+    known.described.protected = pod.spec.priority_class in store.preemption_rules.protected_classes
     known.described.movable = movable.movable(pod, assigned_to_us=known.observed.assigned_to_us)
     claims = claims_of(pod)
     if claims != known.volumes.claims:
         store.volumes.use(known, claims)
     known.described.inputs, data_problem = _inputs_of(store, known, pod)
-    problems = (each.problem_of(pod) for each in (lifetime, checkpoint, movable, traits))
+    problems = (each.problem_of(pod) for each in (lifetime, checkpoint, movable, preemption_terms, traits))
     store.note_ignored(known, "; ".join(filter(None, (*problems, data_problem))))
     known.described.lasting = lasting(pod, assigned_to_us=known.observed.assigned_to_us)
     try:
@@ -206,7 +209,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
             described.inputs if is_movable else 0,
             started_us=described.started_us,
             lasting=described.lasting,
-            unevictable=described.unevictable or known.spared,
+            unevictable=described.unevictable or known.spared or not store.preemption_rules.preemptible(known),
             checkpoint_us=described.checkpoint_us,
             movable=is_movable,
             daemon=described.daemon,
@@ -227,6 +230,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
         described.inputs,
         started_us=described.started_us if node else 0,
         nominated=_nominated_on(store, known),
+        unevictable=known.privileged,
         queue=known.queue.running_id if node else known.queue.id,
     )
 

@@ -111,7 +111,7 @@ class Reporter:
         self._api = api
         self._store = store
         self._metrics = store.metrics
-        self._component = component
+        self.component = component
         self._instance = f"{component}-{socket.gethostname()}"
         self._concurrency = concurrency
         self._call_later = call_later
@@ -168,22 +168,12 @@ class Reporter:
         report.key, report.lasting = f"{known.uid}/{reason}", True
         self._add(report)
 
-    def preempted(self, known: PodRecord, preemptor: PodRecord | None, node: str) -> None:
-        """The bound pod is deleted, so that another one fits on its node. None: one that an earlier leader knew."""
-        by = f"pod {preemptor.uid}" if preemptor is not None else "a pod of higher priority"
-        message = f"Preempted by {by} on node {node}"
-        report = _Report(known.namespace, known.name, known.uid, "Preempted", message, warning=False)
-        report.key, report.action, report.related = f"{known.uid}/Preempted", "Preempting", preemptor
-        self._add(report)
-
-    def migrated(self, known: PodRecord, node: str, target: str, needed_by: str) -> None:
-        """The bound pod is evicted from its node by a plan of moves, so that another pod fits, or because another node
-        costs less."""
-        less, fits = f", because node {target} costs less", f" for node {target}, so that pod {needed_by} fits"
-        why = f" for node {target}: {known.planned}" if known.planned else fits if needed_by else less
-        message = f"{self._component}: evicted from node {node}{why}"
-        report = _Report(known.namespace, known.name, known.uid, "Migrated", message, warning=False)
-        report.key, report.action = f"{known.uid}/Migrated", "Migrating"
+    def about(
+        self, known: PodRecord, reason: str, message: str, *, action: str, related: PodRecord | None = None
+    ) -> None:
+        """An event on a bound pod, with this action; `related`: another pod that it is about."""
+        report = _Report(known.namespace, known.name, known.uid, reason, message, warning=False)
+        report.key, report.action, report.related = f"{known.uid}/{reason}", action, related
         self._add(report)
 
     def settled(self, known: PodRecord) -> None:
@@ -343,8 +333,8 @@ class Reporter:
             "reason": report.reason,
             "message": report.message,
             "type": "Warning" if report.warning else "Normal",
-            "source": {"component": self._component},
-            "reportingComponent": self._component,
+            "source": {"component": self.component},
+            "reportingComponent": self.component,
             "reportingInstance": self._instance,
             "action": report.action,
             "firstTimestamp": stamp,

@@ -112,8 +112,6 @@ class Queue:
     preempt_min_runtime_seconds: float = 0.0
     reclaim_min_runtime_seconds: float = 0.0
     preemption_delay_seconds: float = 0.0
-    preemption_notice_seconds: float = 0.0
-    """Between the announcement of a preemption of its tasks, and the preemption. The engine need not know it."""
     unlimited: bool = True
     reclaimable: bool = True
     """Whether other queues may reclaim from it."""

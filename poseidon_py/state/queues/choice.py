@@ -41,6 +41,10 @@ class Resolution(NamedTuple):
     never_preempts: bool = False
     running_key: str = ""
     """Key of the queue of the running ones; empty: the same."""
+    preemptible: bool = True
+    """Whether they may be preempted, unless they say otherwise."""
+    notice: float | None = None
+    """Seconds between the announcement of their preemption and the preemption; None: the queue does not say."""
 
 
 NO_QUEUE = Resolution()

@@ -346,4 +346,4 @@ def _membership(found: Resolution) -> QueueMembership:
         return NO_MEMBERSHIP
     queue = id_of(found.key) if found.key else 0
     running = id_of(found.running_key) if found.running_key else queue
-    return QueueMembership(queue, running, found.priority, found.never_preempts)
+    return QueueMembership(queue, running, found.priority, found.never_preempts, found.preemptible, found.notice)
