@@ -15,13 +15,14 @@ from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, annotat
 from poseidon_py.util.durations import seconds_of
 
 PREEMPT = "poseidon.io/preempt"
+VOLCANO = "volcano.sh/preemptable"
 NOTICE = "poseidon.io/preemption-notice"
 STATE = "poseidon.io/preemption-state"
 EVICTION_TIME = "poseidon.io/eviction-time"
 PREEMPTED_BY = "poseidon.io/preempted-by"
 ANNOUNCED = "PreemptionAnnounced"
 """The reason of the conditions of both states."""
-_COMMON_BYTES = b"poseidon.io/preempt"
+_COMMON_BYTES = b"/preempt"
 
 
 class PreemptionState(Enum):
@@ -114,8 +115,10 @@ def _annotations(pod: Pod) -> Labels:
 
 def _preemptible(annotations: Labels) -> bool | None:
     text = annotations.get(PREEMPT)
-    if text in (None, "true", "false"):
-        return None if text is None else text == "true"
+    if text is None:  # Volcano's default is true, which tells nothing about the job as a whole
+        return False if annotations.get(VOLCANO) == "false" else None
+    if text in ("true", "false"):
+        return text == "true"
     raise InvalidField(f"metadata.annotations[{PREEMPT}]", f"{text[:64]!r} is ignored; give true or false")
 
 
