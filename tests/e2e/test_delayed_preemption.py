@@ -23,7 +23,7 @@ __all__ = ["own"]
 
 Schedule = Callable[..., Scheduler]
 STATE, TIME, BY = "poseidon.io/preemption-state", "poseidon.io/eviction-time", "poseidon.io/preempted-by"
-SOON, LATE = "3s", "1h"
+SHORT, HOUR = "3s", "1h"
 
 
 @pytest.fixture(autouse=True)
@@ -31,8 +31,8 @@ def _priorities(backend: Backend) -> None:
     define_priorities(backend)
 
 
-def told(
-    name: str, priority: str, notice: str = LATE, *, grace: int = 0, owner: Json | None = None, **spec: str
+def noticed(
+    name: str, priority: str, notice: str = HOUR, *, grace: int = 0, owner: Json | None = None, **spec: str
 ) -> Json:
     """A pod that is told before it is evicted. `owner`: the object of its job."""
     annotations = {"poseidon.io/preemption-notice": notice, "cluster.poseidon.io/stop-seconds": str(grace)}
@@ -72,7 +72,7 @@ def named(pods: list[Json], name: str) -> Json:
 
 def announced(backend: Backend, scheduler: Scheduler) -> None:
     """`victim` on the full node `a` is told that it will be evicted for `preemptor`, in an hour."""
-    full(backend, scheduler, told("victim", LOW, cpu="2"))
+    full(backend, scheduler, noticed("victim", LOW, cpu="2"))
     backend.create(ranked("preemptor", HIGH, cpu="2"))
     until_states(backend, victim="WillEvicted", preemptor="Privileged")
 
@@ -80,7 +80,7 @@ def announced(backend: Backend, scheduler: Scheduler) -> None:
 def test_a_victim_is_told_and_leaves_at_its_time_and_its_preemptor_takes_its_place(
     backend: Backend, scheduler: Scheduler
 ) -> None:
-    full(backend, scheduler, told("victim", LOW, SOON, cpu="2"))
+    full(backend, scheduler, noticed("victim", LOW, SHORT, cpu="2"))
     before = time.time()
     backend.create(ranked("preemptor", HIGH, cpu="2"))
     pods = until_states(backend, victim="WillEvicted", preemptor="Privileged")
@@ -132,7 +132,7 @@ def test_a_victim_keeps_running_if_another_node_takes_its_preemptor(backend: Bac
 
 
 def test_a_victim_keeps_running_if_room_comes_free_on_its_node(backend: Backend, scheduler: Scheduler) -> None:
-    full(backend, scheduler, told("victim", LOW, cpu="2"), ranked("other", HIGH, cpu="2"), cpu="4")
+    full(backend, scheduler, noticed("victim", LOW, cpu="2"), ranked("other", HIGH, cpu="2"), cpu="4")
     backend.create(ranked("preemptor", MID, cpu="2"))
     until_states(backend, victim="WillEvicted", preemptor="Privileged")
     backend.finish_pod("other", "Succeeded")
@@ -151,7 +151,7 @@ def test_a_victim_keeps_running_if_it_may_not_be_preempted_any_more(backend: Bac
 
 
 def test_neither_side_is_a_victim_of_others(backend: Backend, scheduler: Scheduler) -> None:
-    full(backend, scheduler, told("victim", LOW, cpu="2"), ranked("immediate", LOW, cpu="1"), cpu="3")
+    full(backend, scheduler, noticed("victim", LOW, cpu="2"), ranked("immediate", LOW, cpu="1"), cpu="3")
     backend.create(ranked("preemptor", MID, cpu="2"))
     until_states(backend, victim="WillEvicted", preemptor="Privileged")
     backend.create(ranked("urgent", HIGH, cpu="2"))
@@ -171,7 +171,7 @@ def test_a_job_is_told_and_evicted_as_a_whole_and_as_few_jobs_as_possible(
     backend.create(node("a", cpu="2"), node("b", cpu="2"))
     backend.until_seen_by(scheduler)
     backend.create(
-        *(told(f"{job['metadata']['name']}-{i}", LOW, SOON, owner=job, cpu="1") for job in jobs for i in "xy")
+        *(noticed(f"{job['metadata']['name']}-{i}", LOW, SHORT, owner=job, cpu="1") for job in jobs for i in "xy")
     )
     backend.until_bound(4)
     backend.until_seen_by(scheduler)
@@ -221,7 +221,7 @@ def test_a_queue_gives_a_notice_and_protects_its_pods(backend: Backend, schedule
     def queue(name: str, **spec: object) -> Json:
         return {"apiVersion": "poseidon.io/v1", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
 
-    backend.create(queue("top", preemptionNotice=LATE), queue("team", parent="top"), queue("safe", preemptible=False))
+    backend.create(queue("top", preemptionNotice=HOUR), queue("team", parent="top"), queue("safe", preemptible=False))
     scheduler = schedule("--queues", "poseidon")
     labelled = {"labels": {OWN: "team"}}
     full(backend, scheduler, ranked("victim", LOW, metadata=labelled, cpu="2"))
@@ -241,7 +241,7 @@ def test_a_queue_gives_a_notice_and_protects_its_pods(backend: Backend, schedule
 def test_the_next_leader_evicts_at_the_announced_time(backend: Backend, schedule: Schedule, ends: str) -> None:
     leader = schedule(*LEASE)
     leader.until_says("leading: ")
-    full(backend, leader, told("victim", LOW, "12s", grace=LONG, cpu="2"))
+    full(backend, leader, noticed("victim", LOW, "12s", grace=LONG, cpu="2"))
     backend.create(ranked("preemptor", HIGH, cpu="2"))
     pods = until_states(backend, victim="WillEvicted", preemptor="Privileged")
     at = named(pods, "victim")["metadata"]["annotations"][TIME]
