@@ -9,8 +9,10 @@ The order is that of a tournament of the heads of queues, renewed after each adm
   queue priority, then by the dominant part of the share that is in use with the job (KAI).
 - HIERARCHICAL_DRF: at each level the lowest weighted, rescaled dominant share (Volcano).
 
-Inside a queue jobs are served by priority, then by age. Shares that are compared are those of the moment; a group of
-identical tasks is admitted in portions of at most 1/256 of it, or at once where the order does not depend on usage.
+Inside a queue jobs are served by priority, then by age. If it has several lanes, first comes the head of the lane with
+the lowest score, which each admission raises (Kueue's admission fair sharing, whose lanes are LocalQueues). Shares that
+are compared are those of the moment; a group of identical tasks is admitted in portions of at most 1/256 of it, or at
+once where the order does not depend on usage.
 """
 
 from dataclasses import dataclass
@@ -64,6 +66,10 @@ class Jobs:
     """(J, F) flavors on which the job can run."""
     preemptible: Bools
     """(J,)"""
+    lane: I64 | None = None
+    """(J,) numbers of lanes, each of jobs of one queue; None: all jobs of a queue are in one."""
+    charge: F64 | None = None
+    """(J,) by how much the admission of one item raises the score of its lane."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,8 +110,11 @@ def admit(
     total: I64,
     share: I64 | None = None,
     firm_usage: I64 | None = None,
+    score: F64 | None = None,
 ) -> Admission:
     """Admits jobs within quota and limits; a rank says how much each is entitled to.
+
+    `score` (L,) is of the lanes that jobs name.
 
     `usage` (Q, V) is of the running tasks of each queue itself, `firm_usage` that of those that cannot be preempted;
     `total` (V,) is the cluster's capacity, `share` (Q, V) comes from shares.fair_shares if sharing is PROPORTIONAL.
@@ -121,11 +130,16 @@ def admit(
     share = np.zeros_like(queues.nominal) if share is None else np.array(share, np.int64)
     total, usage = np.array(total, np.int64), np.array(usage, np.int64)
     forest = _forest(queues, capacity, total, share, by_quota)
-    by_queue = np.lexsort((jobs.created_us, -jobs.priority, jobs.queue))
+    lane = np.zeros(len(jobs.queue), np.int64) if jobs.lane is None else jobs.lane
+    score = np.zeros(int(lane.max()) + 1) if score is None else score
+    by_queue = np.lexsort((jobs.created_us, -jobs.priority, lane, jobs.queue))
     firm = np.zeros_like(usage) if firm_usage is None else np.array(firm_usage, np.int64)
     portions = int(np.minimum(jobs.count, _PORTIONS).sum()) + 8 * len(jobs.queue)
     while True:
-        waiting, progress = _waiting(queues, jobs, by_queue), _progress(queues, capacity, usage, firm, jobs, by_queue)
+        waiting = _waiting(queues, jobs, by_queue, lane[by_queue])
+        first = waiting.lane_starts[:-1]
+        of_lane = score[lane[by_queue[first]]]
+        progress = _progress(queues, capacity, usage, firm, jobs, by_queue, first, of_lane)
         log, flavors = np.zeros((portions, 3), np.int64), np.zeros((portions, jobs.request.shape[1]), np.int64)
         found = order.admit_in_order(forest, waiting, progress, _tournament(queues), log, flavors)
         if found >= 0:
@@ -185,12 +199,20 @@ def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota
     )
 
 
-def _waiting(queues: Queues, jobs: Jobs, by_queue: I64) -> state.Waiting:
-    classical = queues.tree.sharing is Sharing.CLASSICAL
-    portion = jobs.count if classical else np.maximum(jobs.count // _PORTIONS, 1)
+def _waiting(queues: Queues, jobs: Jobs, by_queue: I64, lane: I64) -> state.Waiting:
+    """lane (J,): of the jobs in the order `by_queue` (J,)."""
+    queue = jobs.queue[by_queue].astype(np.int64)
+    begins = np.flatnonzero(np.r_[True, (np.diff(queue) != 0) | (np.diff(lane) != 0)])
+    lanes = np.bincount(queue[begins], minlength=queues.count)
+    at_once = (queues.tree.sharing is Sharing.CLASSICAL) & (lanes[jobs.queue] == 1)
+    portion = np.where(at_once, jobs.count, np.maximum(jobs.count // _PORTIONS, 1))
+    charge = np.zeros(len(queue)) if jobs.charge is None else jobs.charge[by_queue].astype(np.float64)
     return state.Waiting(
-        starts=np.searchsorted(jobs.queue[by_queue], np.arange(queues.count + 1)),
-        queue=jobs.queue[by_queue].astype(np.int64),
+        lanes=np.r_[0, np.cumsum(lanes)].astype(np.int64),
+        lane_starts=np.r_[begins, len(queue)].astype(np.int64),
+        lane=np.repeat(np.arange(len(begins)), np.diff(np.r_[begins, len(queue)])),
+        charge=charge,
+        queue=queue,
         request=np.ascontiguousarray(jobs.request[by_queue], np.int64),
         portion=portion[by_queue].astype(np.int64),
         priority=jobs.priority[by_queue].astype(np.float64),
@@ -200,7 +222,10 @@ def _waiting(queues: Queues, jobs: Jobs, by_queue: I64) -> state.Waiting:
     )
 
 
-def _progress(queues: Queues, capacity: Capacity, usage: I64, firm: I64, jobs: Jobs, by_queue: I64) -> state.Progress:
+def _progress(
+    queues: Queues, capacity: Capacity, usage: I64, firm: I64, jobs: Jobs, by_queue: I64, starts: I64, score: F64
+) -> state.Progress:
+    """starts, score (L,): the first job of each lane, and its score."""
     count = len(by_queue)
     return state.Progress(
         usage=counted_usage(queues, capacity, usage),
@@ -208,6 +233,8 @@ def _progress(queues: Queues, capacity: Capacity, usage: I64, firm: I64, jobs: J
         firm_used=total_usage(queues, firm),
         cluster_used=usage.sum(axis=0),
         job=np.full(queues.count, -1, np.int64),
+        lane_job=starts.copy(),
+        score=score.astype(np.float64),
         left=jobs.count[by_queue].astype(np.int64),
         flavor=np.full((count, jobs.request.shape[1]), -1, np.int64),
         level=np.zeros(queues.count, np.int64),

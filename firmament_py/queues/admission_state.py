@@ -58,9 +58,15 @@ class Forest(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Jobs, sorted by queue, then as their queue serves them; those of queue q are starts[q] .. starts[q + 1]."""
+    """Jobs, sorted by queue and lane, then as their lane serves them. Lanes of queue q: lanes[q] .. lanes[q + 1]; jobs
+    of lane n: lane_starts[n] .. lane_starts[n + 1]."""
 
-    starts: I64
+    lanes: I64
+    lane_starts: I64
+    lane: I64
+    """(J,) of each job."""
+    charge: F64
+    """(J,) by how much one item raises the score of its lane."""
     queue: I64
     request: I64
     """(J, R) of one item."""
@@ -86,6 +92,10 @@ class Progress(NamedTuple):
     """(V,)"""
     job: I64
     """(Q,) the job at the head of each queue, -1 if none is left."""
+    lane_job: I64
+    """(L,) the job at the head of each lane; the end of the lane if none is left."""
+    score: F64
+    """(L,) by which the lanes of a queue are served, the lowest first."""
     left: I64
     """(J,) items that are not admitted."""
     flavor: I64
@@ -190,21 +200,51 @@ def level_of(t: Forest, w: Waiting, p: Progress, q: int, j: int, items: int) -> 
 @inlined_in_place
 def next_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
     """Makes the first job of the queue that fits its head; those before it get their reasons."""
-    j = p.job[q]
-    stop = w.starts[q + 1]
-    while 0 <= j < stop:
-        if p.left[j] > 0:
-            p.reason[j] = choose_flavors(t, w, p, q, j)
-            if p.reason[j] == FITS:
-                p.level[q] = level_of(t, w, p, q, j, 1) if t.by_quota else 0
-                p.job[q] = j
-                return
-            if t.strict_fifo[q]:
-                for behind in range(j + 1, stop):
-                    p.reason[behind] = BEHIND
-                break
-        j += 1
     p.job[q] = -1
+    while True:
+        lane = _next_lane(w, p, q)
+        if lane < 0:
+            return
+        j = p.lane_job[lane]
+        p.reason[j] = choose_flavors(t, w, p, q, j)
+        if p.reason[j] == FITS:
+            p.level[q] = level_of(t, w, p, q, j, 1) if t.by_quota else 0
+            p.job[q] = j
+            return
+        p.lane_job[lane] += 1
+        if t.strict_fifo[q]:
+            for other in range(w.lanes[q], w.lanes[q + 1]):
+                for behind in range(p.lane_job[other], w.lane_starts[other + 1]):
+                    if p.left[behind] > 0:
+                        p.reason[behind] = BEHIND
+                p.lane_job[other] = w.lane_starts[other + 1]
+            return
+
+
+@inlined_in_place
+def _next_lane(w: Waiting, p: Progress, q: int) -> int:
+    """The lane of the queue that is served next, -1: none has a job. Ties: by priority and age of their heads."""
+    best = -1
+    for lane in range(w.lanes[q], w.lanes[q + 1]):
+        stop = w.lane_starts[lane + 1]
+        while p.lane_job[lane] < stop and p.left[p.lane_job[lane]] == 0:
+            p.lane_job[lane] += 1
+        j = p.lane_job[lane]
+        if j == stop:
+            continue
+        if best < 0:
+            best = lane
+            continue
+        other = p.lane_job[best]
+        if p.score[lane] != p.score[best]:
+            better = p.score[lane] < p.score[best]
+        elif w.priority[j] != w.priority[other]:
+            better = w.priority[j] > w.priority[other]
+        else:
+            better = w.created[j] < w.created[other]
+        if better:
+            best = lane
+    return best
 
 
 @inlined_in_place

@@ -16,6 +16,8 @@ from firmament_py.queues.tree import Queues
 from firmament_py.sharing.claims import Claims, Standing
 from firmament_py.sharing.flavors import add_amounts
 from firmament_py.sharing.jobs import Jobs, waiting_jobs
+from firmament_py.sharing.lanes import Lanes
+from firmament_py.sharing.past_use import parts_of_capacity, past_of
 from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages, of_cause
 from firmament_py.sharing.use import QueueUse
 from firmament_py.state.cluster import ClusterState
@@ -90,8 +92,11 @@ class _QueueRound:
         self._names = tuple(dict.fromkeys((*queues.resources, *state.resources.names)))
         self._shortages = replace(NO_SHORTAGES, names=self._names)
         self._share: I64 | None = None
+        past = past_of(state, queues)
         if queues.tree.sharing is Sharing.PROPORTIONAL:
-            self._share = fair_shares(queues, self._total, self._usage + use.demand())
+            parts = parts_of_capacity(queues, past)
+            self._share = fair_shares(queues, self._total, self._usage + use.demand(), parts)
+        self._lanes = Lanes(state, use, past)
 
     def exclude_closed(self, rows: I64) -> I64:
         """Those of task rows (K,) whose queue takes tasks."""
@@ -194,7 +199,10 @@ class _QueueRound:
         )
 
     def _admission(self, jobs: Jobs) -> Admission:
+        lane, charge, score = self._lanes.of(jobs)
         one = admission.Jobs(
+            lane=lane,
+            charge=charge,
             queue=jobs.queue,
             request=jobs.request,
             count=jobs.count,
@@ -203,7 +211,9 @@ class _QueueRound:
             suitable=jobs.suitable,
             preemptible=jobs.preemptible,
         )
-        return admit(self._queues, self._capacity, self._usage, one, self._total, self._share, self._use.firm())
+        found = admit(self._queues, self._capacity, self._usage, one, self._total, self._share, self._use.firm(), score)
+        self._lanes.charge(lane, charge, found.admitted)
+        return found
 
     def _exclude(self, shortages: Shortages) -> None:
         self._excluded.append(shortages.rows)

@@ -54,6 +54,7 @@ from firmament_py.state.label_sets import LabelSetTable
 from firmament_py.state.node_index import NodeIndex
 from firmament_py.state.node_usage import NodeUsage
 from firmament_py.state.observed_tasks import ResolvedTasks, resolve
+from firmament_py.state.past_use import PastUseTable
 from firmament_py.state.successors import Successors
 from firmament_py.state.tables import NodeTable, TaskTable
 
@@ -69,6 +70,7 @@ class ClusterState:
         self.inputs = InputSetTable()
         self.budgets = Budgets()
         self.queues = NO_QUEUES
+        self.past_use = PastUseTable()
         self._usage = NodeUsage(self.tasks, self.classes, self.nodes)
         self.successors = Successors(self.tasks, self.classes, self.resources)
         self.node_index = NodeIndex()
@@ -119,6 +121,7 @@ class ClusterState:
 
     def _observe_queues(self, event: QueuesObserved, outcome: Outcome) -> None:
         before, self.queues = self.queues, build(event.tree)
+        self.past_use.restore(event.past_use)
         self.opportunities += self.queues.tree != before.tree
         for problem in self.queues.problems:
             outcome.refuse(Refusal("queue", problem.queue, problem.field, problem.reason))
@@ -140,6 +143,8 @@ class ClusterState:
         self.classes.add_token_columns(np.unique(found.cls))
         moved = (tasks.node[rows] != node) | (tasks.cls[rows] != found.cls)
         left = tasks.node[rows[moved]]
+        confirmed = (tasks.state[rows] == TaskState.ASSUMED) & (found.state == TaskState.BOUND)
+        self.past_use.confirmed += tasks.uid[rows[confirmed & (found.local_queue != 0)]].tolist()
         self._usage.subtract(rows[moved])
         self._count_references(rows[~new], -1)
         staying = rows[~found.leaving]
@@ -175,7 +180,7 @@ class ClusterState:
         reclassed = new | (tasks.cls[rows] != found.cls)
         moved = ~new & (reclassed | (tasks.node[rows] != node))
         regrouped = of_gang | (tasks.gang[rows] != found.gang)
-        regrouped |= tasks.queue[rows] != found.queue
+        regrouped |= (tasks.queue[rows] != found.queue) | (tasks.local_queue[rows] != found.local_queue)
         # with inter-task constraints a new neighbour can be an opportunity too
         relabelled = (tasks.label_set[rows] != found.label_set) | (tasks.leaving[rows] != found.leaving)
         neighbours = regrouped | (self.classes.has_intertask_terms & (new | relabelled))

@@ -32,6 +32,7 @@ class ResolvedTasks:
     unevictable: Bools
     movable: Bools
     queue: U64
+    local_queue: U64
 
     def store(self, event: TasksObserved, tasks: TaskTable) -> None:
         """Writes the columns of the task table, all but the nodes."""
@@ -45,7 +46,7 @@ class ResolvedTasks:
         tasks.unevictable[rows], tasks.movable[rows] = self.unevictable, self.movable
         tasks.checkpoint_us[rows] = optional(event.checkpoint_us, at, 0)
         tasks.daemon[rows] = optional(event.daemon, at, False)
-        tasks.queue[rows] = self.queue
+        tasks.queue[rows], tasks.local_queue[rows] = self.queue, self.local_queue
         tasks.name[rows] = [event.names[i] for i in at.tolist()]
 
 
@@ -103,6 +104,7 @@ def resolve(
         optional(event.unevictable, at, False)[accepted],
         optional(event.movable, at, False)[accepted],
         optional(event.queue_id, at, 0)[accepted],
+        optional(event.local_queue_id, at, 0)[accepted],
     )
 
 

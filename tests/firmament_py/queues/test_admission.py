@@ -21,7 +21,10 @@ from tests.firmament_py.queues.trees import RESOURCES, queue, queue_id, quota, t
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 
 
-def job(name, cpu=0, gpu=0, *, count=1, priority=0, created=0, flavors=None, preemptible=True):
+_LANES = 3
+
+
+def job(name, cpu=0, gpu=0, *, count=1, priority=0, created=0, flavors=None, preemptible=True, lane=0, charge=0.0):
     return {
         "queue": queue_id(name),
         "request": {"cpu": cpu, "gpu": gpu},
@@ -30,6 +33,8 @@ def job(name, cpu=0, gpu=0, *, count=1, priority=0, created=0, flavors=None, pre
         "created": created,
         "flavors": flavors,
         "preemptible": preemptible,
+        "lane": lane,
+        "charge": charge,
     }
 
 
@@ -42,11 +47,14 @@ def arrays(queues, jobs):
         created_us=np.array([j["created"] for j in jobs], np.int64),
         suitable=np.array([[j["flavors"] is None or f in j["flavors"] for f in queues.flavors] for j in jobs]),
         preemptible=np.array([j["preemptible"] for j in jobs]),
+        lane=np.array([_LANES * queues.row[j["queue"]] + j["lane"] for j in jobs], np.int64),
+        charge=np.array([j["charge"] for j in jobs], np.float64),
     )
 
 
-def admitted(described, jobs, usage=None, total=1000):
-    """The queues, and what admit says of the jobs; `usage`: name -> {column: amount}."""
+def admitted(described, jobs, usage=None, total=1000, scores=None):
+    """The queues, and what admit says of the jobs; `usage`: name -> {column: amount}; `scores`: (name, lane) ->
+    score."""
     queues = build(described, RESOURCES)
     own = np.zeros_like(queues.nominal)
     for name, amounts in (usage or {}).items():
@@ -58,7 +66,10 @@ def admitted(described, jobs, usage=None, total=1000):
     for row, amounts in zip(waiting.queue, waiting.request * waiting.count[:, None], strict=True):
         request[row] += np.tile(amounts, len(queues.flavors))
     share = fair_shares(queues, totals, request)
-    return queues, admit(queues, capacity(queues), own, waiting, totals, share)
+    score = np.zeros(_LANES * queues.count)
+    for (name, lane), value in (scores or {}).items():
+        score[_LANES * queues.row[queue_id(name)] + lane] = value
+    return queues, admit(queues, capacity(queues), own, waiting, totals, share, score=score)
 
 
 def sequence(result):
@@ -195,6 +206,34 @@ def test_fair_sharing_admits_by_turns():
     assert sequence(result)[:6] == [1, 0, 1, 1, 0, 1]  # 1/2, then 1 each (a is first), 3/2, 2 and 2, 5/2
 
 
+def test_the_lane_that_used_least_goes_first_and_each_admission_counts():
+    """Lane 1 has used 2 less, so that four of its tasks come before the older and more important ones of lane 0; from
+    then on they take turns."""
+    jobs = [job("a", 1, count=4, priority=9, lane=0, charge=0.5), job("a", 1, count=9, created=5, lane=1, charge=0.5)]
+    one = tree(queue("a", "", quota(10)))
+    _, result = admitted(one, jobs, scores={("a", 0): 2.0})
+    assert sequence(result) == [1, 1, 1, 1, 0, 1, 0, 1, 0, 1]
+    assert result.admitted.tolist() == [3, 7]
+    _, result = admitted(one, jobs)  # equal scores: by priority
+    assert sequence(result) == [0, 1, 0, 1, 0, 1, 0, 1, 1, 1]
+
+
+def test_a_lane_whose_job_does_not_fit_is_not_charged():
+    jobs = [job("a", 20, lane=0, charge=100.0), job("a", 1, created=1, lane=0, charge=1.0)]
+    jobs += [job("a", 1, count=2, created=2, lane=1, charge=1.0)]
+    _, result = admitted(tree(queue("a", "", quota(2))), jobs)
+    assert sequence(result) == [1, 2]
+
+
+def test_a_strict_queue_is_blocked_by_the_head_of_the_lane_that_is_served_next():
+    jobs = [job("a", 20, created=9, lane=0), job("a", 1, lane=1)]
+    strict = tree(queue("a", "", quota(2), strict_fifo=True))
+    _, result = admitted(strict, jobs, scores={("a", 1): 1.0})
+    assert [Reason(r) for r in result.reason] == [Reason.TOO_LARGE, Reason.BEHIND]
+    _, result = admitted(strict, jobs, scores={("a", 0): 1.0})
+    assert [Reason(r) for r in result.reason] == [Reason.TOO_LARGE, Reason.ADMITTED]
+
+
 @st.composite
 def waiting_jobs(draw, described):
     parents = {q.parent for q in described.queues}
@@ -209,6 +248,8 @@ def waiting_jobs(draw, described):
         priority=st.integers(0, 2),
         created=st.integers(0, 3),
         flavors=st.sampled_from([["red", "blue"], ["red"], ["blue"]]),
+        lane=st.sampled_from([0, 0, 1, 2]),
+        charge=st.sampled_from([0.0, 0.25, 1.0]),
     )
     return draw(st.lists(one, min_size=1, max_size=6))
 
@@ -219,8 +260,12 @@ def waiting_jobs(draw, described):
 def test_kueue_order_is_that_of_the_oracle(sharing, described, data):
     described = described.__class__(described.queues, described.flavors, sharing)
     jobs = data.draw(waiting_jobs(described))
-    expected = Oracle(described, RESOURCES, jobs).run()
-    queues, result = admitted(described, jobs)
+    names = {q.id: q.name for q in described.queues}
+    lanes = sorted({(job["queue"], job["lane"]) for job in jobs})
+    scores = {lane: data.draw(st.sampled_from([0.0, 0.5, 2.0])) for lane in lanes}
+    expected = Oracle(described, RESOURCES, jobs, scores).run()
+    of_name = {(names[identifier], lane): score for (identifier, lane), score in scores.items()}
+    queues, result = admitted(described, jobs, scores=of_name)
     assert sequence(result) == expected.sequence
     assert (result.admitted == [j["count"] - left for j, left in zip(jobs, expected.left, strict=True)]).all()
     free = available(queues, capacity(queues), np.zeros_like(queues.nominal))
