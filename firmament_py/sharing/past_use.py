@@ -11,10 +11,10 @@ import numpy as np
 from firmament_py.model.arrays import F64, I64
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.queues.past_use import decayed, newness, past_share, usage_score
+from firmament_py.queues.past_use_table import CAPACITY, Column
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.use import QueueUse
 from firmament_py.state.cluster import ClusterState
-from firmament_py.state.past_use import CAPACITY, Column
 
 _SECOND_US = 1e6
 _STEP, _LONGEST_S = 1 / 16, 60.0

@@ -108,6 +108,14 @@ def resolve(
     )
 
 
+def may_preempt(tasks: TaskTable, classes: ClassTable, some: I64) -> bool:
+    """Whether a task waits whose priority is higher than that of one of these class rows (K,)."""
+    waiting = np.flatnonzero(tasks.state == TaskState.WAITING)
+    if not len(waiting):
+        return False
+    return bool(classes.priority[tasks.cls[waiting]].max() > classes.priority[some].min())
+
+
 def optional(column: Any, at: I64, default: int | bool) -> Any:
     """Rows `at` of a column that an event can leave out."""
     return np.full(len(at), default) if column is None else column[at]

@@ -33,6 +33,7 @@ def cluster_of(described, *events, cpu=100):
 def used(state, name, resource="cpu"):
     """The decayed mean of a queue."""
     past = past_of(state, state.queues)
+    assert past is not None
     return past.queues[state.queues.row[queue_id(name)], state.queues.column("red", resource)]
 
 
@@ -114,7 +115,7 @@ def test_what_was_kept_elsewhere_counts_until_now():
     cluster = cluster_of(shared(), make_tasks([1], 1, on="n", queue=A))
     settle(cluster.state, NOW_US)
     settle(cluster.state, after(HALF_LIFE))
-    kept = queue_report(cluster.state).past_use
+    kept = queue_report(cluster.state).past_use or PastUse()
     again = make_cluster(make_node("n", cpu=100), make_class(1, cpu=1), QueuesObserved(shared(), kept))
     again.tell(make_tasks([1], 1, on="n", queue=A))
     settle(again.state, after(2 * HALF_LIFE))
@@ -178,7 +179,9 @@ def test_a_round_is_due_while_shares_change_by_time_alone():
 
 
 def scores(state):
-    return local_scores(state, QueueUse(state), past_of(state, state.queues)).tolist()
+    past = past_of(state, state.queues)
+    assert past is not None
+    return local_scores(state, QueueUse(state), past).tolist()
 
 
 def test_the_local_queue_that_used_least_gets_the_quota():
