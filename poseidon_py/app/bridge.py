@@ -28,6 +28,7 @@ from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.credentials import Access
 from poseidon_py.kube.lease import Election
+from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.state.watch_set import storage_watches
@@ -51,6 +52,7 @@ class Bridge:
             metrics=self.metrics,
             preemption=settings.preemption == "on",
             queues=settings.queues,
+            past_use=PastUse(settings.queue_half_life, settings.queue_usage_weight),
         )
         tls = None
         if settings.firmament_ca is not None:
@@ -256,6 +258,7 @@ class Bridge:
                 log.warning("%d binds did not end in time", runtime.binder.in_flight)
             await runtime.preemptor.stop(timeout)
             await runtime.gangs.stop()
+            await runtime.queues.stop()
             await runtime.reporter.flush(timeout)
             await runtime.reporter.stop()
             # before the lease is released: our binds must not overlap with those of the next leader

@@ -87,13 +87,14 @@ def build_runtime(
         lambda: leadership.leads,
         watch_options(settings),
         component=settings.scheduler_name[0],
+        namespace=settings.lease_namespace,
         file=settings.yunikorn_queues,
     )
 
     async def listed() -> None:
         for watch in watches:
             await watch.listed.wait()
-        await queues.listed.wait()
+        await queues.known()
 
     session = Session(engine, store, listed, on_ready=changed.set)
     feed = Feed(store, engine, session, changed.set, settings.batch_size)

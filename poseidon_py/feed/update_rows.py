@@ -211,6 +211,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
             movable=is_movable,
             daemon=described.daemon,
             queue=known.queue.running_id,
+            local_queue=known.queue.local_id,
         )
     node = ""
     if known.state is PodState.ASSUMED and (fresh or known.sent is not None):
@@ -228,6 +229,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
         started_us=described.started_us if node else 0,
         nominated=_nominated_on(store, known),
         queue=known.queue.running_id if node else known.queue.id,
+        local_queue=known.queue.local_id,
     )
 
 
@@ -270,6 +272,7 @@ class Rows:
     _movable: list[bool] = field(default_factory=list)
     _daemon: list[bool] = field(default_factory=list)
     _queue: list[int] = field(default_factory=list)
+    _local_queue: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._uid)
@@ -296,6 +299,7 @@ class Rows:
         self._movable.append(state.movable)
         self._daemon.append(state.daemon)
         self._queue.append(state.queue)
+        self._local_queue.append(state.local_queue)
 
     def _index_of(self, node: str) -> int:
         return self._node.setdefault(node, len(self._node) + 1) if node else 0
@@ -336,6 +340,8 @@ class Rows:
             tasks.daemon.extend(self._daemon)
         if any(self._queue):
             tasks.queue_id.extend(self._queue)
+        if any(self._local_queue):
+            tasks.local_queue_id.extend(self._local_queue)
         if any(self._gang):
             tasks.gang_id.extend(self._gang)
             tasks.role.extend(self._role)

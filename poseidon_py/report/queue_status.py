@@ -36,7 +36,8 @@ _PATIENCE = 100
 """Pauses for which a request waits for binds."""
 _KINDS = {"queues": "Queue", "clusterqueues": "ClusterQueue", "cohorts": "Cohort", "localqueues": "LocalQueue",
           "resourceflavors": "ResourceFlavor", "workloadpriorityclasses": "WorkloadPriorityClass",
-          "elasticquotas": "ElasticQuota", "configmaps": "ConfigMap"}  # fmt: skip
+          "elasticquotas": "ElasticQuota", "schedulingshards": "SchedulingShard",
+          "configmaps": "ConfigMap"}  # fmt: skip
 
 
 class StatusApi(Protocol):

@@ -35,6 +35,8 @@ class SentState(NamedTuple):
     daemon: bool = False
     queue: int = 0
     """Id of a queue; 0: none."""
+    local_queue: int = 0
+    """Id of a local queue; 0: none."""
 
 
 @dataclass(slots=True)
@@ -134,6 +136,8 @@ class QueueMembership:
     """The priority that its queue gives it; None: its own."""
     never_preempts: bool = False
     """Whether its queue forbids it to preempt."""
+    local_id: int = 0
+    """Id of the local queue that it came through; 0: none."""
 
 
 NO_QUEUE = QueueMembership()

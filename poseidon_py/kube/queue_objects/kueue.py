@@ -11,6 +11,7 @@ from poseidon_py.kube.queue_objects.fields import Fields, Problems, QueueObject,
 WITHIN = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
 RECLAIM = ("Never", "LowerPriority", "Any")
 BORROW_WITHIN = ("Never", "LowerPriority")
+ADMISSION = ("NoAdmissionFairSharing", "UsageBasedAdmissionFairSharing")
 STOP = ("None", "Hold", "HoldAndDrain")
 _NOT_RUN = "admission checks are not run here; Kueue's own controller runs them"
 
@@ -52,6 +53,7 @@ class ClusterQueue:
     reclaim: str
     borrow_within: str
     borrow_threshold: int | None
+    by_past_use: bool
     problems: tuple[str, ...]
 
 
@@ -70,6 +72,7 @@ class LocalQueue:
     name: str
     cluster_queue: str
     stop: str
+    weight: float | None
     problems: tuple[str, ...]
 
 
@@ -120,6 +123,7 @@ def cluster_queue(item: QueueObject) -> ClusterQueue:
         reclaim,
         borrow_within,
         borrow.optional_whole("maxPriorityThreshold"),
+        spec.part("admissionScope").choice("admissionMode", ADMISSION, ADMISSION[0]) == ADMISSION[1],
         problems.all,
     )
 
@@ -138,7 +142,7 @@ def local_queue(item: QueueObject) -> LocalQueue:
     if not target:
         spec.remark("clusterQueue", "is missing; give the name of a ClusterQueue")
     stop = spec.choice("stopPolicy", STOP, "None")
-    return LocalQueue(item.metadata.namespace, item.metadata.name, target, stop, problems.all)
+    return LocalQueue(item.metadata.namespace, item.metadata.name, target, stop, _weight(spec), problems.all)
 
 
 def resource_flavor(item: QueueObject) -> ResourceFlavor:

@@ -41,6 +41,8 @@ class Resolution(NamedTuple):
     never_preempts: bool = False
     running_key: str = ""
     """Key of the queue of the running ones; empty: the same."""
+    local_key: str = ""
+    """Key of the local queue that they come through; empty: none."""
 
 
 NO_QUEUE = Resolution()

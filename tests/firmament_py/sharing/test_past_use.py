@@ -115,8 +115,8 @@ def test_what_was_kept_elsewhere_counts_until_now():
     cluster = cluster_of(shared(), make_tasks([1], 1, on="n", queue=A))
     settle(cluster.state, NOW_US)
     settle(cluster.state, after(HALF_LIFE))
-    kept = queue_report(cluster.state).past_use or PastUse()
-    again = make_cluster(make_node("n", cpu=100), make_class(1, cpu=1), QueuesObserved(shared(), kept))
+    stored = queue_report(cluster.state).past_use or PastUse()
+    again = make_cluster(make_node("n", cpu=100), make_class(1, cpu=1), QueuesObserved(shared(), stored))
     again.tell(make_tasks([1], 1, on="n", queue=A))
     settle(again.state, after(2 * HALF_LIFE))
     settle(cluster.state, after(2 * HALF_LIFE))
@@ -132,9 +132,9 @@ def test_what_was_kept_elsewhere_does_not_replace_what_is_known():
 
 
 def test_amounts_that_are_none_count_as_nothing():
-    kept = PastUse(NOW_US, {A: {("red", "cpu"): math.nan, ("blue", "cpu"): -1.0}, B: {("red", "cpu"): 3.0}, 77: {}})
+    stored = PastUse(NOW_US, {A: {("red", "cpu"): math.nan, ("blue", "cpu"): -1.0}, B: {("red", "cpu"): 3.0}, 77: {}})
     cluster = cluster_of(shared())
-    cluster.state.past_use.restore(kept)
+    cluster.state.past_use.restore(stored)
     assert (used(cluster.state, "a"), used(cluster.state, "b")) == (0.0, 3.0)
 
 

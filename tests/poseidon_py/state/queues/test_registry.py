@@ -46,6 +46,7 @@ def test_every_field_is_in_the_message():
         unlimited=True,
         reclaimable=False,
         fence=True,
+        by_past_use=True,
     )
     message = queue_message(queue)
     assert {field.name for field, _ in message.ListFields()} == {
