@@ -253,12 +253,12 @@ class Bridge:
         if self._broken is not None and not self._broken.done():
             self._broken.cancel()
         if runtime is not None:
+            await runtime.queues.stop()  # while it leads
             runtime.loop.stop()
             if not await runtime.binder.drain(timeout):
                 log.warning("%d binds did not end in time", runtime.binder.in_flight)
             await runtime.preemptor.stop(timeout)
             await runtime.gangs.stop()
-            await runtime.queues.stop()
             await runtime.reporter.flush(timeout)
             await runtime.reporter.stop()
             # before the lease is released: our binds must not overlap with those of the next leader

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from poseidon_py.kube.client import Kube
@@ -12,6 +13,10 @@ from poseidon_py.report.queue_status import QueueStatusWriter
 from poseidon_py.state.queues.use import QueueUse
 from poseidon_py.state.queues.watches import QueueWatches
 from poseidon_py.state.store import Store
+
+
+_LAST_WRITE = 2.0
+"""Seconds for which the end of the process waits for the last write."""
 
 
 class Queues:
@@ -65,5 +70,7 @@ class Queues:
             group.create_task(self._past_use.run())
 
     async def stop(self) -> None:
-        """Stores what has not been stored."""
-        await self._past_use.save()
+        """Stores what has not been stored, if that takes no longer than a moment."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WRITE):
+                await self._past_use.save()

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.e2e.api import PATIENCE, ApiError, Json
-from tests.e2e.backends import Backend
+from tests.e2e.backends import PODS, Backend
 from tests.e2e.objects import condition, node, pod
 from tests.e2e.processes import POSEIDON, Scheduler, run
 from tests.paths import ROOT
@@ -238,3 +238,34 @@ def test_without_queues_users_learn_how_to_make_one(backend: Backend, schedule: 
     assert "queues of kind volcano are in force" in text
     assert "no queues; to have some, create a Queue of scheduling.volcano.sh/v1beta1" in text
     assert "there are none: create a Queue" in ask(scheduler, "queues", "x", code=1)
+
+
+@pytest.mark.usefixtures("kueue")
+def test_the_local_queue_that_used_least_is_served_first_also_after_a_restart(
+    backend: Backend, schedule: Schedule
+) -> None:
+    by_use = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    backend.create(node("n", cpu="9"), flavor("all"), cluster_queue("q", "4", cohortName="", admissionScope=by_use))
+    backend.create(local_queue("a", "q"), local_queue("b", "q"))
+    arguments = "--queues", "kueue", "--queue-half-life", "3600"
+    scheduler = schedule(*arguments)
+    backend.create(*queued("a", 6, LOCAL, "a"))
+    backend.until_bound(4, "a-")
+
+    def used() -> dict[str, float]:
+        return {each["name"]: each["past_use"] for each in listed(scheduler)["q"]["local_queues"]}
+
+    eventually(lambda: used()["default/a"] > 0, "local queue a has used something")
+    backend.create(*queued("b", 4, LOCAL, "b"))
+    eventually(lambda: listed(scheduler)["q"]["pending"] == 6, "all other pods wait")
+    backend.delete(PODS, *list(backend.bound("a-"))[:2])
+    backend.until_bound(2, "b-")
+    assert len(backend.bound("a-")) == 2
+    until_status(backend, _LOCAL_QUEUES, "b", admittedWorkloads=2, pendingWorkloads=2)
+    consumed = status_of(backend, _LOCAL_QUEUES, "a")["fairSharing"]["admissionFairSharingStatus"]
+    assert set(consumed) == {"consumedResources", "lastUpdate"}
+    before = used()
+    assert before["default/a"] > before["default/b"] > 0
+    assert scheduler.end() == 0
+    scheduler = schedule(*arguments)
+    eventually(lambda: used()["default/a"] >= before["default/a"], "what was used before the restart counts")
