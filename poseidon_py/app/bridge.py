@@ -202,13 +202,12 @@ class Bridge:
             self._spawn(f"pod worker {number}", runtime.feed.pod_worker())
         for number in range(settings.node_workers):
             self._spawn(f"node worker {number}", runtime.feed.node_worker())
-        self._spawn("namespace worker", runtime.feed.namespace_worker())
-        self._spawn("budget worker", runtime.feed.budget_worker())
-        self._spawn("gang worker", runtime.feed.gang_worker())
-        self._spawn("queue worker", runtime.feed.queue_worker())
+        for name in ("namespace", "budget", "gang", "queue"):
+            self._spawn(f"{name} worker", getattr(runtime.feed, f"{name}_worker")())
         self._spawn("gangs", runtime.gangs.run())
         self._spawn("queues", runtime.queues.run())
         self._spawn("queue poll", runtime.queue_poll.run())
+        self._spawn("drainer", runtime.drainer.run())
         self._spawn("storage", self._watch_storage())
         self._spawn("loop", runtime.loop.run())
         self._spawn("rebalancer", runtime.rebalancer.run())

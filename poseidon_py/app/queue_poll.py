@@ -9,7 +9,6 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from poseidon_py.feed.client import Engine, EngineError
 from poseidon_py.feed.resync import Session
@@ -20,6 +19,7 @@ from poseidon_py.state.queues.registry import QueueRegistry
 from poseidon_py.state.queues.use import QueueUse
 from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.queue_metrics import QueueFigures
+from poseidon_py.util.timestamps import timestamp
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ class QueuePoll:
         if amounts.past_us - self._past_us >= PAST_PERIOD * 1e6 or amounts.local_states.keys() - self._past.keys():
             self._past_us = amounts.past_us
             self._past = {ident: past_of(amounts.of_local(ident)) for ident in amounts.local_states}
-        at = datetime.fromtimestamp(self._past_us / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        at = timestamp(self._past_us / 1e6)
         return uses | {
             ident: replace(uses[ident], past=past, past_at=at) for ident, past in self._past.items() if ident in uses
         }

@@ -14,7 +14,6 @@ from poseidon_py.state.queues.use import QueueUse
 from poseidon_py.state.queues.watches import QueueWatches
 from poseidon_py.state.store import Store
 
-
 _LAST_WRITE = 2.0
 """Seconds for which the end of the process waits for the last write."""
 

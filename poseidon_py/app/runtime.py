@@ -24,6 +24,7 @@ from poseidon_py.feed.resync import Session
 from poseidon_py.feed.workers import Feed
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.list_watch import Watch, WatchOptions
+from poseidon_py.preempt.drainer import Drainer
 from poseidon_py.preempt.preemptor import Preemptor
 from poseidon_py.report.events import Reporter
 from poseidon_py.report.unscheduled import UnscheduledReports
@@ -53,6 +54,7 @@ class Runtime:
     rebalancer: Rebalancer
     queues: Queues
     queue_poll: QueuePoll
+    drainer: Drainer
 
     def lead(self) -> None:
         """This process becomes the leader: rounds and binds are allowed, and pending problems are reported."""
@@ -152,6 +154,7 @@ def build_runtime(
     store.subscribe_to_problems(problems)
     queue_poll = QueuePoll(engine, session, store.queues, lambda: leadership.leads, queues.note, store.metrics)
     store.queues.delivered = queue_poll.wake
+    drainer = Drainer(kube, store, reporter, leads=_both(leadership, holds_lease), rate=settings.queue_drain_rate)
     rebalancer = Rebalancer(store, engine, session, leadership, changed.set)
     return Runtime(
         kube,
@@ -169,7 +172,12 @@ def build_runtime(
         rebalancer,
         queues,
         queue_poll,
+        drainer,
     )
+
+
+def _both(leadership: Leadership, holds_lease: Callable[[], bool]) -> Callable[[], bool]:
+    return lambda: leadership.leads and holds_lease()
 
 
 def watch_options(settings: Settings) -> WatchOptions:

@@ -239,6 +239,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "own scheduler does not run."
         ),
     ] = "auto"
+    queue_drain_rate: Annotated[
+        Positive,
+        setting("How many pods of queues that drain are evicted in a second at most.", metavar="NUMBER"),
+    ] = 10.0
     queue_half_life: Annotated[
         NotNegative | None,
         setting(

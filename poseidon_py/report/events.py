@@ -14,8 +14,6 @@ import random
 import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -31,6 +29,7 @@ from poseidon_py.report.messages import cannot_use, note
 from poseidon_py.report.paced_queue import Binds, Outbox
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
+from poseidon_py.util.timestamps import timestamp
 
 log = logging.getLogger(__name__)
 
@@ -171,19 +170,23 @@ class Reporter:
     def preempted(self, known: PodRecord, preemptor: PodRecord | None, node: str) -> None:
         """The bound pod is deleted, so that another one fits on its node. None: one that an earlier leader knew."""
         by = f"pod {preemptor.uid}" if preemptor is not None else "a pod of higher priority"
-        message = f"Preempted by {by} on node {node}"
-        report = _Report(known.namespace, known.name, known.uid, "Preempted", message, warning=False)
-        report.key, report.action, report.related = f"{known.uid}/Preempted", "Preempting", preemptor
-        self._add(report)
+        self._done(known, "Preempted", "Preempting", f"Preempted by {by} on node {node}", preemptor)
+
+    def drained(self, known: PodRecord, queue: str) -> None:
+        """The bound pod is evicted, because its queue drains."""
+        why = f"queue {queue} drains"
+        self._done(known, "QueueDrained", "Draining", f"{self._component}: evicted from node {known.node}: {why}")
 
     def migrated(self, known: PodRecord, node: str, target: str, needed_by: str) -> None:
         """The bound pod is evicted from its node by a plan of moves, so that another pod fits, or because another node
         costs less."""
         less, fits = f", because node {target} costs less", f" for node {target}, so that pod {needed_by} fits"
         why = f" for node {target}: {known.planned}" if known.planned else fits if needed_by else less
-        message = f"{self._component}: evicted from node {node}{why}"
-        report = _Report(known.namespace, known.name, known.uid, "Migrated", message, warning=False)
-        report.key, report.action = f"{known.uid}/Migrated", "Migrating"
+        self._done(known, "Migrated", "Migrating", f"{self._component}: evicted from node {node}{why}")
+
+    def _done(self, known: PodRecord, reason: str, action: str, message: str, related: PodRecord | None = None) -> None:
+        report = _Report(known.namespace, known.name, known.uid, reason, message, warning=False)
+        report.key, report.action, report.related = f"{known.uid}/{reason}", action, related
         self._add(report)
 
     def settled(self, known: PodRecord) -> None:
@@ -312,7 +315,7 @@ class Reporter:
     async def _event(self, report: _Report) -> None:
         sent = self._sent.get(report.uid, {})
         path = f"/api/v1/namespaces/{quote(report.namespace, safe='')}/events"
-        stamp = _timestamp(report.at)
+        stamp = timestamp(report.at)
         if report.message in sent:
             name, count = sent[report.message]
             try:
@@ -365,7 +368,7 @@ class Reporter:
             "lastProbeTime": None,
         }
         if report.uid not in self._condition:
-            condition["lastTransitionTime"] = _timestamp(self._now())
+            condition["lastTransitionTime"] = timestamp(self._now())
         metadata = {"uid": known.uid, "resourceVersion": known.observed.version}
         patch = {"metadata": metadata, "status": {"conditions": [condition]}}
         try:
@@ -389,12 +392,3 @@ def _reference(namespace: str, name: str, uid: str) -> dict[str, str]:
 def _delay(report: _Report) -> float:
     """Seconds before the next attempt; more if the server asks for it."""
     return 0.2 * 2.0**report.attempts
-
-
-@lru_cache(maxsize=4)
-def _timestamp_of(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _timestamp(seconds: float) -> str:
-    return _timestamp_of(int(seconds))

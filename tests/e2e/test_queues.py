@@ -13,6 +13,7 @@ import yaml
 from tests.e2e.api import PATIENCE, ApiError, Json
 from tests.e2e.backends import PODS, Backend
 from tests.e2e.objects import condition, node, pod
+from tests.e2e.preemption import guard, relax
 from tests.e2e.processes import POSEIDON, Scheduler, run
 from tests.paths import ROOT
 
@@ -269,3 +270,32 @@ def test_the_local_queue_that_used_least_is_served_first_also_after_a_restart(
     assert scheduler.end() == 0
     scheduler = schedule(*arguments)
     eventually(lambda: used()["default/a"] >= before["default/a"], "what was used before the restart counts")
+
+
+@pytest.mark.usefixtures("own")
+def test_a_queue_drains_within_budgets_until_it_is_started_again(backend: Backend, schedule: Schedule) -> None:
+    backend.create(node("n", cpu="9"), own_queue("team-a"), own_queue("team-b"))
+    scheduler = schedule("--queue-drain-rate", "20")
+    backend.create(*queued("a", 3, OWN, "team-a"), *queued("b", 1, OWN, "team-b"))
+    backend.until_bound(4)
+    guard(backend, {OWN: "team-a"}, 0)
+    backend.patch(f"{_OWN_QUEUES}/team-a", {"spec": {"stop": "drain"}})
+    found = until_listed(scheduler, "team-a", state="draining", running=3)
+    assert found["why"] == "spec.stop is drain: 3 pods still run, and are evicted"
+
+    def events(reason: str) -> set[str]:
+        items = backend.api("GET", "/api/v1/namespaces/default/events")["items"]
+        return {each["involvedObject"]["name"] for each in items if each["reason"] == reason}
+
+    eventually(lambda: events("DrainDelayed") == {"a-0", "a-1", "a-2"}, "events say why they stay")
+    # another leader goes on with it, once the budget permits that
+    assert scheduler.end() == 0
+    relax(backend, "team-a", 1)
+    scheduler = schedule("--queue-drain-rate", "20")
+    eventually(lambda: gone(backend, "a-"), "the next leader drains the queue")
+    eventually(lambda: events("QueueDrained") >= set(gone(backend, "a-")), "events say why they leave")
+    backend.patch(f"{_OWN_QUEUES}/team-a", {"spec": {"stop": "none"}})
+    until_listed(scheduler, "team-a", state="open")
+    backend.create(*queued("new", 1, OWN, "team-a"))
+    backend.until_bound(1, "new-")
+    assert not gone(backend, "b-")

@@ -41,8 +41,8 @@ from protos.gen import flow_pb2
 
 Json = dict[str, Any]
 
-OPEN, STOPPED, INVALID = "open", "stopped", "invalid"
-STATES = (OPEN, STOPPED, INVALID)
+OPEN, STOPPED, DRAINING, INVALID = "open", "stopped", "draining", "invalid"
+STATES = (OPEN, STOPPED, DRAINING, INVALID)
 WAITING_SHOWN = 20
 _SUGGESTIONS = 3
 _HOW = {
@@ -135,6 +135,8 @@ class _Listing:
     def _status(self, queue: Queue, state: flow_pb2.QueueState | None) -> tuple[str, str]:
         """One of STATES, and why it takes no pods."""
         if queue.stop is not Stop.NONE:
+            if queue.id in self._registry.draining and state is not None and state.running:
+                return DRAINING, f"{self._why_stopped(queue)}: {state.running} pods still run, and are evicted"
             return STOPPED, self._why_stopped(queue)
         if state is None:
             return INVALID, self._registry.broken(queue.key) or "the flow service does not know it yet"

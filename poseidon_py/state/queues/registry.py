@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from poseidon_py.describe.queues.messages import queues_message
-from poseidon_py.describe.queues.model import Tree, id_of
+from poseidon_py.describe.queues.model import Stop, Tree, id_of
 from poseidon_py.kube.objects import InvalidField, Pod, annotations_of, labels_of
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.keys import name_a_queue, queue_annotations, queue_labels
@@ -87,6 +87,7 @@ class QueueRegistry:
         self._outdated = True
         self._message = flow_pb2.Queues()
         self._keys: set[str] = set()
+        self._draining: dict[int, str] = {}
         self._without_half_life: set[str] = set()
         """Keys of queues that are to be served by past use, which does not count."""
         self._parents: set[str] = set()
@@ -273,6 +274,12 @@ class QueueRegistry:
         self._build()
         return self._tree
 
+    @property
+    def draining(self) -> Mapping[int, str]:
+        """Id -> name of the queues whose running pods are evicted; none where another controller does that."""
+        self._build()
+        return self._draining if self.writes_status else {}
+
     def _build(self) -> None:
         if not self._outdated:
             return
@@ -282,6 +289,7 @@ class QueueRegistry:
         self._message = queues_message(tree)
         self._parents = {queue.parent for queue in tree.queues}
         self._keys = {queue.key for queue in tree.queues}
+        self._draining = {queue.id: queue.name for queue in tree.queues if queue.stop is Stop.HOLD_AND_DRAIN}
         self._without_half_life = {
             queue.key for queue in tree.queues if queue.by_past_use and not self.past_use.counts(tree)
         }
