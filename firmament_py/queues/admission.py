@@ -21,7 +21,7 @@ from enum import IntEnum
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools
-from firmament_py.model.queues import Division, ReclaimRules, Sharing
+from firmament_py.model.queues import Division, Reclaim, ReclaimRules, Sharing
 from firmament_py.queues import admission_order as order
 from firmament_py.queues import admission_state as state
 from firmament_py.queues.dominant import lendable
@@ -68,6 +68,8 @@ class Jobs:
     """(J,)"""
     lane: I64 | None = None
     """(J,) numbers of lanes, each of jobs of one queue; None: all jobs of a queue are in one."""
+    victims: tuple[I64, I64] | None = None
+    """(J, V) each: amounts that tasks use which a job may preempt, in its own queue and in others; None: none."""
     charge: F64 | None = None
     """(J,) by how much the admission of one item raises the score of its lane."""
 
@@ -91,6 +93,8 @@ class Admission:
     """(J,) of the first item; of a job that is not admitted, whether it is within its guarantee: TIERS - 1, or 0."""
     flavor: I64
     """(J, R) of the first item; -1 of what is not requested or has no flavor."""
+    claimed: I64
+    """(J, R) of an item that is LACKING: the flavors on which it would best preempt, likewise."""
     reason: I64
     """(J,) ADMITTED if all items are; why the others are not."""
     column: I64
@@ -177,8 +181,14 @@ def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota
         leaf=queues.leaf,
         strict_fifo=np.array([queue.strict_fifo for queue in definitions], np.bool_),
         avoid_borrowing=np.array([q.fungibility.try_next_to_avoid_borrowing for q in definitions], np.bool_),
-        may_preempt_first=np.array(
-            [not q.fungibility.try_next_to_avoid_preemption and (q.within or q.reclaim) for q in definitions], np.bool_
+        avoid_preemption=np.array([q.fungibility.try_next_to_avoid_preemption for q in definitions], np.bool_),
+        preemption_first=np.array([q.fungibility.prefer_preemption_to_borrowing for q in definitions], np.bool_),
+        preempts_borrowing=np.array(
+            [
+                q.borrow_within.lower_priority or (tree.sharing is Sharing.FAIR and q.reclaim is not Reclaim.NEVER)
+                for q in definitions
+            ],
+            np.bool_,
         ),
         weight=queues.weight,
         priority=queues.priority,
@@ -206,6 +216,7 @@ def _waiting(queues: Queues, jobs: Jobs, by_queue: I64, lane: I64) -> state.Wait
     lanes = np.bincount(queue[begins], minlength=queues.count)
     at_once = (queues.tree.sharing is Sharing.CLASSICAL) & (lanes[jobs.queue] == 1)
     portion = np.where(at_once, jobs.count, np.maximum(jobs.count // _PORTIONS, 1))
+    own, others = jobs.victims or (np.zeros((1, queues.nominal.shape[1]), np.int64),) * 2
     charge = np.zeros(len(queue)) if jobs.charge is None else jobs.charge[by_queue].astype(np.float64)
     return state.Waiting(
         lanes=np.r_[0, np.cumsum(lanes)].astype(np.int64),
@@ -219,6 +230,8 @@ def _waiting(queues: Queues, jobs: Jobs, by_queue: I64, lane: I64) -> state.Wait
         created=jobs.created_us[by_queue].astype(np.float64),
         suitable=np.ascontiguousarray(jobs.suitable[by_queue]),
         firm=~jobs.preemptible[by_queue],
+        own_victims=own[by_queue] if len(own) > 1 else own,
+        other_victims=others[by_queue] if len(others) > 1 else others,
     )
 
 
@@ -286,13 +299,15 @@ def _summary(queues: Queues, p: state.Progress, jobs: Jobs, by_queue: I64, porti
     rank, flavor = np.zeros(count, np.int64), np.full(jobs.request.shape, -1, np.int64)
     rank[portions.job[::-1]] = portions.rank[::-1]  # the first portion is written last
     flavor[portions.job[::-1]] = portions.flavor[::-1]
+    claimed = np.full(jobs.request.shape, -1, np.int64)
+    claimed[by_queue] = np.where((p.reason == state.LACKING)[:, None], p.flavor, -1)
     columns = {}
     for name in ("reason", "column", "amount", "bottleneck"):
         columns[name] = np.empty(count, np.int64)
         columns[name][by_queue] = getattr(p, name)
     refused = np.nonzero(admitted == 0)[0]
     rank[refused[_within_nominal(queues, p.used, jobs, refused)]] = TIERS - 1
-    return Admission(admitted=admitted, rank=rank, flavor=flavor, portions=portions, **columns)
+    return Admission(admitted=admitted, rank=rank, flavor=flavor, claimed=claimed, portions=portions, **columns)
 
 
 def _within_nominal(queues: Queues, used: I64, jobs: Jobs, rows: I64) -> Bools:
@@ -307,4 +322,4 @@ def _within_nominal(queues: Queues, used: I64, jobs: Jobs, rows: I64) -> Bools:
 def _nothing(jobs: Jobs) -> Admission:
     none = np.zeros(0, np.int64)
     flavors = np.zeros(jobs.request.shape, np.int64)
-    return Admission(none, none, flavors, none, none, none, none, Portions(none, none, none, flavors))
+    return Admission(none, none, flavors, flavors, none, none, none, none, Portions(none, none, none, flavors))

@@ -10,6 +10,8 @@ from firmament_py.numba_cache import inlined_in_place
 
 FITS, CLOSED, NO_QUOTA, NO_FLAVOR, TOO_LARGE, LACKING, BEHIND = range(7)
 """Why a job is not admitted: see admission.Reason."""
+IMPOSSIBLE, WITHOUT_VICTIMS, BY_PREEMPTION, BY_RECLAIM, FREE = range(5)
+"""How a job gets what it requests on a flavor; later ones are better."""
 
 
 class Forest(NamedTuple):
@@ -34,8 +36,12 @@ class Forest(NamedTuple):
     strict_fifo: Bools
     avoid_borrowing: Bools
     """(Q,) whether the next flavor is tried if this one means to borrow."""
-    may_preempt_first: Bools
-    """(Q,) whether no further flavor is tried if preemption within nominal quota could help on this one."""
+    avoid_preemption: Bools
+    """(Q,) whether the next flavor is tried if this one means to preempt."""
+    preemption_first: Bools
+    """(Q,) whether preemption is preferred to borrowing, if no flavor needs neither."""
+    preempts_borrowing: Bools
+    """(Q,) whether a job that is above the nominal quota of its queue may preempt."""
     weight: F64
     priority: I64
     group: I64
@@ -77,6 +83,9 @@ class Waiting(NamedTuple):
     suitable: Bools
     firm: Bools
     """(J,) jobs that cannot be preempted."""
+    own_victims: I64
+    other_victims: I64
+    """(J, V) or (1, V): amounts that tasks use that jobs may preempt, in their own queue and in others."""
 
 
 class Progress(NamedTuple):
@@ -261,16 +270,22 @@ def choose_flavors(t: Forest, w: Waiting, p: Progress, q: int, j: int) -> int:
             if w.request[j, r] > 0 and t.group[q, r] < 0:
                 p.column[j], p.amount[j], p.bottleneck[j] = r, w.request[j, r], q  # of any flavor: of the first
                 return NO_QUOTA
+    found, column, amount, bottleneck = FITS, -1, 0, -1
     for g in range(groups):
         reason = _choose_flavor(t, w, p, q, j, g)
-        if reason != FITS:
-            return reason
-    return FITS
+        if reason == FITS:
+            continue
+        if found == FITS or reason != LACKING:
+            found, column, amount, bottleneck = reason, p.column[j], p.amount[j], p.bottleneck[j]
+        if reason != LACKING:
+            break
+    p.column[j], p.amount[j], p.bottleneck[j] = column, amount, bottleneck
+    return found
 
 
 @inlined_in_place
 def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -> int:
-    """The same for one group of resources."""
+    """The same for one group of resources. If LACKING, the flavor is that on which the job would best preempt."""
     resources = w.request.shape[1]
     flavors = w.suitable.shape[1]
     requested = False
@@ -278,14 +293,14 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
         requested |= w.request[j, r] > 0 and (not t.by_quota or t.group[q, r] == g)
     if not requested or flavors == 0:
         return FITS
-    best, best_level, reported, shortage = -1, 0, NO_FLAVOR, np.inf
+    best, best_mode, best_level, reported, shortage = -1, IMPOSSIBLE, 0, NO_FLAVOR, np.inf
     for position in range(flavors):
         f = t.flavor_order[q, g, position] if t.by_quota else position
         if f < 0:
             break
         if not w.suitable[j, f]:
             continue
-        level, fits, possible, within = 0, True, True, True
+        mode, level, first, possible = FREE, 0, True, True
         worst, column, amount, bottleneck = 0.0, -1, 0, -1
         for r in range(resources):
             request = w.request[j, r]
@@ -295,33 +310,60 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
             here, bound = free(t, p, q, v, w.firm[j])
             if t.by_quota and not t.covered[q, v]:
                 here, bound = 0, q
+            mode_here, leaves = FREE, 0
             if request > here:
-                fits = False
+                mode_here = _mode_of_preemption(t, w, q, j, v, request - max(0, here))
+                if mode_here == BY_PREEMPTION:  # tasks of other queues leave first
+                    leaves = request - max(0, here) - w.other_victims[j % len(w.other_victims), v]
                 lacking = (request - max(0, here)) / request
                 if request > t.potential[q, v]:
                     possible = False
                     lacking += 1.0  # reported rather than what is only in use
                 if lacking > worst:
                     worst, column, amount, bottleneck = lacking, v, request - max(0, here), bound
-            elif t.by_quota:
-                level = max(level, borrowing_level(t, p, q, v, request))
-            within &= request <= t.nominal[q, v]
-        if fits:
-            if best < 0 or level < best_level:
-                best, best_level = f, level
-            if level == 0 or not t.avoid_borrowing[q]:
-                break
-            continue
-        if best < 0 and worst < shortage:
+            level_here = borrowing_level(t, p, q, v, request - leaves) if t.by_quota else 0
+            if first or _is_preferred(mode, level, mode_here, level_here, t.preemption_first[q]):
+                mode, level, first = mode_here, level_here, False
+        if mode < FREE and worst < shortage:
             shortage = worst
             reported = LACKING if possible else TOO_LARGE
             p.column[j], p.amount[j], p.bottleneck[j] = column, amount, bottleneck
-        if within and t.may_preempt_first[q]:
+        if mode == IMPOSSIBLE:
+            continue
+        if best < 0 or _is_preferred(mode, level, best_mode, best_level, t.preemption_first[q]):
+            best, best_mode, best_level = f, mode, level
+        helps = mode > WITHOUT_VICTIMS
+        if helps and not (mode < FREE and t.avoid_preemption[q]) and not (level > 0 and t.avoid_borrowing[q]):
+            best, best_mode = f, mode
             break
-    if best < 0:
-        return reported
-    p.column[j], p.amount[j], p.bottleneck[j] = -1, 0, -1
     for r in range(resources):
         if w.request[j, r] > 0 and (not t.by_quota or t.group[q, r] == g):
             p.flavor[j, r] = best
+    if best_mode < FREE:
+        return reported
+    p.column[j], p.amount[j], p.bottleneck[j] = -1, 0, -1
     return FITS
+
+
+@inlined_in_place
+def _mode_of_preemption(t: Forest, w: Waiting, q: int, j: int, v: int, lacking: int) -> int:
+    """How a job gets an amount of column v that is in use."""
+    request = w.request[j, v % w.request.shape[1]]
+    if not t.by_quota or not t.covered[q, v] or request > t.potential[q, v]:
+        return IMPOSSIBLE
+    if request > t.nominal[q, v] and not t.preempts_borrowing[q]:
+        return WITHOUT_VICTIMS
+    others, own = w.other_victims[j % len(w.other_victims), v], w.own_victims[j % len(w.own_victims), v]
+    if lacking <= others:
+        return BY_RECLAIM
+    return BY_PREEMPTION if lacking <= others + own else WITHOUT_VICTIMS
+
+
+@inlined_in_place
+def _is_preferred(mode: int, level: int, other_mode: int, other_level: int, preemption_first: bool) -> bool:
+    """Whether a mode with a level of borrowing is better than another one."""
+    if min(mode, other_mode) <= WITHOUT_VICTIMS and mode != other_mode:
+        return mode > other_mode
+    if preemption_first and level != other_level:
+        return level < other_level
+    return mode > other_mode if mode != other_mode else level < other_level

@@ -52,6 +52,11 @@ def queue_message(queue: Queue) -> flow_pb2.Queue:
         fence=queue.fence,
         by_past_use=queue.by_past_use,
     )
+    if any(queue.fungibility):
+        avoids_borrowing, preempts, preempts_first = queue.fungibility
+        message.fungibility.next_to_avoid_borrowing = avoids_borrowing
+        message.fungibility.preempt_before_next = preempts
+        message.fungibility.preempt_before_borrowing = preempts_first
     if queue.weight is not None:
         message.weight = queue.weight
     if queue.borrow_within_threshold is not None:

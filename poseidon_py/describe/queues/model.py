@@ -136,6 +136,9 @@ class Queue:
     """Whether other queues may reclaim from it."""
     fence: bool = False
     """Whether its tasks preempt only in it and below it."""
+    fungibility: tuple[bool, bool, bool] = (False, False, False)
+    """Whether the next flavor is tried rather than borrow; whether preemption comes before the next flavor, and before
+    borrowing."""
     by_past_use: bool = False
     """Whether its tasks are served by what the local queues that they came through have used."""
 

@@ -12,6 +12,7 @@ WITHIN = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
 RECLAIM = ("Never", "LowerPriority", "Any")
 BORROW_WITHIN = ("Never", "LowerPriority")
 ADMISSION = ("NoAdmissionFairSharing", "UsageBasedAdmissionFairSharing")
+PREFERENCES = ("BorrowingOverPreemption", "PreemptionOverBorrowing")
 STOP = ("None", "Hold", "HoldAndDrain")
 _NOT_RUN = "admission checks are not run here; Kueue's own controller runs them"
 
@@ -40,6 +41,15 @@ class ResourceGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Fungibility:
+    """Whether the next flavor is tried rather than borrow, or preempt; which of both is preferred otherwise."""
+
+    next_to_avoid_borrowing: bool
+    next_to_avoid_preemption: bool
+    preemption_over_borrowing: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterQueue:
     name: str
     cohort: str
@@ -53,6 +63,7 @@ class ClusterQueue:
     reclaim: str
     borrow_within: str
     borrow_threshold: int | None
+    fungibility: Fungibility
     by_past_use: bool
     problems: tuple[str, ...]
 
@@ -102,11 +113,6 @@ def cluster_queue(item: QueueObject) -> ClusterQueue:
         borrow_within = "Never"
     if "namespaceSelector" not in spec:
         spec.remark("namespaceSelector", "is missing, so no namespace may use the queue; give {} for all namespaces")
-    fungibility = spec.part("flavorFungibility")
-    for name, usual in (("whenCanBorrow", ("Borrow", "MayStopSearch")), ("whenCanPreempt", ("TryNextFlavor",))):
-        found = fungibility.text(name)
-        if found and found not in usual:
-            fungibility.remark(name, f"{found} is not supported; flavors are tried in order as with {usual[-1]}")
     for name in ("admissionChecks", "admissionChecksStrategy"):
         if name in spec:
             spec.remark(name, _NOT_RUN)
@@ -123,6 +129,7 @@ def cluster_queue(item: QueueObject) -> ClusterQueue:
         reclaim,
         borrow_within,
         borrow.optional_whole("maxPriorityThreshold"),
+        _fungibility(spec.part("flavorFungibility")),
         spec.part("admissionScope").choice("admissionMode", ADMISSION, ADMISSION[0]) == ADMISSION[1],
         problems.all,
     )
@@ -164,6 +171,14 @@ def priority_class(item: QueueObject) -> PriorityClass:
 def _weight(spec: Fields) -> float | None:
     """None: fair sharing is not configured."""
     return spec.part("fairSharing").number("weight", 1.0) if "fairSharing" in spec else None
+
+
+def _fungibility(given: Fields) -> Fungibility:
+    """v1beta1 has names of its own for MayStopSearch."""
+    borrow = given.choice("whenCanBorrow", ("MayStopSearch", "Borrow", "TryNextFlavor"), "MayStopSearch")
+    preempt = given.choice("whenCanPreempt", ("MayStopSearch", "Preempt", "TryNextFlavor"), "TryNextFlavor")
+    preference = given.choice("preference", PREFERENCES, PREFERENCES[0])
+    return Fungibility(borrow == "TryNextFlavor", preempt == "TryNextFlavor", preference == PREFERENCES[1])
 
 
 def _groups(spec: Fields) -> tuple[ResourceGroup, ...]:

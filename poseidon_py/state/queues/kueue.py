@@ -223,6 +223,11 @@ class Kueue(Source):
             strict_fifo=queue.strict_fifo,
             stop=max(_STOPS[queue.stop], Stop.HOLD if self._missing_flavors(queue) else Stop.NONE),
             unlimited=False,
+            fungibility=(
+                queue.fungibility.next_to_avoid_borrowing,
+                not queue.fungibility.next_to_avoid_preemption,
+                queue.fungibility.preemption_over_borrowing,
+            ),
             by_past_use=queue.by_past_use,
         )
 

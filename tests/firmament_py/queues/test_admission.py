@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from firmament_py.model.queues import Division, Fungibility, Reclaim, ReclaimRules, Sharing, Stop
+from firmament_py.model.queues import BorrowWithin, Division, Fungibility, Reclaim, ReclaimRules, Sharing, Stop
 from firmament_py.queues.admission import TIERS, Jobs, Reason, admit
 from firmament_py.queues.admission_order import admit_in_order
 from firmament_py.queues.quota import available, capacity
@@ -24,7 +24,22 @@ pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every wor
 _LANES = 3
 
 
-def job(name, cpu=0, gpu=0, *, count=1, priority=0, created=0, flavors=None, preemptible=True, lane=0, charge=0.0):
+def job(
+    name,
+    cpu=0,
+    gpu=0,
+    *,
+    count=1,
+    priority=0,
+    created=0,
+    flavors=None,
+    preemptible=True,
+    lane=0,
+    charge=0.0,
+    own=None,
+    others=None,
+):
+    """`own`, `others`: {column: amount} that it may preempt."""
     return {
         "queue": queue_id(name),
         "request": {"cpu": cpu, "gpu": gpu},
@@ -35,6 +50,8 @@ def job(name, cpu=0, gpu=0, *, count=1, priority=0, created=0, flavors=None, pre
         "preemptible": preemptible,
         "lane": lane,
         "charge": charge,
+        "own": own or {},
+        "others": others or {},
     }
 
 
@@ -49,7 +66,16 @@ def arrays(queues, jobs):
         preemptible=np.array([j["preemptible"] for j in jobs]),
         lane=np.array([_LANES * queues.row[j["queue"]] + j["lane"] for j in jobs], np.int64),
         charge=np.array([j["charge"] for j in jobs], np.float64),
+        victims=(victims(queues, jobs, "own"), victims(queues, jobs, "others")),
     )
+
+
+def victims(queues, jobs, field):
+    found = np.zeros((len(jobs), queues.nominal.shape[1]), np.int64)
+    for j, job in enumerate(jobs):
+        for on, amount in job[field].items():
+            found[j, queues.column(*on.split("/"))] = amount
+    return found
 
 
 def admitted(described, jobs, usage=None, total=1000, scores=None):
@@ -189,9 +215,94 @@ def test_preemption_on_the_first_flavor_rather_than_the_next_one():
     described = [queue("c"), queue("b", "c", quota(0))]
     for keeps, count in ((True, 0), (False, 1)):
         a = queue("a", "c", *FLAVORED, fungibility=Fungibility(False, not keeps), reclaim=Reclaim.ANY)
-        _, result = admitted(tree(*described, a), [job("a", 4)], {"b": {"red/cpu": 4}})
+        waiting = job("a", 4, others={"red/cpu": 4})
+        _, result = admitted(tree(*described, a), [waiting], {"b": {"red/cpu": 4}})
         assert result.admitted[0] == count
         assert result.rank[0] == TIERS - 1  # within its guarantee
+
+
+STATES = {  # of a flavor for a job of 4: nominal amounts of a and b, what they use, what the job may preempt of each
+    "fits": ((4, 0), (0, 0), (0, 0)),
+    "borrows": ((0, 4), (0, 0), (0, 0)),
+    "reclaims": ((4, 0), (0, 4), (0, 4)),
+    "preempts": ((4, 0), (4, 0), (4, 0)),
+    "reclaims and borrows": ((2, 2), (0, 4), (0, 4)),
+    "preempts and borrows": ((2, 2), (4, 0), (4, 0)),
+    "in use": ((4, 0), (4, 0), (0, 0)),
+    "too small": ((3, 0), (0, 0), (0, 0)),
+}
+DEFAULT = Fungibility()
+STOP = Fungibility(False, False)
+STOP_TO_PREEMPT, STOP_TO_BORROW = Fungibility(True, False), Fungibility(False, True)
+NEXT = Fungibility(True, True)
+PREEMPTING = Fungibility(True, True, True)
+
+
+@pytest.mark.parametrize(
+    ("fungibility", "red", "blue", "expected"),
+    [
+        (DEFAULT, "fits", "fits", "red"),
+        (DEFAULT, "preempts", "fits", "blue"),
+        (STOP, "preempts", "fits", "red, by preemption"),
+        (STOP, "reclaims", "fits", "red, by preemption"),
+        (STOP, "in use", "fits", "blue"),
+        (STOP, "too small", "fits", "blue"),
+        (DEFAULT, "borrows", "fits", "red"),
+        (NEXT, "borrows", "fits", "blue"),
+        (NEXT, "borrows", "too small", "red"),
+        (NEXT, "borrows", "borrows", "red"),
+        (NEXT, "borrows", "in use", "red"),
+        (STOP, "reclaims and borrows", "fits", "red, by preemption"),
+        (STOP_TO_PREEMPT, "reclaims and borrows", "fits", "blue"),
+        (STOP_TO_BORROW, "reclaims and borrows", "fits", "blue"),
+        (STOP_TO_PREEMPT, "preempts", "fits", "red, by preemption"),
+        (DEFAULT, "preempts", "reclaims", "blue, by preemption"),
+        (DEFAULT, "reclaims", "preempts", "red, by preemption"),
+        (DEFAULT, "preempts", "preempts", "red, by preemption"),
+        (STOP, "preempts", "reclaims", "red, by preemption"),
+        (DEFAULT, "reclaims and borrows", "preempts", "red, by preemption"),
+        (PREEMPTING, "reclaims and borrows", "preempts", "blue, by preemption"),
+        (DEFAULT, "reclaims and borrows", "reclaims", "blue, by preemption"),
+        (NEXT, "reclaims", "borrows", "blue"),
+        (PREEMPTING, "reclaims", "borrows", "red, by preemption"),
+        (PREEMPTING, "borrows", "preempts", "blue, by preemption"),
+        (PREEMPTING, "in use", "borrows", "blue"),
+        (PREEMPTING, "too small", "borrows", "blue"),
+        (DEFAULT, "in use", "preempts and borrows", "blue, by preemption"),
+        (DEFAULT, "too small", "in use", "blue, by preemption"),
+        (DEFAULT, "in use", "in use", "red, by preemption"),
+        (DEFAULT, "too small", "too small", "none"),
+    ],
+)
+def test_kueues_choice_of_a_flavor(fungibility, red, blue, expected):
+    """Of a job that has its victims taken into account, and may preempt while it borrows."""
+    columns = {"red/cpu": STATES[red], "blue/cpu": STATES[blue]}
+    quotas = [[quota(nominal[number], on=on) for on, (nominal, _, _) in columns.items()] for number in range(2)]
+    a = queue("a", "c", *quotas[0], fungibility=fungibility, reclaim=Reclaim.ANY, borrow_within=BorrowWithin(True))
+    described = tree(queue("c"), a, queue("b", "c", *quotas[1]), flavors=["red", "blue"])
+    usage = {name: {on: used[n] for on, (_, used, _) in columns.items()} for n, name in enumerate("ab")}
+    own, others = ({on: victims[n] for on, (_, _, victims) in columns.items()} for n in range(2))
+    queues, result = admitted(described, [job("a", 4, own=own, others=others)], usage)
+    if result.admitted[0]:
+        assert expected == queues.flavors[result.flavor[0, 0]]
+        assert result.claimed[0, 0] == -1
+    elif result.claimed[0, 0] >= 0:
+        assert expected == f"{queues.flavors[result.claimed[0, 0]]}, by preemption"
+        assert Reason(result.reason[0]) is Reason.LACKING
+    else:
+        assert expected == "none"
+        assert Reason(result.reason[0]) is Reason.TOO_LARGE
+
+
+def test_all_groups_of_resources_have_a_flavor_to_claim():
+    """Cpu fits on red, gpu is in use on red and could be preempted on blue."""
+    groups = (("cpu",), ("gpu",))
+    quotas = quota(4, on="red/cpu"), quota(2, on="blue/gpu")
+    described = tree(queue("a", "", *quotas, resource_groups=groups), flavors=["red", "blue"])
+    waiting = job("a", 4, 2, own={"blue/gpu": 2})
+    queues, result = admitted(described, [waiting], {"a": {"blue/gpu": 2}})
+    assert [queues.flavors[f] for f in result.claimed[0]] == ["red", "blue"]
+    assert (Reason(result.reason[0]), result.amount[0]) == (Reason.LACKING, 2)
 
 
 def test_fair_sharing_admits_by_turns():

@@ -142,9 +142,9 @@ def test_a_quota_for_pods_is_not_replaced(rig):
             id="selector",
         ),
         pytest.param(
-            {"flavorFungibility": {"whenCanBorrow": "TryNextFlavor"}},
-            "spec.flavorFungibility.whenCanBorrow: TryNextFlavor is not supported; flavors are tried in order as with "
-            "MayStopSearch",
+            {"flavorFungibility": {"whenCanBorrow": "Never"}},
+            "spec.flavorFungibility.whenCanBorrow: 'Never' is not valid and is ignored; give MayStopSearch, Borrow, "
+            "TryNextFlavor",
             id="fungibility",
         ),
         pytest.param(
@@ -420,3 +420,24 @@ def test_a_configuration_that_is_gone_does_not_count(rig):
     configure(rig, CONFIGURED)
     rig.drop("ConfigMap", "kueue-manager-config", namespace="kueue-system")
     assert rig.message().half_life_seconds == 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, (False, False, False)),
+        ({"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}, (False, False, False)),
+        ({"whenCanBorrow": "TryNextFlavor"}, (True, False, False)),
+        ({"whenCanPreempt": "MayStopSearch"}, (False, True, False)),
+        ({"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}, (False, True, False)),  # v1beta1
+        ({"preference": "PreemptionOverBorrowing"}, (False, False, True)),
+        ({"preference": "BorrowingOverPreemption"}, (False, False, False)),
+    ],
+)
+def test_when_the_next_flavor_is_tried(rig, given, expected):
+    simple(rig, flavorFungibility=given)
+    (queue,) = rig.message().queues
+    choice = queue.fungibility
+    found = choice.next_to_avoid_borrowing, choice.preempt_before_next, choice.preempt_before_borrowing
+    assert found == expected
+    assert rig.problems() == {}
