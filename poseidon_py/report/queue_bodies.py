@@ -18,8 +18,9 @@ _DRS = 1000
 """Kueue's unit of shares: a thousandth."""
 
 
-def body_of(resource: Resource, use: QueueUse) -> Json:
-    """The fields of the status, without conditions; empty: the kind has none that schedulers write."""
+def body_of(resource: Resource, use: QueueUse, version: str = "") -> Json:
+    """The fields of the status, without conditions; empty: the kind has none that schedulers write. `version`: at which
+    the object is served."""
     if resource == kueue.CLUSTER_QUEUES:
         flavors = _by_flavor(use.used, use.borrowed)
         return {
@@ -31,7 +32,7 @@ def body_of(resource: Resource, use: QueueUse) -> Json:
             "fairSharing": {"weightedShare": round(use.share * _DRS)},
         }
     if resource == kueue.LOCAL_QUEUES:
-        return _local_queue(use)
+        return _local_queue(use, "flavorUsage" if version == "v1beta1" else "flavorsUsage")
     used = _list(by_resource(use.used))
     if resource == kai.QUEUES:
         return {"allocated": used, "requested": _list(use.requested)}
@@ -49,11 +50,11 @@ def body_of(resource: Resource, use: QueueUse) -> Json:
     return {}
 
 
-def _local_queue(use: QueueUse) -> Json:
+def _local_queue(use: QueueUse, usage: str) -> Json:
     flavors = _by_flavor(use.used, None)
     body: Json = {
         "flavorsReservation": flavors,
-        "flavorsUsage": flavors,
+        usage: flavors,
         "pendingWorkloads": use.pending,
         "reservingWorkloads": use.running,
         "admittedWorkloads": use.running,

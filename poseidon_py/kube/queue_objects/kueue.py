@@ -1,4 +1,4 @@
-"""Kueue's kinds (kueue.x-k8s.io): ClusterQueue, Cohort, LocalQueue, ResourceFlavor, WorkloadPriorityClass.
+"""Kueue's kinds (kueue.x-k8s.io): ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology, WorkloadPriorityClass.
 
 The versions v1beta1 and v1beta2 differ in names of fields only; both names are read.
 """
@@ -91,6 +91,16 @@ class LocalQueue:
 class ResourceFlavor:
     name: str
     node_labels: dict[str, str]
+    topology: str
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """`levels`: labels of nodes, the widest domains first."""
+
+    name: str
+    levels: tuple[str, ...]
     problems: tuple[str, ...]
 
 
@@ -157,7 +167,16 @@ def resource_flavor(item: QueueObject) -> ResourceFlavor:
     spec = spec_of(item, problems)
     if "tolerations" in spec:
         spec.remark("tolerations", "are not added to pods here; put them into the pods")
-    return ResourceFlavor(item.metadata.name, spec.labels("nodeLabels"), problems.all)
+    return ResourceFlavor(item.metadata.name, spec.labels("nodeLabels"), spec.text("topologyName"), problems.all)
+
+
+def topology(item: QueueObject) -> Topology:
+    problems = Problems()
+    spec = spec_of(item, problems)
+    levels = tuple(level for each in spec.parts("levels") if (level := each.text("nodeLabel")))
+    if not levels:
+        spec.remark("levels", "names no labels; give a list of nodeLabel, the widest domains first")
+    return Topology(item.metadata.name, levels, problems.all)
 
 
 def priority_class(item: QueueObject) -> PriorityClass:

@@ -43,6 +43,7 @@ COHORTS = Resource(_GROUP, "cohorts", (*_VERSIONS, "v1alpha1"))
 LOCAL_QUEUES = Resource(_GROUP, "localqueues", _VERSIONS)
 FLAVORS = Resource(_GROUP, "resourceflavors", _VERSIONS)
 PRIORITIES = Resource(_GROUP, "workloadpriorityclasses", _VERSIONS)
+TOPOLOGIES = Resource(_GROUP, "topologies", (*_VERSIONS, "v1alpha1"))
 CONFIG = Resource("", "configmaps", ("v1",))
 CONFIG_NAME = "kueue-manager-config"
 
@@ -55,13 +56,16 @@ _VICTIMS = {
     "LowerOrNewerEqualPriority": Victims.LOWER_OR_NEWER_EQUAL_PRIORITY,
     "Any": Victims.ANY,
 }
+_WITH_LEVELS = (FLAVORS, TOPOLOGIES)
+_TOPOLOGIES = ("levels", TOPOLOGIES)
+"""What the choices depend on that request a topology."""
 _STOPS = {"None": Stop.NONE, "Hold": Stop.HOLD, "HoldAndDrain": Stop.HOLD_AND_DRAIN}
 _ANY_NUMBER_OF_PODS = 2**40
 
 
 class Kueue(Source):
     kind = "kueue"
-    resources = (CONFIG, FLAVORS, PRIORITIES, COHORTS, CLUSTER_QUEUES, LOCAL_QUEUES)
+    resources = (CONFIG, TOPOLOGIES, FLAVORS, PRIORITIES, COHORTS, CLUSTER_QUEUES, LOCAL_QUEUES)
     selectors = MappingProxyType({CONFIG: f"metadata.name={CONFIG_NAME}"})
 
     def __init__(self, namespaces: Namespaces) -> None:
@@ -71,6 +75,7 @@ class Kueue(Source):
         self._local: dict[tuple[str, str], kueue.LocalQueue] = {}
         self._flavors: dict[str, kueue.ResourceFlavor] = {}
         self._priorities: dict[str, kueue.PriorityClass] = {}
+        self._topologies: dict[str, kueue.Topology] = {}
         self._configs: dict[tuple[str, str], Configuration] = {}
 
     @property
@@ -87,11 +92,13 @@ class Kueue(Source):
             self._local[namespace, name] = kueue.local_queue(item)
         elif resource == FLAVORS:
             self._flavors[name] = kueue.resource_flavor(item)
+        elif resource == TOPOLOGIES:
+            self._topologies[name] = kueue.topology(item)
         elif resource == CONFIG:
             self._configs[namespace, name] = configuration(item)
         else:
             self._priorities[name] = kueue.priority_class(item)
-        return {(resource, namespace, name)}
+        return {(resource, namespace, name), *([_TOPOLOGIES] if resource in _WITH_LEVELS else [])}
 
     def _drop(self, resource: Resource, namespace: str, name: str) -> Touched:
         if resource == LOCAL_QUEUES:
@@ -102,11 +109,13 @@ class Kueue(Source):
             self._cohorts.pop(name, None)
         elif resource == FLAVORS:
             self._flavors.pop(name, None)
+        elif resource == TOPOLOGIES:
+            self._topologies.pop(name, None)
         elif resource == CONFIG:
             self._configs.pop((namespace, name), None)
         else:
             self._priorities.pop(name, None)
-        return {(resource, namespace, name)}
+        return {(resource, namespace, name), *([_TOPOLOGIES] if resource in _WITH_LEVELS else [])}
 
     # -- the queue of a choice --------------------------------------------------------------------------------
 
@@ -143,7 +152,26 @@ class Kueue(Source):
                 f"the labels of the namespace, or {chosen_by}"
             )
             return Resolution(f"not selected/{query.namespace}/{name}", name, chosen_by, problem)
+        if queue is not None and (problem := self._wrong_level(query, queue)):
+            return Resolution(f"no level/{query.namespace}/{name}", name, chosen_by, problem)
         return self._with_priority(query, Resolution(f"clusterqueue/{name}", name, chosen_by))
+
+    def _wrong_level(self, query: Query, queue: kueue.ClusterQueue) -> str:
+        """What is wrong with the topology that a pod requests, if the flavors of its queue have any."""
+        for annotation in keys.KUEUE_TOPOLOGY:
+            level = query.annotation(annotation)
+            if not level:
+                continue
+            query.depends_on.add(_TOPOLOGIES)
+            flavors = [self._flavors[name] for name in _flavor_names(queue) if name in self._flavors]
+            named = [self._topologies[each.topology] for each in flavors if each.topology in self._topologies]
+            levels = dict.fromkeys(level for topology in named for level in topology.levels)
+            if levels and level not in levels:
+                topologies = ", ".join(dict.fromkeys(topology.name for topology in named))
+                return (
+                    f"annotation {annotation}: {level} is no level of Topology {topologies}; give {' or '.join(levels)}"
+                )
+        return ""
 
     def _with_priority(self, query: Query, found: Resolution) -> Resolution:
         name = query.label(keys.KUEUE_PRIORITY)
@@ -221,7 +249,7 @@ class Kueue(Source):
             borrow_within=_VICTIMS[queue.borrow_within],
             borrow_within_threshold=queue.borrow_threshold,
             strict_fifo=queue.strict_fifo,
-            stop=max(_STOPS[queue.stop], Stop.HOLD if self._missing_flavors(queue) else Stop.NONE),
+            stop=max(_STOPS[queue.stop], Stop.HOLD if self._missing(queue)[0] else Stop.NONE),
             unlimited=False,
             fungibility=(
                 queue.fungibility.next_to_avoid_borrowing,
@@ -231,9 +259,19 @@ class Kueue(Source):
             by_past_use=queue.by_past_use,
         )
 
-    def _missing_flavors(self, queue: kueue.ClusterQueue) -> list[str]:
-        named = dict.fromkeys(flavor for group in queue.groups for flavor in group.flavors)
-        return [flavor for flavor in named if flavor not in self._flavors]
+    def _missing(self, queue: kueue.ClusterQueue) -> tuple[str, str]:
+        """Why a queue takes no pods, in words and as the reason of a condition; empty: all that it names exists."""
+        named = _flavor_names(queue)
+        missing = [flavor for flavor in named if flavor not in self._flavors]
+        if missing:
+            problem = f"ResourceFlavor {', '.join(missing)} does not exist; create it or change spec.resourceGroups"
+            return problem, "FlavorNotFound"
+        for name in named:
+            topology = self._flavors[name].topology
+            if topology and topology not in self._topologies:
+                remedy = f"create it or change spec.topologyName of ResourceFlavor {name}"
+                return f"Topology {topology} does not exist; {remedy}", "TopologyNotFound"
+        return "", ""
 
     def _quotas(self, groups: Iterable[kueue.ResourceGroup]) -> tuple[Quota, ...]:
         return tuple(
@@ -246,12 +284,8 @@ class Kueue(Source):
     def declared(self) -> Iterable[Declared]:
         refs = self.refs
         for queue in self._queues.values():
-            missing = self._missing_flavors(queue)
-            why, reason = "", ""
-            if missing:
-                reason = "FlavorNotFound"
-                why = f"ResourceFlavor {', '.join(missing)} does not exist; create it or change spec.resourceGroups"
-            elif queue.stop != "None":
+            why, reason = self._missing(queue)
+            if not why and queue.stop != "None":
                 why, reason = f"spec.stopPolicy is {queue.stop}", "Stopped"
             ref = refs[CLUSTER_QUEUES, "", queue.name]
             yield Declared(ref, f"clusterqueue/{queue.name}", queue.problems, why, reason)
@@ -268,8 +302,14 @@ class Kueue(Source):
             yield Declared(refs[CONFIG, namespace, name], "", config.problems)
         for flavor in self._flavors.values():
             yield Declared(refs[FLAVORS, "", flavor.name], "", flavor.problems)
+        for topology in self._topologies.values():
+            yield Declared(refs[TOPOLOGIES, "", topology.name], "", topology.problems)
         for priority in self._priorities.values():
             yield Declared(refs[PRIORITIES, "", priority.name], "", priority.problems)
+
+
+def _flavor_names(queue: kueue.ClusterQueue) -> list[str]:
+    return list(dict.fromkeys(flavor for group in queue.groups for flavor in group.flavors))
 
 
 def local_key(namespace: str, name: str) -> str:

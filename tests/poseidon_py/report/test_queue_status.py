@@ -91,6 +91,13 @@ def test_the_status_is_that_of_the_kind(resource, body):
     assert body_of(resource, USE) == body
 
 
+def test_the_first_version_of_a_local_queue_has_another_name():
+    assert (
+        body_of(kueue.LOCAL_QUEUES, USE, "v1beta1")["flavorUsage"] == body_of(kueue.LOCAL_QUEUES, USE)["flavorsUsage"]
+    )
+    assert "flavorsUsage" not in body_of(kueue.LOCAL_QUEUES, USE, "v1beta1")
+
+
 def test_the_status_of_a_local_queue_has_what_it_used():
     use = replace(USE, past={"cpu": 1500.4, "memory": 2.0**30}, past_at="2026-01-01T00:00:00Z")
     assert body_of(kueue.LOCAL_QUEUES, use)["fairSharing"] == {

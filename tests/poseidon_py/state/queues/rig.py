@@ -21,6 +21,7 @@ RESOURCES = {
     "ClusterQueue": kueue.CLUSTER_QUEUES,
     "Cohort": kueue.COHORTS,
     "LocalQueue": kueue.LOCAL_QUEUES,
+    "Topology": kueue.TOPOLOGIES,
     "ResourceFlavor": kueue.FLAVORS,
     "WorkloadPriorityClass": kueue.PRIORITIES,
     "Queue": own.QUEUES,

@@ -441,3 +441,50 @@ def test_when_the_next_flavor_is_tried(rig, given, expected):
     found = choice.next_to_avoid_borrowing, choice.preempt_before_next, choice.preempt_before_borrowing
     assert found == expected
     assert rig.problems() == {}
+
+
+# -- topologies -----------------------------------------------------------------------------------------------------
+
+REQUIRED, PREFERRED = "kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology"
+LEVELS = {"levels": [{"nodeLabel": "block"}, {"nodeLabel": "rack"}]}
+
+
+def with_topology(rig):
+    rig.put("ResourceFlavor", "on-demand", {"nodeLabels": {"tier": "on-demand"}, "topologyName": "dc"})
+    simple(rig)
+    rig.put("LocalQueue", "q", {"clusterQueue": "team-a"}, namespace="default")
+
+
+def test_a_flavor_whose_topology_does_not_exist_closes_its_queues(rig):
+    with_topology(rig)
+    assert rig.tree()["clusterqueue/team-a"].stop is Stop.HOLD
+    (declared,) = [each for each in rig.queues.declared() if each.key == "clusterqueue/team-a"]
+    assert (declared.inactive, declared.reason) == (
+        "Topology dc does not exist; create it or change spec.topologyName of ResourceFlavor on-demand",
+        "TopologyNotFound",
+    )
+    rig.put("Topology", "dc", LEVELS)
+    assert rig.tree()["clusterqueue/team-a"].stop is Stop.NONE
+    rig.drop("Topology", "dc")
+    assert rig.tree()["clusterqueue/team-a"].stop is Stop.HOLD
+
+
+@pytest.mark.parametrize("annotation", [REQUIRED, PREFERRED])
+def test_pods_name_levels_of_the_topologies_of_their_queue(rig, annotation):
+    with_topology(rig)
+    rig.put("Topology", "dc", LEVELS)
+    rig.pod("good", labels={LABEL: "q"}, annotations={annotation: "rack"})
+    rig.pod("bad", labels={LABEL: "q"}, annotations={annotation: "shelf"})
+    assert rig.problem("good") == ""
+    assert rig.problem("bad") == f"annotation {annotation}: shelf is no level of Topology dc; give block or rack"
+    rig.put("Topology", "dc", {"levels": [{"nodeLabel": "shelf"}]})
+    assert rig.problem("bad") == ""
+    assert rig.problem("good").endswith("give shelf")
+    rig.put("ResourceFlavor", "on-demand", {"nodeLabels": {"tier": "on-demand"}})  # no flavor has a topology
+    assert rig.problem("good") == ""
+
+
+def test_a_topology_without_levels_says_so(rig):
+    rig.put("Topology", "dc", {"levels": [{"nodeLabel": ""}]})
+    problem = "spec.levels: names no labels; give a list of nodeLabel, the widest domains first"
+    assert rig.problems() == {"dc": [problem]}
