@@ -136,6 +136,8 @@ class QueueMembership:
     """The priority that its queue gives it; None: its own."""
     never_preempts: bool = False
     """Whether its queue forbids it to preempt."""
+    priority_offset: int = 0
+    """That its queues add to the priority."""
     local_id: int = 0
     """Id of the local queue that it came through; 0: none."""
 

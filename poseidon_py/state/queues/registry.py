@@ -369,4 +369,4 @@ def _membership(found: Resolution) -> QueueMembership:
     queue = id_of(found.key) if found.key else 0
     running = id_of(found.running_key) if found.running_key else queue
     local = id_of(found.local_key) if found.local_key else 0
-    return QueueMembership(queue, running, found.priority, found.never_preempts, local)
+    return QueueMembership(queue, running, found.priority, found.never_preempts, found.priority_offset, local)
