@@ -38,7 +38,8 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64) -> Jobs:
     needed = _needed_members(state, rows)  # those that their gang lacks come first
     gang = np.where(needed, tasks.gang[rows], -1)
     queue = use.queue_of(rows)
-    by_past_use = np.array([each.by_past_use for each in use.queues.definitions], np.bool_)
+    counts = use.queues.tree.usage_half_life_s > 0.0
+    by_past_use = np.array([counts and each.by_past_use for each in use.queues.definitions], np.bool_)
     local = np.where(by_past_use[queue], use.local_queue_of(rows), -1)
     priority = state.classes.priority[cls[rows]]
     created_us = tasks.created_us[rows].copy()

@@ -17,6 +17,8 @@ from firmament_py.sharing.use import QueueUse
 from firmament_py.state.cluster import ClusterState
 
 _SECOND_US = 1e6
+_SKEW_US = 60_000_000
+"""By how much clocks may differ: what was kept until a later time than this counts until now."""
 _STEP, _LONGEST_S = 1 / 16, 60.0
 """Shares are divided again after this part of a half-life, and so many seconds at most."""
 
@@ -40,7 +42,8 @@ def settle(state: ClusterState, now_us: int) -> None:
         return
     confirmed = np.array(table.confirmed, np.uint64)
     elapsed_s = max(now_us - table.at_us, 0) / _SECOND_US if table.at_us else 0.0
-    if table.at_us and not elapsed_s and not len(confirmed):
+    in_future = table.at_us > now_us + _SKEW_US
+    if table.at_us and not (elapsed_s or in_future or len(confirmed)):
         return
     use = QueueUse(state)
     ids, columns = _keys(use.queues)
@@ -53,7 +56,7 @@ def settle(state: ClusterState, now_us: int) -> None:
         start = use.queues.count
         past = past.copy()
         past[start:-1] += _entry(use.queues) * use.of_local_queues(rows[rows >= 0])
-    table.keep(max(now_us, table.at_us), ids, columns, past)
+    table.keep(max(now_us, min(table.at_us, now_us + _SKEW_US)), ids, columns, past)
 
 
 def past_of(state: ClusterState, queues: Queues) -> Past | None:

@@ -96,6 +96,14 @@ def test_times_that_go_back_count_as_no_time():
     assert used(cluster.state, "a") == 0.5
 
 
+def test_what_was_kept_by_a_clock_that_is_wrong_counts_from_now_on():
+    cluster = cluster_of(shared(), make_tasks([1], 1, on="n", queue=A))
+    cluster.state.past_use.restore(PastUse(after(1e9), {A: {("red", "cpu"): 3.0}}))
+    settle(cluster.state, NOW_US)
+    settle(cluster.state, after(60 + HALF_LIFE))
+    assert used(cluster.state, "a") == 2.0  # (3 + 1) / 2
+
+
 def test_without_a_half_life_nothing_is_kept():
     cluster = cluster_of(shared(), make_tasks([1], 1, on="n", queue=A))
     settle(cluster.state, NOW_US)
