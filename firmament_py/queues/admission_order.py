@@ -44,7 +44,6 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, log: I64, 
     """
     queues, resources = len(t.parent), w.request.shape[1]
     for q in range(queues - 1, -1, -1):
-        p.job[q] = w.starts[q] if w.starts[q] < w.starts[q + 1] else -1
         next_head(t, w, p, q)
         _renew(t, w, p, m, q)
     portions = 0
@@ -69,6 +68,7 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, log: I64, 
             flavors[portions, r] = p.flavor[j, r]
         portions += 1
         p.left[j] -= items
+        p.score[w.lane[j]] += items * w.charge[j]
         if kind != NO_CAPACITY:
             for r in range(resources):
                 if w.request[j, r] > 0 and p.flavor[j, r] >= 0:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions
-from firmament_py.model.queues import Reclaim, ReclaimRules, Sharing, Stop, Within
+from firmament_py.model.queues import QueueDefinition, Reclaim, ReclaimRules, Sharing, Stop, Within
 from firmament_py.model.resources import has_quota
 from firmament_py.queues import admission
 from firmament_py.queues.admission import TIERS, Admission, Reason, admit
@@ -16,8 +16,11 @@ from firmament_py.queues.tree import Queues
 from firmament_py.sharing.claims import Claims, Standing
 from firmament_py.sharing.flavors import add_amounts
 from firmament_py.sharing.jobs import Jobs, waiting_jobs
+from firmament_py.sharing.lanes import Lanes
+from firmament_py.sharing.past_use import parts_of_capacity, past_of
 from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages, of_cause
 from firmament_py.sharing.use import QueueUse
+from firmament_py.sharing.victim_amounts import VictimAmounts
 from firmament_py.state.cluster import ClusterState
 
 _CLAIMS_OF_QUEUE, _CLAIMS = 4, 256
@@ -31,13 +34,15 @@ _CAUSES = {Reason.NO_FLAVOR: Cause.NO_FLAVOR, Reason.BEHIND: Cause.BEHIND}
 @dataclass(frozen=True, slots=True)
 class QueueDecision:
     """ranking: of the tasks that the round considers. excluded (K,): rows of waiting tasks that it does not. shortages:
-    why these, and those that are withheld, wait. admitted (A,): rows of the others that have a queue. claims: jobs that
-    may preempt others if they are not placed. standing: what all depends on."""
+    why these, and those that are withheld, wait. admitted (A,): rows of the others that have a queue. choosing (C,):
+    rows of those that wait for victims on one flavor, although another one may be free. claims: jobs that may preempt
+    others if they are not placed. standing: what all depends on."""
 
     ranking: Ranking
     excluded: I64
     shortages: Shortages
     admitted: I64
+    choosing: I64
     claims: Claims
     standing: Standing
 
@@ -59,7 +64,7 @@ def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
     late = _with_gangs(state, queued, tasks.passed_over[queued] == state.opportunities) & ~nominated
     round_.admit(queued[nominated], reserved=True)
     round_.admit(queued[~nominated & ~late])
-    round_.admit(queued[late])
+    round_.admit(queued[late], tried=True)
     return round_.decision(rows)
 
 
@@ -87,11 +92,16 @@ class _QueueRound:
         self._nodes: list[Bools] = []
         self._excluded = [NO_ROWS]
         self._admitted = [NO_ROWS]
+        self._choosing = [NO_ROWS]
         self._names = tuple(dict.fromkeys((*queues.resources, *state.resources.names)))
         self._shortages = replace(NO_SHORTAGES, names=self._names)
         self._share: I64 | None = None
+        past = past_of(state, queues)
         if queues.tree.sharing is Sharing.PROPORTIONAL:
-            self._share = fair_shares(queues, self._total, self._usage + use.demand())
+            parts = parts_of_capacity(queues, past)
+            self._share = fair_shares(queues, self._total, self._usage + use.demand(), parts)
+        self._lanes = Lanes(state, use, past)
+        self._victims = VictimAmounts(state, use)
 
     def exclude_closed(self, rows: I64) -> I64:
         """Those of task rows (K,) whose queue takes tasks."""
@@ -120,13 +130,13 @@ class _QueueRound:
         self._exclude(replace(uncovered, resource=names[resource], lacking=lacking))
         return rows[~bad]
 
-    def admit(self, rows: I64, *, reserved: bool = False) -> None:
+    def admit(self, rows: I64, *, reserved: bool = False, tried: bool = False) -> None:
         """Admits what may be admitted of task rows (K,), beside what was before. reserved: the others are considered in
-        the round, but not placed, and what they request counts as used."""
+        the round, but not placed, and what they request counts as used. tried: no victims were found for them."""
         if not len(rows):
             return
         jobs = waiting_jobs(self._state, self._use, rows)
-        found = self._admission(jobs)
+        found = self._admission(jobs, tried=tried)
         items = np.diff(jobs.start) // jobs.count  # tasks of one item
         portions = found.portions
         order = np.argsort(portions.job, kind="stable")
@@ -165,8 +175,10 @@ class _QueueRound:
         for j in over.tolist():
             tasks = slice(int(jobs.start[j]), int(jobs.start[j + 1]))
             rows = jobs.rows[tasks][left[tasks]]
-            flavor[j] = self._first_flavor(jobs, j)
+            flavor[j] = np.where(found.claimed[j] >= 0, found.claimed[j], self._first_flavor(jobs, j))
             self._withheld[rows], self._rank[rows] = True, found.rank[j]
+            if _prefers_victims(self._queues.definitions[int(jobs.queue[j])]):
+                self._choosing.append(rows)
             self._flavor[rows] = self._combined(flavor[j][None])[0]
         self._claims.add(jobs, np.union1d(np.flatnonzero(may_claim & ~waits), over), flavor)
 
@@ -189,12 +201,17 @@ class _QueueRound:
             np.concatenate(self._excluded),
             self._shortages,
             np.concatenate(self._admitted),
+            np.concatenate(self._choosing),
             self._claims,
             Standing(self._use, self._capacity, self._share),
         )
 
-    def _admission(self, jobs: Jobs) -> Admission:
+    def _admission(self, jobs: Jobs, *, tried: bool) -> Admission:
+        lane, charge, score = self._lanes.of(jobs)
         one = admission.Jobs(
+            lane=lane,
+            charge=charge,
+            victims=None if tried else self._victims.of(jobs),
             queue=jobs.queue,
             request=jobs.request,
             count=jobs.count,
@@ -203,7 +220,9 @@ class _QueueRound:
             suitable=jobs.suitable,
             preemptible=jobs.preemptible,
         )
-        return admit(self._queues, self._capacity, self._usage, one, self._total, self._share, self._use.firm())
+        found = admit(self._queues, self._capacity, self._usage, one, self._total, self._share, self._use.firm(), score)
+        self._lanes.charge(lane, charge, found.admitted)
+        return found
 
     def _exclude(self, shortages: Shortages) -> None:
         self._excluded.append(shortages.rows)
@@ -253,6 +272,12 @@ def _may_claim(queues: Queues, row: int) -> bool:
     definition = queues.definitions[row]
     by_policy = queues.tree.reclaim_rules is ReclaimRules.QUOTA
     return not by_policy or definition.within is not Within.NEVER or definition.reclaim is not Reclaim.NEVER
+
+
+def _prefers_victims(queue: QueueDefinition) -> bool:
+    """Whether tasks of a queue may wait for victims on one flavor, although another one is free."""
+    choice = queue.fungibility
+    return not choice.try_next_to_avoid_preemption or choice.prefer_preemption_to_borrowing
 
 
 def _stopped_by(use: QueueUse) -> I64:

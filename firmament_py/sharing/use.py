@@ -1,10 +1,11 @@
 """What the tasks of queues use of their quotas."""
 
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, U64
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import has_quota
 from firmament_py.queues.tree import Queues
@@ -21,7 +22,7 @@ class QueueUse:
         self.queues: Queues = completed(state.queues, state.resources.names)
         self.nodes = state.present_nodes()
         self.flavors = Flavors(self.queues, state.node_index, self.nodes)
-        self._queue = self._queue_of_tasks()
+        self._queue = self._rows_of(self._state.tasks.queue, self.queues.row)
         names = state.resources.names
         self._column = np.array([names.index(r) if r in names else -1 for r in self.queues.resources], np.int64)
         self._position = np.full(state.nodes.capacity + 1, -1, np.int64)  # the last one for no node
@@ -38,16 +39,25 @@ class QueueUse:
         """(K,) the position of node rows (K,) among the present ones, -1: absent."""
         return self._position[nodes]
 
-    def _queue_of_tasks(self) -> I64:
-        """(T,) of all rows of the task table."""
-        ids = np.array(sorted(self.queues.row), np.uint64)
-        row = np.array([self.queues.row[i] for i in ids.tolist()], np.int64)
+    def local_queue_of(self, rows: I64) -> I64:
+        """(K,) rows of the local queues of task rows (K,), -1: it has none, or one that is unknown."""
+        return self._local_queue[rows]
+
+    @cached_property
+    def _local_queue(self) -> I64:
+        """(T,)"""
+        ids = {each.id: row for row, each in enumerate(self.queues.tree.local_queues)}
+        return self._rows_of(self._state.tasks.local_queue, ids)
+
+    def _rows_of(self, named: U64, row_of: Mapping[int, int]) -> I64:
+        """(T,) the rows of ids (T,), one for each task of the table; -1: none."""
+        ids = np.array(sorted(row_of), np.uint64)
+        row = np.array([row_of[i] for i in ids.tolist()], np.int64)
         found = np.full(self._state.tasks.capacity, -1)
-        queued = np.flatnonzero(self._state.tasks.queue)
-        if len(ids) and len(queued):
-            named = self._state.tasks.queue[queued]
-            at = np.minimum(np.searchsorted(ids, named), len(ids) - 1)
-            found[queued] = np.where(ids[at] == named, row[at], -1)
+        some = np.flatnonzero(named)
+        if len(ids) and len(some):
+            at = np.minimum(np.searchsorted(ids, named[some]), len(ids) - 1)
+            found[some] = np.where(ids[at] == named[some], row[at], -1)
         return found
 
     def requests(self, classes: I64) -> I64:
@@ -75,21 +85,34 @@ class QueueUse:
 
     def of(self, rows: I64, nodes: I64) -> I64:
         """(Q, V) what task rows (K,) request on node rows (K,); those without a queue count nothing."""
+        return self._sums(rows, nodes, self._queue, self.queues.count)
+
+    def of_local_queues(self, rows: I64) -> I64:
+        """(L, V) what task rows (K,) request on their nodes, by local queue."""
+        return self._sums(rows, self._state.tasks.node[rows], self._local_queue, len(self.queues.tree.local_queues))
+
+    def _sums(self, rows: I64, nodes: I64, owner_of: I64, owners: int) -> I64:
+        """(O, V) what task rows (K,) request on node rows (K,), by their owners, of tasks (T,), -1: none."""
         queues = self.queues
-        used = np.zeros(queues.nominal.shape, np.int64)
-        queue, node = self.queue_of(rows), self._position[nodes]
-        counted = (queue >= 0) & (node >= 0)
-        queue, node, cls = queue[counted], node[counted], self._state.tasks.cls[rows[counted]]
+        used = np.zeros((owners, queues.nominal.shape[1]), np.int64)
+        queue, node, owner = self.queue_of(rows), self._position[nodes], owner_of[rows]
+        counted = (queue >= 0) & (node >= 0) & (owner >= 0)
+        queue, node, owner = queue[counted], node[counted], owner[counted]
+        cls = self._state.tasks.cls[rows[counted]]
         if not len(queue):
             return used
-        # one sum per queue, class and node kind instead of one per task
+        # one sum per owner, queue, class and node kind instead of one per task
         kinds = self.flavors.kinds
-        number = (queue * self._state.classes.capacity + cls) * kinds + self.flavors.kind[node]
+        number = ((owner * queues.count + queue) * self._state.classes.capacity + cls) * kinds + self.flavors.kind[node]
         _, first, count = np.unique(number, return_index=True, return_counts=True)
         amounts = self.requests(cls[first]) * count[:, None]
         columns = self.flavors.columns(queue[first], node[first])
-        add_amounts(used, queue[first], columns, amounts)
+        add_amounts(used, owner[first], columns, amounts)
         return used
+
+    def local_queues_running(self) -> I64:
+        """(L, V) what assumed and bound tasks use, by local queue."""
+        return self.of_local_queues(self._on_nodes)
 
     def running(self, *, leaving: bool) -> I64:
         """(Q, V) what assumed and bound tasks use. leaving: also those that terminate."""

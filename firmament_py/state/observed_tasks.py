@@ -32,6 +32,7 @@ class ResolvedTasks:
     unevictable: Bools
     movable: Bools
     queue: U64
+    local_queue: U64
 
     def store(self, event: TasksObserved, tasks: TaskTable) -> None:
         """Writes the columns of the task table, all but the nodes."""
@@ -45,7 +46,7 @@ class ResolvedTasks:
         tasks.unevictable[rows], tasks.movable[rows] = self.unevictable, self.movable
         tasks.checkpoint_us[rows] = optional(event.checkpoint_us, at, 0)
         tasks.daemon[rows] = optional(event.daemon, at, False)
-        tasks.queue[rows] = self.queue
+        tasks.queue[rows], tasks.local_queue[rows] = self.queue, self.local_queue
         tasks.name[rows] = [event.names[i] for i in at.tolist()]
 
 
@@ -103,7 +104,16 @@ def resolve(
         optional(event.unevictable, at, False)[accepted],
         optional(event.movable, at, False)[accepted],
         optional(event.queue_id, at, 0)[accepted],
+        optional(event.local_queue_id, at, 0)[accepted],
     )
+
+
+def may_preempt(tasks: TaskTable, classes: ClassTable, some: I64) -> bool:
+    """Whether a task waits whose priority is higher than that of one of these class rows (K,)."""
+    waiting = np.flatnonzero(tasks.state == TaskState.WAITING)
+    if not len(waiting):
+        return False
+    return bool(classes.priority[tasks.cls[waiting]].max() > classes.priority[some].min())
 
 
 def optional(column: Any, at: I64, default: int | bool) -> Any:

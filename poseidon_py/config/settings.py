@@ -258,6 +258,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "own scheduler does not run."
         ),
     ] = "auto"
+    queue_drain_rate: Annotated[
+        Positive,
+        setting("How many pods of queues that drain are evicted in a second at most.", metavar="NUMBER"),
+    ] = 10.0
+    queue_half_life: Annotated[
+        NotNegative | None,
+        setting(
+            "Seconds after which what queues have used counts half, for shares of queues by weight and for Kueue's "
+            "admission fair sharing; 0: it does not count. Default: as KAI's SchedulingShard or Kueue's configuration "
+            "say, else 0.",
+            metavar="SECONDS",
+        ),
+    ] = None
+    queue_usage_weight: Annotated[
+        NotNegative | None,
+        setting(
+            "How strongly past use lowers the weight of a queue: KAI's kValue. Default: that of the SchedulingShard, "
+            "else 1.",
+            metavar="NUMBER",
+        ),
+    ] = None
     yunikorn_queues: Annotated[
         Path | None,
         setting("File with YuniKorn's queues.yaml. Default: the ConfigMap yunikorn-configs."),

@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 UNLIMITED = 2**40
 """Number of volumes of a node that declares no limit."""
 
+_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+"""Priorities."""
+
 
 def describe_pod(store: Store, known: PodRecord) -> None:
     """Updates a pod's description from its newest object, its volumes, nodes to avoid and default topology spread."""
@@ -105,13 +108,15 @@ def _set_priority(store: Store, known: PodRecord) -> None:
     task_class = store.classes.get(known.described.template)
     if task_class is not None:
         priority, never_preempts = _given_priority(known)
-        known.described.priority = task_class.priority if priority is None else priority
+        priority = task_class.priority if priority is None else priority
+        offset = known.queue.priority_offset
+        known.described.priority = min(max(priority + offset, _LOWEST), _HIGHEST) if offset else priority
         known.described.never_preempts = task_class.never_preempts or never_preempts
 
 
 def _is_ruled(known: PodRecord) -> bool:
     """Whether its queue or pod group overrides something of a pod."""
-    return _given_priority(known) != (None, False)
+    return _given_priority(known) != (None, False) or bool(known.queue.priority_offset)
 
 
 def _given_priority(known: PodRecord) -> tuple[int | None, bool]:
@@ -214,6 +219,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
             movable=is_movable,
             daemon=described.daemon,
             queue=known.queue.running_id,
+            local_queue=known.queue.local_id,
         )
     node = ""
     if known.state is PodState.ASSUMED and (fresh or known.sent is not None):
@@ -232,6 +238,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
         nominated=_nominated_on(store, known),
         unevictable=known.privileged,
         queue=known.queue.running_id if node else known.queue.id,
+        local_queue=known.queue.local_id,
     )
 
 
@@ -274,6 +281,7 @@ class Rows:
     _movable: list[bool] = field(default_factory=list)
     _daemon: list[bool] = field(default_factory=list)
     _queue: list[int] = field(default_factory=list)
+    _local_queue: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._uid)
@@ -300,6 +308,7 @@ class Rows:
         self._movable.append(state.movable)
         self._daemon.append(state.daemon)
         self._queue.append(state.queue)
+        self._local_queue.append(state.local_queue)
 
     def _index_of(self, node: str) -> int:
         return self._node.setdefault(node, len(self._node) + 1) if node else 0
@@ -340,6 +349,8 @@ class Rows:
             tasks.daemon.extend(self._daemon)
         if any(self._queue):
             tasks.queue_id.extend(self._queue)
+        if any(self._local_queue):
+            tasks.local_queue_id.extend(self._local_queue)
         if any(self._gang):
             tasks.gang_id.extend(self._gang)
             tasks.role.extend(self._role)

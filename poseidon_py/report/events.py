@@ -14,8 +14,6 @@ import random
 import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -31,6 +29,7 @@ from poseidon_py.report.messages import cannot_use, note
 from poseidon_py.report.paced_queue import Binds, Outbox
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
+from poseidon_py.util.timestamps import timestamp
 
 log = logging.getLogger(__name__)
 
@@ -302,7 +301,7 @@ class Reporter:
     async def _event(self, report: _Report) -> None:
         sent = self._sent.get(report.uid, {})
         path = f"/api/v1/namespaces/{quote(report.namespace, safe='')}/events"
-        stamp = _timestamp(report.at)
+        stamp = timestamp(report.at)
         if report.message in sent:
             name, count = sent[report.message]
             try:
@@ -355,7 +354,7 @@ class Reporter:
             "lastProbeTime": None,
         }
         if report.uid not in self._condition:
-            condition["lastTransitionTime"] = _timestamp(self._now())
+            condition["lastTransitionTime"] = timestamp(self._now())
         metadata = {"uid": known.uid, "resourceVersion": known.observed.version}
         patch = {"metadata": metadata, "status": {"conditions": [condition]}}
         try:
@@ -379,12 +378,3 @@ def _reference(namespace: str, name: str, uid: str) -> dict[str, str]:
 def _delay(report: _Report) -> float:
     """Seconds before the next attempt; more if the server asks for it."""
     return 0.2 * 2.0**report.attempts
-
-
-@lru_cache(maxsize=4)
-def _timestamp_of(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _timestamp(seconds: float) -> str:
-    return _timestamp_of(int(seconds))

@@ -36,6 +36,8 @@ class SentState(NamedTuple):
     daemon: bool = False
     queue: int = 0
     """Id of a queue; 0: none."""
+    local_queue: int = 0
+    """Id of a local queue; 0: none."""
 
 
 @dataclass(slots=True)
@@ -143,6 +145,10 @@ class QueueMembership:
     """Whether it may be preempted, unless its annotation says otherwise."""
     notice: float | None = None
     """Seconds between the announcement of its preemption and the preemption; None: the queue does not say."""
+    priority_offset: int = 0
+    """That its queues add to the priority."""
+    local_id: int = 0
+    """Id of the local queue that it came through; 0: none."""
 
 
 NO_QUEUE = QueueMembership()

@@ -24,6 +24,7 @@ from poseidon_py.state.nominations import Nominations
 from poseidon_py.state.observed import fingerprint, is_disrupted
 from poseidon_py.state.pod_lifecycle import PodEvent
 from poseidon_py.state.preemption_rules import PreemptionRules
+from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.queues.registry import QueueRegistry
 from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.volumes.cache import Storage
@@ -53,10 +54,11 @@ class Store:
         preemption: bool = True,
         queues: str = "off",
         preemption_rules: PreemptionRules | None = None,
+        past_use: PastUse | None = None,
     ) -> None:
         """`added_affinity`: node affinity added to that of every pod. `defer_seconds`: seconds for which changes
         without effect are deferred in the queue of pods. `preemption`: whether the engine preempts. `queues`: the kind
-        of queues, auto or off."""
+        of queues, auto or off. `past_use`: that of queues."""
         self._scheduler_names = frozenset(scheduler_names)
         self._monotonic = monotonic
         self.now_us = now_us
@@ -90,7 +92,9 @@ class Store:
         self._settled_listeners: list[SettledListener] = []
         self._problem_listeners: list[ProblemListener] = []
         self.gangs = GangRegistry(self.pods, self.touch_pod, self.metrics, self.preemption_rules.by_job)
-        self.queues = QueueRegistry(self.pods, self.touch_pod, lambda: self.gangs.objects, self.metrics, queues)
+        self.queues = QueueRegistry(
+            self.pods, self.touch_pod, lambda: self.gangs.objects, self.metrics, queues, past_use=past_use
+        )
         self.spreading = DefaultSpreading(self.profiles, lambda: self.gangs.objects, self.touch_pod)
         self.volumes = VolumeGate(
             self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes, preemption=preemption

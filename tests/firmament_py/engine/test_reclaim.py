@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from firmament_py.model.events import QueuesObserved
-from firmament_py.model.queues import BorrowWithin, Division, Reclaim, ReclaimRules, Sharing, Within
+from firmament_py.model.queues import (
+    BorrowWithin,
+    Division,
+    Flavor,
+    Fungibility,
+    QueueTree,
+    Reclaim,
+    ReclaimRules,
+    Sharing,
+    Within,
+)
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -269,3 +279,47 @@ def test_tasks_without_a_queue_preempt_by_priority_and_queues_do_not_preempt_the
     assert len(cluster.preempted(cluster.run())) == 1
     cluster = cluster_of(cohort(), running(range(1, 9), queue=0), make_tasks([11], 2, queue=A))
     assert cluster.run().preemption.is_empty
+
+
+# -- the choice of a flavor ---------------------------------------------------------------------------------------
+
+
+def two_kinds(fungibility, **fields):
+    """Queue b uses the quota of a on red nodes; a has quota on blue ones, too."""
+    flavors = tuple(Flavor(name, {"kind": name}) for name in ("red", "blue"))
+    quotas = quota(4, on="red/cpu"), quota(4, on="blue/cpu")
+    queues = (
+        queue("top"),
+        queue("a", "top", *quotas, reclaim=Reclaim.ANY, fungibility=fungibility),
+        queue("b", "top", quota(0, on="red/cpu")),
+    )
+    return cluster_of(
+        QueueTree(queues, flavors),
+        make_node("red", cpu=4, labels={"kind": "red"}),
+        make_node("blue", cpu=4, labels={"kind": "blue"}),
+        make_label_set(7),
+        running(range(1, 5), on="red", **fields),
+        make_tasks([11], 1, queue=A),
+        nodes=(),
+    )
+
+
+def test_a_task_goes_to_the_next_flavor_or_preempts_on_the_first_as_its_queue_says():
+    cluster = two_kinds(Fungibility())
+    assert cluster.round() == {11: "blue"}
+    cluster = two_kinds(Fungibility(try_next_to_avoid_preemption=False))
+    result = cluster.run()
+    assert len(cluster.preempted(result)) == 1
+    assert cluster.nominated() == {11: "red"}
+
+
+def test_a_task_whose_victims_are_not_found_takes_the_next_flavor():
+    """Quota says that b gives back; a budget keeps its tasks."""
+    cluster = two_kinds(Fungibility(try_next_to_avoid_preemption=False), label_set=7)
+    cluster.tell(make_budget(1, tasks_like(), 0))
+    result = cluster.run()
+    assert result.preemption.is_empty
+    assert cluster.names(result) == {}
+    assert cluster.scheduler.due(NOW_US)
+    assert cluster.round() == {11: "blue"}
+    assert not cluster.scheduler.due(NOW_US)

@@ -1,12 +1,13 @@
-"""Events on victims of preemption and on pods that move, also about what is announced."""
+"""Events on pods that are evicted: victims of preemption, also those that are announced, pods that move, and pods of
+queues that drain."""
 
 from poseidon_py.describe.annotations.preemption_terms import Announcement
 from poseidon_py.report.events import Reporter
 from poseidon_py.state.records import PodRecord
 
 
-class PreemptionEvents:
-    """Publishes the outcomes of preemptions and migrations by a Reporter."""
+class EvictionEvents:
+    """Publishes the outcomes of evictions by a Reporter."""
 
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter
@@ -26,6 +27,11 @@ class PreemptionEvents:
         """The bound pod keeps running, although its eviction was announced."""
         message = "Keeps running: the announced eviction is not needed any more"
         self._reporter.about(known, "EvictionCancelled", message, action="Preempting")
+
+    def drained(self, known: PodRecord, queue: str) -> None:
+        """The bound pod is evicted, because its queue drains."""
+        message = f"{self._reporter.component}: evicted from node {known.node}: queue {queue} drains"
+        self._reporter.about(known, "QueueDrained", message, action="Draining")
 
     def migrated(self, known: PodRecord, node: str, target: str, needed_by: str) -> None:
         """The bound pod is evicted from its node by a plan of moves, so that another pod fits, or because another node
