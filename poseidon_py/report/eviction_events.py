@@ -41,6 +41,10 @@ class EvictionEvents:
         message = f"{self._reporter.component}: evicted from node {node}{why}"
         self._reporter.about(known, "Migrated", message, action="Migrating")
 
+    def remark(self, known: PodRecord, reason: str, message: str) -> None:
+        """An additional event on the pod."""
+        self._reporter.remark(known, reason, message)
+
     def failed(self, known: PodRecord, message: str) -> None:
         """A preemption for the pending pod has failed."""
         self._reporter.failed(known, message)
