@@ -264,6 +264,20 @@ def test_kai_reclaims_up_to_the_fair_share():
     assert len(victims) == 4
 
 
+def test_what_is_reserved_for_a_task_that_has_waited_for_long_does_not_hinder_its_reclaim():
+    """Quota suffices, so capacity is reserved for it; one of b's tasks stays in any case."""
+    queues = tree(
+        queue("a", "", quota(4)),
+        queue("b", "", quota(4)),
+        sharing=Sharing.PROPORTIONAL,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    large = make_class(3, cpu=3)
+    cluster = cluster_of(queues, large, running(range(1, 9)), make_tasks([11], 3, queue=A, created_us=OLD_US))
+    cluster.tell(running([1], unevictable=True))
+    assert len(cluster.preempted(cluster.run())) == 3
+
+
 def test_tasks_without_a_queue_preempt_by_priority_and_queues_do_not_preempt_them():
     cluster = cluster_of(cohort(), running(range(1, 9)), make_tasks([11], 2))
     assert len(cluster.preempted(cluster.run())) == 1
