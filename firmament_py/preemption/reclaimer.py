@@ -10,6 +10,7 @@ left in the end.
 The tasks of the job are nominated, and hold their quota and their nodes from then on.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,7 +43,7 @@ _ATTEMPTS = 8
 had."""
 
 _SEARCHES = 64
-"""Limit on the searches of a round; the other jobs have their turn in the next rounds."""
+"""Limit on the searches of a round; the next one, which is due at once, begins with the other jobs."""
 
 _EFFORT = 0.25
 
@@ -57,8 +58,26 @@ class _Candidates:
     precedence: I64
 
 
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """What a job asks for: so many tasks of each class, on flavors."""
+
+    classes: Counter[int]
+    flavor: tuple[int, ...]
+    priority: int
+    created_us: int
+    preemptible: bool
+
+    def includes(self, other: "_Demand") -> bool:
+        """Whether it asks for all of another job of its queue, and may not evict more than that one."""
+        weaker = self.priority <= other.priority and self.created_us >= other.created_us
+        weaker = weaker and self.preemptible <= other.preemptible
+        return weaker and self.flavor == other.flavor and self.classes >= other.classes
+
+
 class Reclaimer:
-    """For the jobs of one ledger. beyond_budgets: disruption budgets may be exceeded."""
+    """For the jobs of one ledger. beyond_budgets: disruption budgets may be exceeded. tried: uids of the jobs that the
+    last rounds tried, if they did not come to all; from round to round the same set."""
 
     def __init__(
         self,
@@ -66,10 +85,12 @@ class Reclaimer:
         queues: QueueDecision,
         eviction_costs: EvictionCosts,
         outcome: Outcome,
+        tried: set[int],
         *,
         beyond_budgets: bool,
     ) -> None:
         self._ledger = ledger
+        self._tried = tried
         self._snapshot = ledger.snapshot
         self._state = ledger.snapshot.releases.state
         self._queues = queues
@@ -85,7 +106,8 @@ class Reclaimer:
         self._evictable = self._evictable_rows()
 
     def run(self) -> None:
-        """Preempts for the claims, the most important first: by rank, then priority, then age."""
+        """Preempts for the claims, the most important first: by rank, then priority, then age. Those that a round of
+        too many searches did not come to are the first of the next one."""
         ledger, snapshot = self._ledger, self._snapshot
         placed = np.flatnonzero(ledger.node_of >= 0)
         self._standing.arrive(snapshot.tasks[placed], snapshot.nodes[ledger.node_of[placed]])
@@ -102,17 +124,34 @@ class Reclaimer:
         rank = self._queues.ranking.rank
         claims = sorted(
             self._queues.claims.of(unserved),
-            key=lambda claim: (-rank[claim.rows].max(), -claim.priority, claim.created_us),
+            key=lambda claim: (
+                self._uid(claim) in self._tried,
+                -rank[claim.rows].max(),
+                -claim.priority,
+                claim.created_us,
+            ),
         )
-        stuck = set[int]()  # queues in which a job waits without hope
+        hopeless: dict[int, list[_Demand]] = {}  # by queue: what no victims were found for
         for claim in claims:
             if self._searches >= _SEARCHES:
+                self.due_us = snapshot.now_us
                 return
-            if claim.queue not in stuck and not self._serve(claim):
-                stuck.add(claim.queue)
+            demand, of_queue = self._demand(claim), hopeless.setdefault(claim.queue, [])
+            if not any(demand.includes(other) for other in of_queue) and not self._serve(claim):
+                of_queue.append(demand)
+            self._tried.add(self._uid(claim))
+        self._tried.clear()
+
+    def _uid(self, claim: Claim) -> int:
+        return int(self._state.tasks.uid[claim.rows].min())
+
+    def _demand(self, claim: Claim) -> "_Demand":
+        rows = claim.rows if claim.whole else claim.rows[:1]
+        classes = Counter(self._state.tasks.cls[rows].tolist())
+        return _Demand(classes, tuple(claim.flavor.tolist()), claim.priority, claim.created_us, claim.preemptible)
 
     def _serve(self, claim: Claim) -> bool:
-        """Preempts for a job, if it needs that; whether later ones of its queue may be tried."""
+        """Preempts for a job, if it needs that; False: no victims were found for it."""
         ledger, snapshot = self._ledger, self._snapshot
         tasks = np.sort(self._position[claim.rows])
         tasks = tasks[tasks >= 0]
@@ -122,7 +161,7 @@ class Reclaimer:
         if not len(tasks) or (claim.whole and len(tasks) < len(claim.rows)) or not independent:
             return True
         if self._too_early(claim):
-            return False
+            return True
         refused = np.zeros(self._state.tasks.capacity, np.bool_)
         attempts = _ATTEMPTS
         while attempts and len(tasks) and self._searches < _SEARCHES:

@@ -5,6 +5,7 @@ import pytest
 
 from firmament_py.model.events import QueuesObserved
 from firmament_py.model.queues import BorrowWithin, Division, Reclaim, ReclaimRules, Sharing, Within
+from firmament_py.preemption import reclaimer
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -171,6 +172,34 @@ def test_a_gang_reclaims_for_all_of_its_members_or_not_at_all():
     larger = make_gang(7, 5, created_us=NOW_US)
     cluster = cluster_of(cohort(), larger, running(range(1, 9)), make_tasks(range(11, 16), 1, gang=7, queue=A))
     assert cluster.run().preemption.is_empty
+
+
+def world_with_a_hopeless_task():
+    """Four of b's tasks may be evicted, two on each node: neither gets 4 CPUs for the first task of a."""
+    return cluster_of(
+        cohort(),
+        make_class(3, cpu=4),
+        *(running(range(at, at + 2), on=node) for at, node in ((1, "n"), (3, "m"))),
+        *(running(range(at, at + 2), on=node, unevictable=True) for at, node in ((5, "n"), (7, "m"))),
+        make_tasks([11], 3, queue=A, created_us=NOW_US - 1),
+        make_tasks([12], 1, queue=A),
+        nodes=("n", "m"),
+        cpu=4,
+    )
+
+
+def test_a_job_that_no_eviction_helps_does_not_hold_up_others_of_its_queue():
+    cluster = world_with_a_hopeless_task()
+    assert list(cluster.preempted(cluster.run()).values()) == [12]
+    assert not cluster.scheduler.due(NOW_US)
+
+
+def test_a_round_of_too_many_searches_is_followed_by_one_that_begins_with_the_other_jobs(monkeypatch):
+    monkeypatch.setattr(reclaimer, "_SEARCHES", 1)
+    cluster = world_with_a_hopeless_task()
+    assert cluster.run().preemption.is_empty
+    assert cluster.scheduler.due(NOW_US)
+    assert list(cluster.preempted(cluster.run()).values()) == [12]
 
 
 def test_gangs_leave_as_a_whole():
