@@ -27,7 +27,7 @@ from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import PROTECTED, Precedence
 from firmament_py.preemption.whole_gangs import decide
 from firmament_py.queues.judgement import Victims, judge
-from firmament_py.queues.permissions import Situation, Why, permissions
+from firmament_py.queues.permissions import Situation, Why, permissions, sides
 from firmament_py.sharing.claims import Claim, Standing
 from firmament_py.sharing.decision import QueueDecision
 from firmament_py.state.gangs import NO_GANG
@@ -35,8 +35,8 @@ from firmament_py.state.gangs import NO_GANG
 _PREEMPTOR = PROTECTED - 1
 """Precedence of the tasks of a claim: above all candidates, whatever their priorities."""
 
-_OWN_QUEUE = 2**40
-"""Candidates of the own queue come after all of others."""
+_LEAVING = -1
+"""Precedence of what leaves in any case: below all candidates."""
 
 _ATTEMPTS = 8
 """Number of searches for one job: each for fewer of its tasks, or without the victim that the last set should not have
@@ -208,7 +208,11 @@ class Reclaimer:
         return later
 
     def _candidates(self, situation: Situation, refused: Bools) -> _Candidates:
-        """Running tasks that may leave for the job, by the rules of their queues alone. refused (T,): not these."""
+        """Running tasks that may leave for the job, by the rules of their queues alone. refused (T,): not these.
+
+        The first are those of other queues, of the least important queue, and of the lowest priority; among these, the
+        ones that leave their queue what it is entitled to.
+        """
         state, tasks, use = self._state, self._state.tasks, self._standing.use
         granted = permissions(situation)
         rows = self._evictable
@@ -229,10 +233,16 @@ class Reclaimer:
         self._later(int((began_us + least_us)[protected].min(initial=_FOREVER_US)))
         may &= ~protected
         rows, own, priority = rows[may], own[may], priority[may]
-        uses = (self._standing.amounts(state, rows)[:, situation.needed] > 0).any(axis=1)
-        rows, own, priority = rows[uses], own[uses], priority[uses]
-        order = np.lexsort((-tasks.started_us[rows], priority, own))
-        return _Candidates(rows[order], (priority + own * _OWN_QUEUE)[order])
+        amounts = self._standing.amounts(state, rows)[:, situation.needed]
+        uses = (amounts > 0).any(axis=1)
+        rows, own, priority, amounts = rows[uses], own[uses], priority[uses], amounts[uses]
+        queue = use.queue_of(rows)
+        too_large = ~own & (amounts > granted.excess[queue][:, situation.needed]).any(axis=1)
+        of_queue = np.where(own, 0, use.queues.priority[sides(situation)[queue]])
+        keys = np.array([own, granted.within_floor[queue], of_queue, priority, too_large], np.int64)
+        precedence = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+        order = np.lexsort((-tasks.started_us[rows], precedence))
+        return _Candidates(rows[order], precedence[order])
 
     @cached_property
     def _least_s(self) -> F64:
@@ -248,8 +258,8 @@ class Reclaimer:
 
     def _precedence(self, candidates: _Candidates) -> Precedence:
         classes = len(self._snapshot.classes)
-        running = np.where(self._state.tasks.leaving, -_OWN_QUEUE, PROTECTED)  # what leaves is free for all
-        running[self._outcome.victims] = -_OWN_QUEUE
+        running = np.where(self._state.tasks.leaving, _LEAVING, PROTECTED)  # what leaves is free for all
+        running[self._outcome.victims] = _LEAVING
         running[candidates.rows] = candidates.precedence
         return Precedence(np.full(classes, _PREEMPTOR), np.full(classes, PROTECTED), running)
 

@@ -8,9 +8,11 @@ queue, have no victims for it.
 | --- | --- | --- |
 | QUOTA, classical | by `within` | it and all between it and the common ancestor exceed their quota; by `reclaim` |
 | QUOTA, fair | by `within` | it exceeds its quota; by `reclaim` |
-| FAIR_SHARE | lower priority | it exceeds its share, or its nominal amount if the preemptor stays within its own |
+| FAIR_SHARE | lower priority | its side of the common ancestor exceeds its share; or its nominal amount, for (*) |
 | DESERVED | lower priority | it exceeds its nominal amount and the preemptor is below its own in one resource |
 | GUARANTEE | lower priority | it exceeds its nominal amount, the preemptor stays within its own; priority not higher |
+
+(*) a preemptor whose side stays within its own nominal amounts. The side is the child of the common ancestor.
 """
 
 from dataclasses import dataclass
@@ -82,7 +84,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Permissions:
-    """(Q,) each; `floor` (Q, V)."""
+    """(Q,) each; `floor` and `excess` (Q, V)."""
 
     why: I64
     """`Why` of the strongest claim; NOT if no task of the queue may be a victim."""
@@ -98,6 +100,10 @@ class Permissions:
     """Whether priorities decide who may be a victim of a preemptor that borrows."""
     below_floor: Bools
     """Whether the last victim may take the queue below its floor."""
+    excess: I64
+    """(Q, V) what queues use above their floor, below 0: less than that."""
+    within_floor: Bools
+    """Queues that use no more than their floor themselves: what exceeds one is that of an ancestor."""
 
     def reasons(self, queue: I64, priority: I64) -> I64:
         """(K,) `Why` each task (K,) may be a victim, by its queue and priority; NOT if it may not.
@@ -120,6 +126,7 @@ def permissions(s: Situation) -> Permissions:
     borrowing = highest.copy()
     below_floor = np.ones(queues.count, np.bool_)
     by_threshold = False
+    within_floor = np.zeros(queues.count, np.bool_)
     definition = queues.definitions[s.queue]
     if tree.reclaim_rules is ReclaimRules.QUOTA:
         floor = capacity_floor = s.capacity.subtree
@@ -144,18 +151,24 @@ def permissions(s: Situation) -> Permissions:
         within = Within.LOWER_PRIORITY
         floor, claim, below = _floors(s)
         below_floor &= below
-        others &= exceeding(s, floor) & claim
+        if tree.reclaim_rules is ReclaimRules.FAIR_SHARE:
+            over: Bools = np.any(_usage(s) > floor, axis=1)
+            within_floor = _below_meeting(s, ~over[:, None])[:, 0]
+            others &= over[sides(s)] & claim
+        else:
+            others &= exceeding(s, floor) & claim
         why[others] = Why.RECLAIM
         highest[others] = s.priority if tree.reclaim_rules is ReclaimRules.GUARANTEE else ANY_PRIORITY
         borrowing = highest.copy()
     if within is not Within.NEVER:
         why[s.queue] = Why.IN_QUEUE
         highest[s.queue] = borrowing[s.queue] = s.priority - 1
+    excess = _usage(s) - floor
     floor = floor.copy()
     floor[s.queue] = 0
     newer = np.zeros(queues.count, np.bool_)
     newer[s.queue] = within is Within.LOWER_OR_NEWER_EQUAL_PRIORITY
-    return Permissions(why, highest, borrowing, newer, floor, by_threshold, below_floor)
+    return Permissions(why, highest, borrowing, newer, floor, by_threshold, below_floor, excess, within_floor)
 
 
 def reachable(s: Situation) -> Bools:
@@ -176,6 +189,13 @@ def exceeding(s: Situation, floor: I64) -> Bools:
     over: Bools = np.any((usage > floor) & s.needed, axis=1)
     within = _below_meeting(s, ~over[:, None])[:, 0]
     return ~within
+
+
+def sides(s: Situation) -> I64:
+    """(Q,) the child of each queue's common ancestor with the preemptor's that is on the queue's side."""
+    at = np.minimum(s.common + 1, s.queues.depth)
+    rows: I64 = np.take_along_axis(_from_root(s.queues), at[:, None], axis=1)[:, 0]
+    return rows
 
 
 def has_advantage(s: Situation) -> Bools:

@@ -293,6 +293,37 @@ def test_kai_reclaims_up_to_the_fair_share():
     assert len(victims) == 4
 
 
+def test_in_a_department_the_queues_above_their_share_lose_first():
+    """d has 6 of its 4; its queue c is within its share, and its tasks are newer."""
+    queues = tree(
+        queue("d", "", quota(4)),
+        queue("e", "", quota(4)),
+        queue("a", "e", quota(4)),
+        queue("b", "d", quota(0)),
+        queue("c", "d", quota(4)),
+        sharing=Sharing.PROPORTIONAL,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    of_c = make_tasks([5, 6, 7, 8], 1, on="n", queue=queue_id("c"), created_us=NOW_US - 1, started_us=NOW_US - 1)
+    cluster = cluster_of(queues, running(range(1, 5)), of_c, make_tasks(range(11, 15), 1, queue=A))
+    assert set(cluster.preempted(cluster.run())) == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize(("importance", "victims"), [((0, 1), {1, 2, 3, 4}), ((1, 0), {5, 6, 7, 8})])
+def test_queues_of_lower_priority_lose_first(importance, victims):
+    first, second = importance
+    queues = tree(
+        queue("a", "", quota(4)),
+        queue("b", "", quota(0), priority=first),
+        queue("c", "", quota(0), priority=second),
+        sharing=Sharing.PROPORTIONAL,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    of_c = make_tasks([5, 6, 7, 8], 2, on="n", queue=queue_id("c"), created_us=OLD_US, started_us=OLD_US)
+    cluster = cluster_of(queues, running(range(1, 5)), of_c, make_tasks(range(11, 15), 1, queue=A))
+    assert set(cluster.preempted(cluster.run())) == victims
+
+
 def test_what_is_reserved_for_a_task_that_has_waited_for_long_does_not_hinder_its_reclaim():
     """Quota suffices, so capacity is reserved for it; one of b's tasks stays in any case."""
     queues = tree(

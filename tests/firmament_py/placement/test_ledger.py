@@ -130,7 +130,7 @@ def test_reserved_capacity_is_left_by_tasks_that_end_too_late():
     assert cpu(ledger, ledger.unreserved) == cpu(ledger, ledger.free_less_reserved) == [6, 6]
     assert cpu(ledger, ledger.unreserved_for(np.array([0]))) == [6, 6]
     assert cpu(ledger, ledger.unreserved_for(np.array([0, 3]))) == [10, 10]
-    assert [held.tolist() for held in ledger.reserved_for(np.array([2, 3]))] == [[3]]
+    assert [holders.tolist() for holders in ledger.reserved_for(np.array([2, 3]))] == [[3]]
     assert ledger.reserved_for(np.array([0])) == []
     with ledger.limited_to(np.array([0])):
         assert cpu(ledger, ledger.free) == [6, 6]

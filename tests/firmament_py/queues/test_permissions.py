@@ -136,6 +136,20 @@ PAIR = (queue("a", "", quota(4)), queue("b", "", quota(4)))
             id="a department below its deserved takes from another one",
         ),
         pytest.param(
+            kai(
+                queue("d", "", quota(2)),
+                queue("e", "", quota(6)),
+                queue("b", "d", quota(4)),
+                queue("c", "d", quota(4)),
+                queue("a", "e", quota(6)),
+            ),
+            "v b red/cpu=4; x c red/cpu=4",
+            "p a red/cpu=4",
+            {},
+            True,
+            id="a department above its deserved whose queues are within theirs",
+        ),
+        pytest.param(
             rules(ReclaimRules.DESERVED, *PAIR), "x b red/cpu=6", "p a red/cpu=2", {}, True, id="below what it deserves"
         ),
         pytest.param(
