@@ -258,7 +258,8 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
             if request > here:
                 fits = False
                 lacking = (request - max(0, here)) / request
-                if request > t.potential[q, v]:
+                confined = w.firm[j] and t.firm_within_nominal
+                if request > t.potential[q, v] or (confined and request > t.nominal[q, v]):
                     possible = False
                     lacking += 1.0  # reported rather than what is only in use
                 if lacking > worst:

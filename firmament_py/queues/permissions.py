@@ -23,7 +23,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.queues import Reclaim, ReclaimRules, Sharing, Within
-from firmament_py.queues.quota import Capacity, available, counted_usage, total_usage
+from firmament_py.queues.quota import Capacity, counted_usage, left_to, total_usage
 from firmament_py.queues.shares import guarantees
 from firmament_py.queues.tree import Queues
 
@@ -61,14 +61,14 @@ class Situation:
     """(V,) in the columns of its flavors."""
     preemptible: bool = True
     share: I64 | None = None
-    """(Q, V) of shares.fair_shares, for FAIR_SHARE."""
+    """(Q, V) of shares.fair_shares, for FAIR_SHARE and DESERVED."""
     firm: I64 | None = None
     """(Q, V) usage of tasks that cannot be preempted, for FAIR_SHARE."""
 
     @cached_property
     def needed(self) -> Bools:
         """(V,) columns of which more is requested than is available; all requested ones if quota suffices."""
-        free = np.maximum(0, available(self.queues, self.capacity, self.own)[self.queue])
+        free = np.maximum(0, left_to(self.queues, self.capacity, self.own)[self.queue])
         requested = self.request > 0
         lacking = requested & (self.request > free)
         return lacking if lacking.any() else requested
@@ -240,9 +240,10 @@ def _floors(s: Situation) -> tuple[I64, Bools, bool]:
         starved = deserves(s, after)
         return np.where(starved[:, None], np.minimum(queues.nominal, allocatable), allocatable), anywhere, True
     if rules is ReclaimRules.DESERVED:
-        allowed = (after <= queues.limit)[path][:, requested].all()
-        below = ((after <= queues.nominal)[s.queue] & requested).any()
-        return np.maximum(queues.nominal, guarantees(queues)), anywhere & bool(allowed and below), True
+        deserved = queues.nominal if s.share is None else s.share
+        allowed = (after <= queues.limit)[s.queue, requested].all()  # victims may be below the same ancestors
+        below = ((after <= deserved)[s.queue] & requested).any()
+        return np.maximum(deserved, guarantees(queues)), anywhere & bool(allowed and below), True
     entitled = (after <= queues.nominal)[path][:, requested].all(axis=1).any()
     return queues.nominal, anywhere & bool(entitled), False
 

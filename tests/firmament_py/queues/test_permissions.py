@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.model.queues import FairStrategy, Reclaim, ReclaimRules, Sharing, Within
+from firmament_py.model.queues import Division, FairStrategy, Reclaim, ReclaimRules, Sharing, Within
 from firmament_py.queues.judgement import Verdict
 from firmament_py.queues.permissions import ANY_PRIORITY, NO_PRIORITY, Why, permissions
 from tests.effort import examples
@@ -81,6 +81,8 @@ def test_victims_use_what_is_needed():
 
 
 def rules(reclaim_rules, *queues, **fields):
+    if reclaim_rules is ReclaimRules.DESERVED:
+        fields.setdefault("division", Division.AS_STATED)
     return tree(*queues, sharing=Sharing.PROPORTIONAL, reclaim_rules=reclaim_rules, flavors=["red"], **fields)
 
 
@@ -183,6 +185,45 @@ PAIR = (queue("a", "", quota(4)), queue("b", "", quota(4)))
             {},
             False,
             id="above a limit",
+        ),
+        pytest.param(
+            rules(
+                ReclaimRules.DESERVED,
+                queue("top", "", quota(8, limit=8)),
+                queue("a", "top", quota(4)),
+                queue("b", "top", quota(4)),
+            ),
+            "x b red/cpu=4; y b red/cpu=4",
+            "p a red/cpu=4",
+            {},
+            True,
+            id="a limit that the victims use",
+        ),
+        pytest.param(
+            rules(
+                ReclaimRules.DESERVED,
+                queue("a", "", quota()),
+                queue("b", "", quota()),
+                division=Division.TOTAL_BY_WEIGHT,
+            ),
+            "x b red/cpu=4; y b red/cpu=4",
+            "p a red/cpu=4",
+            {},
+            True,
+            id="half of what there is, by weight",
+        ),
+        pytest.param(
+            rules(
+                ReclaimRules.DESERVED,
+                queue("a", "", quota()),
+                queue("b", "", quota()),
+                division=Division.TOTAL_BY_WEIGHT,
+            ),
+            "w a red/cpu=4; x b red/cpu=2; y b red/cpu=2",
+            "p a red/cpu=2",
+            {},
+            False,
+            id="more than half of what there is",
         ),
         pytest.param(
             rules(ReclaimRules.GUARANTEE, *PAIR),

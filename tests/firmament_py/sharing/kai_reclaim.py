@@ -90,21 +90,21 @@ RECLAIM = [
         "reclaim 12",
         "d0 1 w1; d1 1 w1; q0 1 w1 in d0; q1 1 w1 in d1",
         "n0 2",
-        "a q0 1 @n0; b q0 1 !100 @n0; c q1 1 +1",
+        "a q0 1 @n0; b q0 1 !100 fixed @n0; c q1 1 +1",
         "a=0 b=1 c=1",
     ),
     Played(
         "reclaim 13",
         "d0 1 w1; d1 1 w1; q0 1 w1 in d0; q1 1 w1 in d1",
         "n0 2",
-        "a q0 1 @n0; b q0 1 !100 @n0; c q1 1 !100 +1",
+        "a q0 1 @n0; b q0 1 !100 fixed @n0; c q1 1 !100 fixed +1",
         "a=0 b=1 c=1",
     ),
     Played(
         "reclaim 14",
         "d0 2 w2; d1 2 w2; q0 1 w1 in d0; q1 1 w1 in d1; q2 1 w1 in d1",
         "n0 4",
-        "a q0 3 @n0; b q1 1 !100 @n0; c q1 2 +1",
+        "a q0 3 @n0; b q1 1 !100 fixed @n0; c q1 2 +1",
         "a=1 b=1 c=0",
     ),
     Played(
@@ -132,7 +132,7 @@ RECLAIM = [
         "reclaim 18",
         "q0 0 w0; q1 1 w1",
         "n0 2",
-        "a q0 2 @n0; b q1 2 !100 +1; c q1 1 !100 +1",
+        "a q0 2 @n0; b q1 2 !100 fixed +1; c q1 1 !100 fixed +1",
         "a=0 b=0 c=1",
     ),
     Played(
@@ -176,10 +176,10 @@ RECLAIM = [
         "reclaim 24",
         "q0 5 w5; q1 0 w0; q2 5 w5",
         "n0 10 memory=0.2",
-        "a q0 2 !100 cpu=0.002 memory=0.05 @n0; b q0 3 !100 cpu=0.003 memory=0.05 @n0; "
+        "a q0 2 !100 fixed cpu=0.002 memory=0.05 @n0; b q0 3 !100 fixed cpu=0.003 memory=0.05 @n0; "
         "c q1 1 cpu=0.001 memory=0.05 @n0; d q1 0 cpu=0.004 memory=0.05 @n0; "
-        "e q2 3 !100 cpu=0.001 memory=0.05 +1; f q2 0 !100 cpu=0.003 memory=0.05 +1; "
-        "g q2 2 !100 cpu=0.001 memory=0.05 +1",
+        "e q2 3 !100 fixed cpu=0.001 memory=0.05 +1; f q2 0 !100 fixed cpu=0.003 memory=0.05 +1; "
+        "g q2 2 !100 fixed cpu=0.001 memory=0.05 +1",
         "a=1 b=1 c=0 d=0 e=1 f=1 g=0",
     ),
     Played(
@@ -202,27 +202,27 @@ RECLAIM = [
         "reclaim 27",
         "q0 5 w5; q1 0 w0 cpu=0 memory=0; q2 5 w5",
         "n0 10 memory=0.2",
-        "a q0 2 !100 cpu=0.002 memory=0.04 @n0; b q0 3 !100 cpu=0.003 memory=0.04 @n0; "
+        "a q0 2 !100 fixed cpu=0.002 memory=0.04 @n0; b q0 3 !100 fixed cpu=0.003 memory=0.04 @n0; "
         "c q1 1 cpu=0.001 memory=0.04 @n0; d q1 0 cpu=0.004 memory=0.04 @n0; "
-        "e q2 3 !100 cpu=0.001 memory=0.04 +1; f q2 0 !100 cpu=0.003 memory=0.04 +1; "
-        "g q2 2 !100 cpu=0.001 memory=0.04 +1",
+        "e q2 3 !100 fixed cpu=0.001 memory=0.04 +1; f q2 0 !100 fixed cpu=0.003 memory=0.04 +1; "
+        "g q2 2 !100 fixed cpu=0.001 memory=0.04 +1",
         "a=1 b=1 c=0 d=0 e=1 f=1 g=1",
     ),
     Played(
         "reclaim 28",
         "q0 5 w5; q1 1 w1 cpu=0 memory=0; q2 5 w5",
         "n0 10 memory=0.2",
-        "a q0 2 !100 cpu=0.002 memory=0.04 @n0; b q0 3 !100 cpu=0.003 memory=0.04 @n0; "
+        "a q0 2 !100 fixed cpu=0.002 memory=0.04 @n0; b q0 3 !100 fixed cpu=0.003 memory=0.04 @n0; "
         "c q1 1 cpu=0.001 memory=0.04 @n0; d q1 0 cpu=0.004 memory=0.04 @n0; "
-        "e q2 3 !100 cpu=0.001 memory=0.04 +1; f q2 0 !100 cpu=0.003 memory=0.04 +1; "
-        "g q2 2 !100 cpu=0.001 memory=0.04 +1",
+        "e q2 3 !100 fixed cpu=0.001 memory=0.04 +1; f q2 0 !100 fixed cpu=0.003 memory=0.04 +1; "
+        "g q2 2 !100 fixed cpu=0.001 memory=0.04 +1",
         "a=1 b=1 c=0 d=0 e=1 f=1 g=1",
     ),
     Played(
         "reclaim 29",
         "q0 0 w0 cpu=0 memory=0; q1 1 w1",
         "n0 1 memory=0.04",
-        "a q0 0 cpu=0.004 memory=0.04 @n0; b q1 0 !100 cpu=0.004 memory=0.04 +1",
+        "a q0 0 cpu=0.004 memory=0.04 @n0; b q1 0 !100 fixed cpu=0.004 memory=0.04 +1",
         "a=0 b=1",
     ),
     Played(
@@ -230,7 +230,7 @@ RECLAIM = [
         "q0 0 w0 cpu=0 memory=0; q1 1 w1",
         "n0 1 cpu=100 memory=0.2",
         "a q0 0 cpu=0.005 memory=0.05 @n0; b q0 0 cpu=0.005 memory=0.05 @n0; "
-        "c q1 0 !100 cpu=0.005 memory=0.05 +1; d q1 0 !100 cpu=0.005 memory=0.05 +1",
+        "c q1 0 !100 fixed cpu=0.005 memory=0.05 +1; d q1 0 !100 fixed cpu=0.005 memory=0.05 +1",
         "a=1 b=1 c=1 d=1",
     ),
     Played(
@@ -238,7 +238,7 @@ RECLAIM = [
         "q0 0 w0 cpu=0 memory=0; q1 1 w1",
         "n0 1 memory=0.2",
         "a q0 0 cpu=0.002 memory=0.05 @n0; b q0 0 cpu=0.002 memory=0.05 @n0; "
-        "c q1 0 !100 cpu=0.002 memory=0.05 +1; d q1 0 !100 cpu=0.002 memory=0.05 +1",
+        "c q1 0 !100 fixed cpu=0.002 memory=0.05 +1; d q1 0 !100 fixed cpu=0.002 memory=0.05 +1",
         "a=1 b=1 c=1 d=1",
     ),
     Played(
@@ -246,35 +246,35 @@ RECLAIM = [
         "q0 0 w0 cpu=0 memory=0; q1 1 w1",
         "n0 2 cpu=100 memory=0.2",
         "a q0 0 cpu=0.005 memory=0.05 @n0; b q0 0 cpu=0.005 memory=0.05 @n0; "
-        "c q1 2 !100 cpu=0.005 memory=0.05 +1; d q1 2 !100 cpu=0.005 memory=0.05 +1",
+        "c q1 2 !100 fixed cpu=0.005 memory=0.05 +1; d q1 2 !100 fixed cpu=0.005 memory=0.05 +1",
         "a=1 b=1 c=0 d=0",
     ),
     Played(
         "reclaim 33",
         "d0 2 w2; d1 2 w2; q0 2 w3 in d0; q1 2 w0 in d1",
         "n0 3; n1 3",
-        "a q0 2 @n0; b q0 2 !100 @n1; c q1 2 +1",
+        "a q0 2 @n0; b q0 2 !100 fixed @n1; c q1 2 +1",
         "a=0 b=1 c=1",
     ),
     Played(
         "reclaim 34",
         "d0 3 w3; d1 3 w3; q0 3 w0 in d0; q1 2 w0 in d1; q2 1 w0 in d1",
         "n0 3; n1 3",
-        "a q0 2 @n0; b q0 1 !100 @n1; c q1 2 @n1; d q1 1 @n0; e q2 1 +1",
+        "a q0 2 @n0; b q0 1 !100 fixed @n1; c q1 2 @n1; d q1 1 @n0; e q2 1 +1",
         "a=1 b=1 c=1 d=0 e=1",
     ),
     Played(
         "reclaim 35",
         "d0 1 w1; d1 1 w1; q0 1 w1 in d0; q1 1 w1 in d1",
         "n0 3; n1 3",
-        "a q0 2 @n0; b q0 1 !100 @n1; c q1 2 @n1; d q1 1 @n0; e q1 1 +1",
+        "a q0 2 @n0; b q0 1 !100 fixed @n1; c q1 2 @n1; d q1 1 @n0; e q1 1 +1",
         "a=1 b=1 c=1 d=1 e=0",
     ),
     Played(
         "reclaim 36",
         "d0 2 w2; d1 2 w2; q0 1 w0 in d0; q1 1 w0 in d1",
         "n0 1; n1 1",
-        "a q0 1 @n0; b q1 1 !100 @n1; c q1 1 +1",
+        "a q0 1 @n0; b q1 1 !100 fixed @n1; c q1 1 +1",
         "a=1 b=1 c=0",
     ),
     Played(

@@ -1,18 +1,19 @@
 """Cases that other schedulers publish for whole rounds with queues, in few words, and a world that plays them.
 
-queues  "name quota w<weight> <limit !<priority> in <parent> cpu=<quota> cpu<<limit"; amounts without a name are GPUs;
-        a quota of -1 is unlimited
-nodes   "name GPUs cpu=... memory=..."
-jobs    "name queue GPUs cpu=... memory=... !priority @<node>,<node> +<waiting> min=<minimum> -<node>": each GPUs per
-        task; tasks that run, that wait, and that leave. Several tasks are a gang, which needs all of them or `min`.
-runs    "name=<tasks that run in the end>"
+queues  "name quota w<weight> <limit !<priority> in <parent> closed cpu=<quota> cpu<<limit cpu><guarantee"; amounts
+        without a name are GPUs; a quota of -1 is unlimited
+nodes   "name GPUs cpu=... memory=... pods=..."
+jobs    "name queue GPUs cpu=... memory=... !priority @<node>,<node> +<waiting> min=<minimum> -<node> fixed never":
+        each GPUs per task; tasks that run, that wait, and that leave. Several tasks are a gang, which needs all of them
+        or `min`. fixed: may not be evicted, never: evict no others
+runs    "name=<tasks that run in the end>", or what a single round evicts and places: "-name +name"
 """
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from firmament_py.model.events import QueuesObserved
-from firmament_py.model.queues import UNLIMITED, QueueDefinition, Quota
+from firmament_py.model.queues import UNLIMITED, QueueDefinition, Quota, Stop
 from firmament_py.preemption.preemptor import Preempting
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_gang, make_node, make_tasks, removed
 from tests.firmament_py.queues.trees import queue_id
@@ -20,8 +21,7 @@ from tests.firmament_py.queues.trees import queue_id
 UNITS = {"gpu": 1, "cpu": 1000, "memory": 1000}
 """Parts of each unit that the cases use."""
 
-NOT_PREEMPTIBLE = 100
-"""Priorities from this one up, in KAI."""
+QUEUE_PRIORITY = 100
 
 
 class Played(NamedTuple):
@@ -45,25 +45,38 @@ def _amounts(words: Iterable[str], first: str) -> dict[str, Any]:
     return {name: round(float(value) * UNITS[name]) for name, value in named.items()}
 
 
-def described(text: str, **fields: Any) -> list[QueueDefinition]:
-    """The queues of a case; fields: of each of them."""
+def _pods(words: Iterable[str]) -> int:
+    return next((int(word[5:]) for word in words if word.startswith("pods=")), 110)
+
+
+def _bounds(words: Iterable[str], sign: str) -> dict[str, int]:
+    """Limits ("<") or guarantees (">") by resource."""
+    found = [word.partition(sign) for word in words if sign in word]
+    return {name or "gpu": round(float(value) * UNITS[name or "gpu"]) for name, _, value in found}
+
+
+def described(text: str, *, unlimited: bool = True, **fields: Any) -> list[QueueDefinition]:
+    """The queues of a case. unlimited: an amount that is not stated is unlimited, else it is not stated for the queue,
+    either; fields: of each queue."""
     found = []
     for name, gpus, *words in _entries(text):
         quota = _amounts(words, gpus)
-        limits = {word.partition("<")[0] or "gpu": float(word.partition("<")[2]) for word in words if "<" in word}
+        limits, kept_back = _bounds(words, "<"), _bounds(words, ">")
         weight = next((float(word[1:]) for word in words if word.startswith("w")), 1.0)
         parent = words[words.index("in") + 1] if "in" in words else ""
         quotas = tuple(
             Quota(
                 "all",
                 resource,
-                quota[resource] if quota.get(resource, -1) >= 0 else UNLIMITED,
-                limit=round(limits[resource] * unit) if resource in limits else None,
+                nominal := quota[resource] if quota.get(resource, -1) >= 0 else UNLIMITED if unlimited else 0,
+                lending_limit=nominal - kept_back[resource] if resource in kept_back else None,
+                limit=limits.get(resource),
                 weight=weight if resource == "gpu" else 1.0,
             )
-            for resource, unit in UNITS.items()
+            for resource in UNITS
+            if unlimited or quota.get(resource, -1) >= 0 or resource in limits
         )
-        priority = next((int(word[1:]) for word in words if word.startswith("!")), NOT_PREEMPTIBLE)
+        priority = next((int(word[1:]) for word in words if word.startswith("!")), QUEUE_PRIORITY)
         found.append(
             QueueDefinition(
                 queue_id(name),
@@ -73,6 +86,7 @@ def described(text: str, **fields: Any) -> list[QueueDefinition]:
                 weight=weight,
                 priority=priority,
                 unlimited=True,
+                stop=Stop.HOLD if "closed" in words else Stop.NONE,
                 **fields,
             )
         )
@@ -90,6 +104,8 @@ class _Job:
         size = len(self.on) + len(self.leaving) + self.waiting
         self.minimum = next((int(word[4:]) for word in words if word.startswith("min=")), size)
         self.gang = number if size > 1 else 0
+        self.fixed = "fixed" in words
+        self.never = "never" in words
         self.size = size
 
 
@@ -101,10 +117,13 @@ class World:
         self._movable = movable
         self.jobs = {words[0]: _Job(number, words) for number, words in enumerate(_entries(played.jobs), 1)}
         nodes = [
-            make_node(name, **{"cpu": 10**9, "memory": 10**9, **_amounts(words, gpus)})
+            make_node(name, pods=_pods(words), **{"cpu": 10**9, "memory": 10**9, **_amounts(words, gpus)})
             for name, gpus, *words in _entries(played.nodes)
         ]
-        classes = [make_class(job.number, priority=job.priority, **job.requests) for job in self.jobs.values()]
+        classes = [
+            make_class(job.number, priority=job.priority, never_preempts=job.never, **job.requests)
+            for job in self.jobs.values()
+        ]
         gangs = [
             make_gang(job.number, job.minimum, created_us=self._created_us(job), whole=job.minimum == job.size)
             for job in self.jobs.values()
@@ -148,11 +167,17 @@ class World:
                 gang=job.gang,
                 created_us=created_us,
                 started_us=0 if not node else created_us if self.now_us == NOW_US else self.now_us,
-                unevictable=job.priority >= NOT_PREEMPTIBLE,
-                movable=self._movable and job.priority < NOT_PREEMPTIBLE,
+                unevictable=job.fixed,
+                movable=self._movable and not job.fixed,
                 leaving=leaving,
             )
         )
+
+    def decision(self) -> str:
+        """What the first round evicts and places."""
+        result = self.cluster.run(self.now_us)
+        evicted = [f"-{self.running[uid][0].name}" for uid in self.cluster.preempted(result)]
+        return " ".join(sorted(evicted) + sorted(f"+{self.waiting[uid].name}" for uid in self.cluster.names(result)))
 
     def round(self) -> bool:
         """Whether anything happened."""
