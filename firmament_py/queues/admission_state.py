@@ -245,13 +245,14 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
             break
         if not w.suitable[j, f]:
             continue
-        level, fits, possible, within = 0, True, True, True
+        level, fits, possible, within, foreign = 0, True, True, True, False
         worst, column, amount, bottleneck = 0.0, -1, 0, -1
         for r in range(resources):
             request = w.request[j, r]
             if request == 0 or (t.by_quota and t.group[q, r] != g):
                 continue
             v = f * resources + r
+            foreign |= not t.by_quota and t.group[q, r] >= 0 and not t.covered[q, v]
             here, bound = free(t, p, q, v, w.firm[j])
             if t.by_quota and not t.covered[q, v]:
                 here, bound = 0, q
@@ -267,6 +268,8 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
             elif t.by_quota:
                 level = max(level, borrowing_level(t, p, q, v, request))
             within &= request <= t.nominal[q, v]
+        if foreign:  # the queue has quotas of these resources, on other flavors
+            continue
         if fits:
             if best < 0 or level < best_level:
                 best, best_level = f, level
