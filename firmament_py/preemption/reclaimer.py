@@ -366,7 +366,8 @@ class Reclaimer:
         state, snapshot, ledger = self._state, self._snapshot, self._ledger
         self._outcome.carry_out(decision, precedence, tasks, [tasks] if claim.whole else [])
         further = np.setdiff1d(victims, decision.victims)
-        self._outcome.evict(further, np.full(len(further), snapshot.tasks[tasks[0]]))
+        waits = tasks[ledger.node_of[tasks] < 0]
+        self._outcome.evict(further, np.full(len(further), snapshot.tasks[waits[:1]]))
         self._standing.leave(victims, state.tasks.node[victims])
         at = np.where(ledger.node_of[tasks] >= 0, ledger.node_of[tasks], ledger.nominated[tasks])
         self._standing.arrive(snapshot.tasks[tasks], snapshot.nodes[at])

@@ -206,6 +206,7 @@ def _progress(queues: Queues, capacity: Capacity, usage: I64, firm: I64, jobs: J
         usage=counted_usage(queues, capacity, usage),
         used=total_usage(queues, usage),
         firm_used=total_usage(queues, firm),
+        tried=np.zeros(usage.shape, np.int64),
         cluster_used=usage.sum(axis=0),
         job=np.full(queues.count, -1, np.int64),
         left=jobs.count[by_queue].astype(np.int64),

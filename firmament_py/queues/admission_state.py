@@ -82,6 +82,8 @@ class Progress(NamedTuple):
     """(Q, V) of the queue and all below it."""
     firm_used: I64
     """(Q, V) of that, by jobs that cannot be preempted."""
+    tried: I64
+    """(Q, V) beside that, by jobs that exceed the capacity of the cluster: counts against limits alone."""
     cluster_used: I64
     """(V,)"""
     job: I64
@@ -118,8 +120,9 @@ def free(t: Forest, p: Progress, q: int, v: int, firm: bool) -> tuple[int, int]:
                 if at_most < amount:
                     amount, bound = at_most, n
                 amount += max(0, local - usage)
-        if t.limit[n, v] - p.used[n, v] < cap:
-            cap, cap_bound = t.limit[n, v] - p.used[n, v], n
+        below_limit = t.limit[n, v] - p.used[n, v] - p.tried[n, v]
+        if below_limit < cap:
+            cap, cap_bound = below_limit, n
         if firm and t.firm_within_nominal and t.nominal[n, v] - p.firm_used[n, v] < cap:
             cap, cap_bound = t.nominal[n, v] - p.firm_used[n, v], n
     if cap < amount:
@@ -141,6 +144,17 @@ def use(t: Forest, p: Progress, q: int, v: int, amount: int, firm: bool) -> None
         counted = max(0, counted - local_free)
         n = t.parent[n]
     p.cluster_used[v] += amount
+
+
+@inlined_in_place
+def try_to_use(t: Forest, p: Progress, q: int, v: int, amount: int, firm: bool) -> None:
+    """Adds what a queue may use although the cluster lacks it."""
+    n = q
+    while n >= 0:
+        p.tried[n, v] += amount
+        if firm:
+            p.firm_used[n, v] += amount
+        n = t.parent[n]
 
 
 @inlined_in_place

@@ -161,6 +161,17 @@ def test_where_shares_are_divided_limits_say_what_is_too_large(request_, preempt
     assert Reason(result.reason[0]) is reason
 
 
+def test_limits_hold_for_what_exceeds_the_capacity_of_the_cluster():
+    """It has 4 in all, of which b uses 3; what exceeds that may be tried, up to the limit."""
+    described = tree(
+        queue("a", "", quota(0, limit=5)), queue("b", "", quota(0)), flavors=["red"], sharing=Sharing.PROPORTIONAL
+    )
+    jobs = [job("a", 1, count=3), job("a", 2, count=3, created=1), job("a", 1, created=2)]
+    _, result = admitted(described, jobs, {"b": {"red/cpu": 3}}, total=4)
+    assert result.admitted.tolist() == [3, 1, 0]
+    assert set(result.rank.tolist()[1:]) == {0}
+
+
 def test_jobs_wait_in_leaves_only():
     _, result = admitted(tree(*COHORT), [job("c", 1)])
     assert Reason(result.reason[0]) is Reason.CLOSED
