@@ -71,6 +71,14 @@ def test_a_nominated_task_that_is_placed_counts_once():
     assert set(cluster.nominated()) == {12}
 
 
+def test_victims_leave_for_tasks_that_wait():
+    """One of two tasks fits at once; the victim leaves for the other one."""
+    cluster = cluster_of(cohort(), running(range(1, 8)), make_tasks([11, 12], 1, queue=A))
+    result = cluster.run()
+    [placed], [(_, preemptor)] = cluster.names(result), cluster.preempted(result).items()
+    assert {placed, preemptor} == {11, 12}
+
+
 def test_it_reclaims_no_more_than_its_quota():
     cluster = cluster_of(cohort(), running(range(1, 9)), make_tasks(range(11, 18), 1, queue=A))
     victims = cluster.preempted(cluster.run())
