@@ -144,7 +144,7 @@ def permissions(s: Situation) -> Permissions:
             by_threshold = borrow.lower_priority
             if by_threshold:
                 threshold = ANY_PRIORITY if borrow.max_priority is None else borrow.max_priority
-                borrowing[others] = min(s.priority - 1, threshold, limit)
+                borrowing[others] = min(s.priority - 1, threshold)
             why[advantage] = Why.HIERARCHICAL_RECLAIM
             borrowing[advantage] = limit
     else:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from firmament_py.model.queues import Division, FairStrategy, Reclaim, ReclaimRules, Sharing, Within
 from firmament_py.queues.judgement import Verdict
 from firmament_py.queues.permissions import ANY_PRIORITY, NO_PRIORITY, Why, permissions
+from firmament_py.queues.tree import build
 from tests.effort import examples
 from tests.firmament_py.queues.kueue_classical import CLASSICAL
 from tests.firmament_py.queues.kueue_fair import FAIR
@@ -289,6 +290,19 @@ def test_kai_does_not_take_from_a_queue_that_is_left_with_less_of_its_share():
     running = "w a red/cpu=3; x b red/cpu=3; y b red/cpu=4"
     assert Scene(kai(*pair), running, "p a red/cpu=2", total=[10]).permitted() == [{"x"}, {"y"}]
     assert Scene(kai(*pair), running, "p a red/cpu=3", total=[10]).permitted() == []
+
+
+@pytest.mark.parametrize(("gpus", "permitted"), [(0, True), (1, False)])
+def test_kai_a_queue_above_what_it_deserves_of_anything_takes_from_no_queue_within_its_share(gpus, permitted):
+    """b is within its share of 6, but has more than the 4 CPUs that it deserves; a deserves no GPU."""
+    described = kai(queue("a", "", quota(4), quota(0, on="red/gpu")), queue("b", "", quota(4), quota(0, on="red/gpu")))
+    shares = {"red/cpu": (4, 6), "red/gpu": (1, 0)}
+    built = build(described)
+    share = np.zeros_like(built.nominal)
+    for on, amounts in shares.items():
+        share[:, built.column(*on.split("/"))] = amounts
+    running = f"w a red/gpu={gpus}; x b red/cpu=6"
+    assert bool(Scene(described, running, "p a red/cpu=2", share=share).judge("x")) == permitted
 
 
 @pytest.mark.parametrize(("ratio", "permitted"), [(1.0, [{"x"}]), (2.0, [])])
