@@ -122,6 +122,7 @@ class Scheduler:
         self._moves_us = 0  # when moves for waiting tasks are considered again
         self._unmoved = False  # whether the last round has left them out
         self._known_bounds = KnownBounds()
+        self._claims_tried = set[int]()  # see Reclaimer
         self._seen_opportunities = -1
         self._last_now_us = 0
         self._opportunity_us = 0  # the first round that saw the last opportunity
@@ -221,7 +222,8 @@ class Scheduler:
         movable = self._movable(current) if preempts and searches else None
         nearby = movable if movable is not None and movable.some and not self._unmoved else None
         costs = current.eviction_costs
-        preemptor = Preemptor(first.ledger, preempting, costs, nearby, movable, self._known_bounds, current.queues)
+        known = self._known_bounds, current.queues, self._claims_tried
+        preemptor = Preemptor(first.ledger, preempting, costs, nearby, movable, *known)
         admission = self._admit(current, first, preemptor, self._improve if searches else None)
         if nearby is not None:
             searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))

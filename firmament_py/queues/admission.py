@@ -25,7 +25,7 @@ from firmament_py.model.queues import Division, Reclaim, ReclaimRules, Sharing
 from firmament_py.queues import admission_order as order
 from firmament_py.queues import admission_state as state
 from firmament_py.queues.dominant import lendable
-from firmament_py.queues.quota import Capacity, counted_usage, total_usage
+from firmament_py.queues.quota import Capacity, counted_usage, least_limits, total_usage
 from firmament_py.queues.tree import Queues
 
 TIERS = 16
@@ -199,7 +199,7 @@ def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota
         nominal=queues.nominal,
         subtree=capacity.subtree,
         local=capacity.local,
-        potential=capacity.potential,
+        potential=capacity.potential if by_quota else least_limits(queues),
         borrowing_limit=queues.borrowing_limit,
         limit=limit,
         share=share,
@@ -244,6 +244,7 @@ def _progress(
         usage=counted_usage(queues, capacity, usage),
         used=total_usage(queues, usage),
         firm_used=total_usage(queues, firm),
+        tried=np.zeros(usage.shape, np.int64),
         cluster_used=usage.sum(axis=0),
         job=np.full(queues.count, -1, np.int64),
         lane_job=starts.copy(),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from firmament_py.model.arrays import F64, I64
 from firmament_py.model.queues import UNLIMITED
 from firmament_py.numba_cache import compiled_in_place, inlined_in_place
-from firmament_py.queues.admission_state import Forest, Progress, Waiting, items_that_fit, next_head, use
+from firmament_py.queues.admission_state import Forest, Progress, Waiting, items_that_fit, next_head, try_to_use, use
 
 KEYS = 6
 CLASSICAL, FAIR, PROPORTIONAL, HIERARCHICAL_DRF = range(4)
@@ -62,17 +62,21 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, log: I64, 
         if portions == len(log):
             return -1
         kind = _kind(t, w, p, q, j)
-        items = p.left[j] if kind == NO_CAPACITY else items_that_fit(t, w, p, q, j, min(w.portion[j], p.left[j]))
+        at_once = p.left[j] if kind == NO_CAPACITY else min(w.portion[j], p.left[j])
+        items = items_that_fit(t, w, p, q, j, at_once)
         log[portions, 0], log[portions, 1], log[portions, 2] = j, items, kind
         for r in range(resources):
             flavors[portions, r] = p.flavor[j, r]
         portions += 1
         p.left[j] -= items
         p.score[w.lane[j]] += items * w.charge[j]
-        if kind != NO_CAPACITY:
-            for r in range(resources):
-                if w.request[j, r] > 0 and p.flavor[j, r] >= 0:
-                    use(t, p, q, p.flavor[j, r] * resources + r, items * w.request[j, r], w.firm[j])
+        for r in range(resources):
+            if w.request[j, r] > 0 and p.flavor[j, r] >= 0:
+                v, amount = p.flavor[j, r] * resources + r, items * w.request[j, r]
+                if kind == NO_CAPACITY:
+                    try_to_use(t, p, q, v, amount, w.firm[j])
+                else:
+                    use(t, p, q, v, amount, w.firm[j])
         next_head(t, w, p, q)
         _renew_path(t, w, p, m, q)
     return portions

@@ -97,6 +97,8 @@ class Progress(NamedTuple):
     """(Q, V) of the queue and all below it."""
     firm_used: I64
     """(Q, V) of that, by jobs that cannot be preempted."""
+    tried: I64
+    """(Q, V) beside that, by jobs that exceed the capacity of the cluster: counts against limits alone."""
     cluster_used: I64
     """(V,)"""
     job: I64
@@ -137,8 +139,9 @@ def free(t: Forest, p: Progress, q: int, v: int, firm: bool) -> tuple[int, int]:
                 if at_most < amount:
                     amount, bound = at_most, n
                 amount += max(0, local - usage)
-        if t.limit[n, v] - p.used[n, v] < cap:
-            cap, cap_bound = t.limit[n, v] - p.used[n, v], n
+        below_limit = t.limit[n, v] - p.used[n, v] - p.tried[n, v]
+        if below_limit < cap:
+            cap, cap_bound = below_limit, n
         if firm and t.firm_within_nominal and t.nominal[n, v] - p.firm_used[n, v] < cap:
             cap, cap_bound = t.nominal[n, v] - p.firm_used[n, v], n
     if cap < amount:
@@ -160,6 +163,17 @@ def use(t: Forest, p: Progress, q: int, v: int, amount: int, firm: bool) -> None
         counted = max(0, counted - local_free)
         n = t.parent[n]
     p.cluster_used[v] += amount
+
+
+@inlined_in_place
+def try_to_use(t: Forest, p: Progress, q: int, v: int, amount: int, firm: bool) -> None:
+    """Adds what a queue may use although the cluster lacks it."""
+    n = q
+    while n >= 0:
+        p.tried[n, v] += amount
+        if firm:
+            p.firm_used[n, v] += amount
+        n = t.parent[n]
 
 
 @inlined_in_place
@@ -300,13 +314,14 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
             break
         if not w.suitable[j, f]:
             continue
-        mode, level, first, possible = FREE, 0, True, True
+        mode, level, first, possible, foreign = FREE, 0, True, True, False
         worst, column, amount, bottleneck = 0.0, -1, 0, -1
         for r in range(resources):
             request = w.request[j, r]
             if request == 0 or (t.by_quota and t.group[q, r] != g):
                 continue
             v = f * resources + r
+            foreign |= not t.by_quota and t.group[q, r] >= 0 and not t.covered[q, v]
             here, bound = free(t, p, q, v, w.firm[j])
             if t.by_quota and not t.covered[q, v]:
                 here, bound = 0, q
@@ -316,7 +331,8 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
                 if mode_here == BY_PREEMPTION:  # tasks of other queues leave first
                     leaves = request - max(0, here) - w.other_victims[j % len(w.other_victims), v]
                 lacking = (request - max(0, here)) / request
-                if request > t.potential[q, v]:
+                confined = w.firm[j] and t.firm_within_nominal
+                if request > t.potential[q, v] or (confined and request > t.nominal[q, v]):
                     possible = False
                     lacking += 1.0  # reported rather than what is only in use
                 if lacking > worst:
@@ -324,6 +340,8 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
             level_here = borrowing_level(t, p, q, v, request - leaves) if t.by_quota else 0
             if first or _is_preferred(mode, level, mode_here, level_here, t.preemption_first[q]):
                 mode, level, first = mode_here, level_here, False
+        if foreign:  # the queue has quotas of these resources, on other flavors
+            continue
         if mode < FREE and worst < shortage:
             shortage = worst
             reported = LACKING if possible else TOO_LARGE

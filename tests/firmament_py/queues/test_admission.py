@@ -176,6 +176,39 @@ def test_reasons(described, waiting, reason):
     assert result.admitted[0] == (reason is Reason.ADMITTED)
 
 
+@pytest.mark.parametrize(
+    ("request_", "preemptible", "reason"),
+    [
+        (4, True, Reason.LACKING),
+        (9, True, Reason.TOO_LARGE),
+        (2, False, Reason.LACKING),
+        (4, False, Reason.TOO_LARGE),
+    ],
+)
+def test_where_shares_are_divided_limits_say_what_is_too_large(request_, preemptible, reason):
+    """The queue is entitled to 3 and may use 8, of which 7 are used; what cannot be preempted has to fit into the 3."""
+    described = tree(
+        queue("top", "", quota(0, limit=8)),
+        queue("a", "top", quota(3)),
+        flavors=["red"],
+        sharing=Sharing.PROPORTIONAL,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    _, result = admitted(described, [job("a", request_, preemptible=preemptible)], {"a": {"red/cpu": 7}})
+    assert Reason(result.reason[0]) is reason
+
+
+def test_limits_hold_for_what_exceeds_the_capacity_of_the_cluster():
+    """It has 4 in all, of which b uses 3; what exceeds that may be tried, up to the limit."""
+    described = tree(
+        queue("a", "", quota(0, limit=5)), queue("b", "", quota(0)), flavors=["red"], sharing=Sharing.PROPORTIONAL
+    )
+    jobs = [job("a", 1, count=3), job("a", 2, count=3, created=1), job("a", 1, created=2)]
+    _, result = admitted(described, jobs, {"b": {"red/cpu": 3}}, total=4)
+    assert result.admitted.tolist() == [3, 1, 0]
+    assert set(result.rank.tolist()[1:]) == {0}
+
+
 def test_jobs_wait_in_leaves_only():
     _, result = admitted(tree(*COHORT), [job("c", 1)])
     assert Reason(result.reason[0]) is Reason.CLOSED
