@@ -91,8 +91,10 @@ class Engine:
         return apply_all(self.state, events)
 
     def replace(self, state: ClusterState) -> None:
-        """Replaces the state, in a new epoch. Usage samples of tasks and nodes in the new state are kept."""
+        """Replaces the state, in a new epoch. The counts of outcomes are kept, and usage samples of tasks and nodes in
+        the new state."""
         self.usage.carry(self.state, state)
+        state.outcomes = self.state.outcomes
         self._start(state)
         self.resynced = True
 

@@ -147,7 +147,7 @@ class Feed:
         removed: list[PodRecord] = []
         for uid in uids:
             if (task := store.gone_tasks.get(uid)) is not None:
-                rows.update.removed_tasks.append(task)
+                rows.retire(task, store.outcomes.get(uid))
                 gone.append(uid)
                 self._rejections.pop(uid, None)
             known = store.pods.get(uid)

@@ -13,7 +13,8 @@ from poseidon_py.describe.data_inputs import Inputs
 from poseidon_py.describe.label_profiles import Profiles
 from poseidon_py.describe.movable import namespace_is_movable
 from poseidon_py.describe.task_classes import Classes
-from poseidon_py.kube.objects import TERMINAL, InvalidField, Labels, Node, Pod, decode
+from poseidon_py.kube.objects import InvalidField, Labels, Node, Pod, decode
+from poseidon_py.kube.outcomes import Outcome, outcome_of
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.budgets import Budgets
 from poseidon_py.state.default_spreading import DefaultSpreading
@@ -80,6 +81,8 @@ class Store:
         """Node names; ids for deleted nodes."""
         self.gone_tasks: dict[str, int] = {}
         """UID -> task of pods whose removal has not been sent to the engine yet."""
+        self.outcomes: dict[str, Outcome] = {}
+        """UID -> outcome of those pods, unless they were deleted."""
         self.gone_nodes: set[str] = set()
         """Ids of nodes whose removal has not been sent to the engine yet."""
         self._settled_listeners: list[SettledListener] = []
@@ -144,8 +147,8 @@ class Store:
 
     def observe_pod(self, pod: Pod) -> None:
         uid = pod.metadata.uid
-        if pod.status.phase in TERMINAL:  # field selectors exclude these, but not every server applies them
-            self.remove_pod(uid)
+        if (outcome := outcome_of(pod)) is not None:
+            self.remove_pod(uid, outcome)
             return
         known = self.pods.get(uid)
         if known is None:
@@ -153,6 +156,7 @@ class Store:
                 raise ValueError("a pod without UID")
             # a removed pod that is listed again (the server's data was restored) keeps its id
             task = self.gone_tasks.pop(uid, 0) or self._tasks.add(uid)
+            self.outcomes.pop(uid, None)
             known = self.pods[uid] = PodRecord(pod, task, self._monotonic())
         spec = pod.spec
         node = spec.node_name or ""
@@ -185,8 +189,8 @@ class Store:
             self._on_node.setdefault(known.node, {})[known.uid] = None
             self._settled(known)
 
-    def remove_pod(self, uid: str) -> None:
-        """A pod was deleted or has terminated."""
+    def remove_pod(self, uid: str, outcome: Outcome | None = None) -> None:
+        """A pod was deleted, or has ended with that outcome."""
         self._warned.discard(uid)
         self.invalid.pop(uid, None)
         known = self.pods.pop(uid, None)
@@ -201,6 +205,8 @@ class Store:
         self.nominations.removed(known)
         self._settled(known)
         self.gone_tasks[uid] = known.task
+        if outcome is not None:
+            self.outcomes[uid] = outcome
         self.pod_queue.add(uid)
 
     def assume(self, known: PodRecord, node: str) -> bool:
@@ -230,6 +236,7 @@ class Store:
     def forget_gone(self, uids: Iterable[str]) -> None:
         """The engine has removed these pods: their task ids are free."""
         for uid in uids:
+            self.outcomes.pop(uid, None)
             task = self.gone_tasks.pop(uid, None)
             if task is not None:
                 self._tasks.remove(task)
