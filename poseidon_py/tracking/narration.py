@@ -18,8 +18,8 @@ class Narration:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
 
-    def of_job(self, job: Job, old: str, new: str) -> Observed:
-        """One transition of a job."""
+    def of_job(self, job: Job, old: str, new: str, *, first: bool = False) -> Observed:
+        """One transition of a job. `first`: it is on the way from nothing, which the job may have gone long ago."""
         return Observed(
             "job",
             old,
@@ -27,7 +27,7 @@ class Narration:
             job.key.namespace,
             job.key.name,
             job.key.uid,
-            self._time(job, old, new),
+            self._time(job, old, new, first),
             reason=job.reason if new == job.state else "",
             since=job.changed if old else 0.0,
             kind=job.key.kind,
@@ -36,8 +36,8 @@ class Narration:
             occasion=_occasion(job, old, new),
         )
 
-    def of_task(self, task: Task, old: str, new: str) -> Observed:
-        """One transition of a task."""
+    def of_task(self, task: Task, old: str, new: str, *, first: bool = False) -> Observed:
+        """One transition of a task; likewise."""
         job = task.job
         return Observed(
             "task",
@@ -46,7 +46,7 @@ class Narration:
             job.key.namespace,
             job.key.name,
             job.key.uid,
-            self._time(job, old, new),
+            self._time(job, old, new, first),
             task.name,
             kind=job.key.kind,
             user=job.user,
@@ -81,11 +81,11 @@ class Narration:
         """From nothing to the present states: the job, its tasks, its pods."""
         ran = job.first_started > 0
         for step in job_path(_J.NEW, job.state, ran=ran):
-            yield self.of_job(job, *step)
-        for task in job.tasks.values():
+            yield self.of_job(job, *step, first=True)
+        for task in list(job.tasks.values()):  # jobs may change between two transitions
             for of_task in task_path(TaskState.NEW, task.state, ran=ran):
-                yield self.of_task(task, *of_task)
-            for uid, pod in task.replicas.items():
+                yield self.of_task(task, *of_task, first=True)
+            for uid, pod in list(task.replicas.items()):
                 for of_pod in replica_path(_R.ABSENT, pod.state, pod):
                     yield self.of_replica(uid, pod, *of_pod)
 
@@ -96,10 +96,11 @@ class Narration:
             return job.preempted_by
         return job.failure[1] if job.state in (_J.FAILED, _J.STOPPED) else ""
 
-    def _time(self, job: Job, old: str, new: str) -> float:
+    def _time(self, job: Job, old: str, new: str, first: bool) -> float:
         if new == _J.PENDING and not old:
             return job.created
-        if new == _J.RUNNING and old in ("", _J.PENDING) and job.first_started >= job.changed:
+        starts = new == _J.RUNNING and old in ("", _J.PENDING)
+        if starts and job.first_started and (first or job.first_started >= job.changed):
             return job.first_started
         return (job.ended if new in _ENDS else 0.0) or self._now()
 

@@ -12,12 +12,12 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from itertools import chain
 from typing import Any
 
 from poseidon_py.hooks.hooks import Hooks, HooksStoppedError
 from poseidon_py.hooks.transition import Transition
 from poseidon_py.kube.quantity import CPU
-from poseidon_py.machines.states import ReplicaState
 from poseidon_py.tracking.times import written
 from poseidon_py.tracking.tracker import Tracker
 from poseidon_py.tracking.transition import Observed
@@ -26,10 +26,12 @@ log = logging.getLogger(__name__)
 
 MARGIN_SECONDS = 60.0
 """By how much clocks of nodes may differ, and watches lag: so much before the mark is reported again."""
-LEFT_PODS = 20_000
+REMEMBERED = 20_000
+"""Transitions that a process remembers while it stands by."""
+_AT_ONCE = 200
+"""Transitions that are examined without a pause, which takes some milliseconds."""
 _PERIOD = 5.0
-"""Seconds after which the mark moves."""
-_GONE = (ReplicaState.DELETED, ReplicaState.EVICTED)
+"""Seconds after which the mark moves, if there were transitions."""
 
 
 class HookTerms:
@@ -48,8 +50,8 @@ class HookTerms:
         self._sleep = sleep
         self._tracker: Tracker | None = None
         self._hooks: Hooks | None = None
-        self._left: deque[Observed] = deque(maxlen=LEFT_PODS)
-        """Of pods that have left while another process led, which may have ended before it reported that."""
+        self._seen: deque[Observed] = deque(maxlen=REMEMBERED)
+        """While another process led, which may have ended before it reported them; some are of pods that are gone."""
         self._moved = False
         """Whether there was a transition since the mark was set."""
         self._term: list[asyncio.Task[None]] = []
@@ -87,8 +89,8 @@ class HookTerms:
         if self._hooks is not None:
             self._hooks.transitioned(delivery_of(transition))
             self._moved = True
-        elif transition.new in _GONE:
-            self._left.append(transition)
+        else:
+            self._seen.append(transition)
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._term.append(asyncio.create_task(work, name=name))
@@ -96,10 +98,9 @@ class HookTerms:
     async def _run(self, hooks: Hooks) -> None:
         await hooks.start()
         why = await hooks.wait()
-        # scheduling goes on: if another process has taken over it leads, too, or has the same namespace for its hooks
-        log.error("hooks of observed jobs have ended: %s", why)
-        if self._hooks is hooks:
-            self._hooks = None
+        # scheduling goes on; transitions from now on are counted as lost
+        remedy = "if another scheduler has the same file of hooks, give each file a namespace of its own"
+        log.error("hooks of observed jobs have ended: %s; %s", why, remedy)
 
     async def _mark(self, hooks: Hooks) -> None:
         """Reports what exists since the former mark, and moves it."""
@@ -108,7 +109,7 @@ class HookTerms:
             former = await hooks.mark()
             if former:
                 await self._report_again(hooks, former - MARGIN_SECONDS)
-            self._left.clear()
+            self._seen.clear()
             self._moved = True
             while True:
                 if self._moved:
@@ -121,8 +122,10 @@ class HookTerms:
 
     async def _report_again(self, hooks: Hooks, since: float) -> None:
         count = 0
-        left = [each for each in self._left if each.time >= since]
-        for transition in (*left, *(self._tracker.present() if self._tracker is not None else ())):
+        present = self._tracker.present() if self._tracker is not None else ()
+        for number, transition in enumerate(chain(list(self._seen), present), 1):
+            if number % _AT_ONCE == 0:
+                await self._sleep(0)  # let binds proceed
             if transition.time >= since:
                 hooks.transitioned(delivery_of(transition))
                 count += 1
