@@ -46,3 +46,26 @@ def test_a_hooks_file_that_does_not_exist_is_named(tmp_path):
     result = invoke(cli, "jobs", "run", "--hooks", str(tmp_path / "no.yaml"))
     assert result.exit_code == 2
     assert "no.yaml" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage"),
+    [
+        (["--help"], "poseidon jobs [NAME] [OPTIONS] | COMMAND [ARGS]..."),
+        (["run", "--help"], "poseidon jobs run [OPTIONS]"),
+        (["show", "--help"], "poseidon jobs show [OPTIONS] [NAME]"),
+        (["train", "--help"], "poseidon jobs show [OPTIONS] [NAME]"),
+        (["-n", "team", "--help"], "poseidon jobs show [OPTIONS] [NAME]"),
+    ],
+)
+def test_what_is_no_command_is_the_name_of_a_job(arguments, usage):
+    result = invoke(cli, "jobs", *arguments)
+    assert result.exit_code == 0
+    assert usage.removeprefix("poseidon ") in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("arguments", [[], ["train"], ["-o", "json"]])
+def test_without_a_scheduler_the_remedy_is_named(arguments):
+    result = invoke(cli, "jobs", *arguments, "--address", "127.0.0.1:9")
+    assert result.exit_code == 1
+    assert "no scheduler at 127.0.0.1:9" in result.output
