@@ -1,6 +1,6 @@
 """Adds what happens to pods to the figures of their tasks, and to the totals of queues and users."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from poseidon_py.machines.states import ReplicaState
 from poseidon_py.tracking.figures import Figures, merged
@@ -40,14 +40,14 @@ class Accounts:
         """By name of the queue, empty: of pods in none."""
         return self._merged(0)
 
-    def of_users(self, queue: str | None = None) -> Mapping[str, Figures]:
-        """By user. `queue`: only in this one."""
-        return self._merged(1, queue)
+    def of_users(self, queues: Container[str] | None = None) -> Mapping[str, Figures]:
+        """By user. `queues`: only in these; None: in all."""
+        return self._merged(1, queues)
 
-    def _merged(self, at: int, queue: str | None = None) -> Mapping[str, Figures]:
+    def _merged(self, at: int, queues: Container[str] | None = None) -> Mapping[str, Figures]:
         parts: dict[str, list[Figures]] = {}
         for pair, figures in self.totals.items():
-            if queue is None or pair[0] == queue:
+            if queues is None or pair[0] in queues:
                 parts.setdefault(pair[at], []).append(figures)
         return {name: merged(each) for name, each in parts.items()}
 

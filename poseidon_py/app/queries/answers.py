@@ -1,7 +1,8 @@
 """Answers that combine what the scheduler observes with the reasons that the flow service gives."""
 
+import itertools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from poseidon_py.app.queries.job_list import jobs_json, queue_statistics
@@ -25,8 +26,15 @@ async def queues_answer(store: Store, engine: Engine, tracker: Tracker | None, e
             queue["waiting"] = [await _why(known, explain) for known in waiting[:WAITING_SHOWN]]
             queue["more"] = max(len(waiting) - WAITING_SHOWN, 0)
             if tracker is not None:
-                queue |= queue_statistics(tracker, name)
+                queue |= queue_statistics(tracker, _names_from(queues[at:]))
     return body
+
+
+def _names_from(queues: Sequence[Json]) -> set[str]:
+    """Of the first one and of those below it."""
+    first, *others = queues
+    below = itertools.takewhile(lambda each: each["depth"] > first["depth"], others)
+    return {first["name"], *(each["name"] for each in below)}
 
 
 async def _why(known: PodRecord, explain: Explain) -> Json:

@@ -19,7 +19,7 @@
 }]}
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Container, Iterable
 from difflib import get_close_matches
 from typing import Any
 
@@ -177,9 +177,9 @@ async def _waiting(job: Job, why: Why) -> Json:
     return {"waiting": found, "more": max(len(pods) - WAITING_SHOWN, 0)}
 
 
-def queue_statistics(tracker: Tracker, queue: str) -> Json:
-    """Of one queue since `since`: all of it, and by user."""
-    users = tracker.accounts.of_users(queue)
+def queue_statistics(tracker: Tracker, queues: Container[str]) -> Json:
+    """Of these queues together since `since`: all of it, and by user."""
+    users = tracker.accounts.of_users(queues)
     return {
         "since": written(tracker.since),
         "statistics": as_json(merged(users.values())),

@@ -349,7 +349,7 @@ def test_totals_do_not_count_what_happened_before_the_start():
     figures = totals.of_queues()["batch"]
     assert (figures.created, figures.succeeded, figures.failed) == (1, 1, 1)
     assert (figures.waits.count, figures.waits.sum) == (1, 10.0)
-    assert {user: (each.succeeded, each.failed) for user, each in totals.of_users("batch").items()} == {
+    assert {user: (each.succeeded, each.failed) for user, each in totals.of_users({"batch"}).items()} == {
         "u": (1, 0),
         "default": (0, 1),
     }

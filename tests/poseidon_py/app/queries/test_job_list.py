@@ -111,11 +111,11 @@ async def test_a_pod_that_is_gone_meanwhile_has_no_reason():
 
 
 def test_the_statistics_of_a_queue_and_its_users():
-    body = queue_statistics(watched().tracker, "batch")
+    body = queue_statistics(watched().tracker, {"batch"})
     assert body["since"] == "2026-01-01T00:00:00Z"
     assert list(body["users"]) == ["default"]
     assert (body["statistics"]["succeeded"], body["statistics"]["failed"]) == (1, 1)
-    assert queue_statistics(watched().tracker, "other")["statistics"]["created"] == 0
+    assert queue_statistics(watched().tracker, {"other"})["statistics"]["created"] == 0
 
 
 # -- printed ----------------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ async def test_one_job():
 
 
 def test_a_queue_with_its_users():
-    statistics = queue_statistics(watched().tracker, "batch")
+    statistics = queue_statistics(watched().tracker, {"batch"})
     queue = {
         "name": "batch", "type": "Queue", "depth": 0, "state": "open", "why": "", "running": 1, "pending": 0,
         "nominated": 0, "share": 0.0, "resources": [], "problems": [], "waiting": [], "more": 0, **statistics,
@@ -165,7 +165,7 @@ def test_what_is_lost_is_shown_if_something_is():
     pod = Life("p").start(T + 10)
     found.tell(pod)
     found.gone(pod.delete(T + 30, "EvictionByEvictionAPI"), T + 40)
-    (figures,) = queue_statistics(found.tracker, "")["users"].values()
+    (figures,) = queue_statistics(found.tracker, {""})["users"].values()
     assert statistics_lines(figures)[-1] == "evicted 1, seconds lost by evictions 30"
 
 
