@@ -51,7 +51,10 @@ def show(
         return
     from rich.console import Console
 
-    print_jobs(body["jobs"], Console())
+    console = Console()
+    print_jobs(body["jobs"], console)
+    if body["more"]:
+        console.print(f"and {body['more']} older jobs; select some by --namespace, --user, --queue or --state")
 
 
 def print_jobs(jobs: list[Json], console: "Console") -> None:

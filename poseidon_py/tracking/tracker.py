@@ -41,8 +41,8 @@ _R = ReplicaState
 SETTLE = 30.0
 """Seconds without a new pod after which a job has ended whose owner does not say whether it creates others."""
 _PREEMPTION = PREEMPTED_BY_SCHEDULER[1]
-_SWEPT = 5000
-"""Jobs that one sweep examines at most."""
+_SWEPT = 1000
+"""Jobs that one sweep examines at most, which takes some milliseconds."""
 _SHAPES = 10_000
 """Requests that are remembered for pods with equal ones."""
 
@@ -229,7 +229,7 @@ class Tracker:
         replica.deletion_requested = seen.deletion_requested or replica.deletion_requested
         replica.checkpoint = max(seen.checkpoint, replica.checkpoint)
         replica.disrupted |= seen.disrupted
-        replica.reason = seen.reason or replica.reason
+        replica.reason = "" if new is _R.SUCCEEDED else seen.reason or replica.reason
         replica.exit_code = seen.exit_code or replica.exit_code
         noticed = replica.notice
         if seen.notice.state or noticed:
@@ -351,10 +351,8 @@ class Tracker:
         return verdict is None and self._now() >= job.ended + SETTLE, ""
 
     def _minimum(self, job: Job) -> int:
-        for uid, replica in job.replicas():
-            if replica.state is _R.PENDING:
-                return self._around.minimum(uid)
-        return 0
+        """That of the gang of one of its pods: they have it in common."""
+        return next((self._around.minimum(uid) for uid, _ in job.replicas()), 0)
 
     # -- transitions ------------------------------------------------------------------------------------------
 

@@ -50,5 +50,5 @@ async def jobs_answer(store: Store, tracker: Tracker | None, explain: Explain, *
         return await explain(known) if known is not None else None
 
     if tracker is None:
-        return {"since": None, "jobs": []}
+        return {"since": None, "more": 0, "jobs": []}
     return await jobs_json(tracker, time.time(), why, **selection)

@@ -1,7 +1,8 @@
 """The jobs that a scheduler observes, as JSON: GET /jobs, which `poseidon jobs` prints.
 
 {"since": str                 when the totals of queues and users began
- "jobs": [{                   the oldest first
+ "more": int                  older jobs that are left out
+ "jobs": [{                   the oldest first, of the newest
     "name": "NAMESPACE/NAME", "namespace": str, "kind": str, "uid": str
     "state": str, "reason": str, "since": str       since when it is in its state, and why
     "created": str, "age_seconds": int
@@ -19,6 +20,7 @@
 }]}
 """
 
+import heapq
 from collections.abc import Awaitable, Callable, Container, Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -26,6 +28,7 @@ from typing import Any
 from poseidon_py.machines.states import JobState, ReplicaState
 from poseidon_py.tracking.derivation import OVER
 from poseidon_py.tracking.figures import Figures, as_json, merged
+from poseidon_py.tracking.identity import JobKey
 from poseidon_py.tracking.records import Job, Replica, Task
 from poseidon_py.tracking.times import written
 from poseidon_py.tracking.tracker import Tracker
@@ -34,7 +37,7 @@ Json = dict[str, Any]
 Why = Callable[[str], Awaitable[Json | None]]
 """Explains the pod with a UID; None: it is gone."""
 
-REPLICAS_SHOWN = 1000
+JOBS_SHOWN = REPLICAS_SHOWN = 1000
 WAITING_SHOWN = 20
 _SUGGESTIONS = 3
 _NOTICED = (JobState.PRIVILEGED, JobState.WILL_EVICTED)
@@ -69,14 +72,19 @@ async def jobs_json(
         and (not queue or job.queue == queue)
         and (not state or job.state.lower() == state.lower())
     ]
-    found.sort(key=lambda job: (job.created, job.key))
     if name:
         found = _named(found, name)
+    count = len(found)
+    found = heapq.nlargest(JOBS_SHOWN, found, key=_age)[::-1]
     jobs = [_job(job, now) | (_details(job, now) if name else {}) for job in found]
     if name:
         for job, body in zip(found, jobs, strict=True):
             body |= await _waiting(job, why)
-    return {"since": written(tracker.since), "jobs": jobs}
+    return {"since": written(tracker.since), "more": count - len(jobs), "jobs": jobs}
+
+
+def _age(job: Job) -> tuple[float, JobKey]:
+    return job.created, job.key
 
 
 def _named(jobs: list[Job], name: str) -> list[Job]:

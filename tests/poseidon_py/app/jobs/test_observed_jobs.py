@@ -22,7 +22,7 @@ def states(bridge):
 
 
 def failing(name, attempts):
-    found = job(name, 1, seconds=0.1)
+    found = job(name, 1, seconds=1.1)  # creation times are whole seconds
     found["spec"]["backoffLimit"] = attempts - 1
     found["spec"]["template"]["metadata"].setdefault("annotations", {})[EXIT_CODE] = "7"
     return found

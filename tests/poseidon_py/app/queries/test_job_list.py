@@ -103,6 +103,13 @@ async def test_at_most_a_thousand_pods_and_twenty_reasons_are_shown(monkeypatch)
     assert job["more"] == 3
 
 
+async def test_of_many_jobs_the_newest_are_shown(monkeypatch):
+    monkeypatch.setattr("poseidon_py.app.queries.job_list.JOBS_SHOWN", 2)
+    body = await jobs_json(watched().tracker, T + 100, why)
+    assert (names(body), body["more"]) == (["p", "q"], 1)
+    assert (await jobs_json(watched().tracker, T + 100, why, user="anna"))["more"] == 0
+
+
 async def test_a_pod_that_is_gone_meanwhile_has_no_reason():
     found = Watched()
     found.tell(Life("gone"))
