@@ -95,11 +95,15 @@ class Tracker:
         """Jobs that have ended, in that order."""
         self._shapes: dict[object, Requests] = {}
         self._live = False
-        """Whether the first list is complete: from then on transitions are passed on, and totals counted."""
 
     def __len__(self) -> int:
         """Pods with a record."""
         return len(self._replicas)
+
+    @property
+    def live(self) -> bool:
+        """Whether the first list is complete: from then on transitions are passed on, and totals counted."""
+        return self._live
 
     # -- reports of the watch ---------------------------------------------------------------------------------
 
@@ -365,6 +369,12 @@ class Tracker:
         """For all that exists, the transitions from nothing to its state, as if it were observed for the first time."""
         for job in list(self.jobs.values()):
             yield from self._narration.of_all(job)
+
+    def note_queues(self) -> None:
+        """Looks up the queues of jobs whose pods have not changed since their queue is known."""
+        for job in self.jobs.values():
+            if not job.queue:
+                job.queue = next((self._around.queue(uid) for uid, _ in job.replicas()), "")
 
     def counts(self) -> Mapping[JobState, int]:
         """Jobs by state."""

@@ -30,6 +30,7 @@ REMEMBERED = 20_000
 """Transitions that a process remembers while it stands by."""
 _AT_ONCE = 200
 """Transitions that are examined without a pause, which takes some milliseconds."""
+_POLL = 0.2
 _PERIOD = 5.0
 """Seconds after which the mark moves, if there were transitions."""
 
@@ -107,6 +108,8 @@ class HookTerms:
         await asyncio.sleep(0)  # after `start`
         try:
             former = await hooks.mark()
+            while self._tracker is not None and not self._tracker.live:
+                await self._sleep(_POLL)  # what exists is not known before
             if former:
                 await self._report_again(hooks, former - MARGIN_SECONDS)
             self._seen.clear()

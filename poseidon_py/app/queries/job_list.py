@@ -64,6 +64,7 @@ async def jobs_json(
     """
     if not namespace and "/" in name:
         namespace, _, name = name.partition("/")
+    tracker.note_queues()
     found = [
         job
         for job in tracker.jobs.values()

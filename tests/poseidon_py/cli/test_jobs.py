@@ -69,3 +69,26 @@ def test_without_a_scheduler_the_remedy_is_named(arguments):
     result = invoke(cli, "jobs", *arguments, "--address", "127.0.0.1:9")
     assert result.exit_code == 1
     assert "no scheduler at 127.0.0.1:9" in result.output
+
+
+def test_the_scheduler_names_all_problems_of_a_hooks_file(tmp_path):
+    path = tmp_path / "hooks.yaml"
+    path.write_text("hooks: [{name: billing, url: ftp://x, on: [{machine: pod}]}]")
+    result = invoke(cli, "run", "--health-port", "-1", "--hooks", str(path))
+    assert result.exit_code == 2
+    shown = " ".join(result.output.split())
+    assert "hooks[0].url: is 'ftp://x'" in shown
+    assert "hooks[0].on[0].machine" in shown
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--ended-jobs", "-1"], "ended-jobs is -1; give a whole number of 0 or more"),
+        (["--ended-jobs-seconds", "-1"], "ended-jobs-seconds is -1.0; give a number of 0 or more"),
+    ],
+)
+def test_wrong_bounds_are_named(flags, message):
+    result = invoke(cli, "run", "--health-port", "-1", *flags)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())

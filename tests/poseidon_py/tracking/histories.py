@@ -111,7 +111,7 @@ class Life:
 class Watched:
     """A tracker after its first list, the transitions that it passes on, and what surrounds it."""
 
-    def __init__(self, *lives, now=START, verdicts=None, **options):
+    def __init__(self, *lives, now=START, verdicts=None, listed=True, **options):
         self.now = now
         self.passed: list[Observed] = []
         self.verdicts: dict[str, str] = dict(verdicts or {})
@@ -136,7 +136,8 @@ class Watched:
         metrics.show(self.tracker)
         for life in lives:
             self.tracker.observed(life.pod)
-        self.tracker.listed({life.uid for life in lives})
+        if listed:
+            self.tracker.listed({life.uid for life in lives})
 
     def tell(self, *lives):
         """Each is observed, at the time of its last change."""

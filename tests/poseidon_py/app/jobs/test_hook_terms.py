@@ -35,9 +35,9 @@ class Cluster:
 class Process:
     """A scheduler with hooks, which has listed the pods."""
 
-    def __init__(self, cluster, *lives):
+    def __init__(self, cluster, *lives, listed=True):
         self.cluster = cluster
-        self.watched = Watched(*lives, now=T + cluster.time.seconds)
+        self.watched = Watched(*lives, now=T + cluster.time.seconds, listed=listed)
         self.stores = []
         self.terms = HookTerms(self._hooks, now=lambda: T + cluster.time.seconds, sleep=cluster.time.clock().sleep)
         self.terms.watch(self.watched.tracker)
@@ -109,6 +109,23 @@ async def test_a_leader_that_is_killed_before_it_has_stored_a_transition_loses_n
     assert cluster.new("replica") == [("p", "Absent", "Pending"), ("p", "Pending", "Bound"), ("p", "Bound", "Running")]
     assert cluster.new("job") == [("p", "", "Pending"), ("p", "Pending", "Running")]
     assert len(cluster.delivered) > before + 1, "those of the last minute before the mark come again"
+    await second.terms.stop()
+
+
+async def test_a_process_that_leads_before_it_has_listed_the_pods_reports_them_afterwards(cluster):
+    first = Process(cluster)
+    await first.lead()
+    pod = Life("p", created=T + 2)
+    first.watched.tell(pod)
+    await cluster.advance(10)
+    await first.kill()
+    second = Process(cluster, pod.start(T + 11), listed=False)
+    await second.lead()
+    assert ("p", "Bound", "Running") not in cluster.new("replica")
+    second.watched.tracker.listed({"uid-p"})
+    await cluster.advance(1)
+    assert cluster.new("replica")[-1] == ("p", "Bound", "Running")
+    assert cluster.new("job")[-1] == ("p", "Pending", "Running")
     await second.terms.stop()
 
 

@@ -103,6 +103,14 @@ async def test_at_most_a_thousand_pods_and_twenty_reasons_are_shown(monkeypatch)
     assert job["more"] == 3
 
 
+async def test_a_queue_that_is_known_later_than_the_pod_is_shown():
+    """After a restart a pod may run for long without a change."""
+    found = Watched(Life("p").start(T + 1), now=T + 5)
+    assert names(await jobs_json(found.tracker, T + 9, why, queue="batch")) == []
+    found.queues["uid-p"] = "batch"
+    assert names(await jobs_json(found.tracker, T + 9, why, queue="batch")) == ["p"]
+
+
 async def test_of_many_jobs_the_newest_are_shown(monkeypatch):
     monkeypatch.setattr("poseidon_py.app.queries.job_list.JOBS_SHOWN", 2)
     body = await jobs_json(watched().tracker, T + 100, why)
