@@ -377,6 +377,39 @@ def test_the_first_list_passes_on_nothing_and_all_of_it_is_present():
     ]
 
 
+def test_the_report_of_a_deletion_shows_how_the_pod_ended():
+    watched = Watched()
+    pod = Life("p").start(T + 1)
+    watched.tell(pod)
+    watched.gone(pod.succeed(T + 9), T + 12)
+    assert watched.path("replica")[-2:] == [("Succeeded", 9), ("Deleted", 12)]
+    assert (watched.state("p"), watched.job("p").figures().succeeded) == ("Succeeded", 1)
+
+
+def test_a_deletion_that_reports_metadata_alone_is_one_too():
+    watched = Watched()
+    pod = Life("p").start(T + 1)
+    watched.tell(pod)
+    watched.now = T + 5
+    watched.tracker.removed(as_pod({"metadata": {"uid": pod.uid, "name": "p", "namespace": "default"}}))
+    assert watched.path("replica")[-1] == ("Deleted", 5)
+
+
+def test_fields_that_cannot_be_read_count_as_missing():
+    """A container with a broken state, and labels that are no texts."""
+    watched = Watched()
+    broken = Life("p").start(T + 1).json()
+    broken["status"]["containerStatuses"][0]["state"] = "running"
+    broken["metadata"]["labels"] = {"poseidon.io/user": 7}
+    broken["metadata"]["annotations"] = ["poseidon.io/preemption-state"]
+    broken["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "much"}}
+    watched.now = T + 9
+    watched.tracker.observed(as_pod(broken))
+    assert (watched.state("p"), watched.job("p").user) == ("Running", "default")
+    watched.tell(Life("q").start(T + 1).succeed(T + 5))
+    assert watched.state("q") == "Succeeded", "others are not concerned"
+
+
 def test_an_older_version_changes_nothing():
     watched = Watched()
     pod = Life("p").start(T + 1)
