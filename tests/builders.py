@@ -182,8 +182,8 @@ def removed(*uids: int) -> TasksRemoved:
     return TasksRemoved(np.array(uids, np.uint64))
 
 
-def ended(*uids: int) -> TasksEnded:
-    return TasksEnded(np.array(uids, np.uint64))
+def ended(*uids: int, failed: bool = False) -> TasksEnded:
+    return TasksEnded(np.array(uids, np.uint64), failed)
 
 
 @cache

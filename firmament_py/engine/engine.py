@@ -97,12 +97,13 @@ class Engine:
         settle(self.state, self.now_us())
 
     def replace(self, state: ClusterState) -> None:
-        """Replaces the state, in a new epoch. Kept are usage samples of tasks and nodes in the new state, and what
-        queues used in the past."""
+        """Replaces the state, in a new epoch. Kept are the counts of outcomes, usage samples of tasks and nodes in the
+        new state, and what queues used in the past."""
         self.settle()
         if self.state.past_use.at_us:
             state.past_use = self.state.past_use
         self.usage.carry(self.state, state)
+        state.outcomes = self.state.outcomes
         self._start(state)
         self.settle()
         self.resynced = True

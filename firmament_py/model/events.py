@@ -199,9 +199,10 @@ class QueuesObserved:
 
 @dataclass(frozen=True, slots=True)
 class TasksEnded:
-    """Tasks that completed or failed: they hold no resources but stay known."""
+    """Tasks that completed or, `failed`, failed: they hold no resources but stay known."""
 
     uid: U64
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

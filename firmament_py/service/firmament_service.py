@@ -12,6 +12,7 @@ import grpc
 import numpy as np
 
 from firmament_py.engine.engine import Engine
+from firmament_py.model.arrays import U64
 from firmament_py.model.events import Event, NodeRemoved, TasksEnded, TasksRemoved
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.policy import counts_links
@@ -75,20 +76,20 @@ class FirmamentService(firmament_pb2_grpc.FirmamentSchedulerServicer):
         return pb.TaskUpdatedResponse(type=pb.TASK_UPDATED_OK)
 
     def TaskCompleted(self, request: pb.TaskUID, context: grpc.ServicerContext) -> pb.TaskCompletedResponse:
-        known = self._end(TasksEnded, request)
+        known = self._end(TasksEnded(_uids(request)))
         return pb.TaskCompletedResponse(type=pb.TASK_COMPLETED_OK if known else pb.TASK_NOT_FOUND)
 
     def TaskFailed(self, request: pb.TaskUID, context: grpc.ServicerContext) -> pb.TaskFailedResponse:
-        known = self._end(TasksEnded, request)
+        known = self._end(TasksEnded(_uids(request), failed=True))
         return pb.TaskFailedResponse(type=pb.TASK_FAILED_OK if known else pb.TASK_NOT_FOUND)
 
     def TaskRemoved(self, request: pb.TaskUID, context: grpc.ServicerContext) -> pb.TaskRemovedResponse:
-        known = self._end(TasksRemoved, request)
+        known = self._end(TasksRemoved(_uids(request)))
         return pb.TaskRemovedResponse(type=pb.TASK_REMOVED_OK if known else pb.TASK_NOT_FOUND)
 
-    def _end(self, event: type[TasksEnded] | type[TasksRemoved], request: pb.TaskUID) -> bool:
+    def _end(self, event: TasksEnded | TasksRemoved) -> bool:
         with self._engine.lock:
-            return not self._engine.state.apply(event(np.array([request.task_uid], np.uint64))).unknown
+            return not self._engine.state.apply(event).unknown
 
     def _observe(self, request: pb.TaskDescription, context: grpc.ServicerContext, created_us: int) -> None:
         """Adds or updates a waiting task, created at created_us unless it has a submit time."""
@@ -186,3 +187,7 @@ class FirmamentService(firmament_pb2_grpc.FirmamentSchedulerServicer):
     def Check(self, request: pb.HealthCheckRequest, context: grpc.ServicerContext) -> pb.HealthCheckResponse:
         # as in the original, services have no health of their own
         return pb.HealthCheckResponse(status=pb.UNKNOWN if request.grpc_service else pb.SERVING)
+
+
+def _uids(request: pb.TaskUID) -> U64:
+    return np.array([request.task_uid], np.uint64)

@@ -22,6 +22,7 @@ from firmament_py.model.events import (
     PlacementRejected,
     QueuesObserved,
     Refusal,
+    TasksEnded,
     TasksRemoved,
 )
 from firmament_py.model.lifecycle import TaskState
@@ -182,6 +183,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 used=replies.amounts(state.resources.names, state.nodes.used[nodes].sum(axis=0)),
                 last_round=replies.round_stats(engine.last_round) if engine.last_round else None,
                 rounds=engine.rounds,
+                outcomes=state.outcomes.counts,
                 usage=replies.usage_status(
                     engine.usage, engine.wants_usage, *engine.usage.ages(state, engine.now_us())
                 ),
@@ -287,6 +289,9 @@ def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
         yield NodeRemoved(node_id)
     for node in update.nodes:
         yield messages.node_observed(node)
+    for ended, failed in ((update.succeeded_tasks, False), (update.failed_tasks, True)):
+        if ended:
+            yield TasksEnded(np.fromiter(ended, np.uint64, len(ended)), failed)
     if update.removed_tasks:
         yield TasksRemoved(np.fromiter(update.removed_tasks, np.uint64, len(update.removed_tasks)))
     for rejection in update.rejections:

@@ -48,7 +48,7 @@ from firmament_py.state.amounts import offer, sweep_columns
 from firmament_py.state.budgets import Budgets
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import GangTable
-from firmament_py.state.history import History
+from firmament_py.state.history import REMOVED, SUCCEEDED, History, Outcomes, outcome_of
 from firmament_py.state.input_sets import InputSetTable
 from firmament_py.state.invariants import check_invariants
 from firmament_py.state.label_sets import LabelSetTable
@@ -74,7 +74,7 @@ class ClusterState:
         self._usage = NodeUsage(self.tasks, self.classes, self.nodes)
         self.successors = Successors(self.tasks, self.classes, self.resources)
         self.node_index = NodeIndex()
-        self.history = History()
+        self.history, self.outcomes = History(), Outcomes()
         self.opportunities = 0
         """Rises with every change after which a round could place more: new tasks, freed resources, changed nodes."""
         self._task_row: dict[int, int] = {}
@@ -109,10 +109,8 @@ class ClusterState:
                 self._observe_queues(event, outcome)
             case ClassDefined():
                 outcome.refuse(self.classes.define(event))
-            case TasksRemoved():
-                self._retire(event.uid, TaskEvent.REMOVE, outcome)
-            case TasksEnded():
-                self._retire(event.uid, TaskEvent.END, outcome)
+            case TasksRemoved() | TasksEnded():
+                self._retire(event, outcome)
             case PlacementRejected():
                 self._reject(event, outcome)
             case NodeRemoved():
@@ -230,18 +228,19 @@ class ClusterState:
         self.opportunities += 1  # no further task fits, but reasons for waiting change
         self.nodes.release_absent(np.array([row], np.int64))
 
-    def _retire(self, uids: U64, event: TaskEvent, outcome: Outcome) -> None:
-        uids = np.unique(uids)
+    def _retire(self, event: TasksRemoved | TasksEnded, outcome: Outcome) -> None:
+        uids, how = np.unique(event.uid), outcome_of(event)
         rows = self._find_rows(uids)
-        if (rows < 0).any():
-            outcome.unknown.extend(uids[rows < 0].tolist())
-            uids, rows = uids[rows >= 0], rows[rows >= 0]
+        outcome.unknown.extend(uids[rows < 0].tolist())
+        uids, rows = uids[rows >= 0], rows[rows >= 0]
         tasks = self.tasks
-        after = TASK_NEXT[tasks.state[rows], event]  # legal from every state
+        self.outcomes.note(how, tasks.state[rows])
+        after = TASK_NEXT[tasks.state[rows], TaskEvent.REMOVE if how == REMOVED else TaskEvent.END]  # always legal
         on_nodes = (tasks.state[rows] == TaskState.ASSUMED) | (tasks.state[rows] == TaskState.BOUND)
         # a gang without waiting members may no longer be ahead of others
         if (on_nodes | ((tasks.state[rows] == TaskState.WAITING) & (tasks.gang[rows] >= 0))).any():
             self.opportunities += 1
+        self.opportunities += how == SUCCEEDED and self.successors.withdraw(rows)  # none follows a completed task
         self._usage.subtract(rows)
         nodes = np.unique(tasks.node[rows])
         self.budgets.gone(self.label_sets, self._end_preemptions(rows))
@@ -255,7 +254,7 @@ class ClusterState:
             tasks.name[gone] = ""
             tasks.release(gone)
         self.nodes.release_absent(nodes[nodes >= 0])
-        self.history.add("removed" if event is TaskEvent.REMOVE else "ended", uids)
+        self.history.add(how, uids)
 
     def _reject(self, event: PlacementRejected, outcome: Outcome) -> None:
         row = self._task_row.get(event.uid, -1)

@@ -1,11 +1,18 @@
-"""A bounded log of the events of tasks, stored by batch so that the cost of writing does not depend on their number."""
+"""A bounded log of the events of tasks, stored by batch so that the cost of writing does not depend on their number.
+
+How tasks ended is counted, too.
+"""
 
 from collections import deque
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from firmament_py.model.arrays import U64
+from firmament_py.model.arrays import U8, U64
+from firmament_py.model.events import TasksEnded, TasksRemoved
+from firmament_py.model.lifecycle import TaskState
 
+REMOVED, SUCCEEDED, FAILED = "removed", "succeeded", "failed"
 _MAX_ENTRIES = 1_000_000
 
 
@@ -32,3 +39,21 @@ class History:
             for what, uids, nodes in self._batches
             for i in np.flatnonzero(uids == np.uint64(uid)).tolist()
         ]
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """Since the service began. `removed`: without an end of their own. A task counts once, with its first end."""
+
+    counts: dict[str, int] = field(default_factory=lambda: {SUCCEEDED: 0, FAILED: 0, REMOVED: 0})
+
+    def note(self, outcome: str, states: U8) -> None:
+        """Tasks that were in these states (K,) have ended, or are gone."""
+        self.counts[outcome] += int(np.count_nonzero(states != TaskState.ENDED))
+
+
+def outcome_of(event: TasksEnded | TasksRemoved) -> str:
+    """The key of Outcomes.counts."""
+    if isinstance(event, TasksRemoved):
+        return REMOVED
+    return FAILED if event.failed else SUCCEEDED

@@ -14,8 +14,8 @@ from typing import Any
 from poseidon_py.app import status
 from poseidon_py.app.engine_process import Supervisor
 from poseidon_py.app.http_endpoints import Health
+from poseidon_py.app.queries.answers import jobs_answer, queues_answer
 from poseidon_py.app.queries.gang_list import gangs_json
-from poseidon_py.app.queries.queue_list import WAITING_SHOWN, queues_json, waiting_in
 from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
 from poseidon_py.app.startup import first_hello, wait_for_engine, wait_for_server
@@ -24,6 +24,7 @@ from poseidon_py.config.settings import Settings
 from poseidon_py.describe.bandwidth import Bandwidth
 from poseidon_py.feed.client import GrpcEngine, Tls
 from poseidon_py.feed.resync import Session
+from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.credentials import Access
@@ -32,6 +33,7 @@ from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.state.watch_set import storage_watches
+from poseidon_py.tracking.tracker import Tracker
 from poseidon_py.usage.collector import Collector, Source
 from poseidon_py.usage.metrics_api import MetricsApi
 from poseidon_py.usage.prometheus import Prometheus
@@ -43,8 +45,9 @@ log = logging.getLogger(__name__)
 class Bridge:
     """`start`; `wait` until a component fails; `stop`."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, hooks: HookConfig | None = None) -> None:
         self.settings = settings
+        self._hooks = hooks
         self.metrics = Metrics()
         self.store = Store(
             settings.scheduler_name,
@@ -91,6 +94,7 @@ class Bridge:
             explain=self.explain,
             gangs=self.gangs,
             queues=self.queues,
+            jobs=self.jobs,
             fits=self.fits,
             rebalancer=lambda: self.runtime.rebalancer if self.runtime is not None else None,
         )
@@ -147,7 +151,7 @@ class Bridge:
 
     def _build(self, kube: Kube) -> Runtime:
         holds_lease = self.election.holds if self.election is not None else _always
-        return build_runtime(self.settings, self.store, self.engine, kube, holds_lease)
+        return build_runtime(self.settings, self.store, self.engine, kube, holds_lease, self._hooks, self.identity)
 
     def _build_election(self, kube: Kube) -> Election:
         settings = self.settings
@@ -205,17 +209,14 @@ class Bridge:
             self._spawn(f"node worker {number}", runtime.feed.node_worker())
         for name in ("namespace", "budget", "gang", "queue"):
             self._spawn(f"{name} worker", getattr(runtime.feed, f"{name}_worker")())
-        self._spawn("gangs", runtime.gangs.run())
-        self._spawn("queues", runtime.queues.run())
-        self._spawn("queue poll", runtime.queue_poll.run())
-        self._spawn("drainer", runtime.drainer.run())
         self._spawn("storage", self._watch_storage())
-        self._spawn("loop", runtime.loop.run())
-        self._spawn("rebalancer", runtime.rebalancer.run())
+        for name in ("gangs", "queues", "queue_poll", "drainer", "jobs", "loop", "rebalancer"):
+            self._spawn(name.replace("_", " "), getattr(runtime, name).run())
         if self.usage is not None:
             self._spawn("usage", self.usage.run())
         if self.election is None:
             runtime.loop.lead()
+            runtime.jobs.lead()
         else:
             runtime.binder.halt()
             runtime.preemptor.halt()
@@ -259,6 +260,7 @@ class Bridge:
                 log.warning("%d binds did not end in time", runtime.binder.in_flight)
             await runtime.preemptor.stop(timeout)
             await runtime.gangs.stop()
+            await runtime.jobs.stop()
             await runtime.reporter.flush(timeout)
             await runtime.reporter.stop()
             # before the lease is released: our binds must not overlap with those of the next leader
@@ -369,19 +371,15 @@ class Bridge:
 
     async def queues(self, name: str) -> dict[str, Any]:
         """The body of /queues. Raises EngineError, UnknownQueue."""
-        body = queues_json(self.store.queues, await self.engine.list_queues(), name=name)
-        queues = body["queues"]
-        for at, queue in enumerate(queues):
-            if queue["name"] == name:
-                waiting = waiting_in(self.store, queues[at:])
-                queue["waiting"] = [await self._why_waiting(known) for known in waiting[:WAITING_SHOWN]]
-                queue["more"] = max(len(waiting) - WAITING_SHOWN, 0)
-        return body
+        return await queues_answer(self.store, self.engine, self._tracker, self._explain, name)
 
-    async def _why_waiting(self, known: PodRecord) -> dict[str, Any]:
-        explained = await self._explain(known)
-        why = explained["problem"] or explained["message"] or explained["state"]
-        return {"pod": known.full_name, "why": why}
+    async def jobs(self, **selection: str) -> dict[str, Any]:
+        """The body of /jobs. Raises EngineError, UnknownJob."""
+        return await jobs_answer(self.store, self._tracker, self._explain, **selection)
+
+    @property
+    def _tracker(self) -> Tracker | None:
+        return self.runtime.jobs.tracker if self.runtime is not None else None
 
     async def fits(self, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to POST /fits. Raises EngineError, InvalidField, Unknown."""

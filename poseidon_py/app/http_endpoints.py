@@ -8,6 +8,8 @@
 /explain?pod=NS/NAME   why a pod is pending or on its node: JSON
 /gangs?name=NAME&namespace=NS   gangs, both parameters are optional: JSON (queries/gang_list.py)
 /queues?name=NAME  queues, the parameter is optional: JSON (queries/queue_list.py)
+/jobs?name=NAME&namespace=NS&user=USER&queue=QUEUE&state=STATE   jobs, all parameters are optional: JSON
+                   (queries/job_list.py); /jobs/NS/NAME is one of them
 /fits              POST: whether the pods of a manifest would fit: JSON (queries/would_fit.py)
 /rebalance         plans of moves: rebalance_endpoints.py
 """
@@ -21,6 +23,7 @@ from typing import Any
 from aiohttp import web
 
 from poseidon_py.app.queries.gang_list import UnknownGang
+from poseidon_py.app.queries.job_list import UnknownJob
 from poseidon_py.app.queries.queue_list import UnknownQueue
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.rebalance_endpoints import RebalanceEndpoints
@@ -32,6 +35,9 @@ from poseidon_py.util.metrics import Metrics
 Json = dict[str, Any]
 _MAX_BODY_BYTES = 4 << 20
 """Of a manifest: more than the API server takes for one object."""
+
+
+_JOB_PARAMETERS = ("name", "namespace", "user", "queue", "state")
 
 
 class HealthAddressError(Exception):
@@ -110,12 +116,13 @@ class Health(Probes):
         explain: Callable[[str, str], Awaitable[Json | None]],
         gangs: Callable[[str, str], Awaitable[Json]],
         queues: Callable[[str], Awaitable[Json]],
+        jobs: Callable[..., Awaitable[Json]],
         fits: Callable[[Json], Awaitable[Json]],
         rebalancer: Callable[[], Rebalancer | None],
     ) -> None:
-        """`status`, `explain`, `gangs` and `queues` may raise EngineError, which becomes a 503. `gangs`, of a name and
-        a namespace, may raise UnknownGang; `queues`, of a name, UnknownQueue. `fits` answers POST /fits, may raise
-        EngineError, InvalidField and Unknown.
+        """`status`, `explain`, `gangs`, `queues` and `jobs` may raise EngineError, which becomes a 503. `gangs`, of a
+        name and a namespace, may raise UnknownGang; `queues`, of a name, UnknownQueue; `jobs`, of _JOB_PARAMETERS by
+        name, UnknownJob. `fits` answers POST /fits, may raise EngineError, InvalidField and Unknown.
         `rebalancer`: None while the bridge starts. The others are those of Probes."""
         super().__init__(metrics, alive=alive, ready=ready, refresh=refresh)
         self._identity = identity
@@ -123,6 +130,7 @@ class Health(Probes):
         self._explain = explain
         self._gangs = gangs
         self._queues = queues
+        self._jobs = jobs
         self._fits = fits
         self._rebalance = RebalanceEndpoints(rebalancer)
 
@@ -134,6 +142,8 @@ class Health(Probes):
             web.get("/explain", self._get_explain),
             web.get("/gangs", self._get_gangs),
             web.get("/queues", self._get_queues),
+            web.get("/jobs", self._get_jobs),
+            web.get("/jobs/{namespace}/{name}", self._get_job),
             web.post("/fits", self._post_fits),
             *self._rebalance.routes(),
         ]
@@ -165,6 +175,16 @@ class Health(Probes):
     async def _get_queues(self, request: web.Request) -> web.Response:
         return await _listed(request, self._queues, "name")
 
+    async def _get_jobs(self, request: web.Request) -> web.Response:
+        async def listing(*values: str) -> Json:
+            return await self._jobs(**dict(zip(_JOB_PARAMETERS, values, strict=True)))
+
+        return await _listed(request, listing, *_JOB_PARAMETERS)
+
+    async def _get_job(self, request: web.Request) -> web.Response:
+        found = request.match_info
+        return await _listed(request, lambda: self._jobs(name=found["name"], namespace=found["namespace"]))
+
     async def _post_fits(self, request: web.Request) -> web.Response:
         if request.content_type != "application/json":  # which web pages cannot send without asking
             return _json({"error": f"the content type is {request.content_type}; send application/json"}, 415)
@@ -188,11 +208,11 @@ async def _listed(request: web.Request, listing: Callable[..., Awaitable[Json]],
     """The answer of a listing, called with the values of its parameters, each of which is optional."""
     query = request.query
     if unknown := next((key for key in query if key not in parameters), ""):
-        there_are = f"there {'is' if len(parameters) == 1 else 'are'} {' and '.join(parameters)}"
+        there_are = f"there {'is' if len(parameters) == 1 else 'are'} {' and '.join(parameters) or 'none'}"
         return _json({"error": f"{unknown[:64]!r} is not a parameter; {there_are}"}, 400)
     try:
         return _json(await listing(*(query.get(each, "") for each in parameters)))
-    except (UnknownGang, UnknownQueue) as error:
+    except (UnknownGang, UnknownQueue, UnknownJob) as error:
         return _json({"error": str(error)}, 404)
     except EngineError as error:
         return _json({"error": str(error)}, 503)

@@ -6,11 +6,14 @@ watches -> store -> queues -> feed -> (session) engine -> loop -> binder -> API 
 """
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from poseidon_py.app.gangs import Gangs
+from poseidon_py.app.jobs.hook_terms import HookTerms
+from poseidon_py.app.jobs.observed_jobs import ObservedJobs
 from poseidon_py.app.pod_problems import ProblemReports
 from poseidon_py.app.queue_poll import QueuePoll
 from poseidon_py.app.queues import Queues
@@ -22,6 +25,10 @@ from poseidon_py.config.settings import Settings
 from poseidon_py.feed.client import Engine
 from poseidon_py.feed.resync import Session
 from poseidon_py.feed.workers import Feed
+from poseidon_py.hooks.config.hook_config import HookConfig
+from poseidon_py.hooks.hooks import Hooks
+from poseidon_py.hooks.metrics import HookMetrics
+from poseidon_py.hooks.storage.config_maps import ConfigMapStore
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.list_watch import Watch, WatchOptions
 from poseidon_py.preempt.drainer import Drainer
@@ -34,6 +41,9 @@ from poseidon_py.rounds.loop import Loop
 from poseidon_py.rounds.pacer import Pacer
 from poseidon_py.state.store import Store
 from poseidon_py.state.watch_set import first_watches
+
+_HOOKS = "scheduler"
+"""The name of the store of the hooks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,7 @@ class Runtime:
     queues: Queues
     queue_poll: QueuePoll
     drainer: Drainer
+    jobs: ObservedJobs
 
     def lead(self) -> None:
         """This process becomes the leader: rounds and binds are allowed, and pending problems are reported."""
@@ -66,6 +77,7 @@ class Runtime:
         self.problems.lead()
         self.queues.lead()
         self.queue_poll.wake()
+        self.jobs.lead()
 
     def stand_by(self) -> None:
         """Another replica is, or may be, the leader."""
@@ -75,14 +87,23 @@ class Runtime:
         self.gangs.stand_by()
         self.rebalancer.stand_by()
         self.queue_poll.wake()
+        self.jobs.stand_by()
 
 
 def build_runtime(
-    settings: Settings, store: Store, engine: Engine, kube: Kube, holds_lease: Callable[[], bool]
+    settings: Settings,
+    store: Store,
+    engine: Engine,
+    kube: Kube,
+    holds_lease: Callable[[], bool],
+    hooks: HookConfig | None = None,
+    identity: str = "",
 ) -> Runtime:
-    """`holds_lease` is called before each write: whether, by the clock, no other replica can be the leader."""
+    """`holds_lease` is called before each write: whether, by the clock, no other replica can be the leader. `hooks`:
+    get the transitions of jobs. `identity`: of this process."""
     changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
-    watches = first_watches(kube, store, watch_options(settings))
+    jobs = ObservedJobs(settings, store, _hook_terms(settings, store, kube, hooks, identity))
+    watches = first_watches(kube, store, watch_options(settings), [jobs.tracker])
     queues = Queues(
         kube,
         store,
@@ -176,11 +197,27 @@ def build_runtime(
         queues,
         queue_poll,
         drainer,
+        jobs,
     )
 
 
 def _both(leadership: Leadership, holds_lease: Callable[[], bool]) -> Callable[[], bool]:
     return lambda: leadership.leads and holds_lease()
+
+
+def _hook_terms(
+    settings: Settings, store: Store, kube: Kube, config: HookConfig | None, identity: str
+) -> HookTerms | None:
+    """Those of each term store deliveries under a name of their own."""
+    if config is None:
+        return None
+    metrics, namespace = HookMetrics(store.metrics.registry), config.namespace or settings.lease_namespace
+    terms = itertools.count(1)
+
+    def of_term() -> Hooks:
+        return Hooks(config, ConfigMapStore(kube, namespace, _HOOKS, f"{identity}_{next(terms)}"), metrics=metrics)
+
+    return HookTerms(of_term)
 
 
 def watch_options(settings: Settings) -> WatchOptions:

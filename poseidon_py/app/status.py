@@ -23,6 +23,7 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, bridge: Json, collect
         "nodes": reply.nodes,
         "pods": dict(sorted(reply.tasks.items())),
         "classes": reply.classes,
+        "outcomes": {how: reply.outcomes[how] for how in ("succeeded", "failed", "removed")},
         "resources": {
             name: {"allocatable": reply.allocatable[name], "used": reply.used.get(name, 0)}
             for name in sorted(reply.allocatable)

@@ -1,4 +1,5 @@
-"""`poseidon jobs run`: the controller of Volcano's Jobs in the foreground, until a signal or a fatal error."""
+"""`poseidon jobs`: what a scheduler observes of jobs (job_list.py); `poseidon jobs run`: the controller of Volcano's
+Jobs in the foreground, until a signal or a fatal error."""
 
 import asyncio
 import signal
@@ -11,6 +12,7 @@ import click
 from poseidon_py.cli.errors import fail
 from poseidon_py.cli.flags import settings_flags
 from poseidon_py.cli.hooks import loaded
+from poseidon_py.cli.job_list import show
 from poseidon_py.cli.run import loop_factory
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
@@ -38,9 +40,24 @@ _FLAGS = (
 _OWN_DEFAULTS = {"lease_name": LEASE, "health_port": HEALTH_PORT}
 
 
-@click.group()
+class _WithDefault(click.Group):
+    """Arguments that begin with no command are those of `show`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0] not in self.commands and args[0] != "--help"):
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_WithDefault, options_metavar="[NAME] [OPTIONS]", subcommand_metavar="| COMMAND [ARGS]...")
 def jobs() -> None:
-    """Volcano's Jobs."""
+    """The jobs that a running scheduler observes, or that of NAME; `poseidon jobs show --help` has the options.
+
+    `poseidon jobs show NAME` shows a job whose name is that of a command.
+    """
+
+
+jobs.add_command(show)
 
 
 @jobs.command()

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import click
 
 from poseidon_py.cli.ask import answer, question
+from poseidon_py.cli.job_list import statistics_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -116,8 +117,26 @@ def _remarks(queue: Json, one: bool) -> list[str]:
         lines += [f"{queue['name']}: {each}" for each in queue["problems"] if each != queue["why"]]
     if "waiting" not in queue:
         return lines
+    lines += _statistics(queue)
     if not queue["waiting"]:
         return [*lines, f"{queue['name']}: no pods wait"]
     lines.append(f"{queue['name']}: the oldest of the pods that wait")
     lines += [f"  {each['pod']}: {each['why']}" for each in queue["waiting"]]
     return [*lines, f"  and {queue['more']} more"] if queue["more"] else lines
+
+
+def _statistics(queue: Json) -> list[str]:
+    """Of the queue, and of each of its users if there are several."""
+    if not queue.get("statistics", {}).get("created"):
+        return []
+    lines = [f"{queue['name']}: pods since {queue['since']}: {_ends(queue['statistics'])}"]
+    lines += [f"  {line}" for line in statistics_lines(queue["statistics"])]
+    for user, figures in queue["users"].items():
+        lines.append(f"  user {user}: {_ends(figures)}")
+        lines += [f"    {line}" for line in statistics_lines(figures)]
+    return lines
+
+
+def _ends(figures: Json) -> str:
+    ends = ("succeeded", "failed", "evicted", "deleted")
+    return ", ".join([f"{figures['created']} created", *(f"{figures[end]} {end}" for end in ends if figures[end])])

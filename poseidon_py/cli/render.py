@@ -49,6 +49,9 @@ def print_status(body: Json, console: Console) -> None:
     if body.get("not_ready"):
         console.print(f"[red]not ready[/red]: {body['not_ready']}", highlight=False)
     print_rows(console, ("pods", "count"), [(state, str(count)) for state, count in body["pods"].items()])
+    if any(body.get("outcomes", {}).values()):
+        ends = ", ".join(f"{count} {how}" for how, count in body["outcomes"].items())
+        console.print(f"ended since the flow service started: {ends}", highlight=False)
     resources = []
     for name, amount in body["resources"].items():
         share = amount["used"] / amount["allocatable"] if amount["allocatable"] else 0.0

@@ -13,9 +13,11 @@ import click
 
 from poseidon_py.cli.errors import fail
 from poseidon_py.cli.flags import settings_flags
+from poseidon_py.cli.hooks import loaded
 from poseidon_py.cli.policies import check_policy
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
+from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.util import logs
 
 
@@ -32,6 +34,7 @@ def run(config: Path | None, **flags: Any) -> None:
         settings = loading.settings(loading.read_file(config) if config else {}, flags, config or "")
     except loading.OptionError as error:
         fail(str(error), 2)
+    hooks = loaded(settings.hooks) if settings.hooks is not None else None
     logs.configure(settings.log_level, settings.log_format)
     # gRPC's core would write to standard error in another format; its callers report failures
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
@@ -40,10 +43,10 @@ def run(config: Path | None, **flags: Any) -> None:
     # the bridge holds many long-lived objects and few cycles: collect rarely
     gc.set_threshold(100_000, 20, 50)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        sys.exit(runner.run(_run(settings)))
+        sys.exit(runner.run(_run(settings, hooks)))
 
 
-async def _run(settings: Settings) -> int:
+async def _run(settings: Settings, hooks: HookConfig | None) -> int:
     from poseidon_py.app.bridge import Bridge
     from poseidon_py.app.engine_process import FirmamentError
     from poseidon_py.app.http_endpoints import HealthAddressError
@@ -54,7 +57,7 @@ async def _run(settings: Settings) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop_requested.set)
-    bridge = Bridge(settings)
+    bridge = Bridge(settings, hooks)
     ended = asyncio.create_task(stop_requested.wait())
     starting = asyncio.create_task(bridge.start())
     await asyncio.wait({ended, starting}, return_when=asyncio.FIRST_COMPLETED)

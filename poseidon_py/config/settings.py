@@ -283,6 +283,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Path | None,
         setting("File with YuniKorn's queues.yaml. Default: the ConfigMap yunikorn-configs."),
     ] = None
+    ended_jobs: Annotated[
+        Annotated[int, Meta(ge=0)],
+        setting("Maximum number of ended jobs that `poseidon jobs` shows.", metavar="COUNT"),
+    ] = 1000
+    ended_jobs_seconds: Annotated[
+        NotNegative, setting("Seconds for which ended jobs are shown.", metavar="SECONDS")
+    ] = 3600.0
+    hooks: Annotated[
+        Path | None,
+        setting("File with HTTP endpoints that are called on transitions of jobs, tasks and replicas: docs/hooks.md."),
+    ] = None
     gang_unwind: Annotated[
         Literal["evict", "keep"],
         setting("What happens to the bound pods of a gang that is not bound in time."),

@@ -153,7 +153,7 @@ class Session:
     async def _everything(self, queues: flow_pb2.Queues | None) -> AsyncIterator[flow_pb2.Update]:
         store = self._store
         nodes = flow_pb2.Update(
-            namespaces=store.namespaces.values(), budgets=store.budgets.messages.values(), queues=queues
+            namespaces=store.namespaces.messages.values(), budgets=store.budgets.messages.values(), queues=queues
         )
         for node in list(store.nodes.values()):
             node.dirty = False

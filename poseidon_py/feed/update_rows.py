@@ -12,6 +12,7 @@ from poseidon_py.describe.node import describe_node, node_key
 from poseidon_py.describe.reason_keys import ATTACHABLE
 from poseidon_py.describe.task_classes import Extras
 from poseidon_py.kube.objects import InvalidField, Pod
+from poseidon_py.kube.outcomes import Outcome
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import NodeRecord, PodRecord, SentState
 from poseidon_py.state.store import Store
@@ -309,6 +310,14 @@ class Rows:
         self._daemon.append(state.daemon)
         self._queue.append(state.queue)
         self._local_queue.append(state.local_queue)
+
+    def retire(self, task: int, outcome: Outcome | None) -> None:
+        """Adds a task that has ended with that outcome; None: it was deleted."""
+        self.update.removed_tasks.append(task)
+        if outcome is Outcome.SUCCEEDED:
+            self.update.succeeded_tasks.append(task)
+        elif outcome is Outcome.FAILED:
+            self.update.failed_tasks.append(task)
 
     def _index_of(self, node: str) -> int:
         return self._node.setdefault(node, len(self._node) + 1) if node else 0

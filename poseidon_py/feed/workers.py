@@ -75,7 +75,7 @@ class Feed:
         await self._work("nodes", self._store.node_queue, self._feed_nodes)
 
     async def namespace_worker(self) -> None:
-        await self._work("namespaces", self._store.namespace_queue, self._feed_namespaces)
+        await self._work("namespaces", self._store.namespaces.queue, self._feed_namespaces)
 
     async def _work(self, name: str, queue: KeyedQueue[Key], feed: Callable[[list[Key], int], Awaitable[None]]) -> None:
         duration, size = self._metrics.queue_work.labels(name), self._metrics.batch.labels(name)
@@ -147,7 +147,7 @@ class Feed:
         removed: list[PodRecord] = []
         for uid in uids:
             if (task := store.gone_tasks.get(uid)) is not None:
-                rows.update.removed_tasks.append(task)
+                rows.retire(task, store.outcomes.get(uid))
                 gone.append(uid)
                 self._rejections.pop(uid, None)
             known = store.pods.get(uid)
@@ -313,16 +313,16 @@ class Feed:
 
     async def _feed_namespaces(self, names: list[str], epoch: int) -> None:
         store = self._store
-        sent = [message for name in names if (message := store.namespaces.get(name)) is not None]
+        sent = [message for name in names if (message := store.namespaces.messages.get(name)) is not None]
         reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, namespaces=sent))
         if reply.status == flow_pb2.STALE_EPOCH:
             for name in names:
-                store.namespace_queue.add(name)
+                store.namespaces.queue.add(name)
             self._session.stale(epoch)
             return
         for message in sent:
-            if not message.labels and store.namespaces.get(message.name) is message:
-                del store.namespaces[message.name]  # without labels it is equal to one that was never sent
+            if not message.labels and store.namespaces.messages.get(message.name) is message:
+                del store.namespaces.messages[message.name]  # without labels it is equal to one that was never sent
         self._note(reply)
 
     # -- disruption budgets -----------------------------------------------------------------------------------

@@ -112,6 +112,17 @@ class Hooks:
             raise HooksStoppedError(over.result())
         await self._until(self._written_all(), over)
 
+    async def mark(self) -> float:
+        """The mark that was set last, also by a former process; 0: none. Raises HooksStoppedError."""
+        over = self._running()
+        await self._until(self._loaded_all(), over)
+        return self._totals.mark
+
+    def set_mark(self, at: float) -> None:
+        """Stores a mark some time, never before what was passed until now."""
+        self._totals.mark = at
+        self._journal.put_late(TOTALS_KEY, self._totals)
+
     async def start(self) -> None:
         """Take over the store and deliver, in the background: an API server that cannot be reached is tried again."""
         self._over = asyncio.get_running_loop().create_future()
@@ -184,6 +195,9 @@ class Hooks:
                 raise HooksStoppedError(over.result())
         finally:
             task.cancel()
+
+    async def _loaded_all(self) -> None:
+        await self._loaded.wait()
 
     async def _written_all(self) -> None:
         await self._loaded.wait()

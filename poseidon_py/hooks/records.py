@@ -51,6 +51,8 @@ class Totals(msgspec.Struct):
     """Sequences up to this one may have been used."""
     dropped: dict[str, int] = {}
     """Number of dead letters that were dropped, by hook."""
+    mark: float = 0.0
+    """What the controller has set: up to when all transitions are stored, seconds since the epoch; 0: nothing."""
 
 
 TOTALS_KEY = "totals"

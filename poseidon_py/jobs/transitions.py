@@ -5,51 +5,25 @@ restart of the controller. Those of replicas are observed: what happens to a pod
 transition afterwards, or as none if the pod came and went.
 """
 
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Literal
 
 from poseidon_py.jobs.manifests.owner import Owner
 from poseidon_py.jobs.metrics import JobMetrics
 from poseidon_py.jobs.rules.machines import JOB, REPLICA, TASK
 from poseidon_py.jobs.rules.noted import Noted
 from poseidon_py.jobs.rules.replicas import Replica
-
-log = logging.getLogger(__name__)
-
-Machine = Literal["job", "task", "replica"]
-_TABLES: Mapping[Machine, Mapping[Any, frozenset[Any]]] = {"job": JOB, "task": TASK, "replica": REPLICA}
+from poseidon_py.machines.transitions import AnyTransition, AnyTransitions, Machine
 
 
 @dataclass(frozen=True)
-class Transition:
-    """One transition. `time`: seconds since the epoch; `reason`: the event or action that caused it, if it is known."""
+class Transition(AnyTransition):
+    """One transition of a job of this controller."""
 
-    machine: Machine
-    old: str
-    new: str
-    namespace: str
-    job: str
-    job_uid: str
-    time: float
-    task: str = ""
-    pod: str = ""
-    pod_uid: str = ""
-    reason: str = ""
-    message: str = ""
-    since: float = 0.0
-    """When the state before began, in seconds since the epoch; 0: unknown."""
     number: int = 0
     """Of those of the job and its tasks, as it is noted in the status; 0: it is not noted."""
     observed: Replica | None = None
     """The pod after the transition, or before it went."""
-
-    @property
-    def object(self) -> str:
-        """For logs."""
-        return "/".join(filter(None, (self.namespace, self.job, self.task, self.pod)))
 
 
 def transition_of(owner: Owner, noted: Noted) -> Transition:
@@ -64,40 +38,8 @@ def transition_of(owner: Owner, noted: Noted) -> Transition:
 Listener = Callable[[Transition], None]
 
 
-class Transitions:
-    """`listeners` may be added to at any time; they are called in order and must not block."""
+class Transitions(AnyTransitions[Transition]):
+    """Those of one controller."""
 
     def __init__(self, metrics: JobMetrics) -> None:
-        self.listeners: list[Listener] = []
-        self._metrics = metrics
-
-    def passed(self, transition: Transition) -> None:
-        """A transition has taken place. A listener that fails stops neither the others nor the controller."""
-        old: StrEnum | str = transition.old
-        legal = any(transition.new in news for state, news in _TABLES[transition.machine].items() if state == old)
-        if not legal:
-            self._metrics.illegal.labels(transition.machine, transition.old, transition.new).inc()
-            log.warning(
-                "%s %s went from %r to %r, which its machine does not have",
-                transition.machine,
-                transition.object,
-                transition.old,
-                transition.new,
-            )
-        self._metrics.transitions.labels(transition.machine, transition.new).inc()
-        level = logging.INFO if transition.machine == "job" else logging.DEBUG
-        why = f": {transition.message or transition.reason}" if transition.message or transition.reason else ""
-        log.log(
-            level,
-            "%s %s: %s -> %s%s",
-            transition.machine,
-            transition.object,
-            transition.old or "new",
-            transition.new,
-            why,
-        )
-        for listener in self.listeners:
-            try:
-                listener(transition)
-            except Exception:
-                log.exception("a listener to transitions failed")
+        super().__init__({"job": JOB, "task": TASK, "replica": REPLICA}, metrics.transitions, metrics.illegal)

@@ -96,7 +96,8 @@ class WatchOptions:
     """Seconds without a byte after which a watch is started again."""
 
 
-PODS = Kind("pods", "/api/v1/pods", Pod, "status.phase!=Succeeded,status.phase!=Failed")
+PODS = Kind("pods", "/api/v1/pods", Pod)
+"""Ended ones, too: a watch without them reports that a pod is gone, but not how it ended."""
 NODES = Kind("nodes", "/api/v1/nodes", Node)
 
 BUDGETS = Kind(

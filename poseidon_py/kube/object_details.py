@@ -68,6 +68,20 @@ class ContainerPort(Struct, gc=False):
     protocol: str | None = None
 
 
+class ContainerRan(Struct, gc=False):
+    """The state of a container that runs or has run."""
+
+    started: str | None = field(default=None, name="startedAt")
+    finished: str | None = field(default=None, name="finishedAt")
+    exit_code: int = field(default=0, name="exitCode")
+    reason: str | None = None
+
+
+class ContainerState(Struct, gc=False):
+    running: ContainerRan | None = None
+    terminated: ContainerRan | None = None
+
+
 class RestartRule(Struct, gc=False):
     action: str | None = None
 

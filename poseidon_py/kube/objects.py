@@ -109,16 +109,19 @@ class Condition(Struct, gc=False):
     status: str = ""
     reason: str | None = None
     message: str | None = None
+    changed: str | None = field(default=None, name="lastTransitionTime")
 
 
 class ContainerStatus(Struct, gc=False):
     name: str = ""
+    state: Raw = NOTHING
     resources: Raw = NOTHING
     allocated: Raw = field(default=NOTHING, name="allocatedResources")
 
 
 class PodStatus(Struct):
     phase: str | None = None
+    reason: str | None = None
     conditions: list[Condition] | None = None
     containers: list[ContainerStatus] | None = field(default=None, name="containerStatuses")
     init_containers: list[ContainerStatus] | None = field(default=None, name="initContainerStatuses")

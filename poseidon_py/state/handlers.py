@@ -1,10 +1,11 @@
 """Passes reports of the watches to the store, without invalid objects."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from poseidon_py.kube.objects import Metadata, Node, Pod
+from poseidon_py.state.listeners import PodListener
 from poseidon_py.state.store import Store
 from poseidon_py.util.metrics import Metrics
 
@@ -14,24 +15,37 @@ T = TypeVar("T")
 
 
 class PodHandler:
-    """Passes reports of the watch of pods to a store."""
+    """Passes reports of the watch of pods to listeners and a store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, listeners: Sequence[PodListener] = ()) -> None:
         self._store = store
+        self._listeners = listeners
         self._unreadable: set[str] = set()
 
     def observe(self, item: Pod) -> None:
+        self._tell(lambda listener: listener.observed(item))
         try:
             self._store.observe_pod(item)
         except ValueError as error:
             self.invalid(item.metadata, str(error))
 
     def removed(self, item: Pod) -> None:
+        self._tell(lambda listener: listener.removed(item))
         self._store.remove_pod(item.metadata.uid)
 
     def listed(self, uids: set[str]) -> None:
-        self._store.pods_listed(uids | self._unreadable)
+        present = uids | self._unreadable
+        self._tell(lambda listener: listener.listed(present))
+        self._store.pods_listed(present)
         self._unreadable.clear()
+
+    def _tell(self, report: Callable[[PodListener], None]) -> None:
+        """A defect of a listener does not keep pods from being scheduled."""
+        for listener in self._listeners:
+            try:
+                report(listener)
+            except Exception:
+                log.exception("a listener to pods failed")
 
     def invalid(self, metadata: Metadata, problem: str) -> None:
         self._unreadable.add(metadata.uid)  # it exists, so its last valid version is kept

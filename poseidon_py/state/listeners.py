@@ -1,8 +1,26 @@
 """Listeners of the store: protocols that it calls for changes that the watches report."""
 
+from collections.abc import Container
 from typing import Protocol
 
+from poseidon_py.kube.objects import Pod
 from poseidon_py.state.records import PodRecord
+
+
+class PodListener(Protocol):
+    """Is told what the watch of pods reports, before the store takes it. Pods of all schedulers, and ended ones."""
+
+    def observed(self, pod: Pod) -> None:
+        """The pod exists."""
+        ...
+
+    def removed(self, pod: Pod) -> None:
+        """The pod was deleted. `pod`: its last state, or its metadata alone."""
+        ...
+
+    def listed(self, uids: Container[str]) -> None:
+        """These pods exist, and no others."""
+        ...
 
 
 class SettledListener(Protocol):

@@ -9,17 +9,18 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from poseidon_py.describe.annotations.movable import namespace_is_movable
 from poseidon_py.describe.data_inputs import Inputs
 from poseidon_py.describe.label_profiles import Profiles
 from poseidon_py.describe.task_classes import Classes
-from poseidon_py.kube.objects import TERMINAL, InvalidField, Labels, Node, Pod, decode
+from poseidon_py.kube.objects import InvalidField, Node, Pod
+from poseidon_py.kube.outcomes import Outcome, outcome_of
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.announced import Announced
 from poseidon_py.state.budgets import Budgets
 from poseidon_py.state.default_spreading import DefaultSpreading
 from poseidon_py.state.gangs.registry import GangRegistry
 from poseidon_py.state.listeners import ProblemListener, SettledListener
+from poseidon_py.state.namespaces import Namespaces
 from poseidon_py.state.nominations import Nominations
 from poseidon_py.state.observed import fingerprint, is_disrupted
 from poseidon_py.state.pod_lifecycle import PodEvent
@@ -32,7 +33,7 @@ from poseidon_py.state.volumes.gate import VolumeGate
 from poseidon_py.util.ids import TaskIds, node_id
 from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
-from protos.gen import firmament_pb2, flow_pb2
+from protos.gen import firmament_pb2
 
 log = logging.getLogger(__name__)
 
@@ -73,11 +74,7 @@ class Store:
         self.classes = Classes(added_affinity)
         self.profiles = Profiles()
         self.inputs = Inputs()
-        self.namespaces: dict[str, flow_pb2.Namespace] = {}
-        """By name; a deleted one is kept without labels until that has been sent to the engine."""
-        self.movable_namespaces: set[str] = set()
-        """Those whose pods may be moved unless they say otherwise."""
-        self.namespace_queue: KeyedQueue[str] = KeyedQueue("namespaces", metrics=self.metrics)
+        self.namespaces = Namespaces(self._touch_bound, self.metrics)
         self.avoided: dict[str, set[str]] = {}
         """UID of a controller -> names of the nodes that its pods should avoid."""
         self.storage = Storage()
@@ -87,6 +84,8 @@ class Store:
         """Node names; ids for deleted nodes."""
         self.gone_tasks: dict[str, int] = {}
         """UID -> task of pods whose removal has not been sent to the engine yet."""
+        self.outcomes: dict[str, Outcome] = {}
+        """UID -> outcome of those pods, unless they were deleted."""
         self.gone_nodes: set[str] = set()
         """Ids of nodes whose removal has not been sent to the engine yet."""
         self._settled_listeners: list[SettledListener] = []
@@ -153,8 +152,8 @@ class Store:
 
     def observe_pod(self, pod: Pod) -> None:
         uid = pod.metadata.uid
-        if pod.status.phase in TERMINAL:  # field selectors exclude these, but not every server applies them
-            self.remove_pod(uid)
+        if (outcome := outcome_of(pod)) is not None:
+            self.remove_pod(uid, outcome)
             return
         known = self.pods.get(uid)
         if known is None:
@@ -162,6 +161,7 @@ class Store:
                 raise ValueError("a pod without UID")
             # a removed pod that is listed again (the server's data was restored) keeps its id
             task = self.gone_tasks.pop(uid, 0) or self._tasks.add(uid)
+            self.outcomes.pop(uid, None)
             known = self.pods[uid] = PodRecord(pod, task, self._monotonic())
         spec = pod.spec
         node = spec.node_name or ""
@@ -195,8 +195,8 @@ class Store:
             self._on_node.setdefault(known.node, {})[known.uid] = None
             self._settled(known)
 
-    def remove_pod(self, uid: str) -> None:
-        """A pod was deleted or has terminated."""
+    def remove_pod(self, uid: str, outcome: Outcome | None = None) -> None:
+        """A pod was deleted, or has ended with that outcome."""
         self._warned.discard(uid)
         self.invalid.pop(uid, None)
         known = self.pods.pop(uid, None)
@@ -211,6 +211,8 @@ class Store:
         self.nominations.removed(known)
         self._settled(known)
         self.gone_tasks[uid] = known.task
+        if outcome is not None:
+            self.outcomes[uid] = outcome
         self.pod_queue.add(uid)
 
     def assume(self, known: PodRecord, node: str) -> bool:
@@ -240,6 +242,7 @@ class Store:
     def forget_gone(self, uids: Iterable[str]) -> None:
         """The engine has removed these pods: their task ids are free."""
         for uid in uids:
+            self.outcomes.pop(uid, None)
             task = self.gone_tasks.pop(uid, None)
             if task is not None:
                 self._tasks.remove(task)
@@ -325,30 +328,17 @@ class Store:
                     self.touch_pod(known.uid)
 
     def observe_namespace(self, item: Namespace) -> None:
-        name = item.metadata.name
         self.queues.observe_namespace(item)
         try:
-            labels = decode(item.metadata.labels, Labels, "metadata.labels") or {}
+            self.namespaces.observe(item)
         except InvalidField as problem:
-            self.warn("namespace", item.metadata.uid, name, str(problem))
-            return
-        known = self.namespaces.get(name)
-        if known is None or dict(known.labels) != labels:
-            self.namespaces[name] = flow_pb2.Namespace(name=name, labels=labels)
-            self.namespace_queue.add(name)
-            self._set_movable(name, namespace_is_movable(labels))
+            self.warn("namespace", item.metadata.uid, item.metadata.name, str(problem))
 
     def remove_namespace(self, name: str) -> None:
         self.queues.remove_namespace(name)
-        if name in self.namespaces:
-            self.namespaces[name] = flow_pb2.Namespace(name=name)
-            self.namespace_queue.add(name)
-            self._set_movable(name, False)
+        self.namespaces.remove(name)
 
-    def _set_movable(self, namespace: str, movable: bool) -> None:
-        if movable == (namespace in self.movable_namespaces):
-            return
-        (self.movable_namespaces.add if movable else self.movable_namespaces.discard)(namespace)
+    def _touch_bound(self, namespace: str) -> None:
         for known in self.pods.values():
             if known.node and known.namespace == namespace:
                 self.touch_pod(known.uid)
@@ -358,7 +348,7 @@ class Store:
         if known.gang.id or known.gang.blocked or known.spared or known.migration_refused:
             return False
         movable = known.described.movable
-        return known.namespace in self.movable_namespaces if movable is None else movable
+        return known.namespace in self.namespaces.movable if movable is None else movable
 
     def prune(self) -> None:
         """Removes unused classes, profiles and input sets, once there may be many."""

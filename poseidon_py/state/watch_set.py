@@ -1,15 +1,19 @@
 """Which watches there are, and which handlers they feed."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from poseidon_py.kube import list_watch as kinds
 from poseidon_py.kube.list_watch import Kind, Source, Watch, WatchOptions
 from poseidon_py.state.handlers import NodeHandler, ObjectHandler, PodHandler, by_name, by_namespace
+from poseidon_py.state.listeners import PodListener
 from poseidon_py.state.store import Store
 
 
-def first_watches(source: Source, store: Store, options: WatchOptions) -> tuple[Watch[Any], ...]:
-    """The watches that run from the start; no round begins before all have listed."""
+def first_watches(
+    source: Source, store: Store, options: WatchOptions, of_pods: Sequence[PodListener] = ()
+) -> tuple[Watch[Any], ...]:
+    """The watches that run from the start; no round begins before all have listed. `of_pods`: are told of pods."""
     namespaces: ObjectHandler[Any] = ObjectHandler(
         "namespace", by_name, store.observe_namespace, store.remove_namespace, store.metrics
     )
@@ -19,7 +23,7 @@ def first_watches(source: Source, store: Store, options: WatchOptions) -> tuple[
     watches: tuple[Watch[Any], ...] = (
         Watch(source, kinds.NODES, NodeHandler(store), options, metrics=store.metrics),
         Watch(source, kinds.NAMESPACES, namespaces, options, metrics=store.metrics),
-        Watch(source, kinds.PODS, PodHandler(store), options, metrics=store.metrics),
+        Watch(source, kinds.PODS, PodHandler(store, of_pods), options, metrics=store.metrics),
         Watch(source, kinds.BUDGETS, disruption_budgets, options, metrics=store.metrics),
     )
     if store.spreading.enabled:

@@ -40,13 +40,15 @@ class HelloReply(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ..., wants_usage: _Optional[bool] = ..., counts_links: _Optional[bool] = ..., spreads_tasks: _Optional[bool] = ...) -> None: ...
 
 class Update(_message.Message):
-    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces", "inputs", "complete", "budgets", "removed_budgets", "round", "queues")
+    __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "succeeded_tasks", "failed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces", "inputs", "complete", "budgets", "removed_budgets", "round", "queues")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
     REMOVED_NODES_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
     REMOVED_TASKS_FIELD_NUMBER: _ClassVar[int]
+    SUCCEEDED_TASKS_FIELD_NUMBER: _ClassVar[int]
+    FAILED_TASKS_FIELD_NUMBER: _ClassVar[int]
     REJECTIONS_FIELD_NUMBER: _ClassVar[int]
     PROFILES_FIELD_NUMBER: _ClassVar[int]
     GANGS_FIELD_NUMBER: _ClassVar[int]
@@ -64,6 +66,8 @@ class Update(_message.Message):
     removed_nodes: _containers.RepeatedScalarFieldContainer[str]
     tasks: Tasks
     removed_tasks: _containers.RepeatedScalarFieldContainer[int]
+    succeeded_tasks: _containers.RepeatedScalarFieldContainer[int]
+    failed_tasks: _containers.RepeatedScalarFieldContainer[int]
     rejections: _containers.RepeatedCompositeFieldContainer[Rejection]
     profiles: _containers.RepeatedCompositeFieldContainer[Profile]
     gangs: _containers.RepeatedCompositeFieldContainer[Gang]
@@ -75,7 +79,7 @@ class Update(_message.Message):
     removed_budgets: _containers.RepeatedScalarFieldContainer[int]
     round: RoundRequest
     queues: Queues
-    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., gangs: _Optional[_Iterable[_Union[Gang, _Mapping]]] = ..., removed_gangs: _Optional[_Iterable[int]] = ..., namespaces: _Optional[_Iterable[_Union[Namespace, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[Inputs, _Mapping]]] = ..., complete: _Optional[bool] = ..., budgets: _Optional[_Iterable[_Union[Budget, _Mapping]]] = ..., removed_budgets: _Optional[_Iterable[int]] = ..., round: _Optional[_Union[RoundRequest, _Mapping]] = ..., queues: _Optional[_Union[Queues, _Mapping]] = ...) -> None: ...
+    def __init__(self, epoch: _Optional[int] = ..., classes: _Optional[_Iterable[_Union[TaskClass, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., removed_nodes: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Union[Tasks, _Mapping]] = ..., removed_tasks: _Optional[_Iterable[int]] = ..., succeeded_tasks: _Optional[_Iterable[int]] = ..., failed_tasks: _Optional[_Iterable[int]] = ..., rejections: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., gangs: _Optional[_Iterable[_Union[Gang, _Mapping]]] = ..., removed_gangs: _Optional[_Iterable[int]] = ..., namespaces: _Optional[_Iterable[_Union[Namespace, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[Inputs, _Mapping]]] = ..., complete: _Optional[bool] = ..., budgets: _Optional[_Iterable[_Union[Budget, _Mapping]]] = ..., removed_budgets: _Optional[_Iterable[int]] = ..., round: _Optional[_Union[RoundRequest, _Mapping]] = ..., queues: _Optional[_Union[Queues, _Mapping]] = ...) -> None: ...
 
 class UpdateReply(_message.Message):
     __slots__ = ("status", "epoch", "unknown_classes", "unknown_profiles", "unknown_gangs", "unknown_inputs", "refused", "quiet", "round")
@@ -1017,7 +1021,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("epoch", "policy", "nodes", "tasks", "classes", "allocatable", "used", "last_round", "rounds", "usage")
+    __slots__ = ("epoch", "policy", "nodes", "tasks", "classes", "allocatable", "used", "last_round", "rounds", "usage", "outcomes")
     class TasksEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1039,6 +1043,13 @@ class StatusReply(_message.Message):
         key: str
         value: int
         def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class OutcomesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     POLICY_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
@@ -1049,6 +1060,7 @@ class StatusReply(_message.Message):
     LAST_ROUND_FIELD_NUMBER: _ClassVar[int]
     ROUNDS_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
+    OUTCOMES_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     policy: str
     nodes: int
@@ -1059,7 +1071,8 @@ class StatusReply(_message.Message):
     last_round: RoundStats
     rounds: int
     usage: UsageStatus
-    def __init__(self, epoch: _Optional[int] = ..., policy: _Optional[str] = ..., nodes: _Optional[int] = ..., tasks: _Optional[_Mapping[str, int]] = ..., classes: _Optional[int] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., used: _Optional[_Mapping[str, int]] = ..., last_round: _Optional[_Union[RoundStats, _Mapping]] = ..., rounds: _Optional[int] = ..., usage: _Optional[_Union[UsageStatus, _Mapping]] = ...) -> None: ...
+    outcomes: _containers.ScalarMap[str, int]
+    def __init__(self, epoch: _Optional[int] = ..., policy: _Optional[str] = ..., nodes: _Optional[int] = ..., tasks: _Optional[_Mapping[str, int]] = ..., classes: _Optional[int] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., used: _Optional[_Mapping[str, int]] = ..., last_round: _Optional[_Union[RoundStats, _Mapping]] = ..., rounds: _Optional[int] = ..., usage: _Optional[_Union[UsageStatus, _Mapping]] = ..., outcomes: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class UsageStatus(_message.Message):
     __slots__ = ("basis", "wants_usage", "samples", "half_life_seconds", "stale_seconds", "taken", "old", "refused", "unknown", "tasks_measured", "tasks_stale", "nodes_measured", "nodes_stale", "newest_age_seconds", "memory_bytes")

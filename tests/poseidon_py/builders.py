@@ -66,7 +66,11 @@ def pod_json(
 
 
 def pod(name: str = "pod", **fields: Any) -> Pod:
-    return msgspec.json.decode(json.dumps(pod_json(name, **fields)), type=Pod)
+    return as_pod(pod_json(name, **fields))
+
+
+def as_pod(body: dict[str, Any]) -> Pod:
+    return msgspec.json.decode(json.dumps(body), type=Pod)
 
 
 def node_json(

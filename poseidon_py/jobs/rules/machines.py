@@ -1,16 +1,21 @@
-"""The three state machines: job, task (a role of the job) and replica (one pod of a task), each one table.
+"""The phases of Volcano's Job and their transitions, in one table.
 
-    job       Pending -> Running -> Completed | Failed; ...ing states wait until the pods are gone
-    task      Waiting (for the tasks it depends on) -> Pending -> Running -> Succeeded | Failed
-    replica   Absent -> Pending -> Running -> Succeeded | Failed -> Terminating -> Absent
+    Pending -> Running -> Completed | Failed; ...ing phases wait until the pods are gone
 
 A job changes its phase only by a decision of this controller, so an illegal transition is a defect, and is refused.
-Tasks and replicas are observed: their tables have all that can be seen between two observations, and anything else is
-accepted and reported.
+Tasks and replicas are observed: their machines are those of poseidon_py/machines, of which this controller has a part.
 """
 
 from collections.abc import Mapping
 from enum import StrEnum
+
+from poseidon_py.machines.states import REPLICA as ANY_REPLICA
+from poseidon_py.machines.states import TASK, ReplicaState, TaskState
+
+__all__ = [
+    "ACTIVE", "FINISHED", "JOB", "REPLICA", "STOPPED", "STOPPING", "TASK",
+    "IllegalTransitionError", "JobPhase", "ReplicaState", "TaskState", "check_job",
+]  # fmt: skip
 
 
 class JobPhase(StrEnum):
@@ -29,32 +34,7 @@ class JobPhase(StrEnum):
     FAILED = "Failed"
 
 
-class TaskState(StrEnum):
-    """The states of a task; NEW: it was not observed yet."""
-
-    NEW = ""
-    WAITING = "Waiting"
-    PENDING = "Pending"
-    RUNNING = "Running"
-    RESTARTING = "Restarting"
-    SUCCEEDED = "Succeeded"
-    FAILED = "Failed"
-    STOPPED = "Stopped"
-
-
-class ReplicaState(StrEnum):
-    """The states of a replica. Each pod starts at ABSENT and ends there."""
-
-    ABSENT = "Absent"
-    PENDING = "Pending"
-    RUNNING = "Running"
-    UNKNOWN = "Unknown"
-    SUCCEEDED = "Succeeded"
-    FAILED = "Failed"
-    TERMINATING = "Terminating"
-
-
-_J, _T, _R = JobPhase, TaskState, ReplicaState
+_J = JobPhase
 
 JOB: Mapping[JobPhase, frozenset[JobPhase]] = {
     _J.NEW: frozenset({_J.PENDING}),
@@ -80,30 +60,11 @@ JOB: Mapping[JobPhase, frozenset[JobPhase]] = {
     _J.FAILED: frozenset(),
 }
 
-TASK: Mapping[TaskState, frozenset[TaskState]] = {
-    _T.NEW: frozenset(_T) - {_T.NEW},
-    _T.WAITING: frozenset({_T.PENDING, _T.RUNNING, _T.SUCCEEDED, _T.FAILED, _T.STOPPED}),
-    _T.PENDING: frozenset({_T.WAITING, _T.RUNNING, _T.RESTARTING, _T.SUCCEEDED, _T.FAILED, _T.STOPPED}),
-    _T.RUNNING: frozenset({_T.WAITING, _T.PENDING, _T.RESTARTING, _T.SUCCEEDED, _T.FAILED, _T.STOPPED}),
-    _T.RESTARTING: frozenset({_T.WAITING, _T.PENDING, _T.RUNNING, _T.SUCCEEDED, _T.FAILED, _T.STOPPED}),
-    _T.SUCCEEDED: frozenset(
-        {_T.RESTARTING, _T.WAITING, _T.PENDING, _T.RUNNING}
-    ),  # restarted, a pod was deleted, or scaled up
-    _T.FAILED: frozenset({_T.RESTARTING, _T.WAITING, _T.PENDING, _T.RUNNING, _T.SUCCEEDED, _T.STOPPED}),
-    _T.STOPPED: frozenset({_T.RESTARTING, _T.WAITING, _T.PENDING, _T.RUNNING, _T.SUCCEEDED}),  # the job was resumed
-}
-
-_ENDS = {_R.SUCCEEDED, _R.FAILED}
-_LEAVES = {_R.TERMINATING, _R.ABSENT}
+_OF_SCHEDULERS = {ReplicaState.BOUND, ReplicaState.WILL_EVICTED, ReplicaState.EVICTED, ReplicaState.DELETED}
 REPLICA: Mapping[ReplicaState, frozenset[ReplicaState]] = {
-    _R.ABSENT: frozenset(_R) - {_R.ABSENT},
-    _R.PENDING: frozenset({_R.RUNNING, _R.UNKNOWN, *_ENDS, *_LEAVES}),
-    _R.RUNNING: frozenset({_R.UNKNOWN, *_ENDS, *_LEAVES}),
-    _R.UNKNOWN: frozenset({_R.RUNNING, *_ENDS, *_LEAVES}),
-    _R.SUCCEEDED: frozenset(_LEAVES),
-    _R.FAILED: frozenset(_LEAVES),
-    _R.TERMINATING: frozenset({_R.ABSENT}),
+    state: after - _OF_SCHEDULERS for state, after in ANY_REPLICA.items() if state not in _OF_SCHEDULERS
 }
+"""A replica ends where it began: another pod takes its place."""
 
 ACTIVE = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
 """Phases in which pods are created, and events of pods and tasks lead to actions."""

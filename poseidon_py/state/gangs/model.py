@@ -65,6 +65,8 @@ class Counts:
     """Whether it creates some of its pods only when others are ready."""
     problem: str = ""
     """Why the number is unknown: the field, its value and the remedy."""
+    verdict: str = ""
+    """Succeeded or Failed; empty: it has not ended."""
 
 
 @dataclass(frozen=True, slots=True)

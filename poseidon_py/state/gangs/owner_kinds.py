@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct, field
 
-from poseidon_py.kube.objects import NOTHING, InvalidField
+from poseidon_py.kube.objects import NOTHING, Condition, InvalidField
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS
 from poseidon_py.state.gangs.model import Counts, Invalid, Resource, number_of
 
@@ -50,6 +50,9 @@ OWNER_KINDS: Mapping[str, OwnerKind] = {
 _OF_KUBEFLOW = {kind.resource: kind.replica_specs for kind in OWNER_KINDS.values() if kind.replica_specs}
 
 
+_SUCCESS = frozenset(("Complete", "Completed", "Succeeded"))
+"""Types of conditions of Jobs, JobSets, and kinds of kubeflow.org."""
+
 Decode = Callable[[type[Any]], Any]
 """Reads a part of an object as a type. Raises InvalidField."""
 
@@ -67,6 +70,7 @@ class _Job(Struct):
 
 
 class _JobStatus(Struct):
+    conditions: list[Condition] | None = None
     succeeded: int | None = None
     active: int | None = None
     failed_indexes: str | None = field(default=None, name="failedIndexes")
@@ -99,6 +103,7 @@ class _ReplicatedJobStatus(Struct):
 
 
 class _JobSetStatus(Struct):
+    conditions: list[Condition] | None = None
     jobs: list[_ReplicatedJobStatus] | None = field(default=None, name="replicatedJobsStatus")
 
 
@@ -134,6 +139,7 @@ class _Succeeded(Struct):
 
 
 class _KubeflowStatus(Struct):
+    conditions: list[Condition] | None = None
     replicas: dict[str, _Succeeded] | None = field(default=None, name="replicaStatuses")
 
 
@@ -181,7 +187,15 @@ def _job(spec: _Job, status: _JobStatus) -> Counts:
         left = max(spec.completions - done - _count_indexes(status.failed_indexes), 0)
     elif done:
         left = status.active or 0  # without completions, nothing is started once a pod has succeeded
-    return Counts(spec.at_once, left, suspended=bool(spec.suspend))
+    return Counts(spec.at_once, left, suspended=bool(spec.suspend), verdict=_verdict(status.conditions))
+
+
+def _verdict(conditions: Iterable[Condition] | None) -> str:
+    """How an owner has ended, by its conditions; empty: it has not."""
+    ends = {each.type for each in conditions or () if each.status == "True"}
+    if "Failed" in ends:
+        return "Failed"
+    return "Succeeded" if ends & _SUCCESS else ""
 
 
 def _count_indexes(text: str | None) -> int:
@@ -210,6 +224,7 @@ def _job_set(spec: _JobSet, status: _JobSetStatus) -> Counts:
         left,
         suspended=bool(spec.suspend),
         staged=in_order or any(bytes(each.depends) not in (b"", b"null", b"[]") for each in jobs),
+        verdict=_verdict(status.conditions),
     )
 
 
@@ -235,7 +250,8 @@ def _kubeflow(spec: _Kubeflow, status: _KubeflowStatus, path: str) -> Counts:
     least = run.policy.minimum if run.policy is not None else None
     if least is not None:
         least = number_of(least, "spec.runPolicy.schedulingPolicy.minAvailable", 1)
-    return Counts(size, max(size - done, 0), least=least, suspended=bool(run.suspend))
+    verdict = _verdict(status.conditions)
+    return Counts(size, max(size - done, 0), least=least, suspended=bool(run.suspend), verdict=verdict)
 
 
 def _done(replicas: Mapping[str, _Succeeded], roles: Iterable[str]) -> int:

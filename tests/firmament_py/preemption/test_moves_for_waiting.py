@@ -7,6 +7,7 @@ from firmament_py.preemption.preemptor import Preempting
 from tests.builders import (
     NOW_US,
     SECOND_US,
+    ended,
     make_budget,
     make_class,
     make_gang,
@@ -45,6 +46,21 @@ def test_a_large_task_fits_once_a_small_one_has_moved():
     assert result.stats.migrated == 1
     cluster.tell(removed(1), successor(11, of=1))
     assert cluster.round() == {10: "a", 11: "b"}
+
+
+@pytest.mark.parametrize(
+    ("fate", "reserved"),
+    [
+        pytest.param(ended(1), 0, id="completed: no task follows it"),
+        pytest.param(ended(1, failed=True), 1, id="failed: its owner may try again"),
+        pytest.param(removed(1), 1, id="evicted"),
+    ],
+)
+def test_a_task_that_completes_instead_of_moving_gets_no_reservation(fate, reserved):
+    cluster = half_full()
+    assert cluster.migrating(cluster.run()) == {1: "b"}
+    cluster.tell(fate)
+    assert len(cluster.state.successors) == reserved
 
 
 def test_a_task_may_move_to_the_place_of_one_that_moves():

@@ -333,3 +333,18 @@ class AnyOrder(RuleBasedStateMachine):
 
 AnyOrder.TestCase.settings = examples(16, suppress_health_check=[HealthCheck.too_slow])
 TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
+
+
+def test_how_tasks_end_is_counted(service, poseidon):
+    """As Poseidon reports it: completed or failed, later removed; or removed alone."""
+    poseidon.add_node(topology("n1"))
+    poseidon.submit(*(description(uid) for uid in (1, 2, 3, 4)))
+    poseidon.schedule()
+    poseidon.complete(1, 2, 2)
+    poseidon.fail(3, 1)
+    poseidon.remove(1, 3, 4)
+    assert dict(service.flow.GetStatus(flow_pb2.StatusRequest()).outcomes) == {
+        "succeeded": 2,
+        "failed": 1,
+        "removed": 1,
+    }

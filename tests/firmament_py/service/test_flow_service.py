@@ -297,3 +297,17 @@ def test_status_counts_no_tokens(service):
     )
     status = service.flow.GetStatus(flow_pb2.StatusRequest())
     assert (dict(status.allocatable), dict(status.used)) == ({"cpu": 4, "pods": 110}, {"cpu": 1, "pods": 1})
+
+
+def test_outcomes_are_counted_since_the_start(service):
+    """Of five tasks one is deleted, two complete, one fails; a report that is sent again counts once."""
+    service.tell_small()
+    service.apply(tasks=tasks([4, 5], 1))
+    update = {"removed_tasks": [1, 2, 3, 4], "succeeded_tasks": [2, 3], "failed_tasks": [4]}
+    for _ in range(2):
+        service.apply(**update)
+    counts = {"succeeded": 2, "failed": 1, "removed": 1}
+    assert dict(service.flow.GetStatus(flow_pb2.StatusRequest()).outcomes) == counts
+    assert service.engine.state.story(2)[-2:] == ["succeeded", "removed"]
+    service.resync()
+    assert dict(service.flow.GetStatus(flow_pb2.StatusRequest()).outcomes) == counts

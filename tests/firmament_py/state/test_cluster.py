@@ -265,7 +265,7 @@ def test_events_of_a_task_are_listed_in_order():
     cluster.tell(PlacementRejected(2, "id-a"))
     cluster.round()
     cluster.tell(make_tasks([2], 1, on="a"), ended(2))
-    story = ["observed", "placed on a", "rejected on a", "placed on a", "observed on a", "ended"]
+    story = ["observed", "placed on a", "rejected on a", "placed on a", "observed on a", "succeeded"]
     assert cluster.state.story(2) == story
     cluster.tell(removed(2))
     assert cluster.state.story(2) == [*story, "removed"]

@@ -1,5 +1,7 @@
 """The cluster state against a model of dicts: any events, in any order, valid or not."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -41,6 +43,7 @@ class StateAgreesWithDicts(RuleBasedStateMachine):
         super().__init__()
         self.state = ClusterState()
         self.world = World()
+        self.ends: Counter[str] = Counter()
 
     @rule(number=st.integers(0, 5), requests=st.dictionaries(RESOURCES, AMOUNTS, max_size=3), demand=demands)
     def define(self, number, requests, demand):
@@ -93,9 +96,10 @@ class StateAgreesWithDicts(RuleBasedStateMachine):
                 task.cls, task.created_us = cls, created
         assert (len(outcome.refused), outcome.unknown_classes) == (refused, unknown)
 
-    @rule(uids=st.lists(UIDS, max_size=4))
-    def end(self, uids):
-        outcome = self.state.apply(ended(*uids))
+    @rule(uids=st.lists(UIDS, max_size=4), failed=st.booleans())
+    def end(self, uids, failed):
+        self._note_ends(uids, "failed" if failed else "succeeded")
+        outcome = self.state.apply(ended(*uids, failed=failed))
         assert sorted(outcome.unknown) == sorted({u for u in uids if u not in self.world.tasks})
         for uid in uids:
             if uid in self.world.tasks:
@@ -103,10 +107,19 @@ class StateAgreesWithDicts(RuleBasedStateMachine):
 
     @rule(uids=st.lists(UIDS, max_size=4))
     def remove(self, uids):
+        self._note_ends(uids, "removed")
         outcome = self.state.apply(removed(*uids))
         assert sorted(outcome.unknown) == sorted({u for u in uids if u not in self.world.tasks})
         for uid in uids:
             self.world.tasks.pop(uid, None)
+
+    def _note_ends(self, uids, how):
+        """A task counts once, with its first end."""
+        self.ends[how] += sum(uid in self.world.tasks and self.world.tasks[uid].state != "ended" for uid in set(uids))
+
+    @invariant()
+    def ends_agree(self):
+        assert self.state.outcomes.counts == {how: self.ends[how] for how in ("succeeded", "failed", "removed")}
 
     @rule(data=st.data(), maximum=st.integers(1, 4))
     def place(self, data, maximum):
@@ -138,6 +151,7 @@ class StateAgreesWithDicts(RuleBasedStateMachine):
     def resync(self):
         """A new state from what the bridge knows, tasks before their nodes: assumed ones count as bound."""
         self.state = ClusterState()
+        self.ends.clear()
         world = self.world
         world.tasks = {uid: task for uid, task in world.tasks.items() if task.state != "ended"}
         for cls in world.classes.values():

@@ -4,6 +4,7 @@ tests/e2e/test_rights.py checks on an API server that the scheduler needs exactl
 """
 
 import itertools
+import re
 
 import pytest
 import yaml
@@ -97,3 +98,25 @@ def test_replicas_run_on_different_nodes_and_are_disrupted_one_at_a_time(manifes
     assert all(each == {"matchLabels": pod["metadata"]["labels"]} for each in selected)
     assert budget["metadata"]["namespace"] == deployment["metadata"]["namespace"]
     assert budget["spec"]["maxUnavailable"] < deployment["spec"]["replicas"]
+
+
+def test_hooks_need_the_flag_and_two_objects_alone(manifest):
+    """The file and the keys are mounted where deploy/hooks.yaml and the flag in the comment say."""
+    text, hooks = ((ROOT / "deploy" / name).read_text() for name in ("poseidon.yaml", "hooks.yaml"))
+    flag = re.search(r"# - --hooks=(\S+)", text)
+    assert flag is not None
+    (deployment,) = (each for each in manifest if each["kind"] == "Deployment")
+    spec = deployment["spec"]["template"]["spec"]
+    volumes = {each["name"]: each for each in spec["volumes"]}
+    mounts = {each["name"]: each["mountPath"] for each in spec["containers"][0]["volumeMounts"]}
+    folder, _, file = flag.group(1).rpartition("/")
+    assert mounts["hooks"] == folder
+    configured, keys = volumes["hooks"]["configMap"], volumes["hook-keys"]["secret"]
+    assert configured["optional"]
+    assert keys["optional"]
+    assert f"create configmap {configured['name']} --from-file={file}" in hooks
+    assert f"create secret generic {keys['secretName']} --from-file=billing.key" in hooks
+    assert f"{mounts['hook-keys']}/billing.key" in hooks
+    (binding,) = (each for each in yaml.safe_load_all(hooks) if each["kind"] == "RoleBinding")
+    accounts = [(each["name"], each["namespace"]) for each in binding["subjects"]]
+    assert (spec["serviceAccountName"], deployment["metadata"]["namespace"]) in accounts

@@ -57,6 +57,7 @@ async def served(*, starts: bool = False, **fields: Any) -> AsyncIterator[Served
             explain=none,
             gangs=none,
             queues=none,
+            jobs=none,
             fits=none,
             rebalancer=lambda: None if starts else rig.rebalancer,
         )

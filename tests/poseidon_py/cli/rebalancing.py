@@ -34,6 +34,7 @@ class Bridge(MovingRig):
             explain=none,
             gangs=none,
             queues=none,
+            jobs=none,
             fits=none,
             rebalancer=lambda: self.rebalancer,
         )

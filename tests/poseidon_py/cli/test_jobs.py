@@ -46,3 +46,49 @@ def test_a_hooks_file_that_does_not_exist_is_named(tmp_path):
     result = invoke(cli, "jobs", "run", "--hooks", str(tmp_path / "no.yaml"))
     assert result.exit_code == 2
     assert "no.yaml" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage"),
+    [
+        (["--help"], "poseidon jobs [NAME] [OPTIONS] | COMMAND [ARGS]..."),
+        (["run", "--help"], "poseidon jobs run [OPTIONS]"),
+        (["show", "--help"], "poseidon jobs show [OPTIONS] [NAME]"),
+        (["train", "--help"], "poseidon jobs show [OPTIONS] [NAME]"),
+        (["-n", "team", "--help"], "poseidon jobs show [OPTIONS] [NAME]"),
+    ],
+)
+def test_what_is_no_command_is_the_name_of_a_job(arguments, usage):
+    result = invoke(cli, "jobs", *arguments)
+    assert result.exit_code == 0
+    assert usage.removeprefix("poseidon ") in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("arguments", [[], ["train"], ["-o", "json"]])
+def test_without_a_scheduler_the_remedy_is_named(arguments):
+    result = invoke(cli, "jobs", *arguments, "--address", "127.0.0.1:9")
+    assert result.exit_code == 1
+    assert "no scheduler at 127.0.0.1:9" in result.output
+
+
+def test_the_scheduler_names_all_problems_of_a_hooks_file(tmp_path):
+    path = tmp_path / "hooks.yaml"
+    path.write_text("hooks: [{name: billing, url: ftp://x, on: [{machine: pod}]}]")
+    result = invoke(cli, "run", "--health-port", "-1", "--hooks", str(path))
+    assert result.exit_code == 2
+    shown = " ".join(result.output.split())
+    assert "hooks[0].url: is 'ftp://x'" in shown
+    assert "hooks[0].on[0].machine" in shown
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--ended-jobs", "-1"], "ended-jobs is -1; give a whole number of 0 or more"),
+        (["--ended-jobs-seconds", "-1"], "ended-jobs-seconds is -1.0; give a number of 0 or more"),
+    ],
+)
+def test_wrong_bounds_are_named(flags, message):
+    result = invoke(cli, "run", "--health-port", "-1", *flags)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())

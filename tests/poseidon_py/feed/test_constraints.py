@@ -75,7 +75,7 @@ async def test_labels_of_namespaces_are_sent_as_they_change():
         rig.store.remove_namespace("x")
         await rig.settle()
         assert rig.engine.namespaces == {"x": {}}
-        assert rig.store.namespaces == {}
+        assert rig.store.namespaces.messages == {}
         worker.cancel()
 
 

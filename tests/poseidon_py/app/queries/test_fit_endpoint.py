@@ -60,6 +60,7 @@ async def address():
         explain=none,
         gangs=none,
         queues=none,
+        jobs=none,
         fits=fits,
         rebalancer=lambda: None,
     )

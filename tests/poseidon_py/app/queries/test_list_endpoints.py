@@ -1,4 +1,4 @@
-"""/gangs and /queues over HTTP."""
+"""/gangs, /queues and /jobs over HTTP."""
 
 import json
 
@@ -7,6 +7,7 @@ import pytest
 
 from poseidon_py.app.http_endpoints import Health
 from poseidon_py.app.queries.gang_list import UnknownGang
+from poseidon_py.app.queries.job_list import UnknownJob
 from poseidon_py.app.queries.queue_list import UnknownQueue
 from poseidon_py.feed.client import EngineError
 from poseidon_py.util.metrics import Metrics
@@ -28,6 +29,14 @@ async def queues(name):
     return {"queues": [], "asked": name}
 
 
+async def jobs(**asked):
+    if asked["name"] == "gone":
+        raise UnknownJob("the scheduler knows no job gone; did you mean one?")
+    if asked["name"] == "broken":
+        raise EngineError("Explain", "UNAVAILABLE", "refused")
+    return {"jobs": [], "asked": {key: value for key, value in asked.items() if value}}
+
+
 def none(*_):
     raise AssertionError("only listings are asked for")
 
@@ -44,6 +53,12 @@ def none(*_):
         ("queues?name=a%20b", 200, {"queues": [], "asked": "a b"}),
         ("queues?name=gone", 404, {"error": "the scheduler knows no queue gone; did you mean one?"}),
         ("queues?name=broken", 503, {"error": "GetQueues: UNAVAILABLE: refused"}),
+        ("jobs", 200, {"jobs": [], "asked": {}}),
+        ("jobs?user=anna&state=Running", 200, {"jobs": [], "asked": {"user": "anna", "state": "Running"}}),
+        ("jobs/ns/a%20b", 200, {"jobs": [], "asked": {"name": "a b", "namespace": "ns"}}),
+        ("jobs/ns/gone", 404, {"error": "the scheduler knows no job gone; did you mean one?"}),
+        ("jobs?name=broken", 503, {"error": "Explain: UNAVAILABLE: refused"}),
+        ("jobs/ns/j?name=x", 400, {"error": "'name' is not a parameter; there are none"}),
         ("queues?namespace=x", 400, {"error": "'namespace' is not a parameter; there is name"}),
     ],
 )
@@ -58,6 +73,7 @@ async def test_answers(path, status, body):
         explain=none,
         gangs=gangs,
         queues=queues,
+        jobs=jobs,
         fits=none,
         rebalancer=lambda: None,
     )

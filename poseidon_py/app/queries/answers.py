@@ -1,0 +1,54 @@
+"""Answers that combine what the scheduler observes with the reasons that the flow service gives."""
+
+import itertools
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from poseidon_py.app.queries.job_list import jobs_json, queue_statistics
+from poseidon_py.app.queries.queue_list import WAITING_SHOWN, queues_json, waiting_in
+from poseidon_py.feed.client import Engine
+from poseidon_py.state.records import PodRecord
+from poseidon_py.state.store import Store
+from poseidon_py.tracking.tracker import Tracker
+
+Json = dict[str, Any]
+Explain = Callable[[PodRecord], Awaitable[Json]]
+
+
+async def queues_answer(store: Store, engine: Engine, tracker: Tracker | None, explain: Explain, name: str) -> Json:
+    """The body of /queues. Raises EngineError, UnknownQueue."""
+    body = queues_json(store.queues, await engine.list_queues(), name=name)
+    queues = body["queues"]
+    for at, queue in enumerate(queues):
+        if queue["name"] == name:
+            waiting = waiting_in(store, queues[at:])
+            queue["waiting"] = [await _why(known, explain) for known in waiting[:WAITING_SHOWN]]
+            queue["more"] = max(len(waiting) - WAITING_SHOWN, 0)
+            if tracker is not None:
+                queue |= queue_statistics(tracker, _names_from(queues[at:]))
+    return body
+
+
+def _names_from(queues: Sequence[Json]) -> set[str]:
+    """Of the first one and of those below it."""
+    first, *others = queues
+    below = itertools.takewhile(lambda each: each["depth"] > first["depth"], others)
+    return {first["name"], *(each["name"] for each in below)}
+
+
+async def _why(known: PodRecord, explain: Explain) -> Json:
+    explained = await explain(known)
+    return {"pod": known.full_name, "why": explained["problem"] or explained["message"] or explained["state"]}
+
+
+async def jobs_answer(store: Store, tracker: Tracker | None, explain: Explain, **selection: str) -> Json:
+    """The body of /jobs. Raises EngineError, UnknownJob."""
+
+    async def why(uid: str) -> Json | None:
+        known = store.pods.get(uid)
+        return await explain(known) if known is not None else None
+
+    if tracker is None:
+        return {"since": None, "more": 0, "jobs": []}
+    return await jobs_json(tracker, time.time(), why, **selection)

@@ -1,0 +1,1 @@
+"""Jobs as the scheduler observes them: states, transitions and statistics, derived from pods of any owner."""
