@@ -1,18 +1,11 @@
-"""Delayed preemption as it is noted on pods: the only place that reads these annotations.
-
-poseidon.io/preemption-state   Privileged: it preempts others, which have notice; WillEvicted: it has notice
-poseidon.io/eviction-time      when it is evicted, or its victims are
-poseidon.io/preempted-by       the pod or job that it leaves for
-"""
+"""Delayed preemption as it is announced on pods (docs/delayed-preemption.md)."""
 
 from typing import NamedTuple
 
-from poseidon_py.kube.objects import NOTHING, InvalidField, Pod, annotations_of
-from poseidon_py.tracking.times import seconds
+from poseidon_py.describe.annotations.preemption_terms import PreemptionState, announcement_of, is_privileged
+from poseidon_py.kube.objects import Pod
 
-STATE, TIME, BY = "poseidon.io/preemption-state", "poseidon.io/eviction-time", "poseidon.io/preempted-by"
-PRIVILEGED, WILL_EVICTED = "Privileged", "WillEvicted"
-_STATE_BYTES = STATE.encode()
+PRIVILEGED, WILL_EVICTED = (state.value for state in PreemptionState)
 
 
 class Notice(NamedTuple):
@@ -28,14 +21,7 @@ NONE = Notice()
 
 def notice_of(pod: Pod) -> Notice:
     """The notice on a pod. An unknown state, or annotations that cannot be read, count as none."""
-    raw = pod.metadata.annotations
-    if raw is NOTHING or _STATE_BYTES not in bytes(raw):
-        return NONE
-    try:
-        annotations = annotations_of(pod.metadata)
-    except InvalidField:
-        return NONE
-    state = annotations.get(STATE, "")
-    if state not in (PRIVILEGED, WILL_EVICTED):
-        return NONE
-    return Notice(state, seconds(annotations.get(TIME)), annotations.get(BY, ""))
+    announced = announcement_of(pod)
+    if announced is not None:
+        return Notice(WILL_EVICTED, announced.eviction_us / 1_000_000, announced.preemptor)
+    return Notice(PRIVILEGED) if is_privileged(pod) else NONE

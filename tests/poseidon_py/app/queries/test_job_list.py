@@ -168,7 +168,8 @@ def test_a_queue_with_its_users():
     statistics = queue_statistics(watched().tracker, {"batch"})
     queue = {
         "name": "batch", "type": "Queue", "depth": 0, "state": "open", "why": "", "running": 1, "pending": 0,
-        "nominated": 0, "share": 0.0, "resources": [], "problems": [], "waiting": [], "more": 0, **statistics,
+        "nominated": 0, "share": 0.0, "resources": [], "local_queues": [], "problems": [], "waiting": [], "more": 0,
+        **statistics,
     }  # fmt: skip
     shown = printed(print_queues, {"why": "", "how": "", "problems": {}, "queues": [queue]})
     assert "batch: pods since 2026-01-01T00:00:00Z: 3 created, 1 succeeded, 1 failed" in shown.splitlines()
