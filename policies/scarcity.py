@@ -21,7 +21,7 @@ def used(view: View, of: Bools | None = None) -> F64:
 def devices(view: View) -> Bools:
     """(R,) whether a resource is a device, such as a GPU: some nodes have it and others lack it."""
     has = view.allocatable > 0
-    plain = np.isin(np.array(view.resources, dtype=str), PLAIN)
+    plain = np.array([name in PLAIN for name in view.resources], np.bool_)
     result: Bools = np.any(has, axis=0) & ~np.all(has, axis=0) & ~plain
     return result
 

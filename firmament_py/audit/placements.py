@@ -51,8 +51,9 @@ class Checker:
 
         refuse(state.tasks.state[tasks] != TaskState.WAITING, "the task is not waiting")
         refuse(state.nodes.state[nodes] != NodeState.PRESENT, "the node is absent")
-        unique, counts = np.unique(tasks, return_counts=True)
-        refuse(np.isin(tasks, unique[counts > 1]), "the task is placed more than once")
+        if len(set(tasks.tolist())) < len(tasks):
+            unique, counts = np.unique(tasks, return_counts=True)
+            refuse(np.isin(tasks, unique[counts > 1]), "the task is placed more than once")
         refuse(
             self._unwelcome(state.tasks.cls[tasks], nodes, sound),
             "selector, affinity or a taint forbids the node",
@@ -105,7 +106,7 @@ class Checker:
         known = {*self._state.resources.names, *LINKS}
         bad = [
             cls
-            for cls in np.unique(classes).tolist()
+            for cls in set(classes.tolist())
             if any(
                 amount and name not in known for name, amount in self._state.classes.definition(cls).requests.items()
             )
@@ -131,9 +132,9 @@ class Checker:
 
     def _unwelcome(self, classes: I64, nodes: I64, sound: Bools) -> Bools:
         bad = np.zeros(len(nodes), np.bool_)
-        picky = {c for c in np.unique(classes).tolist() if self._state.classes.demand(c).picky}
+        picky = {c for c in set(classes.tolist()) if self._state.classes.demand(c).picky}
         tainted = np.zeros(self._state.nodes.capacity, np.bool_)
-        tainted[[row for row in np.unique(nodes[sound]).tolist() if self._state.nodes.observed[row].taints]] = True
+        tainted[[row for row in set(nodes[sound].tolist()) if self._state.nodes.observed[row].taints]] = True
         inspected = np.flatnonzero(sound & (np.isin(classes, list(picky)) | tainted[nodes]))
         for i, cls, node in zip(
             inspected.tolist(), classes[inspected].tolist(), nodes[inspected].tolist(), strict=True

@@ -71,7 +71,10 @@ class Round:
         self.telemetry = Telemetry()
         self.deferred = defer(state, now_us)
         """Rows of the waiting tasks that are left to the next rounds."""
-        self.queues = decide(state, np.setdiff1d(waiting_tasks(state, now_us), self.deferred, assume_unique=True))
+        waiting = waiting_tasks(state, now_us)
+        if len(self.deferred):
+            waiting = np.setdiff1d(waiting, self.deferred, assume_unique=True)
+        self.queues = decide(state, waiting)
         """What the queues of tasks decide; None: no task that waits has one."""
         self.telemetry.lap("queues")
         self._first: Snapshot | None = self._snapshot()

@@ -36,6 +36,8 @@ def waiting_classes(
     reported for the former before stay. shortages: those of quota."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == TaskState.WAITING)
+    if not len(rows):
+        return []
     answer = waiting_for_quota(state, shortages)
     rows = np.setdiff1d(rows, shortages.rows, assume_unique=True)
     for why, some in ((DEFERRED, deferred), (DELAYED, delayed)):

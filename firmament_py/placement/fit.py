@@ -30,7 +30,9 @@ def accept(
     order = np.argsort((-share if value is None else share / value)[sent.cls], kind="stable")
     cls = sent.cls[order]
     apart = np.zeros(len(cls), np.bool_) if alone is None else alone[cls]
-    starts = np.flatnonzero((np.diff(cls, prepend=-1) != 0) & (apart | np.r_[False, apart][: len(cls)]))
+    after_one = np.zeros_like(apart)
+    after_one[1:] = apart[:-1]
+    starts = np.flatnonzero((np.diff(cls, prepend=-1) != 0) & (apart | after_one))
     for some in np.split(order, starts):
         part = NodeCounts(sent.cls[some], sent.node[some], sent.count[some])
         fitting = _fitting(part, requests, free)
@@ -46,6 +48,8 @@ def _fitting(sent: NodeCounts, requests: I64, free: I64) -> I64:
     occupy(unused, sent.node, sent.count[:, None] * requests[sent.cls])
     overfull: Bools = np.logical_or.reduce(unused < 0, axis=1)
     by_node = np.flatnonzero(overfull[sent.node])
+    if not len(by_node):
+        return fitting
     by_node = by_node[np.argsort(sent.node[by_node], kind="stable")]
     nodes, start, entries = np.unique(sent.node[by_node], return_index=True, return_counts=True)
     left = free[nodes]

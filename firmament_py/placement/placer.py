@@ -234,7 +234,7 @@ class Placer:
         """Notes what a step sends where, and what it is worth."""
         view = step.subproblem.view
         priority = view.priority[sent.cls]
-        step.by_priority = [(level, sent.where(priority == level)) for level in np.unique(priority).tolist()]
+        step.by_priority = [(level, sent.where(priority == level)) for level in sorted(set(priority.tolist()))]
         self.telemetry.lap("decode")
         # worth rises with the time that a task has waited, so that in the end no task is too large for its value
         step.value = np.ones(len(view.requests))

@@ -151,7 +151,10 @@ def _check_aggregators(policy: Policy, groups: Aggregators, classes: int, nodes:
 def _check_priorities(policy: Policy, costs: Costs, view: View) -> None:
     if not len(costs.wait):
         return
-    ranks = np.unique(view.priority[view.task_class], return_inverse=True)[1]
+    priority = view.priority[view.task_class]
+    if (priority == priority[0]).all():
+        return
+    ranks = np.unique(priority, return_inverse=True)[1]
     lowest = np.full(int(ranks.max()) + 1, WAIT_MAX)
     highest = np.zeros(len(lowest), np.int64)
     np.minimum.at(lowest, ranks, costs.wait)

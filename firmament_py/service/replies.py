@@ -66,6 +66,8 @@ def usage_status(usage: Usage, wants_usage: bool, task_ages: F64, node_ages: F64
 
 def placements(state: ClusterState, tasks: I64, nodes: I64) -> flow_pb2.Placements:
     """Of task rows (K,) on node rows (K,)."""
+    if not len(tasks):
+        return flow_pb2.Placements()
     nodes, index = np.unique(nodes, return_inverse=True)
     return flow_pb2.Placements(
         task_uid=state.tasks.uid[tasks].tolist(),

@@ -1,8 +1,10 @@
 """The gRPC server: both scheduler services, the statistics service and the standard health service at one address.
 
-The statistics service can have a second address, for senders that must not reach the scheduler services.
+Beside a unix socket, the frequent calls are answered without gRPC, too (service/direct/). The statistics service can
+have a second address, for senders that must not reach the scheduler services.
 """
 
+import logging
 import os
 import re
 import socket
@@ -15,10 +17,14 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from firmament_py.engine.engine import Engine
+from firmament_py.service.direct.server import DirectServer
 from firmament_py.service.firmament_service import FirmamentService
 from firmament_py.service.flow_service import FlowService
 from firmament_py.service.stats_service import StatsService
+from protos import frames
 from protos.gen import firmament_pb2_grpc, flow_pb2_grpc, stats_pb2_grpc
+
+log = logging.getLogger(__name__)
 
 _SERVICES = ("", "firmament.FirmamentScheduler", "firmament.FlowScheduler", "stats.PoseidonStats")
 _MAX_MESSAGE_BYTES = 1 << 30
@@ -92,10 +98,12 @@ class Server:
         Raises CannotListenError."""
         self._health = health.HealthServicer()
         self._grpc = self._server(_THREADS)
-        flow_pb2_grpc.add_FlowSchedulerServicer_to_server(FlowService(engine), self._grpc)  # type: ignore[no-untyped-call]
+        flow = FlowService(engine)
+        flow_pb2_grpc.add_FlowSchedulerServicer_to_server(flow, self._grpc)  # type: ignore[no-untyped-call]
         firmament_pb2_grpc.add_FirmamentSchedulerServicer_to_server(FirmamentService(engine), self._grpc)  # type: ignore[no-untyped-call]
         stats_pb2_grpc.add_PoseidonStatsServicer_to_server(StatsService(engine), self._grpc)  # type: ignore[no-untyped-call]
         self.port = _listen(self._grpc, address, tls)
+        self._direct = _direct(flow, address) if tls is None else None
         self._stats: grpc.Server | None = None
         self.stats_port = 0
         if stats_address:
@@ -121,6 +129,8 @@ class Server:
         for service in _SERVICES:
             self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         self._grpc.start()
+        if self._direct is not None:
+            self._direct.start()
         if self._stats is not None:
             self._stats.start()
 
@@ -129,6 +139,8 @@ class Server:
         for service in _SERVICES:
             self._health.set(service, health_pb2.HealthCheckResponse.NOT_SERVING)
         ended = [server.stop(grace_seconds) for server in (self._grpc, self._stats) if server is not None]
+        if self._direct is not None:
+            self._direct.stop(grace_seconds)
         for event in ended:
             event.wait()
 
@@ -146,6 +158,17 @@ def _listen(server: grpc.Server, address: str, tls: Tls | None) -> int:
         why = "not a path where a socket can be created" if unix else "in use, or not an address of this machine"
         raise CannotListenError(address, why)
     return 0 if unix else port
+
+
+def _direct(flow: FlowService, address: str) -> DirectServer | None:
+    """Takes direct calls beside a unix socket; None: it is not one, or its path leaves no space for the suffix."""
+    if not address.startswith(_UNIX):
+        return None
+    try:
+        return DirectServer(flow, address.removeprefix(_UNIX) + frames.SUFFIX)
+    except OSError as error:
+        log.info("no direct calls, so clients use gRPC for all: %s", error)
+        return None
 
 
 def _answers(path: str) -> bool:

@@ -21,8 +21,9 @@ def by_class(state: ClusterState, rows: I64, apart: I64 | None = None) -> tuple[
     keys = (signature, cls) if apart is None else (apart, signature, cls)
     order = np.lexsort(keys)
     changes = np.logical_or.reduce([np.diff(key[order]) != 0 for key in keys])
-    starts = np.flatnonzero(np.r_[True, changes][: len(cls)])
-    return rows[order], starts
+    begins = np.ones(len(cls), np.bool_)
+    begins[1:] = changes
+    return rows[order], np.flatnonzero(begins)
 
 
 def _signatures(state: ClusterState, classes: I64, label_sets: I64) -> I64:

@@ -134,7 +134,7 @@ def _snapshot(
     tasks = state.tasks
     waiting, starts = by_class(state, waiting, None if ranking is None else ranking.kind(waiting))
     classes, label_sets = tasks.cls[waiting[starts]], tasks.label_set[waiting[starts]]
-    task_class = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(waiting)]))
+    task_class = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(waiting)))
     oldest_us = np.minimum.reduceat(tasks.created_us[waiting], starts) if len(starts) else starts
     first, own = waiting[starts], state.classes.priority[classes]
     priority = by_rank(ranking, first, own)

@@ -96,7 +96,7 @@ class ClassTable(KeyedTable[ClassDefined]):
 
     def add_token_columns(self, rows: I64) -> None:
         """Adds columns for the tokens of class rows (K,), which are about to get tasks."""
-        names = {name for row in rows.tolist() for name in self.lacking(row) if name.startswith(TOKEN)}
+        names = {name for row in set(rows.tolist()) for name in self.lacking(row) if name.startswith(TOKEN)}
         if names:
             self.add_columns(sorted(names))
 

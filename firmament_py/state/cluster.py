@@ -138,7 +138,7 @@ class ClusterState:
         nominated = self._nominated(event, found)
         self.opportunities += self._is_opportunity(found, new, node, nominated)
 
-        self.classes.add_token_columns(np.unique(found.cls))
+        self.classes.add_token_columns(found.cls)
         moved = (tasks.node[rows] != node) | (tasks.cls[rows] != found.cls)
         left = tasks.node[rows[moved]]
         confirmed = (tasks.state[rows] == TaskState.ASSUMED) & (found.state == TaskState.BOUND)
@@ -153,7 +153,7 @@ class ClusterState:
         self._count_references(rows, +1)
         self._usage.add(rows[moved])
         self.gangs.sweep()
-        self.nodes.release_absent(np.r_[node_rows, left])
+        self.nodes.release_absent(np.concatenate([node_rows, left]))
         self.history.add("observed", event.uid[found.at], self._names(node))
 
     def _nominated(self, event: TasksObserved, found: ResolvedTasks) -> I64:
@@ -388,7 +388,7 @@ class ClusterState:
 
     def _names(self, nodes: I64) -> list[str]:
         """Current names of node rows (K,); the id of a node that is not described, empty for -1."""
-        named = {row: node.name for row in np.unique(nodes).tolist() if (node := self.nodes.observed.get(row))}
+        named = {row: node.name for row in set(nodes.tolist()) if (node := self.nodes.observed.get(row))}
         return [named.get(row) or self.nodes.id.get(row, "") for row in nodes.tolist()]
 
     def _find_rows(self, uids: U64) -> I64:

@@ -38,9 +38,8 @@ class KeyedTable(Table, Generic[D]):
 
     def find(self, ids: U64) -> I64:
         """Rows of `ids` (K,) -> (K,), UNKNOWN where there is none."""
-        unique, inverse = np.unique(ids, return_inverse=True)
-        rows = np.array([self._row.get(i, UNKNOWN) for i in unique.tolist()], np.int64)
-        return rows[inverse]
+        find = self._row.get
+        return np.array([find(i, UNKNOWN) for i in ids.tolist()], np.int64)
 
     def definition(self, row: int) -> D:
         return self._definition[row]

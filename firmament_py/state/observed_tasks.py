@@ -123,9 +123,9 @@ def optional(column: Any, at: I64, default: int | bool) -> Any:
 
 def _last_of_each(uids: U64) -> I64:
     """Positions of the last occurrence of each uid, ascending."""
-    unique, last = np.unique(uids[::-1], return_index=True)
-    if len(unique) == len(uids):
+    if len(set(uids.tolist())) == len(uids):
         return np.arange(len(uids))
+    _, last = np.unique(uids[::-1], return_index=True)
     return np.sort(len(uids) - 1 - last)
 
 

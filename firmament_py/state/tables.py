@@ -111,9 +111,11 @@ class NodeTable(Table):
 
     def release_absent(self, rows: I64) -> None:
         """Releases those of node rows (K,), -1: none, that are ABSENT and have no tasks."""
-        rows = np.unique(rows)
         rows = rows[rows >= 0]
         rows = rows[(self.state[rows] == NodeState.ABSENT) & (self.tasks[rows] == 0)]
+        if not len(rows):
+            return
+        rows = np.unique(rows)
         for row in rows.tolist():
             self.state[row] = NODE_TRANSITIONS[NodeState.ABSENT, NodeEvent.ABANDON]
             del self.row[self.id.pop(row)]

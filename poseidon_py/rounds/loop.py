@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from poseidon_py.bind.placement import PlacedPod
 from poseidon_py.feed.client import Engine, EngineError
@@ -51,6 +52,7 @@ class Loop:
         change that can affect a round."""
         self._store = store
         self._metrics = store.metrics
+        self._stage_seconds = cache(store.metrics.round_stage.labels)
         self._engine = engine
         self._session = session
         self._hand_on = place
@@ -219,7 +221,7 @@ class Loop:
         self._metrics.rounds.labels("placed").inc()
         self._metrics.round.observe(stats.seconds)
         for stage, seconds in stats.stage_seconds.items():
-            self._metrics.round_stage.labels(stage).observe(seconds)
+            self._stage_seconds(stage).observe(seconds)
         self._metrics.gap.set(stats.gap)
         self._metrics.moves_decided.inc(stats.migrated_for_waiting)
         self._metrics.moves_needed.inc(stats.least_moves)

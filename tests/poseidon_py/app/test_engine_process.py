@@ -78,6 +78,8 @@ async def test_a_service_is_started_answers_and_is_stopped(started):
     assert (await engine.round(flow_pb2.RoundRequest(epoch=reply.epoch))).status == flow_pb2.CALL_OK
     assert not (await engine.explain(7)).found
     assert (await engine.status()).epoch == reply.epoch
+    assert engine._direct is not None
+    assert len(engine._direct._idle) == 1  # both calls went there
     pid = supervisor.pid
     await supervisor.stop()
     assert supervisor._process.returncode == 0  # asked, not killed

@@ -1,0 +1,1 @@
+"""Direct calls: the frequent calls of the scheduler service without gRPC."""
