@@ -16,6 +16,7 @@ import yaml
 from tests.e2e.api import Json
 from tests.e2e.backends import PODS, Backend
 from tests.e2e.objects import node, pod
+from tests.e2e.preemption import HIGH, LOW, define_priorities, ranked
 from tests.e2e.processes import POSEIDON, Scheduler, run
 from tests.e2e.test_job_hooks import KEY, BillingEndpoint, endpoint
 from tests.e2e.test_queues import eventually
@@ -69,14 +70,17 @@ def evict(backend: Backend, name: str) -> None:
 
 
 def a_mixed_day(backend: Backend, scheduler: Scheduler) -> None:
-    """A job that succeeds, one that fails, one that is evicted, one that has notice, and one that waits."""
-    backend.create(node("n", cpu="8"))
+    """A job that succeeds, one that fails, one that is evicted, one that is told that it will be, and one that waits."""
+    define_priorities(backend)
+    backend.create(node("n", cpu="5"), node("m", labels={"kind": "m"}, cpu="1"))
+    announced = {"annotations": {"poseidon.io/preemption-notice": "30m"}}
+    on_m: Json = {"cpu": "1", "nodeSelector": {"kind": "m"}}
     user = {"labels": {"poseidon.io/user": "anna"}}
     backend.create(
         pod("good", cpu="1", metadata=user),
         pod("bad", cpu="1"),
         pod("evicted", cpu="1"),
-        pod("noticed", cpu="1"),
+        ranked("noticed", LOW, metadata=announced, **on_m),
         *(pod(f"team-{number}", cpu="1", metadata={"annotations": GANG}) for number in range(2)),
         pod("big", cpu="100"),
     )
@@ -89,9 +93,7 @@ def a_mixed_day(backend: Backend, scheduler: Scheduler) -> None:
     report(backend, "good", "Succeeded")
     report(backend, "bad", "Failed", code=3)
     evict(backend, "evicted")
-    notice = {"preemption-state": "WillEvicted", "eviction-time": when(600), "preempted-by": "default/big"}
-    annotations = {f"poseidon.io/{key}": text for key, text in notice.items()}
-    backend.patch(f"{PODS}/noticed", {"metadata": {"annotations": annotations}})
+    backend.create(ranked("urgent", HIGH, **on_m))
 
 
 AFTERWARDS = {
@@ -100,6 +102,7 @@ AFTERWARDS = {
     "evicted": "Stopped",
     "noticed": "WillEvicted",
     "team": "Running",
+    "urgent": "Privileged",
     "big": "Pending",
 }
 
@@ -111,7 +114,7 @@ def test_states_statistics_and_reasons(backend: Backend, schedule: Schedule) -> 
     found = jobs(scheduler)
     assert (found["good"]["user"], found["bad"]["user"]) == ("anna", "default")
     assert found["bad"]["reason"] == "Error (exit code 3)"
-    assert found["noticed"]["preempted_by"] == "default/big"
+    assert found["noticed"]["preempted_by"] == "default/urgent"
     assert found["team"]["pods"] == {"Running": 2}
     assert found["team"]["kind"] == "PodGroup"
     good = jobs(scheduler, "good")["good"]
@@ -124,7 +127,7 @@ def test_states_statistics_and_reasons(backend: Backend, schedule: Schedule) -> 
     assert evicted["pods"] == {"Evicted": 1}
     assert evicted["statistics"]["lost_seconds"] == evicted["statistics"]["run_seconds"], "it has no checkpoint"
     (waiting,) = jobs(scheduler, "big")["big"]["waiting"]
-    assert waiting == {"pod": "default/big", "why": "0/1 nodes are available: 1 Insufficient cpu."}
+    assert waiting == {"pod": "default/big", "why": "0/2 nodes are available: 2 Insufficient cpu."}
     table = run(*POSEIDON, "jobs", "--state", "failed", "--address", scheduler.address).stdout
     assert "default/bad" in table
     assert "default/good" not in table
@@ -201,3 +204,25 @@ def test_hooks_get_every_transition_also_of_a_leader_that_is_killed(
         assert path == [("", "Pending"), ("Pending", "Running"), ("Running", end)]
         assert (name, "Bound", "Running") in endpoint.seen("replica")
     assert endpoint.ledger.usage(time.time())["incomplete"] == []
+
+
+def test_hooks_get_the_states_of_a_delayed_preemption(
+    backend: Backend, schedule: Schedule, endpoint: BillingEndpoint, hooks_file: Path
+) -> None:
+    define_priorities(backend)
+    backend.create(node("n", cpu="1"))
+    scheduler = schedule("--hooks", str(hooks_file))
+    announced = {"annotations": {"poseidon.io/preemption-notice": "30m"}}
+    backend.create(ranked("victim", LOW, cpu="1", metadata=announced))
+    backend.until_bound(1)
+    report(backend, "victim", "Running", started=0)
+    until_states(scheduler, victim="Running")
+    backend.create(ranked("preemptor", HIGH, cpu="1"))
+    endpoint.until_seen(("job", "victim", "WillEvicted"), ("job", "preemptor", "Privileged"))
+    backend.delete(PODS, "preemptor")
+    until_states(scheduler, victim="Running", preemptor="Stopped")
+    report(backend, "victim", "Succeeded", started=0)
+    endpoint.until_seen(("job", "victim", "Succeeded"))
+    path = [(before, after) for name, before, after in endpoint.seen("job") if name == "victim"]
+    running, will = "Running", "WillEvicted"
+    assert path == [("", "Pending"), ("Pending", running), (running, will), (will, running), (running, "Succeeded")]
