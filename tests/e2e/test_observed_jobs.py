@@ -70,7 +70,7 @@ def evict(backend: Backend, name: str) -> None:
 
 
 def a_mixed_day(backend: Backend, scheduler: Scheduler) -> None:
-    """A job that succeeds, one that fails, one that is evicted, one that is told that it will be, and one that waits."""
+    """A job that succeeds, one that fails, one that is evicted, one that will be, and one that waits."""
     define_priorities(backend)
     backend.create(node("n", cpu="5"), node("m", labels={"kind": "m"}, cpu="1"))
     announced = {"annotations": {"poseidon.io/preemption-notice": "30m"}}
