@@ -73,10 +73,10 @@ class Outcome:
         return (self.error.retry_after or 0.0) if isinstance(self.error, BusyError) else 0.0
 
 
-async def mark(api: PreemptApi, known: PodRecord, scheduler: str, now: float) -> Outcome:
+async def mark(api: PreemptApi, known: PodRecord, message: str, now: float) -> Outcome:
     """Sets the condition that tells controllers why the pod ends. `now`: seconds since the epoch."""
     kind, reason = PREEMPTED
-    condition = _condition(kind, True, reason, f"{scheduler}: preempting to accommodate a higher priority pod", now)
+    condition = _condition(kind, True, reason, message, now)
     patch = {"metadata": {"uid": known.uid}, "status": {"conditions": [condition]}}
     return await _outcome(api, known, api.patch_pod_status(known.namespace, known.name, patch))
 

@@ -286,7 +286,12 @@ class Evictor:
         return await announce(self._api, known, known.announced, self._scheduler, self._now())
 
     def _mark(self, known: PodRecord) -> Awaitable[Outcome]:
-        return mark(self._api, known, self._scheduler, self._now())
+        why = "preempting to accommodate a higher priority pod"
+        eviction = self._evictions.get(known.uid)
+        preemptor = eviction.preemptor if eviction is not None else None
+        if preemptor is not None and known.queue.running_id not in (0, preemptor.queue.id):
+            why = f"reclaiming capacity for queue {self._store.queues.resolution_of(preemptor).name}"
+        return mark(self._api, known, f"{self._scheduler}: {why}", self._now())
 
     def _delete(self, known: PodRecord) -> Awaitable[Outcome]:
         return delete(self._api, known)
