@@ -15,7 +15,7 @@ import yaml
 
 from tests.e2e.api import Json
 from tests.e2e.backends import PODS, Backend
-from tests.e2e.objects import node, pod
+from tests.e2e.objects import node, pod, taint
 from tests.e2e.preemption import HIGH, LOW, define_priorities, ranked
 from tests.e2e.processes import POSEIDON, Scheduler, run
 from tests.e2e.test_job_hooks import KEY, BillingEndpoint, endpoint
@@ -72,9 +72,9 @@ def evict(backend: Backend, name: str) -> None:
 def a_mixed_day(backend: Backend, scheduler: Scheduler) -> None:
     """A job that succeeds, one that fails, one that is evicted, one that will be, and one that waits."""
     define_priorities(backend)
-    backend.create(node("n", cpu="5"), node("m", labels={"kind": "m"}, cpu="1"))
+    backend.create(node("n", cpu="5"), node("m", labels={"kind": "m"}, taints=[taint("kind")], cpu="1"))
     announced = {"annotations": {"poseidon.io/preemption-notice": "30m"}}
-    on_m: Json = {"cpu": "1", "nodeSelector": {"kind": "m"}}
+    on_m: Json = {"cpu": "1", "nodeSelector": {"kind": "m"}, "tolerations": [{"operator": "Exists"}]}
     user = {"labels": {"poseidon.io/user": "anna"}}
     backend.create(
         pod("good", cpu="1", metadata=user),
@@ -127,7 +127,10 @@ def test_states_statistics_and_reasons(backend: Backend, schedule: Schedule) -> 
     assert evicted["pods"] == {"Evicted": 1}
     assert evicted["statistics"]["lost_seconds"] == evicted["statistics"]["run_seconds"], "it has no checkpoint"
     (waiting,) = jobs(scheduler, "big")["big"]["waiting"]
-    assert waiting == {"pod": "default/big", "why": "0/2 nodes are available: 2 Insufficient cpu."}
+    assert waiting == {
+        "pod": "default/big",
+        "why": "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint {kind: }.",
+    }
     table = run(*POSEIDON, "jobs", "--state", "failed", "--address", scheduler.address).stdout
     assert "default/bad" in table
     assert "default/good" not in table

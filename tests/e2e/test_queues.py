@@ -288,6 +288,9 @@ def test_a_queue_drains_within_budgets_until_it_is_started_again(backend: Backen
     scheduler = schedule("--queue-drain-rate", "20")
     backend.create(*queued("a", 3, OWN, "team-a"), *queued("b", 1, OWN, "team-b"))
     backend.until_bound(4)
+    for at in range(3):  # budgets do not hold for pods that do not run, or are not ready
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        backend.patch(f"{PODS}/a-{at}/status", {"status": ready})
     guard(backend, {OWN: "team-a"}, 0)
     backend.patch(f"{_OWN_QUEUES}/team-a", {"spec": {"stop": "drain"}})
     found = until_listed(scheduler, "team-a", state="draining", running=3)
