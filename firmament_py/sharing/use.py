@@ -1,10 +1,11 @@
 """What the tasks of queues use of their quotas."""
 
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, counts_of
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import has_quota
 from firmament_py.queues.tree import Queues
@@ -21,7 +22,6 @@ class QueueUse:
         self.queues: Queues = completed(state.queues, state.resources.names)
         self.nodes = state.present_nodes()
         self.flavors = Flavors(self.queues, state.node_index, self.nodes)
-        self._queue = self._queue_of_tasks()
         names = state.resources.names
         self._column = np.array([names.index(r) if r in names else -1 for r in self.queues.resources], np.int64)
         self._position = np.full(state.nodes.capacity + 1, -1, np.int64)  # the last one for no node
@@ -32,23 +32,11 @@ class QueueUse:
 
     def queue_of(self, rows: I64) -> I64:
         """(K,) rows of the queues of task rows (K,), -1: it has none, or one that is unknown."""
-        return self._queue[rows]
+        return self._state.tasks.queue_row[rows]
 
     def position(self, nodes: I64) -> I64:
         """(K,) the position of node rows (K,) among the present ones, -1: absent."""
         return self._position[nodes]
-
-    def _queue_of_tasks(self) -> I64:
-        """(T,) of all rows of the task table."""
-        ids = np.array(sorted(self.queues.row), np.uint64)
-        row = np.array([self.queues.row[i] for i in ids.tolist()], np.int64)
-        found = np.full(self._state.tasks.capacity, -1)
-        queued = np.flatnonzero(self._state.tasks.queue)
-        if len(ids) and len(queued):
-            named = self._state.tasks.queue[queued]
-            at = np.minimum(np.searchsorted(ids, named), len(ids) - 1)
-            found[queued] = np.where(ids[at] == named, row[at], -1)
-        return found
 
     def requests(self, classes: I64) -> I64:
         """(K, R) what classes (K,), rows of the class table, request of each resource that quotas name."""
@@ -83,12 +71,10 @@ class QueueUse:
         if not len(queue):
             return used
         # one sum per queue, class and node kind instead of one per task
-        kinds = self.flavors.kinds
-        number = (queue * self._state.classes.capacity + cls) * kinds + self.flavors.kind[node]
-        _, first, count = np.unique(number, return_index=True, return_counts=True)
-        amounts = self.requests(cls[first]) * count[:, None]
-        columns = self.flavors.columns(queue[first], node[first])
-        add_amounts(used, queue[first], columns, amounts)
+        of = queues.count, self._state.classes.capacity, self.flavors.kinds
+        number, count = counts_of(np.ravel_multi_index((queue, cls, self.flavors.kind[node]), of), prod(of))
+        queue, cls, kind = np.unravel_index(number, of)
+        add_amounts(used, queue, self.flavors.columns(queue, kind), self.requests(cls) * count[:, None])
         return used
 
     def running(self, *, leaving: bool) -> I64:
@@ -125,10 +111,9 @@ class QueueUse:
         resources = len(queues.resources)
         if not len(rows) or not resources:
             return amounts
-        _, first, count = np.unique(
-            queue * self._state.classes.capacity + tasks.cls[rows], return_index=True, return_counts=True
-        )
-        queue, classes = queue[first], tasks.cls[rows[first]]
+        of = queues.count, self._state.classes.capacity
+        number, count = counts_of(np.ravel_multi_index((queue, tasks.cls[rows]), of), prod(of))
+        queue, classes = np.unravel_index(number, of)
         group = queues.group[queue]
         flavor = np.take_along_axis(queues.flavor_order[queue][:, :, 0], np.maximum(group, 0), axis=1)
         columns = np.where((group >= 0) & (flavor >= 0), flavor * resources + np.arange(resources), -1)

@@ -42,6 +42,7 @@ class TaskTable(Table):
         "movable": (np.bool_, False),
         "daemon": (np.bool_, False),
         "queue": (np.uint64, 0),
+        "queue_row": (np.int64, -1),
         "passed_over": (np.int64, -1),
     }
     uid: U64
@@ -68,6 +69,7 @@ class TaskTable(Table):
     movable: Bools  # may be evicted in order to run on another node
     daemon: Bools  # belongs to its node, which is empty though it runs there
     queue: U64  # id of its queue, which can be unknown; 0: none
+    queue_row: I64  # row of its queue in ClusterState.queues, -1: none, or unknown
     passed_over: I64  # ClusterState.opportunities when quota admitted it last and no node took it, -1: never
 
 
