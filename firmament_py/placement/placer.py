@@ -134,6 +134,22 @@ class Placer:
                     with ledger.limited_to(some):
                         self._place(some, within, largest_first)
 
+    def place_at_once(self) -> bool:
+        """Whether one flow places all pending tasks; if not, it ends at the first priority that does not fit, and the
+        placer is of no further use."""
+        pending = np.flatnonzero(self.ledger.pending)
+        if len(np.unique(self.snapshot.task_class[pending])) > CLASSES_AT_ONCE:
+            return False
+        step = self._next_step(pending, None)
+        if step is not None:
+            if len(step.subproblem.tasks) < self.ledger.pending.sum() or step.costs.stage is not None:
+                return False
+            self._place_batch(step)
+            while step.by_priority:
+                if len(self._fit_highest_priority(step, largest_first=False)):
+                    return False
+        return not self.ledger.pending.any()
+
     def _place(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
         task_class = self.snapshot.task_class[tasks]
         classes = np.unique(task_class)

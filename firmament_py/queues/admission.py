@@ -22,6 +22,7 @@ from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.model.queues import Division, ReclaimRules, Sharing
 from firmament_py.queues import admission_order as order
 from firmament_py.queues import admission_state as state
+from firmament_py.queues.contention import contested
 from firmament_py.queues.dominant import lendable
 from firmament_py.queues.quota import Capacity, counted_usage, total_usage
 from firmament_py.queues.tree import Queues
@@ -94,6 +95,8 @@ class Admission:
     bottleneck: I64
     """(J,) the queue whose quota or limit that is, -1 if none."""
     portions: Portions
+    ranked: bool
+    """Whether portions are in the order of admission, and have ranks."""
 
 
 def admit(
@@ -104,6 +107,8 @@ def admit(
     total: I64,
     share: I64 | None = None,
     firm_usage: I64 | None = None,
+    *,
+    ranked: bool = True,
 ) -> Admission:
     """Admits jobs within quota and limits; a rank says how much each is entitled to.
 
@@ -113,6 +118,9 @@ def admit(
     The highest rank is that of what is within guarantees (nominal amounts). Ranks below it are steps of the order of
     admission, in equal volumes: what borrows, or is within the share; then what is above the share (PROPORTIONAL). The
     lowest rank is left for what exceeds the cluster's capacity in an order that does not go by quota: it may be tried.
+
+    The order takes most of the time. ranked: False: only jobs that compete for quota are put in order, which admits the
+    same; if there are others, the outcome has no ranks.
     """
     if not len(jobs.queue):
         return _nothing(jobs)
@@ -123,17 +131,23 @@ def admit(
     forest = _forest(queues, capacity, total, share, by_quota)
     by_queue = np.lexsort((jobs.created_us, -jobs.priority, jobs.queue))
     firm = np.zeros_like(usage) if firm_usage is None else np.array(firm_usage, np.int64)
-    portions = int(np.minimum(jobs.count, _PORTIONS).sum()) + 8 * len(jobs.queue)
+    progress = _progress(queues, capacity, usage, firm, jobs, by_queue)
+    everywhere = np.ones(queues.count, np.bool_)
+    in_order = everywhere if ranked else _contested(queues, forest, progress, jobs)
+    if in_order[jobs.queue].all():
+        ranked, in_order = True, everywhere
+    portions = int(np.minimum(jobs.count, _PORTIONS)[in_order[jobs.queue]].sum()) + 8 * len(jobs.queue)
+    waiting = _waiting(queues, jobs, by_queue, in_order)
     while True:
-        waiting, progress = _waiting(queues, jobs, by_queue), _progress(queues, capacity, usage, firm, jobs, by_queue)
         log, flavors = np.zeros((portions, 3), np.int64), np.zeros((portions, jobs.request.shape[1]), np.int64)
         found = order.admit_in_order(forest, waiting, progress, _tournament(queues), log, flavors)
         if found >= 0:
             break
         portions *= 2
+        progress = _progress(queues, capacity, usage, firm, jobs, by_queue)
     job, items, kind = log[:found].T
-    admitted_in_order = Portions(by_queue[job], items, _ranks(jobs, by_queue[job], items, kind), flavors[:found])
-    return _summary(queues, progress, jobs, by_queue, admitted_in_order)
+    rank = _ranks(jobs, by_queue[job], items, kind) if ranked else np.zeros(found, np.int64)
+    return _summary(queues, progress, jobs, by_queue, Portions(by_queue[job], items, rank, flavors[:found]), ranked)
 
 
 def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota: bool) -> state.Forest:
@@ -185,7 +199,13 @@ def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota
     )
 
 
-def _waiting(queues: Queues, jobs: Jobs, by_queue: I64) -> state.Waiting:
+def _contested(queues: Queues, forest: state.Forest, progress: state.Progress, jobs: Jobs) -> Bools:
+    request = jobs.request.astype(np.float64) * jobs.count[:, None]
+    demand = (jobs.suitable[:, :, None] * request[:, None, :]).reshape(len(request), -1)
+    return contested(queues, forest, progress, jobs.queue, demand, ~jobs.preemptible)
+
+
+def _waiting(queues: Queues, jobs: Jobs, by_queue: I64, in_order: Bools) -> state.Waiting:
     classical = queues.tree.sharing is Sharing.CLASSICAL
     portion = jobs.count if classical else np.maximum(jobs.count // _PORTIONS, 1)
     return state.Waiting(
@@ -197,6 +217,7 @@ def _waiting(queues: Queues, jobs: Jobs, by_queue: I64) -> state.Waiting:
         created=jobs.created_us[by_queue].astype(np.float64),
         suitable=np.ascontiguousarray(jobs.suitable[by_queue]),
         firm=~jobs.preemptible[by_queue],
+        contested=in_order,
     )
 
 
@@ -252,20 +273,24 @@ def _ranks(jobs: Jobs, job: I64, items: I64, kind: I64) -> I64:
     return rank
 
 
-def _summary(queues: Queues, p: state.Progress, jobs: Jobs, by_queue: I64, portions: Portions) -> Admission:
+def _summary(
+    queues: Queues, p: state.Progress, jobs: Jobs, by_queue: I64, portions: Portions, ranked: bool
+) -> Admission:
     count = len(by_queue)
     admitted = np.zeros(count, np.int64)
     np.add.at(admitted, portions.job, portions.items)
     rank, flavor = np.zeros(count, np.int64), np.full(jobs.request.shape, -1, np.int64)
-    rank[portions.job[::-1]] = portions.rank[::-1]  # the first portion is written last
-    flavor[portions.job[::-1]] = portions.flavor[::-1]
+    first = np.full(count, -1)
+    first[portions.job[::-1]] = np.arange(len(portions.job))[::-1]  # the first portion is written last
+    some = np.flatnonzero(first >= 0)
+    rank[some], flavor[some] = portions.rank[first[some]], portions.flavor[first[some]]
     columns = {}
     for name in ("reason", "column", "amount", "bottleneck"):
         columns[name] = np.empty(count, np.int64)
         columns[name][by_queue] = getattr(p, name)
     refused = np.nonzero(admitted == 0)[0]
     rank[refused[_within_nominal(queues, p.used, jobs, refused)]] = TIERS - 1
-    return Admission(admitted=admitted, rank=rank, flavor=flavor, portions=portions, **columns)
+    return Admission(admitted=admitted, rank=rank, flavor=flavor, portions=portions, ranked=ranked, **columns)
 
 
 def _within_nominal(queues: Queues, used: I64, jobs: Jobs, rows: I64) -> Bools:
@@ -280,4 +305,4 @@ def _within_nominal(queues: Queues, used: I64, jobs: Jobs, rows: I64) -> Bools:
 def _nothing(jobs: Jobs) -> Admission:
     none = np.zeros(0, np.int64)
     flavors = np.zeros(jobs.request.shape, np.int64)
-    return Admission(none, none, flavors, none, none, none, none, Portions(none, none, none, flavors))
+    return Admission(none, none, flavors, none, none, none, none, Portions(none, none, none, flavors), ranked=True)

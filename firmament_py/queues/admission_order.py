@@ -40,14 +40,19 @@ class Tournament(NamedTuple):
 def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, log: I64, flavors: I64) -> int:
     """Admits what fits; into log (P, 3) the job, items and class of each portion, and into flavors (P, R) its flavors.
 
-    Returns the number of portions; -1 if there is no space for all.
+    Jobs of queues that are not contested come first. Returns the number of portions; -1 if there is no space for all.
     """
     queues, resources = len(t.parent), w.request.shape[1]
+    portions = 0
     for q in range(queues - 1, -1, -1):
         p.job[q] = w.starts[q] if w.starts[q] < w.starts[q + 1] else -1
         next_head(t, w, p, q)
+        while p.job[q] >= 0 and not w.contested[q]:
+            if portions == len(log):
+                return -1
+            _admit(t, w, p, q, p.left[p.job[q]], WITHIN_SHARE, log[portions], flavors[portions])
+            portions += 1
         _renew(t, w, p, m, q)
-    portions = 0
     while queues > 0 and m.winner[_root(t, -1)] >= 0:
         q = m.champion[m.winner[_root(t, -1)]]
         j, level = p.job[q], p.level[q]
@@ -64,18 +69,23 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, log: I64, 
             return -1
         kind = _kind(t, w, p, q, j)
         items = p.left[j] if kind == NO_CAPACITY else items_that_fit(t, w, p, q, j, min(w.portion[j], p.left[j]))
-        log[portions, 0], log[portions, 1], log[portions, 2] = j, items, kind
-        for r in range(resources):
-            flavors[portions, r] = p.flavor[j, r]
+        _admit(t, w, p, q, items, kind, log[portions], flavors[portions])
         portions += 1
-        p.left[j] -= items
-        if kind != NO_CAPACITY:
-            for r in range(resources):
-                if w.request[j, r] > 0 and p.flavor[j, r] >= 0:
-                    use(t, p, q, p.flavor[j, r] * resources + r, items * w.request[j, r], w.firm[j])
-        next_head(t, w, p, q)
         _renew_path(t, w, p, m, q)
     return portions
+
+
+@inlined_in_place
+def _admit(t: Forest, w: Waiting, p: Progress, q: int, items: int, kind: int, log: I64, flavors: I64) -> None:
+    """Admits items of the head of a queue; log (3,), flavors (R,): of the portion."""
+    j, resources = p.job[q], w.request.shape[1]
+    log[0], log[1], log[2] = j, items, kind
+    p.left[j] -= items
+    for r in range(resources):
+        flavors[r] = p.flavor[j, r]
+        if kind != NO_CAPACITY and w.request[j, r] > 0 and p.flavor[j, r] >= 0:
+            use(t, p, q, p.flavor[j, r] * resources + r, items * w.request[j, r], w.firm[j])
+    next_head(t, w, p, q)
 
 
 @inlined_in_place

@@ -71,6 +71,8 @@ class Waiting(NamedTuple):
     suitable: Bools
     firm: Bools
     """(J,) jobs that cannot be preempted."""
+    contested: Bools
+    """(Q,) queues whose jobs compete for quota; those of others are admitted whatever their order."""
 
 
 class Progress(NamedTuple):

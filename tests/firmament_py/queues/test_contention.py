@@ -1,0 +1,152 @@
+"""Without ranks only jobs that compete are put in order: all that is admitted, and why the rest is not, is the same."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firmament_py.model.queues import Division, Fungibility, ReclaimRules, Sharing
+from firmament_py.queues.admission import Reason, admit
+from firmament_py.queues.quota import capacity
+from firmament_py.queues.shares import fair_shares
+from firmament_py.queues.tree import build
+from tests.effort import examples
+from tests.firmament_py.queues.test_admission import arrays, job
+from tests.firmament_py.queues.trees import RESOURCES, queue, quota, tree, trees
+
+pytestmark = pytest.mark.xdist_group("numba")
+
+
+def both(described, jobs, own=None, total=1000, firm=None):
+    """What is admitted with ranks and without."""
+    queues = build(described, RESOURCES)
+    own = np.zeros_like(queues.nominal) if own is None else own
+    waiting, totals = arrays(queues, jobs), np.full(queues.nominal.shape[1], total)
+    request = own.copy()
+    for row, amounts in zip(waiting.queue, waiting.request * waiting.count[:, None], strict=True):
+        request[row] += np.tile(amounts, len(queues.flavors))
+    arguments = queues, capacity(queues), own, waiting, totals, fair_shares(queues, totals, request), firm
+    return [admit(*arguments, ranked=ranked) for ranked in (True, False)]
+
+
+def amounts_of(result):
+    """(job, flavors) -> items that are admitted on them."""
+    found: dict[tuple[int, ...], int] = {}
+    portions = result.portions
+    for j, flavor, items in zip(portions.job, portions.flavor, portions.items, strict=True):
+        key = int(j), *flavor.tolist()
+        found[key] = found.get(key, 0) + int(items)
+    return found
+
+
+def same(ranked, unranked):
+    assert ranked.ranked
+    assert amounts_of(ranked) == amounts_of(unranked)
+    for name in ("admitted", "flavor", "reason", "column", "amount", "bottleneck"):
+        assert getattr(ranked, name).tolist() == getattr(unranked, name).tolist(), name
+    refused = ranked.admitted == 0
+    assert ranked.rank[refused].tolist() == unranked.rank[refused].tolist()
+
+
+LIMITED = (
+    queue("root", "", quota(100)),
+    queue("x", "root", quota(limit=10)),
+    queue("a", "x", quota(5)),
+    queue("b", "x", quota(5)),
+    queue("y", "root"),
+    queue("c", "y", quota(5)),
+    queue("d", "y", quota(5, limit=3)),
+)
+
+
+@pytest.mark.parametrize("sharing", Sharing)
+def test_only_queues_below_a_limit_that_binds_are_put_in_order(sharing):
+    """a and b share a limit of 10, d has one of 3; what waits in c fits whatever they get."""
+    jobs = [
+        job(name, 1, count=count, created=i) for i, (name, count) in enumerate(zip("abcd", (8, 8, 40, 2), strict=True))
+    ]
+    queues = [replace(each, weight=2.0) if each.name == "a" else each for each in LIMITED]
+    ranked, unranked = both(tree(*queues, sharing=sharing, flavors=["red"]), jobs)
+    same(ranked, unranked)
+    assert not unranked.ranked
+    assert unranked.admitted[:2].sum() == 10
+    assert unranked.admitted[2:].tolist() == [40, 2]
+    portions = np.bincount(unranked.portions.job, minlength=4)
+    assert portions[2:].tolist() == [1, 1]  # at once
+    assert Reason(unranked.reason[0]) is Reason.LACKING
+
+
+@pytest.mark.parametrize(
+    ("described", "jobs", "total"),
+    [
+        pytest.param(tree(*LIMITED, flavors=["red"]), [job("a", 1, count=11)], 1000, id="a limit"),
+        pytest.param(tree(queue("a", "", quota(5))), [job("a", 1, count=6)], 1000, id="quota"),
+        pytest.param(
+            tree(queue("a"), sharing=Sharing.PROPORTIONAL, flavors=["red"]), [job("a", 1, count=6)], 5, id="capacity"
+        ),
+        pytest.param(
+            tree(queue("a", "", quota(5)), sharing=Sharing.PROPORTIONAL, reclaim_rules=ReclaimRules.FAIR_SHARE),
+            [job("a", 1, count=6, preemptible=False)],
+            1000,
+            id="the nominal amount of jobs that cannot be preempted",
+        ),
+        pytest.param(
+            tree(queue("a", "", quota(50), quota(50, on="blue/cpu"), fungibility=Fungibility(True))),
+            [job("a", 1)],
+            1000,
+            id="flavors that depend on what others borrow",
+        ),
+    ],
+)
+def test_where_all_jobs_compete_they_have_ranks(described, jobs, total):
+    ranked, unranked = both(described, jobs, total=total)
+    assert unranked.ranked
+    assert unranked.rank.tolist() == ranked.rank.tolist()
+    assert unranked.portions.rank.tolist() == ranked.portions.rank.tolist()
+    same(ranked, unranked)
+
+
+@st.composite
+def worlds(draw, sharing):
+    """A tree with or without limits, jobs of its leaves, and what runs."""
+    described = draw(trees(limit=draw(st.booleans())))
+    flags = [draw(st.tuples(st.booleans(), st.booleans())) for _ in described.queues]
+    queues = tuple(
+        replace(each, strict_fifo=strict, fungibility=Fungibility(next_one), unlimited=False)
+        for each, (strict, next_one) in zip(described.queues, flags, strict=True)
+    )
+    fields = {}
+    if sharing is Sharing.PROPORTIONAL:
+        fields["division"] = draw(st.sampled_from([Division.SURPLUS_BY_WEIGHT, Division.TOTAL_BY_WEIGHT]))
+        fields["reclaim_rules"] = draw(st.sampled_from([ReclaimRules.FAIR_SHARE, ReclaimRules.DESERVED]))
+    described = replace(described, queues=queues, sharing=sharing, **fields)
+    parents = {each.parent for each in queues}
+    leaves = [each.name for each in queues if each.id not in parents]
+    amounts = st.integers(0, 6)
+    one = st.builds(
+        job,
+        st.sampled_from(leaves),
+        amounts,
+        amounts,
+        count=st.integers(1, 5),
+        priority=st.integers(0, 2),
+        created=st.integers(0, 3),
+        flavors=st.sampled_from([None, ["red"], ["blue"]]),
+        preemptible=st.booleans(),
+    )
+    jobs = draw(st.lists(one, min_size=1, max_size=10))
+    used = draw(st.lists(st.integers(0, 8), min_size=len(queues), max_size=len(queues)))
+    return described, jobs, used, draw(st.sampled_from([20, 60, 1000]))
+
+
+@examples(300)
+@pytest.mark.parametrize("sharing", Sharing)
+@given(st.data())
+def test_what_is_admitted_does_not_depend_on_the_order_of_those_that_do_not_compete(sharing, data):
+    described, jobs, used, total = data.draw(worlds(sharing))
+    queues = build(described, RESOURCES)
+    own = np.zeros_like(queues.nominal)
+    own[queues.leaf] = np.array(used)[queues.leaf, None]
+    same(*both(described, jobs, own, total, firm=own // 2))
