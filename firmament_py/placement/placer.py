@@ -34,6 +34,9 @@ FIRST: I64 = np.zeros(1, np.int64)
 FLOWS_PER_STAGE = 12
 """After so many flows of one stage the rest is placed greedily: it bounds a round whose nodes fill badly."""
 
+FEW_LEFT = 20
+"""Tasks are placed at once as long as each flow leaves less than one in so many."""
+
 
 @dataclass(slots=True)
 class _Step:
@@ -135,20 +138,23 @@ class Placer:
                         self._place(some, within, largest_first)
 
     def place_at_once(self) -> bool:
-        """Whether one flow places all pending tasks; if not, it ends at the first priority that does not fit, and the
-        placer is of no further use."""
+        """Whether all pending tasks fit, in whatever order: a flow for all of them, then others for the few that do not
+        fit where it sent them. If not, some are placed, and the placer is of no further use."""
         pending = np.flatnonzero(self.ledger.pending)
         if len(np.unique(self.snapshot.task_class[pending])) > CLASSES_AT_ONCE:
             return False
-        step = self._next_step(pending, None)
-        if step is not None:
-            if len(step.subproblem.tasks) < self.ledger.pending.sum() or step.costs.stage is not None:
-                return False
-            self._place_batch(step)
-            while step.by_priority:
-                if len(self._fit_highest_priority(step, largest_first=False)):
+        while len(pending):
+            before, step = len(pending), self._next_step(pending, None)
+            if step is not None:
+                if len(step.subproblem.tasks) < self.ledger.pending.sum() or step.costs.stage is not None:
                     return False
-        return not self.ledger.pending.any()
+                self._place_batch(step)
+                while step.by_priority:
+                    self._fit_highest_priority(step, largest_first=False)
+            pending = np.flatnonzero(self.ledger.pending)
+            if len(pending) * FEW_LEFT > before:
+                return False
+        return True
 
     def _place(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
         task_class = self.snapshot.task_class[tasks]
