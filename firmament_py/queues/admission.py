@@ -132,15 +132,14 @@ def admit(
     by_queue = np.lexsort((jobs.created_us, -jobs.priority, jobs.queue))
     firm = np.zeros_like(usage) if firm_usage is None else np.array(firm_usage, np.int64)
     progress = _progress(queues, capacity, usage, firm, jobs, by_queue)
-    everywhere = np.ones(queues.count, np.bool_)
-    in_order = everywhere if ranked else _contested(queues, forest, progress, jobs)
-    if in_order[jobs.queue].all():
-        ranked, in_order = True, everywhere
-    portions = int(np.minimum(jobs.count, _PORTIONS)[in_order[jobs.queue]].sum()) + 8 * len(jobs.queue)
-    waiting = _waiting(queues, jobs, by_queue, in_order)
+    compete = _contested(queues, forest, progress, jobs)
+    ranked = ranked or bool(compete[jobs.queue].all())
+    in_portions = np.minimum(jobs.count, _PORTIONS)[compete[jobs.queue] | ranked]
+    portions = int(in_portions.sum()) + 8 * len(jobs.queue)
+    waiting = _waiting(queues, jobs, by_queue, compete)
     while True:
         log, flavors = np.zeros((portions, 3), np.int64), np.zeros((portions, jobs.request.shape[1]), np.int64)
-        found = order.admit_in_order(forest, waiting, progress, _tournament(queues), log, flavors)
+        found = order.admit_in_order(forest, waiting, progress, _tournament(queues), ranked, log, flavors)
         if found >= 0:
             break
         portions *= 2
@@ -205,7 +204,7 @@ def _contested(queues: Queues, forest: state.Forest, progress: state.Progress, j
     return contested(queues, forest, progress, jobs.queue, demand, ~jobs.preemptible)
 
 
-def _waiting(queues: Queues, jobs: Jobs, by_queue: I64, in_order: Bools) -> state.Waiting:
+def _waiting(queues: Queues, jobs: Jobs, by_queue: I64, compete: Bools) -> state.Waiting:
     classical = queues.tree.sharing is Sharing.CLASSICAL
     portion = jobs.count if classical else np.maximum(jobs.count // _PORTIONS, 1)
     return state.Waiting(
@@ -217,7 +216,7 @@ def _waiting(queues: Queues, jobs: Jobs, by_queue: I64, in_order: Bools) -> stat
         created=jobs.created_us[by_queue].astype(np.float64),
         suitable=np.ascontiguousarray(jobs.suitable[by_queue]),
         firm=~jobs.preemptible[by_queue],
-        contested=in_order,
+        contested=compete,
     )
 
 

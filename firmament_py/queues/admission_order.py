@@ -10,7 +10,7 @@ from typing import NamedTuple
 from firmament_py.model.arrays import F64, I64
 from firmament_py.model.queues import UNLIMITED
 from firmament_py.numba_cache import compiled_in_place, inlined_in_place
-from firmament_py.queues.admission_state import Forest, Progress, Waiting, items_that_fit, next_head, use
+from firmament_py.queues.admission_state import Forest, Progress, Waiting, items_that_fit, level_of, next_head, use
 
 KEYS = 6
 CLASSICAL, FAIR, PROPORTIONAL, HIERARCHICAL_DRF = range(4)
@@ -37,17 +37,18 @@ class Tournament(NamedTuple):
 
 
 @compiled_in_place
-def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, log: I64, flavors: I64) -> int:
+def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, ranked: bool, log: I64, flavors: I64) -> int:
     """Admits what fits; into log (P, 3) the job, items and class of each portion, and into flavors (P, R) its flavors.
 
-    Jobs of queues that are not contested come first. Returns the number of portions; -1 if there is no space for all.
+    Unless all are ranked, jobs of queues that do not compete come first. Returns the number of portions; -1 if there is
+    no space for all.
     """
     queues, resources = len(t.parent), w.request.shape[1]
     portions = 0
     for q in range(queues - 1, -1, -1):
         p.job[q] = w.starts[q] if w.starts[q] < w.starts[q + 1] else -1
         next_head(t, w, p, q)
-        while p.job[q] >= 0 and not w.contested[q]:
+        while p.job[q] >= 0 and not ranked and not w.contested[q]:
             if portions == len(log):
                 return -1
             _admit(t, w, p, q, p.left[p.job[q]], WITHIN_SHARE, log[portions], flavors[portions])
@@ -58,7 +59,7 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, log: I64, 
         j, level = p.job[q], p.level[q]
         for r in range(resources):
             m.before[r] = p.flavor[j, r]
-        next_head(t, w, p, q)
+        _renew_head(t, w, p, q)
         same = p.job[q] == j and p.level[q] == level
         for r in range(resources):
             same &= m.before[r] == p.flavor[j, r]
@@ -68,7 +69,9 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, log: I64, 
         if portions == len(log):
             return -1
         kind = _kind(t, w, p, q, j)
-        items = p.left[j] if kind == NO_CAPACITY else items_that_fit(t, w, p, q, j, min(w.portion[j], p.left[j]))
+        items = p.left[j] if kind == NO_CAPACITY else min(w.portion[j], p.left[j])
+        if kind != NO_CAPACITY and (w.contested[q] or t.sharing == CLASSICAL):
+            items = items_that_fit(t, w, p, q, j, items)
         _admit(t, w, p, q, items, kind, log[portions], flavors[portions])
         portions += 1
         _renew_path(t, w, p, m, q)
@@ -85,7 +88,17 @@ def _admit(t: Forest, w: Waiting, p: Progress, q: int, items: int, kind: int, lo
         flavors[r] = p.flavor[j, r]
         if kind != NO_CAPACITY and w.request[j, r] > 0 and p.flavor[j, r] >= 0:
             use(t, p, q, p.flavor[j, r] * resources + r, items * w.request[j, r], w.firm[j])
-    next_head(t, w, p, q)
+    _renew_head(t, w, p, q)
+
+
+@inlined_in_place
+def _renew_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
+    """The head of a queue now that more is used: in a queue that does not compete all fits where it did."""
+    j = p.job[q]
+    if w.contested[q] or p.left[j] == 0:
+        next_head(t, w, p, q)
+    elif t.by_quota:
+        p.level[q] = level_of(t, w, p, q, j, 1)
 
 
 @inlined_in_place

@@ -141,12 +141,33 @@ def worlds(draw, sharing):
     return described, jobs, used, draw(st.sampled_from([20, 60, 1000]))
 
 
-@examples(300)
-@pytest.mark.parametrize("sharing", Sharing)
-@given(st.data())
-def test_what_is_admitted_does_not_depend_on_the_order_of_those_that_do_not_compete(sharing, data):
+def world(data, sharing):
+    """Arguments of `both`."""
     described, jobs, used, total = data.draw(worlds(sharing))
     queues = build(described, RESOURCES)
     own = np.zeros_like(queues.nominal)
     own[queues.leaf] = np.array(used)[queues.leaf, None]
-    same(*both(described, jobs, own, total, firm=own // 2))
+    return described, jobs, own, total, own // 2
+
+
+@examples(300)
+@pytest.mark.parametrize("sharing", Sharing)
+@given(st.data())
+def test_what_is_admitted_does_not_depend_on_the_order_of_those_that_do_not_compete(sharing, data):
+    same(*both(*world(data, sharing)))
+
+
+@examples(200)
+@pytest.mark.parametrize("sharing", Sharing)
+@given(st.data())
+def test_the_order_is_the_same_if_no_check_is_left_out(sharing, data):
+    """As if all queues competed."""
+    drawn = world(data, sharing)
+    ranked = both(*drawn)[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("firmament_py.queues.admission.contested", lambda queues, *_: np.ones(queues.count, np.bool_))
+        checked = both(*drawn)[0]
+    same(checked, ranked)
+    assert checked.rank.tolist() == ranked.rank.tolist()
+    for name in ("job", "items", "rank", "flavor"):
+        assert getattr(checked.portions, name).tolist() == getattr(ranked.portions, name).tolist(), name
