@@ -24,6 +24,7 @@ from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.subproblem import Subproblem, subproblem_of, with_preferences
 from firmament_py.policy import WAIT_MIN, Costs, View
 from firmament_py.snapshot.snapshot import Snapshot
+from firmament_py.snapshot.solo_capacity import task_slots
 from firmament_py.usage.usage import NOTHING_MEASURED, Reading
 
 CLASSES_AT_ONCE = 256
@@ -138,23 +139,34 @@ class Placer:
                         self._place(some, within, largest_first)
 
     def place_at_once(self) -> bool:
-        """Whether all pending tasks fit, in whatever order: a flow for all of them, then others for the few that do not
-        fit where it sent them. If not, some are placed, and the placer is of no further use."""
+        """Whether all pending tasks fit, in whatever order, but for those that no empty node could take: a flow for all
+        of them, then others for the few that do not fit where it sent them. If not, some are placed, and the placer is
+        of no further use."""
         pending = np.flatnonzero(self.ledger.pending)
         if len(np.unique(self.snapshot.task_class[pending])) > CLASSES_AT_ONCE:
             return False
         while len(pending):
-            before, step = len(pending), self._next_step(pending, None)
-            if step is not None:
-                if len(step.subproblem.tasks) < self.ledger.pending.sum() or step.costs.stage is not None:
-                    return False
-                self._place_batch(step)
-                while step.by_priority:
-                    self._fit_highest_priority(step, largest_first=False)
-            pending = np.flatnonzero(self.ledger.pending)
-            if len(pending) * FEW_LEFT > before:
+            step = self._next_step(pending, None)
+            fitting = NO_ROWS if step is None else step.subproblem.tasks
+            if self._would_fit(np.setdiff1d(pending[self.ledger.pending[pending]], fitting)):
+                return False
+            if step is None:
+                break
+            if step.costs.stage is not None:
+                return False
+            self._place_batch(step)
+            while step.by_priority:
+                self._fit_highest_priority(step, largest_first=False)
+            pending = fitting[self.ledger.pending[fitting]]
+            if len(pending) * FEW_LEFT > len(fitting):
                 return False
         return True
+
+    def _would_fit(self, tasks: I64) -> bool:
+        """Whether an empty node could take one of the tasks (K,)."""
+        snapshot, classes = self.snapshot, np.unique(self.snapshot.task_class[tasks])
+        one = np.ones(len(classes), np.int64)
+        return bool(task_slots(snapshot.allocatable, snapshot.requests[classes], snapshot.suitable[classes], one).any())
 
     def _place(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
         task_class = self.snapshot.task_class[tasks]

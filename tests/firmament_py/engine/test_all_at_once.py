@@ -15,7 +15,9 @@ from tests.builders import (
     make_gang,
     make_node,
     make_tasks,
+    needs,
     preempting_cluster,
+    selecting,
 )
 from tests.effort import examples
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
@@ -88,12 +90,27 @@ def test_ranks_decide_where_nodes_have_too_little(ranked):
     assert ranked
 
 
-def test_a_task_that_no_node_takes_is_no_reason_to_place_the_others_without_order(ranked):
+def test_ranks_decide_beside_a_task_that_waits_for_another_to_end(ranked):
     """Capacity may have to be reserved for it."""
-    cluster = make_cluster(make_node("n", cpu=2), make_node("m", cpu=2), make_class(1, cpu=1), make_class(2, cpu=3))
-    cluster.tell(described(), make_tasks([1], 2, queue=A), make_tasks([2], 1, queue=B))
-    assert set(cluster.round()) == {2}
+    cluster = make_cluster(make_node("n", cpu=3), make_node("m", cpu=2), make_class(1, cpu=1), make_class(2, cpu=3))
+    cluster.tell(described(), make_tasks([1], 1, on="n"), make_tasks([2], 2, queue=A), make_tasks([3], 1, queue=B))
+    assert set(cluster.round()) == {3}
     assert ranked
+
+
+@pytest.mark.parametrize(
+    "fits_nowhere",
+    [
+        pytest.param(make_class(2, cpu=5), id="too large"),
+        pytest.param(make_class(2, cpu=1, demand=selecting(needs("gpu"))), id="no node has the label"),
+        pytest.param(make_class(2, gpu=1), id="no node has the resource"),
+    ],
+)
+def test_tasks_that_fit_on_no_empty_node_do_not_matter(ranked, fits_nowhere):
+    cluster = make_cluster(make_node("n", cpu=4), make_class(1, cpu=1), fits_nowhere, described())
+    cluster.tell(make_tasks([1], 2, queue=A), make_tasks([2], 1, queue=A), make_tasks([3, 4], 1, queue=B))
+    assert set(cluster.round()) == {2, 3, 4}
+    assert not ranked
 
 
 def test_an_incomplete_gang_in_no_queue_is_not_placed_with_the_others():
