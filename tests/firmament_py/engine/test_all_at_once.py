@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.model.events import QueuesObserved
-from firmament_py.model.queues import Sharing
+from firmament_py.model.queues import Reclaim, Sharing
 from firmament_py.sharing.decision import _QueueRound
 from tests.builders import (
     NOW_US,
@@ -27,12 +27,11 @@ A, B = queue_id("a"), queue_id("b")
 pytestmark = pytest.mark.xdist_group("numba")
 
 
-def described(sharing=Sharing.PROPORTIONAL, **limits):
+def described(sharing=Sharing.PROPORTIONAL, reclaim=Reclaim.NEVER, **limits):
     """Queue a is guaranteed 2, b nothing."""
-    root, a = queue("root", "", quota(100)), queue("a", "root", quota(2, limit=limits.get("a")))
-    return QueuesObserved(
-        tree(root, a, queue("b", "root", quota(0, limit=limits.get("b"))), sharing=sharing, flavors=["red"])
-    )
+    root, a = queue("root", "", quota(100)), queue("a", "root", quota(2, limit=limits.get("a")), reclaim=reclaim)
+    b = queue("b", "root", quota(0, limit=limits.get("b")), reclaim=reclaim)
+    return QueuesObserved(tree(root, a, b, sharing=sharing, flavors=["red"]))
 
 
 @pytest.fixture
@@ -119,16 +118,17 @@ def test_an_incomplete_gang_in_no_queue_is_not_placed_with_the_others():
     assert set(cluster.round()) == {3, 4, 5, 6}
 
 
-def test_a_nominated_task_goes_to_its_node():
+def test_a_nominated_task_goes_to_its_node(ranked):
     cluster = make_cluster(make_node("m", cpu=9), make_node("n", cpu=2), make_class(1, cpu=1), described())
     cluster.tell(make_tasks([1], 1, queue=A, nominated="n"), make_tasks([2, 3, 4], 1, queue=B))
     placed = cluster.round()
     assert placed.pop(1) == "n"
     assert set(placed) == {2, 3, 4}
+    assert ranked  # nominated tasks come first
 
 
 @st.composite
-def rounds(draw):
+def rounds(draw, reclaim=Reclaim.NEVER):
     """Events of a cluster with queues; perhaps all fits, and perhaps not."""
     nodes = [make_node(f"n{i}", cpu=draw(st.integers(1, 8))) for i in range(draw(st.integers(1, 4)))]
     classes = [make_class(number, cpu=number, priority=draw(st.integers(0, 1))) for number in (1, 2, 3)]
@@ -142,7 +142,7 @@ def rounds(draw):
             on, count = nodes[0].name, 1
         tasks.append(make_tasks(range(uid + 1, uid + 1 + count), cls, queue=of, created_us=created_us, on=on))
         uid += count
-    return [*nodes, *classes, described(draw(st.sampled_from(Sharing)), **limits), *tasks]
+    return [*nodes, *classes, described(draw(st.sampled_from(Sharing)), reclaim, **limits), *tasks]
 
 
 @examples(150)
