@@ -148,7 +148,9 @@ class Placer:
         while len(pending):
             step = self._next_step(pending, None)
             fitting = NO_ROWS if step is None else step.subproblem.tasks
-            if self._would_fit(np.setdiff1d(pending[self.ledger.pending[pending]], fitting)):
+            without_slots = self.ledger.pending
+            without_slots[fitting] = False
+            if self._would_fit(pending[without_slots[pending]]):
                 return False
             if step is None:
                 break
