@@ -118,6 +118,7 @@ def make_tasks(
     movable: bool = False,
     daemon: bool = False,
     queue: int = 0,
+    local_queue: int = 0,
 ) -> TasksObserved:
     """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`; nominated: the name of the
     node that is kept for each."""
@@ -145,6 +146,7 @@ def make_tasks(
         movable=np.ones(count, np.bool_) if movable else None,
         daemon=np.ones(count, np.bool_) if daemon else None,
         queue_id=np.full(count, queue, np.uint64) if queue else None,
+        local_queue_id=np.full(count, local_queue, np.uint64) if local_queue else None,
     )
 
 

@@ -69,7 +69,7 @@ class Reservations:
         starts_us, demanded = self._earliest(demand, choices)
         if demanded is not None:
             capacity = ledger.free + releases.until(starts_us)
-            self._of_priority[demand.priority] = ledger.reserve(starts_us, capacity, demanded)
+            self._of_priority[demand.priority] = ledger.reserve(starts_us, capacity, demanded, core)
             return Reservation(fitted, starts_us)
         by_slots = able[np.argsort(-fitting, kind="stable")].tolist()
         best = choices.nodes(next(number for number in by_slots if self._feasibility.possible(demand, number)))
@@ -78,7 +78,7 @@ class Reservations:
             unplaced = core[ledger.node_of[core] < 0]
             later = self._least_to_release(demand, unplaced, best)
             demanded = ledger.usage_of(core) + later
-        self._of_priority[demand.priority] = ledger.reserve(self._snapshot.now_us, ledger.free, demanded)
+        self._of_priority[demand.priority] = ledger.reserve(self._snapshot.now_us, ledger.free, demanded, core)
         return Reservation(len(core) - len(unplaced), 0)
 
     def release(self, demand: GangDemand) -> None:

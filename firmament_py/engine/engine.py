@@ -19,6 +19,7 @@ from firmament_py.model.events import Event, Outcome
 from firmament_py.placement.migration import AT_ONCE, MIGRATE_AFTER_US, Migrating
 from firmament_py.policy import Policy
 from firmament_py.preemption.preemptor import Preempting
+from firmament_py.sharing.past_use import settle
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Basis, Usage, UsageOptions
 
@@ -88,12 +89,22 @@ class Engine:
 
     def apply(self, events: Iterable[Event]) -> Outcome:
         """Applies events in order; their outcomes combined."""
+        self.settle()
         return apply_all(self.state, events)
 
+    def settle(self) -> None:
+        """Counts what queues have used until now; called before the state changes or is shown."""
+        settle(self.state, self.now_us())
+
     def replace(self, state: ClusterState) -> None:
-        """Replaces the state, in a new epoch. Usage samples of tasks and nodes in the new state are kept."""
+        """Replaces the state, in a new epoch. Kept are usage samples of tasks and nodes in the new state, and what
+        queues used in the past."""
+        self.settle()
+        if self.state.past_use.at_us:
+            state.past_use = self.state.past_use
         self.usage.carry(self.state, state)
         self._start(state)
+        self.settle()
         self.resynced = True
 
     @property

@@ -40,6 +40,7 @@ from firmament_py.preemption.outcome import NO_PREEMPTION, Preemption
 from firmament_py.preemption.preemptor import Preempting, Preemptor
 from firmament_py.preemption.servable import KnownBounds
 from firmament_py.queues.tree import Queues
+from firmament_py.sharing.past_use import settle, shares_change_us
 from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
@@ -121,12 +122,13 @@ class Scheduler:
         self._moves_us = 0  # when moves for waiting tasks are considered again
         self._unmoved = False  # whether the last round has left them out
         self._known_bounds = KnownBounds()
+        self._claims_tried = set[int]()  # see Reclaimer
         self._seen_opportunities = -1
         self._last_now_us = 0
         self._opportunity_us = 0  # the first round that saw the last opportunity
         self._unconsidered = False  # whether deferred tasks have not been considered since then
         self._passed_over = False  # whether others may use the quota of tasks that no node took
-        self._claims_us = 0  # when tasks of queues may preempt that may not yet
+        self._claims_us = 0  # when tasks of queues may preempt that may not yet, or shares have changed by time alone
         self._quota_reasons: tuple[Queues, U64, Shortages] | None = None
         self.gang_fits: dict[int, int] = {}
         """Ids of gangs that the last round did not place -> how many of the members that they lack fitted at best."""
@@ -206,6 +208,7 @@ class Scheduler:
     def run(self, now_us: int, *, preempts: bool = True) -> RoundResult:
         """Runs a round at `now_us`, microseconds since the epoch; the state assumes its placements. preempts: False: no
         task is evicted in this round."""
+        settle(self.state, now_us)
         seen = self.state.opportunities
         self.state.successors.expire(now_us)
         self.state.budgets.expire(now_us)
@@ -219,7 +222,8 @@ class Scheduler:
         movable = self._movable(current) if preempts and searches else None
         nearby = movable if movable is not None and movable.some and not self._unmoved else None
         costs = current.eviction_costs
-        preemptor = Preemptor(first.ledger, preempting, costs, nearby, movable, self._known_bounds, current.queues)
+        known = self._known_bounds, current.queues, self._claims_tried
+        preemptor = Preemptor(first.ledger, preempting, costs, nearby, movable, *known)
         admission = self._admit(current, first, preemptor, self._improve if searches else None)
         if nearby is not None:
             searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))
@@ -253,7 +257,8 @@ class Scheduler:
         self._seen_opportunities, self._last_now_us = seen, now_us
         self._unconsidered = bool((self.state.tasks.considered_us[current.deferred] < self._opportunity_us).any())
         self._passed_over = self._pass_over(current, delayed)
-        self._claims_us = preemptor.due_us
+        shares_us = 0 if current.queues is None else shares_change_us(self.state, now_us)
+        self._claims_us = min((time for time in (preemptor.due_us, shares_us) if time), default=0)
         self._quota_reasons = (self.state.queues, self.state.tasks.uid[shortages.rows], shortages)
         stats = current.finish(len(tasks), sum(w.count for w in waiting))
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
@@ -345,11 +350,12 @@ class Scheduler:
         return migration
 
     def _pass_over(self, current: Round, delayed: I64) -> bool:
-        """Notes tasks that quotas admit and that no node takes: in the next round, others may use their quota. Whether
-        there are any, and tasks that wait for quota. delayed (K,): rows of tasks that wait for another node."""
+        """Notes tasks that quotas admit and that no node takes: in the next round, others may use their quota; and
+        those that wait for victims that were not found on the flavor that they prefer: they take another one then.
+        Whether there are any, and tasks that wait for quota. delayed (K,): rows of tasks that wait for another node."""
         if current.queues is None:
             return False
-        tasks, admitted = self.state.tasks, current.queues.admitted
+        tasks, admitted = self.state.tasks, np.concatenate([current.queues.admitted, current.queues.choosing])
         left = admitted[(tasks.state[admitted] == TaskState.WAITING) & (tasks.nominated[admitted] < 0)]
         left = np.setdiff1d(left, delayed)
         new = left[tasks.passed_over[left] != self._seen_opportunities]

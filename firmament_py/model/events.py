@@ -151,9 +151,10 @@ class TasksObserved:
     do not count for spreading. gang_id: (K,) uint64, 0 for none; role: (K,) int64, below MAX_ROLES. inputs_id: (K,)
     uint64, 0 for none. started_us: (K,) int64, start of execution, 0: not started; lasting: (K,) bool, runs as long as
     its node exists. nominated: (K,) int64, like `node`: the node that is kept for a waiting task while others leave it;
-    unevictable: (K,) bool, is never preempted; checkpoint_us: (K,) int64, when its work was saved last, 0: never;
-    movable: (K,) bool, may be evicted in order to run on another node; daemon: (K,) bool, belongs to its node, which is
-    empty though it runs there. queue_id: (K,) uint64, 0 for none. None for a column: all of its rows are 0 or false.
+    unevictable: (K,) bool, is never preempted, neither while it runs nor from a node that it is nominated on;
+    checkpoint_us: (K,) int64, when its work was saved last, 0: never; movable: (K,) bool, may be evicted in order to
+    run on another node; daemon: (K,) bool, belongs to its node, which is empty though it runs there. queue_id,
+    local_queue_id: (K,) uint64, 0 for none. None for a column: all of its rows are 0 or false.
     """
 
     uid: U64
@@ -176,13 +177,24 @@ class TasksObserved:
     movable: Bools | None = None
     daemon: Bools | None = None
     queue_id: U64 | None = None
+    local_queue_id: U64 | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PastUse:
+    """Decayed means of what queues used until `at_us`, microseconds since the epoch: amounts by id of a queue or local
+    queue, and by (flavor, resource). The id 0 stands for what nodes offered."""
+
+    at_us: int = 0
+    amounts: Mapping[int, Mapping[tuple[str, str], float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class QueuesObserved:
-    """All queues, in place of those observed before."""
+    """All queues, in place of those observed before. past_use: counts where none is known."""
 
     tree: QueueTree
+    past_use: PastUse = PastUse()
 
 
 @dataclass(frozen=True, slots=True)

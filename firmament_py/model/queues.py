@@ -131,7 +131,8 @@ class QueueDefinition:
     The order of `quotas` is that in which flavors are tried. `resource_groups` names the resources whose flavor is
     chosen together; empty: all resources of the quotas are one group. `reclaimable`: whether other queues may reclaim
     from it; `fence`: whether its tasks may not preempt outside of it. `unlimited`: resources without a quota have no
-    limit (False: the queue has none of them to offer). Times are in seconds.
+    limit (False: the queue has none of them to offer). `by_past_use`: its tasks are served by what the local queues
+    that they came through have used, the least first. Times are in seconds.
     """
 
     id: int
@@ -153,6 +154,17 @@ class QueueDefinition:
     preempt_min_runtime_s: float = 0.0
     reclaim_min_runtime_s: float = 0.0
     preemption_delay_s: float = 0.0
+    by_past_use: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LocalQueue:
+    """One of several ways into the queue with the id `queue`. `weight` divides its past usage; 0: it is served last."""
+
+    id: int
+    name: str
+    queue: int
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +173,8 @@ class QueueTree:
 
     `usage_half_life_s` is the time after which past usage counts half (0: not at all), `usage_weight` how much of it is
     taken off weights (KAI's k-value), `resource_weights` what a unit of a resource counts in sums of usage (1 if
-    not named). `reclaim_ratio` (>= 1) is KAI's utilisation multiplier.
+    not named). A task that is admitted counts as if it had run for `usage_sampling_s` already (Kueue's entry penalty).
+    `reclaim_ratio` (>= 1) is KAI's utilisation multiplier.
     """
 
     queues: tuple[QueueDefinition, ...] = ()
@@ -175,5 +188,7 @@ class QueueTree:
     )
     usage_half_life_s: float = 0.0
     usage_weight: float = 0.0
+    usage_sampling_s: float = 0.0
+    local_queues: tuple[LocalQueue, ...] = ()
     resource_weights: Mapping[str, float] = field(default_factory=dict)
     reclaim_ratio: float = 1.0

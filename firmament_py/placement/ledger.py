@@ -78,6 +78,15 @@ class Ledger:
         """What is left for tasks that may run forever. Not to be written to."""
         return self._reserved.left_of(self.free, FOREVER)
 
+    def unreserved_for(self, tasks: I64) -> I64:
+        """What is left for `tasks` (K,), which may run forever, with what is reserved for them. Not to be written
+        to."""
+        return self._reserved.left_of(self.free, FOREVER, tasks)
+
+    def reserved_for(self, tasks: I64) -> list[I64]:
+        """Of each reservation for `tasks` (K,), or some of them: the tasks that it is for."""
+        return self._reserved.held_by(tasks)
+
     @property
     def free_less_reserved(self) -> I64:
         """What is left if everything that is reserved is taken; a copy."""
@@ -156,10 +165,10 @@ class Ledger:
 
     # -- reservations -------------------------------------------------------------------------------------------
 
-    def reserve(self, starts_us: int, capacity: I64, demanded: I64) -> int:
+    def reserve(self, starts_us: int, capacity: I64, demanded: I64, holders: I64) -> int:
         """From now on tasks that end after `starts_us` must leave `demanded` of `capacity`, which is what will be free
-        then, other reservations included. Returns the number by which to release it."""
-        return self._reserved.reserve(starts_us, capacity, demanded)
+        then, other reservations included, for the tasks `holders` (K,). Returns the number by which to release it."""
+        return self._reserved.reserve(starts_us, capacity, demanded, holders)
 
     def release(self, number: int) -> None:
         """The reservation of this number is no more."""

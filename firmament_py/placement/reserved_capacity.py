@@ -4,19 +4,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.placement.occupancy import occupy
 from firmament_py.snapshot.expected_releases import FOREVER
 
 
 @dataclass(slots=True)
 class _Reservation:
-    """later (N, R): what tasks that end after starts_us may still use; reserved (N, R): what they may not."""
+    """later (N, R): what tasks that end after starts_us may still use; reserved (N, R): what they may not. holders
+    (K,): the tasks that it is for."""
 
     number: int
     starts_us: int
     later: I64
     reserved: I64
+    holders: I64
 
 
 class ReservedCapacity:
@@ -34,9 +36,9 @@ class ReservedCapacity:
         """Latest first: tasks that end by the same ones of these times may use the same capacity."""
         return sorted({FOREVER, *(one.starts_us for one in self._all)}, reverse=True)
 
-    def reserve(self, starts_us: int, capacity: I64, demanded: I64) -> int:
+    def reserve(self, starts_us: int, capacity: I64, demanded: I64, holders: I64) -> int:
         """From now on tasks that end after `starts_us` must leave `demanded` of `capacity`, which is what will be free
-        then, other reservations included. Returns the number by which to release it."""
+        then, other reservations included, for the tasks `holders` (K,). Returns the number by which to release it."""
         later = capacity - demanded
         for one in self._all:
             if one.starts_us <= starts_us:
@@ -44,7 +46,7 @@ class ReservedCapacity:
             if one.starts_us >= starts_us:
                 one.later -= demanded
         self._numbers += 1
-        self._all.append(_Reservation(self._numbers, starts_us, later, demanded))
+        self._all.append(_Reservation(self._numbers, starts_us, later, demanded, holders))
         return self._numbers
 
     def release(self, number: int) -> None:
@@ -55,10 +57,20 @@ class ReservedCapacity:
             if one.starts_us >= gone.starts_us:
                 one.later += gone.reserved
 
-    def left_of(self, free: I64, ends_us: int) -> I64:
-        """What of `free` tasks may use that end at `ends_us`. Not to be written to."""
-        bounds = [one.later for one in self._all if ends_us > one.starts_us]
-        return np.minimum.reduce([free, *bounds]) if bounds else free
+    def left_of(self, free: I64, ends_us: int, tasks: I64 = NO_ROWS) -> I64:
+        """What of `free` tasks may use that end at `ends_us`, if these are `tasks` (K,), with what is reserved for
+        them. Not to be written to."""
+        own = [one for one in self._all if len(tasks) and np.isin(one.holders, tasks).all()]
+        bounds = [free]
+        for one in self._all:
+            if ends_us > one.starts_us and not any(one is other for other in own):
+                released = [other.reserved for other in own if one.starts_us >= other.starts_us]
+                bounds.append(sum(released, one.later))
+        return np.minimum.reduce(bounds) if len(bounds) > 1 else free
+
+    def held_by(self, tasks: I64) -> list[I64]:
+        """The holders of each reservation whose holders are all among `tasks` (K,)."""
+        return [one.holders for one in self._all if np.isin(one.holders, tasks).all()]
 
     def subtracted_from(self, free: I64) -> I64:
         """`free` less all that is reserved; a copy."""

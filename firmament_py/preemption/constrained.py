@@ -53,7 +53,7 @@ class ConstrainedSearch:
         state = snapshot.releases.state
         released = np.zeros_like(ledger.free)
         np.add.at(released, low.node, state.classes.requests[low.cls])
-        free = ledger.unreserved
+        free = ledger.unreserved_for(np.array([task]))
         able = snapshot.suitable[c] & ((free + released >= requests) | (requests == 0)).all(axis=1)
         able &= np.bincount(low.node, minlength=len(free)) > 0
         able &= self._allowed(task, low.id) | self._allowed(task, self._leaving(low))

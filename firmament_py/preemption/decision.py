@@ -91,12 +91,16 @@ class EvictionSearch:
         *,
         condemned: I64 = NO_ROWS,
         loose: I64 = NO_ROWS,
+        shared_by: I64 | None = None,
         effort: float = 1.0,
         moves: bool = True,
+        waiving: I64 | None = None,
     ) -> Decision | None:
         """The residents to displace and the running tasks to move so that as many tasks as possible fit; None: no task
         waits that could gain by it. Rows of the task table: condemned (V,) leave in any case, loose (K,) may be evicted
-        although their gangs need them. effort: multiplies the effort of the search. moves: whether tasks may move."""
+        although their gangs need them. shared_by (T,): by how many of its gang each such task shares the cost of one
+        victim; None: by none. effort: multiplies the effort of the search. moves: whether tasks may move. waiving (W,):
+        tasks that may use what is reserved for them, None: all of the question."""
         tasks, movable = question.tasks, question.movable
         ledger, snapshot = self._ledger, self._snapshot
         state = snapshot.releases.state
@@ -122,13 +126,17 @@ class EvictionSearch:
         limits = _Limits(state, resident, moving, spare, 0 if self._nearby is None else self._nearby.limit)
         limits.count(victims)
         rank, cost = resident.rank(), resident.costs(state, self._eviction_costs)
+        if shared_by is not None:
+            running = resident.kind == Kind.RUNNING
+            cost[running] = -(-cost[running] // shared_by[resident.id[running]])
         kind, first = grouped(resident.cls, rank, cost, limits.pattern)
         group, of_group = grouped(resident.node, kind)
         # of each class, the tasks that have nodes come first: evict() takes `home` in this order
         placed_first = np.lexsort((ledger.node_of[tasks] < 0, variant[tasks]))
         variants, number = np.unique(variant[tasks], return_counts=True)
         classes, suitable = self._arriving(variants, question)
-        free = ledger.unreserved + ledger.usage_of(tasks)
+        waiving = tasks if waiving is None else waiving
+        free = ledger.unreserved_for(waiving) + ledger.usage_of(tasks)
         movers = None
         if moving is not None:
             free += moving.usage(len(free))
@@ -167,7 +175,15 @@ class EvictionSearch:
             leaves = (resident.kind == Kind.RUNNING) & np.isin(resident.id, moving.row[away])
         displaced = first_of_each(group, np.lexsort((resident.run_us, leaves)), eviction.evicted)
         if leaves[displaced].any():  # a task that both moves and is evicted would free its requests twice
-            return self.decide(question, condemned=condemned, loose=loose, effort=effort, moves=False)
+            return self.decide(
+                question,
+                condemned=condemned,
+                loose=loose,
+                shared_by=shared_by,
+                effort=effort,
+                moves=False,
+                waiving=waiving,
+            )
         of, node, count = eviction.placed.T
         by_seniority = np.argsort(question.seniority[tasks], kind="stable")
         assigned = np.array(
@@ -175,11 +191,19 @@ class EvictionSearch:
             np.int64,
         ).reshape(-1, 2)
         served, nodes = assigned[np.argsort(assigned[:, 0], kind="stable")].T
+        unserved = [holders for holders in ledger.reserved_for(waiving) if not np.isin(holders, served).all()]
+        if unserved:  # what is reserved for them is not for others
+            waiving = np.setdiff1d(waiving, np.concatenate(unserved))
+            return self.decide(question, condemned=condemned, loose=loose, effort=effort, moves=moves, waiving=waiving)
         if moving is None:
             return Decision(resident, displaced, served, nodes, NO_ROWS, NO_ROWS, NO_ROWS, condemned, 0)
         origins, targets = moving.node[away], eviction.node_of_mover[away]
         of_moves = moving.row[away], origins, targets
         return Decision(resident, displaced, served, nodes, *of_moves, condemned, eviction.least_moves)
+
+    @property
+    def state(self) -> ClusterState:
+        return self._snapshot.releases.state
 
     @property
     def task_class(self) -> I64:

@@ -39,12 +39,13 @@ class Surplus:
 
 @dataclass(frozen=True, slots=True)
 class RunningGang:
-    """A gang that may be evicted: its row, its running members (M,), rows of the task table, and its priority, the
-    highest of theirs."""
+    """A gang that may be evicted: its row, its running members (M,), rows of the task table, its priority, the highest
+    of theirs, and whether it can only be disrupted as a whole."""
 
     row: int
     members: I64
     priority: int
+    whole: bool
 
 
 def surplus(state: ClusterState) -> Surplus:
@@ -98,8 +99,18 @@ def evictable_gangs(state: ClusterState, precedence: I64, priority: int, victims
     for i in np.lexsort((found, size, -started_us, highest)).tolist():
         if may_go[i] and len(gangs) < WHOLE_GANGS:
             members = rows[first[i] : end[i]]
-            gangs.append(RunningGang(int(found[i]), members[~tasks.leaving[members]], int(highest[i])))
+            whole = state.gangs.definition(int(found[i])).disrupted_whole
+            gangs.append(RunningGang(int(found[i]), members[~tasks.leaving[members]], int(highest[i]), whole))
     return gangs
+
+
+def disruptions(state: ClusterState, victims: I64) -> I64:
+    """One of task rows (V,) for each disruption that their eviction is: a gang that can only be disrupted as a whole
+    counts once, like a single task."""
+    gang = state.tasks.gang[victims].astype(np.int64)
+    whole = np.array([g != NO_GANG and state.gangs.definition(g).disrupted_whole for g in gang.tolist()], np.bool_)
+    first = np.unique(gang[whole], return_index=True)[1]
+    return np.concatenate([victims[~whole], victims[whole][first]])
 
 
 def _holding(state: ClusterState) -> Bools:

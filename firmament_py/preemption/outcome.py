@@ -98,6 +98,7 @@ class Outcome:
             together[gang] = i
         later = np.zeros(len(gangs) + 1, np.bool_)  # gangs of which some member has to wait
         first: dict[int, int] = {}  # of each node, the most important preemptor
+        waits: dict[int, int] = {}  # of each node, the most important one that is not placed at once
         for task, node in zip(decision.tasks[again].tolist(), decision.nodes[again].tolist(), strict=True):
             first.setdefault(node, task)
             requests = snapshot.requests[snapshot.task_class[task]]
@@ -107,13 +108,14 @@ class Outcome:
                 ledger.place(np.array([task]), np.array([node]))
             else:
                 ledger.nominate(task, node)
+                waits.setdefault(node, task)
                 later[together[task]] |= not fits
         for gang in (gang for i, gang in enumerate(gangs) if not later[i]):
             nodes = ledger.nominated[gang]
             for task in gang.tolist():
                 ledger.nominate(task, -1)
             ledger.place(gang, nodes)
-        self._note(decision, precedence, first)
+        self._note(decision, precedence, {**waits, **{node: task for node, task in first.items() if node not in waits}})
         lost: I64 = removed[(ledger.node_of[removed] < 0) & (ledger.nominated[removed] < 0)]
         return lost
 

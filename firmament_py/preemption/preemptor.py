@@ -54,7 +54,8 @@ _FURTHER_EFFORT = 0.25
 
 class Preemptor:
     """Preempts for the tasks of a ledger, and moves running tasks for them. nearby: finds those that may move, None:
-    none may. movable: the same, but also if none may in this round. known: bounds of the last round."""
+    none may. movable: the same, but also if none may in this round. known: bounds of the last round. tried: see
+    Reclaimer."""
 
     def __init__(
         self,
@@ -65,6 +66,7 @@ class Preemptor:
         movable: MovableNearby | None = None,
         known: KnownBounds | None = None,
         queues: QueueDecision | None = None,
+        tried: set[int] | None = None,
     ) -> None:
         self._ledger = ledger
         self._snapshot = snapshot = ledger.snapshot
@@ -85,6 +87,7 @@ class Preemptor:
         )
         self.outcome = Outcome(ledger)
         self._queues = queues
+        self._tried = set[int]() if tried is None else tried
         self.due_us = 0
         """When tasks of queues may preempt that may not yet, 0: never, unless something changes."""
         self.at_best: dict[int, int] = {}
@@ -98,7 +101,7 @@ class Preemptor:
         end_failed_nominations(self._ledger, self._snapshot.gang_demands)
         removed = self._by_priority(single, demands)
         if self._queues is not None and self._preempting is not Preempting.OFF:
-            of = self._ledger, self._queues, self._eviction_costs, self.outcome
+            of = self._ledger, self._queues, self._eviction_costs, self.outcome, self._tried
             reclaimer = Reclaimer(*of, beyond_budgets=self._search.beyond_budgets)
             reclaimer.run()
             self.due_us = reclaimer.due_us
@@ -117,7 +120,9 @@ class Preemptor:
             return NO_ROWS
         independent = may_move(snapshot)[snapshot.task_class]
         able_gangs = [demand for demand in demands if (able & independent)[demand.core()].all()]
-        movable = single & independent
+        # a task that is never preempted keeps the node that it is nominated on, too
+        holds = (ledger.nominated >= 0) & snapshot.releases.state.tasks.unevictable[snapshot.tasks]
+        movable = single & independent & ~holds
         servable = Servable(
             ledger,
             self._precedence,

@@ -10,6 +10,7 @@ left in the end.
 The tasks of the job are nominated, and hold their quota and their nodes from then on.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,7 +27,7 @@ from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import PROTECTED, Precedence
 from firmament_py.preemption.whole_gangs import decide
 from firmament_py.queues.judgement import Victims, judge
-from firmament_py.queues.permissions import Situation, Why, permissions
+from firmament_py.queues.permissions import Situation, Why, permissions, sides
 from firmament_py.sharing.claims import Claim, Standing
 from firmament_py.sharing.decision import QueueDecision
 from firmament_py.state.gangs import NO_GANG
@@ -34,15 +35,15 @@ from firmament_py.state.gangs import NO_GANG
 _PREEMPTOR = PROTECTED - 1
 """Precedence of the tasks of a claim: above all candidates, whatever their priorities."""
 
-_OWN_QUEUE = 2**40
-"""Candidates of the own queue come after all of others."""
+_LEAVING = -1
+"""Precedence of what leaves in any case: below all candidates."""
 
 _ATTEMPTS = 8
 """Number of searches for one job: each for fewer of its tasks, or without the victim that the last set should not have
 had."""
 
 _SEARCHES = 64
-"""Limit on the searches of a round; the other jobs have their turn in the next rounds."""
+"""Limit on the searches of a round; the next one, which is due at once, begins with the other jobs."""
 
 _EFFORT = 0.25
 
@@ -57,8 +58,26 @@ class _Candidates:
     precedence: I64
 
 
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """What a job asks for: so many tasks of each class, on flavors."""
+
+    classes: Counter[int]
+    flavor: tuple[int, ...]
+    priority: int
+    created_us: int
+    preemptible: bool
+
+    def includes(self, other: "_Demand") -> bool:
+        """Whether it asks for all of another job of its queue, and may not evict more than that one."""
+        weaker = self.priority <= other.priority and self.created_us >= other.created_us
+        weaker = weaker and self.preemptible <= other.preemptible
+        return weaker and self.flavor == other.flavor and self.classes >= other.classes
+
+
 class Reclaimer:
-    """For the jobs of one ledger. beyond_budgets: disruption budgets may be exceeded."""
+    """For the jobs of one ledger. beyond_budgets: disruption budgets may be exceeded. tried: uids of the jobs that the
+    last rounds tried, if they did not come to all; from round to round the same set."""
 
     def __init__(
         self,
@@ -66,10 +85,12 @@ class Reclaimer:
         queues: QueueDecision,
         eviction_costs: EvictionCosts,
         outcome: Outcome,
+        tried: set[int],
         *,
         beyond_budgets: bool,
     ) -> None:
         self._ledger = ledger
+        self._tried = tried
         self._snapshot = ledger.snapshot
         self._state = ledger.snapshot.releases.state
         self._queues = queues
@@ -85,7 +106,8 @@ class Reclaimer:
         self._evictable = self._evictable_rows()
 
     def run(self) -> None:
-        """Preempts for the claims, the most important first: by rank, then priority, then age."""
+        """Preempts for the claims, the most important first: by rank, then priority, then age. Those that a round of
+        too many searches did not come to are the first of the next one."""
         ledger, snapshot = self._ledger, self._snapshot
         if not len(self._evictable):
             return
@@ -102,16 +124,35 @@ class Reclaimer:
         claims = self._queues.claims.of(unserved)
         if len(claims) > 1:
             rank = self._queues.ranking.rank
-            claims.sort(key=lambda claim: (-rank[claim.rows].max(), -claim.priority, claim.created_us))
-        stuck = set[int]()  # queues in which a job waits without hope
+            claims.sort(
+                key=lambda claim: (
+                    self._uid(claim) in self._tried,
+                    -rank[claim.rows].max(),
+                    -claim.priority,
+                    claim.created_us,
+                )
+            )
+        hopeless: dict[int, list[_Demand]] = {}  # by queue: what no victims were found for
         for claim in claims:
             if self._searches >= _SEARCHES:
+                self.due_us = snapshot.now_us
                 return
-            if claim.queue not in stuck and not self._serve(claim):
-                stuck.add(claim.queue)
+            demand, of_queue = self._demand(claim), hopeless.setdefault(claim.queue, [])
+            if not any(demand.includes(other) for other in of_queue) and not self._serve(claim):
+                of_queue.append(demand)
+            self._tried.add(self._uid(claim))
+        self._tried.clear()
+
+    def _uid(self, claim: Claim) -> int:
+        return int(self._state.tasks.uid[claim.rows].min())
+
+    def _demand(self, claim: Claim) -> "_Demand":
+        rows = claim.rows if claim.whole else claim.rows[:1]
+        classes = Counter(self._state.tasks.cls[rows].tolist())
+        return _Demand(classes, tuple(claim.flavor.tolist()), claim.priority, claim.created_us, claim.preemptible)
 
     def _serve(self, claim: Claim) -> bool:
-        """Preempts for a job, if it needs that; whether later ones of its queue may be tried."""
+        """Preempts for a job, if it needs that; False: no victims were found for it."""
         ledger, snapshot = self._ledger, self._snapshot
         tasks = np.sort(self._position[claim.rows])
         tasks = tasks[tasks >= 0]
@@ -121,7 +162,7 @@ class Reclaimer:
         if not len(tasks) or (claim.whole and len(tasks) < len(claim.rows)) or not independent:
             return True
         if self._too_early(claim):
-            return False
+            return True
         refused = np.zeros(self._state.tasks.capacity, np.bool_)
         attempts = _ATTEMPTS
         while attempts and len(tasks) and self._searches < _SEARCHES:
@@ -168,7 +209,11 @@ class Reclaimer:
         return later
 
     def _candidates(self, situation: Situation, refused: Bools) -> _Candidates:
-        """Running tasks that may leave for the job, by the rules of their queues alone. refused (T,): not these."""
+        """Running tasks that may leave for the job, by the rules of their queues alone. refused (T,): not these.
+
+        The first are those of other queues, of the least important queue, and of the lowest priority; among these, the
+        ones that leave their queue what it is entitled to.
+        """
         state, tasks, use = self._state, self._state.tasks, self._standing.use
         granted = permissions(situation)
         rows = self._evictable
@@ -189,10 +234,16 @@ class Reclaimer:
         self._later(int((began_us + least_us)[protected].min(initial=_FOREVER_US)))
         may &= ~protected
         rows, own, priority = rows[may], own[may], priority[may]
-        uses = (self._standing.amounts(state, rows)[:, situation.needed] > 0).any(axis=1)
-        rows, own, priority = rows[uses], own[uses], priority[uses]
-        order = np.lexsort((-tasks.started_us[rows], priority, own))
-        return _Candidates(rows[order], (priority + own * _OWN_QUEUE)[order])
+        amounts = self._standing.amounts(state, rows)[:, situation.needed]
+        uses = (amounts > 0).any(axis=1)
+        rows, own, priority, amounts = rows[uses], own[uses], priority[uses], amounts[uses]
+        queue = use.queue_of(rows)
+        too_large = ~own & (amounts > granted.excess[queue][:, situation.needed]).any(axis=1)
+        of_queue = np.where(own, 0, use.queues.priority[sides(situation)[queue]])
+        keys = np.array([own, granted.within_floor[queue], of_queue, priority, too_large], np.int64)
+        precedence = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+        order = np.lexsort((-tasks.started_us[rows], precedence))
+        return _Candidates(rows[order], precedence[order])
 
     @cached_property
     def _least_s(self) -> F64:
@@ -208,8 +259,8 @@ class Reclaimer:
 
     def _precedence(self, candidates: _Candidates) -> Precedence:
         classes = len(self._snapshot.classes)
-        running = np.where(self._state.tasks.leaving, -_OWN_QUEUE, PROTECTED)  # what leaves is free for all
-        running[self._outcome.victims] = -_OWN_QUEUE
+        running = np.where(self._state.tasks.leaving, _LEAVING, PROTECTED)  # what leaves is free for all
+        running[self._outcome.victims] = _LEAVING
         running[candidates.rows] = candidates.precedence
         return Precedence(np.full(classes, _PREEMPTOR), np.full(classes, PROTECTED), running)
 
@@ -316,7 +367,8 @@ class Reclaimer:
         state, snapshot, ledger = self._state, self._snapshot, self._ledger
         self._outcome.carry_out(decision, precedence, tasks, [tasks] if claim.whole else [])
         further = np.setdiff1d(victims, decision.victims)
-        self._outcome.evict(further, np.full(len(further), snapshot.tasks[tasks[0]]))
+        waits = tasks[ledger.node_of[tasks] < 0]
+        self._outcome.evict(further, np.full(len(further), snapshot.tasks[waits[:1]]))
         self._standing.leave(victims, state.tasks.node[victims])
         at = np.where(ledger.node_of[tasks] >= 0, ledger.node_of[tasks], ledger.nominated[tasks])
         self._standing.arrive(snapshot.tasks[tasks], snapshot.nodes[at])

@@ -9,8 +9,10 @@ The order is that of a tournament of the heads of queues, renewed after each adm
   queue priority, then by the dominant part of the share that is in use with the job (KAI).
 - HIERARCHICAL_DRF: at each level the lowest weighted, rescaled dominant share (Volcano).
 
-Inside a queue jobs are served by priority, then by age. Shares that are compared are those of the moment; a group of
-identical tasks is admitted in portions of at most 1/256 of it, or at once where the order does not depend on usage.
+Inside a queue jobs are served by priority, then by age. If it has several lanes, first comes the head of the lane with
+the lowest score, which each admission raises (Kueue's admission fair sharing, whose lanes are LocalQueues). Shares that
+are compared are those of the moment; a group of identical tasks is admitted in portions of at most 1/256 of it, or at
+once where the order does not depend on usage.
 """
 
 from dataclasses import dataclass
@@ -19,12 +21,12 @@ from enum import IntEnum
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools
-from firmament_py.model.queues import Division, ReclaimRules, Sharing
+from firmament_py.model.queues import Division, Reclaim, ReclaimRules, Sharing
 from firmament_py.queues import admission_order as order
 from firmament_py.queues import admission_state as state
 from firmament_py.queues.contention import contested
 from firmament_py.queues.dominant import lendable
-from firmament_py.queues.quota import Capacity, counted_usage, total_usage
+from firmament_py.queues.quota import Capacity, counted_usage, least_limits, total_usage
 from firmament_py.queues.tree import Queues
 
 TIERS = 16
@@ -65,6 +67,12 @@ class Jobs:
     """(J, F) flavors on which the job can run."""
     preemptible: Bools
     """(J,)"""
+    lane: I64 | None = None
+    """(J,) numbers of lanes, each of jobs of one queue; None: all jobs of a queue are in one."""
+    victims: tuple[I64, I64] | None = None
+    """(J, V) each: amounts that tasks use which a job may preempt, in its own queue and in others; None: none."""
+    charge: F64 | None = None
+    """(J,) by how much the admission of one item raises the score of its lane."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +94,8 @@ class Admission:
     """(J,) of the first item; of a job that is not admitted, whether it is within its guarantee: TIERS - 1, or 0."""
     flavor: I64
     """(J, R) of the first item; -1 of what is not requested or has no flavor."""
+    claimed: I64
+    """(J, R) of an item that is LACKING: the flavors on which it would best preempt, likewise."""
     reason: I64
     """(J,) ADMITTED if all items are; why the others are not."""
     column: I64
@@ -107,10 +117,13 @@ def admit(
     total: I64,
     share: I64 | None = None,
     firm_usage: I64 | None = None,
+    score: F64 | None = None,
     *,
     ranked: bool = True,
 ) -> Admission:
     """Admits jobs within quota and limits; a rank says how much each is entitled to.
+
+    `score` (L,) is of the lanes that jobs name.
 
     `usage` (Q, V) is of the running tasks of each queue itself, `firm_usage` that of those that cannot be preempted;
     `total` (V,) is the cluster's capacity, `share` (Q, V) comes from shares.fair_shares if sharing is PROPORTIONAL.
@@ -129,21 +142,26 @@ def admit(
     share = np.zeros_like(queues.nominal) if share is None else np.array(share, np.int64)
     total, usage = np.array(total, np.int64), np.array(usage, np.int64)
     forest = _forest(queues, capacity, total, share, by_quota)
-    by_queue = np.lexsort((jobs.created_us, -jobs.priority, jobs.queue))
+    lane = np.zeros(len(jobs.queue), np.int64) if jobs.lane is None else jobs.lane
+    score = np.zeros(int(lane.max()) + 1) if score is None else score
+    by_queue = np.lexsort((jobs.created_us, -jobs.priority, lane, jobs.queue))
     firm = np.zeros_like(usage) if firm_usage is None else np.array(firm_usage, np.int64)
-    progress = _progress(queues, capacity, usage, firm, jobs, by_queue)
-    compete = _contested(queues, forest, progress, jobs)
+    waiting = _waiting(queues, jobs, by_queue, lane[by_queue])
+    first = waiting.lane_starts[:-1]
+    lanes = first, score[lane[by_queue[first]]]
+    progress = _progress(queues, capacity, usage, firm, jobs, by_queue, *lanes)
+    compete = _contested(queues, forest, waiting, progress, jobs)
+    waiting = waiting._replace(contested=compete)
     ranked = ranked or bool(compete[jobs.queue].all())
     in_portions = np.minimum(jobs.count, _PORTIONS)[compete[jobs.queue] | ranked]
     portions = int(in_portions.sum()) + 8 * len(jobs.queue)
-    waiting = _waiting(queues, jobs, by_queue, compete)
     while True:
         log, flavors = np.zeros((portions, 3), np.int64), np.zeros((portions, jobs.request.shape[1]), np.int64)
         found = order.admit_in_order(forest, waiting, progress, _tournament(queues), ranked, log, flavors)
         if found >= 0:
             break
         portions *= 2
-        progress = _progress(queues, capacity, usage, firm, jobs, by_queue)
+        progress = _progress(queues, capacity, usage, firm, jobs, by_queue, *lanes)
     job, items, kind = log[:found].T
     rank = _ranks(jobs, by_queue[job], items, kind) if ranked else np.zeros(found, np.int64)
     return _summary(queues, progress, jobs, by_queue, Portions(by_queue[job], items, rank, flavors[:found]), ranked)
@@ -176,8 +194,14 @@ def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota
         leaf=queues.leaf,
         strict_fifo=np.array([queue.strict_fifo for queue in definitions], np.bool_),
         avoid_borrowing=np.array([q.fungibility.try_next_to_avoid_borrowing for q in definitions], np.bool_),
-        may_preempt_first=np.array(
-            [not q.fungibility.try_next_to_avoid_preemption and (q.within or q.reclaim) for q in definitions], np.bool_
+        avoid_preemption=np.array([q.fungibility.try_next_to_avoid_preemption for q in definitions], np.bool_),
+        preemption_first=np.array([q.fungibility.prefer_preemption_to_borrowing for q in definitions], np.bool_),
+        preempts_borrowing=np.array(
+            [
+                q.borrow_within.lower_priority or (tree.sharing is Sharing.FAIR and q.reclaim is not Reclaim.NEVER)
+                for q in definitions
+            ],
+            np.bool_,
         ),
         weight=queues.weight,
         priority=queues.priority,
@@ -188,7 +212,7 @@ def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota
         nominal=queues.nominal,
         subtree=capacity.subtree,
         local=capacity.local,
-        potential=capacity.potential,
+        potential=capacity.potential if by_quota else least_limits(queues),
         borrowing_limit=queues.borrowing_limit,
         limit=limit,
         share=share,
@@ -198,36 +222,55 @@ def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota
     )
 
 
-def _contested(queues: Queues, forest: state.Forest, progress: state.Progress, jobs: Jobs) -> Bools:
+def _contested(
+    queues: Queues, forest: state.Forest, waiting: state.Waiting, progress: state.Progress, jobs: Jobs
+) -> Bools:
     request = jobs.request.astype(np.float64) * jobs.count[:, None]
     demand = (jobs.suitable[:, :, None] * request[:, None, :]).reshape(len(request), -1)
-    return contested(queues, forest, progress, jobs.queue, demand, ~jobs.preemptible)
+    return contested(queues, forest, progress, jobs.queue, demand, ~jobs.preemptible, np.diff(waiting.lanes) > 1)
 
 
-def _waiting(queues: Queues, jobs: Jobs, by_queue: I64, compete: Bools) -> state.Waiting:
-    classical = queues.tree.sharing is Sharing.CLASSICAL
-    portion = jobs.count if classical else np.maximum(jobs.count // _PORTIONS, 1)
+def _waiting(queues: Queues, jobs: Jobs, by_queue: I64, lane: I64) -> state.Waiting:
+    """lane (J,): of the jobs in the order `by_queue` (J,). As if all competed."""
+    queue = jobs.queue[by_queue].astype(np.int64)
+    begins = np.flatnonzero(np.r_[True, (np.diff(queue) != 0) | (np.diff(lane) != 0)])
+    lanes = np.bincount(queue[begins], minlength=queues.count)
+    at_once = (queues.tree.sharing is Sharing.CLASSICAL) & (lanes[jobs.queue] == 1)
+    portion = np.where(at_once, jobs.count, np.maximum(jobs.count // _PORTIONS, 1))
+    own, others = jobs.victims or (np.zeros((1, queues.nominal.shape[1]), np.int64),) * 2
+    charge = np.zeros(len(queue)) if jobs.charge is None else jobs.charge[by_queue].astype(np.float64)
     return state.Waiting(
-        starts=np.searchsorted(jobs.queue[by_queue], np.arange(queues.count + 1)),
-        queue=jobs.queue[by_queue].astype(np.int64),
+        lanes=np.r_[0, np.cumsum(lanes)].astype(np.int64),
+        lane_starts=np.r_[begins, len(queue)].astype(np.int64),
+        lane=np.repeat(np.arange(len(begins)), np.diff(np.r_[begins, len(queue)])),
+        charge=charge,
+        queue=queue,
         request=np.ascontiguousarray(jobs.request[by_queue], np.int64),
         portion=portion[by_queue].astype(np.int64),
         priority=jobs.priority[by_queue].astype(np.float64),
         created=jobs.created_us[by_queue].astype(np.float64),
         suitable=np.ascontiguousarray(jobs.suitable[by_queue]),
         firm=~jobs.preemptible[by_queue],
-        contested=compete,
+        contested=np.ones(queues.count, np.bool_),
+        own_victims=own[by_queue] if len(own) > 1 else own,
+        other_victims=others[by_queue] if len(others) > 1 else others,
     )
 
 
-def _progress(queues: Queues, capacity: Capacity, usage: I64, firm: I64, jobs: Jobs, by_queue: I64) -> state.Progress:
+def _progress(
+    queues: Queues, capacity: Capacity, usage: I64, firm: I64, jobs: Jobs, by_queue: I64, starts: I64, score: F64
+) -> state.Progress:
+    """starts, score (L,): the first job of each lane, and its score."""
     count = len(by_queue)
     return state.Progress(
         usage=counted_usage(queues, capacity, usage),
         used=total_usage(queues, usage),
         firm_used=total_usage(queues, firm),
+        tried=np.zeros(usage.shape, np.int64),
         cluster_used=usage.sum(axis=0),
         job=np.full(queues.count, -1, np.int64),
+        lane_job=starts.copy(),
+        score=score.astype(np.float64),
         left=jobs.count[by_queue].astype(np.int64),
         flavor=np.full((count, jobs.request.shape[1]), -1, np.int64),
         level=np.zeros(queues.count, np.int64),
@@ -283,13 +326,16 @@ def _summary(
     first[portions.job[::-1]] = np.arange(len(portions.job))[::-1]  # the first portion is written last
     some = np.flatnonzero(first >= 0)
     rank[some], flavor[some] = portions.rank[first[some]], portions.flavor[first[some]]
+    claimed = np.full(jobs.request.shape, -1, np.int64)
+    claimed[by_queue] = np.where((p.reason == state.LACKING)[:, None], p.flavor, -1)
     columns = {}
     for name in ("reason", "column", "amount", "bottleneck"):
         columns[name] = np.empty(count, np.int64)
         columns[name][by_queue] = getattr(p, name)
     refused = np.nonzero(admitted == 0)[0]
     rank[refused[_within_nominal(queues, p.used, jobs, refused)]] = TIERS - 1
-    return Admission(admitted=admitted, rank=rank, flavor=flavor, portions=portions, ranked=ranked, **columns)
+    found = {"admitted": admitted, "rank": rank, "flavor": flavor, "claimed": claimed} | columns
+    return Admission(**found, portions=portions, ranked=ranked)
 
 
 def _within_nominal(queues: Queues, used: I64, jobs: Jobs, rows: I64) -> Bools:
@@ -304,4 +350,5 @@ def _within_nominal(queues: Queues, used: I64, jobs: Jobs, rows: I64) -> Bools:
 def _nothing(jobs: Jobs) -> Admission:
     none = np.zeros(0, np.int64)
     flavors = np.zeros(jobs.request.shape, np.int64)
-    return Admission(none, none, flavors, none, none, none, none, Portions(none, none, none, flavors), ranked=True)
+    of_none = none, none, flavors, flavors, none, none, none, none
+    return Admission(*of_none, Portions(none, none, none, flavors), ranked=True)

@@ -10,7 +10,16 @@ from typing import NamedTuple
 from firmament_py.model.arrays import F64, I64
 from firmament_py.model.queues import UNLIMITED
 from firmament_py.numba_cache import compiled_in_place, inlined_in_place
-from firmament_py.queues.admission_state import Forest, Progress, Waiting, items_that_fit, level_of, next_head, use
+from firmament_py.queues.admission_state import (
+    Forest,
+    Progress,
+    Waiting,
+    items_that_fit,
+    level_of,
+    next_head,
+    try_to_use,
+    use,
+)
 
 KEYS = 6
 CLASSICAL, FAIR, PROPORTIONAL, HIERARCHICAL_DRF = range(4)
@@ -46,7 +55,6 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, ranked: bo
     queues, resources = len(t.parent), w.request.shape[1]
     portions = 0
     for q in range(queues - 1, -1, -1):
-        p.job[q] = w.starts[q] if w.starts[q] < w.starts[q + 1] else -1
         next_head(t, w, p, q)
         while p.job[q] >= 0 and not ranked and not w.contested[q]:
             if portions == len(log):
@@ -70,7 +78,7 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, ranked: bo
             return -1
         kind = _kind(t, w, p, q, j)
         items = p.left[j] if kind == NO_CAPACITY else min(w.portion[j], p.left[j])
-        if kind != NO_CAPACITY and (w.contested[q] or t.sharing == CLASSICAL):
+        if w.contested[q] or t.sharing == CLASSICAL:
             items = items_that_fit(t, w, p, q, j, items)
         _admit(t, w, p, q, items, kind, log[portions], flavors[portions])
         portions += 1
@@ -84,18 +92,24 @@ def _admit(t: Forest, w: Waiting, p: Progress, q: int, items: int, kind: int, lo
     j, resources = p.job[q], w.request.shape[1]
     log[0], log[1], log[2] = j, items, kind
     p.left[j] -= items
+    p.score[w.lane[j]] += items * w.charge[j]
     for r in range(resources):
         flavors[r] = p.flavor[j, r]
-        if kind != NO_CAPACITY and w.request[j, r] > 0 and p.flavor[j, r] >= 0:
-            use(t, p, q, p.flavor[j, r] * resources + r, items * w.request[j, r], w.firm[j])
+        if w.request[j, r] > 0 and p.flavor[j, r] >= 0:
+            v, amount = p.flavor[j, r] * resources + r, items * w.request[j, r]
+            if kind == NO_CAPACITY:
+                try_to_use(t, p, q, v, amount, w.firm[j])
+            else:
+                use(t, p, q, v, amount, w.firm[j])
     _renew_head(t, w, p, q)
 
 
 @inlined_in_place
 def _renew_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
-    """The head of a queue now that more is used: in a queue that does not compete all fits where it did."""
+    """The head of a queue now that more is used: in a queue that does not compete all fits where it did, and unless
+    its lanes alternate, its head stays."""
     j = p.job[q]
-    if w.contested[q] or p.left[j] == 0:
+    if w.contested[q] or p.left[j] == 0 or w.lanes[q + 1] - w.lanes[q] > 1:
         next_head(t, w, p, q)
     elif t.by_quota:
         p.level[q] = level_of(t, w, p, q, j, 1)

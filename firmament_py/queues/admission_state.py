@@ -10,6 +10,8 @@ from firmament_py.numba_cache import inlined_in_place
 
 FITS, CLOSED, NO_QUOTA, NO_FLAVOR, TOO_LARGE, LACKING, BEHIND = range(7)
 """Why a job is not admitted: see admission.Reason."""
+IMPOSSIBLE, WITHOUT_VICTIMS, BY_PREEMPTION, BY_RECLAIM, FREE = range(5)
+"""How a job gets what it requests on a flavor; later ones are better."""
 
 
 class Forest(NamedTuple):
@@ -34,8 +36,12 @@ class Forest(NamedTuple):
     strict_fifo: Bools
     avoid_borrowing: Bools
     """(Q,) whether the next flavor is tried if this one means to borrow."""
-    may_preempt_first: Bools
-    """(Q,) whether no further flavor is tried if preemption within nominal quota could help on this one."""
+    avoid_preemption: Bools
+    """(Q,) whether the next flavor is tried if this one means to preempt."""
+    preemption_first: Bools
+    """(Q,) whether preemption is preferred to borrowing, if no flavor needs neither."""
+    preempts_borrowing: Bools
+    """(Q,) whether a job that is above the nominal quota of its queue may preempt."""
     weight: F64
     priority: I64
     group: I64
@@ -58,9 +64,15 @@ class Forest(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Jobs, sorted by queue, then as their queue serves them; those of queue q are starts[q] .. starts[q + 1]."""
+    """Jobs, sorted by queue and lane, then as their lane serves them. Lanes of queue q: lanes[q] .. lanes[q + 1]; jobs
+    of lane n: lane_starts[n] .. lane_starts[n + 1]."""
 
-    starts: I64
+    lanes: I64
+    lane_starts: I64
+    lane: I64
+    """(J,) of each job."""
+    charge: F64
+    """(J,) by how much one item raises the score of its lane."""
     queue: I64
     request: I64
     """(J, R) of one item."""
@@ -73,6 +85,9 @@ class Waiting(NamedTuple):
     """(J,) jobs that cannot be preempted."""
     contested: Bools
     """(Q,) queues whose jobs compete for quota; those of others are admitted whatever their order."""
+    own_victims: I64
+    other_victims: I64
+    """(J, V) or (1, V): amounts that tasks use that jobs may preempt, in their own queue and in others."""
 
 
 class Progress(NamedTuple):
@@ -84,10 +99,16 @@ class Progress(NamedTuple):
     """(Q, V) of the queue and all below it."""
     firm_used: I64
     """(Q, V) of that, by jobs that cannot be preempted."""
+    tried: I64
+    """(Q, V) beside that, by jobs that exceed the capacity of the cluster: counts against limits alone."""
     cluster_used: I64
     """(V,)"""
     job: I64
     """(Q,) the job at the head of each queue, -1 if none is left."""
+    lane_job: I64
+    """(L,) the job at the head of each lane; the end of the lane if none is left."""
+    score: F64
+    """(L,) by which the lanes of a queue are served, the lowest first."""
     left: I64
     """(J,) items that are not admitted."""
     flavor: I64
@@ -120,8 +141,9 @@ def free(t: Forest, p: Progress, q: int, v: int, firm: bool) -> tuple[int, int]:
                 if at_most < amount:
                     amount, bound = at_most, n
                 amount += max(0, local - usage)
-        if t.limit[n, v] - p.used[n, v] < cap:
-            cap, cap_bound = t.limit[n, v] - p.used[n, v], n
+        below_limit = t.limit[n, v] - p.used[n, v] - p.tried[n, v]
+        if below_limit < cap:
+            cap, cap_bound = below_limit, n
         if firm and t.firm_within_nominal and t.nominal[n, v] - p.firm_used[n, v] < cap:
             cap, cap_bound = t.nominal[n, v] - p.firm_used[n, v], n
     if cap < amount:
@@ -143,6 +165,17 @@ def use(t: Forest, p: Progress, q: int, v: int, amount: int, firm: bool) -> None
         counted = max(0, counted - local_free)
         n = t.parent[n]
     p.cluster_used[v] += amount
+
+
+@inlined_in_place
+def try_to_use(t: Forest, p: Progress, q: int, v: int, amount: int, firm: bool) -> None:
+    """Adds what a queue may use although the cluster lacks it."""
+    n = q
+    while n >= 0:
+        p.tried[n, v] += amount
+        if firm:
+            p.firm_used[n, v] += amount
+        n = t.parent[n]
 
 
 @inlined_in_place
@@ -192,21 +225,51 @@ def level_of(t: Forest, w: Waiting, p: Progress, q: int, j: int, items: int) -> 
 @inlined_in_place
 def next_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
     """Makes the first job of the queue that fits its head; those before it get their reasons."""
-    j = p.job[q]
-    stop = w.starts[q + 1]
-    while 0 <= j < stop:
-        if p.left[j] > 0:
-            p.reason[j] = choose_flavors(t, w, p, q, j)
-            if p.reason[j] == FITS:
-                p.level[q] = level_of(t, w, p, q, j, 1) if t.by_quota else 0
-                p.job[q] = j
-                return
-            if t.strict_fifo[q]:
-                for behind in range(j + 1, stop):
-                    p.reason[behind] = BEHIND
-                break
-        j += 1
     p.job[q] = -1
+    while True:
+        lane = _next_lane(w, p, q)
+        if lane < 0:
+            return
+        j = p.lane_job[lane]
+        p.reason[j] = choose_flavors(t, w, p, q, j)
+        if p.reason[j] == FITS:
+            p.level[q] = level_of(t, w, p, q, j, 1) if t.by_quota else 0
+            p.job[q] = j
+            return
+        p.lane_job[lane] += 1
+        if t.strict_fifo[q]:
+            for other in range(w.lanes[q], w.lanes[q + 1]):
+                for behind in range(p.lane_job[other], w.lane_starts[other + 1]):
+                    if p.left[behind] > 0:
+                        p.reason[behind] = BEHIND
+                p.lane_job[other] = w.lane_starts[other + 1]
+            return
+
+
+@inlined_in_place
+def _next_lane(w: Waiting, p: Progress, q: int) -> int:
+    """The lane of the queue that is served next, -1: none has a job. Ties: by priority and age of their heads."""
+    best = -1
+    for lane in range(w.lanes[q], w.lanes[q + 1]):
+        stop = w.lane_starts[lane + 1]
+        while p.lane_job[lane] < stop and p.left[p.lane_job[lane]] == 0:
+            p.lane_job[lane] += 1
+        j = p.lane_job[lane]
+        if j == stop:
+            continue
+        if best < 0:
+            best = lane
+            continue
+        other = p.lane_job[best]
+        if p.score[lane] != p.score[best]:
+            better = p.score[lane] < p.score[best]
+        elif w.priority[j] != w.priority[other]:
+            better = w.priority[j] > w.priority[other]
+        else:
+            better = w.created[j] < w.created[other]
+        if better:
+            best = lane
+    return best
 
 
 @inlined_in_place
@@ -223,16 +286,22 @@ def choose_flavors(t: Forest, w: Waiting, p: Progress, q: int, j: int) -> int:
             if w.request[j, r] > 0 and t.group[q, r] < 0:
                 p.column[j], p.amount[j], p.bottleneck[j] = r, w.request[j, r], q  # of any flavor: of the first
                 return NO_QUOTA
+    found, column, amount, bottleneck = FITS, -1, 0, -1
     for g in range(groups):
         reason = _choose_flavor(t, w, p, q, j, g)
-        if reason != FITS:
-            return reason
-    return FITS
+        if reason == FITS:
+            continue
+        if found == FITS or reason != LACKING:
+            found, column, amount, bottleneck = reason, p.column[j], p.amount[j], p.bottleneck[j]
+        if reason != LACKING:
+            break
+    p.column[j], p.amount[j], p.bottleneck[j] = column, amount, bottleneck
+    return found
 
 
 @inlined_in_place
 def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -> int:
-    """The same for one group of resources."""
+    """The same for one group of resources. If LACKING, the flavor is that on which the job would best preempt."""
     resources = w.request.shape[1]
     flavors = w.suitable.shape[1]
     requested = False
@@ -240,50 +309,82 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
         requested |= w.request[j, r] > 0 and (not t.by_quota or t.group[q, r] == g)
     if not requested or flavors == 0:
         return FITS
-    best, best_level, reported, shortage = -1, 0, NO_FLAVOR, np.inf
+    best, best_mode, best_level, best_fits, reported, shortage = -1, IMPOSSIBLE, 0, False, NO_FLAVOR, np.inf
     for position in range(flavors):
         f = t.flavor_order[q, g, position] if t.by_quota else position
         if f < 0:
             break
         if not w.suitable[j, f]:
             continue
-        level, fits, possible, within = 0, True, True, True
+        mode, level, first, possible, foreign = FREE, 0, True, True, False
         worst, column, amount, bottleneck = 0.0, -1, 0, -1
         for r in range(resources):
             request = w.request[j, r]
             if request == 0 or (t.by_quota and t.group[q, r] != g):
                 continue
             v = f * resources + r
+            foreign |= not t.by_quota and t.group[q, r] >= 0 and not t.covered[q, v]
             here, bound = free(t, p, q, v, w.firm[j])
             if t.by_quota and not t.covered[q, v]:
                 here, bound = 0, q
+            mode_here, leaves = FREE, 0
             if request > here:
-                fits = False
+                mode_here = _mode_of_preemption(t, w, q, j, v, request - max(0, here))
+                if mode_here == BY_PREEMPTION:  # tasks of other queues leave first
+                    leaves = request - max(0, here) - w.other_victims[j % len(w.other_victims), v]
                 lacking = (request - max(0, here)) / request
-                if request > t.potential[q, v]:
+                confined = w.firm[j] and t.firm_within_nominal
+                if request > t.potential[q, v] or (confined and request > t.nominal[q, v]):
                     possible = False
                     lacking += 1.0  # reported rather than what is only in use
                 if lacking > worst:
                     worst, column, amount, bottleneck = lacking, v, request - max(0, here), bound
-            elif t.by_quota:
-                level = max(level, borrowing_level(t, p, q, v, request))
-            within &= request <= t.nominal[q, v]
-        if fits:
-            if best < 0 or level < best_level:
-                best, best_level = f, level
-            if level == 0 or not t.avoid_borrowing[q]:
-                break
+            level_here = borrowing_level(t, p, q, v, request - leaves) if t.by_quota else 0
+            if first or _is_preferred(mode, level, mode_here, level_here, t.preemption_first[q]):
+                mode, level, first = mode_here, level_here, False
+        if foreign:  # the queue has quotas of these resources, on other flavors
             continue
-        if best < 0 and worst < shortage:
+        fits = worst == 0.0  # of one resource the worst mode may be free, where less borrowing counts for more
+        if not fits and worst < shortage:
             shortage = worst
             reported = LACKING if possible else TOO_LARGE
             p.column[j], p.amount[j], p.bottleneck[j] = column, amount, bottleneck
-        if within and t.may_preempt_first[q]:
+        if mode == IMPOSSIBLE:
+            continue
+        if best < 0 or _is_preferred(mode, level, best_mode, best_level, t.preemption_first[q]):
+            best, best_mode, best_level, best_fits = f, mode, level, fits
+        helps = mode > WITHOUT_VICTIMS
+        if helps and not (mode < FREE and t.avoid_preemption[q]) and not (level > 0 and t.avoid_borrowing[q]):
+            best, best_fits = f, fits
             break
-    if best < 0:
-        return reported
-    p.column[j], p.amount[j], p.bottleneck[j] = -1, 0, -1
     for r in range(resources):
         if w.request[j, r] > 0 and (not t.by_quota or t.group[q, r] == g):
             p.flavor[j, r] = best
+    if not best_fits:
+        return reported
+    p.column[j], p.amount[j], p.bottleneck[j] = -1, 0, -1
     return FITS
+
+
+@inlined_in_place
+def _mode_of_preemption(t: Forest, w: Waiting, q: int, j: int, v: int, lacking: int) -> int:
+    """How a job gets an amount of column v that is in use."""
+    request = w.request[j, v % w.request.shape[1]]
+    if not t.by_quota or not t.covered[q, v] or request > t.potential[q, v]:
+        return IMPOSSIBLE
+    if request > t.nominal[q, v] and not t.preempts_borrowing[q]:
+        return WITHOUT_VICTIMS
+    others, own = w.other_victims[j % len(w.other_victims), v], w.own_victims[j % len(w.own_victims), v]
+    if lacking <= others:
+        return BY_RECLAIM
+    return BY_PREEMPTION if lacking <= others + own else WITHOUT_VICTIMS
+
+
+@inlined_in_place
+def _is_preferred(mode: int, level: int, other_mode: int, other_level: int, preemption_first: bool) -> bool:
+    """Whether a mode with a level of borrowing is better than another one."""
+    if min(mode, other_mode) <= WITHOUT_VICTIMS and mode != other_mode:
+        return mode > other_mode
+    if preemption_first and level != other_level:
+        return level < other_level
+    return mode > other_mode if mode != other_mode else level < other_level

@@ -20,7 +20,7 @@ from firmament_py.queues.permissions import (
     firm_within_nominal,
     permissions,
 )
-from firmament_py.queues.quota import available, counted_usage, total_usage
+from firmament_py.queues.quota import counted_usage, left_to, total_usage
 from firmament_py.queues.shares import guarantees
 
 
@@ -52,12 +52,11 @@ def judge(s: Situation, victims: Victims) -> Verdict:
     """Whether a preemptor may evict these victims, and fits into its quota then."""
     queues, tree = s.queues, s.queues.tree
     final = replace(s, own=_without(s.own, victims))
-    if tree.reclaim_rules is ReclaimRules.QUOTA or tree.sharing in (Sharing.CLASSICAL, Sharing.FAIR):
-        free = np.maximum(0, available(queues, s.capacity, final.own)[s.queue])
-        if (s.request > free)[s.request > 0].any():
-            return Verdict("the preemptor does not fit into its quota without the victims")
-    elif ((total_usage(queues, final.own) + s.request > queues.limit)[_path(s)][:, s.request > 0]).any():
-        return Verdict("the preemptor exceeds a limit")
+    free = np.maximum(0, left_to(queues, s.capacity, final.own)[s.queue])
+    if (s.request > free)[s.request > 0].any():
+        return Verdict("the preemptor does not fit into its quota without the victims")
+    if tree.reclaim_rules is ReclaimRules.FAIR_SHARE and not firm_within_nominal(s):
+        return Verdict("tasks that cannot be preempted would exceed the nominal amounts of the preemptor's queue")
     granted = permissions(s)
     own = victims.queue == s.queue
     verdict = _each(s, granted, victims, own)
@@ -159,12 +158,10 @@ def _shares(s: Situation, own: I64) -> F64:
 
 def _ratios(s: Situation, victims: Victims, final: Situation) -> Verdict:
     """KAI: at each level, no sibling that loses something is left with a lower part of its share than the preemptor's
-    side has then, if that is above its share; what cannot be preempted stays within nominal amounts."""
+    side has then, if that is above its share."""
     queues = s.queues
     share = np.zeros_like(s.own) if s.share is None else s.share
     used = total_usage(queues, final.own)
-    if not firm_within_nominal(s):
-        return Verdict("tasks that cannot be preempted would exceed the nominal amounts of the preemptor's queue")
     for row in _path(s):
         mine = used[row] + s.request
         for k, queue in enumerate(victims.queue):

@@ -8,9 +8,11 @@ queue, have no victims for it.
 | --- | --- | --- |
 | QUOTA, classical | by `within` | it and all between it and the common ancestor exceed their quota; by `reclaim` |
 | QUOTA, fair | by `within` | it exceeds its quota; by `reclaim` |
-| FAIR_SHARE | lower priority | it exceeds its share, or its nominal amount if the preemptor stays within its own |
+| FAIR_SHARE | lower priority | its side of the common ancestor exceeds its share; or its nominal amount, for (*) |
 | DESERVED | lower priority | it exceeds its nominal amount and the preemptor is below its own in one resource |
 | GUARANTEE | lower priority | it exceeds its nominal amount, the preemptor stays within its own; priority not higher |
+
+(*) a preemptor whose side stays within its own nominal amounts. The side is the child of the common ancestor.
 """
 
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.queues import Reclaim, ReclaimRules, Sharing, Within
-from firmament_py.queues.quota import Capacity, available, counted_usage, total_usage
+from firmament_py.queues.quota import Capacity, counted_usage, left_to, total_usage
 from firmament_py.queues.shares import guarantees
 from firmament_py.queues.tree import Queues
 
@@ -59,7 +61,7 @@ class Situation:
     """(V,) in the columns of its flavors."""
     preemptible: bool = True
     share: I64 | None = None
-    """(Q, V) of shares.fair_shares, for FAIR_SHARE."""
+    """(Q, V) of shares.fair_shares, for FAIR_SHARE and DESERVED."""
     firm: I64 | None = None
     """(Q, V) usage of tasks that cannot be preempted, for FAIR_SHARE."""
 
@@ -73,7 +75,7 @@ class Situation:
     @cached_property
     def needed(self) -> Bools:
         """(V,) columns of which more is requested than is available; all requested ones if quota suffices."""
-        free = np.maximum(0, available(self.queues, self.capacity, self.own)[self.queue])
+        free = np.maximum(0, left_to(self.queues, self.capacity, self.own)[self.queue])
         requested = self.request > 0
         lacking = requested & (self.request > free)
         return lacking if lacking.any() else requested
@@ -89,7 +91,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Permissions:
-    """(Q,) each; `floor` (Q, V)."""
+    """(Q,) each; `floor` and `excess` (Q, V)."""
 
     why: I64
     """`Why` of the strongest claim; NOT if no task of the queue may be a victim."""
@@ -105,6 +107,10 @@ class Permissions:
     """Whether priorities decide who may be a victim of a preemptor that borrows."""
     below_floor: Bools
     """Whether the last victim may take the queue below its floor."""
+    excess: I64
+    """(Q, V) what queues use above their floor, below 0: less than that."""
+    within_floor: Bools
+    """Queues that use no more than their floor themselves: what exceeds one is that of an ancestor."""
 
     def reasons(self, queue: I64, priority: I64) -> I64:
         """(K,) `Why` each task (K,) may be a victim, by its queue and priority; NOT if it may not.
@@ -127,6 +133,7 @@ def permissions(s: Situation) -> Permissions:
     borrowing = highest.copy()
     below_floor = np.ones(queues.count, np.bool_)
     by_threshold = False
+    within_floor = np.zeros(queues.count, np.bool_)
     definition = queues.definitions[s.queue]
     if tree.reclaim_rules is ReclaimRules.QUOTA:
         floor = capacity_floor = s.capacity.subtree
@@ -144,25 +151,31 @@ def permissions(s: Situation) -> Permissions:
             by_threshold = borrow.lower_priority
             if by_threshold:
                 threshold = ANY_PRIORITY if borrow.max_priority is None else borrow.max_priority
-                borrowing[others] = min(s.priority - 1, threshold, limit)
+                borrowing[others] = min(s.priority - 1, threshold)
             why[advantage] = Why.HIERARCHICAL_RECLAIM
             borrowing[advantage] = limit
     else:
         within = Within.LOWER_PRIORITY
         floor, claim, below = _floors(s)
         below_floor &= below
-        others &= exceeding(s, floor) & claim
+        if tree.reclaim_rules is ReclaimRules.FAIR_SHARE:
+            over: Bools = np.any(s.usage > floor, axis=1)
+            within_floor = _below_meeting(s, ~over[:, None])[:, 0]
+            others &= over[sides(s)] & claim
+        else:
+            others &= exceeding(s, floor) & claim
         why[others] = Why.RECLAIM
         highest[others] = s.priority if tree.reclaim_rules is ReclaimRules.GUARANTEE else ANY_PRIORITY
         borrowing = highest.copy()
     if within is not Within.NEVER:
         why[s.queue] = Why.IN_QUEUE
         highest[s.queue] = borrowing[s.queue] = s.priority - 1
+    excess = s.usage - floor
     floor = floor.copy()
     floor[s.queue] = 0
     newer = np.zeros(queues.count, np.bool_)
     newer[s.queue] = within is Within.LOWER_OR_NEWER_EQUAL_PRIORITY
-    return Permissions(why, highest, borrowing, newer, floor, by_threshold, below_floor)
+    return Permissions(why, highest, borrowing, newer, floor, by_threshold, below_floor, excess, within_floor)
 
 
 def reachable(s: Situation) -> Bools:
@@ -182,6 +195,13 @@ def exceeding(s: Situation, floor: I64) -> Bools:
     over: Bools = np.any((s.usage > floor) & s.needed, axis=1)
     within = _below_meeting(s, ~over[:, None])[:, 0]
     return ~within
+
+
+def sides(s: Situation) -> I64:
+    """(Q,) the child of each queue's common ancestor with the preemptor's that is on the queue's side."""
+    at = np.minimum(s.common + 1, s.queues.depth)
+    rows: I64 = np.take_along_axis(_from_root(s.queues), at[:, None], axis=1)[:, 0]
+    return rows
 
 
 def has_advantage(s: Situation) -> Bools:
@@ -219,9 +239,10 @@ def _floors(s: Situation) -> tuple[I64, Bools, bool]:
         starved = deserves(s, after)
         return np.where(starved[:, None], np.minimum(queues.nominal, allocatable), allocatable), anywhere, True
     if rules is ReclaimRules.DESERVED:
-        allowed = (after <= queues.limit)[path][:, requested].all()
-        below = ((after <= queues.nominal)[s.queue] & requested).any()
-        return np.maximum(queues.nominal, guarantees(queues)), anywhere & bool(allowed and below), True
+        deserved = queues.nominal if s.share is None else s.share
+        allowed = (after <= queues.limit)[s.queue, requested].all()  # victims may be below the same ancestors
+        below = ((after <= deserved)[s.queue] & requested).any()
+        return np.maximum(deserved, guarantees(queues)), anywhere & bool(allowed and below), True
     entitled = (after <= queues.nominal)[path][:, requested].all(axis=1).any()
     return queues.nominal, anywhere & bool(entitled), False
 

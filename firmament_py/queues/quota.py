@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.model.queues import UNLIMITED
+from firmament_py.model.queues import UNLIMITED, Sharing
 from firmament_py.queues.tree import Level, Queues
 
 
@@ -44,10 +44,23 @@ def capacity(queues: Queues) -> Capacity:
         rows = level.rows
         with_parent = np.minimum(local[rows] + potential[level.parents], UNLIMITED)
         potential[rows] = np.minimum(with_parent, subtree[rows] + queues.borrowing_limit[rows])
+    return Capacity(subtree, local, np.minimum(potential, least_limits(queues)))
+
+
+def left_to(queues: Queues, capacity: Capacity, own: I64) -> I64:
+    """(Q, V) how much more the tasks of each queue may use: by quota, or by limits alone where shares are divided; if
+    below 0, too much is used."""
+    if queues.tree.sharing in (Sharing.CLASSICAL, Sharing.FAIR):
+        return available(queues, capacity, own)
+    return below_limits(queues, own)
+
+
+def least_limits(queues: Queues) -> I64:
+    """(Q, V) the lowest limit of each queue and those above it."""
     limit = queues.limit.copy()
     for level in queues.levels:
         limit[level.rows] = np.minimum(limit[level.rows], limit[level.parents])
-    return Capacity(subtree, local, np.minimum(potential, limit))
+    return limit
 
 
 def counted_usage(queues: Queues, capacity: Capacity, own: I64) -> I64:

@@ -1,4 +1,4 @@
-"""Shares of each queue and column by water filling on the tree, and usage in the past that reduces them.
+"""Shares of each queue and column by water filling on the tree.
 
 A queue's demand is what its tasks and those of the queues below it request, running ones included, as far as absolute
 limits permit. From the roots downwards each parent's share is divided among its children (`Division`):
@@ -21,7 +21,7 @@ def fair_shares(queues: Queues, total: I64, request: I64, past: F64 | None = Non
     """(Q, V) shares of the `total` (V,) by the tree's division.
 
     `request` (Q, V) is what the tasks of the queues themselves request, `past` (Q, V) their decayed usage as a part of
-    the cluster's capacity (`past_share`), which counts if the tree has a `usage_weight`.
+    the cluster's capacity (`past_use.past_share`), which counts if the tree has a `usage_weight`.
     """
     tree = queues.tree
     if tree.division is Division.AS_STATED:
@@ -64,35 +64,3 @@ def guarantees(queues: Queues) -> I64:
         np.add.at(below, level.parents, guarantee[level.rows])
         np.maximum(guarantee, below, out=guarantee)
     return guarantee
-
-
-def decayed(past: F64, usage: I64, elapsed_s: float, half_life_s: float) -> F64:
-    """Mean usage with exponential decay after `elapsed_s` of constant `usage` (Kueue's consumed resources)."""
-    alpha = newness(elapsed_s, half_life_s)
-    return (1.0 - alpha) * past + alpha * usage
-
-
-def newness(elapsed_s: float, half_life_s: float) -> float:
-    """How much the last `elapsed_s` count in a decayed mean: 0 .. 1; nothing without a half-life.
-
-    Times a job's request it is Kueue's penalty for its admission, until its usage is sampled.
-    """
-    return float(1.0 - 0.5 ** (elapsed_s / half_life_s)) if half_life_s > 0.0 else 0.0
-
-
-def usage_score(consumed: F64, penalty: F64, resource_weights: F64, weight: F64) -> F64:
-    """(K,) what K rivals have used, weighted; the lowest is admitted first (Kueue's admission fair sharing).
-
-    `consumed` and `penalty` are (K, R), `resource_weights` (R,), `weight` (K,): 0 is infinite usage.
-    """
-    used: F64 = (consumed + penalty) @ resource_weights
-    score: F64 = np.divide(used, weight, out=np.full(len(weight), np.inf), where=weight > 0.0)
-    return score
-
-
-def past_share(queues: Queues, past: F64, capacity: I64) -> F64:
-    """(Q, V) decayed usage (Q, V) of each queue and all below it as a part of the capacity (V,), 0 without one."""
-    total = past.astype(np.float64)
-    for level in reversed(queues.levels):
-        np.add.at(total, level.parents, total[level.rows])
-    return np.divide(total, capacity, out=np.zeros_like(total), where=capacity > 0)

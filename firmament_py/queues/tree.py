@@ -86,6 +86,13 @@ class Queues:
     def count(self) -> int:
         return len(self.parent)
 
+    def roots(self) -> I64:
+        """(Q,) the row of the root above each queue, or its own."""
+        root = np.arange(self.count)
+        for level in self.levels:
+            root[level.rows] = root[level.parents]
+        return root
+
     def rows_of(self, ids: U64) -> I64:
         """(K,) the rows of queues by id (K,), -1: unknown, as is 0, which stands for no queue."""
         if not len(self.ids):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from firmament_py.model.queues import UNLIMITED, Flavor, QueueDefinition, QueueTree, Quota
+from firmament_py.model.queues import UNLIMITED, Flavor, LocalQueue, QueueDefinition, QueueTree, Quota
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ def check(tree: QueueTree) -> Checked:
     tree = replace(tree, queues=tuple(_rooted(queues, report)), flavors=flavors)
     for name, least, remedy in (
         ("usage_half_life_s", 0.0, "state the seconds after which past usage counts half, or 0"),
+        ("usage_sampling_s", 0.0, "state the seconds that a task counts when it is admitted, or 0"),
         ("usage_weight", 0.0, "state 0 to ignore past usage, or a positive number"),
         ("reclaim_ratio", 1.0, "state 1 or a larger number"),
     ):
@@ -57,7 +58,22 @@ def check(tree: QueueTree) -> Checked:
         if not 0.0 <= value < math.inf:
             report.add("", f"resource_weights[{resource}]", f"{value} counts as 0: state 0 or a positive number")
             tree = replace(tree, resource_weights={**tree.resource_weights, resource: 0.0})
+    tree = replace(tree, local_queues=tuple(_local_queues(tree, report)))
     return Checked(tree, tuple(report.problems), frozenset(report.closed))
+
+
+def _local_queues(tree: QueueTree, report: _Report) -> Iterator[LocalQueue]:
+    ids = {queue.id for queue in tree.queues} | {0}
+    for each in tree.local_queues:
+        if each.id in ids:
+            report.add(each.name, "id", "something else has this id and the local queue is left out: rename it")
+            continue
+        ids.add(each.id)
+
+        def add(name: str, reason: str, of: str = each.name) -> None:
+            report.add(of, name, reason)
+
+        yield replace(each, weight=_weight(each.weight, "weight", add))
 
 
 def _flavors(flavors: tuple[Flavor, ...], report: _Report) -> tuple[Flavor, ...]:

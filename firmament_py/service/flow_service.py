@@ -34,7 +34,7 @@ from firmament_py.service import fits, messages, plans, replies
 from firmament_py.service.callers import locked
 from firmament_py.service.explain_reply import explain_reply, standing_message
 from firmament_py.service.invalid_field import InvalidField, invalid_argument
-from firmament_py.service.queue_messages import queue_tree, queues_reply
+from firmament_py.service.queue_messages import past_use, queue_tree, queues_reply
 from firmament_py.sharing.report import queue_report
 from firmament_py.state.cluster import ClusterState
 from firmament_py.version import VERSION
@@ -97,7 +97,10 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             if request.epoch != engine.epoch:
                 reply.status = flow_pb2.STALE_EPOCH
             else:
+                engine.settle()
                 update.apply(engine.state, reply)
+                if request.HasField("queues"):
+                    engine.settle()  # past use counts from now on
                 if request.HasField("round"):
                     reply.round.CopyFrom(self._round(request.round))
                 reply.quiet = engine.scheduler.quiet
@@ -154,6 +157,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
 
     def GetQueues(self, request: flow_pb2.QueuesRequest, context: grpc.ServicerContext) -> flow_pb2.QueuesReply:
         with locked(self._engine, context):
+            self._engine.settle()
             return queues_reply(self._engine.epoch, queue_report(self._engine.state))
 
     def GetGangs(self, request: flow_pb2.GangsRequest, context: grpc.ServicerContext) -> flow_pb2.GangsReply:
@@ -278,7 +282,7 @@ def _events(update: flow_pb2.Update, refused: list[Refusal]) -> Iterator[Event]:
     for budget_id in update.removed_budgets:
         yield BudgetRemoved(budget_id)
     if update.HasField("queues"):
-        yield QueuesObserved(queue_tree(update.queues))
+        yield QueuesObserved(queue_tree(update.queues), past_use(update.queues.past_use))
     for node_id in update.removed_nodes:
         yield NodeRemoved(node_id)
     for node in update.nodes:

@@ -203,6 +203,7 @@ def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
         movable=np.fromiter(message.movable, np.bool_, count) if message.movable else None,
         daemon=np.fromiter(message.daemon, np.bool_, count) if message.daemon else None,
         queue_id=np.fromiter(message.queue_id, np.uint64, count) if message.queue_id else None,
+        local_queue_id=np.fromiter(message.local_queue_id, np.uint64, count) if message.local_queue_id else None,
     )
 
 
@@ -221,6 +222,7 @@ _OPTIONAL_COLUMNS = (
     "movable",
     "daemon",
     "queue_id",
+    "local_queue_id",
 )
 
 

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from firmament_py.model.events import PastUse
 from firmament_py.model.queues import (
     BorrowWithin,
     Division,
     Flavor,
     Fungibility,
+    LocalQueue,
     QueueDefinition,
     QueueTree,
     Quota,
@@ -67,8 +69,29 @@ def queue_tree(message: flow_pb2.Queues) -> QueueTree:
         reclaim_rules=_RULES.get(message.reclaim_rules, ReclaimRules.QUOTA),
         usage_half_life_s=message.half_life_seconds,
         usage_weight=message.past_use_weight,
+        usage_sampling_s=message.sampling_seconds,
+        local_queues=tuple(
+            LocalQueue(each.id, each.name, each.queue, each.weight if each.HasField("weight") else 1.0)
+            for each in message.local_queues
+        ),
+        resource_weights=dict(message.resource_weights),
         reclaim_ratio=message.reclaim_ratio if message.HasField("reclaim_ratio") else 1.0,
     )
+
+
+def past_use(message: flow_pb2.PastUse) -> PastUse:
+    """What a bridge kept of `past_use_message`."""
+    amounts = {each.id: {(one.flavor, one.resource): one.amount for one in each.amounts} for each in message.of}
+    return PastUse(message.at_us, amounts)
+
+
+def past_use_message(past: PastUse) -> flow_pb2.PastUse:
+    message = flow_pb2.PastUse(at_us=past.at_us)
+    for identifier, amounts in past.amounts.items():
+        of = message.of.add(id=identifier)
+        for (flavor, resource), amount in amounts.items():
+            of.amounts.add(flavor=flavor, resource=resource, amount=amount)
+    return message
 
 
 def _queue(message: flow_pb2.Queue) -> QueueDefinition:
@@ -102,6 +125,7 @@ def _queue(message: flow_pb2.Queue) -> QueueDefinition:
         preempt_min_runtime_s=message.preempt_min_runtime_seconds,
         reclaim_min_runtime_s=message.reclaim_min_runtime_seconds,
         preemption_delay_s=message.preemption_delay_seconds,
+        by_past_use=message.by_past_use,
     )
 
 
@@ -149,5 +173,17 @@ def queues_reply(epoch: int, report: QueueReport) -> flow_pb2.QueuesReply:
                 borrowed=borrowed,
                 demand=demand,
                 fair=fair,
+                past=report.past[row, column],
             )
+    if report.past_use is not None:
+        reply.past_use.CopyFrom(past_use_message(report.past_use))
+    local = report.local_queues
+    for row, each in enumerate(queues.tree.local_queues):
+        shown = reply.local_queues.add(
+            id=each.id, running=local.running[row], pending=local.pending[row], past_use=local.score[row]
+        )
+        for column in ((local.used[row] > 0) | (local.past[row] > 0.0)).nonzero()[0].tolist():
+            flavor, resource = queues.flavors[column // resources], queues.resources[column % resources]
+            used, past = int(local.used[row, column]), local.past[row, column]
+            shown.amounts.add(flavor=flavor, resource=resource, used=used, past=past)
     return reply

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions, stable_order
-from firmament_py.model.queues import Reclaim, ReclaimRules, Sharing, Stop, Within
+from firmament_py.model.queues import QueueDefinition, Reclaim, ReclaimRules, Sharing, Stop, Within
 from firmament_py.model.resources import has_quota
 from firmament_py.queues import admission
 from firmament_py.queues.admission import TIERS, Admission, Portions, Reason, admit
@@ -18,8 +18,11 @@ from firmament_py.queues.tree import Queues
 from firmament_py.sharing.claims import Claims, Standing
 from firmament_py.sharing.flavors import add_amounts
 from firmament_py.sharing.jobs import Jobs, waiting_jobs
+from firmament_py.sharing.lanes import Lanes
+from firmament_py.sharing.past_use import parts_of_capacity, past_of
 from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages, of_cause
 from firmament_py.sharing.use import QueueUse
+from firmament_py.sharing.victim_amounts import VictimAmounts
 from firmament_py.state.cluster import ClusterState
 
 _CLAIMS_OF_QUEUE, _CLAIMS = 4, 256
@@ -34,14 +37,16 @@ _CAUSES = {Reason.NO_FLAVOR: Cause.NO_FLAVOR, Reason.BEHIND: Cause.BEHIND}
 class QueueDecision:
     """unranked: of the tasks that the round considers, as if all had one rank. ranks: finds the rank of each row of the
     task table. excluded (K,): rows of waiting tasks that the round does not consider. shortages: why these, and those
-    that are withheld, wait. admitted (A,): rows of the others that have a queue. claims: jobs that may preempt others
-    if they are not placed. standing: what all depends on."""
+    that are withheld, wait. admitted (A,): rows of the others that have a queue. choosing (C,): rows of those that wait
+    for victims on one flavor, although another one may be free. claims: jobs that may preempt others if they are not
+    placed. standing: what all depends on."""
 
     unranked: Ranking
     ranks: Callable[[], I64]
     excluded: I64
     shortages: Shortages
     admitted: I64
+    choosing: I64
     claims: Claims
     standing: Standing
 
@@ -68,7 +73,7 @@ def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
     late = _with_gangs(state, queued, tasks.passed_over[queued] == state.opportunities) & ~nominated
     round_.admit(queued[nominated], reserved=True)
     round_.admit(queued[~nominated & ~late])
-    round_.admit(queued[late])
+    round_.admit(queued[late], tried=True)
     return round_.decision(rows)
 
 
@@ -90,18 +95,23 @@ class _QueueRound:
         self._usage, self._firm = use.running(leaving=True), use.firm()
         size = state.tasks.capacity
         self._rank = np.full(size, TIERS - 1)  # that of tasks without a queue, too
-        self._unranked: list[tuple[Jobs, I64, Bools]] = []  # jobs, usage before, tasks that are withheld
+        self._unranked: list[tuple[Jobs, partial[Admission], Bools]] = []  # the last: tasks that are withheld
         self._flavor = np.full(size, -1)
         self._withheld = np.zeros(size, np.bool_)
         self._combinations: dict[tuple[int, ...], int] = {}  # flavors of resources -> row of the next
         self._nodes: list[Bools] = []
         self._excluded = [NO_ROWS]
         self._admitted = [NO_ROWS]
+        self._choosing = [NO_ROWS]
         self._names = tuple(dict.fromkeys((*queues.resources, *state.resources.names)))
         self._shortages = replace(NO_SHORTAGES, names=self._names)
         self._share: I64 | None = None
+        past = past_of(state, queues)
         if queues.tree.sharing is Sharing.PROPORTIONAL:
-            self._share = fair_shares(queues, self._total, self._usage + use.demand())
+            parts = parts_of_capacity(queues, past)
+            self._share = fair_shares(queues, self._total, self._usage + use.demand(), parts)
+        self._lanes = Lanes(state, use, past)
+        self._victims = VictimAmounts(state, use)
 
     def exclude_closed(self, rows: I64) -> I64:
         """Those of task rows (K,) whose queue takes tasks."""
@@ -132,14 +142,15 @@ class _QueueRound:
         self._exclude(replace(uncovered, resource=names[resource], lacking=lacking))
         return rows[~bad]
 
-    def admit(self, rows: I64, *, reserved: bool = False) -> None:
+    def admit(self, rows: I64, *, reserved: bool = False, tried: bool = False) -> None:
         """Admits what may be admitted of task rows (K,), beside what was before. reserved: the others are considered in
-        the round, but not placed, and what they request counts as used."""
+        the round, but not placed, and what they request counts as used. tried: no victims were found for them."""
         if not len(rows):
             return
         jobs = waiting_jobs(self._state, self._use, rows)
-        before = self._usage.copy()
-        found = self._admission(jobs, before, ranked=False)
+        admission_of = self._admission(jobs, tried=tried)
+        found = admission_of(ranked=False)
+        self._lanes.charge(jobs, found.admitted)
         at, order, number = _admitted(jobs, found.portions)
         admitted, job = jobs.rows[at], found.portions.job[order]
         self._admitted.append(admitted)
@@ -158,7 +169,7 @@ class _QueueRound:
         if found.ranked:
             self._set_ranks(jobs, found, claiming)
         else:
-            self._unranked.append((jobs, before, claiming))
+            self._unranked.append((jobs, admission_of, claiming))
         if reserved:
             self._withheld[waits] = True
             self._shortages = self._shortages.and_also(shortages)
@@ -171,8 +182,8 @@ class _QueueRound:
 
     def _ranks(self) -> I64:
         """(T,) of rows of the task table."""
-        for jobs, usage, claiming in self._unranked:
-            self._set_ranks(jobs, self._admission(jobs, usage, ranked=True), claiming)
+        for jobs, admission_of, claiming in self._unranked:
+            self._set_ranks(jobs, admission_of(ranked=True), claiming)
         self._unranked.clear()
         return self._rank
 
@@ -193,9 +204,12 @@ class _QueueRound:
         flavor, claiming = found.flavor.copy(), np.zeros(len(left), np.bool_)
         for j in over.tolist():
             tasks = slice(int(jobs.start[j]), int(jobs.start[j + 1]))
+            rows = jobs.rows[tasks][left[tasks]]
             claiming[tasks] = left[tasks]
-            flavor[j] = self._first_flavor(jobs, j)
-            self._flavor[jobs.rows[tasks][left[tasks]]] = self._combined(flavor[j][None])[0]
+            flavor[j] = np.where(found.claimed[j] >= 0, found.claimed[j], self._first_flavor(jobs, j))
+            if _prefers_victims(self._queues.definitions[int(jobs.queue[j])]):
+                self._choosing.append(rows)
+            self._flavor[rows] = self._combined(flavor[j][None])[0]
         self._withheld[jobs.rows[claiming]] = True
         claims = may_claim & ~waits
         claims[over] = True
@@ -222,12 +236,18 @@ class _QueueRound:
             np.concatenate(self._excluded),
             self._shortages,
             np.concatenate(self._admitted),
+            np.concatenate(self._choosing),
             self._claims,
             Standing(self._use, self._capacity, self._share),
         )
 
-    def _admission(self, jobs: Jobs, usage: I64, *, ranked: bool) -> Admission:
+    def _admission(self, jobs: Jobs, *, tried: bool) -> partial[Admission]:
+        """Admits jobs beside what is used now, whenever it is called."""
+        lane, charge, score = self._lanes.of(jobs)
         one = admission.Jobs(
+            lane=lane,
+            charge=charge,
+            victims=None if tried else self._victims.of(jobs),
             queue=jobs.queue,
             request=jobs.request,
             count=jobs.count,
@@ -236,8 +256,8 @@ class _QueueRound:
             suitable=jobs.suitable,
             preemptible=jobs.preemptible,
         )
-        of = self._queues, self._capacity, usage, one, self._total, self._share, self._firm
-        return admit(*of, ranked=ranked)
+        of = self._queues, self._capacity, self._usage.copy(), one, self._total, self._share, self._firm, score.copy()
+        return partial(admit, *of)
 
     def _exclude(self, shortages: Shortages) -> None:
         self._excluded.append(shortages.rows)
@@ -298,6 +318,12 @@ def _may_claim(queues: Queues) -> Bools:
         return np.ones(queues.count, np.bool_)
     may = [d.within is not Within.NEVER or d.reclaim is not Reclaim.NEVER for d in queues.definitions]
     return np.array(may, np.bool_)
+
+
+def _prefers_victims(queue: QueueDefinition) -> bool:
+    """Whether tasks of a queue may wait for victims on one flavor, although another one is free."""
+    choice = queue.fungibility
+    return not choice.try_next_to_avoid_preemption or choice.prefer_preemption_to_borrowing
 
 
 def _stopped_by(use: QueueUse) -> I64:

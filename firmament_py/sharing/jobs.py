@@ -11,12 +11,13 @@ from firmament_py.state.cluster import ClusterState
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """J jobs with K tasks. queue (J,); request (J, R): what a gang's lacking members request together, or one of alike
-    tasks; priority, created_us (J,); count (J,): of alike tasks, 1 of a gang; suitable (J, F): flavors whose nodes may
-    take all of it; preemptible (J,): whether all of it is. rows (K,): tasks, by job; start (J + 1,): the first of
-    each job."""
+    """J jobs with K tasks. queue (J,); local_queue (J,): its row where past use decides on the order, else -1; request
+    (J, R): what a gang's lacking members request together, or one of alike tasks; priority, created_us (J,); count
+    (J,): of alike tasks, 1 of a gang; suitable (J, F): flavors whose nodes may take all of it; preemptible (J,):
+    whether all of it is. rows (K,): tasks, by job; start (J + 1,): the first of each job."""
 
     queue: I64
+    local_queue: I64
     request: I64
     priority: I64
     created_us: I64
@@ -37,6 +38,9 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64) -> Jobs:
     needed = _needed_members(state, rows)  # those that their gang lacks come first
     gang = np.where(needed, tasks.gang[rows], -1)
     queue = use.queue_of(rows)
+    counts = use.queues.tree.usage_half_life_s > 0.0
+    by_past_use = np.array([counts and each.by_past_use for each in use.queues.definitions], np.bool_)
+    local = np.where(by_past_use[queue], use.local_queue_of(rows), -1)
     priority = state.classes.priority[cls[rows]]
     created_us = tasks.created_us[rows].copy()
     for_gang = np.flatnonzero(gang >= 0)
@@ -48,11 +52,13 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64) -> Jobs:
         since_us = np.array([state.gangs.definition(g).created_us for g in gangs.tolist()], np.int64)
         priority[for_gang], created_us[for_gang] = highest[of_member], since_us[of_member]
         queue[for_gang] = queue[for_gang[first]][of_member]
+        local[for_gang] = local[for_gang[first]][of_member]
     gangs_first = (gang, gang < 0) if len(for_gang) else ()
-    order = np.lexsort((tasks.uid[rows], cls[rows], *gangs_first, created_us, -priority, queue))
-    rows, gang, queue = rows[order], gang[order], queue[order]
+    order = np.lexsort((tasks.uid[rows], cls[rows], *gangs_first, created_us, -priority, local, queue))
+    rows, gang, queue, local = rows[order], gang[order], queue[order], local[order]
     alike = np.where(gang >= 0, -2 - gang, cls[rows])
-    begins = np.flatnonzero(np.r_[True, (np.diff(queue) != 0) | (np.diff(alike) != 0)][: len(rows)])
+    changes = (np.diff(queue) != 0) | (np.diff(local) != 0) | (np.diff(alike) != 0)
+    begins = np.flatnonzero(np.r_[True, changes][: len(rows)])
     start = np.r_[begins, len(rows)].astype(np.int64)
     single = gang[begins] < 0
     request, preemptible = use.requests(cls[rows[begins]]), ~tasks.unevictable[rows[begins]]
@@ -62,6 +68,7 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64) -> Jobs:
         request = np.where(single[:, None], request, np.add.reduceat(use.requests(cls[rows]), begins))
     return Jobs(
         queue=queue[begins],
+        local_queue=local[begins],
         request=use.counted(queue[begins], request),
         priority=priority[order][begins],
         created_us=created_us[order][begins],

@@ -38,6 +38,24 @@ class QueueUse:
         """(K,) the position of node rows (K,) among the present ones, -1: absent."""
         return self._position[nodes]
 
+    def local_queue_of(self, rows: I64) -> I64:
+        """(K,) rows of the local queues of task rows (K,), -1: it has none, or one that is unknown."""
+        return self._local_queue[rows]
+
+    @cached_property
+    def _local_queue(self) -> I64:
+        """(T,) of all rows of the task table."""
+        row_of = {each.id: row for row, each in enumerate(self.queues.tree.local_queues)}
+        ids = np.array(sorted(row_of), np.uint64)
+        row = np.array([row_of[i] for i in ids.tolist()], np.int64)
+        named = self._state.tasks.local_queue
+        found = np.full(len(named), -1)
+        some = np.flatnonzero(named)
+        if len(ids) and len(some):
+            at = np.minimum(np.searchsorted(ids, named[some]), len(ids) - 1)
+            found[some] = np.where(ids[at] == named[some], row[at], -1)
+        return found
+
     def requests(self, classes: I64) -> I64:
         """(K, R) what classes (K,), rows of the class table, request of each resource that quotas name."""
         return self._columns_of(self._state.classes.requests, classes)
@@ -63,19 +81,36 @@ class QueueUse:
 
     def of(self, rows: I64, nodes: I64) -> I64:
         """(Q, V) what task rows (K,) request on node rows (K,); those without a queue count nothing."""
-        queues = self.queues
-        used = np.zeros(queues.nominal.shape, np.int64)
+        return self._sums(rows, nodes, None, self.queues.count)
+
+    def of_local_queues(self, rows: I64) -> I64:
+        """(L, V) what task rows (K,) request on their nodes, by local queue."""
+        owners = len(self.queues.tree.local_queues)
+        return self._sums(rows, self._state.tasks.node[rows], self.local_queue_of(rows), owners)
+
+    def _sums(self, rows: I64, nodes: I64, owner: I64 | None, owners: int) -> I64:
+        """(O, V) what task rows (K,) request on node rows (K,), by their owners (K,), -1: none; None: their queues."""
+        used = np.zeros((owners, self.queues.nominal.shape[1]), np.int64)
         queue, node = self.queue_of(rows), self._position[nodes]
         counted = (queue >= 0) & (node >= 0)
-        queue, node, cls = queue[counted], node[counted], self._state.tasks.cls[rows[counted]]
-        if not len(queue):
+        if owner is not None:
+            counted &= owner >= 0
+        if not counted.any():
             return used
-        # one sum per queue, class and node kind instead of one per task
-        of = queues.count, self._state.classes.capacity, self.flavors.kinds
-        number, count = counts_of(np.ravel_multi_index((queue, cls, self.flavors.kind[node]), of), prod(of))
-        queue, cls, kind = np.unravel_index(number, of)
-        add_amounts(used, queue, self.flavors.columns(queue, kind), self.requests(cls) * count[:, None])
+        # one sum per owner, queue, class and node kind instead of one per task
+        of = [self.queues.count, self._state.classes.capacity, self.flavors.kinds]
+        keys = [queue[counted], self._state.tasks.cls[rows[counted]], self.flavors.kind[node[counted]]]
+        if owner is not None:
+            of, keys = [*of, owners], [*keys, owner[counted]]
+        number, count = counts_of(np.ravel_multi_index(keys, of), prod(of))
+        queue, cls, kind, *by_owner = np.unravel_index(number, of)
+        columns, amounts = self.flavors.columns(queue, kind), self.requests(cls) * count[:, None]
+        add_amounts(used, by_owner[0] if by_owner else queue, columns, amounts)
         return used
+
+    def local_queues_running(self) -> I64:
+        """(L, V) what assumed and bound tasks use, by local queue."""
+        return self.of_local_queues(self._on_nodes)
 
     def running(self, *, leaving: bool) -> I64:
         """(Q, V) what assumed and bound tasks use. leaving: also those that terminate."""

@@ -42,6 +42,7 @@ from firmament_py.model.lifecycle import (
     TaskState,
 )
 from firmament_py.model.resources import Resources
+from firmament_py.queues.past_use_table import PastUseTable
 from firmament_py.queues.tree import NO_QUEUES, build
 from firmament_py.state.amounts import offer, sweep_columns
 from firmament_py.state.budgets import Budgets
@@ -53,7 +54,7 @@ from firmament_py.state.invariants import check_invariants
 from firmament_py.state.label_sets import LabelSetTable
 from firmament_py.state.node_index import NodeIndex
 from firmament_py.state.node_usage import NodeUsage
-from firmament_py.state.observed_tasks import ResolvedTasks, resolve
+from firmament_py.state.observed_tasks import ResolvedTasks, may_preempt, resolve
 from firmament_py.state.successors import Successors
 from firmament_py.state.tables import NodeTable, TaskTable
 
@@ -69,6 +70,7 @@ class ClusterState:
         self.inputs = InputSetTable()
         self.budgets = Budgets()
         self.queues = NO_QUEUES
+        self.past_use = PastUseTable()
         self._usage = NodeUsage(self.tasks, self.classes, self.nodes)
         self.successors = Successors(self.tasks, self.classes, self.resources)
         self.node_index = NodeIndex()
@@ -119,6 +121,7 @@ class ClusterState:
 
     def _observe_queues(self, event: QueuesObserved, outcome: Outcome) -> None:
         before, self.queues = self.queues, build(event.tree)
+        self.past_use.restore(event.past_use)
         self.opportunities += self.queues.tree != before.tree
         self.tasks.queue_row[:] = self.queues.rows_of(self.tasks.queue)
         for problem in self.queues.problems:
@@ -141,6 +144,8 @@ class ClusterState:
         self.classes.add_token_columns(np.unique(found.cls))
         moved = (tasks.node[rows] != node) | (tasks.cls[rows] != found.cls)
         left = tasks.node[rows[moved]]
+        confirmed = (tasks.state[rows] == TaskState.ASSUMED) & (found.state == TaskState.BOUND)
+        self.past_use.confirmed += tasks.uid[rows[confirmed & (found.local_queue != 0)]].tolist()
         self._usage.subtract(rows[moved])
         self._count_references(rows[~new], -1)
         staying = rows[~found.leaving]
@@ -168,7 +173,7 @@ class ClusterState:
         over = (tasks.nominated[rows] >= 0) & (nominated < 0)
         # what is bound may be evicted
         urgent = bool(((found.state == TaskState.BOUND) & (tasks.state[rows] == TaskState.ASSUMED)).any())
-        urgent = urgent and self._may_preempt(found.cls)
+        urgent = urgent and may_preempt(self.tasks, self.classes, found.cls)
         stays = ~new & (over | tasks.leaving[rows] & ~found.leaving | tasks.unevictable[rows] & ~found.unevictable)
         stays |= (tasks.state[rows] == TaskState.BOUND) & found.movable & ~tasks.movable[rows]
         # a gang may lack one more member, or may be below its maximum again
@@ -176,20 +181,12 @@ class ClusterState:
         reclassed = new | (tasks.cls[rows] != found.cls)
         moved = ~new & (reclassed | (tasks.node[rows] != node))
         regrouped = of_gang | (tasks.gang[rows] != found.gang)
-        regrouped |= tasks.queue[rows] != found.queue
+        regrouped |= (tasks.queue[rows] != found.queue) | (tasks.local_queue[rows] != found.local_queue)
         # with inter-task constraints a new neighbour can be an opportunity too
         relabelled = (tasks.label_set[rows] != found.label_set) | (tasks.leaving[rows] != found.leaving)
         neighbours = regrouped | (self.classes.has_intertask_terms & (new | relabelled))
         work = ((found.state == TaskState.WAITING) & reclassed) | moved
         return urgent or bool((neighbours | work | stays).any())
-
-    def _may_preempt(self, classes: I64) -> bool:
-        """Whether a task waits whose priority is higher than that of one of these class rows."""
-        waiting = np.flatnonzero(self.tasks.state == TaskState.WAITING)
-        if not len(waiting):
-            return False
-        priority = self.classes.priority
-        return bool(priority[self.tasks.cls[waiting]].max() > priority[classes].min())
 
     def _count_references(self, rows: I64, sign: int) -> None:
         """Adds (+1) task rows to the counts of the rows that they refer to, or subtracts them (-1)."""

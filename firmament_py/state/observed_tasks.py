@@ -33,6 +33,7 @@ class ResolvedTasks:
     unevictable: Bools
     movable: Bools
     queue: U64
+    local_queue: U64
 
     def store(self, event: TasksObserved, tasks: TaskTable, queues: Queues) -> None:
         """Writes the columns of the task table, all but the nodes."""
@@ -47,6 +48,7 @@ class ResolvedTasks:
         tasks.checkpoint_us[rows] = optional(event.checkpoint_us, at, 0)
         tasks.daemon[rows] = optional(event.daemon, at, False)
         tasks.queue[rows], tasks.queue_row[rows] = self.queue, queues.rows_of(self.queue)
+        tasks.local_queue[rows] = self.local_queue
         tasks.name[rows] = [event.names[i] for i in at.tolist()]
 
 
@@ -104,7 +106,16 @@ def resolve(
         optional(event.unevictable, at, False)[accepted],
         optional(event.movable, at, False)[accepted],
         optional(event.queue_id, at, 0)[accepted],
+        optional(event.local_queue_id, at, 0)[accepted],
     )
+
+
+def may_preempt(tasks: TaskTable, classes: ClassTable, some: I64) -> bool:
+    """Whether a task waits whose priority is higher than that of one of these class rows (K,)."""
+    waiting = np.flatnonzero(tasks.state == TaskState.WAITING)
+    if not len(waiting):
+        return False
+    return bool(classes.priority[tasks.cls[waiting]].max() > classes.priority[some].min())
 
 
 def optional(column: Any, at: I64, default: int | bool) -> Any:

@@ -43,6 +43,7 @@ class TaskTable(Table):
         "daemon": (np.bool_, False),
         "queue": (np.uint64, 0),
         "queue_row": (np.int64, -1),
+        "local_queue": (np.uint64, 0),
         "passed_over": (np.int64, -1),
     }
     uid: U64
@@ -70,6 +71,7 @@ class TaskTable(Table):
     daemon: Bools  # belongs to its node, which is empty though it runs there
     queue: U64  # id of its queue, which can be unknown; 0: none
     queue_row: I64  # row of its queue in ClusterState.queues, -1: none, or unknown
+    local_queue: U64  # id of the local queue that it came through, likewise
     passed_over: I64  # ClusterState.opportunities when quota admitted it last and no node took it, -1: never
 
 

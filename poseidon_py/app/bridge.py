@@ -28,6 +28,7 @@ from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.credentials import Access
 from poseidon_py.kube.lease import Election
+from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.state.watch_set import storage_watches
@@ -51,6 +52,8 @@ class Bridge:
             metrics=self.metrics,
             preemption=settings.preemption == "on",
             queues=settings.queues,
+            preemption_rules=loading.preemption_rules(settings),
+            past_use=PastUse(settings.queue_half_life, settings.queue_usage_weight),
         )
         tls = None
         if settings.firmament_ca is not None:
@@ -200,13 +203,12 @@ class Bridge:
             self._spawn(f"pod worker {number}", runtime.feed.pod_worker())
         for number in range(settings.node_workers):
             self._spawn(f"node worker {number}", runtime.feed.node_worker())
-        self._spawn("namespace worker", runtime.feed.namespace_worker())
-        self._spawn("budget worker", runtime.feed.budget_worker())
-        self._spawn("gang worker", runtime.feed.gang_worker())
-        self._spawn("queue worker", runtime.feed.queue_worker())
+        for name in ("namespace", "budget", "gang", "queue"):
+            self._spawn(f"{name} worker", getattr(runtime.feed, f"{name}_worker")())
         self._spawn("gangs", runtime.gangs.run())
         self._spawn("queues", runtime.queues.run())
         self._spawn("queue poll", runtime.queue_poll.run())
+        self._spawn("drainer", runtime.drainer.run())
         self._spawn("storage", self._watch_storage())
         self._spawn("loop", runtime.loop.run())
         self._spawn("rebalancer", runtime.rebalancer.run())
@@ -251,6 +253,7 @@ class Bridge:
         if self._broken is not None and not self._broken.done():
             self._broken.cancel()
         if runtime is not None:
+            await runtime.queues.stop()  # while it leads
             runtime.loop.stop()
             if not await runtime.binder.drain(timeout):
                 log.warning("%d binds did not end in time", runtime.binder.in_flight)

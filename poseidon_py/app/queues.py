@@ -2,15 +2,20 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.report.paced_queue import Binds
+from poseidon_py.report.past_use import PastUseStore
 from poseidon_py.report.queue_status import QueueStatusWriter
 from poseidon_py.state.queues.use import QueueUse
 from poseidon_py.state.queues.watches import QueueWatches
 from poseidon_py.state.store import Store
+
+_LAST_WRITE = 2.0
+"""Seconds for which the end of the process waits for the last write."""
 
 
 class Queues:
@@ -25,15 +30,24 @@ class Queues:
         watching: WatchOptions,
         *,
         component: str,
+        namespace: str,
         file: Path | None = None,
     ) -> None:
-        """`file`: YuniKorn's queues.yaml in place of its ConfigMap."""
+        """`namespace`: where past use is stored. `file`: YuniKorn's queues.yaml in place of its ConfigMap."""
         registry = store.queues
         self._watches = QueueWatches(kube, registry, watching, store.metrics, file=file)
         self._status = QueueStatusWriter(kube, registry, self._watches.path_of, binds, leads, component=component)
+        self._past_use = PastUseStore(kube, registry, leads, namespace=namespace)
+        self._in_use = bool(registry.sources)
         registry.reported = self._status.changed
         self.listed = self._watches.listed
         """Set once the queues that exist at the start are known."""
+
+    async def known(self) -> None:
+        """Returns once the queues that exist at the start are known, and what they used in the past."""
+        if self._in_use:
+            await self._past_use.load()
+        await self.listed.wait()
 
     def note(self, uses: Mapping[int, QueueUse]) -> None:
         """The use of all queues, by id."""
@@ -52,3 +66,10 @@ class Queues:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._watches.run())
             group.create_task(self._status.run())
+            group.create_task(self._past_use.run())
+
+    async def stop(self) -> None:
+        """Stores what has not been stored, if that takes no longer than a moment."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WRITE):
+                await self._past_use.save()

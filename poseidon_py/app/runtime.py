@@ -24,8 +24,10 @@ from poseidon_py.feed.resync import Session
 from poseidon_py.feed.workers import Feed
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.list_watch import Watch, WatchOptions
+from poseidon_py.preempt.drainer import Drainer
 from poseidon_py.preempt.preemptor import Preemptor
 from poseidon_py.report.events import Reporter
+from poseidon_py.report.eviction_events import EvictionEvents
 from poseidon_py.report.unscheduled import UnscheduledReports
 from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.rounds.loop import Loop
@@ -53,6 +55,7 @@ class Runtime:
     rebalancer: Rebalancer
     queues: Queues
     queue_poll: QueuePoll
+    drainer: Drainer
 
     def lead(self) -> None:
         """This process becomes the leader: rounds and binds are allowed, and pending problems are reported."""
@@ -87,13 +90,14 @@ def build_runtime(
         lambda: leadership.leads,
         watch_options(settings),
         component=settings.scheduler_name[0],
+        namespace=settings.lease_namespace,
         file=settings.yunikorn_queues,
     )
 
     async def listed() -> None:
         for watch in watches:
             await watch.listed.wait()
-        await queues.listed.wait()
+        await queues.known()
 
     session = Session(engine, store, listed, on_ready=changed.set)
     feed = Feed(store, engine, session, changed.set, settings.batch_size)
@@ -105,11 +109,12 @@ def build_runtime(
         rate=settings.event_rate,
         concurrency=settings.event_concurrency,
     )
+    evictions = EvictionEvents(reporter)
     preemptor = Preemptor(
         kube,
         store,
         feed.reject,
-        reporter,
+        evictions,
         leads=holds_lease,
         scheduler=settings.scheduler_name[0],
         patience=settings.bind_patience,
@@ -148,9 +153,11 @@ def build_runtime(
     problems = ProblemReports(store, reporter, leadership)
     store.pod_queue.extend_deferral = lambda: slots.saturated
     store.subscribe(binder, preemptor, reporter)
+    store.announced.on_list = preemptor.take_over
     store.subscribe_to_problems(problems)
     queue_poll = QueuePoll(engine, session, store.queues, lambda: leadership.leads, queues.note, store.metrics)
     store.queues.delivered = queue_poll.wake
+    drainer = Drainer(kube, store, evictions, leads=_both(leadership, holds_lease), rate=settings.queue_drain_rate)
     rebalancer = Rebalancer(store, engine, session, leadership, changed.set)
     return Runtime(
         kube,
@@ -168,7 +175,12 @@ def build_runtime(
         rebalancer,
         queues,
         queue_poll,
+        drainer,
     )
+
+
+def _both(leadership: Leadership, holds_lease: Callable[[], bool]) -> Callable[[], bool]:
+    return lambda: leadership.leads and holds_lease()
 
 
 def watch_options(settings: Settings) -> WatchOptions:

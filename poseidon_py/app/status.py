@@ -121,6 +121,8 @@ def _state(known: PodRecord, reply: flow_pb2.ExplainReply) -> str:
     if known.observed.deleting:
         return "being deleted"
     if known.node:
+        if known.announced is not None:
+            return f"will be evicted at {known.announced.time} for {known.announced.preemptor}"
         return "being preempted" if known.preempting else "being migrated" if known.migrating else "bound"
     if not known.observed.assigned_to_us:
         return "waits for another scheduler"
@@ -135,5 +137,6 @@ def _state(known: PodRecord, reply: flow_pb2.ExplainReply) -> str:
     if known.volumes.blocked:
         return "waits for its volumes"
     if known.nominated:
-        return f"waits for other pods to leave {known.nominated}"
+        privileged = " (privileged: their eviction is announced)" if known.privileged else ""
+        return f"waits for other pods to leave {known.nominated}{privileged}"
     return "waits for a node" if reply.found else "not yet considered"

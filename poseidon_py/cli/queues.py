@@ -40,6 +40,7 @@ def print_queues(body: Json, console: "Console") -> None:
         console.print(f"no queues; to have some, {body['how']}", highlight=False, markup=False)
     else:
         _print_table(queues, console)
+        _print_local_queues(queues, console)
     one = any("waiting" in each for each in queues)
     for each in queues:
         for line in _remarks(each, one):
@@ -60,7 +61,7 @@ def _print_table(queues: list[Json], console: "Console") -> None:
     amounts = [each for queue in queues for each in queue["resources"]]
     limits = {
         key: title
-        for key, title in (("limit", "limit"), ("fair_share", "fair share"))
+        for key, title in (("limit", "limit"), ("fair_share", "fair share"), ("past", "past use"))
         if any(each[key] is not None for each in amounts)
     }
     counts = ["running", "pending", *(["nominated"] if any(queue["nominated"] for queue in queues) else [])]
@@ -87,6 +88,21 @@ def _print_table(queues: list[Json], console: "Console") -> None:
             )
             first = [""] * len(first)
     print_rows(console, header, rows, right=[*counts, "share", "used", "guarantee", *limits.values(), "borrowed"])
+
+
+def _print_local_queues(queues: list[Json], console: "Console") -> None:
+    """LocalQueues, where past use decides between them."""
+    from poseidon_py.util.terminal import print_rows
+
+    rows = [
+        (each["name"], queue["name"], str(each["running"]), str(each["pending"]), f"{each['past_use']:g}")
+        for queue in queues
+        for each in queue["local_queues"]
+        if each["past_use"] is not None
+    ]
+    if rows:
+        header = ("LocalQueue", "queue", "running", "pending", "past use")
+        print_rows(console, header, rows, right=["running", "pending", "past use"])
 
 
 def _amount(value: str | None, without_limit: str = "none") -> str:

@@ -19,6 +19,7 @@ from poseidon_py.kube import credentials
 from poseidon_py.kube.credentials import CredentialsError
 from poseidon_py.kube.objects import InvalidField, RequiredTerms
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
+from poseidon_py.state.preemption_rules import PreemptionRules
 from poseidon_py.usage.prometheus import QUERIES
 from protos.gen import firmament_pb2
 
@@ -209,6 +210,12 @@ def added_affinity(given: Settings) -> firmament_pb2.NodeSelector | None:
 def link_bandwidth(given: Settings) -> int | None:
     """Bits per second of a link without a declared capacity; None: no limit. Raises InvalidField."""
     return capacity(given.link_bandwidth, "link-bandwidth") if given.link_bandwidth else None
+
+
+def preemption_rules(given: Settings) -> PreemptionRules:
+    """Which pods may be preempted, and after which notice."""
+    protected = {name.strip() for text in given.protected_priority_classes for name in text.split(",")}
+    return PreemptionRules(given.preemption_notice, given.longest_preemption_notice, frozenset(protected - {""}))
 
 
 def gang_owners(given: Settings) -> tuple[str, ...]:

@@ -213,6 +213,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         setting("Evict pods beyond their disruption budgets if nothing else makes a pod fit, as kube-scheduler does."),
     ] = False
+    preemption_notice: Annotated[
+        NotNegative,
+        setting(
+            "Seconds between the announcement of a preemption and the preemption, unless the queue of the pod or its "
+            "annotation poseidon.io/preemption-notice gives another time. 0: pods are preempted at once.",
+            metavar="SECONDS",
+        ),
+    ] = 0.0
+    longest_preemption_notice: Annotated[
+        NotNegative,
+        setting("Limit on the time that annotations of pods give.", metavar="SECONDS"),
+    ] = 3600.0
+    protected_priority_classes: Annotated[
+        tuple[str, ...],
+        setting(
+            "PriorityClasses whose pods are not preempted, unless their annotation poseidon.io/preempt says otherwise.",
+            metavar="NAME,...",
+        ),
+    ] = ()
     migrate: Annotated[
         Literal["never", "for-waiting", "always"],
         setting(
@@ -239,6 +258,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "own scheduler does not run."
         ),
     ] = "auto"
+    queue_drain_rate: Annotated[
+        Positive,
+        setting("How many pods of queues that drain are evicted in a second at most.", metavar="NUMBER"),
+    ] = 10.0
+    queue_half_life: Annotated[
+        NotNegative | None,
+        setting(
+            "Seconds after which what queues have used counts half, for shares of queues by weight and for Kueue's "
+            "admission fair sharing; 0: it does not count. Default: as KAI's SchedulingShard or Kueue's configuration "
+            "say, else 0.",
+            metavar="SECONDS",
+        ),
+    ] = None
+    queue_usage_weight: Annotated[
+        NotNegative | None,
+        setting(
+            "How strongly past use lowers the weight of a queue: KAI's kValue. Default: that of the SchedulingShard, "
+            "else 1.",
+            metavar="NUMBER",
+        ),
+    ] = None
     yunikorn_queues: Annotated[
         Path | None,
         setting("File with YuniKorn's queues.yaml. Default: the ConfigMap yunikorn-configs."),

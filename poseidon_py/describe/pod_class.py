@@ -5,6 +5,7 @@ refers to the pod's own labels or namespace.
 """
 
 from poseidon_py.describe import node_features
+from poseidon_py.describe.annotations.traits import traits_key, traits_of
 from poseidon_py.describe.bandwidth import NOT_COUNTED, Bandwidth
 from poseidon_py.describe.lifetime import annotated, expected_seconds
 from poseidon_py.describe.pod_affinity import add_pod_affinity, add_spread
@@ -12,7 +13,6 @@ from poseidon_py.describe.ports_and_disks import tokens
 from poseidon_py.describe.reason_keys import ENFORCED, FEATURES
 from poseidon_py.describe.requests import requests
 from poseidon_py.describe.selectors import node_selector, node_term
-from poseidon_py.describe.traits import traits_key, traits_of
 from poseidon_py.kube.object_details import Affinity, ImageSource, SpreadConstraints
 from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, Tolerations, decode, labels_of
 from poseidon_py.util.ids import hash64

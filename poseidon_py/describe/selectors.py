@@ -53,6 +53,19 @@ def label_requirements(selector: LabelSelector, path: str) -> list[RequirementMe
     return exact + _requirements(selector.expressions or (), f"{path}.matchExpressions", LABEL_OPERATORS)
 
 
+def is_met(requirement: RequirementMessage, labels: Mapping[str, str]) -> bool:
+    """Whether labels meet a requirement of label_requirements."""
+    value = labels.get(requirement.key)
+    match requirement.operator:
+        case "In":
+            return value is not None and value in requirement.values
+        case "NotIn":
+            return value is None or value not in requirement.values
+        case "Exists":
+            return value is not None
+    return value is None
+
+
 def with_label_keys(
     requirements: list[RequirementMessage],
     labels: Mapping[str, str],

@@ -135,7 +135,8 @@ class Session:
         self._store.budgets.removed.clear()
         self.refused.clear()
         queues = self._store.queues.message()
-        reply = await self._engine.resync(self._everything(queues))
+        outgoing = self._store.queues.past_use.attached(queues) if queues is not None else None
+        reply = await self._engine.resync(self._everything(outgoing))
         self.epoch, self.policy, self._is_empty = reply.epoch, policy, False
         self.metrics.resyncs.inc()
         for refusal in reply.refused:

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from poseidon_py.describe import checkpoint, lifetime, movable, traits
+from poseidon_py.describe import lifetime
+from poseidon_py.describe.annotations import checkpoint, movable, preemption_terms, traits
 from poseidon_py.describe.lifetime import daemon, lasting, started_us, unevictable
 from poseidon_py.describe.node import describe_node, node_key
 from poseidon_py.describe.reason_keys import ATTACHABLE
@@ -22,6 +23,9 @@ log = logging.getLogger(__name__)
 UNLIMITED = 2**40
 """Number of volumes of a node that declares no limit."""
 
+_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+"""Priorities."""
+
 
 def describe_pod(store: Store, known: PodRecord) -> None:
     """Updates a pod's description from its newest object, its volumes, nodes to avoid and default topology spread."""
@@ -30,8 +34,8 @@ def describe_pod(store: Store, known: PodRecord) -> None:
         known.observed.newest = None
         _describe_template(store, known, pod)
     _note_start(store, known, pod)
-    store.gangs.describe(known, pod)
     store.queues.describe(known, pod)
+    store.gangs.describe(known, pod)
     _set_priority(store, known)
     spread_from = store.spreading.selector_of(known, pod)
     if known.assumed and known.described.class_id:
@@ -67,12 +71,14 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     known.described.profile = store.profiles.of(pod)
     known.described.daemon, known.described.unevictable = daemon(pod), unevictable(pod)
     known.described.checkpoint_us = checkpoint.checkpoint_us(pod)
+    known.described.preemption = preemption_terms.preemption_terms(pod)
+    known.described.protected = pod.spec.priority_class in store.preemption_rules.protected_classes
     known.described.movable = movable.movable(pod, assigned_to_us=known.observed.assigned_to_us)
     claims = claims_of(pod)
     if claims != known.volumes.claims:
         store.volumes.use(known, claims)
     known.described.inputs, data_problem = _inputs_of(store, known, pod)
-    problems = (each.problem_of(pod) for each in (lifetime, checkpoint, movable, traits))
+    problems = (each.problem_of(pod) for each in (lifetime, checkpoint, movable, preemption_terms, traits))
     store.note_ignored(known, "; ".join(filter(None, (*problems, data_problem))))
     known.described.lasting = lasting(pod, assigned_to_us=known.observed.assigned_to_us)
     try:
@@ -102,13 +108,15 @@ def _set_priority(store: Store, known: PodRecord) -> None:
     task_class = store.classes.get(known.described.template)
     if task_class is not None:
         priority, never_preempts = _given_priority(known)
-        known.described.priority = task_class.priority if priority is None else priority
+        priority = task_class.priority if priority is None else priority
+        offset = known.queue.priority_offset
+        known.described.priority = min(max(priority + offset, _LOWEST), _HIGHEST) if offset else priority
         known.described.never_preempts = task_class.never_preempts or never_preempts
 
 
 def _is_ruled(known: PodRecord) -> bool:
     """Whether its queue or pod group overrides something of a pod."""
-    return _given_priority(known) != (None, False)
+    return _given_priority(known) != (None, False) or bool(known.queue.priority_offset)
 
 
 def _given_priority(known: PodRecord) -> tuple[int | None, bool]:
@@ -206,11 +214,12 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
             described.inputs if is_movable else 0,
             started_us=described.started_us,
             lasting=described.lasting,
-            unevictable=described.unevictable or known.spared,
+            unevictable=described.unevictable or known.spared or not store.preemption_rules.preemptible(known),
             checkpoint_us=described.checkpoint_us,
             movable=is_movable,
             daemon=described.daemon,
             queue=known.queue.running_id,
+            local_queue=known.queue.local_id,
         )
     node = ""
     if known.state is PodState.ASSUMED and (fresh or known.sent is not None):
@@ -227,7 +236,9 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
         described.inputs,
         started_us=described.started_us if node else 0,
         nominated=_nominated_on(store, known),
+        unevictable=known.privileged,
         queue=known.queue.running_id if node else known.queue.id,
+        local_queue=known.queue.local_id,
     )
 
 
@@ -270,6 +281,7 @@ class Rows:
     _movable: list[bool] = field(default_factory=list)
     _daemon: list[bool] = field(default_factory=list)
     _queue: list[int] = field(default_factory=list)
+    _local_queue: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._uid)
@@ -296,6 +308,7 @@ class Rows:
         self._movable.append(state.movable)
         self._daemon.append(state.daemon)
         self._queue.append(state.queue)
+        self._local_queue.append(state.local_queue)
 
     def _index_of(self, node: str) -> int:
         return self._node.setdefault(node, len(self._node) + 1) if node else 0
@@ -336,6 +349,8 @@ class Rows:
             tasks.daemon.extend(self._daemon)
         if any(self._queue):
             tasks.queue_id.extend(self._queue)
+        if any(self._local_queue):
+            tasks.local_queue_id.extend(self._local_queue)
         if any(self._gang):
             tasks.gang_id.extend(self._gang)
             tasks.role.extend(self._role)

@@ -358,7 +358,8 @@ class Feed:
         message = queues.message()
         if message is None or not queues.is_news(epoch):
             return
-        reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, queues=message))
+        outgoing = queues.past_use.attached(message)
+        reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, queues=outgoing))
         if reply.status == flow_pb2.STALE_EPOCH:
             self._session.stale(epoch)  # a resync sends the tree
             return

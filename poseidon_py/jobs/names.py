@@ -24,7 +24,8 @@ COOLDOWN = "volcano.sh/cooldown-time"
 ZONE = "volcano.sh/revocable-zone"
 MIN_AVAILABLE = "volcano.sh/jdb-min-available"
 MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"
-PASSED_ON = (PREEMPTABLE, COOLDOWN, ZONE, MIN_AVAILABLE, MAX_UNAVAILABLE)
+MAY_PREEMPT, NOTICE = "poseidon.io/preempt", "poseidon.io/preemption-notice"
+PASSED_ON = (PREEMPTABLE, COOLDOWN, ZONE, MIN_AVAILABLE, MAX_UNAVAILABLE, MAY_PREEMPT, NOTICE)
 """Annotations of a job that its pods get."""
 
 USER = "poseidon.io/user"

@@ -16,7 +16,7 @@ Errors are typed by what the caller can do about them:
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -288,9 +288,22 @@ class Kube:
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
         await self.call("DELETE", pod_path(namespace, name), _encode(body))
 
-    async def nominate_pod(self, namespace: str, name: str, uid: str, node: str) -> str:
-        """Set status.nominatedNodeName of the pod with that UID; empty `node`: remove it. Its resource version then."""
-        patch = {"metadata": {"uid": uid}, "status": {"nominatedNodeName": node or None}}
+    async def nominate_pod(
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        node: str,
+        annotations: Mapping[str, str | None] | None = None,
+        conditions: Sequence[Mapping[str, Any]] = (),
+    ) -> str:
+        """Set status.nominatedNodeName of the pod with that UID, empty `node`: remove it; with it annotations, None:
+        remove them, and conditions. Its resource version then."""
+        patch: dict[str, Any] = {"metadata": {"uid": uid}, "status": {"nominatedNodeName": node or None}}
+        if annotations:
+            patch["metadata"]["annotations"] = annotations
+        if conditions:
+            patch["status"]["conditions"] = conditions
         body = await self.call("PATCH", f"{pod_path(namespace, name)}/status", _encode(patch), STRATEGIC_PATCH)
         return decode_answer(body, Pod, f"pod {namespace}/{name}").metadata.resource_version
 

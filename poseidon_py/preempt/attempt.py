@@ -4,12 +4,20 @@ Every request carries the pod's UID, so that it cannot affect the successor of a
 409 and lost answers the pod is read to find out what happened.
 """
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Protocol
 
+from poseidon_py.describe.annotations.preemption_terms import (
+    ANNOUNCED,
+    EVICTION_TIME,
+    PREEMPTED_BY,
+    STATE,
+    Announcement,
+    PreemptionState,
+)
 from poseidon_py.kube.client import (
     ApiError,
     BusyError,
@@ -29,9 +37,20 @@ class PreemptApi(Protocol):
 
     async def pod(self, namespace: str, name: str) -> Pod: ...
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None: ...
-    async def nominate_pod(self, namespace: str, name: str, uid: str, node: str) -> str: ...
+    async def nominate_pod(
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        node: str,
+        annotations: Mapping[str, str | None] | None = None,
+        conditions: Sequence[Mapping[str, Any]] = (),
+    ) -> str: ...
     async def delete_pod(self, namespace: str, name: str, uid: str) -> None: ...
     async def evict_pod(self, namespace: str, name: str, uid: str) -> None: ...
+
+
+_NO_STATE: dict[str, str | None] = dict.fromkeys((STATE, EVICTION_TIME, PREEMPTED_BY))
 
 
 class Result(Enum):
@@ -57,15 +76,44 @@ class Outcome:
 async def mark(api: PreemptApi, known: PodRecord, scheduler: str, now: float) -> Outcome:
     """Sets the condition that tells controllers why the pod ends. `now`: seconds since the epoch."""
     kind, reason = PREEMPTED
-    condition = {
-        "type": kind,
-        "status": "True",
-        "reason": reason,
-        "message": f"{scheduler}: preempting to accommodate a higher priority pod",
-        "lastTransitionTime": datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
+    condition = _condition(kind, True, reason, f"{scheduler}: preempting to accommodate a higher priority pod", now)
     patch = {"metadata": {"uid": known.uid}, "status": {"conditions": [condition]}}
     return await _outcome(api, known, api.patch_pod_status(known.namespace, known.name, patch))
+
+
+async def announce(
+    api: PreemptApi, known: PodRecord, announcement: Announcement, scheduler: str, now: float
+) -> Outcome:
+    """Writes when and for what the pod will be evicted, as annotations and a condition in one request."""
+    state, time = PreemptionState.WILL_EVICTED, announcement.time
+    message = f"{scheduler}: will be evicted at {time} for pod {announcement.preemptor}"
+    annotations = {STATE: state.value, EVICTION_TIME: time, PREEMPTED_BY: announcement.preemptor}
+    patch = {
+        "metadata": {"uid": known.uid, "annotations": annotations},
+        "status": {"conditions": [_condition(state.condition, True, ANNOUNCED, message, now)]},
+    }
+    return await _outcome(api, known, api.patch_pod_status(known.namespace, known.name, patch))
+
+
+async def retract(
+    api: PreemptApi, known: PodRecord, state: PreemptionState, reason: str, message: str, now: float
+) -> Outcome:
+    """Removes the state of a delayed preemption from the pod; the condition tells why it is over."""
+    patch = {
+        "metadata": {"uid": known.uid, "annotations": _NO_STATE},
+        "status": {"conditions": [_condition(state.condition, False, reason, message, now)]},
+    }
+    return await _outcome(api, known, api.patch_pod_status(known.namespace, known.name, patch))
+
+
+def _condition(kind: str, status: bool, reason: str, message: str, now: float) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "status": str(status),
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
 
 
 async def delete(api: PreemptApi, known: PodRecord) -> Outcome:
@@ -80,10 +128,20 @@ async def evict(api: PreemptApi, known: PodRecord) -> Outcome:
     return Outcome(Result.REFUSED, error) if isinstance(error, BusyError) and error.code == 429 else outcome
 
 
-async def nominate(api: PreemptApi, known: PodRecord, node: str) -> Outcome:
-    """Writes the name of the pod's nominated node; empty: removes it."""
+async def nominate(
+    api: PreemptApi, known: PodRecord, node: str, privileged: bool | None = None, now: float = 0.0
+) -> Outcome:
+    """Writes the name of the pod's nominated node; empty: removes it. With it the state Privileged; None: it has not
+    changed."""
+    further: tuple[Any, ...] = ()
+    if privileged is not None:
+        state = PreemptionState.PRIVILEGED
+        condition = _condition(state.condition, True, ANNOUNCED, "its victims will be evicted", now)
+        if not privileged:
+            condition |= {"status": "False", "reason": "Ended", "message": "it does not wait for victims any more"}
+        further = ({STATE: state.value} if privileged else _NO_STATE, [condition])
     try:
-        version = await api.nominate_pod(known.namespace, known.name, known.uid, node)
+        version = await api.nominate_pod(known.namespace, known.name, known.uid, node, *further)
     except MalformedAnswerError:
         return Outcome(Result.DONE)
     except NotFoundError as error:

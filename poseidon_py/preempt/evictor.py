@@ -2,7 +2,8 @@
 
     deleted   the API server has accepted the deletion: the pod leaves within its grace period
     gone      it is deleted, or being deleted, by another client; or another pod has its name
-    dropped   the deletion was not sent: its preemptor does not need it any more, or another replica leads
+    dropped   the deletion was not sent: its preemptor does not need it any more, it may not be preempted any more, or
+              another replica leads
     refused   the API server does not delete it
 
 The members of a gang that is preempted entirely are deleted once all of them have their condition, and from then on
@@ -11,6 +12,10 @@ even if their preemptors no longer need it (gang_eviction.py).
 A victim is `preempting` from the decision on, and stays so unless its deletion is dropped or refused. Temporary
 failures are retried with growing delays, which occupy no slot: no connection, 429 (not before Retry-After), 5xx, lost
 answers. `halt` takes effect at once: only requests that are already in flight complete.
+
+The eviction of some victims is announced: the pod gets the state WillEvicted, and is deleted at the announced time.
+Until then it keeps running, and whether its preemptor still needs it to leave is checked again and again; if not, its
+state is retracted.
 """
 
 import asyncio
@@ -19,8 +24,11 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
-from poseidon_py.preempt.attempt import Outcome, PreemptApi, Result, delete, mark
+from poseidon_py.describe.annotations.preemption_terms import Announcement, PreemptionState
+from poseidon_py.preempt.announcements import Retractor
+from poseidon_py.preempt.attempt import Outcome, PreemptApi, Result, announce, delete, mark
 from poseidon_py.preempt.gang_eviction import GangEviction
 from poseidon_py.preempt.permission import Permission
 from poseidon_py.state.pod_lifecycle import PodState
@@ -33,6 +41,17 @@ log = logging.getLogger(__name__)
 _RETRY_FIRST, _RETRY_MAX = 0.1, 10.0
 _WAITS = Outcome(Result.RETRY)
 """Of a pod whose deletion waits for the rest of its gang."""
+_ANNOUNCED = Outcome(Result.RETRY)
+"""Of a pod whose deletion waits for its announced time."""
+_CHECK = 1.0
+"""Seconds between the checks whether such a pod is still needed."""
+
+
+class AnnouncementReporter(Protocol):
+    """Publishes that evictions are announced, and called off."""
+
+    def announced(self, known: PodRecord, announcement: Announcement) -> None: ...
+    def retracted(self, known: PodRecord) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +65,12 @@ class Eviction:
     """Name of the victim's node."""
     marked: bool = False
     """Whether the pod has its condition."""
+    announcement: Announcement | None = None
+    """None: it is deleted at once."""
+    announced: bool = False
+    """Whether the pod has the announcement."""
+    for_quota: bool = False
+    """Whether its preemptor is nominated on another node, and needs its quota alone."""
     gang: GangEviction | None = None
     sending: bool = False
     task: asyncio.Task[None] | None = None
@@ -67,6 +92,8 @@ class Evictor:
         *,
         deleted: Callable[[PodRecord, PodRecord | None, str], None],
         refused: Callable[[PodRecord, list[PodRecord], str], None],
+        retractor: Retractor,
+        reporter: AnnouncementReporter,
         scheduler: str,
         patience: float = 60.0,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -83,6 +110,8 @@ class Evictor:
         self._permission = permission
         self._deleted = deleted
         self._refused = refused
+        self._retractor = retractor
+        self._reporter = reporter
         self._scheduler = scheduler
         self._patience = patience
         self._sleep = sleep
@@ -98,11 +127,23 @@ class Evictor:
         """Victims whose deletion has no outcome yet."""
         return len(self._evictions)
 
-    def evict(self, known: PodRecord, preemptor: PodRecord | None, gang: GangEviction | None = None) -> None:
-        """A bound pod is a victim of a pending one, or, without that, of a decision of an earlier leader."""
+    def evict(
+        self,
+        known: PodRecord,
+        preemptor: PodRecord | None,
+        gang: GangEviction | None = None,
+        announcement: Announcement | None = None,
+    ) -> None:
+        """A bound pod is a victim of a pending one, or, without that, of a decision of an earlier leader; at once, or
+        after an announcement, which the pod may have already."""
         if known.preempting:
             return  # decided before
-        eviction = Eviction(known, preemptor, known.node, known.observed.disrupted, gang)
+        eviction = Eviction(
+            known, preemptor, known.node, known.observed.disrupted, announcement=announcement, gang=gang
+        )
+        if announcement is not None:
+            eviction.announced, known.announced = known.announced == announcement, announcement
+            eviction.for_quota = preemptor is not None and preemptor.nominated not in ("", known.node)
         self._evictions[known.uid] = eviction
         if preemptor is not None:
             self._of_preemptor.setdefault(preemptor.uid, {})[known.uid] = None
@@ -146,6 +187,12 @@ class Evictor:
                     outcome = await self._attempt(eviction)
                 if outcome is _WAITS and eviction.gang is not None:
                     await eviction.gang.wait()
+                elif outcome is _ANNOUNCED and eviction.announcement is not None:
+                    left = eviction.announcement.eviction_us / 1e6 - self._now()
+                    await self._sleep(min(max(left, 0.0), _CHECK))
+                    if self._is_obsolete(eviction):
+                        return self._drop(eviction)
+                    give_up = self._monotonic() + self._patience
                 elif outcome is None:
                     return self._drop(eviction)
                 elif outcome.result is Result.GONE:
@@ -173,16 +220,19 @@ class Evictor:
         """Whether no pod needs it any more, or this process may not carry it out."""
         if self._permission.halted or (eviction.gang is not None and eviction.gang.dropped):
             return True
+        if eviction.announcement is not None and not self._store.preemption_rules.preemptible(eviction.known):
+            return not eviction.decided
         return not (eviction.decided or any(self._is_awaited(each) for each in self._of_gang(eviction)))
 
     def _is_awaited(self, eviction: Eviction, without: PodRecord | None = None) -> bool:
         """Whether its preemptor, unless it is `without`, or another pod waits for the node."""
-        preemptor = eviction.preemptor
-        if preemptor is None:
-            return True
-        pending = preemptor.schedulable and preemptor.state in (PodState.WAITING, PodState.ASSUMED)
-        pending = pending and preemptor is not without
-        return pending or self._store.nominations.others_on(eviction.node, preemptor)
+        preemptor, nominations = eviction.preemptor, self._store.nominations
+        pending = preemptor is not None and preemptor is not without and preemptor.schedulable
+        pending = pending and preemptor is not None and preemptor.state in (PodState.WAITING, PodState.ASSUMED)
+        if eviction.announcement is not None:  # the nomination may have ended long ago
+            on_node = nominations.others_on(eviction.node, without)
+            return on_node or (eviction.for_quota and pending and preemptor is not None and bool(preemptor.nominated))
+        return preemptor is None or pending or nominations.others_on(eviction.node, preemptor)
 
     def _of_gang(self, eviction: Eviction) -> Iterator[Eviction]:
         """The eviction, and those of its gang."""
@@ -193,8 +243,17 @@ class Evictor:
                     yield each
 
     async def _attempt(self, eviction: Eviction) -> Outcome | None:
-        """Sets the condition, then deletes the pod. None: it must not be sent. _WAITS: the rest of its gang has no
-        condition yet."""
+        """Announces the eviction, if that comes first, sets the condition, then deletes the pod. None: it must not be
+        sent. _ANNOUNCED: its time has not come; _WAITS: the rest of its gang has no condition yet."""
+        if eviction.announcement is not None and not eviction.marked:
+            if not eviction.announced:
+                outcome = await self._send(eviction, self._announce)
+                if outcome is None or outcome.result is not Result.DONE:
+                    return outcome
+                eviction.announced = True
+                self._reporter.announced(eviction.known, eviction.announcement)
+            if self._now() * 1e6 < eviction.announcement.eviction_us or self._is_served(eviction):
+                return _ANNOUNCED
         outcome = await self._send(eviction, self._mark) if not eviction.marked else Outcome(Result.DONE)
         if outcome is None or outcome.result is not Result.DONE:
             return outcome
@@ -216,6 +275,15 @@ class Evictor:
             return await request(known)
         finally:
             eviction.sending = False
+
+    def _is_served(self, eviction: Eviction) -> bool:
+        """Whether its preemptor is being bound, without the victim having left."""
+        return eviction.preemptor is not None and eviction.preemptor.state is PodState.ASSUMED
+
+    async def _announce(self, known: PodRecord) -> Outcome:
+        assert known.announced is not None
+        await self._retractor.written(known)
+        return await announce(self._api, known, known.announced, self._scheduler, self._now())
 
     def _mark(self, known: PodRecord) -> Awaitable[Outcome]:
         return mark(self._api, known, self._scheduler, self._now())
@@ -243,12 +311,22 @@ class Evictor:
 
     def _give_up(self, eviction: Eviction, outcome: str) -> None:
         if not eviction.sending:  # otherwise its task ends it after the response
-            self._release(eviction.known)
+            self._release(eviction)
             self._end(eviction, outcome)
 
-    def _release(self, known: PodRecord) -> None:
+    def _release(self, eviction: Eviction) -> None:
+        known = eviction.known
         known.preempting = False
         self._store.resend_pod(known.uid)
+        if eviction.announcement is None:
+            return
+        if eviction.announced and not self._permission.may_write():
+            return  # the next leader takes it over
+        known.announced = None
+        if eviction.announced:
+            why = "it is not needed for another pod any more"
+            self._retractor.retract(known, PreemptionState.WILL_EVICTED, "Cancelled", why)
+            self._reporter.retracted(known)
 
     def _end(self, eviction: Eviction, outcome: str) -> None:
         if self._evictions.get(eviction.known.uid) is not eviction:

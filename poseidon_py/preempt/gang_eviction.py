@@ -13,8 +13,8 @@ leader finds a gang whose bound members all have the condition, and deletes the 
 import asyncio
 from collections.abc import Iterable
 
-from poseidon_py.preempt.decisions import VictimPod
 from poseidon_py.state.gangs.registry import GangRegistry
+from poseidon_py.state.records import PodRecord
 
 
 class GangEviction:
@@ -46,10 +46,10 @@ class GangEviction:
         await self._settled.wait()
 
 
-def gang_evictions(gangs: GangRegistry, victims: Iterable[VictimPod]) -> dict[str, GangEviction]:
+def gang_evictions(gangs: GangRegistry, victims: Iterable[PodRecord]) -> dict[str, GangEviction]:
     """By UID, the victims whose gangs lose all bound members by these decisions and earlier ones."""
     chosen: dict[int, set[str]] = {}
-    for known, _ in victims:
+    for known in victims:
         if known.gang.id and not known.preempting:
             chosen.setdefault(known.gang.id, set()).add(known.uid)
     found: dict[str, GangEviction] = {}

@@ -1,4 +1,4 @@
-"""Writes the nominations of pending pods to their status.
+"""Writes the nominations of pending pods to their status, and whether they are privileged.
 
 The record of the pod has the truth (state/nominations.py); what is written is its newest value. A value that cannot be
 written is not lost for scheduling, only for users and for the next leader.
@@ -28,8 +28,8 @@ class Write:
     """The writing of one pod's nomination."""
 
     known: PodRecord
-    written: str | None = None
-    """The nomination in the last patch; None: it failed, or there was none."""
+    written: tuple[str, bool] | None = None
+    """The nomination in the last patch, and whether the pod is privileged; None: it failed, or there was none."""
     sending: bool = False
     version: str = ""
     """Resource version after the last patch that was answered."""
@@ -50,6 +50,7 @@ class Nominator:
         patience: float = 60.0,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
         rng: Callable[[], float] = random.random,
     ) -> None:
         """`patience`: seconds for all attempts to write one nomination."""
@@ -59,7 +60,10 @@ class Nominator:
         self._patience = patience
         self._sleep = sleep
         self._monotonic = monotonic
+        self._now = now
         self._rng = rng
+        self._privileged: set[str] = set()
+        """UIDs of pods that are privileged on the API server."""
         self._writes: dict[str, Write] = {}
         """By UID."""
 
@@ -69,7 +73,8 @@ class Nominator:
 
     def write(self, known: PodRecord) -> None:
         """The nomination of the pod has changed."""
-        if known.uid not in self._writes and known.nominated != self._nominations.on_server(known):
+        differs = known.nominated != self._nominations.on_server(known) or self._changes_state(known)
+        if known.uid not in self._writes and differs:
             write = self._writes[known.uid] = Write(known)
             self._nominations.patch_begins(known)
             write.task = asyncio.create_task(self._carry_out(write), name=f"nominate {known.full_name}")
@@ -80,12 +85,27 @@ class Nominator:
         if write is not None and write.known is known and not write.sending:
             self._end(write)
 
+    def adopt(self, known: PodRecord) -> None:
+        """The API server says that the pod is privileged."""
+        self._privileged.add(known.uid)
+
+    def end_state(self, known: PodRecord) -> bool:
+        """The pod is bound or deleted. Returns whether it is privileged on the API server."""
+        if known.uid not in self._privileged:
+            return False
+        self._privileged.discard(known.uid)
+        return True
+
+    def _changes_state(self, known: PodRecord) -> bool:
+        return known.privileged != (known.uid in self._privileged)
+
     def halt(self) -> None:
         """What is not written yet is over: the next leader knows only what is."""
         for write in list(self._writes.values()):
             if not write.sending:
                 self._end(write)
                 self._nominations.follow_server(write.known)
+        self._privileged.clear()
 
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
@@ -103,18 +123,24 @@ class Nominator:
         known = write.known
         backoff, give_up = Backoff(_RETRY_FIRST, _RETRY_MAX, self._rng), self._monotonic() + self._patience
         try:
-            while write.written != known.nominated and known.state in (PodState.WAITING, PodState.ASSUMED):
+            while known.state in (PodState.WAITING, PodState.ASSUMED):
+                if write.written == (known.nominated, known.privileged):
+                    return
                 async with self._permission.slots:
                     if not self._permission.may_write():
                         self._nominations.follow_server(known)
                         return
-                    write.written, write.sending = known.nominated, True
+                    node, privileged = write.written = known.nominated, known.privileged
+                    state = privileged if self._changes_state(known) else None
+                    write.sending = True
                     try:
-                        outcome = await nominate(self._api, known, known.nominated)
+                        outcome = await nominate(self._api, known, node, state, self._now())
                     finally:
                         write.sending = False
+                if outcome.result is Result.DONE and state is not None:
+                    (self._privileged.add if privileged else self._privileged.discard)(known.uid)
                 if outcome.version:
-                    write.version, write.node = outcome.version, write.written
+                    write.version, write.node = outcome.version, node
                 if outcome.result is Result.RETRY:
                     write.written = None
                     delay = max(backoff.next(), outcome.retry_after)

@@ -12,9 +12,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from poseidon_py.describe.annotations.preemption_terms import PreemptionState
+from poseidon_py.preempt.announcements import Retractor, announcements
 from poseidon_py.preempt.attempt import PreemptApi
 from poseidon_py.preempt.decisions import Decisions
-from poseidon_py.preempt.evictor import Evictor
+from poseidon_py.preempt.evictor import AnnouncementReporter, Evictor
 from poseidon_py.preempt.gang_eviction import GangEviction, gang_evictions
 from poseidon_py.preempt.migrator import Migrator
 from poseidon_py.preempt.nominator import Nominator
@@ -22,6 +24,7 @@ from poseidon_py.preempt.permission import Permission
 from poseidon_py.preempt.refusals import Refusals, Timer
 from poseidon_py.preempt.remainders import Remainders
 from poseidon_py.state.gangs.group import Group
+from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
@@ -35,7 +38,7 @@ Reject = Callable[[PodRecord, str, int], None]
 """Pod, id of the node, earliest time of the next round for it (microseconds since the epoch)."""
 
 
-class PreemptReporter(Protocol):
+class PreemptReporter(AnnouncementReporter, Protocol):
     """Publishes the outcomes of preemptions and migrations."""
 
     def preempted(self, known: PodRecord, preemptor: PodRecord | None, node: str) -> None: ...
@@ -73,7 +76,10 @@ class Preemptor:
         self._rng = rng
         self._permission = Permission(leads, concurrency)
         self.nominator = Nominator(
-            api, store, self._permission, patience=patience, sleep=sleep, monotonic=monotonic, rng=rng
+            api, store, self._permission, patience=patience, sleep=sleep, monotonic=monotonic, now=now, rng=rng
+        )
+        self._retractor = Retractor(
+            api, self._permission, patience=patience, sleep=sleep, monotonic=monotonic, now=now, rng=rng
         )
         self.evictor = Evictor(
             api,
@@ -81,6 +87,8 @@ class Preemptor:
             self._permission,
             deleted=reporter.preempted,
             refused=self._refused,
+            retractor=self._retractor,
+            reporter=reporter,
             scheduler=scheduler,
             patience=patience,
             sleep=sleep,
@@ -117,9 +125,12 @@ class Preemptor:
             if known.nominated != node:
                 self._attempts.inc()
             self._nominate(known, node)
-        gangs = gang_evictions(self._store.gangs, decisions.victims)
+        gangs = gang_evictions(self._store.gangs, [known for known, _ in decisions.victims])
+        announced = announcements(self._store.preemption_rules, decisions.victims, self._now())
         for known, preemptor in decisions.victims:
-            self.evictor.evict(known, preemptor, gangs.get(known.uid))
+            if known.uid in announced:
+                self._privilege(preemptor)
+            self.evictor.evict(known, preemptor, gangs.get(known.uid), announced.get(known.uid))
         for migrating in decisions.migrations:
             self.migrator.migrate(*migrating)
 
@@ -129,12 +140,24 @@ class Preemptor:
 
     def _nominate(self, known: PodRecord, node: str) -> None:
         self._store.nominations.set(known, node)
+        known.privileged = known.privileged and bool(known.nominated)
         self.nominator.write(known)
+
+    def _privilege(self, preemptor: PodRecord) -> None:
+        """The victims of the pod, and of its gang, are told before they are evicted: no other pod takes its place."""
+        for each in self._nominated_with(preemptor):
+            if each.nominated and not each.privileged:
+                each.privileged = True
+                self._store.touch_pod(each.uid)
+                self.nominator.write(each)
 
     def settled(self, known: PodRecord) -> None:
         """The watch reports the pod bound or deleted."""
         self._failures.pop(known.uid, None)
         self.nominator.settled(known)
+        known.privileged = False
+        if self.nominator.end_state(known) and known.state is PodState.BOUND:
+            self._retractor.retract(known, PreemptionState.PRIVILEGED, "Placed", "it is bound to a node")
         self.evictor.settled(known)
         self.migrator.settled(known)
         if not known.node or known.observed.deleting:
@@ -142,11 +165,33 @@ class Preemptor:
 
     def resume(self) -> None:
         self._permission.halted = False
+        self.take_over()
+
+    def take_over(self) -> None:
+        """Takes over the announcements of an earlier leader, or of an earlier process, once all pods are known. Those
+        whose preemptor is gone, or not nominated any more, are retracted."""
+        store = self._store
+        if self._permission.halted or not (store.announced.listed and store.announced.follows):
+            return
+        store.announced.follows = False
+        victims = [known for known in store.pods.values() if known.announced is not None]
+        pending = {known.full_name: known for known in store.waiting()}
+        for known in pending.values():
+            if known.privileged:
+                self.nominator.adopt(known)
+                self._nominate(known, known.nominated)
+        gangs = gang_evictions(store.gangs, victims)
+        for known in victims:
+            if known.announced is not None and known.state is PodState.BOUND:
+                preemptor = pending.get(known.announced.preemptor)
+                self.evictor.evict(known, preemptor, gangs.get(known.uid), known.announced)
 
     def halt(self) -> None:
         """Sends nothing until `resume`; what was not sent is over."""
         self._permission.halted = True
+        self._store.announced.follows = True
         self.evictor.halt()
+        self._retractor.halt()
         self.migrator.halt()
         self.nominator.halt()
 
@@ -156,7 +201,7 @@ class Preemptor:
         self._refusals.stop()
         self._remainders.stop()
         self.migrator.stop()
-        tasks = [*self.evictor.tasks, *self.migrator.tasks, *self.nominator.tasks]
+        tasks = [*self.evictor.tasks, *self.migrator.tasks, *self.nominator.tasks, *self._retractor.tasks]
         if tasks and timeout:
             await asyncio.wait(tasks, timeout=timeout)
         for task in tasks:

@@ -14,8 +14,6 @@ import random
 import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -31,6 +29,7 @@ from poseidon_py.report.messages import cannot_use, note
 from poseidon_py.report.paced_queue import Binds, Outbox
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
+from poseidon_py.util.timestamps import timestamp
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +110,7 @@ class Reporter:
         self._api = api
         self._store = store
         self._metrics = store.metrics
-        self._component = component
+        self.component = component
         self._instance = f"{component}-{socket.gethostname()}"
         self._concurrency = concurrency
         self._call_later = call_later
@@ -168,22 +167,12 @@ class Reporter:
         report.key, report.lasting = f"{known.uid}/{reason}", True
         self._add(report)
 
-    def preempted(self, known: PodRecord, preemptor: PodRecord | None, node: str) -> None:
-        """The bound pod is deleted, so that another one fits on its node. None: one that an earlier leader knew."""
-        by = f"pod {preemptor.uid}" if preemptor is not None else "a pod of higher priority"
-        message = f"Preempted by {by} on node {node}"
-        report = _Report(known.namespace, known.name, known.uid, "Preempted", message, warning=False)
-        report.key, report.action, report.related = f"{known.uid}/Preempted", "Preempting", preemptor
-        self._add(report)
-
-    def migrated(self, known: PodRecord, node: str, target: str, needed_by: str) -> None:
-        """The bound pod is evicted from its node by a plan of moves, so that another pod fits, or because another node
-        costs less."""
-        less, fits = f", because node {target} costs less", f" for node {target}, so that pod {needed_by} fits"
-        why = f" for node {target}: {known.planned}" if known.planned else fits if needed_by else less
-        message = f"{self._component}: evicted from node {node}{why}"
-        report = _Report(known.namespace, known.name, known.uid, "Migrated", message, warning=False)
-        report.key, report.action = f"{known.uid}/Migrated", "Migrating"
+    def about(
+        self, known: PodRecord, reason: str, message: str, *, action: str, related: PodRecord | None = None
+    ) -> None:
+        """An event on a bound pod, with this action; `related`: another pod that it is about."""
+        report = _Report(known.namespace, known.name, known.uid, reason, message, warning=False)
+        report.key, report.action, report.related = f"{known.uid}/{reason}", action, related
         self._add(report)
 
     def settled(self, known: PodRecord) -> None:
@@ -312,7 +301,7 @@ class Reporter:
     async def _event(self, report: _Report) -> None:
         sent = self._sent.get(report.uid, {})
         path = f"/api/v1/namespaces/{quote(report.namespace, safe='')}/events"
-        stamp = _timestamp(report.at)
+        stamp = timestamp(report.at)
         if report.message in sent:
             name, count = sent[report.message]
             try:
@@ -343,8 +332,8 @@ class Reporter:
             "reason": report.reason,
             "message": report.message,
             "type": "Warning" if report.warning else "Normal",
-            "source": {"component": self._component},
-            "reportingComponent": self._component,
+            "source": {"component": self.component},
+            "reportingComponent": self.component,
             "reportingInstance": self._instance,
             "action": report.action,
             "firstTimestamp": stamp,
@@ -365,7 +354,7 @@ class Reporter:
             "lastProbeTime": None,
         }
         if report.uid not in self._condition:
-            condition["lastTransitionTime"] = _timestamp(self._now())
+            condition["lastTransitionTime"] = timestamp(self._now())
         metadata = {"uid": known.uid, "resourceVersion": known.observed.version}
         patch = {"metadata": metadata, "status": {"conditions": [condition]}}
         try:
@@ -389,12 +378,3 @@ def _reference(namespace: str, name: str, uid: str) -> dict[str, str]:
 def _delay(report: _Report) -> float:
     """Seconds before the next attempt; more if the server asks for it."""
     return 0.2 * 2.0**report.attempts
-
-
-@lru_cache(maxsize=4)
-def _timestamp_of(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _timestamp(seconds: float) -> str:
-    return _timestamp_of(int(seconds))

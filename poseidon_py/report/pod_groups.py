@@ -17,6 +17,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from poseidon_py.describe.annotations.preemption_terms import ANNOUNCED, PreemptionState
 from poseidon_py.kube.client import Kube, KubeError, NotFoundError, decode_answer
 from poseidon_py.kube.objects import PREEMPTED
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, NATIVE
@@ -32,6 +33,7 @@ _GATHER = 0.2
 _ATTEMPTS = 5
 _FIRST_VERSION = "v1alpha2"
 _INITIALLY = "PodGroupInitiallyScheduled"
+_REASONS = (PREEMPTED[1], ANNOUNCED)
 _Condition = dict[str, Any]
 
 
@@ -107,13 +109,14 @@ class StatusWriter:
         if pod_group is None or not path:
             return
         status = _native(group) if resource == NATIVE else self._coscheduling(group)
-        key = {**status, "uid": pod_group.uid, "preempted": group.preempted}
+        preemption = _preemption(group)
+        key = {**status, "uid": pod_group.uid, "preemption": preemption}
         if self._written.get(group.id) == key:
             return
         body: dict[str, Any] = dict(status)
         if resource == NATIVE:
             status["type"] = "PodGroupScheduled" if f"/{_FIRST_VERSION}/" in path else _INITIALLY
-            body = {"conditions": _merged(await self._conditions(path), status, preempted=group.preempted)}
+            body = {"conditions": _merged(await self._conditions(path), status, preemption)}
         elif group.id not in self._written:
             body["scheduleStartTime"] = _now()
         await self._kube.merge(f"{path}/status", {"metadata": {"uid": pod_group.uid}, "status": body})
@@ -155,23 +158,37 @@ def _is_scheduled(group: Group) -> bool:
     return group.complete or (not group.minimum and bool(group.bound))
 
 
-def _merged(present: list[_Condition], scheduled: _Condition, *, preempted: bool) -> list[_Condition]:
-    """The conditions of a PodGroup: `present` ones of others, and our own. `scheduled`: without its time."""
-    kind, reason = PREEMPTED
-    target = {
-        "type": kind,
-        "status": "True",
-        "reason": reason,
-        "message": "its pods are preempted to accommodate pods of higher priority",
-    }
+def _preemption(group: Group) -> list[_Condition]:
+    """The conditions that tell about the preemption of a group, or by it; without their times."""
+    found: list[_Condition] = []
+    members = [member.known for member in group.members.values()]
+    announced = next((known.announced for known in members if known.node and known.announced is not None), None)
+    if announced is not None:
+        message = f"its pods will be evicted at {announced.time} for pod {announced.preemptor}"
+        found.append(_condition((PreemptionState.WILL_EVICTED.condition, ANNOUNCED), message))
+    elif group.preempted:
+        found.append(_condition(PREEMPTED, "its pods are preempted to accommodate pods of higher priority"))
+    if any(known.privileged for known in members):
+        found.append(_condition((PreemptionState.PRIVILEGED.condition, ANNOUNCED), "its victims will be evicted"))
+    return found
+
+
+def _condition(kind_and_reason: tuple[str, str], message: str) -> _Condition:
+    kind, reason = kind_and_reason
+    return {"type": kind, "status": "True", "reason": reason, "message": message}
+
+
+def _merged(present: list[_Condition], scheduled: _Condition, preemption: list[_Condition]) -> list[_Condition]:
+    """The conditions of a PodGroup: `present` ones of others, and our own, without their times."""
     own: list[_Condition] = [scheduled]
     for each in present:
         if (each.get("type"), each.get("status")) == (_INITIALLY, "True") and scheduled["type"] == _INITIALLY:
             own = [each]  # stays True
-    if preempted:
-        own.append(target)
-    elif scheduled["status"] == "True":  # it is scheduled again
-        present = [each for each in present if (each.get("type"), each.get("reason")) != PREEMPTED]
+    own += preemption
+    over = {state.condition for state in PreemptionState}
+    if scheduled["status"] == "True":  # it is scheduled again
+        over.add(PREEMPTED[0])
+    present = [each for each in present if each.get("type") not in over or each.get("reason") not in _REASONS]
     kinds = {each["type"] for each in own}
     since = {(each.get("type"), each.get("status")): each.get("lastTransitionTime") for each in present}
     stamped = [{**each, "lastTransitionTime": since.get((each["type"], each["status"])) or _now()} for each in own]

@@ -29,6 +29,8 @@ class QueueAmount:
     borrowed: int
     requested: int
     """Of waiting tasks."""
+    past: float | None = None
+    """Decayed mean of what was used; None: past use does not count."""
 
 
 class QueueAmounts:
@@ -36,6 +38,9 @@ class QueueAmounts:
 
     def __init__(self, tree: Tree, reply: flow_pb2.QueuesReply) -> None:
         self.states = {state.id: state for state in reply.queues}
+        self.local_states = {state.id: state for state in reply.local_queues}
+        self.past_us = reply.past_use.at_us
+        """Until when past use is counted, microseconds since the epoch; 0: it does not count."""
         self._shares = tree.rules.sharing is Sharing.PROPORTIONAL
         self._counts_pods = any(
             quota.resource == PODS and not quota.implied for queue in tree.queues for quota in queue.quotas
@@ -84,7 +89,19 @@ class QueueAmounts:
                 fair_share=amount.fair if self._shares and amount.fair < _NO_LIMIT else None,
                 borrowed=amount.borrowed,
                 requested=amount.demand,
+                past=amount.past if self.past_us else None,
             )
+
+    def of_local(self, ident: int) -> tuple[QueueAmount, ...]:
+        """What the pods of a local queue use; pods only where users limit their number."""
+        return tuple(
+            QueueAmount(
+                *(each.flavor, each.resource, each.used, None, None, None, 0, 0),
+                past=each.past if self.past_us else None,
+            )
+            for each in sorted(self.local_states[ident].amounts, key=lambda each: (each.flavor, each.resource))
+            if each.resource != PODS or self._counts_pods
+        )
 
 
 def _limit(queue: Queue, quota: Quota | None) -> int | None:
@@ -104,7 +121,23 @@ def share_of(state: flow_pb2.QueueState) -> float:
 
 def uses_of(amounts: QueueAmounts) -> dict[int, QueueUse]:
     """What statuses of queues show, by id of the queue."""
-    return {ident: _use(state, amounts.of(ident)) for ident, state in amounts.states.items()}
+    local = {
+        ident: QueueUse(
+            used={(each.flavor, each.resource): each.used for each in amounts.of_local(ident)},
+            pending=state.pending,
+            running=state.running,
+        )
+        for ident, state in amounts.local_states.items()
+    }
+    return local | {ident: _use(state, amounts.of(ident)) for ident, state in amounts.states.items()}
+
+
+def past_of(amounts: Sequence[QueueAmount]) -> dict[str, float]:
+    """The past use of all flavors together, by resource."""
+    sums: dict[str, float] = {}
+    for each in amounts:
+        sums[each.resource] = sums.get(each.resource, 0.0) + (each.past or 0.0)
+    return sums
 
 
 def _use(state: flow_pb2.QueueState, amounts: Sequence[QueueAmount]) -> QueueUse:

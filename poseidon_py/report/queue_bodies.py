@@ -18,8 +18,9 @@ _DRS = 1000
 """Kueue's unit of shares: a thousandth."""
 
 
-def body_of(resource: Resource, use: QueueUse) -> Json:
-    """The fields of the status, without conditions; empty: the kind has none that schedulers write."""
+def body_of(resource: Resource, use: QueueUse, version: str = "") -> Json:
+    """The fields of the status, without conditions; empty: the kind has none that schedulers write. `version`: at which
+    the object is served."""
     if resource == kueue.CLUSTER_QUEUES:
         flavors = _by_flavor(use.used, use.borrowed)
         return {
@@ -30,6 +31,8 @@ def body_of(resource: Resource, use: QueueUse) -> Json:
             "admittedWorkloads": use.running,
             "fairSharing": {"weightedShare": round(use.share * _DRS)},
         }
+    if resource == kueue.LOCAL_QUEUES:
+        return _local_queue(use, "flavorUsage" if version == "v1beta1" else "flavorsUsage")
     used = _list(by_resource(use.used))
     if resource == kai.QUEUES:
         return {"allocated": used, "requested": _list(use.requested)}
@@ -47,6 +50,22 @@ def body_of(resource: Resource, use: QueueUse) -> Json:
     return {}
 
 
+def _local_queue(use: QueueUse, usage: str) -> Json:
+    flavors = _by_flavor(use.used, None)
+    body: Json = {
+        "flavorsReservation": flavors,
+        usage: flavors,
+        "pendingWorkloads": use.pending,
+        "reservingWorkloads": use.running,
+        "admittedWorkloads": use.running,
+    }
+    if use.past is not None:
+        consumed = _list({resource: round(amount) for resource, amount in use.past.items()})
+        past = {"consumedResources": consumed, "lastUpdate": use.past_at}
+        body["fairSharing"] = {"weightedShare": 0, "admissionFairSharingStatus": past}
+    return body
+
+
 def condition_of(declared: Declared) -> Json | None:
     """The condition Active, without its time; None: the kind has no conditions."""
     if declared.ref.resource not in WITH_CONDITIONS:
@@ -62,10 +81,12 @@ def _list(amounts: Mapping[str, int]) -> dict[str, str]:
     return {resource: written(resource, amounts[resource]) for resource in sorted(amounts)}
 
 
-def _by_flavor(used: Amounts, borrowed: Amounts) -> list[Json]:
+def _by_flavor(used: Amounts, borrowed: Amounts | None) -> list[Json]:
+    """`borrowed`: None: the kind does not say."""
     flavors: dict[str, list[Json]] = {}
     for flavor, resource in sorted(used):
-        total, extra = used[flavor, resource], borrowed.get((flavor, resource), 0)
-        entry = {"name": resource, "total": written(resource, total), "borrowed": written(resource, extra)}
+        entry = {"name": resource, "total": written(resource, used[flavor, resource])}
+        if borrowed is not None:
+            entry["borrowed"] = written(resource, borrowed.get((flavor, resource), 0))
         flavors.setdefault(flavor, []).append(entry)
     return [{"name": flavor, "resources": resources} for flavor, resources in flavors.items()]

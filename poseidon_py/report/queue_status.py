@@ -36,7 +36,8 @@ _PATIENCE = 100
 """Pauses for which a request waits for binds."""
 _KINDS = {"queues": "Queue", "clusterqueues": "ClusterQueue", "cohorts": "Cohort", "localqueues": "LocalQueue",
           "resourceflavors": "ResourceFlavor", "workloadpriorityclasses": "WorkloadPriorityClass",
-          "elasticquotas": "ElasticQuota", "configmaps": "ConfigMap"}  # fmt: skip
+          "elasticquotas": "ElasticQuota", "schedulingshards": "SchedulingShard", "topologies": "Topology",
+          "configmaps": "ConfigMap"}  # fmt: skip
 
 
 class StatusApi(Protocol):
@@ -135,9 +136,10 @@ class QueueStatusWriter:
         if not self._registry.writes_status:
             return
         use = self._uses.get(id_of(declared.key)) if declared.key else None
-        body, condition = body_of(ref.resource, use) if use is not None else {}, condition_of(declared)
-        before = self._written.get(ref)
         path = self._path_of(*ref[:3])
+        version = _api_version(ref.resource, path).rpartition("/")[2]
+        body, condition = body_of(ref.resource, use, version) if use is not None else {}, condition_of(declared)
+        before = self._written.get(ref)
         if (body, condition) == before or not path or not (body or condition):
             return
         status = dict(body)

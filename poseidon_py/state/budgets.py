@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from poseidon_py.describe.budgets import describe_budget
+from poseidon_py.describe.selectors import is_met
 from poseidon_py.kube.budget_objects import DisruptionBudget
 from poseidon_py.kube.objects import InvalidField
 from poseidon_py.util.metrics import Metrics
@@ -44,6 +45,10 @@ class Budgets:
             self.removed.discard(message.id)
             self.queue.add(message.id)
 
+    def of(self, profile: flow_pb2.Profile) -> list[flow_pb2.Budget]:
+        """The budgets that count pods with these labels."""
+        return [message for message in self.messages.values() if _counts(message.selector, profile)]
+
     def drop(self, key: tuple[str, str]) -> None:
         """A budget is deleted. `key`: its namespace and name."""
         ident = self._ids.pop(key, None)
@@ -51,3 +56,9 @@ class Budgets:
             del self.messages[ident]
             self.removed.add(ident)
             self.queue.add(ident)
+
+
+def _counts(selector: flow_pb2.PeerSelector, profile: flow_pb2.Profile) -> bool:
+    if selector.no_task or profile.namespace not in selector.namespaces:
+        return False
+    return all(is_met(each, profile.labels) for each in selector.labels)

@@ -73,9 +73,9 @@ class Nominations:
         """A nomination that was not written is over: what the API server has is the truth again."""
         self.set(known, self.on_server(known))
 
-    def others_on(self, node: str, known: PodRecord) -> bool:
-        """Whether another pod than this one is nominated on the node."""
-        return any(uid != known.uid for uid in self._by_node.get(node, ()))
+    def others_on(self, node: str, known: PodRecord | None) -> bool:
+        """Whether another pod than this one is nominated on the node; None: any pod."""
+        return any(known is None or uid != known.uid for uid in self._by_node.get(node, ()))
 
     def patch_begins(self, known: PodRecord) -> None:
         """A patch of the status is due: until it has ended, reports have no effect."""

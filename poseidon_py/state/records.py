@@ -7,6 +7,7 @@ A pod's record is split by origin: the API server (`ObservedPod`), our descripti
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from poseidon_py.describe.annotations.preemption_terms import SILENT, Announcement, PreemptionTerms
 from poseidon_py.kube.objects import InvalidField, Node, Pod, micros
 from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.pod_lifecycle import TRANSITIONS, PodEvent, PodState
@@ -35,6 +36,8 @@ class SentState(NamedTuple):
     daemon: bool = False
     queue: int = 0
     """Id of a queue; 0: none."""
+    local_queue: int = 0
+    """Id of a local queue; 0: none."""
 
 
 @dataclass(slots=True)
@@ -86,6 +89,10 @@ class DescribedPod:
     """Whether deleting it does not free its resources."""
     movable: bool | None = False
     """Whether it may be evicted in order to run on another node; None: if its namespace says so."""
+    preemption: PreemptionTerms = SILENT
+    """What its annotations say about its preemption."""
+    protected: bool = False
+    """Whether its PriorityClass keeps it from being preempted, unless its annotation says otherwise."""
     problem: str = ""
     """Why it cannot be described."""
     ignored: str = ""
@@ -134,6 +141,14 @@ class QueueMembership:
     """The priority that its queue gives it; None: its own."""
     never_preempts: bool = False
     """Whether its queue forbids it to preempt."""
+    preemptible: bool = True
+    """Whether it may be preempted, unless its annotation says otherwise."""
+    notice: float | None = None
+    """Seconds between the announcement of its preemption and the preemption; None: the queue does not say."""
+    priority_offset: int = 0
+    """That its queues add to the priority."""
+    local_id: int = 0
+    """Id of the local queue that it came through; 0: none."""
 
 
 NO_QUEUE = QueueMembership()
@@ -141,10 +156,11 @@ NO_QUEUE = QueueMembership()
 
 class PodRecord:
     """One pod. Only Store moves it between states; the feed keeps its descriptions, `sent` and `dirty`; Nominations
-    keeps `nominated`; app/rebalance.py keeps `planned`; and the package `preempt` keeps `preempting`, `spared`,
-    `migrating`, `migration_refused` and `refusal`."""
+    keeps `nominated`; app/rebalance.py keeps `planned`; and the package `preempt` keeps `preempting`, `announced`,
+    `privileged`, `spared`, `migrating`, `migration_refused` and `refusal`."""
 
     __slots__ = (
+        "announced",
         "assumed",
         "created_us",
         "described",
@@ -162,6 +178,7 @@ class PodRecord:
         "owner",
         "planned",
         "preempting",
+        "privileged",
         "queue",
         "refusal",
         "resend",
@@ -207,6 +224,12 @@ class PodRecord:
         """Name of the node that keeps capacity for it while its victims leave; empty unless it is pending."""
         self.preempting = False
         """Whether it is a victim: from the decision until it is deleted, or its deletion is refused."""
+        self.announced: Announcement | None = None
+        """When it will be evicted, if that has been announced. The leader decides; other replicas follow the pod's
+        annotations."""
+        self.privileged = False
+        """Whether it waits for pods whose eviction has been announced, so that no other pod takes its place;
+        likewise."""
         self.spared = False
         """Whether its deletion was refused a while ago, so that it is not chosen as a victim again for now."""
         self.migrating = False
@@ -232,7 +255,7 @@ class PodRecord:
     @property
     def leaving(self) -> bool:
         """Whether it is being deleted, or about to be."""
-        return self.observed.deleting or self.preempting or self.migrating
+        return self.observed.deleting or self.preempting or self.migrating or self.announced is not None
 
     @property
     def schedulable(self) -> bool:

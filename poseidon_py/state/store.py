@@ -9,12 +9,13 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from poseidon_py.describe.annotations.movable import namespace_is_movable
 from poseidon_py.describe.data_inputs import Inputs
 from poseidon_py.describe.label_profiles import Profiles
-from poseidon_py.describe.movable import namespace_is_movable
 from poseidon_py.describe.task_classes import Classes
 from poseidon_py.kube.objects import TERMINAL, InvalidField, Labels, Node, Pod, decode
 from poseidon_py.kube.storage_objects import Namespace
+from poseidon_py.state.announced import Announced
 from poseidon_py.state.budgets import Budgets
 from poseidon_py.state.default_spreading import DefaultSpreading
 from poseidon_py.state.gangs.registry import GangRegistry
@@ -22,6 +23,8 @@ from poseidon_py.state.listeners import ProblemListener, SettledListener
 from poseidon_py.state.nominations import Nominations
 from poseidon_py.state.observed import fingerprint, is_disrupted
 from poseidon_py.state.pod_lifecycle import PodEvent
+from poseidon_py.state.preemption_rules import PreemptionRules
+from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.queues.registry import QueueRegistry
 from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.volumes.cache import Storage
@@ -50,13 +53,17 @@ class Store:
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
         preemption: bool = True,
         queues: str = "off",
+        preemption_rules: PreemptionRules | None = None,
+        past_use: PastUse | None = None,
     ) -> None:
         """`added_affinity`: node affinity added to that of every pod. `defer_seconds`: seconds for which changes
         without effect are deferred in the queue of pods. `preemption`: whether the engine preempts. `queues`: the kind
-        of queues, auto or off."""
+        of queues, auto or off. `past_use`: that of queues."""
         self._scheduler_names = frozenset(scheduler_names)
         self._monotonic = monotonic
         self.now_us = now_us
+        self.preemption_rules = preemption_rules or PreemptionRules()
+        self.announced = Announced()
         self.metrics = metrics if metrics is not None else Metrics()
         """Shared by all components that use this store."""
         self.pods: dict[str, PodRecord] = {}
@@ -84,8 +91,10 @@ class Store:
         """Ids of nodes whose removal has not been sent to the engine yet."""
         self._settled_listeners: list[SettledListener] = []
         self._problem_listeners: list[ProblemListener] = []
-        self.gangs = GangRegistry(self.pods, self.touch_pod, self.metrics)
-        self.queues = QueueRegistry(self.pods, self.touch_pod, lambda: self.gangs.objects, self.metrics, queues)
+        self.gangs = GangRegistry(self.pods, self.touch_pod, self.metrics, self.preemption_rules.by_job)
+        self.queues = QueueRegistry(
+            self.pods, self.touch_pod, lambda: self.gangs.objects, self.metrics, queues, past_use=past_use
+        )
         self.spreading = DefaultSpreading(self.profiles, lambda: self.gangs.objects, self.touch_pod)
         self.volumes = VolumeGate(
             self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes, preemption=preemption
@@ -170,6 +179,7 @@ class Store:
         known.observed.deleting = pod.metadata.deleting is not None
         known.observed.disrupted = bool(node) and is_disrupted(pod)
         known.observed.version = pod.metadata.resource_version
+        self.announced.observe(known, pod)
         if not (node or known.observed.assigned_to_us):
             return  # another scheduler places it
         self.nominations.observe(known, pod.status.nominated or "", known.observed.version)
@@ -238,6 +248,7 @@ class Store:
         """Removes the pods that are not in a new list, because they were deleted while there was no watch."""
         for uid in [uid for uid in (*self.pods, *self.invalid) if uid not in uids]:
             self.remove_pod(uid)
+        self.announced.pods_listed()
 
     def observe_node(self, node: Node) -> None:
         name, uid = node.metadata.name, node.metadata.uid

@@ -81,6 +81,12 @@ class Metrics:
             "another replica leads); refused (by the API server, mostly for a disruption budget).",
             "outcome",
         )
+        self.drains = self._counter(
+            "drains_total",
+            "Pods of queues that drain, by outcome: evicted; gone (by themselves); refused (mostly for a disruption "
+            "budget).",
+            "outcome",
+        )
         self.moves_decided = self._counter(
             "moves_decided_total", "Decisions that a running pod moves so that a pending one fits."
         )

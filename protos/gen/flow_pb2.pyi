@@ -298,7 +298,7 @@ class Namespace(_message.Message):
     def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Queues(_message.Message):
-    __slots__ = ("sharing", "division", "reclaim_rules", "reclaim_ratio", "queues", "flavors", "half_life_seconds", "past_use_weight")
+    __slots__ = ("sharing", "division", "reclaim_rules", "reclaim_ratio", "queues", "flavors", "half_life_seconds", "past_use_weight", "local_queues", "sampling_seconds", "resource_weights", "past_use")
     class Sharing(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         SHARING_UNSPECIFIED: _ClassVar[Queues.Sharing]
@@ -329,6 +329,13 @@ class Queues(_message.Message):
     FAIR_SHARE: Queues.ReclaimRules
     DESERVED: Queues.ReclaimRules
     GUARANTEE: Queues.ReclaimRules
+    class ResourceWeightsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
     SHARING_FIELD_NUMBER: _ClassVar[int]
     DIVISION_FIELD_NUMBER: _ClassVar[int]
     RECLAIM_RULES_FIELD_NUMBER: _ClassVar[int]
@@ -337,6 +344,10 @@ class Queues(_message.Message):
     FLAVORS_FIELD_NUMBER: _ClassVar[int]
     HALF_LIFE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     PAST_USE_WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_QUEUES_FIELD_NUMBER: _ClassVar[int]
+    SAMPLING_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    PAST_USE_FIELD_NUMBER: _ClassVar[int]
     sharing: Queues.Sharing
     division: Queues.Division
     reclaim_rules: Queues.ReclaimRules
@@ -345,7 +356,49 @@ class Queues(_message.Message):
     flavors: _containers.RepeatedCompositeFieldContainer[Flavor]
     half_life_seconds: float
     past_use_weight: float
-    def __init__(self, sharing: _Optional[_Union[Queues.Sharing, str]] = ..., division: _Optional[_Union[Queues.Division, str]] = ..., reclaim_rules: _Optional[_Union[Queues.ReclaimRules, str]] = ..., reclaim_ratio: _Optional[float] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., flavors: _Optional[_Iterable[_Union[Flavor, _Mapping]]] = ..., half_life_seconds: _Optional[float] = ..., past_use_weight: _Optional[float] = ...) -> None: ...
+    local_queues: _containers.RepeatedCompositeFieldContainer[LocalQueue]
+    sampling_seconds: float
+    resource_weights: _containers.ScalarMap[str, float]
+    past_use: PastUse
+    def __init__(self, sharing: _Optional[_Union[Queues.Sharing, str]] = ..., division: _Optional[_Union[Queues.Division, str]] = ..., reclaim_rules: _Optional[_Union[Queues.ReclaimRules, str]] = ..., reclaim_ratio: _Optional[float] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., flavors: _Optional[_Iterable[_Union[Flavor, _Mapping]]] = ..., half_life_seconds: _Optional[float] = ..., past_use_weight: _Optional[float] = ..., local_queues: _Optional[_Iterable[_Union[LocalQueue, _Mapping]]] = ..., sampling_seconds: _Optional[float] = ..., resource_weights: _Optional[_Mapping[str, float]] = ..., past_use: _Optional[_Union[PastUse, _Mapping]] = ...) -> None: ...
+
+class LocalQueue(_message.Message):
+    __slots__ = ("id", "name", "queue", "weight")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    name: str
+    queue: int
+    weight: float
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., queue: _Optional[int] = ..., weight: _Optional[float] = ...) -> None: ...
+
+class PastUse(_message.Message):
+    __slots__ = ("at_us", "of")
+    AT_US_FIELD_NUMBER: _ClassVar[int]
+    OF_FIELD_NUMBER: _ClassVar[int]
+    at_us: int
+    of: _containers.RepeatedCompositeFieldContainer[PastAmounts]
+    def __init__(self, at_us: _Optional[int] = ..., of: _Optional[_Iterable[_Union[PastAmounts, _Mapping]]] = ...) -> None: ...
+
+class PastAmounts(_message.Message):
+    __slots__ = ("id", "amounts")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    AMOUNTS_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    amounts: _containers.RepeatedCompositeFieldContainer[PastAmount]
+    def __init__(self, id: _Optional[int] = ..., amounts: _Optional[_Iterable[_Union[PastAmount, _Mapping]]] = ...) -> None: ...
+
+class PastAmount(_message.Message):
+    __slots__ = ("flavor", "resource", "amount")
+    FLAVOR_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    flavor: str
+    resource: str
+    amount: float
+    def __init__(self, flavor: _Optional[str] = ..., resource: _Optional[str] = ..., amount: _Optional[float] = ...) -> None: ...
 
 class Flavor(_message.Message):
     __slots__ = ("name", "node_labels")
@@ -381,7 +434,7 @@ class Quota(_message.Message):
     def __init__(self, flavor: _Optional[str] = ..., resource: _Optional[str] = ..., nominal: _Optional[int] = ..., borrowing_limit: _Optional[int] = ..., lending_limit: _Optional[int] = ..., limit: _Optional[int] = ..., weight: _Optional[float] = ...) -> None: ...
 
 class Queue(_message.Message):
-    __slots__ = ("id", "name", "parent", "quotas", "groups", "weight", "priority", "within", "reclaim", "borrow_within", "borrow_within_threshold", "strict_fifo", "stop", "preempt_min_runtime_seconds", "reclaim_min_runtime_seconds", "preemption_delay_seconds", "unlimited", "not_reclaimable", "fence", "fungibility")
+    __slots__ = ("id", "name", "parent", "quotas", "groups", "weight", "priority", "within", "reclaim", "borrow_within", "borrow_within_threshold", "strict_fifo", "stop", "preempt_min_runtime_seconds", "reclaim_min_runtime_seconds", "preemption_delay_seconds", "unlimited", "not_reclaimable", "fence", "fungibility", "by_past_use")
     class Victims(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         NEVER: _ClassVar[Queue.Victims]
@@ -420,6 +473,7 @@ class Queue(_message.Message):
     NOT_RECLAIMABLE_FIELD_NUMBER: _ClassVar[int]
     FENCE_FIELD_NUMBER: _ClassVar[int]
     FUNGIBILITY_FIELD_NUMBER: _ClassVar[int]
+    BY_PAST_USE_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     parent: int
@@ -440,7 +494,8 @@ class Queue(_message.Message):
     not_reclaimable: bool
     fence: bool
     fungibility: Fungibility
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., parent: _Optional[int] = ..., quotas: _Optional[_Iterable[_Union[Quota, _Mapping]]] = ..., groups: _Optional[_Iterable[_Union[ResourceGroup, _Mapping]]] = ..., weight: _Optional[float] = ..., priority: _Optional[int] = ..., within: _Optional[_Union[Queue.Victims, str]] = ..., reclaim: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within_threshold: _Optional[int] = ..., strict_fifo: _Optional[bool] = ..., stop: _Optional[_Union[Queue.Stop, str]] = ..., preempt_min_runtime_seconds: _Optional[float] = ..., reclaim_min_runtime_seconds: _Optional[float] = ..., preemption_delay_seconds: _Optional[float] = ..., unlimited: _Optional[bool] = ..., not_reclaimable: _Optional[bool] = ..., fence: _Optional[bool] = ..., fungibility: _Optional[_Union[Fungibility, _Mapping]] = ...) -> None: ...
+    by_past_use: bool
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., parent: _Optional[int] = ..., quotas: _Optional[_Iterable[_Union[Quota, _Mapping]]] = ..., groups: _Optional[_Iterable[_Union[ResourceGroup, _Mapping]]] = ..., weight: _Optional[float] = ..., priority: _Optional[int] = ..., within: _Optional[_Union[Queue.Victims, str]] = ..., reclaim: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within_threshold: _Optional[int] = ..., strict_fifo: _Optional[bool] = ..., stop: _Optional[_Union[Queue.Stop, str]] = ..., preempt_min_runtime_seconds: _Optional[float] = ..., reclaim_min_runtime_seconds: _Optional[float] = ..., preemption_delay_seconds: _Optional[float] = ..., unlimited: _Optional[bool] = ..., not_reclaimable: _Optional[bool] = ..., fence: _Optional[bool] = ..., fungibility: _Optional[_Union[Fungibility, _Mapping]] = ..., by_past_use: _Optional[bool] = ...) -> None: ...
 
 class Fungibility(_message.Message):
     __slots__ = ("next_to_avoid_borrowing", "preempt_before_next", "preempt_before_borrowing")
@@ -498,7 +553,7 @@ class Node(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., labels: _Optional[_Mapping[str, str]] = ..., taints: _Optional[_Iterable[_Union[_firmament_pb2.Taint, _Mapping]]] = ..., images: _Optional[_Mapping[str, int]] = ..., avoids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Tasks(_message.Message):
-    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "gang_id", "role", "inputs_id", "leaving", "started_us", "lasting", "nominated", "unevictable", "checkpoint_us", "movable", "daemon", "queue_id")
+    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "gang_id", "role", "inputs_id", "leaving", "started_us", "lasting", "nominated", "unevictable", "checkpoint_us", "movable", "daemon", "queue_id", "local_queue_id")
     UID_FIELD_NUMBER: _ClassVar[int]
     CLASS_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
@@ -519,6 +574,7 @@ class Tasks(_message.Message):
     MOVABLE_FIELD_NUMBER: _ClassVar[int]
     DAEMON_FIELD_NUMBER: _ClassVar[int]
     QUEUE_ID_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_QUEUE_ID_FIELD_NUMBER: _ClassVar[int]
     uid: _containers.RepeatedScalarFieldContainer[int]
     class_id: _containers.RepeatedScalarFieldContainer[int]
     job_id: _containers.RepeatedScalarFieldContainer[int]
@@ -539,7 +595,8 @@ class Tasks(_message.Message):
     movable: _containers.RepeatedScalarFieldContainer[bool]
     daemon: _containers.RepeatedScalarFieldContainer[bool]
     queue_id: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., gang_id: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., inputs_id: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ..., started_us: _Optional[_Iterable[int]] = ..., lasting: _Optional[_Iterable[bool]] = ..., nominated: _Optional[_Iterable[int]] = ..., unevictable: _Optional[_Iterable[bool]] = ..., checkpoint_us: _Optional[_Iterable[int]] = ..., movable: _Optional[_Iterable[bool]] = ..., daemon: _Optional[_Iterable[bool]] = ..., queue_id: _Optional[_Iterable[int]] = ...) -> None: ...
+    local_queue_id: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., gang_id: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., inputs_id: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ..., started_us: _Optional[_Iterable[int]] = ..., lasting: _Optional[_Iterable[bool]] = ..., nominated: _Optional[_Iterable[int]] = ..., unevictable: _Optional[_Iterable[bool]] = ..., checkpoint_us: _Optional[_Iterable[int]] = ..., movable: _Optional[_Iterable[bool]] = ..., daemon: _Optional[_Iterable[bool]] = ..., queue_id: _Optional[_Iterable[int]] = ..., local_queue_id: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Rejection(_message.Message):
     __slots__ = ("task_uid", "node_id", "not_before_us")
@@ -1043,14 +1100,18 @@ class QueuesRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class QueuesReply(_message.Message):
-    __slots__ = ("epoch", "queues", "problems")
+    __slots__ = ("epoch", "queues", "problems", "local_queues", "past_use")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     QUEUES_FIELD_NUMBER: _ClassVar[int]
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_QUEUES_FIELD_NUMBER: _ClassVar[int]
+    PAST_USE_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     queues: _containers.RepeatedCompositeFieldContainer[QueueState]
     problems: _containers.RepeatedCompositeFieldContainer[Refusal]
-    def __init__(self, epoch: _Optional[int] = ..., queues: _Optional[_Iterable[_Union[QueueState, _Mapping]]] = ..., problems: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ...) -> None: ...
+    local_queues: _containers.RepeatedCompositeFieldContainer[LocalQueueState]
+    past_use: PastUse
+    def __init__(self, epoch: _Optional[int] = ..., queues: _Optional[_Iterable[_Union[QueueState, _Mapping]]] = ..., problems: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ..., local_queues: _Optional[_Iterable[_Union[LocalQueueState, _Mapping]]] = ..., past_use: _Optional[_Union[PastUse, _Mapping]] = ...) -> None: ...
 
 class QueueState(_message.Message):
     __slots__ = ("id", "name", "parent", "takes_tasks", "running", "pending", "nominated", "share", "amounts")
@@ -1074,8 +1135,22 @@ class QueueState(_message.Message):
     amounts: _containers.RepeatedCompositeFieldContainer[QueueAmount]
     def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., parent: _Optional[int] = ..., takes_tasks: _Optional[bool] = ..., running: _Optional[int] = ..., pending: _Optional[int] = ..., nominated: _Optional[int] = ..., share: _Optional[float] = ..., amounts: _Optional[_Iterable[_Union[QueueAmount, _Mapping]]] = ...) -> None: ...
 
+class LocalQueueState(_message.Message):
+    __slots__ = ("id", "running", "pending", "amounts", "past_use")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    PENDING_FIELD_NUMBER: _ClassVar[int]
+    AMOUNTS_FIELD_NUMBER: _ClassVar[int]
+    PAST_USE_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    running: int
+    pending: int
+    amounts: _containers.RepeatedCompositeFieldContainer[QueueAmount]
+    past_use: float
+    def __init__(self, id: _Optional[int] = ..., running: _Optional[int] = ..., pending: _Optional[int] = ..., amounts: _Optional[_Iterable[_Union[QueueAmount, _Mapping]]] = ..., past_use: _Optional[float] = ...) -> None: ...
+
 class QueueAmount(_message.Message):
-    __slots__ = ("flavor", "resource", "nominal", "used", "borrowed", "demand", "fair")
+    __slots__ = ("flavor", "resource", "nominal", "used", "borrowed", "demand", "fair", "past")
     FLAVOR_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NOMINAL_FIELD_NUMBER: _ClassVar[int]
@@ -1083,6 +1158,7 @@ class QueueAmount(_message.Message):
     BORROWED_FIELD_NUMBER: _ClassVar[int]
     DEMAND_FIELD_NUMBER: _ClassVar[int]
     FAIR_FIELD_NUMBER: _ClassVar[int]
+    PAST_FIELD_NUMBER: _ClassVar[int]
     flavor: str
     resource: str
     nominal: int
@@ -1090,7 +1166,8 @@ class QueueAmount(_message.Message):
     borrowed: int
     demand: int
     fair: int
-    def __init__(self, flavor: _Optional[str] = ..., resource: _Optional[str] = ..., nominal: _Optional[int] = ..., used: _Optional[int] = ..., borrowed: _Optional[int] = ..., demand: _Optional[int] = ..., fair: _Optional[int] = ...) -> None: ...
+    past: float
+    def __init__(self, flavor: _Optional[str] = ..., resource: _Optional[str] = ..., nominal: _Optional[int] = ..., used: _Optional[int] = ..., borrowed: _Optional[int] = ..., demand: _Optional[int] = ..., fair: _Optional[int] = ..., past: _Optional[float] = ...) -> None: ...
 
 class PlanRequest(_message.Message):
     __slots__ = ("now_us", "goal", "moves", "shape", "moves_per_win")

@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from tests.e2e.api import PATIENCE, ApiError, Json
-from tests.e2e.backends import Backend
+from tests.e2e.backends import PODS, Backend
 from tests.e2e.objects import condition, node, pod
+from tests.e2e.preemption import guard, relax
 from tests.e2e.processes import POSEIDON, Scheduler, run
 from tests.paths import ROOT
 
@@ -24,7 +25,13 @@ _LOCAL_QUEUES = f"/apis/{KUEUE}/namespaces/default/localqueues"
 _FLAVORS = f"/apis/{KUEUE}/resourceflavors"
 _OWN_QUEUES = "/apis/poseidon.io/v1/queues"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_KINDS = {"ClusterQueue": "clusterqueues", "LocalQueue": "localqueues", "ResourceFlavor": "resourceflavors"}
+_TOPOLOGIES = f"/apis/{KUEUE}/topologies"
+_KINDS = {
+    "ClusterQueue": "clusterqueues",
+    "LocalQueue": "localqueues",
+    "ResourceFlavor": "resourceflavors",
+    "Topology": "topologies",
+}
 
 Schedule = Callable[..., Scheduler]
 
@@ -49,7 +56,7 @@ def definition(kind: str, plural: str) -> Json:
 def kueue(backend: Backend) -> Iterator[None]:
     """Kueue's kinds."""
     backend.create(*(definition(kind, plural) for kind, plural in _KINDS.items()))
-    until_served(backend, _CLUSTER_QUEUES, _LOCAL_QUEUES, _FLAVORS)
+    until_served(backend, _CLUSTER_QUEUES, _LOCAL_QUEUES, _FLAVORS, _TOPOLOGIES)
     yield
     backend.delete(_DEFINITIONS, *(f"{plural}.kueue.x-k8s.io" for plural in _KINDS.values()))
 
@@ -99,8 +106,8 @@ def local_queue(name: str, target: str) -> Json:
     return {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": {"name": name}, "spec": {"clusterQueue": target}}
 
 
-def flavor(name: str) -> Json:
-    return {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": {}}
+def flavor(name: str, **spec: Any) -> Json:
+    return {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
 
 
 def own_queue(name: str, **spec: Any) -> Json:
@@ -238,3 +245,120 @@ def test_without_queues_users_learn_how_to_make_one(backend: Backend, schedule: 
     assert "queues of kind volcano are in force" in text
     assert "no queues; to have some, create a Queue of scheduling.volcano.sh/v1beta1" in text
     assert "there are none: create a Queue" in ask(scheduler, "queues", "x", code=1)
+
+
+@pytest.mark.usefixtures("kueue")
+def test_the_local_queue_that_used_least_is_served_first_also_after_a_restart(
+    backend: Backend, schedule: Schedule
+) -> None:
+    by_use = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    backend.create(node("n", cpu="9"), flavor("all"), cluster_queue("q", "4", cohortName="", admissionScope=by_use))
+    backend.create(local_queue("a", "q"), local_queue("b", "q"))
+    arguments = "--queues", "kueue", "--queue-half-life", "3600"
+    scheduler = schedule(*arguments)
+    backend.create(*queued("a", 6, LOCAL, "a"))
+    backend.until_bound(4, "a-")
+
+    def used() -> dict[str, float]:
+        return {each["name"]: each["past_use"] for each in listed(scheduler)["q"]["local_queues"]}
+
+    eventually(lambda: used()["default/a"] > 0, "local queue a has used something")
+    backend.create(*queued("b", 4, LOCAL, "b"))
+    eventually(lambda: listed(scheduler)["q"]["pending"] == 6, "all other pods wait")
+    backend.delete(PODS, *list(backend.bound("a-"))[:2])
+    backend.until_bound(2, "b-")
+    assert len(backend.bound("a-")) == 2
+    until_status(backend, _LOCAL_QUEUES, "b", admittedWorkloads=2, pendingWorkloads=2)
+    consumed = status_of(backend, _LOCAL_QUEUES, "a")["fairSharing"]["admissionFairSharingStatus"]
+    assert set(consumed) == {"consumedResources", "lastUpdate"}
+    before = used()
+    assert before["default/a"] > before["default/b"] > 0
+    assert scheduler.end() == 0
+    scheduler = schedule(*arguments)
+    eventually(lambda: used()["default/a"] >= before["default/a"], "what was used before the restart counts")
+
+
+@pytest.mark.usefixtures("own")
+def test_a_queue_drains_within_budgets_until_it_is_started_again(backend: Backend, schedule: Schedule) -> None:
+    backend.create(node("n", cpu="9"), own_queue("team-a"), own_queue("team-b"))
+    scheduler = schedule("--queue-drain-rate", "20")
+    backend.create(*queued("a", 3, OWN, "team-a"), *queued("b", 1, OWN, "team-b"))
+    backend.until_bound(4)
+    guard(backend, {OWN: "team-a"}, 0)
+    backend.patch(f"{_OWN_QUEUES}/team-a", {"spec": {"stop": "drain"}})
+    found = until_listed(scheduler, "team-a", state="draining", running=3)
+    assert found["why"] == "spec.stop is drain: 3 pods still run, and are evicted"
+
+    def events(reason: str) -> set[str]:
+        items = backend.api("GET", "/api/v1/namespaces/default/events")["items"]
+        return {each["involvedObject"]["name"] for each in items if each["reason"] == reason}
+
+    eventually(lambda: events("DrainDelayed") == {"a-0", "a-1", "a-2"}, "events say why they stay")
+    # another leader goes on with it, once the budget permits that
+    assert scheduler.end() == 0
+    relax(backend, "team-a", 1)
+    scheduler = schedule("--queue-drain-rate", "20")
+    eventually(lambda: gone(backend, "a-"), "the next leader drains the queue")
+    eventually(lambda: events("QueueDrained") >= set(gone(backend, "a-")), "events say why they leave")
+    backend.patch(f"{_OWN_QUEUES}/team-a", {"spec": {"stop": "none"}})
+    until_listed(scheduler, "team-a", state="open")
+    backend.create(*queued("new", 1, OWN, "team-a"))
+    backend.until_bound(1, "new-")
+    assert not gone(backend, "b-")
+
+
+@pytest.mark.usefixtures("kueue")
+def test_a_pod_group_is_placed_in_one_domain_of_a_topology(backend: Backend, schedule: Schedule) -> None:
+    for name, rack, cpu in (("a", "r1", "2"), ("b", "r1", "1"), ("c", "r2", "2"), ("d", "r2", "2")):
+        backend.create(node(name, cpu=cpu, labels={"rack": rack}))
+    backend.create(flavor("all", topologyName="dc"), cluster_queue("q", "9", cohortName=""), local_queue("q", "q"))
+    scheduler = schedule("--queues", "kueue")
+    missing = "Topology dc does not exist; create it or change spec.topologyName of ResourceFlavor all"
+    assert until_listed(scheduler, "q", state="stopped")["why"] == missing
+    levels = {"levels": [{"nodeLabel": "rack"}]}
+    topology = {"apiVersion": KUEUE, "kind": "Topology", "metadata": {"name": "dc"}, "spec": levels}
+    backend.api("POST", _TOPOLOGIES, topology)
+    until_listed(scheduler, "q", state="open")
+
+    def group(name: str, count: int, level: str) -> list[Json]:
+        metadata: Json = {
+            "labels": {LOCAL: "q", "kueue.x-k8s.io/pod-group-name": name},
+            "annotations": {
+                "kueue.x-k8s.io/pod-group-total-count": str(count),
+                "kueue.x-k8s.io/podset-required-topology": level,
+            },
+        }
+        return [pod(f"{name}-{at}", metadata=metadata, containers=[one_cpu()]) for at in range(count)]
+
+    backend.create(*group("wide", 4, "rack"), *group("odd", 2, "shelf"))
+    backend.until_bound(4, "wide-")
+    assert set(backend.bound("wide-").values()) == {"c", "d"}
+    wrong = "annotation kueue.x-k8s.io/podset-required-topology: shelf is no level of Topology dc; give rack"
+    eventually(lambda: wrong in ask(scheduler, "explain", "default/odd-0"), "the pod says what is wrong")
+
+
+@pytest.mark.usefixtures("kueue")
+def test_a_job_preempts_on_its_first_flavor_rather_than_take_the_next(backend: Backend, schedule: Schedule) -> None:
+    for name in ("red", "blue"):
+        backend.create(node(name, cpu="2", labels={"kind": name}), flavor(name, nodeLabels={"kind": name}))
+
+    def quotas(**cpu: str) -> list[Json]:
+        flavors = [
+            {"name": name, "resources": [{"name": "cpu", "nominalQuota": amount}]} for name, amount in cpu.items()
+        ]
+        return [{"coveredResources": ["cpu"], "flavors": flavors}]
+
+    stays = {"whenCanPreempt": "MayStopSearch"}
+    backend.create(
+        cluster_queue("team-a", "0", resourceGroups=quotas(red="2", blue="2"), flavorFungibility=stays),
+        cluster_queue("team-b", "0", resourceGroups=quotas(red="0")),
+        local_queue("a", "team-a"),
+        local_queue("b", "team-b"),
+    )
+    schedule("--queues", "kueue")
+    backend.create(*queued("b", 2, LOCAL, "b"))
+    backend.until_bound(2, "b-")
+    backend.create(*queued("a", 1, LOCAL, "a"))
+    backend.until_bound(1, "a-")
+    assert backend.bound("a-") == {"a-0": "red"}
+    assert len(gone(backend, "b-")) == 1

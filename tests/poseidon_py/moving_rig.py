@@ -5,7 +5,7 @@ from typing import Any
 
 from poseidon_py.app.move_plan import Move, Plan, Step, Win
 from poseidon_py.app.rebalance import Rebalancer
-from poseidon_py.describe.movable import MOVABLE
+from poseidon_py.describe.annotations.movable import MOVABLE
 from poseidon_py.kube.client import BusyError
 from poseidon_py.preempt.preemptor import Preemptor
 from tests.poseidon_py.preempt.bench import FakePods, Reports

@@ -11,8 +11,12 @@
     "why": str                    why it takes no pods; empty: it, or the queues below it, take pods
     "running": int, "pending": int, "nominated": int      pods, with those of the queues below it
     "share": float                dominant share of what it borrows, by weight; 1: all of it
-    "resources": [{"flavor", "resource", "used", "guarantee", "limit", "fair_share", "borrowed", "requested"}]
-                                  quantities; null: without a limit, or not divided by shares
+    "resources": [{"flavor", "resource", "used", "guarantee", "limit", "fair_share", "borrowed", "requested", "past"}]
+                                  quantities; null: without a limit, not divided by shares, past use does not count
+    "local_queues": [{            LocalQueues, by name
+        "name": str, "running": int, "pending": int
+        "past_use": float         by which they are served, the lowest first; null: past use does not count
+        "resources": [{"flavor", "resource", "used", "past"}]}]
     "problems": [str]             of its description
     "waiting": [{"pod", "why"}]   if it was asked for: its oldest pending pods
     "more": int                   likewise: how many further ones there are
@@ -20,11 +24,12 @@
 """
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from poseidon_py.describe.queues.model import Queue, Stop, Tree
+from poseidon_py.describe.queues.model import LocalQueue, Queue, Stop, Tree
 from poseidon_py.kube.quantity import written
 from poseidon_py.report.queue_amounts import QueueAmount, QueueAmounts, share_of
 from poseidon_py.report.queue_types import type_of
@@ -36,8 +41,8 @@ from protos.gen import flow_pb2
 
 Json = dict[str, Any]
 
-OPEN, STOPPED, INVALID = "open", "stopped", "invalid"
-STATES = (OPEN, STOPPED, INVALID)
+OPEN, STOPPED, DRAINING, INVALID = "open", "stopped", "draining", "invalid"
+STATES = (OPEN, STOPPED, DRAINING, INVALID)
 WAITING_SHOWN = 20
 _SUGGESTIONS = 3
 _HOW = {
@@ -100,6 +105,9 @@ class _Listing:
         self._declared = declared
         self._amounts = amounts
         self._by_key = {queue.key: queue for queue in tree.queues}
+        self._local: dict[str, list[LocalQueue]] = {}
+        for local in sorted(tree.local_queues, key=lambda each: each.name):
+            self._local.setdefault(local.queue, []).append(local)
         self._children: dict[str, list[Queue]] = {}
         for queue in sorted(tree.queues, key=lambda queue: (queue.name, queue.key), reverse=True):
             self._children.setdefault(queue.parent, []).append(queue)
@@ -127,6 +135,8 @@ class _Listing:
     def _status(self, queue: Queue, state: flow_pb2.QueueState | None) -> tuple[str, str]:
         """One of STATES, and why it takes no pods."""
         if queue.stop is not Stop.NONE:
+            if queue.id in self._registry.draining and state is not None and state.running:
+                return DRAINING, f"{self._why_stopped(queue)}: {state.running} pods still run, and are evicted"
             return STOPPED, self._why_stopped(queue)
         if state is None:
             return INVALID, self._registry.broken(queue.key) or "the flow service does not know it yet"
@@ -170,13 +180,31 @@ class _Listing:
             "nominated": state.nominated,
             "share": round(share_of(state), 4),
             "resources": [_amount(each) for each in amounts],
+            "local_queues": [self._local_queue(each) for each in self._local.get(key, ())],
             "problems": list(known.problems) if known is not None else [],
         }
 
+    def _local_queue(self, local: LocalQueue) -> Json:
+        state = self._amounts.local_states.get(local.id) or flow_pb2.LocalQueueState()
+        known = local.id in self._amounts.local_states
+        amounts = self._amounts.of_local(local.id) if known else ()
+        return {
+            "name": local.name,
+            "running": state.running,
+            "pending": state.pending,
+            "past_use": round(state.past_use, 4) if self._amounts.past_us and math.isfinite(state.past_use) else None,
+            "resources": [_amount(each, "used", "past") for each in amounts],
+        }
 
-def _amount(amount: QueueAmount) -> Json:
-    fields = ("used", "guarantee", "limit", "fair_share", "borrowed", "requested")
-    values = {name: getattr(amount, name) for name in fields}
+
+_FIELDS = ("used", "guarantee", "limit", "fair_share", "borrowed", "requested", "past")
+
+
+def _amount(amount: QueueAmount, *fields: str) -> Json:
+    """`fields`: those that are shown; none: all."""
+    values = {name: getattr(amount, name) for name in fields or _FIELDS}
+    if values["past"] is not None:
+        values["past"] = round(values["past"])
     return {"flavor": amount.flavor, "resource": amount.resource} | {
         name: None if value is None else written(amount.resource, value) for name, value in values.items()
     }

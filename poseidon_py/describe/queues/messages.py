@@ -1,11 +1,12 @@
 """The tree of queues as a message of the contract."""
 
-from poseidon_py.describe.queues.model import Queue, Quota, Tree, id_of
+from poseidon_py.describe.queues.model import LocalQueue, Queue, Quota, Tree, id_of
 from protos.gen import flow_pb2
 
 
 def queues_message(tree: Tree) -> flow_pb2.Queues:
     """The whole tree; the order of queues is that of their keys, so that equal trees are equal messages."""
+    past = tree.rules.past_use if tree.rules.past_use.half_life_seconds > 0.0 else None
     return flow_pb2.Queues(
         sharing=tree.rules.sharing.name,
         division=tree.rules.division.name,
@@ -15,7 +16,19 @@ def queues_message(tree: Tree) -> flow_pb2.Queues:
             flow_pb2.Flavor(name=flavor.name, node_labels=dict(flavor.labels))
             for flavor in sorted(tree.flavors, key=lambda flavor: flavor.name)
         ],
+        half_life_seconds=past.half_life_seconds if past else 0.0,
+        past_use_weight=past.weight if past else 0.0,
+        sampling_seconds=past.sampling_seconds if past else 0.0,
+        resource_weights=dict(past.resource_weights) if past else {},
+        local_queues=[_local_queue(each) for each in sorted(tree.local_queues, key=lambda each: each.key)],
     )
+
+
+def _local_queue(queue: LocalQueue) -> flow_pb2.LocalQueue:
+    message = flow_pb2.LocalQueue(id=queue.id, name=queue.name, queue=id_of(queue.queue))
+    if queue.weight is not None:
+        message.weight = queue.weight
+    return message
 
 
 def queue_message(queue: Queue) -> flow_pb2.Queue:
@@ -37,7 +50,13 @@ def queue_message(queue: Queue) -> flow_pb2.Queue:
         unlimited=queue.unlimited,
         not_reclaimable=not queue.reclaimable,
         fence=queue.fence,
+        by_past_use=queue.by_past_use,
     )
+    if any(queue.fungibility):
+        avoids_borrowing, preempts, preempts_first = queue.fungibility
+        message.fungibility.next_to_avoid_borrowing = avoids_borrowing
+        message.fungibility.preempt_before_next = preempts
+        message.fungibility.preempt_before_borrowing = preempts_first
     if queue.weight is not None:
         message.weight = queue.weight
     if queue.borrow_within_threshold is not None:

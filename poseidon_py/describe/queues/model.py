@@ -58,12 +58,29 @@ class ReclaimRules(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class PastUseRules:
+    """How what queues used in the past counts. `weight`: KAI's k. `sampling_seconds`: so long a pod counts as if it had
+    run when it is admitted (Kueue). `resource_weights`: of the engine's units in sums of use, sorted; 1 if not
+    named."""
+
+    half_life_seconds: float = 0.0
+    """0: it does not count."""
+    weight: float = 1.0
+    sampling_seconds: float = 0.0
+    resource_weights: tuple[tuple[str, float], ...] = ()
+
+
+NO_PAST_USE = PastUseRules()
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """How the queues of a kind share capacity, and take it back."""
 
     sharing: Sharing = Sharing.CLASSICAL
     division: Division = Division.SURPLUS_BY_WEIGHT
     reclaim: ReclaimRules = ReclaimRules.QUOTA
+    past_use: PastUseRules = NO_PAST_USE
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +129,30 @@ class Queue:
     preempt_min_runtime_seconds: float = 0.0
     reclaim_min_runtime_seconds: float = 0.0
     preemption_delay_seconds: float = 0.0
-    preemption_notice_seconds: float = 0.0
-    """Between the announcement of a preemption of its tasks, and the preemption. The engine need not know it."""
     unlimited: bool = True
     reclaimable: bool = True
     """Whether other queues may reclaim from it."""
     fence: bool = False
     """Whether its tasks preempt only in it and below it."""
+    fungibility: tuple[bool, bool, bool] = (False, False, False)
+    """Whether the next flavor is tried rather than borrow; whether preemption comes before the next flavor, and before
+    borrowing."""
+    by_past_use: bool = False
+    """Whether its tasks are served by what the local queues that they came through have used."""
+
+    @cached_property
+    def id(self) -> int:
+        return id_of(self.key)
+
+
+@dataclass(frozen=True)
+class LocalQueue:
+    """One of several ways into a queue. `queue`: the key of that."""
+
+    key: str
+    name: str
+    queue: str
+    weight: float | None = None
 
     @cached_property
     def id(self) -> int:
@@ -134,6 +168,7 @@ class Tree:
     rules: Rules = Rules()
     problems: dict[str, str] = field(default_factory=dict)
     """By key: why queues are not in the tree although they are declared, and the remedy."""
+    local_queues: tuple[LocalQueue, ...] = ()
 
 
 def id_of(key: str) -> int:

@@ -1,9 +1,10 @@
-"""KAI's kind Queue (scheduling.run.ai/v2).
+"""KAI's kinds Queue (scheduling.run.ai/v2) and SchedulingShard (kai.scheduler/v1).
 
 CPU is given in millicores, memory in megabytes (10^6 bytes), GPUs in devices; -1 means unlimited. What is not set is 0,
 as in KAI itself.
 """
 
+import math
 from dataclasses import dataclass
 
 from poseidon_py.kube.queue_objects.fields import Fields, Problems, QueueObject, spec_of
@@ -12,6 +13,9 @@ GPU = "nvidia.com/gpu"
 _UNITS = {"gpu": (GPU, 1), "cpu": ("cpu", 1), "memory": ("memory", 10**6)}
 """Field -> resource, and its unit in the engine's units."""
 DEFAULT_PRIORITY = 100
+_WEEK = 7 * 86_400.0
+_LARGE = 700.0
+"""Of which the exponential is still a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,40 @@ class KaiQueue:
     preempt_min_runtime: float
     reclaim_min_runtime: float
     problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Of a SchedulingShard what concerns queues. `node_pool`: empty: all nodes; `half_life`: seconds, 0: past use does
+    not count."""
+
+    name: str
+    node_pool: str
+    weight: float
+    half_life: float
+    problems: tuple[str, ...]
+
+
+def shard(item: QueueObject) -> Shard:
+    problems = Problems()
+    spec = spec_of(item, problems)
+    half_life = _half_life(spec.part("usageDBConfig").part("usageParams")) if "usageDBConfig" in spec else 0.0
+    weight = spec.number("kValue", 1.0)
+    return Shard(item.metadata.name, spec.text("partitionLabelValue"), weight, half_life, problems.all)
+
+
+def _half_life(given: Fields) -> float:
+    """Seconds of the decay without a window in which use has the same mean age as with the window that is given."""
+    if given.choice("windowType", ("sliding", "tumbling", "cron"), "sliding") != "sliding":
+        given.remark("windowType", "counts as sliding; give sliding, and halfLifePeriod")
+    window, half_life = given.duration("windowSize", _WEEK), given.duration("halfLifePeriod")
+    if window <= 0.0:
+        given.remark("windowSize", "counts as one week; give a longer one than 0")
+        window = _WEEK
+    if half_life <= 0.0:
+        return math.log(2.0) * window / 2.0
+    cut_off = window / math.expm1(min(math.log(2.0) * window / half_life, _LARGE))
+    return half_life - math.log(2.0) * cut_off
 
 
 def kai_queue(item: QueueObject) -> KaiQueue:

@@ -14,6 +14,7 @@ OWN = "poseidon.io/queue"
 USER = "poseidon.io/user"
 KUEUE = "kueue.x-k8s.io/queue-name"
 KUEUE_PRIORITY = "kueue.x-k8s.io/priority-class"
+KUEUE_TOPOLOGY = ("kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology")
 KAI = "kai.scheduler/queue"
 VOLCANO = "scheduling.volcano.sh/queue-name"
 VOLCANO_GROUP = "scheduling.k8s.io/group-name"
@@ -21,7 +22,7 @@ YUNIKORN = "yunikorn.apache.org/queue"
 YUNIKORN_SHORT = "queue"
 
 _LABELS = frozenset((OWN, USER, KUEUE, KUEUE_PRIORITY, KAI, VOLCANO, YUNIKORN, YUNIKORN_SHORT))
-_ANNOTATIONS = frozenset((VOLCANO, VOLCANO_GROUP, YUNIKORN, YUNIKORN_SHORT))
+_ANNOTATIONS = frozenset((VOLCANO, VOLCANO_GROUP, YUNIKORN, YUNIKORN_SHORT, *KUEUE_TOPOLOGY))
 _WORDS = (b"queue", b"kueue", b"poseidon.io/user", b"group-name")
 
 Pairs = tuple[tuple[str, str], ...]

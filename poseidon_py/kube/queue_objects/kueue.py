@@ -1,4 +1,4 @@
-"""Kueue's kinds (kueue.x-k8s.io): ClusterQueue, Cohort, LocalQueue, ResourceFlavor, WorkloadPriorityClass.
+"""Kueue's kinds (kueue.x-k8s.io): ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology, WorkloadPriorityClass.
 
 The versions v1beta1 and v1beta2 differ in names of fields only; both names are read.
 """
@@ -11,6 +11,8 @@ from poseidon_py.kube.queue_objects.fields import Fields, Problems, QueueObject,
 WITHIN = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
 RECLAIM = ("Never", "LowerPriority", "Any")
 BORROW_WITHIN = ("Never", "LowerPriority")
+ADMISSION = ("NoAdmissionFairSharing", "UsageBasedAdmissionFairSharing")
+PREFERENCES = ("BorrowingOverPreemption", "PreemptionOverBorrowing")
 STOP = ("None", "Hold", "HoldAndDrain")
 _NOT_RUN = "admission checks are not run here; Kueue's own controller runs them"
 
@@ -39,6 +41,15 @@ class ResourceGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Fungibility:
+    """Whether the next flavor is tried rather than borrow, or preempt; which of both is preferred otherwise."""
+
+    next_to_avoid_borrowing: bool
+    next_to_avoid_preemption: bool
+    preemption_over_borrowing: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterQueue:
     name: str
     cohort: str
@@ -52,6 +63,8 @@ class ClusterQueue:
     reclaim: str
     borrow_within: str
     borrow_threshold: int | None
+    fungibility: Fungibility
+    by_past_use: bool
     problems: tuple[str, ...]
 
 
@@ -70,6 +83,7 @@ class LocalQueue:
     name: str
     cluster_queue: str
     stop: str
+    weight: float | None
     problems: tuple[str, ...]
 
 
@@ -77,6 +91,16 @@ class LocalQueue:
 class ResourceFlavor:
     name: str
     node_labels: dict[str, str]
+    topology: str
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """`levels`: labels of nodes, the widest domains first."""
+
+    name: str
+    levels: tuple[str, ...]
     problems: tuple[str, ...]
 
 
@@ -99,11 +123,6 @@ def cluster_queue(item: QueueObject) -> ClusterQueue:
         borrow_within = "Never"
     if "namespaceSelector" not in spec:
         spec.remark("namespaceSelector", "is missing, so no namespace may use the queue; give {} for all namespaces")
-    fungibility = spec.part("flavorFungibility")
-    for name, usual in (("whenCanBorrow", ("Borrow", "MayStopSearch")), ("whenCanPreempt", ("TryNextFlavor",))):
-        found = fungibility.text(name)
-        if found and found not in usual:
-            fungibility.remark(name, f"{found} is not supported; flavors are tried in order as with {usual[-1]}")
     for name in ("admissionChecks", "admissionChecksStrategy"):
         if name in spec:
             spec.remark(name, _NOT_RUN)
@@ -120,6 +139,8 @@ def cluster_queue(item: QueueObject) -> ClusterQueue:
         reclaim,
         borrow_within,
         borrow.optional_whole("maxPriorityThreshold"),
+        _fungibility(spec.part("flavorFungibility")),
+        spec.part("admissionScope").choice("admissionMode", ADMISSION, ADMISSION[0]) == ADMISSION[1],
         problems.all,
     )
 
@@ -138,7 +159,7 @@ def local_queue(item: QueueObject) -> LocalQueue:
     if not target:
         spec.remark("clusterQueue", "is missing; give the name of a ClusterQueue")
     stop = spec.choice("stopPolicy", STOP, "None")
-    return LocalQueue(item.metadata.namespace, item.metadata.name, target, stop, problems.all)
+    return LocalQueue(item.metadata.namespace, item.metadata.name, target, stop, _weight(spec), problems.all)
 
 
 def resource_flavor(item: QueueObject) -> ResourceFlavor:
@@ -146,7 +167,16 @@ def resource_flavor(item: QueueObject) -> ResourceFlavor:
     spec = spec_of(item, problems)
     if "tolerations" in spec:
         spec.remark("tolerations", "are not added to pods here; put them into the pods")
-    return ResourceFlavor(item.metadata.name, spec.labels("nodeLabels"), problems.all)
+    return ResourceFlavor(item.metadata.name, spec.labels("nodeLabels"), spec.text("topologyName"), problems.all)
+
+
+def topology(item: QueueObject) -> Topology:
+    problems = Problems()
+    spec = spec_of(item, problems)
+    levels = tuple(level for each in spec.parts("levels") if (level := each.text("nodeLabel")))
+    if not levels:
+        spec.remark("levels", "names no labels; give a list of nodeLabel, the widest domains first")
+    return Topology(item.metadata.name, levels, problems.all)
 
 
 def priority_class(item: QueueObject) -> PriorityClass:
@@ -160,6 +190,14 @@ def priority_class(item: QueueObject) -> PriorityClass:
 def _weight(spec: Fields) -> float | None:
     """None: fair sharing is not configured."""
     return spec.part("fairSharing").number("weight", 1.0) if "fairSharing" in spec else None
+
+
+def _fungibility(given: Fields) -> Fungibility:
+    """v1beta1 has names of its own for MayStopSearch."""
+    borrow = given.choice("whenCanBorrow", ("MayStopSearch", "Borrow", "TryNextFlavor"), "MayStopSearch")
+    preempt = given.choice("whenCanPreempt", ("MayStopSearch", "Preempt", "TryNextFlavor"), "TryNextFlavor")
+    preference = given.choice("preference", PREFERENCES, PREFERENCES[0])
+    return Fungibility(borrow == "TryNextFlavor", preempt == "TryNextFlavor", preference == PREFERENCES[1])
 
 
 def _groups(spec: Fields) -> tuple[ResourceGroup, ...]:

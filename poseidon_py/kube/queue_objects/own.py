@@ -44,8 +44,9 @@ class OwnQueue:
     strict_fifo: bool
     stop: str
     priority: int
-    notice: float
-    """Seconds between the announcement of a preemption of its pods, and the preemption."""
+    preemptible: bool
+    notice: float | None
+    """Seconds between the announcement of a preemption of its pods, and the preemption; None: not given."""
     tenants: tuple[Tenant, ...]
     problems: tuple[str, ...]
 
@@ -80,7 +81,8 @@ def own_queue(item: QueueObject) -> OwnQueue:
         spec.choice("order", ("fifo", "bestEffort"), "bestEffort") == "fifo",
         spec.choice("stop", ("none", "hold", "drain"), "none"),
         spec.whole("priority", 0),
-        spec.duration("preemptionNotice"),
+        spec.flag("preemptible", default=True),
+        spec.duration("preemptionNotice") if "preemptionNotice" in spec else None,
         tuple(_tenant_of(fields) for fields in spec.parts("tenants")),
         problems.all,
     )

@@ -25,7 +25,7 @@ _DELAY = 30.0
 _MAX_QUEUES = 10_000
 _MAX_DEPTH = 32
 _IGNORED = ("limits", "maxapplications")
-_IGNORED_PROPERTIES = ("priority.offset", "priority.policy", "quota.preemption.delay")
+_IGNORED_PROPERTIES = ("quota.preemption.delay",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,10 @@ class FileQueue:
     """Whether its tasks preempt none of other queues."""
     protected: bool
     """Whether its tasks are not preempted."""
+    offset: int
+    """Added to the priorities of its pods as other queues see them."""
+    hides_priority: bool
+    """Whether others see the offset alone."""
     template: tuple[dict[str, int], dict[str, int]]
     """Guaranteed and largest amounts of queues that are created below it."""
 
@@ -93,7 +97,7 @@ def queues_file(item: QueueObject) -> QueuesFile:
     for each in chosen.parts("queues"):
         name = each.text("name").lower()
         _add(each, name if name == ROOT else f"{ROOT}.{name}", found, 0)
-    found.setdefault(ROOT, FileQueue(ROOT, {}, {}, _DELAY, False, False, ({}, {})))
+    found.setdefault(ROOT, FileQueue(ROOT, {}, {}, _DELAY, False, False, 0, False, ({}, {})))
     rules = tuple(rule for each in chosen.parts("placementrules") if (rule := _rule(each, 0)) is not None)
     return QueuesFile(tuple(found.values()), rules, problems.all)
 
@@ -125,10 +129,20 @@ def _add(queue: Fields, path: str, found: dict[str, FileQueue], depth: int) -> N
         properties.duration("preemption.delay", _DELAY),
         policy == "fence",
         policy == "disabled",
+        _offset(properties),
+        properties.choice("priority.policy", ("default", "fence"), "default") == "fence",
         (amounts(template, "guaranteed"), amounts(template, "max")),
     )
     for below in queue.parts("queues"):
         _add(below, f"{path}.{below.text('name').lower()}", found, depth + 1)
+
+
+def _offset(properties: Fields) -> int:
+    """Of priorities; the file has it as a text or as a number."""
+    found = properties.number("priority.offset", 0.0, least=-1e9)
+    if found != int(found):
+        properties.remark("priority.offset", f"{found:g} counts as {int(found)}; give a whole number")
+    return int(found)
 
 
 def amounts(resources: Fields, name: str) -> dict[str, int]:

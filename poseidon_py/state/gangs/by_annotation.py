@@ -1,5 +1,7 @@
 """Conventions that declare the gang on its pods alone."""
 
+from dataclasses import replace
+
 import msgspec
 
 from poseidon_py.state.gangs import keys as m
@@ -39,14 +41,32 @@ class BatchAnnotations:
 
 
 class Kueue:
-    """Pod groups of Kueue, whose pods are admitted together."""
+    """Pod groups of Kueue, whose pods are admitted together, and owners whose pods request a topology."""
 
     name = "Kueue"
 
     def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        required, preferred = hints.annotations.get(m.KUEUE_REQUIRED), hints.annotations.get(m.KUEUE_PREFERRED)
+        if required and preferred:
+            raise Invalid(f"annotation {m.KUEUE_PREFERRED}: {m.KUEUE_REQUIRED} is set as well; set one of them")
         group = hints.labels.get(m.KUEUE_NAME)
-        if not group:
+        if not (group or required or preferred):
             return None
+        found = self._group(hints, group) if group else self._of_owner(hints, objects)
+        if found is None:
+            return None
+        return replace(found, topology_key=required or preferred or "", topology_required=bool(required))
+
+    def _of_owner(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        """All pods of an owner, if their number is known."""
+        owner = objects.owner(hints.owner, hints.namespace) if hints.owner is not None else None
+        size = owner.counts.size if owner is not None else None
+        if owner is None or not size:
+            return None
+        name = f"{hints.namespace}/{owner.name}"
+        return Declaration(self.name, f"kueue/{owner.uid}", name, size, created_us=owner.created_us, size=size)
+
+    def _group(self, hints: GangHints, group: str) -> Declaration:
         text = hints.annotations.get(m.KUEUE_COUNT)
         if text is None:
             raise Invalid(f"annotation {m.KUEUE_COUNT}: is missing; give the number of pods of the group")

@@ -1,6 +1,6 @@
 """Reads the gang-related labels, annotations and fields of a pod.
 
-Most pods have none, and finding that out must be cheap: each key contains one of two words, which are searched for in
+Most pods have none, and finding that out must be cheap: each key contains one of three words, which are searched for in
 the undecoded bytes first.
 """
 
@@ -19,6 +19,8 @@ GROUP_NUMBER = "scheduling.k8s.io/group-pod-num"
 VOLCANO_ROLE = "volcano.sh/task-spec"
 KUEUE_NAME = "kueue.x-k8s.io/pod-group-name"
 KUEUE_COUNT = "kueue.x-k8s.io/pod-group-total-count"
+KUEUE_REQUIRED = "kueue.x-k8s.io/podset-required-topology"
+KUEUE_PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"
 KAI_NAME = "pod-group-name"
 KAI_ROLE = "kai.scheduler/subgroup-name"
 GODEL_NAME = "godel.bytedance.com/pod-group-name"
@@ -42,7 +44,8 @@ JOBSET_ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
 _KEYS = frozenset(
     (
         LIGHT_NAME, LIGHT_MINIMUM, COSCHEDULING, FLUENCE_SIZE, GROUP_NAME, GROUP_NUMBER, VOLCANO_ROLE, KUEUE_NAME,
-        KUEUE_COUNT, KAI_NAME, KAI_ROLE, GODEL_NAME, YUNIKORN_NAME, YUNIKORN_GROUPS, *YUNIKORN_APP, LWS_NAME,
+        KUEUE_COUNT, KUEUE_REQUIRED, KUEUE_PREFERRED,
+        KAI_NAME, KAI_ROLE, GODEL_NAME, YUNIKORN_NAME, YUNIKORN_GROUPS, *YUNIKORN_APP, LWS_NAME,
         LWS_INDEX, LWS_KEY, LWS_SIZE, PERCENT, OWN, OWN_MINIMUM, OWN_MAXIMUM, OWN_TOPOLOGY, OWN_TOPOLOGY_MODE,
         OWN_ROLE, OWN_NAME, JOBSET_ROLE,
     )
@@ -60,7 +63,7 @@ def mentions_gangs(raw: Raw) -> bool:
     if raw is NOTHING:
         return False
     data = bytes(raw)
-    return b"group" in data or b"gang" in data
+    return b"group" in data or b"gang" in data or b"/podset-" in data
 
 
 def may_declare_gang(pod: Pod) -> bool:

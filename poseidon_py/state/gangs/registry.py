@@ -25,7 +25,7 @@ from poseidon_py.state.gangs.model import (
     Unknown,
 )
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
-from poseidon_py.state.gangs.resolve import has_no_hints, owners, resolve
+from poseidon_py.state.gangs.resolve import as_whole, has_no_hints, owners, resolve
 from poseidon_py.state.records import PodRecord
 from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
@@ -40,7 +40,14 @@ LOOKUP_PENDING = "waits for the lookup of"
 class GangRegistry:
     """See the module. `objects` is set when the watches of PodGroups and owners start, `listener` before."""
 
-    def __init__(self, pods: Mapping[str, PodRecord], touch: Callable[[str], None], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        pods: Mapping[str, PodRecord],
+        touch: Callable[[str], None],
+        metrics: Metrics,
+        by_job: Callable[[PodRecord], bool] = lambda known: False,
+    ) -> None:
+        """`by_job`: whether the job of a pod is preempted entirely or not at all."""
         self.objects: Objects = NoObjects()
         self.queue: KeyedQueue[int] = KeyedQueue("gangs", metrics=metrics)
         """Ids of gangs that have changed or are gone."""
@@ -51,6 +58,7 @@ class GangRegistry:
         self.listener = GangListener()
         self._pods = pods
         self._touch = touch
+        self._by_job = by_job
         self._members: dict[str, Member] = {}
         self._index = Index()
         self.without_marks: tuple[Convention, ...] = ()
@@ -85,7 +93,8 @@ class GangRegistry:
             if member is not None:
                 self._resolve(member)
             return
-        if (not known.owner or known.owner in self._index.plain) and not may_declare_gang(pod):
+        plain = not known.owner or (known.owner in self._index.plain and not self._by_job(known))
+        if plain and not may_declare_gang(pod):
             if known.gang.id or known.gang.blocked or known.uid in self._members:
                 self.leave(known.uid)
                 known.gang.id, known.gang.blocked = 0, ""
@@ -144,6 +153,8 @@ class GangRegistry:
         known, hints = member.known, member.hints
         self._forget_unknown(member)
         declaration, invalid, warning, unknown, delayed = resolve(hints, self.objects, self.without_marks)
+        if not unknown and self._by_job(known):
+            declaration = as_whole(hints, declaration)
         plain = has_no_hints(hints)
         if unknown:
             self._wait(member, unknown)

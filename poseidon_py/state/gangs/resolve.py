@@ -1,6 +1,7 @@
 """The gang of a pod by all conventions together. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from poseidon_py.state.gangs.conventions import CONVENTIONS, OWN
@@ -62,6 +63,17 @@ def resolve(hints: GangHints, objects: Objects, without_marks: Sequence[Conventi
         except Unknown as lookup:
             return Resolution(None, invalid, unknown=lookup.what, delayed=lookup.why)
     return Resolution(first, invalid, warning)
+
+
+def as_whole(hints: GangHints, found: Declaration | None) -> Declaration | None:
+    """The declaration of a pod whose job is disrupted as a whole: that of its gang, else one for the pods of its owner,
+    which are placed one by one."""
+    if found is not None and found.key:
+        return replace(found, disrupted_whole=True)
+    owner = hints.owner
+    if owner is None:
+        return found
+    return Declaration("job", f"job/{owner.uid}", f"{hints.namespace}/{owner.name}", 0, disrupted_whole=True)
 
 
 def owners(hints: GangHints, objects: Objects) -> tuple[OwnerOrGroup, ...]:

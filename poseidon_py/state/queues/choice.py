@@ -38,9 +38,17 @@ class Resolution(NamedTuple):
     """Why no queue takes the pods, and the remedy; empty: see the queue."""
     priority: int | None = None
     """That the queue gives the pods; None: their own."""
+    priority_offset: int = 0
+    """That its queues add to the priority."""
     never_preempts: bool = False
     running_key: str = ""
     """Key of the queue of the running ones; empty: the same."""
+    preemptible: bool = True
+    """Whether they may be preempted, unless they say otherwise."""
+    notice: float | None = None
+    """Seconds between the announcement of their preemption and the preemption; None: the queue does not say."""
+    local_key: str = ""
+    """Key of the local queue that they come through; empty: none."""
 
 
 NO_QUEUE = Resolution()

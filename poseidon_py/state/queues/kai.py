@@ -1,11 +1,15 @@
 """KAI's queues: a tree whose leaves have pods; each resource is shared in proportion to weights."""
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 from poseidon_py.describe.queues.model import (
     EVERY_NODE,
+    NO_PAST_USE,
     UNBOUNDED,
     Flavor,
+    PastUseRules,
     Queue,
     Quota,
     ReclaimRules,
@@ -16,13 +20,14 @@ from poseidon_py.describe.queues.model import (
 )
 from poseidon_py.kube.queue_objects import keys
 from poseidon_py.kube.queue_objects.fields import QueueObject
-from poseidon_py.kube.queue_objects.kai import KaiQueue, Share, kai_queue
+from poseidon_py.kube.queue_objects.kai import KaiQueue, Shard, Share, kai_queue, shard
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
 from poseidon_py.state.queues.source import Declared, Source, Touched
 from poseidon_py.state.queues.tree import make_tree
 
 QUEUES = Resource("scheduling.run.ai", "queues", ("v2",))
+SHARDS = Resource("kai.scheduler", "schedulingshards", ("v1",))
 DEFAULT_QUEUE = "default-queue"
 """That of pods which name none, if it exists."""
 
@@ -33,11 +38,12 @@ _RULES = Rules(Sharing.PROPORTIONAL, reclaim=ReclaimRules.FAIR_SHARE)
 
 class Kai(Source):
     kind = "kai"
-    resources = (QUEUES,)
+    resources = (QUEUES, SHARDS)
 
     def __init__(self, namespaces: Namespaces) -> None:
         super().__init__(namespaces)
         self._queues: dict[str, KaiQueue] = {}
+        self._shards: dict[str, Shard] = {}
 
     @property
     def in_use(self) -> bool:
@@ -45,12 +51,16 @@ class Kai(Source):
 
     def _put(self, resource: Resource, item: QueueObject) -> Touched:
         name = item.metadata.name
-        self._queues[name] = kai_queue(item)
-        return {(QUEUES, "", name)}
+        if resource == SHARDS:
+            self._shards[name] = shard(item)
+        else:
+            self._queues[name] = kai_queue(item)
+        return {(resource, "", name)}
 
     def _drop(self, resource: Resource, namespace: str, name: str) -> Touched:
-        self._queues.pop(name, None)
-        return {(QUEUES, "", name)}
+        objects: dict[str, Any] = self._shards if resource == SHARDS else self._queues
+        objects.pop(name, None)
+        return {(resource, "", name)}
 
     def resolve(self, query: Query) -> Resolution:
         for label in (keys.OWN, keys.KAI):
@@ -66,13 +76,31 @@ class Kai(Source):
         return make_tree(
             queues,
             (Flavor(EVERY_NODE),),
-            _RULES,
+            self._rules(),
             "spec.parentQueue",
         )
+
+    def _rules(self) -> Rules:
+        chosen = self._shard()
+        past = PastUseRules(chosen.half_life, chosen.weight) if chosen is not None else NO_PAST_USE
+        return replace(_RULES, past_use=past)
+
+    def _shard(self) -> Shard | None:
+        """The shard whose settings count: the default one, or the first that is not of a node pool."""
+        if "default" in self._shards:
+            return self._shards["default"]
+        return min((each for each in self._shards.values() if not each.node_pool), key=lambda s: s.name, default=None)
 
     def declared(self) -> Iterable[Declared]:
         for queue in self._queues.values():
             yield Declared(self.refs[QUEUES, "", queue.name], f"kai/{queue.name}", queue.problems)
+        chosen = self._shard()
+        for each in self._shards.values():
+            problems = each.problems
+            if each is not chosen:
+                other = "" if chosen is None else f"; those of {chosen.name} count"
+                problems = (f"spec: the settings of this shard have no effect on queues here{other}",)
+            yield Declared(self.refs[SHARDS, "", each.name], "", problems)
 
 
 def _queue(queue: KaiQueue) -> Queue:

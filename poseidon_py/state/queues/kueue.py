@@ -5,14 +5,34 @@ that; if it drains, so are its running ones.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from types import MappingProxyType
 
-from poseidon_py.describe.queues.model import Flavor, Queue, Quota, Rules, Sharing, Stop, Tree, Victims
+from poseidon_py.describe.queues.model import (
+    Flavor,
+    LocalQueue,
+    PastUseRules,
+    Queue,
+    Quota,
+    Rules,
+    Sharing,
+    Stop,
+    Tree,
+    Victims,
+)
 from poseidon_py.kube.object_details import LabelSelector
 from poseidon_py.kube.quantity import PODS
 from poseidon_py.kube.queue_objects import keys, kueue
 from poseidon_py.kube.queue_objects.fields import QueueObject
+from poseidon_py.kube.queue_objects.kueue_config import (
+    DEFAULT_SAMPLING,
+    AdmissionFairSharing,
+    Configuration,
+    configuration,
+)
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
+from poseidon_py.state.queues.past_use import unit_weights
 from poseidon_py.state.queues.source import Declared, Source, Touched
 from poseidon_py.state.queues.tree import make_tree
 from poseidon_py.state.volumes.matching import matches
@@ -23,6 +43,9 @@ COHORTS = Resource(_GROUP, "cohorts", (*_VERSIONS, "v1alpha1"))
 LOCAL_QUEUES = Resource(_GROUP, "localqueues", _VERSIONS)
 FLAVORS = Resource(_GROUP, "resourceflavors", _VERSIONS)
 PRIORITIES = Resource(_GROUP, "workloadpriorityclasses", _VERSIONS)
+TOPOLOGIES = Resource(_GROUP, "topologies", (*_VERSIONS, "v1alpha1"))
+CONFIG = Resource("", "configmaps", ("v1",))
+CONFIG_NAME = "kueue-manager-config"
 
 DEFAULT_LOCAL_QUEUE = "default"
 """That of pods which name none, if the namespace has it."""
@@ -33,13 +56,17 @@ _VICTIMS = {
     "LowerOrNewerEqualPriority": Victims.LOWER_OR_NEWER_EQUAL_PRIORITY,
     "Any": Victims.ANY,
 }
+_WITH_LEVELS = (FLAVORS, TOPOLOGIES)
+_TOPOLOGIES = ("levels", TOPOLOGIES)
+"""What the choices depend on that request a topology."""
 _STOPS = {"None": Stop.NONE, "Hold": Stop.HOLD, "HoldAndDrain": Stop.HOLD_AND_DRAIN}
 _ANY_NUMBER_OF_PODS = 2**40
 
 
 class Kueue(Source):
     kind = "kueue"
-    resources = (FLAVORS, PRIORITIES, COHORTS, CLUSTER_QUEUES, LOCAL_QUEUES)
+    resources = (CONFIG, TOPOLOGIES, FLAVORS, PRIORITIES, COHORTS, CLUSTER_QUEUES, LOCAL_QUEUES)
+    selectors = MappingProxyType({CONFIG: f"metadata.name={CONFIG_NAME}"})
 
     def __init__(self, namespaces: Namespaces) -> None:
         super().__init__(namespaces)
@@ -48,6 +75,8 @@ class Kueue(Source):
         self._local: dict[tuple[str, str], kueue.LocalQueue] = {}
         self._flavors: dict[str, kueue.ResourceFlavor] = {}
         self._priorities: dict[str, kueue.PriorityClass] = {}
+        self._topologies: dict[str, kueue.Topology] = {}
+        self._configs: dict[tuple[str, str], Configuration] = {}
 
     @property
     def in_use(self) -> bool:
@@ -63,9 +92,13 @@ class Kueue(Source):
             self._local[namespace, name] = kueue.local_queue(item)
         elif resource == FLAVORS:
             self._flavors[name] = kueue.resource_flavor(item)
+        elif resource == TOPOLOGIES:
+            self._topologies[name] = kueue.topology(item)
+        elif resource == CONFIG:
+            self._configs[namespace, name] = configuration(item)
         else:
             self._priorities[name] = kueue.priority_class(item)
-        return {(resource, namespace, name)}
+        return {(resource, namespace, name), *([_TOPOLOGIES] if resource in _WITH_LEVELS else [])}
 
     def _drop(self, resource: Resource, namespace: str, name: str) -> Touched:
         if resource == LOCAL_QUEUES:
@@ -76,9 +109,13 @@ class Kueue(Source):
             self._cohorts.pop(name, None)
         elif resource == FLAVORS:
             self._flavors.pop(name, None)
+        elif resource == TOPOLOGIES:
+            self._topologies.pop(name, None)
+        elif resource == CONFIG:
+            self._configs.pop((namespace, name), None)
         else:
             self._priorities.pop(name, None)
-        return {(resource, namespace, name)}
+        return {(resource, namespace, name), *([_TOPOLOGIES] if resource in _WITH_LEVELS else [])}
 
     # -- the queue of a choice --------------------------------------------------------------------------------
 
@@ -101,8 +138,10 @@ class Kueue(Source):
         if local.stop != "None":
             running = "" if local.stop == "HoldAndDrain" else f"clusterqueue/{local.cluster_queue}"
             stopped = Resolution(f"localqueue/{full}", full, f"label {label}", running_key=running)
-            return self._with_priority(query, stopped)
-        return self._in_queue(query, local.cluster_queue, f"spec.clusterQueue of LocalQueue {full}")
+            found = self._with_priority(query, stopped)
+        else:
+            found = self._in_queue(query, local.cluster_queue, f"spec.clusterQueue of LocalQueue {full}")
+        return found._replace(local_key=local_key(query.namespace, name))
 
     def _in_queue(self, query: Query, name: str, chosen_by: str) -> Resolution:
         query.depends_on.add((CLUSTER_QUEUES, "", name))
@@ -113,7 +152,26 @@ class Kueue(Source):
                 f"the labels of the namespace, or {chosen_by}"
             )
             return Resolution(f"not selected/{query.namespace}/{name}", name, chosen_by, problem)
+        if queue is not None and (problem := self._wrong_level(query, queue)):
+            return Resolution(f"no level/{query.namespace}/{name}", name, chosen_by, problem)
         return self._with_priority(query, Resolution(f"clusterqueue/{name}", name, chosen_by))
+
+    def _wrong_level(self, query: Query, queue: kueue.ClusterQueue) -> str:
+        """What is wrong with the topology that a pod requests, if the flavors of its queue have any."""
+        for annotation in keys.KUEUE_TOPOLOGY:
+            level = query.annotation(annotation)
+            if not level:
+                continue
+            query.depends_on.add(_TOPOLOGIES)
+            flavors = [self._flavors[name] for name in _flavor_names(queue) if name in self._flavors]
+            named = [self._topologies[each.topology] for each in flavors if each.topology in self._topologies]
+            levels = dict.fromkeys(level for topology in named for level in topology.levels)
+            if levels and level not in levels:
+                topologies = ", ".join(dict.fromkeys(topology.name for topology in named))
+                return (
+                    f"annotation {annotation}: {level} is no level of Topology {topologies}; give {' or '.join(levels)}"
+                )
+        return ""
 
     def _with_priority(self, query: Query, found: Resolution) -> Resolution:
         name = query.label(keys.KUEUE_PRIORITY)
@@ -129,9 +187,23 @@ class Kueue(Source):
         flavors = [Flavor(each.name, tuple(sorted(each.node_labels.items()))) for each in self._flavors.values()]
         weights = [each.weight for each in self._queues.values()] + [each.weight for each in self._cohorts.values()]
         fair = any(weight is not None for weight in weights)
-        return make_tree(
-            self._all_queues(), flavors, Rules(Sharing.FAIR if fair else Sharing.CLASSICAL), "spec.parentName"
+        rules = Rules(Sharing.FAIR if fair else Sharing.CLASSICAL, past_use=self._past_use())
+        tree = make_tree(self._all_queues(), flavors, rules, "spec.parentName")
+        return replace(tree, local_queues=tuple(self._local_queues()))
+
+    def _past_use(self) -> PastUseRules:
+        found = (config.sharing for _, config in sorted(self._configs.items()) if config.sharing is not None)
+        sharing = next(found, None) or AdmissionFairSharing(0.0, DEFAULT_SAMPLING, {})
+        return PastUseRules(
+            sharing.half_life,
+            sampling_seconds=sharing.sampling,
+            resource_weights=unit_weights(sharing.weights),
         )
+
+    def _local_queues(self) -> Iterator[LocalQueue]:
+        for local in self._local.values():
+            key, full = local_key(local.namespace, local.name), f"{local.namespace}/{local.name}"
+            yield LocalQueue(key, full, f"clusterqueue/{local.cluster_queue}", local.weight)
 
     def _all_queues(self) -> Iterator[Queue]:
         implied = {each.cohort for each in self._queues.values()} | {each.parent for each in self._cohorts.values()}
@@ -177,13 +249,29 @@ class Kueue(Source):
             borrow_within=_VICTIMS[queue.borrow_within],
             borrow_within_threshold=queue.borrow_threshold,
             strict_fifo=queue.strict_fifo,
-            stop=max(_STOPS[queue.stop], Stop.HOLD if self._missing_flavors(queue) else Stop.NONE),
+            stop=max(_STOPS[queue.stop], Stop.HOLD if self._missing(queue)[0] else Stop.NONE),
             unlimited=False,
+            fungibility=(
+                queue.fungibility.next_to_avoid_borrowing,
+                not queue.fungibility.next_to_avoid_preemption,
+                queue.fungibility.preemption_over_borrowing,
+            ),
+            by_past_use=queue.by_past_use,
         )
 
-    def _missing_flavors(self, queue: kueue.ClusterQueue) -> list[str]:
-        named = dict.fromkeys(flavor for group in queue.groups for flavor in group.flavors)
-        return [flavor for flavor in named if flavor not in self._flavors]
+    def _missing(self, queue: kueue.ClusterQueue) -> tuple[str, str]:
+        """Why a queue takes no pods, in words and as the reason of a condition; empty: all that it names exists."""
+        named = _flavor_names(queue)
+        missing = [flavor for flavor in named if flavor not in self._flavors]
+        if missing:
+            problem = f"ResourceFlavor {', '.join(missing)} does not exist; create it or change spec.resourceGroups"
+            return problem, "FlavorNotFound"
+        for name in named:
+            topology = self._flavors[name].topology
+            if topology and topology not in self._topologies:
+                remedy = f"create it or change spec.topologyName of ResourceFlavor {name}"
+                return f"Topology {topology} does not exist; {remedy}", "TopologyNotFound"
+        return "", ""
 
     def _quotas(self, groups: Iterable[kueue.ResourceGroup]) -> tuple[Quota, ...]:
         return tuple(
@@ -196,12 +284,8 @@ class Kueue(Source):
     def declared(self) -> Iterable[Declared]:
         refs = self.refs
         for queue in self._queues.values():
-            missing = self._missing_flavors(queue)
-            why, reason = "", ""
-            if missing:
-                reason = "FlavorNotFound"
-                why = f"ResourceFlavor {', '.join(missing)} does not exist; create it or change spec.resourceGroups"
-            elif queue.stop != "None":
+            why, reason = self._missing(queue)
+            if not why and queue.stop != "None":
                 why, reason = f"spec.stopPolicy is {queue.stop}", "Stopped"
             ref = refs[CLUSTER_QUEUES, "", queue.name]
             yield Declared(ref, f"clusterqueue/{queue.name}", queue.problems, why, reason)
@@ -212,11 +296,25 @@ class Kueue(Source):
             if local.cluster_queue not in self._queues:
                 reason = "ClusterQueueDoesNotExist"
                 why = f"ClusterQueue {local.cluster_queue} does not exist; create it or change spec.clusterQueue"
-            yield Declared(refs[LOCAL_QUEUES, local.namespace, local.name], "", local.problems, why, reason)
+            ref, key = refs[LOCAL_QUEUES, local.namespace, local.name], local_key(local.namespace, local.name)
+            yield Declared(ref, key, local.problems, why, reason)
+        for (namespace, name), config in self._configs.items():
+            yield Declared(refs[CONFIG, namespace, name], "", config.problems)
         for flavor in self._flavors.values():
             yield Declared(refs[FLAVORS, "", flavor.name], "", flavor.problems)
+        for topology in self._topologies.values():
+            yield Declared(refs[TOPOLOGIES, "", topology.name], "", topology.problems)
         for priority in self._priorities.values():
             yield Declared(refs[PRIORITIES, "", priority.name], "", priority.problems)
+
+
+def _flavor_names(queue: kueue.ClusterQueue) -> list[str]:
+    return list(dict.fromkeys(flavor for group in queue.groups for flavor in group.flavors))
+
+
+def local_key(namespace: str, name: str) -> str:
+    """Of a LocalQueue, as a way into a ClusterQueue."""
+    return f"local/{namespace}/{name}"
 
 
 def _cohort_key(name: str) -> str:

@@ -94,10 +94,23 @@ class Own(Source):
                 f"the namespace, or {chosen_by}"
             )
             return Resolution(f"not selected/{query.namespace}/{name}", name, chosen_by, problem)
+        found = found._replace(preemptible=queue.preemptible, notice=self._notice_of(name, query))
         rights = next((each for each in queue.tenants if _applies(each, query)), None)
         if rights is None:
             return found
         return found._replace(priority=rights.priority, never_preempts=not rights.may_preempt)
+
+    def _notice_of(self, name: str, query: Query) -> float | None:
+        """The notice that a queue gives, or else the closest queue above it that gives one."""
+        seen: set[str] = set()
+        while name in self._queues and name not in seen:
+            seen.add(name)
+            query.depends_on.add((QUEUES, "", name))
+            queue = self._queues[name]
+            if queue.notice is not None:
+                return queue.notice
+            name = queue.parent
+        return None
 
     # -- the tree ---------------------------------------------------------------------------------------------
 
@@ -151,7 +164,6 @@ class Own(Source):
             preempt_min_runtime_seconds=queue.preempt_min_runtime,
             reclaim_min_runtime_seconds=queue.reclaim_min_runtime,
             preemption_delay_seconds=queue.delay,
-            preemption_notice_seconds=queue.notice,
         )
 
     def declared(self) -> Iterable[Declared]:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from poseidon_py.describe.queues.messages import queues_message
-from poseidon_py.describe.queues.model import Tree, id_of
+from poseidon_py.describe.queues.model import Stop, Tree, id_of
 from poseidon_py.kube.objects import InvalidField, Pod, annotations_of, labels_of
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.keys import name_a_queue, queue_annotations, queue_labels
@@ -16,6 +16,7 @@ from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.state.queues.choice import NO_QUEUE, Choice, Namespaces, Objects, Query, Resolution
 from poseidon_py.state.queues.kinds import AUTO, OFF, sources_of
+from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.queues.source import Declared, Source, Touched
 from poseidon_py.state.records import NO_QUEUE as NO_MEMBERSHIP
 from poseidon_py.state.records import PodRecord, QueueMembership
@@ -29,6 +30,7 @@ TREE = "tree"
 """The key of the queue of changes: the tree is always sent as a whole."""
 _ADMITS = ("kueue",)
 """Kinds whose own controller admits pods before they reach a scheduler, so that quota must not be counted again."""
+_NO_HALF_LIFE = "spec.admissionScope: has no effect, as past use does not count; give --queue-half-life SECONDS"
 
 
 class _Pods:
@@ -57,10 +59,13 @@ class QueueRegistry:
         metrics: Metrics,
         mode: str = OFF,
         defer_seconds: float = 0.1,
+        past_use: PastUse | None = None,
     ) -> None:
         """`touch` describes a pod again. `mode`: a kind, auto or off. `defer_seconds`: seconds for which changes of the
         tree are collected before it is sent."""
         self.mode = mode
+        self.past_use = past_use or PastUse()
+        """What queues used in the past."""
         self.queue: KeyedQueue[str] = KeyedQueue("queues", defer_seconds=defer_seconds, metrics=metrics)
         self.namespaces = Namespaces()
         self.sources: dict[str, Source] = sources_of(mode, self.namespaces)
@@ -82,6 +87,9 @@ class QueueRegistry:
         self._outdated = True
         self._message = flow_pb2.Queues()
         self._keys: set[str] = set()
+        self._draining: dict[int, str] = {}
+        self._without_half_life: set[str] = set()
+        """Keys of queues that are to be served by past use, which does not count."""
         self._parents: set[str] = set()
         self._acknowledged: tuple[int, flow_pb2.Queues | None] = (0, None)
         self._refused: dict[str, str] = {}
@@ -266,14 +274,25 @@ class QueueRegistry:
         self._build()
         return self._tree
 
+    @property
+    def draining(self) -> Mapping[int, str]:
+        """Id -> name of the queues whose running pods are evicted; none where another controller does that."""
+        self._build()
+        return self._draining if self.writes_status else {}
+
     def _build(self) -> None:
         if not self._outdated:
             return
         self._outdated = False
         tree = self._tree = self.active.tree() if self.active is not None else Tree()
+        tree = self._tree = self.past_use.ruled(tree)
         self._message = queues_message(tree)
         self._parents = {queue.parent for queue in tree.queues}
         self._keys = {queue.key for queue in tree.queues}
+        self._draining = {queue.id: queue.name for queue in tree.queues if queue.stop is Stop.HOLD_AND_DRAIN}
+        self._without_half_life = {
+            queue.key for queue in tree.queues if queue.by_past_use and not self.past_use.counts(tree)
+        }
 
     def message(self) -> flow_pb2.Queues | None:
         """The tree for the engine; None: queues are off."""
@@ -324,9 +343,12 @@ class QueueRegistry:
         """All objects in force, with the problems of the tree and those that the engine found."""
         if self.active is None:
             return
+        self._build()
         for each in self.active.declared():
             if broken := self.broken(each.key):
                 each = each._replace(problems=(broken, *each.problems), inactive=broken, reason="")
+            if each.key in self._without_half_life:
+                each = each._replace(problems=(*each.problems, _NO_HALF_LIFE))
             yield each
 
     def summary(self) -> dict[str, object]:
@@ -346,4 +368,14 @@ def _membership(found: Resolution) -> QueueMembership:
         return NO_MEMBERSHIP
     queue = id_of(found.key) if found.key else 0
     running = id_of(found.running_key) if found.running_key else queue
-    return QueueMembership(queue, running, found.priority, found.never_preempts)
+    local = id_of(found.local_key) if found.local_key else 0
+    return QueueMembership(
+        queue,
+        running,
+        found.priority,
+        found.never_preempts,
+        found.preemptible,
+        found.notice,
+        found.priority_offset,
+        local,
+    )

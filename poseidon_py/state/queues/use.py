@@ -23,6 +23,10 @@ class QueueUse:
     """Resource -> amount that the queue is entitled to now."""
     requested: Mapping[str, int] = field(default_factory=dict)
     """Resource -> amount that its running and waiting tasks request."""
+    past: Mapping[str, float] | None = None
+    """Resource -> decayed mean of what was used; None: past use does not count."""
+    past_at: str = ""
+    """Until when, in UTC."""
 
 
 def by_resource(amounts: Amounts) -> dict[str, int]:

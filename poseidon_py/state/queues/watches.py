@@ -20,7 +20,7 @@ from poseidon_py.kube.queue_objects.yunikorn import FILE
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues.others import check_others
 from poseidon_py.state.queues.registry import QueueRegistry
-from poseidon_py.state.queues.yunikorn import CONFIG
+from poseidon_py.state.queues.yunikorn import CONFIG, YuniKorn
 from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ class QueueWatches:
         self._watching = watching
         self._metrics = metrics
         self._sleep = sleep
-        self._watched: dict[Resource, _Watched] = {}
+        self._watched: dict[tuple[str, Resource], _Watched] = {}
         self._text = ""
         self._named: set[str] = set()
         """Unsupported versions that were logged."""
@@ -146,7 +146,7 @@ class QueueWatches:
         groups: dict[str, dict[str, set[str]] | None] = {}
         for kind, source in self._registry.sources.items():
             for resource in source.resources:
-                if resource == CONFIG and self._file is not None:
+                if kind == YuniKorn.kind and self._file is not None:
                     self._read_file(kind, self._file)
                     continue
                 if resource.group and resource.group not in groups:
@@ -197,7 +197,7 @@ class QueueWatches:
 
     async def _follow(self, kind: str, resource: Resource, path: str) -> None:
         """Watches a resource at a path, and no longer at another one."""
-        watched = self._watched.get(resource)
+        watched = self._watched.get((kind, resource))
         if watched is not None:
             if watched.path == path:
                 watched.missed = False
@@ -205,7 +205,7 @@ class QueueWatches:
             if not path and not watched.missed:
                 watched.missed = True
                 return
-            del self._watched[resource]
+            del self._watched[kind, resource]
             await watched.stop()
             if not path:
                 watched.handler.clear()
@@ -217,11 +217,11 @@ class QueueWatches:
         selector = self._registry.sources[kind].selectors.get(resource, "")
         served_at = Kind(resource.label, path, QueueObject, selector, without=_WITHOUT)
         watch = Watch(self._api, served_at, handler, self._watching, metrics=self._metrics)
-        self._watched[resource] = _Watched(path, watch, handler)
+        self._watched[kind, resource] = _Watched(path, watch, handler)
 
     def path_of(self, resource: Resource, namespace: str, name: str) -> str:
         """The path of an object; empty: its resource is not served."""
-        watched = self._watched.get(resource)
+        watched = next((watched for (_, known), watched in self._watched.items() if known == resource), None)
         if watched is None:
             return ""
         root, _, plural = watched.path.rpartition("/")

@@ -82,6 +82,23 @@ class YuniKorn(Source):
 
     def resolve(self, query: Query) -> Resolution:
         query.depends_on.add(_FILE)
+        found = self._chosen(query)
+        priority, offset = self._priority(found.name)
+        return found._replace(priority=priority, priority_offset=offset)
+
+    def _priority(self, path: str) -> tuple[int | None, int]:
+        """The priority of the pods of a queue as its root sees it, None: their own; and what is added to that."""
+        priority, offset = None, 0
+        while path:
+            if (queue := self._by_path.get(path)) is not None:
+                if queue.hides_priority:
+                    priority, offset = 0, queue.offset
+                else:
+                    offset += queue.offset
+            path = path.rpartition(".")[0]
+        return priority, offset
+
+    def _chosen(self, query: Query) -> Resolution:
         if name := query.label(keys.OWN):
             return Resolution(f"yunikorn/{name}", name, f"label {keys.OWN}")
         for rule in self._rules or (_PROVIDED,):

@@ -48,6 +48,22 @@ def test_a_round_places_no_more_than_the_quota_and_says_what_is_lacking():
     assert cluster.scheduler.quota_reason(4) is None
 
 
+def test_a_limit_holds_although_other_queues_are_of_other_nodes():
+    queues = QueueTree(
+        (
+            queue("a", "", quota(0, limit=2, on="all/cpu"), unlimited=True),
+            queue("b", "", quota(0, limit=1, on="gold/cpu"), unlimited=True),
+        ),
+        (Flavor("all"), Flavor("gold", {"kind": "gold"})),
+        Sharing.PROPORTIONAL,
+    )
+    cluster = cluster_of(queues, make_node("m", cpu=100, labels={"kind": "gold"}))
+    cluster.tell(make_tasks([1, 2, 3], 1, queue=A), make_tasks([4, 5], 1, queue=B))
+    placed = cluster.round()
+    assert sorted(uid <= 3 for uid in placed) == [False, True, True]
+    assert {node for uid, node in placed.items() if uid > 3} == {"m"}
+
+
 def test_the_end_of_a_task_releases_its_quota():
     cluster = cluster_of(tree(queue("a", "", quota(1))), make_tasks([1, 2], 1, queue=A))
     assert set(cluster.round()) == {1}

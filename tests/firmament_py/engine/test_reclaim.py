@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 
 from firmament_py.model.events import QueuesObserved
-from firmament_py.model.queues import BorrowWithin, Division, Reclaim, ReclaimRules, Sharing, Within
+from firmament_py.model.queues import (
+    BorrowWithin,
+    Division,
+    Flavor,
+    Fungibility,
+    QueueTree,
+    Reclaim,
+    ReclaimRules,
+    Sharing,
+    Within,
+)
+from firmament_py.preemption import reclaimer
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -68,6 +79,14 @@ def test_a_nominated_task_that_is_placed_counts_once():
     assert set(cluster.names(result)) == {11}
     assert len(cluster.preempted(result)) == 1
     assert set(cluster.nominated()) == {12}
+
+
+def test_victims_leave_for_tasks_that_wait():
+    """One of two tasks fits at once; the victim leaves for the other one."""
+    cluster = cluster_of(cohort(), running(range(1, 8)), make_tasks([11, 12], 1, queue=A))
+    result = cluster.run()
+    [placed], [(_, preemptor)] = cluster.names(result), cluster.preempted(result).items()
+    assert {placed, preemptor} == {11, 12}
 
 
 def test_it_reclaims_no_more_than_its_quota():
@@ -173,6 +192,34 @@ def test_a_gang_reclaims_for_all_of_its_members_or_not_at_all():
     assert cluster.run().preemption.is_empty
 
 
+def world_with_a_hopeless_task():
+    """Four of b's tasks may be evicted, two on each node: neither gets 4 CPUs for the first task of a."""
+    return cluster_of(
+        cohort(),
+        make_class(3, cpu=4),
+        *(running(range(at, at + 2), on=node) for at, node in ((1, "n"), (3, "m"))),
+        *(running(range(at, at + 2), on=node, unevictable=True) for at, node in ((5, "n"), (7, "m"))),
+        make_tasks([11], 3, queue=A, created_us=NOW_US - 1),
+        make_tasks([12], 1, queue=A),
+        nodes=("n", "m"),
+        cpu=4,
+    )
+
+
+def test_a_job_that_no_eviction_helps_does_not_hold_up_others_of_its_queue():
+    cluster = world_with_a_hopeless_task()
+    assert list(cluster.preempted(cluster.run()).values()) == [12]
+    assert not cluster.scheduler.due(NOW_US)
+
+
+def test_a_round_of_too_many_searches_is_followed_by_one_that_begins_with_the_other_jobs(monkeypatch):
+    monkeypatch.setattr(reclaimer, "_SEARCHES", 1)
+    cluster = world_with_a_hopeless_task()
+    assert cluster.run().preemption.is_empty
+    assert cluster.scheduler.due(NOW_US)
+    assert list(cluster.preempted(cluster.run()).values()) == [12]
+
+
 def test_gangs_leave_as_a_whole():
     gang = make_gang(7, 3, created_us=OLD_US)
     cluster = cluster_of(
@@ -264,8 +311,97 @@ def test_kai_reclaims_up_to_the_fair_share():
     assert len(victims) == 4
 
 
+def test_in_a_department_the_queues_above_their_share_lose_first():
+    """d has 6 of its 4; its queue c is within its share, and its tasks are newer."""
+    queues = tree(
+        queue("d", "", quota(4)),
+        queue("e", "", quota(4)),
+        queue("a", "e", quota(4)),
+        queue("b", "d", quota(0)),
+        queue("c", "d", quota(4)),
+        sharing=Sharing.PROPORTIONAL,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    of_c = make_tasks([5, 6, 7, 8], 1, on="n", queue=queue_id("c"), created_us=NOW_US - 1, started_us=NOW_US - 1)
+    cluster = cluster_of(queues, running(range(1, 5)), of_c, make_tasks(range(11, 15), 1, queue=A))
+    assert set(cluster.preempted(cluster.run())) == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize(("importance", "victims"), [((0, 1), {1, 2, 3, 4}), ((1, 0), {5, 6, 7, 8})])
+def test_queues_of_lower_priority_lose_first(importance, victims):
+    first, second = importance
+    queues = tree(
+        queue("a", "", quota(4)),
+        queue("b", "", quota(0), priority=first),
+        queue("c", "", quota(0), priority=second),
+        sharing=Sharing.PROPORTIONAL,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    of_c = make_tasks([5, 6, 7, 8], 2, on="n", queue=queue_id("c"), created_us=OLD_US, started_us=OLD_US)
+    cluster = cluster_of(queues, running(range(1, 5)), of_c, make_tasks(range(11, 15), 1, queue=A))
+    assert set(cluster.preempted(cluster.run())) == victims
+
+
+def test_what_is_reserved_for_a_task_that_has_waited_for_long_does_not_hinder_its_reclaim():
+    """Quota suffices, so capacity is reserved for it; one of b's tasks stays in any case."""
+    queues = tree(
+        queue("a", "", quota(4)),
+        queue("b", "", quota(4)),
+        sharing=Sharing.PROPORTIONAL,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    large = make_class(3, cpu=3)
+    cluster = cluster_of(queues, large, running(range(1, 9)), make_tasks([11], 3, queue=A, created_us=OLD_US))
+    cluster.tell(running([1], unevictable=True))
+    assert len(cluster.preempted(cluster.run())) == 3
+
+
 def test_tasks_without_a_queue_preempt_by_priority_and_queues_do_not_preempt_them():
     cluster = cluster_of(cohort(), running(range(1, 9)), make_tasks([11], 2))
     assert len(cluster.preempted(cluster.run())) == 1
     cluster = cluster_of(cohort(), running(range(1, 9), queue=0), make_tasks([11], 2, queue=A))
     assert cluster.run().preemption.is_empty
+
+
+# -- the choice of a flavor ---------------------------------------------------------------------------------------
+
+
+def two_kinds(fungibility, **fields):
+    """Queue b uses the quota of a on red nodes; a has quota on blue ones, too."""
+    flavors = tuple(Flavor(name, {"kind": name}) for name in ("red", "blue"))
+    quotas = quota(4, on="red/cpu"), quota(4, on="blue/cpu")
+    queues = (
+        queue("top"),
+        queue("a", "top", *quotas, reclaim=Reclaim.ANY, fungibility=fungibility),
+        queue("b", "top", quota(0, on="red/cpu")),
+    )
+    return cluster_of(
+        QueueTree(queues, flavors),
+        make_node("red", cpu=4, labels={"kind": "red"}),
+        make_node("blue", cpu=4, labels={"kind": "blue"}),
+        make_label_set(7),
+        running(range(1, 5), on="red", **fields),
+        make_tasks([11], 1, queue=A),
+        nodes=(),
+    )
+
+
+def test_a_task_goes_to_the_next_flavor_or_preempts_on_the_first_as_its_queue_says():
+    cluster = two_kinds(Fungibility())
+    assert cluster.round() == {11: "blue"}
+    cluster = two_kinds(Fungibility(try_next_to_avoid_preemption=False))
+    result = cluster.run()
+    assert len(cluster.preempted(result)) == 1
+    assert cluster.nominated() == {11: "red"}
+
+
+def test_a_task_whose_victims_are_not_found_takes_the_next_flavor():
+    """Quota says that b gives back; a budget keeps its tasks."""
+    cluster = two_kinds(Fungibility(try_next_to_avoid_preemption=False), label_set=7)
+    cluster.tell(make_budget(1, tasks_like(), 0))
+    result = cluster.run()
+    assert result.preemption.is_empty
+    assert cluster.names(result) == {}
+    assert cluster.scheduler.due(NOW_US)
+    assert cluster.round() == {11: "blue"}
+    assert not cluster.scheduler.due(NOW_US)

@@ -96,7 +96,7 @@ def test_an_error_rolls_back_placements():
 
 def test_a_hypothesis_has_its_own_capacity_without_reservations_and_is_a_trial():
     ledger = Ledger(snapshot())
-    ledger.reserve(NOW_US, ledger.free, ledger.free)
+    ledger.reserve(NOW_US, ledger.free, ledger.free, np.array([0]))
     before = counted(ledger)
     with ledger.transaction(free=2 * ledger.free):
         assert ledger.trial
@@ -123,11 +123,15 @@ def test_reserved_capacity_is_left_by_tasks_that_end_too_late():
     ledger = Ledger(snapshot())
     demanded = np.zeros_like(ledger.free)
     demanded[:, ledger.snapshot.resources.index("cpu")] = 4
-    number = ledger.reserve(NOW_US + 120 * SECOND_US, ledger.free, demanded)
+    number = ledger.reserve(NOW_US + 120 * SECOND_US, ledger.free, demanded, np.array([3]))
     assert ledger.horizons == [FOREVER, NOW_US + 120 * SECOND_US]
     assert cpu(ledger, ledger.free_for(np.array([0]))) == [6, 6]
     assert cpu(ledger, ledger.free_for(np.array([2, 3]))) == [10, 10]
     assert cpu(ledger, ledger.unreserved) == cpu(ledger, ledger.free_less_reserved) == [6, 6]
+    assert cpu(ledger, ledger.unreserved_for(np.array([0]))) == [6, 6]
+    assert cpu(ledger, ledger.unreserved_for(np.array([0, 3]))) == [10, 10]
+    assert [holders.tolist() for holders in ledger.reserved_for(np.array([2, 3]))] == [[3]]
+    assert ledger.reserved_for(np.array([0])) == []
     with ledger.limited_to(np.array([0])):
         assert cpu(ledger, ledger.free) == [6, 6]
         assert ledger.commit_counts(np.array([0]), np.array([1]), np.array([1])).tolist() == [1]

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firmament_py.model.arrays import NO_ROWS
 from firmament_py.placement.reserved_capacity import ReservedCapacity
 from firmament_py.snapshot.expected_releases import FOREVER
 
@@ -12,13 +13,18 @@ amounts = st.lists(st.integers(0, 9), min_size=4, max_size=4).map(lambda values:
 remaining = st.lists(st.tuples(st.integers(0, 3), amounts), min_size=1, max_size=4)
 
 
-def left(keep, without=-1):
-    """Capacity that tasks can use by their end, after all reservations and the release of one; -1: none."""
+def left(keep, without=-1, tasks=NO_ROWS):
+    """Capacity that `tasks` can use by their end, after all reservations, of which the i-th one is for tasks 2 i and
+    2 i + 1, and the release of one; -1: none."""
     capacities = ReservedCapacity()
-    numbers = [capacities.reserve(starts_us, CAPACITY, demanded) for starts_us, demanded in keep]
+    numbers = [
+        capacities.reserve(starts_us, CAPACITY, demanded, np.array([2 * i, 2 * i + 1]))
+        for i, (starts_us, demanded) in enumerate(keep)
+    ]
     if without >= 0:
         capacities.release(numbers[without])
-    return [capacities.left_of(CAPACITY, end).tolist() for end in (*range(5), FOREVER)], capacities.subtracted_from(
+    ends = (*range(5), FOREVER)
+    return [capacities.left_of(CAPACITY, end, tasks).tolist() for end in ends], capacities.subtracted_from(
         CAPACITY
     ).tolist()
 
@@ -27,6 +33,13 @@ def left(keep, without=-1):
 def test_a_released_reservation_has_no_effect(keep, data):
     gone = data.draw(st.integers(0, len(keep) - 1))
     assert left(keep, gone) == left([one for i, one in enumerate(keep) if i != gone])
+
+
+@given(keep=remaining, data=st.data())
+def test_a_reservation_does_not_bind_the_tasks_that_it_is_for(keep, data):
+    own = data.draw(st.integers(0, len(keep) - 1))
+    assert left(keep, tasks=np.array([2 * own, 2 * own + 1]))[0] == left(keep, own)[0]
+    assert left(keep, tasks=np.array([2 * own]))[0] == left(keep)[0]  # it is for two
 
 
 def test_tasks_that_end_after_the_start_leave_reserved_capacity():

@@ -7,6 +7,7 @@ from tests.builders import (
     NOW_US,
     SECOND_US,
     make_budget,
+    make_class,
     make_gang,
     make_label_set,
     make_node,
@@ -285,3 +286,37 @@ def test_a_member_above_the_maximum_of_its_gang_preempts_no_task():
         make_tasks([3], HIGH, gang=1),
     )
     assert not cluster.preempted(cluster.run())
+
+
+def test_a_job_that_is_disrupted_as_a_whole_counts_as_one_victim():
+    """Two tasks of one job on a, three single ones on b."""
+    cluster = preempting_cluster(
+        *(make_node(name, cpu=8) for name in "ab"),
+        make_class(1, cpu=2),
+        make_class(2, cpu=4),
+        make_class(8, cpu=8, priority=9),
+        make_gang(5, 0, whole=True),
+        make_tasks([1, 2, 3, 4], 1, on="a", gang=5),
+        make_tasks([5], 2, on="b"),
+        make_tasks([6, 7], 1, on="b"),
+        make_tasks([11], 8),
+    )
+    assert set(cluster.preempted(cluster.run())) == {1, 2, 3, 4}
+
+
+def test_of_jobs_that_are_disrupted_as_a_whole_as_few_as_possible_leave():
+    """One large job serves both, and so do two smaller ones with fewer tasks."""
+    cluster = preempting_cluster(
+        *(make_node(name, cpu=8) for name in "abcd"),
+        make_class(1, cpu=2),
+        make_class(8, cpu=8),
+        make_class(9, cpu=8, priority=9),
+        make_gang(5, 0, whole=True),
+        make_gang(6, 2),
+        make_tasks([1, 2, 3, 4], 1, on="a", gang=5),
+        make_tasks([5, 6, 7, 8], 1, on="b", gang=5),
+        make_tasks([9], 8, on="c"),
+        make_tasks([10], 8, on="d"),
+        make_tasks([21, 22], 9, gang=6),
+    )
+    assert set(cluster.preempted(cluster.run())) == set(range(1, 9))

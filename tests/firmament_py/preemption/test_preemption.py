@@ -237,3 +237,18 @@ def test_a_task_that_loses_its_place_of_the_round_gets_another_one_at_once():
     assert cluster.preempted(result) == {1: 3}
     assert cluster.nominated() == {3: "a"}
     assert cluster.names(result) == {2: "b"}
+
+
+@pytest.mark.parametrize("protected", [False, True])
+def test_a_higher_priority_does_not_take_the_node_of_a_nominated_task_that_is_never_preempted(protected):
+    cluster = full_node(
+        make_tasks([1], LOW, on="a", leaving=True),
+        make_tasks([2], MID, nominated="a", unevictable=protected),
+        make_tasks([3], HIGH),
+        cpu=4,
+    )
+    result = cluster.run()
+    assert cluster.nominated() == ({2: "a"} if protected else {3: "a"})
+    assert not cluster.preempted(result)
+    cluster.tell(removed(1))
+    assert cluster.round() == ({2: "a"} if protected else {3: "a"})

@@ -5,9 +5,10 @@ from tests.firmament_py.queues.quota_oracle import nodes
 
 
 class Oracle:
-    """Kueue's orders for a description without limits of shares; `jobs` as dictionaries."""
+    """Kueue's orders for a description without limits of shares; `jobs` as dictionaries; `scores`: by (queue, lane)."""
 
-    def __init__(self, described, resources, jobs):
+    def __init__(self, described, resources, jobs, scores):
+        self.scores = dict(scores)
         self.described, self.resources, self.jobs = described, resources, jobs
         self.flavors = [flavor.name for flavor in described.flavors]
         self.queues = {queue.id: queue for queue in described.queues}
@@ -30,6 +31,7 @@ class Oracle:
             job, flavors, _ = chosen
             self.add(job, flavors)
             self.left[job] -= 1
+            self.scores[self.lane(job)] += self.jobs[job]["charge"]
             self.sequence.append(job)
         return self
 
@@ -53,9 +55,17 @@ class Oracle:
                     best = candidate
         return best
 
+    def lane(self, j):
+        return self.jobs[j]["queue"], self.jobs[j]["lane"]
+
     def head(self, queue):
         own = [j for j, job in enumerate(self.jobs) if job["queue"] == queue.id]
-        for j in sorted(own, key=lambda j: (-self.jobs[j]["priority"], self.jobs[j]["created"], j)):
+
+        def order(j):
+            lane = self.lane(j)
+            return self.scores[lane], -self.jobs[j]["priority"], self.jobs[j]["created"], lane, j
+
+        for j in sorted(own, key=order):
             if self.left[j] and j not in self.refused:
                 flavors = self.choose(queue, self.jobs[j])
                 if flavors is not None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from firmament_py.model.queues import Division, Fungibility, Reclaim, ReclaimRules, Sharing, Stop
+from firmament_py.model.queues import BorrowWithin, Division, Fungibility, Reclaim, ReclaimRules, Sharing, Stop
 from firmament_py.queues.admission import TIERS, Jobs, Reason, admit
 from firmament_py.queues.admission_order import admit_in_order
 from firmament_py.queues.quota import available, capacity
@@ -21,7 +21,25 @@ from tests.firmament_py.queues.trees import RESOURCES, queue, queue_id, quota, t
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 
 
-def job(name, cpu=0, gpu=0, *, count=1, priority=0, created=0, flavors=None, preemptible=True):
+LANES = 3
+
+
+def job(
+    name,
+    cpu=0,
+    gpu=0,
+    *,
+    count=1,
+    priority=0,
+    created=0,
+    flavors=None,
+    preemptible=True,
+    lane=0,
+    charge=0.0,
+    own=None,
+    others=None,
+):
+    """`own`, `others`: {column: amount} that it may preempt."""
     return {
         "queue": queue_id(name),
         "request": {"cpu": cpu, "gpu": gpu},
@@ -30,6 +48,10 @@ def job(name, cpu=0, gpu=0, *, count=1, priority=0, created=0, flavors=None, pre
         "created": created,
         "flavors": flavors,
         "preemptible": preemptible,
+        "lane": lane,
+        "charge": charge,
+        "own": own or {},
+        "others": others or {},
     }
 
 
@@ -42,11 +64,23 @@ def arrays(queues, jobs):
         created_us=np.array([j["created"] for j in jobs], np.int64),
         suitable=np.array([[j["flavors"] is None or f in j["flavors"] for f in queues.flavors] for j in jobs]),
         preemptible=np.array([j["preemptible"] for j in jobs]),
+        lane=np.array([LANES * queues.row[j["queue"]] + j["lane"] for j in jobs], np.int64),
+        charge=np.array([j["charge"] for j in jobs], np.float64),
+        victims=(victims(queues, jobs, "own"), victims(queues, jobs, "others")),
     )
 
 
-def admitted(described, jobs, usage=None, total=1000):
-    """The queues, and what admit says of the jobs; `usage`: name -> {column: amount}."""
+def victims(queues, jobs, field):
+    found = np.zeros((len(jobs), queues.nominal.shape[1]), np.int64)
+    for j, job in enumerate(jobs):
+        for on, amount in job[field].items():
+            found[j, queues.column(*on.split("/"))] = amount
+    return found
+
+
+def admitted(described, jobs, usage=None, total=1000, scores=None):
+    """The queues, and what admit says of the jobs; `usage`: name -> {column: amount}; `scores`: (name, lane) ->
+    score."""
     queues = build(described, RESOURCES)
     own = np.zeros_like(queues.nominal)
     for name, amounts in (usage or {}).items():
@@ -58,7 +92,10 @@ def admitted(described, jobs, usage=None, total=1000):
     for row, amounts in zip(waiting.queue, waiting.request * waiting.count[:, None], strict=True):
         request[row] += np.tile(amounts, len(queues.flavors))
     share = fair_shares(queues, totals, request)
-    return queues, admit(queues, capacity(queues), own, waiting, totals, share)
+    score = np.zeros(LANES * queues.count)
+    for (name, lane), value in (scores or {}).items():
+        score[LANES * queues.row[queue_id(name)] + lane] = value
+    return queues, admit(queues, capacity(queues), own, waiting, totals, share, score=score)
 
 
 def sequence(result):
@@ -139,6 +176,39 @@ def test_reasons(described, waiting, reason):
     assert result.admitted[0] == (reason is Reason.ADMITTED)
 
 
+@pytest.mark.parametrize(
+    ("request_", "preemptible", "reason"),
+    [
+        (4, True, Reason.LACKING),
+        (9, True, Reason.TOO_LARGE),
+        (2, False, Reason.LACKING),
+        (4, False, Reason.TOO_LARGE),
+    ],
+)
+def test_where_shares_are_divided_limits_say_what_is_too_large(request_, preemptible, reason):
+    """The queue is entitled to 3 and may use 8, of which 7 are used; what cannot be preempted has to fit into the 3."""
+    described = tree(
+        queue("top", "", quota(0, limit=8)),
+        queue("a", "top", quota(3)),
+        flavors=["red"],
+        sharing=Sharing.PROPORTIONAL,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    _, result = admitted(described, [job("a", request_, preemptible=preemptible)], {"a": {"red/cpu": 7}})
+    assert Reason(result.reason[0]) is reason
+
+
+def test_limits_hold_for_what_exceeds_the_capacity_of_the_cluster():
+    """It has 4 in all, of which b uses 3; what exceeds that may be tried, up to the limit."""
+    described = tree(
+        queue("a", "", quota(0, limit=5)), queue("b", "", quota(0)), flavors=["red"], sharing=Sharing.PROPORTIONAL
+    )
+    jobs = [job("a", 1, count=3), job("a", 2, count=3, created=1), job("a", 1, created=2)]
+    _, result = admitted(described, jobs, {"b": {"red/cpu": 3}}, total=4)
+    assert result.admitted.tolist() == [3, 1, 0]
+    assert set(result.rank.tolist()[1:]) == {0}
+
+
 def test_jobs_wait_in_leaves_only():
     _, result = admitted(tree(*COHORT), [job("c", 1)])
     assert Reason(result.reason[0]) is Reason.CLOSED
@@ -178,9 +248,107 @@ def test_preemption_on_the_first_flavor_rather_than_the_next_one():
     described = [queue("c"), queue("b", "c", quota(0))]
     for keeps, count in ((True, 0), (False, 1)):
         a = queue("a", "c", *FLAVORED, fungibility=Fungibility(False, not keeps), reclaim=Reclaim.ANY)
-        _, result = admitted(tree(*described, a), [job("a", 4)], {"b": {"red/cpu": 4}})
+        waiting = job("a", 4, others={"red/cpu": 4})
+        _, result = admitted(tree(*described, a), [waiting], {"b": {"red/cpu": 4}})
         assert result.admitted[0] == count
         assert result.rank[0] == TIERS - 1  # within its guarantee
+
+
+STATES = {  # of a flavor for a job of 4: nominal amounts of a and b, what they use, what the job may preempt of each
+    "fits": ((4, 0), (0, 0), (0, 0)),
+    "borrows": ((0, 4), (0, 0), (0, 0)),
+    "reclaims": ((4, 0), (0, 4), (0, 4)),
+    "preempts": ((4, 0), (4, 0), (4, 0)),
+    "reclaims and borrows": ((2, 2), (0, 4), (0, 4)),
+    "preempts and borrows": ((2, 2), (4, 0), (4, 0)),
+    "in use": ((4, 0), (4, 0), (0, 0)),
+    "too small": ((3, 0), (0, 0), (0, 0)),
+}
+DEFAULT = Fungibility()
+STOP = Fungibility(False, False)
+STOP_TO_PREEMPT, STOP_TO_BORROW = Fungibility(True, False), Fungibility(False, True)
+NEXT = Fungibility(True, True)
+PREEMPTING = Fungibility(True, True, True)
+
+
+@pytest.mark.parametrize(
+    ("fungibility", "red", "blue", "expected"),
+    [
+        (DEFAULT, "fits", "fits", "red"),
+        (DEFAULT, "preempts", "fits", "blue"),
+        (STOP, "preempts", "fits", "red, by preemption"),
+        (STOP, "reclaims", "fits", "red, by preemption"),
+        (STOP, "in use", "fits", "blue"),
+        (STOP, "too small", "fits", "blue"),
+        (DEFAULT, "borrows", "fits", "red"),
+        (NEXT, "borrows", "fits", "blue"),
+        (NEXT, "borrows", "too small", "red"),
+        (NEXT, "borrows", "borrows", "red"),
+        (NEXT, "borrows", "in use", "red"),
+        (STOP, "reclaims and borrows", "fits", "red, by preemption"),
+        (STOP_TO_PREEMPT, "reclaims and borrows", "fits", "blue"),
+        (STOP_TO_BORROW, "reclaims and borrows", "fits", "blue"),
+        (STOP_TO_PREEMPT, "preempts", "fits", "red, by preemption"),
+        (DEFAULT, "preempts", "reclaims", "blue, by preemption"),
+        (DEFAULT, "reclaims", "preempts", "red, by preemption"),
+        (DEFAULT, "preempts", "preempts", "red, by preemption"),
+        (STOP, "preempts", "reclaims", "red, by preemption"),
+        (DEFAULT, "reclaims and borrows", "preempts", "red, by preemption"),
+        (PREEMPTING, "reclaims and borrows", "preempts", "blue, by preemption"),
+        (DEFAULT, "reclaims and borrows", "reclaims", "blue, by preemption"),
+        (NEXT, "reclaims", "borrows", "blue"),
+        (PREEMPTING, "reclaims", "borrows", "red, by preemption"),
+        (PREEMPTING, "borrows", "preempts", "blue, by preemption"),
+        (PREEMPTING, "in use", "borrows", "blue"),
+        (PREEMPTING, "too small", "borrows", "blue"),
+        (DEFAULT, "in use", "preempts and borrows", "blue, by preemption"),
+        (DEFAULT, "too small", "in use", "blue, by preemption"),
+        (DEFAULT, "in use", "in use", "red, by preemption"),
+        (DEFAULT, "too small", "too small", "none"),
+    ],
+)
+def test_kueues_choice_of_a_flavor(fungibility, red, blue, expected):
+    """Of a job that has its victims taken into account, and may preempt while it borrows."""
+    columns = {"red/cpu": STATES[red], "blue/cpu": STATES[blue]}
+    quotas = [[quota(nominal[number], on=on) for on, (nominal, _, _) in columns.items()] for number in range(2)]
+    a = queue("a", "c", *quotas[0], fungibility=fungibility, reclaim=Reclaim.ANY, borrow_within=BorrowWithin(True))
+    described = tree(queue("c"), a, queue("b", "c", *quotas[1]), flavors=["red", "blue"])
+    usage = {name: {on: used[n] for on, (_, used, _) in columns.items()} for n, name in enumerate("ab")}
+    own, others = ({on: victims[n] for on, (_, _, victims) in columns.items()} for n in range(2))
+    queues, result = admitted(described, [job("a", 4, own=own, others=others)], usage)
+    if result.admitted[0]:
+        assert expected == queues.flavors[result.flavor[0, 0]]
+        assert result.claimed[0, 0] == -1
+    elif result.claimed[0, 0] >= 0:
+        assert expected == f"{queues.flavors[result.claimed[0, 0]]}, by preemption"
+        assert Reason(result.reason[0]) is Reason.LACKING
+    else:
+        assert expected == "none"
+        assert Reason(result.reason[0]) is Reason.TOO_LARGE
+
+
+@pytest.mark.parametrize("try_next", [False, True])
+def test_a_job_that_borrows_one_resource_waits_for_another_one_that_it_could_preempt(try_next):
+    """Where preemption is preferred to borrowing, the free resource that is borrowed is the worse one of the two."""
+    fungibility = Fungibility(False, try_next, True)
+    a = queue("a", "c", quota(0), quota(4, on="red/gpu"), fungibility=fungibility, reclaim=Reclaim.ANY)
+    described = tree(queue("c"), a, queue("b", "c", quota(10), quota(0, on="red/gpu")), flavors=["red"])
+    queues, result = admitted(described, [job("a", 1, 4, others={"red/gpu": 4})], {"b": {"red/gpu": 4}})
+    assert result.admitted.tolist() == [0]
+    assert (Reason(result.reason[0]), result.amount[0]) == (Reason.LACKING, 4)
+    assert result.column[0] == queues.column("red", "gpu")
+    assert result.claimed[0].tolist() == [0, 0]
+
+
+def test_all_groups_of_resources_have_a_flavor_to_claim():
+    """Cpu fits on red, gpu is in use on red and could be preempted on blue."""
+    groups = (("cpu",), ("gpu",))
+    quotas = quota(4, on="red/cpu"), quota(2, on="blue/gpu")
+    described = tree(queue("a", "", *quotas, resource_groups=groups), flavors=["red", "blue"])
+    waiting = job("a", 4, 2, own={"blue/gpu": 2})
+    queues, result = admitted(described, [waiting], {"a": {"blue/gpu": 2}})
+    assert [queues.flavors[f] for f in result.claimed[0]] == ["red", "blue"]
+    assert (Reason(result.reason[0]), result.amount[0]) == (Reason.LACKING, 2)
 
 
 def test_fair_sharing_admits_by_turns():
@@ -193,6 +361,34 @@ def test_fair_sharing_admits_by_turns():
     _, result = admitted(described, [job("a", 1, count=20), job("b", 1, count=20)])
     assert result.admitted.tolist() == [4, 8]
     assert sequence(result)[:6] == [1, 0, 1, 1, 0, 1]  # 1/2, then 1 each (a is first), 3/2, 2 and 2, 5/2
+
+
+def test_the_lane_that_used_least_goes_first_and_each_admission_counts():
+    """Lane 1 has used 2 less, so that four of its tasks come before the older and more important ones of lane 0; from
+    then on they take turns."""
+    jobs = [job("a", 1, count=4, priority=9, lane=0, charge=0.5), job("a", 1, count=9, created=5, lane=1, charge=0.5)]
+    one = tree(queue("a", "", quota(10)))
+    _, result = admitted(one, jobs, scores={("a", 0): 2.0})
+    assert sequence(result) == [1, 1, 1, 1, 0, 1, 0, 1, 0, 1]
+    assert result.admitted.tolist() == [3, 7]
+    _, result = admitted(one, jobs)  # equal scores: by priority
+    assert sequence(result) == [0, 1, 0, 1, 0, 1, 0, 1, 1, 1]
+
+
+def test_a_lane_whose_job_does_not_fit_is_not_charged():
+    jobs = [job("a", 20, lane=0, charge=100.0), job("a", 1, created=1, lane=0, charge=1.0)]
+    jobs += [job("a", 1, count=2, created=2, lane=1, charge=1.0)]
+    _, result = admitted(tree(queue("a", "", quota(2))), jobs)
+    assert sequence(result) == [1, 2]
+
+
+def test_a_strict_queue_is_blocked_by_the_head_of_the_lane_that_is_served_next():
+    jobs = [job("a", 20, created=9, lane=0), job("a", 1, lane=1)]
+    strict = tree(queue("a", "", quota(2), strict_fifo=True))
+    _, result = admitted(strict, jobs, scores={("a", 1): 1.0})
+    assert [Reason(r) for r in result.reason] == [Reason.TOO_LARGE, Reason.BEHIND]
+    _, result = admitted(strict, jobs, scores={("a", 0): 1.0})
+    assert [Reason(r) for r in result.reason] == [Reason.TOO_LARGE, Reason.ADMITTED]
 
 
 @st.composite
@@ -209,6 +405,8 @@ def waiting_jobs(draw, described):
         priority=st.integers(0, 2),
         created=st.integers(0, 3),
         flavors=st.sampled_from([["red", "blue"], ["red"], ["blue"]]),
+        lane=st.sampled_from([0, 0, 1, 2]),
+        charge=st.sampled_from([0.0, 0.25, 1.0]),
     )
     return draw(st.lists(one, min_size=1, max_size=6))
 
@@ -219,8 +417,12 @@ def waiting_jobs(draw, described):
 def test_kueue_order_is_that_of_the_oracle(sharing, described, data):
     described = described.__class__(described.queues, described.flavors, sharing)
     jobs = data.draw(waiting_jobs(described))
-    expected = Oracle(described, RESOURCES, jobs).run()
-    queues, result = admitted(described, jobs)
+    names = {q.id: q.name for q in described.queues}
+    lanes = sorted({(job["queue"], job["lane"]) for job in jobs})
+    scores = {lane: data.draw(st.sampled_from([0.0, 0.5, 2.0])) for lane in lanes}
+    expected = Oracle(described, RESOURCES, jobs, scores).run()
+    of_name = {(names[identifier], lane): score for (identifier, lane), score in scores.items()}
+    queues, result = admitted(described, jobs, scores=of_name)
     assert sequence(result) == expected.sequence
     assert (result.admitted == [j["count"] - left for j, left in zip(jobs, expected.left, strict=True)]).all()
     free = available(queues, capacity(queues), np.zeros_like(queues.nominal))

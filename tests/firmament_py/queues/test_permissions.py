@@ -1,20 +1,19 @@
 """Who may preempt whom. In Kueue's cases the published victims are permitted; where there are none, no set is."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.model.queues import FairStrategy, Reclaim, ReclaimRules, Sharing, Within
-from firmament_py.queues.judgement import Verdict, Victims, judge
-from firmament_py.queues.permissions import ANY_PRIORITY, NO_PRIORITY, Situation, Why, permissions
-from firmament_py.queues.quota import capacity
-from firmament_py.queues.shares import fair_shares
+from firmament_py.model.queues import Division, FairStrategy, Reclaim, ReclaimRules, Sharing, Within
+from firmament_py.queues.judgement import Verdict
+from firmament_py.queues.permissions import ANY_PRIORITY, NO_PRIORITY, Why, permissions
 from firmament_py.queues.tree import build
 from tests.effort import examples
-from tests.firmament_py.queues.kueue_preemption import CLASSICAL, FAIR, HIERARCHICAL
+from tests.firmament_py.queues.kueue_classical import CLASSICAL
+from tests.firmament_py.queues.kueue_fair import FAIR
+from tests.firmament_py.queues.kueue_hierarchical import HIERARCHICAL
+from tests.firmament_py.queues.scene import Scene, scene
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
@@ -26,82 +25,6 @@ REASONS = {
     Why.RECLAIM_WHILE_BORROWING: "InCohortReclaimWhileBorrowing",
     Why.FAIR_SHARING: "InCohortFairSharing",
 }
-
-
-class Task:
-    def __init__(self, described, queues):
-        self.name, self.queue, amounts, *words = described.split()
-        self.row = queues.row[queue_id(self.queue)]
-        self.amounts = np.zeros(queues.nominal.shape[1], np.int64)
-        for amount in amounts.split(","):
-            on, _, units = amount.partition("=")
-            self.amounts[queues.column(*on.split("/"))] += int(units)
-        created = [int(word[1:]) for word in words if word.startswith("@")]
-        self.created = created[0] if created else 0
-        self.priority = next((int(word) for word in words if not word.startswith("@")), 0)
-
-
-class Scene:
-    """Running tasks in a tree of queues, and a preemptor."""
-
-    def __init__(self, described, running, preemptor, total=None, **fields):
-        self.queues = build(described)
-        self.running = [Task(task, self.queues) for task in running.split("; ") if task]
-        incoming = Task(preemptor, self.queues)
-        own = np.zeros_like(self.queues.nominal)
-        for task in self.running:
-            own[task.row] += task.amounts
-        if total is not None:
-            request = own.copy()
-            request[incoming.row] += incoming.amounts
-            fields["share"] = fair_shares(self.queues, np.array(total), request)
-        self.situation = Situation(
-            self.queues,
-            capacity(self.queues),
-            own,
-            incoming.row,
-            incoming.priority,
-            incoming.created,
-            incoming.amounts,
-            **fields,
-        )
-
-    def victims(self, tasks):
-        width = self.queues.nominal.shape[1]
-        return Victims(
-            queue=np.array([task.row for task in tasks], np.int64),
-            priority=np.array([task.priority for task in tasks], np.int64),
-            created_us=np.array([task.created for task in tasks], np.int64),
-            amounts=np.array([task.amounts for task in tasks], np.int64).reshape(-1, width),
-            preemptible=np.ones(len(tasks), np.bool_),
-        )
-
-    def judge(self, *names):
-        return judge(self.situation, self.victims([task for task in self.running if task.name in names]))
-
-    def permitted(self, at_least=1, at_most=4):
-        """The smallest permitted sets of victims, as sets of names; alike tasks count once."""
-        for size in range(at_least, at_most + 1):
-            found = [
-                {task.name for task in chosen}
-                for chosen in combinations(self.running, size)
-                if judge(self.situation, self.victims(chosen))
-            ]
-            if found:
-                return found
-        return []
-
-
-def scene(case, sharing):
-    strategies = {"LessThanOrEqualToFinalShare": FairStrategy(0), "LessThanInitialShare": FairStrategy(1)}
-    fields = {"strategies": tuple(strategies[name] for name in case.strategies)} if case.strategies else {}
-    names = dict.fromkeys(
-        word.partition("/")[0]
-        for word in (case.running + " " + case.preemptor).replace(",", " ").split()
-        if "/" in word
-    )
-    named = dict.fromkeys([*(q.flavor for described in case.queues for q in described.quotas), *names])
-    return Scene(tree(*case.queues, flavors=list(named), sharing=sharing, **fields), case.running, case.preemptor)
 
 
 EVERY = [
@@ -159,6 +82,8 @@ def test_victims_use_what_is_needed():
 
 
 def rules(reclaim_rules, *queues, **fields):
+    if reclaim_rules is ReclaimRules.DESERVED:
+        fields.setdefault("division", Division.AS_STATED)
     return tree(*queues, sharing=Sharing.PROPORTIONAL, reclaim_rules=reclaim_rules, flavors=["red"], **fields)
 
 
@@ -214,6 +139,20 @@ PAIR = (queue("a", "", quota(4)), queue("b", "", quota(4)))
             id="a department below its deserved takes from another one",
         ),
         pytest.param(
+            kai(
+                queue("d", "", quota(2)),
+                queue("e", "", quota(6)),
+                queue("b", "d", quota(4)),
+                queue("c", "d", quota(4)),
+                queue("a", "e", quota(6)),
+            ),
+            "v b red/cpu=4; x c red/cpu=4",
+            "p a red/cpu=4",
+            {},
+            True,
+            id="a department above its deserved whose queues are within theirs",
+        ),
+        pytest.param(
             rules(ReclaimRules.DESERVED, *PAIR), "x b red/cpu=6", "p a red/cpu=2", {}, True, id="below what it deserves"
         ),
         pytest.param(
@@ -247,6 +186,45 @@ PAIR = (queue("a", "", quota(4)), queue("b", "", quota(4)))
             {},
             False,
             id="above a limit",
+        ),
+        pytest.param(
+            rules(
+                ReclaimRules.DESERVED,
+                queue("top", "", quota(8, limit=8)),
+                queue("a", "top", quota(4)),
+                queue("b", "top", quota(4)),
+            ),
+            "x b red/cpu=4; y b red/cpu=4",
+            "p a red/cpu=4",
+            {},
+            True,
+            id="a limit that the victims use",
+        ),
+        pytest.param(
+            rules(
+                ReclaimRules.DESERVED,
+                queue("a", "", quota()),
+                queue("b", "", quota()),
+                division=Division.TOTAL_BY_WEIGHT,
+            ),
+            "x b red/cpu=4; y b red/cpu=4",
+            "p a red/cpu=4",
+            {},
+            True,
+            id="half of what there is, by weight",
+        ),
+        pytest.param(
+            rules(
+                ReclaimRules.DESERVED,
+                queue("a", "", quota()),
+                queue("b", "", quota()),
+                division=Division.TOTAL_BY_WEIGHT,
+            ),
+            "w a red/cpu=4; x b red/cpu=2; y b red/cpu=2",
+            "p a red/cpu=2",
+            {},
+            False,
+            id="more than half of what there is",
         ),
         pytest.param(
             rules(ReclaimRules.GUARANTEE, *PAIR),
@@ -312,6 +290,19 @@ def test_kai_does_not_take_from_a_queue_that_is_left_with_less_of_its_share():
     running = "w a red/cpu=3; x b red/cpu=3; y b red/cpu=4"
     assert Scene(kai(*pair), running, "p a red/cpu=2", total=[10]).permitted() == [{"x"}, {"y"}]
     assert Scene(kai(*pair), running, "p a red/cpu=3", total=[10]).permitted() == []
+
+
+@pytest.mark.parametrize(("gpus", "permitted"), [(0, True), (1, False)])
+def test_kai_a_queue_above_what_it_deserves_of_anything_takes_from_no_queue_within_its_share(gpus, permitted):
+    """b is within its share of 6, but has more than the 4 CPUs that it deserves; a deserves no GPU."""
+    described = kai(queue("a", "", quota(4), quota(0, on="red/gpu")), queue("b", "", quota(4), quota(0, on="red/gpu")))
+    shares = {"red/cpu": (4, 6), "red/gpu": (1, 0)}
+    built = build(described)
+    share = np.zeros_like(built.nominal)
+    for on, amounts in shares.items():
+        share[:, built.column(*on.split("/"))] = amounts
+    running = f"w a red/gpu={gpus}; x b red/cpu=6"
+    assert bool(Scene(described, running, "p a red/cpu=2", share=share).judge("x")) == permitted
 
 
 @pytest.mark.parametrize(("ratio", "permitted"), [(1.0, [{"x"}]), (2.0, [])])

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.model.queues import UNLIMITED, Division, Sharing
-from firmament_py.queues.shares import decayed, fair_shares, guarantees, newness, past_share, usage_score
+from firmament_py.queues.past_use import decayed, newness, past_share, usage_score
+from firmament_py.queues.shares import fair_shares, guarantees
 from firmament_py.queues.tree import build
 from tests.effort import examples
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree, trees

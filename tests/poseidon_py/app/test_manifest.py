@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from poseidon_py.config.settings import Settings
+from poseidon_py.report import past_use
 from tests.paths import ROOT
 
 Grant = tuple[str, str, str]
@@ -54,11 +55,24 @@ def test_the_manifest_allows_what_is_documented(manifest):
     assert len(given) == len(set(given)), "something is allowed twice"
 
 
-def test_leases_are_only_those_of_the_election(manifest):
+def test_what_is_written_in_the_namespace_is_the_lease_and_past_use(manifest):
     (role,) = [each for each in manifest if each["kind"] == "Role"]
     assert role["metadata"]["namespace"] == Settings().lease_namespace
-    by_verb = {verb: rule.get("resourceNames") for rule in role["rules"] for verb in rule["verbs"]}
-    assert by_verb == {"create": None, "get": [Settings().lease_name], "update": [Settings().lease_name]}
+    granted = {
+        (resource, verb): rule.get("resourceNames")
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    lease = [Settings().lease_name]
+    assert granted == {
+        ("leases", "create"): None,
+        ("leases", "get"): lease,
+        ("leases", "update"): lease,
+        ("configmaps", "create"): None,
+        ("configmaps", "get"): [past_use.NAME],
+        ("configmaps", "patch"): [past_use.NAME],
+    }
 
 
 def test_the_roles_are_bound_to_the_account_that_the_pods_run_as(manifest):

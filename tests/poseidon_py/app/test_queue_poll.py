@@ -42,6 +42,9 @@ class Rig(BridgeRig):
         self.errors: list[EngineError] = []
         self.noted: list[Mapping[int, QueueUse]] = []
         self.epoch_of_reply = 0
+        self.past_us = 0
+        self.local = 0.0
+        """What local queue 7 used of cpu."""
         self.engine = self.session._engine = self.feed._engine = self.loop._engine = Engine(self._list_queues)
         self.poll = QueuePoll(
             self.engine, self.session, self.store.queues, lambda: self.leads, self.noted.append, self.store.metrics,
@@ -75,6 +78,10 @@ class Rig(BridgeRig):
             state.amounts.add(flavor="g", resource="cpu", nominal=1000, used=500, fair=700)
             state.amounts.add(flavor="f", resource="memory", nominal=GIB, used=GIB, fair=GIB)
             state.amounts.add(flavor="f", resource="pods", used=2, borrowed=2)
+        if self.past_us:
+            reply.past_use.at_us = self.past_us
+        if self.local:
+            reply.local_queues.add(id=7).amounts.add(flavor="f", resource="cpu", past=self.local)
         return reply
 
     def queue(self, name, **spec):
@@ -174,3 +181,35 @@ async def test_the_answer_of_another_epoch_is_dropped():
         assert rig.noted == []
         rig.epoch_of_reply = 0
         await turns_until(lambda: rig.noted)
+
+
+async def test_past_use_is_kept_for_an_engine_that_restarts_also_by_a_standby(monkeypatch):
+    monkeypatch.setattr(queue_poll, "STANDBY_PERIOD", 0.0)
+    async with Rig() as rig:
+        rig.leads = False
+        rig.queue("a")
+        await quiet()
+        assert rig.polls == 0
+        rig.store.queues.past_use.half_life_seconds = 60.0
+        rig.past_us = 5
+        rig.queue("a", weight=2)
+        rig.poll.wake()
+        await turns_until(lambda: rig.polls > 1)
+        assert rig.store.queues.past_use.last.at_us == 5
+        assert rig.noted == []
+
+
+async def test_past_use_in_statuses_changes_every_few_minutes():
+    async with Rig(period=0.0) as rig:
+        rig.store.queues.past_use.half_life_seconds = 60.0
+        rig.past_us, rig.local = 1_700_000_000_000_000, 1000.0
+        rig.queue("a")
+        await turns_until(lambda: rig.noted)
+        assert (rig.noted[-1][7].past, rig.noted[-1][7].past_at) == ({"cpu": 1000.0}, "2023-11-14T22:13:20Z")
+        rig.past_us, rig.local = rig.past_us + 299_000_000, 1500.0
+        polls = rig.polls
+        await turns_until(lambda: rig.polls > polls + 1)
+        assert rig.noted[-1][7].past == {"cpu": 1000.0}
+        rig.past_us += 1_000_000
+        await turns_until(lambda: rig.noted[-1][7].past == {"cpu": 1500.0})
+        assert rig.noted[-1][7].past_at == "2023-11-14T22:18:20Z"

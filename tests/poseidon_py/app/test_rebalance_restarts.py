@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from poseidon_py.app.move_plan import Step
-from poseidon_py.describe.movable import MOVABLE
+from poseidon_py.describe.annotations.movable import MOVABLE
 from poseidon_py.feed.client import EngineError
 from tests.poseidon_py.fakes import unavailable
 from tests.poseidon_py.moving_rig import BUDGET, MovingRig, chain, move

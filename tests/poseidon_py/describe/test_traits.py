@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from poseidon_py.describe.annotations.traits import problem_of
 from poseidon_py.describe.pod_class import describe_class, key_of
 from poseidon_py.describe.task_classes import Classes
-from poseidon_py.describe.traits import problem_of
 from poseidon_py.kube.objects import Pod
 from tests.poseidon_py.builders import pod, pod_json
 

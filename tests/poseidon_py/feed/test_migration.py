@@ -1,6 +1,6 @@
 """The rows of pods that migrate, from the decision until the pod is gone, also for a restarted engine."""
 
-from poseidon_py.describe.movable import MOVABLE
+from poseidon_py.describe.annotations.movable import MOVABLE
 from poseidon_py.kube.client import BusyError
 from poseidon_py.preempt.decisions import Decisions, MigratingPod
 from poseidon_py.preempt.preemptor import Preemptor

@@ -7,6 +7,7 @@ from typing import Any
 from poseidon_py.kube.client import ConflictError, NotFoundError
 from poseidon_py.preempt.decisions import Decisions, MigratingPod, NominatedPod, VictimPod
 from poseidon_py.preempt.preemptor import Preemptor
+from poseidon_py.state.preemption_rules import PreemptionRules
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import node, pod
 from tests.poseidon_py.settling import settle
@@ -63,14 +64,25 @@ class FakePods:
         return pod(name, uid=there["uid"], deleting=there.get("deleting", False), phase=there.get("phase", "Running"))
 
     async def patch_pod_status(self, namespace, name, patch):
-        there, lost = await self._begin("mark", name, patch["metadata"]["uid"], patch["status"])
-        (there["condition"],) = patch["status"]["conditions"]
+        (condition,) = patch["status"]["conditions"]
+        kind = "announce" if condition["status"] == "True" else "retract"
+        kind = "mark" if condition["type"] == "DisruptionTarget" else kind
+        there, lost = await self._begin(kind, name, patch["metadata"]["uid"], patch["status"])
+        there["condition"] = condition
+        self._annotate(there, patch["metadata"].get("annotations", {}))
         if lost:
             raise lost
 
-    async def nominate_pod(self, namespace, name, uid, node):
+    @staticmethod
+    def _annotate(there, annotations):
+        own = there.setdefault("annotations", {}) | annotations
+        there["annotations"] = {key: value for key, value in own.items() if value is not None}
+
+    async def nominate_pod(self, namespace, name, uid, node, annotations=None, conditions=()):
         there, lost = await self._begin("nominate", name, uid, node)
         there["nominated"] = node
+        there["state"] = [each["status"] for each in conditions if each["type"] == "poseidon.io/Privileged"]
+        self._annotate(there, annotations or {})
         if lost:
             raise lost
         return str(self.version)
@@ -97,6 +109,14 @@ class Reports:
         self.preemptions: list[tuple[str, str | None, str]] = []
         self.migrations: list[tuple[str, str, str]] = []
         self.failures: list[tuple[str, str]] = []
+        self.announcements: list[tuple[str, str, str]] = []
+        self.retracted_pods: list[str] = []
+
+    def announced(self, known, announcement):
+        self.announcements.append((known.name, announcement.time, announcement.preemptor))
+
+    def retracted(self, known):
+        self.retracted_pods.append(known.name)
 
     def preempted(self, known, preemptor, node):
         self.preemptions.append((known.name, preemptor.name if preemptor is not None else None, node))
@@ -122,9 +142,9 @@ class Bench:
     """A victim `v` on node `n`, which may also be moved to node `m`, and a pending pod `p` for it. Delays pass at once,
     or when `asleep` is set."""
 
-    def __init__(self, *, concurrency=20, patience=60.0) -> None:
-        self.store = Store(["poseidon"])
-        self.api = FakePods()
+    def __init__(self, *, concurrency=20, patience=60.0, notice=0.0, api=None) -> None:
+        self.store = Store(["poseidon"], preemption_rules=PreemptionRules(notice))
+        self.api = api or FakePods()
         self.reports = Reports()
         self.rejected: list[tuple[str, str, int]] = []
         self.timers: list[Timer] = []
@@ -143,15 +163,17 @@ class Bench:
             patience=patience,
             sleep=self.sleep,
             monotonic=lambda: self.clock,
-            now=lambda: NOW,
+            now=lambda: NOW + self.clock,
             call_later=self._later,
             rng=lambda: 1.0,
         )
         self.store.subscribe(self.preemptor)
+        self.store.announced.on_list = self.preemptor.take_over
         self.store.observe_node(node("n"))
         self.store.observe_node(node("m"))
-        self.bound("v")
-        self.pending("p")
+        if api is None:
+            self.bound("v")
+            self.pending("p")
 
     def _later(self, seconds, call):
         timer = Timer(seconds, call)
@@ -160,9 +182,10 @@ class Bench:
 
     async def sleep(self, seconds):
         self.sleeps.append(seconds)
-        self.clock += seconds
         if self.asleep is not None:
             await self.asleep.wait()
+        else:
+            self.clock += seconds
         await asyncio.sleep(0)
 
     def bound(self, name, at="n", **fields):

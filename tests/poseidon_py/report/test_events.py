@@ -8,6 +8,7 @@ import pytest
 from poseidon_py.kube.client import ApiError, BusyError, ConflictError, NotFoundError, UnreachableError, api_error
 from poseidon_py.kube.retry_after import MAX_SECONDS
 from poseidon_py.report.events import Reporter
+from poseidon_py.report.eviction_events import EvictionEvents
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import pod
 from tests.poseidon_py.settling import settle, turns_until
@@ -123,7 +124,7 @@ async def test_the_event_of_a_victim_names_its_preemptor():
     async with Bench() as bench:
         known, preemptor = bench.pod("v", node="n1"), bench.pod("p", namespace="team")
         bench.reporter.scheduled(known, "n1")
-        bench.reporter.preempted(known, preemptor, "n1")
+        EvictionEvents(bench.reporter).preempted(known, preemptor, "n1")
         bench.store.remove_pod("uid-v")  # it may be gone before it is reported
         await settle()
         [(path, event)] = [each for each in bench.api.created if each[1]["reason"] == "Preempted"]
@@ -140,7 +141,7 @@ async def test_the_event_of_a_pod_that_migrates_names_both_nodes():
     async with Bench() as bench:
         known = bench.pod("v", node="n1")
         bench.reporter.scheduled(known, "n1")
-        bench.reporter.migrated(known, "n1", "n2", "")
+        EvictionEvents(bench.reporter).migrated(known, "n1", "n2", "")
         bench.store.remove_pod("uid-v")
         await settle()
         [event] = [event for _, event in bench.api.created if event["reason"] == "Migrated"]
@@ -155,7 +156,7 @@ async def test_the_event_of_a_pod_that_a_plan_evicts_has_the_reason_of_the_plan(
     async with Bench() as bench:
         known = bench.pod("v", node="n1")
         known.planned = "the plan empties n1"
-        bench.reporter.migrated(known, "n1", "n2", needed_by)
+        EvictionEvents(bench.reporter).migrated(known, "n1", "n2", needed_by)
         await settle()
         assert bench.messages == ["poseidon: evicted from node n1 for node n2: the plan empties n1"]
 

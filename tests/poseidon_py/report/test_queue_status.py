@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -68,11 +69,44 @@ USE = QueueUse(
             },
             id="own",
         ),
+        pytest.param(
+            kueue.LOCAL_QUEUES,
+            {
+                key: [
+                    {
+                        "name": "f",
+                        "resources": [{"name": "cpu", "total": "1500m"}, {"name": "memory", "total": "1Gi"}],
+                    },
+                    {"name": "g", "resources": [{"name": "cpu", "total": "500m"}]},
+                ]
+                for key in ("flavorsReservation", "flavorsUsage")
+            }
+            | {"pendingWorkloads": 3, "reservingWorkloads": 2, "admittedWorkloads": 2},
+            id="local queue",
+        ),
         pytest.param(elastic_quota.QUOTAS, {}, id="elastic quota"),
     ],
 )
 def test_the_status_is_that_of_the_kind(resource, body):
     assert body_of(resource, USE) == body
+
+
+def test_the_first_version_of_a_local_queue_has_another_name():
+    assert (
+        body_of(kueue.LOCAL_QUEUES, USE, "v1beta1")["flavorUsage"] == body_of(kueue.LOCAL_QUEUES, USE)["flavorsUsage"]
+    )
+    assert "flavorsUsage" not in body_of(kueue.LOCAL_QUEUES, USE, "v1beta1")
+
+
+def test_the_status_of_a_local_queue_has_what_it_used():
+    use = replace(USE, past={"cpu": 1500.4, "memory": 2.0**30}, past_at="2026-01-01T00:00:00Z")
+    assert body_of(kueue.LOCAL_QUEUES, use)["fairSharing"] == {
+        "weightedShare": 0,
+        "admissionFairSharingStatus": {
+            "consumedResources": {"cpu": "1500m", "memory": "1Gi"},
+            "lastUpdate": "2026-01-01T00:00:00Z",
+        },
+    }
 
 
 class Api:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 
 import pytest
 from rich.console import Console
@@ -91,8 +92,10 @@ def test_the_tree_in_order_with_amounts_as_quantities(rig):
                 "fair_share": None,
                 "borrowed": "500m",
                 "requested": "700m",
+                "past": None,
             }
         ],
+        "local_queues": [],
         "problems": [],
     }
     (cpu,) = queues[1]["resources"]
@@ -149,10 +152,42 @@ def test_kueues_amounts_and_types():
     assert [(each["type"], each["name"], each["resources"]) for each in queues] == [
         (kind, name, [
             {"flavor": "f", "resource": "cpu", "used": "3", "guarantee": "2", "limit": limit, "fair_share": None,
-             "borrowed": "0", "requested": "0"},
+             "borrowed": "0", "requested": "0", "past": None},
         ])
         for kind, name, limit in (("ClusterQueue", "alone", "2"), ("Cohort", "q", None), ("ClusterQueue", "q", "3"))
     ]  # fmt: skip
+
+
+def test_past_use_is_shown_where_it_counts():
+    rig = Rig("kueue")
+    rig.put("ResourceFlavor", "f")
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": 2}]}]}
+    by_use = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    rig.put("ClusterQueue", "q", {"resourceGroups": [group], "namespaceSelector": {}, "admissionScope": by_use})
+    for name in ("b", "a"):
+        rig.put("LocalQueue", name, {"clusterQueue": "q"}, namespace="ns")
+    reply = reply_of(rig)
+    reply.past_use.at_us = 1
+    (state,) = reply.queues
+    state.amounts.add(flavor="f", resource="cpu", nominal=2000, used=1000, fair=7, past=1249.7)
+    local = reply.local_queues.add(id=id_of("local/ns/a"), running=1, pending=4, past_use=0.62499)
+    local.amounts.add(flavor="f", resource="cpu", used=1000, past=1249.7)
+    reply.local_queues.add(id=id_of("local/ns/b"), past_use=math.inf)
+    body = queues_json(rig.queues, reply)
+    (queue,) = body["queues"]
+    assert [each["past"] for each in queue["resources"]] == ["1250m"]
+    cpu = {"flavor": "f", "resource": "cpu", "used": "1", "past": "1250m"}
+    assert queue["local_queues"] == [
+        {"name": "ns/a", "running": 1, "pending": 4, "past_use": 0.625, "resources": [cpu]},
+        {"name": "ns/b", "running": 0, "pending": 0, "past_use": None, "resources": []},
+    ]
+    text = printed(body)
+    assert "past use" in text
+    assert [line.split() for line in text.splitlines() if "ns/a" in line] == [
+        ["│", "ns/a", "│", "q", "│", "1", "│", "4", "│", "0.625", "│"]
+    ]
+    reply.ClearField("past_use")
+    assert "ns/a" not in printed(queues_json(rig.queues, reply))
 
 
 def test_one_queue_has_those_below_it(rig):

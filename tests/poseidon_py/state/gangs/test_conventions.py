@@ -1,7 +1,9 @@
 """What each convention declares, by the labels and annotations of a pod and the objects that they name."""
 
 import pytest
+from msgspec import Raw
 
+from poseidon_py.state.gangs import keys
 from poseidon_py.state.gangs.by_annotation import BatchAnnotations, Kueue, LeaderWorkerSet, LightLabels, YuniKorn
 from poseidon_py.state.gangs.by_owner import DEPLOYMENTS, JOB_SETS, JOBS, REPLICA_SETS, STATEFUL_SETS, Own, Percent
 from poseidon_py.state.gangs.by_pod_group import (
@@ -22,6 +24,7 @@ from tests.poseidon_py.state.gangs.builders import CREATED_US, JOB, SET, Objects
 
 LIGHT, MIN = "pod-group.scheduling.x-k8s.io/name", "pod-group.scheduling.x-k8s.io/min-available"
 NAME, NUMBER = "scheduling.k8s.io/group-name", "scheduling.k8s.io/group-pod-num"
+REQUIRED, PREFERRED = "kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology"
 KUEUE, COUNT = "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count"
 TASK, TASKS = "yunikorn.apache.org/task-group-name", "yunikorn.apache.org/task-groups"
 APP = "yunikorn.apache.org/app-id"
@@ -41,6 +44,22 @@ CASES = [
     (LightLabels, {LIGHT: "g", MIN: "2"}, {}, {}, [], {"name": "ns/g", "minimum": 2, "size": None}),
     (BatchAnnotations, {}, {NAME: "qj-1", NUMBER: "3"}, {}, [], {"name": "ns/qj-1", "minimum": 3, "size": 3}),
     (Kueue, {KUEUE: "k"}, {COUNT: "4"}, {}, [], {"name": "ns/k", "minimum": 4, "maximum": 4}),
+    (
+        Kueue,
+        {KUEUE: "k"},
+        {COUNT: "4", REQUIRED: "rack"},
+        {},
+        [],
+        {"minimum": 4, "topology_key": "rack", "topology_required": True},
+    ),
+    (
+        Kueue,
+        {},
+        {PREFERRED: "rack"},
+        {"owner": STS},
+        [(STATEFUL_SETS, owner_or_group(STATEFUL_SETS, "t", spec={"replicas": 3}))],
+        {"key": "kueue/uid-t", "minimum": 3, "topology_key": "rack", "topology_required": False},
+    ),
     (
         Own,
         {},
@@ -349,3 +368,8 @@ def test_an_unknown_owner_makes_the_declaration_unknown():
 def test_how_many_pods_a_job_has(spec, status, size, left):
     job = owner_or_group(JOBS, spec=spec, status=status)
     assert (job.counts.size, job.counts.left) == (size, left)
+
+
+def test_pods_that_request_a_topology_and_have_no_owner_are_single():
+    assert Kueue().read(hints({}, {REQUIRED: "rack"}), Objects()) is None
+    assert keys.mentions_gangs(Raw(b'{"kueue.x-k8s.io/podset-required-topology": "rack"}'))

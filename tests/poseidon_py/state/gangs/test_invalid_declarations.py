@@ -19,6 +19,7 @@ from tests.poseidon_py.state.gangs.builders import JOB, Objects, hints, owner_or
 
 LIGHT, MIN = "pod-group.scheduling.x-k8s.io/name", "pod-group.scheduling.x-k8s.io/min-available"
 NAME, NUMBER = "scheduling.k8s.io/group-name", "scheduling.k8s.io/group-pod-num"
+REQUIRED, PREFERRED = "kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology"
 KUEUE, COUNT = "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count"
 TASK, TASKS = "yunikorn.apache.org/task-group-name", "yunikorn.apache.org/task-groups"
 APP = "yunikorn.apache.org/app-id"
@@ -53,6 +54,13 @@ BROKEN = [
         f"annotation {NUMBER}: '-1' is not valid; give a whole number from 0 to 2147483647",
     ),
     (Kueue, {KUEUE: "g"}, {}, {}, f"annotation {COUNT}: is missing; give the number of pods of the group"),
+    (
+        Kueue,
+        {KUEUE: "g"},
+        {COUNT: "1", REQUIRED: "rack", PREFERRED: "rack"},
+        {},
+        f"annotation {PREFERRED}: {REQUIRED} is set as well; set one of them",
+    ),
     (
         LeaderWorkerSet,
         {},

@@ -21,6 +21,7 @@ RESOURCES = {
     "ClusterQueue": kueue.CLUSTER_QUEUES,
     "Cohort": kueue.COHORTS,
     "LocalQueue": kueue.LOCAL_QUEUES,
+    "Topology": kueue.TOPOLOGIES,
     "ResourceFlavor": kueue.FLAVORS,
     "WorkloadPriorityClass": kueue.PRIORITIES,
     "Queue": own.QUEUES,
@@ -28,6 +29,7 @@ RESOURCES = {
     "VolcanoQueue": volcano.QUEUES,
     "ElasticQuota": elastic_quota.QUOTAS,
     "ConfigMap": yunikorn.CONFIG,
+    "SchedulingShard": kai.SHARDS,
 }
 
 
@@ -62,7 +64,10 @@ class Rig:
         self.queues.queue._defer_seconds = 0.0  # no event loop runs
         self.objects = self.store.gangs.objects = Objects()
         self.kind_of = {
-            resource: kind for kind, source in sources_of("auto", Namespaces()).items() for resource in source.resources
+            resource: kind
+            for mode in ("auto", kind)
+            for kind, source in sources_of(mode, Namespaces()).items()
+            for resource in source.resources
         }
         self.touched: list[str] = []
         self.queues._touch = self._touch

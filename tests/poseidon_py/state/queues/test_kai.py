@@ -1,5 +1,7 @@
 """KAI's queues as a tree, and the queues of pods."""
 
+import math
+
 import pytest
 
 from poseidon_py.describe.queues.model import EVERY_NODE, UNBOUNDED, Queue, Quota, Sharing, Victims, id_of
@@ -122,3 +124,63 @@ def test_the_queues_are_left_to_their_own_scheduler_unless_they_are_named():
         assert rig.kind == "kai"
         rig.queues.set_running("kai", "kai-scheduler-default")
         assert (rig.kind, rig.queues.writes_status) == (kind, writes)
+
+
+# -- past use ----------------------------------------------------------------------------------------------------
+
+
+def shard(rig, name="default", **spec):
+    rig.put("SchedulingShard", name, spec)
+
+
+def past_use(rig):
+    return rig.queues.tree.rules.past_use
+
+
+def test_the_default_shard_says_how_past_use_counts(rig):
+    queue(rig, "q", resources=free())
+    assert past_use(rig).half_life_seconds == 0.0
+    shard(rig, "pool", partitionLabelValue="a100", usageDBConfig={"usageParams": {"halfLifePeriod": "1m"}})
+    assert past_use(rig).half_life_seconds == 0.0
+    shard(rig, kValue=0.5, usageDBConfig={"clientType": "prometheus", "usageParams": {"halfLifePeriod": "10m"}})
+    assert past_use(rig).half_life_seconds == pytest.approx(600.0)
+    assert (rig.message().half_life_seconds, rig.message().past_use_weight) == (pytest.approx(600.0), 0.5)
+    assert rig.problems() == {
+        "pool": ["spec: the settings of this shard have no effect on queues here; those of default count"]
+    }
+    shard(rig, kValue=0.5)
+    assert rig.message().half_life_seconds == 0.0
+    rig.drop("SchedulingShard", "default")
+    assert rig.problems() == {"pool": ["spec: the settings of this shard have no effect on queues here"]}
+
+
+@pytest.mark.parametrize(
+    ("half_life", "window"), [("", "10h"), ("2h", "10h"), ("10h", "2h"), ("1000h", "2h"), ("1m", "100h")]
+)
+def test_a_window_counts_by_its_mean_age(rig, half_life, window):
+    """Against a sum over the samples of a window, which are weighted by the decay."""
+    queue(rig, "q", resources=free())
+    given = {"windowSize": window} | ({"halfLifePeriod": half_life} if half_life else {})
+    shard(rig, usageDBConfig={"usageParams": given})
+    seconds = {"": math.inf, "2h": 7200.0, "10h": 36_000.0, "1000h": 3_600_000.0, "1m": 60.0}[half_life]
+    step = min(seconds, 3600.0 * float(window[:-1])) / 5_000
+    ages = [step * (number + 0.5) for number in range(round(3600.0 * float(window[:-1]) / step))]
+    weights = [0.5 ** (age / seconds) for age in ages]
+    mean = sum(age * weight for age, weight in zip(ages, weights, strict=True)) / sum(weights)
+    assert past_use(rig).half_life_seconds == pytest.approx(math.log(2.0) * mean, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"windowType": "cron"}, "windowType: counts as sliding; give sliding, and halfLifePeriod"),
+        ({"windowSize": "0s"}, "windowSize: counts as one week; give a longer one than 0"),
+        ({"halfLifePeriod": "x"}, "halfLifePeriod: 'x' is not valid and is ignored; give a duration like 90s, 10m or "
+         "1h30m"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_window_is_said_and_a_week_counts(rig, given, problem):
+    queue(rig, "q", resources=free())
+    shard(rig, usageDBConfig={"usageParams": given})
+    assert rig.problems() == {"default": [f"spec.usageDBConfig.usageParams.{problem}"]}
+    assert past_use(rig).half_life_seconds == pytest.approx(math.log(2.0) * 7 * 86_400 / 2)

@@ -142,9 +142,9 @@ def test_a_quota_for_pods_is_not_replaced(rig):
             id="selector",
         ),
         pytest.param(
-            {"flavorFungibility": {"whenCanBorrow": "TryNextFlavor"}},
-            "spec.flavorFungibility.whenCanBorrow: TryNextFlavor is not supported; flavors are tried in order as with "
-            "MayStopSearch",
+            {"flavorFungibility": {"whenCanBorrow": "Never"}},
+            "spec.flavorFungibility.whenCanBorrow: 'Never' is not valid and is ignored; give MayStopSearch, Borrow, "
+            "TryNextFlavor",
             id="fungibility",
         ),
         pytest.param(
@@ -355,3 +355,136 @@ def test_our_own_label_names_a_cluster_queue_directly(rig):
     simple(rig)
     rig.pod("p", labels={"poseidon.io/queue": "team-a", LABEL: "none"})
     assert rig.sent("p").queue == id_of("clusterqueue/team-a")
+
+
+# -- admission fair sharing ------------------------------------------------------------------------------------------
+
+BY_USE = {"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}}
+CONFIGURED = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+admissionFairSharing:
+  usageHalfLifeTime: 168h
+  resourceWeights: {cpu: 2, nvidia.com/gpu: "10", memory: 0.000001}
+"""
+
+
+def configure(rig, text):
+    data = {"controller_manager_config.yaml": text}
+    rig.put("ConfigMap", "kueue-manager-config", namespace="kueue-system", data=data)
+
+
+def test_local_queues_are_served_by_past_use(rig):
+    simple(rig, **BY_USE)
+    rig.put("LocalQueue", "a", {"clusterQueue": "team-a", "fairSharing": {"weight": "2500m"}}, namespace="default")
+    rig.put("LocalQueue", "b", {"clusterQueue": "team-a"}, namespace="default")
+    configure(rig, CONFIGURED)
+    message = rig.message()
+    assert [(each.name, each.queue, each.HasField("weight"), each.weight) for each in message.local_queues] == [
+        ("default/a", id_of("clusterqueue/team-a"), True, 2.5),
+        ("default/b", id_of("clusterqueue/team-a"), False, 0.0),
+    ]
+    assert [each.by_past_use for each in message.queues] == [True]
+    assert (message.half_life_seconds, message.sampling_seconds) == (168 * 3600, 300)
+    # of a millicore, a byte, a device
+    assert dict(message.resource_weights) == {"cpu": 0.002, "nvidia.com/gpu": 10, "memory": 1e-6}
+    rig.pod("p", labels={LABEL: "a"})
+    assert rig.sent("p").local_queue == id_of("local/default/a")
+    assert rig.sent("p").queue == id_of("clusterqueue/team-a")
+    assert rig.problems() == {}
+
+
+def test_without_a_half_life_the_mode_has_no_effect_and_says_so(rig):
+    simple(rig, **BY_USE)
+    assert rig.problems() == {
+        "team-a": ["spec.admissionScope: has no effect, as past use does not count; give --queue-half-life SECONDS"]
+    }
+    rig.queues.past_use.half_life_seconds = 60.0
+    simple(rig, **BY_USE)
+    assert rig.problems() == {}
+    assert rig.message().half_life_seconds == 60.0
+    assert dict(rig.message().resource_weights) == {"cpu": 0.001}  # as if in cores
+    simple(rig, admissionScope={"admissionMode": "Odd"})
+    assert rig.problems()["team-a"][0].startswith("spec.admissionScope.admissionMode: 'Odd' is not valid")
+
+
+@pytest.mark.parametrize("text", ["", "admissionFairSharing: 7", "a: [", "manageJobsWithoutQueueName: true"])
+def test_other_configurations_do_not_count(rig, text):
+    simple(rig)
+    configure(rig, text)
+    assert rig.message().half_life_seconds == 0.0
+    assert bool(rig.problems()) is (text in ("admissionFairSharing: 7", "a: ["))
+
+
+def test_a_configuration_that_is_gone_does_not_count(rig):
+    simple(rig)
+    configure(rig, CONFIGURED)
+    rig.drop("ConfigMap", "kueue-manager-config", namespace="kueue-system")
+    assert rig.message().half_life_seconds == 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, (False, False, False)),
+        ({"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}, (False, False, False)),
+        ({"whenCanBorrow": "TryNextFlavor"}, (True, False, False)),
+        ({"whenCanPreempt": "MayStopSearch"}, (False, True, False)),
+        ({"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}, (False, True, False)),  # v1beta1
+        ({"preference": "PreemptionOverBorrowing"}, (False, False, True)),
+        ({"preference": "BorrowingOverPreemption"}, (False, False, False)),
+    ],
+)
+def test_when_the_next_flavor_is_tried(rig, given, expected):
+    simple(rig, flavorFungibility=given)
+    (queue,) = rig.message().queues
+    choice = queue.fungibility
+    found = choice.next_to_avoid_borrowing, choice.preempt_before_next, choice.preempt_before_borrowing
+    assert found == expected
+    assert rig.problems() == {}
+
+
+# -- topologies -----------------------------------------------------------------------------------------------------
+
+REQUIRED, PREFERRED = "kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology"
+LEVELS = {"levels": [{"nodeLabel": "block"}, {"nodeLabel": "rack"}]}
+
+
+def with_topology(rig):
+    rig.put("ResourceFlavor", "on-demand", {"nodeLabels": {"tier": "on-demand"}, "topologyName": "dc"})
+    simple(rig)
+    rig.put("LocalQueue", "q", {"clusterQueue": "team-a"}, namespace="default")
+
+
+def test_a_flavor_whose_topology_does_not_exist_closes_its_queues(rig):
+    with_topology(rig)
+    assert rig.tree()["clusterqueue/team-a"].stop is Stop.HOLD
+    (declared,) = [each for each in rig.queues.declared() if each.key == "clusterqueue/team-a"]
+    assert (declared.inactive, declared.reason) == (
+        "Topology dc does not exist; create it or change spec.topologyName of ResourceFlavor on-demand",
+        "TopologyNotFound",
+    )
+    rig.put("Topology", "dc", LEVELS)
+    assert rig.tree()["clusterqueue/team-a"].stop is Stop.NONE
+    rig.drop("Topology", "dc")
+    assert rig.tree()["clusterqueue/team-a"].stop is Stop.HOLD
+
+
+@pytest.mark.parametrize("annotation", [REQUIRED, PREFERRED])
+def test_pods_name_levels_of_the_topologies_of_their_queue(rig, annotation):
+    with_topology(rig)
+    rig.put("Topology", "dc", LEVELS)
+    rig.pod("good", labels={LABEL: "q"}, annotations={annotation: "rack"})
+    rig.pod("bad", labels={LABEL: "q"}, annotations={annotation: "shelf"})
+    assert rig.problem("good") == ""
+    assert rig.problem("bad") == f"annotation {annotation}: shelf is no level of Topology dc; give block or rack"
+    rig.put("Topology", "dc", {"levels": [{"nodeLabel": "shelf"}]})
+    assert rig.problem("bad") == ""
+    assert rig.problem("good").endswith("give shelf")
+    rig.put("ResourceFlavor", "on-demand", {"nodeLabels": {"tier": "on-demand"}})  # no flavor has a topology
+    assert rig.problem("good") == ""
+
+
+def test_a_topology_without_levels_says_so(rig):
+    rig.put("Topology", "dc", {"levels": [{"nodeLabel": ""}]})
+    problem = "spec.levels: names no labels; give a list of nodeLabel, the widest domains first"
+    assert rig.problems() == {"dc": [problem]}

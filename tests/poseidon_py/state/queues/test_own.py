@@ -64,7 +64,6 @@ def test_every_field_arrives(rig):
         preempt_min_runtime_seconds=90.0,
         reclaim_min_runtime_seconds=600.0,
         preemption_delay_seconds=30.0,
-        preemption_notice_seconds=300.0,
     )
     assert rig.tree()["queue/org"] == Queue(
         "queue/org", "org", weight=1.0, within=Victims.LOWER_PRIORITY, reclaim=Victims.ANY

@@ -46,13 +46,17 @@ def test_every_field_is_in_the_message():
         unlimited=True,
         reclaimable=False,
         fence=True,
+        fungibility=(True, False, True),
+        by_past_use=True,
     )
     message = queue_message(queue)
-    assert {field.name for field, _ in message.ListFields()} == {
-        field.name
-        for field in message.DESCRIPTOR.fields
-        if field.name != "fungibility"  # no kind has it so far
-    }
+    assert {field.name for field, _ in message.ListFields()} == {field.name for field in message.DESCRIPTOR.fields}
+    choice = message.fungibility
+    assert (choice.next_to_avoid_borrowing, choice.preempt_before_next, choice.preempt_before_borrowing) == (
+        True,
+        False,
+        True,
+    )
     assert (message.id, message.parent) == (id_of("k/team"), id_of("k/org"))
     assert [
         (q.HasField("borrowing_limit"), q.HasField("lending_limit"), q.HasField("limit")) for q in message.quotas

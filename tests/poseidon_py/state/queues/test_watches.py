@@ -131,6 +131,7 @@ async def test_the_newest_supported_version_is_watched_and_an_unknown_one_is_nam
     }
     async with rig.running():
         assert {path for path, _ in rig.api.listed} == {
+            "/api/v1/configmaps",
             "/apis/kueue.x-k8s.io/v1beta2/clusterqueues",
             "/apis/kueue.x-k8s.io/v1beta2/localqueues",
             "/apis/kueue.x-k8s.io/v1beta1/resourceflavors",

@@ -182,3 +182,66 @@ def test_of_two_files_the_first_by_namespace_counts(rig):
     assert set(rig.tree()) == {"yunikorn/root"}
     rig.drop("ConfigMap", "yunikorn-configs", namespace="a")
     assert "yunikorn/root.team" in rig.tree()
+
+
+# -- priorities
+# ---------------------------------------------------------------------------------------------------------
+
+PRIORITIES = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        queues:
+          - name: prod
+            properties: {priority.offset: "1000"}
+            queues:
+              - name: web
+                properties: {priority.offset: "10"}
+              - name: batch
+                properties: {priority.policy: fence, priority.offset: "-5"}
+          - name: dev
+            properties: {priority.policy: fence}
+            queues:
+              - name: one
+                properties: {priority.offset: "7"}
+          - name: plain
+"""
+
+
+@pytest.mark.parametrize(
+    ("queue", "own", "expected"),
+    [
+        ("root.prod.web", 3, 1013),
+        ("root.prod.batch", 3, 995),
+        ("root.prod.batch", 500, 995),
+        ("root.dev.one", 500, 0),
+        ("root.plain", 500, 500),
+        ("root.prod.web", 2**31 - 5, 2**31 - 1),
+    ],
+)
+def test_queues_change_priorities(rig, queue, own, expected):
+    config(rig, PRIORITIES)
+    rig.pod("p", labels={"queue": queue}, spec={"priority": own})
+    assert rig.known("p").described.priority == expected
+    assert rig.problems() == {}
+
+
+def test_an_offset_that_is_changed_moves_the_pods(rig):
+    config(rig, PRIORITIES)
+    rig.pod("p", labels={"queue": "root.prod.web"}, spec={"priority": 3})
+    config(rig, PRIORITIES.replace('"1000"', '"-1000"'))
+    assert rig.known("p").described.priority == -987
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("x", "'x' is not valid and is ignored; give a number of at least -1e+09"),
+        ("1.5", "1.5 counts as 1; give a whole number"),
+    ],
+)
+def test_an_invalid_offset_is_named(rig, value, problem):
+    config(rig, PRIORITIES.replace('"1000"', f'"{value}"'))
+    (found,) = rig.problems()["yunikorn/yunikorn-configs"]
+    assert found.endswith(f"properties.priority.offset: {problem}")

@@ -1,0 +1,87 @@
+"""What jobs could preempt, as amounts: an estimate by which queues with several flavors choose one (Kueue's
+fungibility).
+
+Whether victims leave is decided later, for a job on a flavor, with all that they depend on.
+"""
+
+from math import prod
+
+import numpy as np
+
+from firmament_py.model.arrays import I64, Bools, counts_of
+from firmament_py.model.queues import Reclaim, Sharing, Within
+from firmament_py.queues.quota import total_usage
+from firmament_py.queues.tree import Queues
+from firmament_py.sharing.flavors import add_amounts
+from firmament_py.sharing.jobs import Jobs
+from firmament_py.sharing.use import QueueUse
+from firmament_py.state.cluster import ClusterState
+
+
+class VictimAmounts:
+    """Of a round."""
+
+    def __init__(self, state: ClusterState, use: QueueUse) -> None:
+        self._state, self._use = state, use
+        self._groups: tuple[I64, I64, I64] | None = None
+
+    @property
+    def _matter(self) -> bool:
+        queues = self._use.queues
+        several = queues.flavor_order.shape[2] > 1 and bool((queues.flavor_order[:, :, 1:2] >= 0).any())
+        return several and queues.tree.sharing in (Sharing.CLASSICAL, Sharing.FAIR)
+
+    def of(self, jobs: Jobs) -> tuple[I64, I64] | None:
+        """(J, V) each: what tasks of the job's own queue use, and those of others, that it may preempt; None: no queue
+        has a choice between flavors."""
+        if not self._matter:
+            return None
+        queues = self._use.queues
+        queue, priority, amounts = self._running()
+        own = np.zeros((len(jobs.queue), queues.nominal.shape[1]), np.int64)
+        others = np.zeros_like(own)
+        if not len(queue):
+            return own, others
+        excess = np.maximum(total_usage(queues, self._use.running(leaving=False)) - queues.nominal, 0)
+        root = queues.roots()
+        keys, of_job = np.unique(np.c_[jobs.queue, jobs.priority], axis=0, return_inverse=True)
+        for number, (q, own_priority) in enumerate(keys.tolist()):
+            definition = queues.definitions[q]
+            lower = priority < own_priority
+            here = np.flatnonzero(of_job.reshape(-1) == number)
+            if definition.within is not Within.NEVER:
+                own[here] = amounts[(queue == q) & lower].sum(axis=0)
+            if definition.reclaim is not Reclaim.NEVER:
+                open_to = lower if definition.reclaim is Reclaim.LOWER_PRIORITY else np.ones(len(queue), np.bool_)
+                some = open_to & (queue != q) & (root[queue] == root[q]) & queues.reclaimable[queue]
+                others[here] = _within(queues, queue, amounts, some, excess)
+        return own, others
+
+    def _running(self) -> tuple[I64, I64, I64]:
+        """Tasks on nodes that may be preempted, in groups (G,) of a queue and a priority: queue, priority, and what
+        they use (G, V)."""
+        if self._groups is None:
+            state, use = self._state, self._use
+            tasks = state.tasks
+            rows = np.flatnonzero((tasks.node >= 0) & (tasks.queue != 0) & ~tasks.unevictable & ~tasks.leaving)
+            queue, node = use.queue_of(rows), use.position(tasks.node[rows])
+            some = (queue >= 0) & (node >= 0)
+            rows, queue, node = rows[some], queue[some], node[some]
+            cls = tasks.cls[rows]
+            of = use.queues.count, state.classes.capacity, use.flavors.kinds
+            number, count = counts_of(np.ravel_multi_index((queue, cls, use.flavors.kind[node]), of), prod(of))
+            queue, cls, kind = np.unravel_index(number, of)
+            keys, group = np.unique(np.c_[queue, state.classes.priority[cls]], axis=0, return_inverse=True)
+            amounts = np.zeros((len(keys), use.queues.nominal.shape[1]), np.int64)
+            columns = use.flavors.columns(queue, kind)
+            add_amounts(amounts, group.reshape(-1), columns, use.requests(cls) * count[:, None])
+            self._groups = keys[:, 0], keys[:, 1], amounts
+        return self._groups
+
+
+def _within(queues: Queues, queue: I64, amounts: I64, some: Bools, excess: I64) -> I64:
+    """(V,) amounts (G, V) of some groups (G,) of queues (G,), no more of each queue than its excess (Q, V)."""
+    of_queue = np.zeros_like(excess)
+    np.add.at(of_queue, queue[some], amounts[some])
+    found: I64 = np.minimum(of_queue, excess)[queues.leaf].sum(axis=0)
+    return found

@@ -1,0 +1,131 @@
+"""What a pod's annotations say about its preemption: whether it may be preempted, after which notice, and what has been
+announced. Pure.
+
+The scheduler writes the announcement, so that it survives any process: a pod that will be evicted has the state
+WillEvicted, the time and the preemptor; a preemptor that waits for such pods is Privileged.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import NamedTuple
+
+from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, annotations_of, micros
+from poseidon_py.util.durations import seconds_of
+
+PREEMPT = "poseidon.io/preempt"
+VOLCANO = "volcano.sh/preemptable"
+NOTICE = "poseidon.io/preemption-notice"
+STATE = "poseidon.io/preemption-state"
+EVICTION_TIME = "poseidon.io/eviction-time"
+PREEMPTED_BY = "poseidon.io/preempted-by"
+ANNOUNCED = "PreemptionAnnounced"
+"""The reason of the conditions of both states."""
+_COMMON_BYTES = b"/preempt"
+
+
+class PreemptionState(Enum):
+    """The two states of a delayed preemption; the values are those of the annotation."""
+
+    PRIVILEGED = "Privileged"
+    WILL_EVICTED = "WillEvicted"
+
+    @property
+    def condition(self) -> str:
+        """The type of its condition."""
+        return f"poseidon.io/{self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A pod will be evicted. `eviction_us`: when, microseconds since the epoch; `preemptor`: namespace and name of a
+    pod that it is evicted for."""
+
+    eviction_us: int
+    preemptor: str
+
+    @property
+    def time(self) -> str:
+        """In RFC 3339."""
+        return datetime.fromtimestamp(self.eviction_us // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class PreemptionTerms(NamedTuple):
+    """What users say. `preemptible`: None: they say nothing. `notice`: seconds, None: likewise."""
+
+    preemptible: bool | None = None
+    notice: float | None = None
+
+
+SILENT = PreemptionTerms()
+
+
+def preemption_terms(pod: Pod) -> PreemptionTerms:
+    """Without what is invalid. Called for every pod."""
+    annotations = _annotations(pod)
+    if not annotations:
+        return SILENT
+    preemptible, notice = None, None
+    with suppress(InvalidField):
+        preemptible = _preemptible(annotations)
+    with suppress(InvalidField):
+        notice = _notice(annotations)
+    return PreemptionTerms(preemptible, notice)
+
+
+def problem_of(pod: Pod) -> str:
+    """The errors in the annotations and their remedies; empty: they are valid or missing."""
+    annotations = _annotations(pod)
+    problems: list[str] = []
+    for read in (_preemptible, _notice):
+        try:
+            read(annotations)
+        except InvalidField as problem:
+            problems.append(str(problem))
+    return "; ".join(problems)
+
+
+def announcement_of(pod: Pod) -> Announcement | None:
+    """When and for what the pod will be evicted; None: it will not be. A time that is invalid counts as past."""
+    annotations = _annotations(pod)
+    if annotations.get(STATE) != PreemptionState.WILL_EVICTED.value:
+        return None
+    try:
+        eviction_us = micros(annotations.get(EVICTION_TIME))
+    except (InvalidField, OverflowError):
+        eviction_us = 0
+    return Announcement(eviction_us, annotations.get(PREEMPTED_BY, ""))
+
+
+def is_privileged(pod: Pod) -> bool:
+    return _annotations(pod).get(STATE) == PreemptionState.PRIVILEGED.value
+
+
+def _annotations(pod: Pod) -> Labels:
+    """Empty if none of them matters here."""
+    raw = pod.metadata.annotations
+    if raw is NOTHING or _COMMON_BYTES not in bytes(raw):
+        return {}
+    try:
+        return annotations_of(pod.metadata)
+    except InvalidField:
+        return {}
+
+
+def _preemptible(annotations: Labels) -> bool | None:
+    text = annotations.get(PREEMPT)
+    if text is None:  # Volcano's default is true, which tells nothing about the job as a whole
+        return False if annotations.get(VOLCANO) == "false" else None
+    if text in ("true", "false"):
+        return text == "true"
+    raise InvalidField(f"metadata.annotations[{PREEMPT}]", f"{text[:64]!r} is ignored; give true or false")
+
+
+def _notice(annotations: Labels) -> float | None:
+    text = annotations.get(NOTICE)
+    seconds = None if text is None else seconds_of(text)
+    if text is not None and seconds is None:
+        reason = f"{text[:64]!r} is not a duration and is ignored; give one like 90s, 10m or 600"
+        raise InvalidField(f"metadata.annotations[{NOTICE}]", reason)
+    return seconds

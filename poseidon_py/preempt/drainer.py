@@ -1,0 +1,176 @@
+"""Evicts the running pods of queues that drain, at a bounded rate, as long as this process leads.
+
+What is to be done follows from the queues and the pods alone, so that a new leader goes on with it, and nothing more is
+evicted once a queue is started again. Disruption budgets hold: a pod that its budgets protect is tried again after a
+growing delay. A gang is not begun before its budgets permit the eviction of all members; one that has lost members is
+drained to the end.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Protocol
+
+from poseidon_py.preempt.attempt import PreemptApi, Result, evict
+from poseidon_py.state.pod_lifecycle import PodState
+from poseidon_py.state.records import PodRecord
+from poseidon_py.state.store import Store
+from poseidon_py.util.backoff import Backoff
+
+log = logging.getLogger(__name__)
+
+PERIOD = 1.0
+"""Seconds between two looks at what runs."""
+_AGAIN_FIRST, _AGAIN_MAX = 5.0, 300.0
+
+
+class DrainReporter(Protocol):
+    """Publishes the outcomes of drains."""
+
+    def drained(self, known: PodRecord, queue: str) -> None: ...
+    def remark(self, known: PodRecord, reason: str, message: str) -> None: ...
+
+
+class Drainer:
+    """`run` in a separate task."""
+
+    def __init__(
+        self,
+        api: PreemptApi,
+        store: Store,
+        reporter: DrainReporter,
+        *,
+        leads: Callable[[], bool],
+        rate: float = 10.0,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+        rng: Callable[[], float] = random.random,
+    ) -> None:
+        """`leads`: whether, by the clock, no other replica can be the leader; called before each request. `rate`: pods
+        that are evicted in a second at most."""
+        self._api = api
+        self._store = store
+        self._reporter = reporter
+        self._outcomes = store.metrics.drains
+        self._leads = leads
+        self._pause = 1.0 / rate
+        self._sleep = sleep
+        self._monotonic = monotonic
+        self._rng = rng
+        self._backoffs: dict[str, Backoff] = {}
+        """By UID of a pod that was refused, or of the first one of a gang."""
+        self._not_before: dict[str, float] = {}
+        self._evicted: set[str] = set()
+        """UIDs of pods that the API server has accepted the eviction of, until they are gone."""
+
+    async def run(self) -> None:
+        """Never returns."""
+        while True:
+            await self._sleep(PERIOD)
+            try:
+                await self.step()
+            except Exception:
+                log.exception("draining queues failed")
+
+    async def step(self) -> None:
+        """Evicts what may be evicted now."""
+        if not self._store.queues.draining:
+            self._backoffs.clear()
+            self._not_before.clear()
+            self._evicted.clear()
+            return
+        for unit in list(self._units()):
+            if self._monotonic() >= self._not_before.get(unit[0].uid, 0.0):
+                await self._drain(unit)
+        self._forget()
+
+    def _units(self) -> Iterator[list[PodRecord]]:
+        """Gangs, and single pods: the least important first, then the newest."""
+        gangs: dict[int, list[PodRecord]] = {}
+        units: list[list[PodRecord]] = []
+        for known in self._store.pods.values():
+            if not self._drains(known):
+                continue
+            if known.gang.id in gangs:
+                gangs[known.gang.id].append(known)
+                continue
+            unit = [known]
+            units.append(unit)
+            if known.gang.id:
+                gangs[known.gang.id] = unit
+        yield from sorted(units, key=lambda unit: (unit[0].described.priority, -unit[0].created_us, unit[0].uid))
+
+    def _drains(self, known: PodRecord) -> bool:
+        if known.queue.running_id not in self._store.queues.draining or known.state is not PodState.BOUND:
+            return False
+        stays = known.described.unevictable or known.described.daemon
+        return not (stays or known.leaving or known.uid in self._evicted)
+
+    async def _drain(self, unit: list[PodRecord]) -> None:
+        if len(unit) > 1 and not self._is_begun(unit[0]) and (why := self._protected(unit)):
+            self._refused(unit[0], why)
+            self._later(unit)
+            return
+        refused = False
+        for known in unit:
+            if not (self._drains(known) and self._leads()):
+                continue  # meanwhile the queue was started again, the pod has ended, or another replica leads
+            refused |= not await self._evict(known)
+            await self._sleep(self._pause)
+        if refused:
+            self._later(unit)
+
+    async def _evict(self, known: PodRecord) -> bool:
+        """Returns whether it leaves."""
+        outcome = await evict(self._api, known)
+        if outcome.result is Result.DONE:
+            name = self._store.queues.draining.get(known.queue.running_id, "")
+            log.info("evicted %s from %s: queue %s drains", known.full_name, known.node, name)
+            self._outcomes.labels("evicted").inc()
+            self._evicted.add(known.uid)
+            self._reporter.drained(known, name)
+        elif outcome.result is Result.GONE:
+            self._outcomes.labels("gone").inc()
+        else:
+            self._refused(known, str(outcome.error))
+            return False
+        return True
+
+    def _later(self, unit: list[PodRecord]) -> None:
+        delay = self._backoffs.setdefault(unit[0].uid, Backoff(_AGAIN_FIRST, _AGAIN_MAX, self._rng)).next()
+        self._not_before[unit[0].uid] = self._monotonic() + delay
+
+    def _refused(self, known: PodRecord, why: str) -> None:
+        self._outcomes.labels("refused").inc()
+        log.info("%s is not drained for now: %s", known.full_name, why)
+        name = self._store.queues.draining.get(known.queue.running_id, "")
+        self._reporter.remark(known, "DrainDelayed", f"queue {name} drains, but the pod stays for now: {why}")
+
+    def _is_begun(self, known: PodRecord) -> bool:
+        """Whether the gang of a pod has lost members."""
+        group = self._store.gangs.group_of(known)
+        return group is not None and (group.disrupted or group.short(group.bound))
+
+    def _protected(self, unit: list[PodRecord]) -> str:
+        """Why the budgets do not permit the eviction of all of these pods; empty: they do."""
+        count: dict[int, int] = {}
+        for known in unit:
+            profile = self._store.profiles.get(known.described.profile)
+            for budget in self._store.budgets.of(profile) if profile is not None else ():
+                count[budget.id] = count.get(budget.id, 0) + 1
+        for ident, pods in count.items():
+            budget = self._store.budgets.messages[ident]
+            if pods > budget.allowed:
+                return (
+                    f"disruption budget {budget.name} permits {budget.allowed} evictions, and {pods} members of its "
+                    "gang leave together; change the budget"
+                )
+        return ""
+
+    def _forget(self) -> None:
+        for uid in [uid for uid in self._backoffs if uid not in self._store.pods]:
+            del self._backoffs[uid]
+            self._not_before.pop(uid, None)
+        self._evicted.intersection_update(self._store.pods)

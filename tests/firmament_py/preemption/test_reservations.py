@@ -1,0 +1,79 @@
+"""Preemption by tasks that have waited for so long that capacity is reserved for them: it is theirs to use."""
+
+import pytest
+
+from firmament_py.model.constraints import PeerDemand, PeerTerm
+from tests.builders import (
+    NOW_US,
+    SECOND_US,
+    make_budget,
+    make_class,
+    make_gang,
+    make_label_set,
+    make_node,
+    make_tasks,
+    needs,
+    preempting_cluster,
+    tasks_like,
+)
+
+OVERDUE_US = NOW_US - 400 * SECOND_US
+LOW, HIGH, LARGE, ALONE = 1, 2, 3, 4
+APART = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app", "In", "web")), "kubernetes.io/hostname"),))
+
+
+def full_node(*waiting):
+    """A node of 4 CPUs with one task that may not be evicted and three that may."""
+    return preempting_cluster(
+        make_node("a", cpu=4, labels={"kubernetes.io/hostname": "a"}),
+        make_label_set(1, app="web"),
+        make_class(LOW, cpu=1),
+        make_class(HIGH, cpu=1, priority=5),
+        make_class(LARGE, cpu=3, priority=5),
+        make_class(ALONE, cpu=3, priority=5, peers=APART),
+        make_tasks([1], LOW, on="a", unevictable=True),
+        make_tasks([2, 3, 4], LOW, on="a", label_set=1),
+        *waiting,
+    )
+
+
+@pytest.mark.parametrize("created_us", [NOW_US, OVERDUE_US])
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        pytest.param(lambda at: [make_tasks([11], LARGE, created_us=at)], id="a task"),
+        pytest.param(
+            lambda at: [make_gang(7, 3, created_us=at), make_tasks([11, 12, 13], HIGH, gang=7, created_us=at)],
+            id="a gang",
+        ),
+        pytest.param(lambda at: [make_tasks([11], ALONE, created_us=at)], id="a task with constraints"),
+    ],
+)
+def test_what_is_reserved_for_a_preemptor_is_free_for_it(waiting, created_us):
+    cluster = full_node(*waiting(created_us))
+    assert set(cluster.preempted(cluster.run())) == {2, 3, 4}
+    assert set(cluster.nominated().values()) == {"a"}
+
+
+def test_what_is_reserved_for_a_task_that_is_not_served_is_not_free_for_other_preemptors():
+    """The budget permits one eviction, and task 10 has the higher priority. So 8 CPUs of node b stay reserved for task
+    11, of which task 12 would take the 4 that are free."""
+    cluster = preempting_cluster(
+        make_node("a", cpu=8),
+        make_node("b", cpu=8),
+        make_label_set(1, app="web"),
+        make_budget(9, tasks_like(needs("app", "In", "web")), 1),
+        make_class(5, cpu=4),
+        make_class(6, cpu=4, priority=5),
+        make_class(7, cpu=8, priority=5),
+        make_class(8, cpu=8, priority=9),
+        make_tasks([1], 5, on="a", label_set=1),
+        make_tasks([2], 5, on="b", label_set=1),
+        make_tasks([10], 8),
+        make_tasks([11], 7, created_us=OVERDUE_US),
+        make_tasks([12], 6, created_us=OVERDUE_US + SECOND_US),
+    )
+    result = cluster.run()
+    assert list(cluster.preempted(result).values()) == [10]
+    assert cluster.names(result) == {}
+    assert set(cluster.nominated()) == {10}

@@ -1,0 +1,262 @@
+"""Queues that drain: which pods are evicted, in which order, how fast, and what stops that."""
+
+import json
+
+import msgspec
+import pytest
+
+from poseidon_py.kube.budget_objects import DisruptionBudget
+from poseidon_py.kube.client import BusyError, ConflictError, UnreachableError
+from poseidon_py.preempt.drainer import Drainer
+from tests.poseidon_py.preempt.bench import FakePods
+from tests.poseidon_py.state.queues.rig import Rig
+
+QUEUE = "poseidon.io/queue"
+NAME, MINIMUM = "pod-group.scheduling.x-k8s.io/name", "pod-group.scheduling.x-k8s.io/min-available"
+BUDGET = BusyError(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+AWAY = UnreachableError("no route")
+
+
+class Draining(Rig):
+    """Queue a with pods on node n; delays pass at once."""
+
+    def __init__(self, kind="poseidon"):
+        super().__init__(kind)
+        self.api = FakePods()
+        self.leads = True
+        self.clock = 0.0
+        self.events: list[tuple[str, ...]] = []
+        self.drainer = Drainer(
+            self.api,
+            self.store,
+            self,
+            leads=lambda: self.leads,
+            rate=4.0,
+            sleep=self.sleep,
+            monotonic=lambda: self.clock,
+            rng=lambda: 1.0,
+        )
+
+    async def sleep(self, seconds):
+        self.clock += seconds
+
+    def drained(self, known, queue):
+        self.events.append((known.name, queue))
+
+    def remark(self, known, reason, message):
+        self.events.append((known.name, reason, message))
+
+    def running(self, *names, queue="a", labels=None, **fields):
+        for name in names:
+            self.api.put(name)
+            self.pod(name, node="n", phase="Running", labels={QUEUE: queue, **(labels or {})}, **fields)
+
+    def gang(self, *names, size, **labels):
+        self.running(*names, labels={NAME: "g", MINIMUM: str(size), **labels})
+
+    def budget(self, allowed, **labels):
+        body = {
+            "metadata": {"name": "b", "namespace": "default", "uid": "u"},
+            "spec": {"selector": {"matchLabels": labels}},
+            "status": {"disruptionsAllowed": allowed},
+        }
+        self.store.budgets.put(msgspec.json.decode(json.dumps(body), type=DisruptionBudget))
+
+    def ended(self, *names):
+        for name in names:
+            self.api.pods.pop(name)
+            self.known(name).observed.deleting = True
+            self.store.remove_pod(f"uid-{name}")
+
+    async def step(self):
+        before = len(self.api.requests)
+        await self.drainer.step()
+        return [name for kind, name, _ in self.api.requests[before:] if kind == "evict"]
+
+
+@pytest.fixture
+def rig():
+    rig = Draining()
+    for name in ("a", "b"):
+        rig.put("Queue", name)
+    return rig
+
+
+def drain(rig, stop="drain"):
+    rig.put("Queue", "a", {"stop": stop})
+
+
+async def test_what_runs_in_a_queue_that_drains_is_evicted_and_nothing_else(rig):
+    rig.running("a1", "a2")
+    rig.running("b1", queue="b")
+    rig.pod("waits", labels={QUEUE: "a"})
+    assert await rig.step() == []
+    drain(rig, "hold")
+    assert await rig.step() == []
+    drain(rig)
+    assert sorted(await rig.step()) == ["a1", "a2"]
+    assert sorted(rig.events) == [("a1", "a"), ("a2", "a")]
+    assert rig.store.metrics.registry.get_sample_value("poseidon_drains_total", {"outcome": "evicted"}) == 2.0
+
+
+async def test_queues_below_drain_as_well(rig):
+    rig.put("Queue", "below", {"parent": "a"})
+    rig.running("p", queue="below")
+    drain(rig)
+    assert await rig.step() == ["p"]
+
+
+async def test_pods_that_leave_or_belong_to_their_node_stay(rig):
+    rig.running("one", "two", "three", "four")
+    rig.running("leaving", deleting=True)
+    for name, field in (("one", "preempting"), ("two", "migrating")):
+        setattr(rig.known(name), field, True)
+    rig.known("three").described.daemon = True
+    rig.known("four").described.unevictable = True
+    drain(rig)
+    assert await rig.step() == []
+
+
+async def test_the_least_important_and_newest_go_first_at_a_bounded_rate(rig):
+    rig.running("old", created="2026-01-01T00:00:00Z")
+    rig.running("new", created="2026-01-02T00:00:00Z")
+    rig.running("high", spec={"priority": 9}, created="2026-01-03T00:00:00Z")
+    drain(rig)
+    assert await rig.step() == ["new", "old", "high"]
+    assert rig.clock == 3 / 4.0
+
+
+async def test_it_ends_when_the_queue_is_started_again_even_amid_a_pass(rig):
+    rig.running("p1", "p2", "p3", "p4")
+    drain(rig)
+
+    async def start_again(seconds):
+        drain(rig, "none")
+
+    rig.drainer._sleep = start_again
+    assert len(await rig.step()) == 1
+    assert await rig.step() == []
+
+
+async def test_a_standby_evicts_nothing_and_a_new_leader_goes_on(rig):
+    rig.running("p1", "p2")
+    drain(rig)
+    rig.leads = False
+    assert await rig.step() == []
+    rig.leads = True
+    assert sorted(await rig.step()) == ["p1", "p2"]
+
+
+async def test_what_a_budget_protects_is_tried_again_later(rig):
+    rig.running("p1", "p2")
+    drain(rig)
+    rig.api.faults = [BUDGET]
+    first, second = await rig.step()
+    assert rig.clock == 0.5
+    assert rig.events == [
+        (first, "DrainDelayed", f"queue a drains, but the pod stays for now: {BUDGET}"),
+        (second, "a"),
+    ]
+    rig.ended(second)
+    assert await rig.step() == []  # 5 s have not passed
+    rig.clock += 5.0
+    rig.api.faults = [BUDGET]
+    assert await rig.step() == [first]
+    rig.clock += 9.0
+    assert await rig.step() == []
+    rig.clock += 1.0
+    assert await rig.step() == [first]
+    assert rig.events[-1] == (first, "a")
+    rig.clock += 100.0
+    assert await rig.step() == []  # it is leaving, though the watch has not reported it
+
+
+@pytest.mark.parametrize(
+    "error", [AWAY, BusyError(500, "InternalError", "no"), ConflictError(409, "Conflict", "again")]
+)
+async def test_temporary_errors_are_tried_again(rig, error):
+    rig.running("p")
+    drain(rig)
+    rig.api.faults = [error]
+    assert await rig.step() == ["p"]
+    rig.clock += 5.0
+    assert await rig.step() == ["p"]
+    assert rig.events[-1] == ("p", "a")
+
+
+async def test_a_pod_that_is_gone_is_no_failure(rig):
+    rig.running("p")
+    del rig.api.pods["p"]
+    drain(rig)
+    assert await rig.step() == ["p"]
+    assert rig.events == []
+
+
+async def test_a_gang_waits_until_its_budgets_permit_all_of_it(rig):
+    rig.gang("g1", "g2", "g3", size=3, app="x")
+    rig.running("single", created="2026-01-09T00:00:00Z")
+    rig.budget(2, app="x")
+    drain(rig)
+    assert await rig.step() == ["single"]
+    ((_, _, message), _) = sorted(rig.events, key=len, reverse=True)
+    assert message == (
+        "queue a drains, but the pod stays for now: disruption budget default/b permits 2 evictions, and 3 members of "
+        "its gang leave together; change the budget"
+    )
+    rig.budget(3, app="x")
+    rig.clock += 5.0
+    assert sorted(await rig.step()) == ["g1", "g2", "g3"]
+
+
+async def test_a_gang_that_has_lost_members_is_drained_to_the_end(rig):
+    rig.gang("g1", "g2", "g3", size=3, app="x")
+    drain(rig)
+    rig.budget(3, app="x")
+    rig.api.faults = [None, BUDGET, BUDGET]
+    first, *others = await rig.step()
+    rig.ended(first)
+    rig.budget(0, app="x")
+    rig.clock += 5.0
+    assert await rig.step() == others  # the budget decides on each
+    assert [event[0] for event in rig.events if len(event) == 2][1:] == others
+
+
+async def test_budgets_of_other_pods_do_not_protect_a_gang(rig):
+    rig.gang("g1", "g2", size=2, app="x")
+    rig.budget(0, app="y")
+    drain(rig)
+    assert sorted(await rig.step()) == ["g1", "g2"]
+
+
+async def test_kueues_local_queues_drain_on_their_own():
+    rig = Draining("kueue")
+    rig.put("ResourceFlavor", "f")
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": 9}]}]}
+    rig.put("ClusterQueue", "q", {"resourceGroups": [group], "namespaceSelector": {}})
+    for name, stop in (("one", "HoldAndDrain"), ("two", "Hold")):
+        rig.put("LocalQueue", name, {"clusterQueue": "q", "stopPolicy": stop}, namespace="default")
+        rig.api.put(name)
+        rig.pod(name, node="n", phase="Running", labels={"kueue.x-k8s.io/queue-name": name})
+    assert await rig.step() == ["one"]
+    rig.put("ClusterQueue", "q", {"resourceGroups": [group], "namespaceSelector": {}, "stopPolicy": "HoldAndDrain"})
+    assert await rig.step() == ["two"]
+    rig.queues.set_running("kueue", "kueue-controller-manager")  # evicts its workloads by itself
+    rig.api.put("three")
+    rig.pod("three", node="n", phase="Running", labels={"kueue.x-k8s.io/queue-name": "one"})
+    assert await rig.step() == []
+
+
+async def test_an_error_in_a_pass_does_not_end_the_task(rig, monkeypatch, caplog):
+    sleeps = []
+
+    async def sleep(seconds):
+        sleeps.append(seconds)
+        if len(sleeps) == 3:
+            raise EOFError
+
+    monkeypatch.setattr(rig.drainer, "_sleep", sleep)
+    monkeypatch.setattr(rig.drainer, "step", None)
+    with pytest.raises(EOFError):
+        await rig.drainer.run()
+    assert sleeps == [1.0, 1.0, 1.0]
+    assert "draining queues failed" in caplog.text
