@@ -1,14 +1,15 @@
 """The independent check of quotas: whether placements exceed what queues may use, from the descriptions alone.
 
-It sums what tasks use by walking up the tree queue by queue, and shares no code with the arithmetic of `queues`.
+It adds up what tasks use from the deepest queues to the roots, and shares no code with the arithmetic of `queues`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from math import prod
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
-from firmament_py.model.queues import UNLIMITED, Flavor, Sharing
+from firmament_py.model.arrays import I64, U64, Bools, counts_of
+from firmament_py.model.queues import UNLIMITED, Flavor, QueueDefinition, Sharing
 from firmament_py.model.resources import has_quota
 from firmament_py.queues.tree import Queues
 from firmament_py.state.cluster import ClusterState
@@ -23,84 +24,90 @@ class QuotaCheck:
     def __init__(self, queues: Queues) -> None:
         self.queues = queues
         definitions = queues.definitions
-        self._row = {queue.id: row for row, queue in enumerate(definitions)}
-        self._parent = [self._row.get(queue.parent, -1) for queue in definitions]
+        row = {queue.id: number for number, queue in enumerate(definitions)}
+        self._parent = np.array([row.get(queue.parent, -1) for queue in definitions], np.int64)
+        self._depths = _depths(self._parent)
         named = ((quota.flavor, quota.resource) for queue in definitions for quota in queue.quotas)
         self._column = {amount: column for column, amount in enumerate(dict.fromkeys(named))}
+        at = np.zeros((2, 0), np.int64)
+        if self._column:
+            stated = (
+                (row[q.id], self._column[quota.flavor, quota.resource]) for q in definitions for quota in q.quotas
+            )
+            at = np.array([*stated], np.int64).T
+        quotas = [quota for queue in definitions for quota in queue.quotas]
         shape = (len(definitions), len(self._column))
         entitled, lent = np.zeros(shape, np.int64), np.full(shape, UNLIMITED)
         self._borrows, self._limit = np.full((2, *shape), UNLIMITED)
-        for row, queue in enumerate(definitions):
-            for quota in queue.quotas:
-                at = row, self._column[quota.flavor, quota.resource]
-                entitled[at] = quota.nominal
-                for limits, value in (
-                    (lent, quota.lending_limit),
-                    (self._borrows, quota.borrowing_limit),
-                    (self._limit, quota.limit),
-                ):
-                    limits[at] = UNLIMITED if value is None else value
+        entitled[at[0], at[1]] = [quota.nominal for quota in quotas]
+        lent[at[0], at[1]] = _limits(quota.lending_limit for quota in quotas)
+        self._borrows[at[0], at[1]] = _limits(quota.borrowing_limit for quota in quotas)
+        self._limit[at[0], at[1]] = _limits(quota.limit for quota in quotas)
         self._unlent = np.zeros(shape, np.int64)
-        for row in reversed(range(len(definitions))):
-            self._unlent[row] = np.where(lent[row] < UNLIMITED, np.maximum(entitled[row] - lent[row], 0), 0)
-            if (parent := self._parent[row]) >= 0:
-                entitled[parent] = np.minimum(entitled[parent] + entitled[row] - self._unlent[row], UNLIMITED)
-            else:
-                self._borrows[row] = 0
+        for rows in reversed(self._depths):
+            self._unlent[rows] = np.where(lent[rows] < UNLIMITED, np.maximum(entitled[rows] - lent[rows], 0), 0)
+            if self._parent[rows[0]] >= 0:
+                sums = entitled.astype(np.float64)  # where these are too large, int64 wraps around
+                np.add.at(sums, self._parent[rows], entitled[rows] - self._unlent[rows])
+                np.add.at(entitled, self._parent[rows], entitled[rows] - self._unlent[rows])
+                entitled[sums >= UNLIMITED] = UNLIMITED
+        self._borrows[self._parent < 0] = 0
         by_quota = queues.tree.sharing in (Sharing.CLASSICAL, Sharing.FAIR)
         self._entitled = entitled if by_quota else np.full(shape, UNLIMITED)  # else only limits bind
-        parents = {queue.parent for queue in definitions}
-        takes = [queue.id for row, queue in enumerate(definitions) if queues.open[row] and queue.id not in parents]
-        self._open = np.array(takes, np.uint64)
-        self._ids = np.array(sorted(self._row), np.uint64)
-        self._row_of_id = np.array([self._row[identifier] for identifier in self._ids.tolist()], np.int64)
+        self._takes = queues.open.copy()  # (Q,) whether tasks may be in each queue
+        self._takes[self._parent[self._parent >= 0]] = False
+        self._ids = np.array(sorted(row), np.uint64)
+        self._row_of_id = np.array([row[identifier] for identifier in self._ids.tolist()], np.int64)
         self._kind: dict[frozenset[str], int] = {}  # flavors of nodes -> number
         self._amounts_of: tuple[tuple[tuple[str, ...], int], I64] = ((), 0), np.zeros((0, 0, 0), np.int64)
 
     def problems(self, state: ClusterState, tasks: I64, nodes: I64) -> dict[str, Bools]:
         """Reason -> which placements (K,) of task rows on node rows it concerns. What leaves still counts. If a queue,
         or an ancestor, exceeds a quota that its new tasks use, none of these is sound."""
-        table = state.tasks
-        ids = table.queue[tasks]
-        served = np.isin(ids, self._open)
+        table, parent = state.tasks, self._parent
+        row = self._rows(table.queue[tasks])
+        served = np.append(self._takes, False)[row]  # the last one for unknown queues
         holding = np.flatnonzero((table.node >= 0) & (table.queue != 0))
-        used, _ = self._used(state, holding, table.node[holding])
-        new, uncovered = self._used(state, tasks[served], nodes[served])
+        used, _ = self._used(state, self._rows(table.queue[holding]), table.cls[holding], table.node[holding])
+        new, uncovered = self._used(state, row[served], table.cls[tasks[served]], nodes[served])
         total = used + new
         counted = total.copy()
-        for row in reversed(range(len(self._parent))):
-            if (parent := self._parent[row]) >= 0:
-                total[parent] += total[row]
-                counted[parent] += np.maximum(counted[row] - self._unlent[row], 0)
+        for rows in reversed(self._depths[1:]):
+            np.add.at(total, parent[rows], total[rows])
+            np.add.at(counted, parent[rows], np.maximum(counted[rows] - self._unlent[rows], 0))
         over = (counted > self._entitled + self._borrows) | (total > self._limit)
-        for row in range(len(self._parent)):
-            if (parent := self._parent[row]) >= 0:
-                over[row] |= over[parent] & (counted[row] > self._unlent[row])  # only what it takes from there
-        exceeded = {identifier for identifier, row in self._row.items() if (over[row] & (new[row] > 0)).any()}
-        bad = np.isin(ids, np.array(sorted(exceeded | uncovered), np.uint64))
-        return {"its queue takes no tasks": (ids != 0) & ~served, "a quota is exceeded": served & bad}
+        for rows in self._depths[1:]:
+            over[rows] |= over[parent[rows]] & (counted[rows] > self._unlent[rows])  # only what it takes from there
+        bad = np.append(uncovered | (over & (new > 0)).any(axis=1), False)[row]
+        return {"its queue takes no tasks": (table.queue[tasks] != 0) & ~served, "a quota is exceeded": served & bad}
 
-    def _used(self, state: ClusterState, tasks: I64, nodes: I64) -> tuple[I64, set[int]]:
-        """(Q, A) what task rows (K,) on node rows (K,) take from their own queues, and ids of queues that they take
-        something from that these have no quota of."""
-        table, used = state.tasks, np.zeros(self._entitled.shape, np.int64)
-        known = np.isin(table.queue[tasks], self._ids)
-        tasks, nodes = tasks[known], nodes[known]
-        if not len(tasks):
-            return used, set()
-        row = self._row_of_id[np.searchsorted(self._ids, table.queue[tasks])]
-        cls, kind = table.cls[tasks], self._kinds(state, nodes)
+    def _rows(self, ids: U64) -> I64:
+        """(K,) the rows of queues by id (K,), -1: unknown."""
+        if not len(self._ids):
+            return np.full(len(ids), -1)
+        at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        return np.where(self._ids[at] == ids, self._row_of_id[at], -1)
+
+    def _used(self, state: ClusterState, row: I64, cls: I64, nodes: I64) -> tuple[I64, Bools]:
+        """(Q, A) what tasks of classes (K,) on node rows (K,) take from their own queues, rows (K,), -1: unknown; and
+        (Q,) which queues have no quota of something that these request."""
+        used, uncovered = np.zeros(self._entitled.shape, np.int64), np.zeros(len(self._entitled), np.bool_)
+        known = row >= 0
+        if not known.any():
+            return used, uncovered
+        row, cls, kind = row[known], cls[known], self._kinds(state, nodes[known])
         # one sum per queue, class and kind of nodes: there are far more tasks
-        alike = (row * state.classes.capacity + cls) * len(self._kind) + kind
-        _, first, count = np.unique(alike, return_index=True, return_counts=True)
-        row, names = row[first], state.resources.names
-        requests = state.classes.requests[cls[first]] * count[:, None]
-        amount = self._amounts(names)[row, kind[first]]
+        of = len(used), state.classes.capacity, len(self._kind)
+        alike, count = counts_of(np.ravel_multi_index((row, cls, kind), of), prod(of))
+        row, cls, kind = np.unravel_index(alike, of)
+        names = state.resources.names
+        requests = state.classes.requests[cls] * count[:, None]
+        amount = self._amounts(names)[row, kind]
         for r in range(len(names)):
             some = amount[:, r] >= 0
             np.add.at(used, (row[some], amount[some, r]), requests[some, r])
-        bad = ((amount == _UNCOVERED) & (requests > 0)).any(axis=1)
-        return used, {self.queues.definitions[each].id for each in np.unique(row[bad]).tolist()}
+        uncovered[row[((amount == _UNCOVERED) & (requests > 0)).any(axis=1)]] = True
+        return used, uncovered
 
     def _kinds(self, state: ClusterState, nodes: I64) -> I64:
         """(K,) numbers of the sets of flavors that node rows (K,) are of; fills `_kind`."""
@@ -121,16 +128,39 @@ class QuotaCheck:
         key = names, len(self._kind)
         if self._amounts_of[0] != key:
             columns = np.full((len(self._parent), len(self._kind), len(names)), _NOTHING)
+            stating: dict[tuple[object, ...], I64] = {}  # nearly all queues state quotas of the same amounts
             for row, queue in enumerate(self.queues.definitions):
-                for r, name in enumerate(names):
-                    of = [quota.flavor for quota in queue.quotas if quota.resource == name]
-                    if not of:
-                        columns[row, :, r] = _UNCOVERED if has_quota(name) and not queue.unlimited else _NOTHING
-                    for there, kind in self._kind.items() if of else ():
-                        flavor = next((flavor for flavor in of if flavor in there), of[0])
-                        columns[row, kind, r] = self._column[flavor, name]
+                stated = (queue.unlimited, *((quota.flavor, quota.resource) for quota in queue.quotas))
+                if stated not in stating:
+                    stating[stated] = self._amounts_of_queue(queue, names)
+                columns[row] = stating[stated]
             self._amounts_of = key, columns
         return self._amounts_of[1]
+
+    def _amounts_of_queue(self, queue: QueueDefinition, names: tuple[str, ...]) -> I64:
+        """(S, R) the same for one queue."""
+        columns = np.full((len(self._kind), len(names)), _NOTHING)
+        for r, name in enumerate(names):
+            of = [quota.flavor for quota in queue.quotas if quota.resource == name]
+            if not of:
+                columns[:, r] = _UNCOVERED if has_quota(name) and not queue.unlimited else _NOTHING
+            for there, kind in self._kind.items() if of else ():
+                flavor = next((flavor for flavor in of if flavor in there), of[0])
+                columns[kind, r] = self._column[flavor, name]
+        return columns
+
+
+def _depths(parent: I64) -> list[I64]:
+    """Rows of the queues of each depth, roots first; parents (Q,) come before children, -1: none."""
+    depth = np.zeros(len(parent), np.int64)
+    for row, above in enumerate(parent.tolist()):
+        if above >= 0:
+            depth[row] = depth[above] + 1
+    return [np.flatnonzero(depth == each) for each in range(int(depth.max(initial=-1)) + 1)]
+
+
+def _limits(stated: Iterable[int | None]) -> list[int]:
+    return [UNLIMITED if limit is None else limit for limit in stated]
 
 
 def _matching(flavors: list[Flavor], labels: Mapping[str, str]) -> frozenset[str]:

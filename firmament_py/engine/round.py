@@ -14,6 +14,7 @@ from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import F64, I64
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.telemetry import Telemetry
+from firmament_py.placement.all_at_once import may_fit_at_once
 from firmament_py.placement.placer import Placer
 from firmament_py.policy import (
     AnywherePolicy,
@@ -28,7 +29,8 @@ from firmament_py.policy import (
     checked_place_kinds,
     rack_labels,
 )
-from firmament_py.sharing.decision import decide
+from firmament_py.queues.ranking import Ranking
+from firmament_py.sharing.decision import QueueDecision, decide
 from firmament_py.snapshot.snapshot import Snapshot, running_snapshot, take_snapshot
 from firmament_py.snapshot.term_budget import defer, waiting_tasks
 from firmament_py.state.cluster import ClusterState
@@ -77,19 +79,43 @@ class Round:
         self.queues = decide(state, waiting)
         """What the queues of tasks decide; None: no task that waits has one."""
         self.telemetry.lap("queues")
-        self._first: Snapshot | None = self._snapshot()
-        self.telemetry.lap("snapshot")
-        self._reading = usage.read(state, self._first.nodes, now_us)
+        self._reading = usage.read(state, state.present_nodes(), now_us)
         self.telemetry.lap("usage")
-        self.stats.pending = len(self._first.tasks)
-        self.stats.classes, self.stats.nodes = len(self._first.classes), len(self._first.nodes)
         self.stats.usage_measured = self._reading.measured
         self.stats.usage_missing, self.stats.usage_stale = self._reading.missing, self._reading.stale
 
+    def first_placer(self) -> Placer:
+        """A new placer, that of the statistics. Where all that quotas admit fits at once, it is placed already, and its
+        snapshot has no ranks, since these have no effect: far fewer classes, and one flow."""
+        placer = None
+        if self.queues is not None and may_fit_at_once(self._state, self._pending(self.queues)):
+            placer = self._placer(self.queues.unranked)
+            placer = placer if placer.place_at_once() else None
+        placer = placer or self.placer()
+        self.stats.pending = len(placer.snapshot.tasks)
+        self.stats.classes, self.stats.nodes = len(placer.snapshot.classes), len(placer.snapshot.nodes)
+        return placer
+
     def placer(self) -> Placer:
         """A new placer on a snapshot of its own."""
-        snapshot, self._first = self._first or self._snapshot(), None
+        ranking = None if self.queues is None else self.queues.ranking
+        self.telemetry.lap("queues")
+        return self._placer(ranking)
+
+    def _placer(self, ranking: Ranking | None) -> Placer:
+        deferred = self.deferred
+        if self.queues is not None:
+            deferred = np.concatenate([deferred, self.queues.excluded])
+        snapshot = take_snapshot(self._state, self.now_us, rack_labels(self._policy), self._cpu_of, deferred, ranking)
+        self.telemetry.lap("snapshot")
         return Placer(snapshot, self._costs, self._solve, self.telemetry, self._reading)
+
+    def _pending(self, queues: QueueDecision) -> I64:
+        """(K,) rows of the tasks that are to be placed."""
+        left_out = queues.unranked.withheld.copy()
+        left_out[queues.excluded] = left_out[self.deferred] = True
+        rows = waiting_tasks(self._state, self.now_us)
+        return rows[~left_out[rows]]
 
     def finish(self, placed: int, waiting: int) -> RoundStats:
         """Ends the round; its statistics."""
@@ -99,12 +125,6 @@ class Round:
         stats.pricing_rounds = telemetry.pricing_rounds
         stats.placed, stats.waiting = placed, waiting
         return stats
-
-    def _snapshot(self) -> Snapshot:
-        ranking, deferred = None, self.deferred
-        if self.queues is not None:
-            ranking, deferred = self.queues.ranking, np.concatenate([deferred, self.queues.excluded])
-        return take_snapshot(self._state, self.now_us, rack_labels(self._policy), self._cpu_of, deferred, ranking)
 
     def _cpu_of(self, rows: I64) -> F64:
         return self._usage.cpu_of(self._state, rows, self.now_us)

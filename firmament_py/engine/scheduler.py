@@ -215,7 +215,7 @@ class Scheduler:
         current = Round(
             self.state, self.usage, self.policy, self.solver, now_us, self._observer, certified=self._certified
         )
-        first = current.placer()
+        first = current.first_placer()
         searches = self.searchable()
         self._search_us = 0 if searches else now_us + DELAY_STEP_US
         preempting = self._preempting if preempts and searches else Preempting.OFF

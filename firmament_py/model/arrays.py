@@ -28,6 +28,16 @@ def run_positions(counts: I64) -> I64:
     return np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(group_starts(counts), counts)
 
 
+def counts_of(values: I64, below: int) -> tuple[I64, I64]:
+    """The distinct ones of values (K,), 0 <= value < below, ascending, and how often each occurs; without sorting if
+    there are not many more possible values than K."""
+    if below > 16 * len(values) + 1024:
+        return np.unique(values, return_counts=True)
+    count = np.bincount(values)
+    distinct = np.flatnonzero(count)
+    return distinct, count[distinct]
+
+
 def stable_order(values: I64, below: int) -> I64:
     """The stable sort order of values (K,), 0 <= value < below; numpy sorts values that fit into 16 bits by radix, ten
     times as fast."""

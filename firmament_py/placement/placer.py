@@ -24,6 +24,7 @@ from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.subproblem import Subproblem, subproblem_of, with_preferences
 from firmament_py.policy import WAIT_MIN, Costs, View
 from firmament_py.snapshot.snapshot import Snapshot
+from firmament_py.snapshot.solo_capacity import task_slots
 from firmament_py.usage.usage import NOTHING_MEASURED, Reading
 
 CLASSES_AT_ONCE = 256
@@ -33,6 +34,9 @@ FIRST: I64 = np.zeros(1, np.int64)
 
 FLOWS_PER_STAGE = 12
 """After so many flows of one stage the rest is placed greedily: it bounds a round whose nodes fill badly."""
+
+FEW_LEFT = 20
+"""Tasks are placed at once as long as each flow leaves less than one in so many."""
 
 
 @dataclass(slots=True)
@@ -133,6 +137,38 @@ class Placer:
                 if len(some):
                     with ledger.limited_to(some):
                         self._place(some, within, largest_first)
+
+    def place_at_once(self) -> bool:
+        """Whether all pending tasks fit, in whatever order, but for those that no empty node could take: a flow for all
+        of them, then others for the few that do not fit where it sent them. If not, some are placed, and the placer is
+        of no further use."""
+        pending = np.flatnonzero(self.ledger.pending)
+        if len(np.unique(self.snapshot.task_class[pending])) > CLASSES_AT_ONCE:
+            return False
+        while len(pending):
+            step = self._next_step(pending, None)
+            fitting = NO_ROWS if step is None else step.subproblem.tasks
+            without_slots = self.ledger.pending
+            without_slots[fitting] = False
+            if self._would_fit(pending[without_slots[pending]]):
+                return False
+            if step is None:
+                break
+            if step.costs.stage is not None:
+                return False
+            self._place_batch(step)
+            while step.by_priority:
+                self._fit_highest_priority(step, largest_first=False)
+            pending = fitting[self.ledger.pending[fitting]]
+            if len(pending) * FEW_LEFT > len(fitting):
+                return False
+        return True
+
+    def _would_fit(self, tasks: I64) -> bool:
+        """Whether an empty node could take one of the tasks (K,)."""
+        snapshot, classes = self.snapshot, np.unique(self.snapshot.task_class[tasks])
+        one = np.ones(len(classes), np.int64)
+        return bool(task_slots(snapshot.allocatable, snapshot.requests[classes], snapshot.suitable[classes], one).any())
 
     def _place(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
         task_class = self.snapshot.task_class[tasks]

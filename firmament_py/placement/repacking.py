@@ -97,8 +97,9 @@ def _left_out(ledger: Ledger, movable: Bools) -> Bools:
 
 
 def _free(ledger: Ledger, tasks: I64) -> I64:
-    """(N, R) what is free for `tasks` (K,) if none of them is placed."""
-    free: I64 = np.maximum(ledger.unreserved + ledger.usage_of(tasks), 0)
+    """(N, R) what is free for `tasks` (K,) if none of them is placed: at least what they use, also where more than the
+    rest is reserved."""
+    free: I64 = np.maximum(ledger.unreserved, 0) + ledger.usage_of(tasks)
     return free
 
 

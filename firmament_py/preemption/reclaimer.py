@@ -109,6 +109,8 @@ class Reclaimer:
         """Preempts for the claims, the most important first: by rank, then priority, then age. Those that a round of
         too many searches did not come to are the first of the next one."""
         ledger, snapshot = self._ledger, self._snapshot
+        if not len(self._evictable):
+            return
         placed = np.flatnonzero(ledger.node_of >= 0)
         self._standing.arrive(snapshot.tasks[placed], snapshot.nodes[ledger.node_of[placed]])
         before = np.flatnonzero(snapshot.nominated >= 0)  # some are placed by now, or nominated no more
@@ -117,20 +119,19 @@ class Reclaimer:
         self._standing.arrive(snapshot.tasks[nominated], snapshot.nodes[ledger.nominated[nominated]])
         gone = self._outcome.victims
         self._standing.leave(gone, self._state.tasks.node[gone])
-        if not len(self._evictable):
-            return
         unserved = np.zeros(self._state.tasks.capacity, np.bool_)
         unserved[snapshot.tasks[(ledger.node_of < 0) & (ledger.nominated < 0) & ~ledger.delayed]] = True
-        rank = self._queues.ranking.rank
-        claims = sorted(
-            self._queues.claims.of(unserved),
-            key=lambda claim: (
-                self._uid(claim) in self._tried,
-                -rank[claim.rows].max(),
-                -claim.priority,
-                claim.created_us,
-            ),
-        )
+        claims = self._queues.claims.of(unserved)
+        if len(claims) > 1:
+            rank = self._queues.ranking.rank
+            claims.sort(
+                key=lambda claim: (
+                    self._uid(claim) in self._tried,
+                    -rank[claim.rows].max(),
+                    -claim.priority,
+                    claim.created_us,
+                )
+            )
         hopeless: dict[int, list[_Demand]] = {}  # by queue: what no victims were found for
         for claim in claims:
             if self._searches >= _SEARCHES:

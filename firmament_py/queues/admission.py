@@ -24,6 +24,7 @@ from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.model.queues import Division, Reclaim, ReclaimRules, Sharing
 from firmament_py.queues import admission_order as order
 from firmament_py.queues import admission_state as state
+from firmament_py.queues.contention import contested
 from firmament_py.queues.dominant import lendable
 from firmament_py.queues.quota import Capacity, counted_usage, least_limits, total_usage
 from firmament_py.queues.tree import Queues
@@ -104,6 +105,8 @@ class Admission:
     bottleneck: I64
     """(J,) the queue whose quota or limit that is, -1 if none."""
     portions: Portions
+    ranked: bool
+    """Whether portions are in the order of admission, and have ranks."""
 
 
 def admit(
@@ -115,6 +118,8 @@ def admit(
     share: I64 | None = None,
     firm_usage: I64 | None = None,
     score: F64 | None = None,
+    *,
+    ranked: bool = True,
 ) -> Admission:
     """Admits jobs within quota and limits; a rank says how much each is entitled to.
 
@@ -126,6 +131,9 @@ def admit(
     The highest rank is that of what is within guarantees (nominal amounts). Ranks below it are steps of the order of
     admission, in equal volumes: what borrows, or is within the share; then what is above the share (PROPORTIONAL). The
     lowest rank is left for what exceeds the cluster's capacity in an order that does not go by quota: it may be tried.
+
+    The order takes most of the time. ranked: False: only jobs that compete for quota are put in order, which admits the
+    same; if there are others, the outcome has no ranks.
     """
     if not len(jobs.queue):
         return _nothing(jobs)
@@ -138,20 +146,25 @@ def admit(
     score = np.zeros(int(lane.max()) + 1) if score is None else score
     by_queue = np.lexsort((jobs.created_us, -jobs.priority, lane, jobs.queue))
     firm = np.zeros_like(usage) if firm_usage is None else np.array(firm_usage, np.int64)
-    portions = int(np.minimum(jobs.count, _PORTIONS).sum()) + 8 * len(jobs.queue)
+    waiting = _waiting(queues, jobs, by_queue, lane[by_queue])
+    first = waiting.lane_starts[:-1]
+    lanes = first, score[lane[by_queue[first]]]
+    progress = _progress(queues, capacity, usage, firm, jobs, by_queue, *lanes)
+    compete = _contested(queues, forest, waiting, progress, jobs)
+    waiting = waiting._replace(contested=compete)
+    ranked = ranked or bool(compete[jobs.queue].all())
+    in_portions = np.minimum(jobs.count, _PORTIONS)[compete[jobs.queue] | ranked]
+    portions = int(in_portions.sum()) + 8 * len(jobs.queue)
     while True:
-        waiting = _waiting(queues, jobs, by_queue, lane[by_queue])
-        first = waiting.lane_starts[:-1]
-        of_lane = score[lane[by_queue[first]]]
-        progress = _progress(queues, capacity, usage, firm, jobs, by_queue, first, of_lane)
         log, flavors = np.zeros((portions, 3), np.int64), np.zeros((portions, jobs.request.shape[1]), np.int64)
-        found = order.admit_in_order(forest, waiting, progress, _tournament(queues), log, flavors)
+        found = order.admit_in_order(forest, waiting, progress, _tournament(queues), ranked, log, flavors)
         if found >= 0:
             break
         portions *= 2
+        progress = _progress(queues, capacity, usage, firm, jobs, by_queue, *lanes)
     job, items, kind = log[:found].T
-    admitted_in_order = Portions(by_queue[job], items, _ranks(jobs, by_queue[job], items, kind), flavors[:found])
-    return _summary(queues, progress, jobs, by_queue, admitted_in_order)
+    rank = _ranks(jobs, by_queue[job], items, kind) if ranked else np.zeros(found, np.int64)
+    return _summary(queues, progress, jobs, by_queue, Portions(by_queue[job], items, rank, flavors[:found]), ranked)
 
 
 def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota: bool) -> state.Forest:
@@ -209,8 +222,16 @@ def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota
     )
 
 
+def _contested(
+    queues: Queues, forest: state.Forest, waiting: state.Waiting, progress: state.Progress, jobs: Jobs
+) -> Bools:
+    request = jobs.request.astype(np.float64) * jobs.count[:, None]
+    demand = (jobs.suitable[:, :, None] * request[:, None, :]).reshape(len(request), -1)
+    return contested(queues, forest, progress, jobs.queue, demand, ~jobs.preemptible, np.diff(waiting.lanes) > 1)
+
+
 def _waiting(queues: Queues, jobs: Jobs, by_queue: I64, lane: I64) -> state.Waiting:
-    """lane (J,): of the jobs in the order `by_queue` (J,)."""
+    """lane (J,): of the jobs in the order `by_queue` (J,). As if all competed."""
     queue = jobs.queue[by_queue].astype(np.int64)
     begins = np.flatnonzero(np.r_[True, (np.diff(queue) != 0) | (np.diff(lane) != 0)])
     lanes = np.bincount(queue[begins], minlength=queues.count)
@@ -230,6 +251,7 @@ def _waiting(queues: Queues, jobs: Jobs, by_queue: I64, lane: I64) -> state.Wait
         created=jobs.created_us[by_queue].astype(np.float64),
         suitable=np.ascontiguousarray(jobs.suitable[by_queue]),
         firm=~jobs.preemptible[by_queue],
+        contested=np.ones(queues.count, np.bool_),
         own_victims=own[by_queue] if len(own) > 1 else own,
         other_victims=others[by_queue] if len(others) > 1 else others,
     )
@@ -293,13 +315,17 @@ def _ranks(jobs: Jobs, job: I64, items: I64, kind: I64) -> I64:
     return rank
 
 
-def _summary(queues: Queues, p: state.Progress, jobs: Jobs, by_queue: I64, portions: Portions) -> Admission:
+def _summary(
+    queues: Queues, p: state.Progress, jobs: Jobs, by_queue: I64, portions: Portions, ranked: bool
+) -> Admission:
     count = len(by_queue)
     admitted = np.zeros(count, np.int64)
     np.add.at(admitted, portions.job, portions.items)
     rank, flavor = np.zeros(count, np.int64), np.full(jobs.request.shape, -1, np.int64)
-    rank[portions.job[::-1]] = portions.rank[::-1]  # the first portion is written last
-    flavor[portions.job[::-1]] = portions.flavor[::-1]
+    first = np.full(count, -1)
+    first[portions.job[::-1]] = np.arange(len(portions.job))[::-1]  # the first portion is written last
+    some = np.flatnonzero(first >= 0)
+    rank[some], flavor[some] = portions.rank[first[some]], portions.flavor[first[some]]
     claimed = np.full(jobs.request.shape, -1, np.int64)
     claimed[by_queue] = np.where((p.reason == state.LACKING)[:, None], p.flavor, -1)
     columns = {}
@@ -308,7 +334,8 @@ def _summary(queues: Queues, p: state.Progress, jobs: Jobs, by_queue: I64, porti
         columns[name][by_queue] = getattr(p, name)
     refused = np.nonzero(admitted == 0)[0]
     rank[refused[_within_nominal(queues, p.used, jobs, refused)]] = TIERS - 1
-    return Admission(admitted=admitted, rank=rank, flavor=flavor, claimed=claimed, portions=portions, **columns)
+    found = {"admitted": admitted, "rank": rank, "flavor": flavor, "claimed": claimed} | columns
+    return Admission(**found, portions=portions, ranked=ranked)
 
 
 def _within_nominal(queues: Queues, used: I64, jobs: Jobs, rows: I64) -> Bools:
@@ -323,4 +350,5 @@ def _within_nominal(queues: Queues, used: I64, jobs: Jobs, rows: I64) -> Bools:
 def _nothing(jobs: Jobs) -> Admission:
     none = np.zeros(0, np.int64)
     flavors = np.zeros(jobs.request.shape, np.int64)
-    return Admission(none, none, flavors, flavors, none, none, none, none, Portions(none, none, none, flavors))
+    of_none = none, none, flavors, flavors, none, none, none, none
+    return Admission(*of_none, Portions(none, none, none, flavors), ranked=True)

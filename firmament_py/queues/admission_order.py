@@ -10,7 +10,16 @@ from typing import NamedTuple
 from firmament_py.model.arrays import F64, I64
 from firmament_py.model.queues import UNLIMITED
 from firmament_py.numba_cache import compiled_in_place, inlined_in_place
-from firmament_py.queues.admission_state import Forest, Progress, Waiting, items_that_fit, next_head, try_to_use, use
+from firmament_py.queues.admission_state import (
+    Forest,
+    Progress,
+    Waiting,
+    items_that_fit,
+    level_of,
+    next_head,
+    try_to_use,
+    use,
+)
 
 KEYS = 6
 CLASSICAL, FAIR, PROPORTIONAL, HIERARCHICAL_DRF = range(4)
@@ -37,22 +46,28 @@ class Tournament(NamedTuple):
 
 
 @compiled_in_place
-def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, log: I64, flavors: I64) -> int:
+def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, ranked: bool, log: I64, flavors: I64) -> int:
     """Admits what fits; into log (P, 3) the job, items and class of each portion, and into flavors (P, R) its flavors.
 
-    Returns the number of portions; -1 if there is no space for all.
+    Unless all are ranked, jobs of queues that do not compete come first. Returns the number of portions; -1 if there is
+    no space for all.
     """
     queues, resources = len(t.parent), w.request.shape[1]
+    portions = 0
     for q in range(queues - 1, -1, -1):
         next_head(t, w, p, q)
+        while p.job[q] >= 0 and not ranked and not w.contested[q]:
+            if portions == len(log):
+                return -1
+            _admit(t, w, p, q, p.left[p.job[q]], WITHIN_SHARE, log[portions], flavors[portions])
+            portions += 1
         _renew(t, w, p, m, q)
-    portions = 0
     while queues > 0 and m.winner[_root(t, -1)] >= 0:
         q = m.champion[m.winner[_root(t, -1)]]
         j, level = p.job[q], p.level[q]
         for r in range(resources):
             m.before[r] = p.flavor[j, r]
-        next_head(t, w, p, q)
+        _renew_head(t, w, p, q)
         same = p.job[q] == j and p.level[q] == level
         for r in range(resources):
             same &= m.before[r] == p.flavor[j, r]
@@ -62,24 +77,42 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, log: I64, 
         if portions == len(log):
             return -1
         kind = _kind(t, w, p, q, j)
-        at_once = p.left[j] if kind == NO_CAPACITY else min(w.portion[j], p.left[j])
-        items = items_that_fit(t, w, p, q, j, at_once)
-        log[portions, 0], log[portions, 1], log[portions, 2] = j, items, kind
-        for r in range(resources):
-            flavors[portions, r] = p.flavor[j, r]
+        items = p.left[j] if kind == NO_CAPACITY else min(w.portion[j], p.left[j])
+        if w.contested[q] or t.sharing == CLASSICAL:
+            items = items_that_fit(t, w, p, q, j, items)
+        _admit(t, w, p, q, items, kind, log[portions], flavors[portions])
         portions += 1
-        p.left[j] -= items
-        p.score[w.lane[j]] += items * w.charge[j]
-        for r in range(resources):
-            if w.request[j, r] > 0 and p.flavor[j, r] >= 0:
-                v, amount = p.flavor[j, r] * resources + r, items * w.request[j, r]
-                if kind == NO_CAPACITY:
-                    try_to_use(t, p, q, v, amount, w.firm[j])
-                else:
-                    use(t, p, q, v, amount, w.firm[j])
-        next_head(t, w, p, q)
         _renew_path(t, w, p, m, q)
     return portions
+
+
+@inlined_in_place
+def _admit(t: Forest, w: Waiting, p: Progress, q: int, items: int, kind: int, log: I64, flavors: I64) -> None:
+    """Admits items of the head of a queue; log (3,), flavors (R,): of the portion."""
+    j, resources = p.job[q], w.request.shape[1]
+    log[0], log[1], log[2] = j, items, kind
+    p.left[j] -= items
+    p.score[w.lane[j]] += items * w.charge[j]
+    for r in range(resources):
+        flavors[r] = p.flavor[j, r]
+        if w.request[j, r] > 0 and p.flavor[j, r] >= 0:
+            v, amount = p.flavor[j, r] * resources + r, items * w.request[j, r]
+            if kind == NO_CAPACITY:
+                try_to_use(t, p, q, v, amount, w.firm[j])
+            else:
+                use(t, p, q, v, amount, w.firm[j])
+    _renew_head(t, w, p, q)
+
+
+@inlined_in_place
+def _renew_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
+    """The head of a queue now that more is used: in a queue that does not compete all fits where it did, and unless
+    its lanes alternate, its head stays."""
+    j = p.job[q]
+    if w.contested[q] or p.left[j] == 0 or w.lanes[q + 1] - w.lanes[q] > 1:
+        next_head(t, w, p, q)
+    elif t.by_quota:
+        p.level[q] = level_of(t, w, p, q, j, 1)
 
 
 @inlined_in_place

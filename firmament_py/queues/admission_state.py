@@ -83,6 +83,8 @@ class Waiting(NamedTuple):
     suitable: Bools
     firm: Bools
     """(J,) jobs that cannot be preempted."""
+    contested: Bools
+    """(Q,) queues whose jobs compete for quota; those of others are admitted whatever their order."""
     own_victims: I64
     other_victims: I64
     """(J, V) or (1, V): amounts that tasks use that jobs may preempt, in their own queue and in others."""
@@ -307,7 +309,7 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
         requested |= w.request[j, r] > 0 and (not t.by_quota or t.group[q, r] == g)
     if not requested or flavors == 0:
         return FITS
-    best, best_mode, best_level, reported, shortage = -1, IMPOSSIBLE, 0, NO_FLAVOR, np.inf
+    best, best_mode, best_level, best_fits, reported, shortage = -1, IMPOSSIBLE, 0, False, NO_FLAVOR, np.inf
     for position in range(flavors):
         f = t.flavor_order[q, g, position] if t.by_quota else position
         if f < 0:
@@ -342,22 +344,23 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
                 mode, level, first = mode_here, level_here, False
         if foreign:  # the queue has quotas of these resources, on other flavors
             continue
-        if mode < FREE and worst < shortage:
+        fits = worst == 0.0  # of one resource the worst mode may be free, where less borrowing counts for more
+        if not fits and worst < shortage:
             shortage = worst
             reported = LACKING if possible else TOO_LARGE
             p.column[j], p.amount[j], p.bottleneck[j] = column, amount, bottleneck
         if mode == IMPOSSIBLE:
             continue
         if best < 0 or _is_preferred(mode, level, best_mode, best_level, t.preemption_first[q]):
-            best, best_mode, best_level = f, mode, level
+            best, best_mode, best_level, best_fits = f, mode, level, fits
         helps = mode > WITHOUT_VICTIMS
         if helps and not (mode < FREE and t.avoid_preemption[q]) and not (level > 0 and t.avoid_borrowing[q]):
-            best, best_mode = f, mode
+            best, best_fits = f, fits
             break
     for r in range(resources):
         if w.request[j, r] > 0 and (not t.by_quota or t.group[q, r] == g):
             p.flavor[j, r] = best
-    if best_mode < FREE:
+    if not best_fits:
         return reported
     p.column[j], p.amount[j], p.bottleneck[j] = -1, 0, -1
     return FITS

@@ -66,6 +66,13 @@ class Situation:
     """(Q, V) usage of tasks that cannot be preempted, for FAIR_SHARE."""
 
     @cached_property
+    def usage(self) -> I64:
+        """(Q, V) the usage that the tree's rules compare."""
+        if self.queues.tree.reclaim_rules is ReclaimRules.QUOTA:
+            return counted_usage(self.queues, self.capacity, self.own)
+        return total_usage(self.queues, self.own)
+
+    @cached_property
     def needed(self) -> Bools:
         """(V,) columns of which more is requested than is available; all requested ones if quota suffices."""
         free = np.maximum(0, left_to(self.queues, self.capacity, self.own)[self.queue])
@@ -152,7 +159,7 @@ def permissions(s: Situation) -> Permissions:
         floor, claim, below = _floors(s)
         below_floor &= below
         if tree.reclaim_rules is ReclaimRules.FAIR_SHARE:
-            over: Bools = np.any(_usage(s) > floor, axis=1)
+            over: Bools = np.any(s.usage > floor, axis=1)
             within_floor = _below_meeting(s, ~over[:, None])[:, 0]
             others &= over[sides(s)] & claim
         else:
@@ -163,7 +170,7 @@ def permissions(s: Situation) -> Permissions:
     if within is not Within.NEVER:
         why[s.queue] = Why.IN_QUEUE
         highest[s.queue] = borrowing[s.queue] = s.priority - 1
-    excess = _usage(s) - floor
+    excess = s.usage - floor
     floor = floor.copy()
     floor[s.queue] = 0
     newer = np.zeros(queues.count, np.bool_)
@@ -185,8 +192,7 @@ def reachable(s: Situation) -> Bools:
 
 def exceeding(s: Situation, floor: I64) -> Bools:
     """(Q,) queues that, like all between them and the common ancestor, use more than (Q, V) in a needed column."""
-    usage = _usage(s)
-    over: Bools = np.any((usage > floor) & s.needed, axis=1)
+    over: Bools = np.any((s.usage > floor) & s.needed, axis=1)
     within = _below_meeting(s, ~over[:, None])[:, 0]
     return ~within
 
@@ -201,7 +207,7 @@ def sides(s: Situation) -> I64:
 def has_advantage(s: Situation) -> Bools:
     """(Q,) queues that an ancestor of the preemptor need not share its quota with: their common ancestor is above one
     in whose quota the preemptor fits."""
-    queues, usage = s.queues, counted_usage(s.queues, s.capacity, s.own)
+    queues, usage = s.queues, s.usage
     request, fits_at = s.request.copy(), None
     for row in queues.paths[s.queue]:
         if row >= 0 and fits_at is None:
@@ -211,23 +217,16 @@ def has_advantage(s: Situation) -> Bools:
     return s.common < fits_at if fits_at is not None else np.zeros(queues.count, np.bool_)
 
 
-def _usage(s: Situation) -> I64:
-    """(Q, V) the usage that the tree's rules compare."""
-    if s.queues.tree.reclaim_rules is ReclaimRules.QUOTA:
-        return counted_usage(s.queues, s.capacity, s.own)
-    return total_usage(s.queues, s.own)
-
-
 def _borrows_nothing(s: Situation) -> bool:
     """Whether the preemptor's queue stays within its quota in what it needs."""
-    usage = counted_usage(s.queues, s.capacity, s.own)[s.queue] + s.request
+    usage = s.usage[s.queue] + s.request
     return bool((usage <= s.capacity.subtree[s.queue])[s.needed].all())
 
 
 def _floors(s: Situation) -> tuple[I64, Bools, bool]:
     """(Q, V) floors, (Q,) whether the preemptor may claim at all, and whether the last victim may cross a floor."""
     queues, rules = s.queues, s.queues.tree.reclaim_rules
-    used = total_usage(queues, s.own)
+    used = s.usage
     requested = s.request > 0
     after = used + s.request
     path = queues.paths[s.queue, : queues.depth[s.queue] + 1]

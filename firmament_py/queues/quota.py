@@ -125,6 +125,6 @@ def _local(queues: Queues, subtree: I64, rows: slice) -> I64:
 def _add_to_parents(values: I64, level: Level, amounts: I64) -> None:
     """Adds amounts of a level's queues to those of their parents; sums stop at UNLIMITED and do not wrap around."""
     approximate = values.astype(np.float64)
-    np.add.at(approximate, level.parents, amounts)
+    np.add.at(approximate, level.parents, amounts.astype(np.float64))  # numpy adds mixed types three times as slowly
     np.add.at(values, level.parents, amounts)
     values[approximate >= UNLIMITED] = UNLIMITED

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, Bools
+from firmament_py.model.arrays import F64, I64, U64, Bools
 from firmament_py.model.queues import UNLIMITED, QueueDefinition, QueueTree, Stop
 from firmament_py.queues.validation import Problem, check
 
@@ -36,6 +36,10 @@ class Queues:
     problems: tuple[Problem, ...]
     row: dict[int, int]
     """id -> row."""
+    ids: U64
+    """(Q,) all ids, ascending."""
+    row_of_id: I64
+    """(Q,) the rows of `ids`."""
     flavors: tuple[str, ...]
     resources: tuple[str, ...]
     definitions: tuple[QueueDefinition, ...]
@@ -82,6 +86,20 @@ class Queues:
     def count(self) -> int:
         return len(self.parent)
 
+    def roots(self) -> I64:
+        """(Q,) the row of the root above each queue, or its own."""
+        root = np.arange(self.count)
+        for level in self.levels:
+            root[level.rows] = root[level.parents]
+        return root
+
+    def rows_of(self, ids: U64) -> I64:
+        """(K,) the rows of queues by id (K,), -1: unknown, as is 0, which stands for no queue."""
+        if not len(self.ids):
+            return np.full(len(ids), -1)
+        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        return np.where(self.ids[at] == ids, self.row_of_id[at], -1)
+
     def column(self, flavor: str, resource: str) -> int:
         """The column of a flavor and a resource; ValueError if no quota names them."""
         return self.flavors.index(flavor) * len(self.resources) + self.resources.index(resource)
@@ -93,6 +111,7 @@ def build(tree: QueueTree, resources: Sequence[str] = ()) -> Queues:
     tree = checked.tree
     definitions, depths = _by_depth(tree.queues)
     row = {queue.id: number for number, queue in enumerate(definitions)}
+    ids = np.array(sorted(row), np.uint64)
     parent = np.array([row.get(queue.parent, -1) for queue in definitions], np.int64)
     depth = np.array(depths, np.int64)
     flavors = tuple(flavor.name for flavor in tree.flavors)
@@ -113,6 +132,8 @@ def build(tree: QueueTree, resources: Sequence[str] = ()) -> Queues:
         tree=tree,
         problems=checked.problems,
         row=row,
+        ids=ids,
+        row_of_id=np.array([row[identifier] for identifier in ids.tolist()], np.int64),
         flavors=flavors,
         resources=resources,
         definitions=tuple(definitions),

@@ -1,14 +1,16 @@
 """Which waiting tasks the quotas of their queues admit in a round, in which order, and on which nodes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions, stable_order
 from firmament_py.model.queues import QueueDefinition, Reclaim, ReclaimRules, Sharing, Stop, Within
 from firmament_py.model.resources import has_quota
 from firmament_py.queues import admission
-from firmament_py.queues.admission import TIERS, Admission, Reason, admit
+from firmament_py.queues.admission import TIERS, Admission, Portions, Reason, admit
 from firmament_py.queues.quota import capacity
 from firmament_py.queues.ranking import Ranking
 from firmament_py.queues.shares import fair_shares
@@ -31,20 +33,27 @@ _CAUSES = {Reason.NO_FLAVOR: Cause.NO_FLAVOR, Reason.BEHIND: Cause.BEHIND}
 """All other reasons are OVER_QUOTA."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QueueDecision:
-    """ranking: of the tasks that the round considers. excluded (K,): rows of waiting tasks that it does not. shortages:
-    why these, and those that are withheld, wait. admitted (A,): rows of the others that have a queue. choosing (C,):
-    rows of those that wait for victims on one flavor, although another one may be free. claims: jobs that may preempt
-    others if they are not placed. standing: what all depends on."""
+    """unranked: of the tasks that the round considers, as if all had one rank. ranks: finds the rank of each row of the
+    task table. excluded (K,): rows of waiting tasks that the round does not consider. shortages: why these, and those
+    that are withheld, wait. admitted (A,): rows of the others that have a queue. choosing (C,): rows of those that wait
+    for victims on one flavor, although another one may be free. claims: jobs that may preempt others if they are not
+    placed. standing: what all depends on."""
 
-    ranking: Ranking
+    unranked: Ranking
+    ranks: Callable[[], I64]
     excluded: I64
     shortages: Shortages
     admitted: I64
     choosing: I64
     claims: Claims
     standing: Standing
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """With their ranks, which take as much time as all other decisions; they depend on the state as it was."""
+        return replace(self.unranked, rank=self.ranks())
 
 
 def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
@@ -83,9 +92,10 @@ class _QueueRound:
         self._capacity = capacity(queues)
         self._claims = Claims()
         self._total = use.offered
-        self._usage = use.running(leaving=True)
+        self._usage, self._firm = use.running(leaving=True), use.firm()
         size = state.tasks.capacity
         self._rank = np.full(size, TIERS - 1)  # that of tasks without a queue, too
+        self._unranked: list[tuple[Jobs, partial[Admission], Bools]] = []  # the last: tasks that are withheld
         self._flavor = np.full(size, -1)
         self._withheld = np.zeros(size, np.bool_)
         self._combinations: dict[tuple[int, ...], int] = {}  # flavors of resources -> row of the next
@@ -121,11 +131,13 @@ class _QueueRound:
         quota = set(self._queues.resources)
         without = np.array([has_quota(name) and name not in quota for name in state.resources.names], np.bool_)
         limited = np.array([not definition.unlimited for definition in self._queues.definitions], np.bool_)
-        amounts = np.where(without, state.classes.requests[state.tasks.cls[rows]], 0)
-        bad = limited[queue] & amounts.any(axis=1)
-        resource = amounts[bad].argmax(axis=1)
+        amounts = np.where(without, state.classes.requests, 0)  # by class
+        uncovered_class: Bools = np.logical_or.reduce(amounts > 0, axis=1)
+        bad = limited[queue] & uncovered_class[state.tasks.cls[rows]]
+        amounts = amounts[state.tasks.cls[rows[bad]]]
+        resource = amounts.argmax(axis=1)
         names = np.array([self._names.index(name) for name in state.resources.names], np.int64)
-        lacking = np.take_along_axis(amounts[bad], resource[:, None], axis=1).reshape(-1)
+        lacking = np.take_along_axis(amounts, resource[:, None], axis=1).reshape(-1)
         uncovered = of_cause(rows[bad], Cause.OVER_QUOTA, queue[bad])
         self._exclude(replace(uncovered, resource=names[resource], lacking=lacking))
         return rows[~bad]
@@ -136,23 +148,28 @@ class _QueueRound:
         if not len(rows):
             return
         jobs = waiting_jobs(self._state, self._use, rows)
-        found = self._admission(jobs, tried=tried)
-        items = np.diff(jobs.start) // jobs.count  # tasks of one item
-        portions = found.portions
-        order = np.argsort(portions.job, kind="stable")
-        job, number = portions.job[order], portions.items[order] * items[portions.job[order]]
-        taken = np.bincount(job, number, minlength=len(jobs.queue)).astype(np.int64)
-        at = np.repeat(jobs.start[:-1], taken) + run_positions(taken)
-        admitted, portion = jobs.rows[at], np.repeat(order, number)
-        self._rank[admitted] = portions.rank[portion]
-        self._flavor[admitted] = self._combined(portions.flavor)[portion]
+        admission_of = self._admission(jobs, tried=tried)
+        found = admission_of(ranked=False)
+        self._lanes.charge(jobs, found.admitted)
+        at, order, number = _admitted(jobs, found.portions)
+        admitted, job = jobs.rows[at], found.portions.job[order]
         self._admitted.append(admitted)
-        self._count(jobs.queue[job], portions.flavor[order], portions.items[order, None] * jobs.request[job])
+        flavor = found.portions.flavor[order]
+        begins = np.flatnonzero(np.r_[True, (np.diff(job) != 0) | np.diff(flavor, axis=0).any(axis=1)][: len(job)])
+        if len(begins):  # runs of portions of one job on the same flavors
+            job, flavor = job[begins], flavor[begins]
+            self._flavor[admitted] = np.repeat(self._combined(flavor), np.add.reduceat(number, begins))
+            items = np.add.reduceat(found.portions.items[order], begins)
+            self._count(jobs.queue[job], flavor, items[:, None] * jobs.request[job])
         left = np.ones(len(jobs.rows), np.bool_)
         left[at] = False
         waits, of_job = jobs.rows[left], jobs.of_tasks(np.arange(len(jobs.queue)))[left]
         shortages = self._why(found, jobs, waits, of_job)
-        self._claim(jobs, found, left)
+        claiming = self._claim(jobs, found, left)
+        if found.ranked:
+            self._set_ranks(jobs, found, claiming)
+        else:
+            self._unranked.append((jobs, admission_of, claiming))
         if reserved:
             self._withheld[waits] = True
             self._shortages = self._shortages.and_also(shortages)
@@ -163,24 +180,41 @@ class _QueueRound:
             self._shortages = self._shortages.and_also(shortages.only(claimed))
             self._exclude(shortages.only(~claimed))
 
-    def _claim(self, jobs: Jobs, found: Admission, left: Bools) -> None:
+    def _ranks(self) -> I64:
+        """(T,) of rows of the task table."""
+        for jobs, admission_of, claiming in self._unranked:
+            self._set_ranks(jobs, admission_of(ranked=True), claiming)
+        self._unranked.clear()
+        return self._rank
+
+    def _set_ranks(self, jobs: Jobs, found: Admission, claiming: Bools) -> None:
+        """Of the tasks (K,) of jobs that are admitted, and of those that are `claiming` (K,)."""
+        at, order, number = _admitted(jobs, found.portions)
+        self._rank[jobs.rows[at]] = np.repeat(found.portions.rank[order], number)
+        self._rank[jobs.rows[claiming]] = jobs.of_tasks(found.rank)[claiming]
+
+    def _claim(self, jobs: Jobs, found: Admission, left: Bools) -> Bools:
         """Notes jobs that may preempt: all that are admitted, since perhaps no node takes them, and of the others, of
-        which tasks (K,) are `left`, the first of each queue, which are withheld."""
-        may_claim = np.array([_may_claim(self._queues, row) for row in range(self._queues.count)], np.bool_)[jobs.queue]
+        which tasks (K,) are `left`, the first of each queue, which are withheld. (K,) which these are."""
+        may_claim = _may_claim(self._queues)[jobs.queue]
         waits = np.logical_or.reduceat(left, jobs.start[:-1])
         over = np.flatnonzero(may_claim & waits & (found.reason == Reason.LACKING))
         begins = np.flatnonzero(np.r_[True, np.diff(jobs.queue[over]) != 0][: len(over)])
         over = over[run_positions(np.diff(np.r_[begins, len(over)])) < _CLAIMS_OF_QUEUE][:_CLAIMS]
-        flavor = found.flavor.copy()
+        flavor, claiming = found.flavor.copy(), np.zeros(len(left), np.bool_)
         for j in over.tolist():
             tasks = slice(int(jobs.start[j]), int(jobs.start[j + 1]))
             rows = jobs.rows[tasks][left[tasks]]
+            claiming[tasks] = left[tasks]
             flavor[j] = np.where(found.claimed[j] >= 0, found.claimed[j], self._first_flavor(jobs, j))
-            self._withheld[rows], self._rank[rows] = True, found.rank[j]
             if _prefers_victims(self._queues.definitions[int(jobs.queue[j])]):
                 self._choosing.append(rows)
             self._flavor[rows] = self._combined(flavor[j][None])[0]
-        self._claims.add(jobs, np.union1d(np.flatnonzero(may_claim & ~waits), over), flavor)
+        self._withheld[jobs.rows[claiming]] = True
+        claims = may_claim & ~waits
+        claims[over] = True
+        self._claims.add(jobs, np.flatnonzero(claims), flavor)
+        return claiming
 
     def _first_flavor(self, jobs: Jobs, j: int) -> I64:
         """(R,) the first flavor that suits a job, of each resource that it requests, -1: none."""
@@ -197,7 +231,8 @@ class _QueueRound:
         """The outcome for all waiting task rows (K,)."""
         nodes = np.array(self._nodes, np.bool_).reshape(len(self._nodes), len(self._use.nodes))
         return QueueDecision(
-            Ranking(self._rank, self._flavor, self._withheld, nodes),
+            Ranking(np.zeros_like(self._rank), self._flavor, self._withheld, nodes),
+            self._ranks,
             np.concatenate(self._excluded),
             self._shortages,
             np.concatenate(self._admitted),
@@ -206,7 +241,8 @@ class _QueueRound:
             Standing(self._use, self._capacity, self._share),
         )
 
-    def _admission(self, jobs: Jobs, *, tried: bool) -> Admission:
+    def _admission(self, jobs: Jobs, *, tried: bool) -> partial[Admission]:
+        """Admits jobs beside what is used now, whenever it is called."""
         lane, charge, score = self._lanes.of(jobs)
         one = admission.Jobs(
             lane=lane,
@@ -220,9 +256,8 @@ class _QueueRound:
             suitable=jobs.suitable,
             preemptible=jobs.preemptible,
         )
-        found = admit(self._queues, self._capacity, self._usage, one, self._total, self._share, self._use.firm(), score)
-        self._lanes.charge(lane, charge, found.admitted)
-        return found
+        of = self._queues, self._capacity, self._usage.copy(), one, self._total, self._share, self._firm, score.copy()
+        return partial(admit, *of)
 
     def _exclude(self, shortages: Shortages) -> None:
         self._excluded.append(shortages.rows)
@@ -267,11 +302,22 @@ class _QueueRound:
         return rows
 
 
-def _may_claim(queues: Queues, row: int) -> bool:
-    """Whether tasks of a queue may preempt at all."""
-    definition = queues.definitions[row]
-    by_policy = queues.tree.reclaim_rules is ReclaimRules.QUOTA
-    return not by_policy or definition.within is not Within.NEVER or definition.reclaim is not Reclaim.NEVER
+def _admitted(jobs: Jobs, portions: Portions) -> tuple[I64, I64, I64]:
+    """Positions (A,) of the tasks of jobs that are admitted; the order (P,) of portions by job, and how many of these
+    tasks are of each (P,), in this order."""
+    order = stable_order(portions.job, len(jobs.queue))
+    job, tasks = portions.job[order], np.diff(jobs.start) // jobs.count  # tasks of one item
+    number = portions.items[order] * tasks[job]
+    taken = np.bincount(job, number, minlength=len(jobs.queue)).astype(np.int64)
+    return np.repeat(jobs.start[:-1], taken) + run_positions(taken), order, number
+
+
+def _may_claim(queues: Queues) -> Bools:
+    """(Q,) whether tasks of each queue may preempt at all."""
+    if queues.tree.reclaim_rules is not ReclaimRules.QUOTA:
+        return np.ones(queues.count, np.bool_)
+    may = [d.within is not Within.NEVER or d.reclaim is not Reclaim.NEVER for d in queues.definitions]
+    return np.array(may, np.bool_)
 
 
 def _prefers_victims(queue: QueueDefinition) -> bool:

@@ -19,17 +19,19 @@ class Flavors:
             if flavor.node_labels:
                 labels = tuple(Requirement(k, Operator.IN, (v,)) for k, v in sorted(flavor.node_labels.items()))
                 self.nodes[f] = index.evaluate(NodeDemand(selector=labels), nodes)[0]
-        kinds, kind = np.unique(self.nodes.T, axis=0, return_inverse=True)
+        kinds, kind = self.nodes[:, :1].T, np.zeros(len(nodes), np.int64)
+        if not (self.nodes == self.nodes[:, :1]).all():
+            kinds, kind = np.unique(self.nodes.T, axis=0, return_inverse=True)
         self.kind: I64 = kind.reshape(-1)
         self.kinds = len(kinds)
         self._of_kind = _first_flavor(queues.flavor_order, kinds)
 
-    def columns(self, queue: I64, node: I64) -> I64:
-        """(K, R) the column of quota from which a task of each queue (K,) on each node (K,) takes each resource, -1:
-        its queue has no quota of it. On nodes of no flavor of the queue it takes from its first flavor."""
+    def columns(self, queue: I64, kind: I64) -> I64:
+        """(K, R) the column of quota from which a task of each queue (K,) on a node of each kind (K,) takes each
+        resource, -1: its queue has no quota of it. On nodes of no flavor of the queue it takes from its first one."""
         queues, resources = self._queues, len(self._queues.resources)
         group = queues.group[queue]
-        flavor = self._of_kind[queue[:, None], np.maximum(group, 0), self.kind[node][:, None]]
+        flavor = self._of_kind[queue[:, None], np.maximum(group, 0), kind[:, None]]
         return np.where(group >= 0, flavor * resources + np.arange(resources), -1)
 
 

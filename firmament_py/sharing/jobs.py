@@ -63,9 +63,9 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64) -> Jobs:
     single = gang[begins] < 0
     request, preemptible = use.requests(cls[rows[begins]]), ~tasks.unevictable[rows[begins]]
     if len(rows):
-        sums = np.add.reduceat(use.requests(cls[rows]), begins)
-        request = np.where(single[:, None], request, sums)
         preemptible = np.logical_and.reduceat(~tasks.unevictable[rows], begins)
+    if len(for_gang):
+        request = np.where(single[:, None], request, np.add.reduceat(use.requests(cls[rows]), begins))
     return Jobs(
         queue=queue[begins],
         local_queue=local[begins],

@@ -35,7 +35,7 @@ class Lanes:
         lane = np.where(jobs.local_queue >= 0, self._use.queues.count + jobs.local_queue, jobs.queue)
         return lane, entry_scores(self._use.queues, jobs.request, self._weight[lane]), self._score
 
-    def charge(self, lane: I64, charge: F64, admitted: I64) -> None:
-        """So many items (J,) of jobs in lanes (J,) were admitted, each of which adds `charge` (J,)."""
-        some = admitted > 0
-        np.add.at(self._score, lane[some], charge[some] * admitted[some])
+    def charge(self, jobs: Jobs, admitted: I64) -> None:
+        """So many items (J,) of jobs were admitted."""
+        lane, charge, _ = self.of(jobs)
+        np.add.at(self._score, lane, charge * admitted)

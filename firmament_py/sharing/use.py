@@ -1,11 +1,11 @@
 """What the tasks of queues use of their quotas."""
 
-from collections.abc import Mapping
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, U64
+from firmament_py.model.arrays import I64, counts_of
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import has_quota
 from firmament_py.queues.tree import Queues
@@ -22,7 +22,6 @@ class QueueUse:
         self.queues: Queues = completed(state.queues, state.resources.names)
         self.nodes = state.present_nodes()
         self.flavors = Flavors(self.queues, state.node_index, self.nodes)
-        self._queue = self._rows_of(self._state.tasks.queue, self.queues.row)
         names = state.resources.names
         self._column = np.array([names.index(r) if r in names else -1 for r in self.queues.resources], np.int64)
         self._position = np.full(state.nodes.capacity + 1, -1, np.int64)  # the last one for no node
@@ -33,7 +32,7 @@ class QueueUse:
 
     def queue_of(self, rows: I64) -> I64:
         """(K,) rows of the queues of task rows (K,), -1: it has none, or one that is unknown."""
-        return self._queue[rows]
+        return self._state.tasks.queue_row[rows]
 
     def position(self, nodes: I64) -> I64:
         """(K,) the position of node rows (K,) among the present ones, -1: absent."""
@@ -45,15 +44,12 @@ class QueueUse:
 
     @cached_property
     def _local_queue(self) -> I64:
-        """(T,)"""
-        ids = {each.id: row for row, each in enumerate(self.queues.tree.local_queues)}
-        return self._rows_of(self._state.tasks.local_queue, ids)
-
-    def _rows_of(self, named: U64, row_of: Mapping[int, int]) -> I64:
-        """(T,) the rows of ids (T,), one for each task of the table; -1: none."""
+        """(T,) of all rows of the task table."""
+        row_of = {each.id: row for row, each in enumerate(self.queues.tree.local_queues)}
         ids = np.array(sorted(row_of), np.uint64)
         row = np.array([row_of[i] for i in ids.tolist()], np.int64)
-        found = np.full(self._state.tasks.capacity, -1)
+        named = self._state.tasks.local_queue
+        found = np.full(len(named), -1)
         some = np.flatnonzero(named)
         if len(ids) and len(some):
             at = np.minimum(np.searchsorted(ids, named[some]), len(ids) - 1)
@@ -85,29 +81,31 @@ class QueueUse:
 
     def of(self, rows: I64, nodes: I64) -> I64:
         """(Q, V) what task rows (K,) request on node rows (K,); those without a queue count nothing."""
-        return self._sums(rows, nodes, self._queue, self.queues.count)
+        return self._sums(rows, nodes, None, self.queues.count)
 
     def of_local_queues(self, rows: I64) -> I64:
         """(L, V) what task rows (K,) request on their nodes, by local queue."""
-        return self._sums(rows, self._state.tasks.node[rows], self._local_queue, len(self.queues.tree.local_queues))
+        owners = len(self.queues.tree.local_queues)
+        return self._sums(rows, self._state.tasks.node[rows], self.local_queue_of(rows), owners)
 
-    def _sums(self, rows: I64, nodes: I64, owner_of: I64, owners: int) -> I64:
-        """(O, V) what task rows (K,) request on node rows (K,), by their owners, of tasks (T,), -1: none."""
-        queues = self.queues
-        used = np.zeros((owners, queues.nominal.shape[1]), np.int64)
-        queue, node, owner = self.queue_of(rows), self._position[nodes], owner_of[rows]
-        counted = (queue >= 0) & (node >= 0) & (owner >= 0)
-        queue, node, owner = queue[counted], node[counted], owner[counted]
-        cls = self._state.tasks.cls[rows[counted]]
-        if not len(queue):
+    def _sums(self, rows: I64, nodes: I64, owner: I64 | None, owners: int) -> I64:
+        """(O, V) what task rows (K,) request on node rows (K,), by their owners (K,), -1: none; None: their queues."""
+        used = np.zeros((owners, self.queues.nominal.shape[1]), np.int64)
+        queue, node = self.queue_of(rows), self._position[nodes]
+        counted = (queue >= 0) & (node >= 0)
+        if owner is not None:
+            counted &= owner >= 0
+        if not counted.any():
             return used
         # one sum per owner, queue, class and node kind instead of one per task
-        kinds = self.flavors.kinds
-        number = ((owner * queues.count + queue) * self._state.classes.capacity + cls) * kinds + self.flavors.kind[node]
-        _, first, count = np.unique(number, return_index=True, return_counts=True)
-        amounts = self.requests(cls[first]) * count[:, None]
-        columns = self.flavors.columns(queue[first], node[first])
-        add_amounts(used, owner[first], columns, amounts)
+        of = [self.queues.count, self._state.classes.capacity, self.flavors.kinds]
+        keys = [queue[counted], self._state.tasks.cls[rows[counted]], self.flavors.kind[node[counted]]]
+        if owner is not None:
+            of, keys = [*of, owners], [*keys, owner[counted]]
+        number, count = counts_of(np.ravel_multi_index(keys, of), prod(of))
+        queue, cls, kind, *by_owner = np.unravel_index(number, of)
+        columns, amounts = self.flavors.columns(queue, kind), self.requests(cls) * count[:, None]
+        add_amounts(used, by_owner[0] if by_owner else queue, columns, amounts)
         return used
 
     def local_queues_running(self) -> I64:
@@ -148,10 +146,9 @@ class QueueUse:
         resources = len(queues.resources)
         if not len(rows) or not resources:
             return amounts
-        _, first, count = np.unique(
-            queue * self._state.classes.capacity + tasks.cls[rows], return_index=True, return_counts=True
-        )
-        queue, classes = queue[first], tasks.cls[rows[first]]
+        of = queues.count, self._state.classes.capacity
+        number, count = counts_of(np.ravel_multi_index((queue, tasks.cls[rows]), of), prod(of))
+        queue, classes = np.unravel_index(number, of)
         group = queues.group[queue]
         flavor = np.take_along_axis(queues.flavor_order[queue][:, :, 0], np.maximum(group, 0), axis=1)
         columns = np.where((group >= 0) & (flavor >= 0), flavor * resources + np.arange(resources), -1)

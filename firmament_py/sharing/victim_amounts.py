@@ -4,9 +4,11 @@ fungibility).
 Whether victims leave is decided later, for a job on a flavor, with all that they depend on.
 """
 
+from math import prod
+
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, Bools, counts_of
 from firmament_py.model.queues import Reclaim, Sharing, Within
 from firmament_py.queues.quota import total_usage
 from firmament_py.queues.tree import Queues
@@ -41,7 +43,7 @@ class VictimAmounts:
         if not len(queue):
             return own, others
         excess = np.maximum(total_usage(queues, self._use.running(leaving=False)) - queues.nominal, 0)
-        root = _roots(queues)
+        root = queues.roots()
         keys, of_job = np.unique(np.c_[jobs.queue, jobs.priority], axis=0, return_inverse=True)
         for number, (q, own_priority) in enumerate(keys.tolist()):
             definition = queues.definitions[q]
@@ -66,14 +68,13 @@ class VictimAmounts:
             some = (queue >= 0) & (node >= 0)
             rows, queue, node = rows[some], queue[some], node[some]
             cls = tasks.cls[rows]
-            kinds = use.flavors.kinds
-            number = (queue * state.classes.capacity + cls) * kinds + use.flavors.kind[node]
-            _, first, count = np.unique(number, return_index=True, return_counts=True)
-            priority = state.classes.priority[cls[first]]
-            keys, group = np.unique(np.c_[queue[first], priority], axis=0, return_inverse=True)
+            of = use.queues.count, state.classes.capacity, use.flavors.kinds
+            number, count = counts_of(np.ravel_multi_index((queue, cls, use.flavors.kind[node]), of), prod(of))
+            queue, cls, kind = np.unravel_index(number, of)
+            keys, group = np.unique(np.c_[queue, state.classes.priority[cls]], axis=0, return_inverse=True)
             amounts = np.zeros((len(keys), use.queues.nominal.shape[1]), np.int64)
-            columns = use.flavors.columns(queue[first], node[first])
-            add_amounts(amounts, group.reshape(-1), columns, use.requests(cls[first]) * count[:, None])
+            columns = use.flavors.columns(queue, kind)
+            add_amounts(amounts, group.reshape(-1), columns, use.requests(cls) * count[:, None])
             self._groups = keys[:, 0], keys[:, 1], amounts
         return self._groups
 
@@ -84,11 +85,3 @@ def _within(queues: Queues, queue: I64, amounts: I64, some: Bools, excess: I64) 
     np.add.at(of_queue, queue[some], amounts[some])
     found: I64 = np.minimum(of_queue, excess)[queues.leaf].sum(axis=0)
     return found
-
-
-def _roots(queues: Queues) -> I64:
-    """(Q,) the row of the root above each queue."""
-    root = np.arange(queues.count)
-    for level in queues.levels:
-        root[level.rows] = root[level.parents]
-    return root

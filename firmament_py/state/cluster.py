@@ -121,6 +121,7 @@ class ClusterState:
         before, self.queues = self.queues, build(event.tree)
         self.past_use.restore(event.past_use)
         self.opportunities += self.queues.tree != before.tree
+        self.tasks.queue_row[:] = self.queues.rows_of(self.tasks.queue)
         for problem in self.queues.problems:
             outcome.refuse(Refusal("queue", problem.queue, problem.field, problem.reason))
 
@@ -148,7 +149,7 @@ class ClusterState:
         staying = rows[~found.leaving]
         self.opportunities += self.successors.withdraw(staying[tasks.preempted[staying]])
         self.budgets.stay(self.label_sets, self._end_preemptions(staying))
-        found.store(event, tasks)
+        found.store(event, tasks, self.queues)
         tasks.node[rows], tasks.nominated[rows] = node, nominated
         self._count_references(rows, +1)
         self._usage.add(rows[moved])
@@ -379,9 +380,8 @@ class ClusterState:
     def validate(self) -> None:
         """Recomputes every correlated column; raises AssertionError naming the first that is wrong. For tests."""
         check_invariants(
-            self._task_row,
-            *(self.tasks, self.nodes, self.classes, self.label_sets, self.inputs, self.gangs),
-            self.resources,
+            *(self._task_row, self.tasks, self.nodes, self.classes, self.label_sets, self.inputs, self.gangs),
+            *(self.resources, self.queues),
         )
 
     # -- details ----------------------------------------------------------------------------------------------

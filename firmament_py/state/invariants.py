@@ -2,6 +2,7 @@
 
 - nodes.used[n] is the sum of the requests of the tasks that are ASSUMED or BOUND on node n, nodes.tasks[n] their count;
 - the column `tasks` of classes, label sets, input sets and gangs counts the task rows that refer to each row;
+- tasks.queue_row is the row of each task's queue, -1 if it has none, or one that is unknown;
 - only a WAITING task is nominated, for a PRESENT node;
 - a task has a node if and only if it is ASSUMED or BOUND; a node that has a row is PRESENT or has tasks.
 """
@@ -14,6 +15,7 @@ import numpy as np
 from firmament_py.model.arrays import I64
 from firmament_py.model.lifecycle import NodeState, TaskState
 from firmament_py.model.resources import Resources
+from firmament_py.queues.tree import Queues
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import GangTable
 from firmament_py.state.input_sets import InputSetTable
@@ -31,6 +33,7 @@ def check_invariants(
     inputs: InputSetTable,
     gangs: GangTable,
     resources: Resources,
+    queues: Queues,
 ) -> None:
     """Raises AssertionError naming the first column that is wrong. task_row: uid -> row of the task table."""
     rows = tasks.rows()
@@ -42,6 +45,8 @@ def check_invariants(
     nominated = rows[tasks.nominated[rows] >= 0]
     _check(bool((tasks.state[nominated] == TaskState.WAITING).all()), "only waiting tasks are nominated")
     _check(bool((nodes.state[tasks.nominated[nominated]] == NodeState.PRESENT).all()), "nominated nodes are present")
+    queue_rows = [queues.row.get(identifier, -1) for identifier in tasks.queue[rows].tolist()]
+    _check(tasks.queue_row[rows].tolist() == queue_rows, "tasks.queue_row")
     placed = rows[holds]
     used = np.zeros_like(nodes.used)
     np.add.at(used, tasks.node[placed], classes.requests[tasks.cls[placed]])

@@ -8,6 +8,7 @@ import numpy as np
 from firmament_py.model.arrays import I64, U8, U64, Bools
 from firmament_py.model.events import Outcome, Refusal, TasksObserved
 from firmament_py.model.lifecycle import ILLEGAL, TASK_NEXT, TaskEvent, TaskState
+from firmament_py.queues.tree import Queues
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import NO_GANG, GangTable
 from firmament_py.state.input_sets import NO_INPUTS, InputSetTable
@@ -34,7 +35,7 @@ class ResolvedTasks:
     queue: U64
     local_queue: U64
 
-    def store(self, event: TasksObserved, tasks: TaskTable) -> None:
+    def store(self, event: TasksObserved, tasks: TaskTable, queues: Queues) -> None:
         """Writes the columns of the task table, all but the nodes."""
         rows, at = self.rows, self.at
         tasks.cls[rows], tasks.label_set[rows], tasks.inputs[rows] = self.cls, self.label_set, self.inputs
@@ -46,7 +47,8 @@ class ResolvedTasks:
         tasks.unevictable[rows], tasks.movable[rows] = self.unevictable, self.movable
         tasks.checkpoint_us[rows] = optional(event.checkpoint_us, at, 0)
         tasks.daemon[rows] = optional(event.daemon, at, False)
-        tasks.queue[rows], tasks.local_queue[rows] = self.queue, self.local_queue
+        tasks.queue[rows], tasks.queue_row[rows] = self.queue, queues.rows_of(self.queue)
+        tasks.local_queue[rows] = self.local_queue
         tasks.name[rows] = [event.names[i] for i in at.tolist()]
 
 

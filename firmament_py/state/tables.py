@@ -42,6 +42,7 @@ class TaskTable(Table):
         "movable": (np.bool_, False),
         "daemon": (np.bool_, False),
         "queue": (np.uint64, 0),
+        "queue_row": (np.int64, -1),
         "local_queue": (np.uint64, 0),
         "passed_over": (np.int64, -1),
     }
@@ -69,6 +70,7 @@ class TaskTable(Table):
     movable: Bools  # may be evicted in order to run on another node
     daemon: Bools  # belongs to its node, which is empty though it runs there
     queue: U64  # id of its queue, which can be unknown; 0: none
+    queue_row: I64  # row of its queue in ClusterState.queues, -1: none, or unknown
     local_queue: U64  # id of the local queue that it came through, likewise
     passed_over: I64  # ClusterState.opportunities when quota admitted it last and no node took it, -1: never
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from firmament_py.audit.quotas import QuotaCheck
 from firmament_py.model.events import QueuesObserved
-from firmament_py.model.queues import Stop
+from firmament_py.model.queues import UNLIMITED, Stop
 from firmament_py.queues.quota import available, capacity
 from tests.builders import make_class, make_cluster, make_node, make_tasks
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree, trees
@@ -45,6 +45,12 @@ def test_what_a_queue_does_not_lend_is_never_refused_to_it():
     queues = tree(queue("top"), queue("a", "top", quota(1, lending_limit=0)), queue("b", "top", quota(1)))
     assert problems(queues, {1: "b", 2: "b"}, {3: "a"}) == {}
     assert problems(queues, {1: "b", 2: "b"}, {3: "b"}) == {EXCEEDED: {3}}
+
+
+def test_sums_of_unlimited_quotas_do_not_wrap_around():
+    """Ten times 2**60 is more than 64 bits hold."""
+    children = [queue(name, "x", quota(UNLIMITED)) for name in "abcdefghij"]
+    assert problems(tree(queue("x"), *children), {}, {1: "a"}) == {}
 
 
 def test_limits_bound_all_below_a_queue():

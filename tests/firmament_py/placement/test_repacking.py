@@ -6,7 +6,7 @@ import pytest
 from firmament_py.engine.stats import RoundStats
 from firmament_py.model.constraints import NodeDemand, Operator, Requirement
 from firmament_py.model.events import Event
-from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_node, make_tasks
+from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_gang, make_node, make_tasks
 from tests.firmament_py.packing.packings import random_problem
 
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
@@ -89,6 +89,15 @@ def test_reserved_capacity_stays_reserved():
     )
     assert len(cluster.round()) < 6
     assert cluster.scheduler.reservation_holders
+
+
+def test_what_is_placed_stays_where_more_than_the_rest_is_reserved():
+    """Two tasks take what is free; the next one is overdue, and capacity is reserved for it beside them."""
+    classes = [make_class(number, cpu=1, priority=9 - number) for number in (1, 2, 3, 4)]
+    cluster = make_cluster(make_node("n", cpu=4), *classes, make_class(5, cpu=2), make_tasks([5], 5, on="n"))
+    long_ago_us = NOW_US - 1000 * SECOND_US
+    cluster.tell(make_tasks([1], 1), make_tasks([2], 2), make_tasks([3], 3, created_us=long_ago_us), make_tasks([4], 4))
+    assert set(cluster.round()) == {1, 2}
 
 
 def test_too_many_classes_and_nodes_are_not_packed_anew(monkeypatch):

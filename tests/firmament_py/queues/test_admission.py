@@ -21,7 +21,7 @@ from tests.firmament_py.queues.trees import RESOURCES, queue, queue_id, quota, t
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 
 
-_LANES = 3
+LANES = 3
 
 
 def job(
@@ -64,7 +64,7 @@ def arrays(queues, jobs):
         created_us=np.array([j["created"] for j in jobs], np.int64),
         suitable=np.array([[j["flavors"] is None or f in j["flavors"] for f in queues.flavors] for j in jobs]),
         preemptible=np.array([j["preemptible"] for j in jobs]),
-        lane=np.array([_LANES * queues.row[j["queue"]] + j["lane"] for j in jobs], np.int64),
+        lane=np.array([LANES * queues.row[j["queue"]] + j["lane"] for j in jobs], np.int64),
         charge=np.array([j["charge"] for j in jobs], np.float64),
         victims=(victims(queues, jobs, "own"), victims(queues, jobs, "others")),
     )
@@ -92,9 +92,9 @@ def admitted(described, jobs, usage=None, total=1000, scores=None):
     for row, amounts in zip(waiting.queue, waiting.request * waiting.count[:, None], strict=True):
         request[row] += np.tile(amounts, len(queues.flavors))
     share = fair_shares(queues, totals, request)
-    score = np.zeros(_LANES * queues.count)
+    score = np.zeros(LANES * queues.count)
     for (name, lane), value in (scores or {}).items():
-        score[_LANES * queues.row[queue_id(name)] + lane] = value
+        score[LANES * queues.row[queue_id(name)] + lane] = value
     return queues, admit(queues, capacity(queues), own, waiting, totals, share, score=score)
 
 
@@ -325,6 +325,19 @@ def test_kueues_choice_of_a_flavor(fungibility, red, blue, expected):
     else:
         assert expected == "none"
         assert Reason(result.reason[0]) is Reason.TOO_LARGE
+
+
+@pytest.mark.parametrize("try_next", [False, True])
+def test_a_job_that_borrows_one_resource_waits_for_another_one_that_it_could_preempt(try_next):
+    """Where preemption is preferred to borrowing, the free resource that is borrowed is the worse one of the two."""
+    fungibility = Fungibility(False, try_next, True)
+    a = queue("a", "c", quota(0), quota(4, on="red/gpu"), fungibility=fungibility, reclaim=Reclaim.ANY)
+    described = tree(queue("c"), a, queue("b", "c", quota(10), quota(0, on="red/gpu")), flavors=["red"])
+    queues, result = admitted(described, [job("a", 1, 4, others={"red/gpu": 4})], {"b": {"red/gpu": 4}})
+    assert result.admitted.tolist() == [0]
+    assert (Reason(result.reason[0]), result.amount[0]) == (Reason.LACKING, 4)
+    assert result.column[0] == queues.column("red", "gpu")
+    assert result.claimed[0].tolist() == [0, 0]
 
 
 def test_all_groups_of_resources_have_a_flavor_to_claim():
