@@ -146,7 +146,8 @@ def relax(backend: Backend, name: str, allowed: int) -> None:
 def _until_allowed(backend: Backend, name: str, allowed: int) -> None:
     if isinstance(backend, Real):  # which has no disruption controller
         counts = {"disruptionsAllowed": allowed, "currentHealthy": 9, "desiredHealthy": 9 - allowed, "expectedPods": 9}
-        backend.patch(f"{BUDGETS}/{name}/status", {"status": counts})
+        generation = backend.api("GET", f"{BUDGETS}/{name}")["metadata"].get("generation", 0)
+        backend.patch(f"{BUDGETS}/{name}/status", {"status": counts | {"observedGeneration": generation}})
     view = View(backend.api, BUDGETS)
     try:
         view.until(lambda items: [i for i in items if _allows(i) == (name, allowed)], f"{allowed} allowed by {name}")

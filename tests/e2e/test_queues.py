@@ -195,10 +195,10 @@ def test_a_cohort_lends_and_takes_back(backend: Backend, schedule: Schedule) -> 
     backend.create(*queued("b", 3, LOCAL, "b"))
     backend.until_bound(2, "b-")
     assert len(gone(backend, "a-")) == 2
-    marks = [
+    conditions = [
         condition(item, "DisruptionTarget") for _, item in backend.pods.history if item["metadata"]["name"][0] == "a"
     ]
-    assert {each["message"] for each in marks if each} == {"poseidon: reclaiming capacity for queue team-b"}
+    assert {each["message"] for each in conditions if each} == {"poseidon: reclaiming capacity for queue team-b"}
     until_status(backend, _CLUSTER_QUEUES, "team-a", flavorsUsage=usage("2", "0"), admittedWorkloads=2)
     until_status(backend, _CLUSTER_QUEUES, "team-b", flavorsUsage=usage("2", "0"), pendingWorkloads=1)
     whole = until_listed(scheduler, "org", running=4, pending=2)
