@@ -1,4 +1,4 @@
-"""Who may preempt whom: which tasks of each queue may be victims of one preemptor, before a set of them is chosen.
+"""Permissions to preempt: which tasks of each queue may be victims of one preemptor, before a set of them is chosen.
 
 The rules of a set as a whole are in `judgement.py`; here is what can be said of each queue alone, so that a search need
 not consider the others. For all rules: queues that are not reclaimable, and those outside of a fence of the preemptor's

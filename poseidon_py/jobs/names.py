@@ -29,7 +29,7 @@ PASSED_ON = (PREEMPTABLE, COOLDOWN, ZONE, MIN_AVAILABLE, MAX_UNAVAILABLE, MAY_PR
 """Annotations of a job that its pods get."""
 
 USER = "poseidon.io/user"
-"""On a job, as an annotation or a label: for whom it runs; hooks pass it on. On a pod: the user of its job."""
+"""On a job, as an annotation or a label: its user, which hooks pass on. On a pod: the user of its job."""
 EVICTED_AT = "poseidon.io/evicted-at"
 """On a pod: when the pod that it replaces was evicted, in seconds since the epoch."""
 

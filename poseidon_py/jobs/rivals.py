@@ -2,7 +2,7 @@
 
     its lease (vc-controller-manager) was renewed           a replica of it leads
     its Deployment (volcano-controllers) has ready pods     it may run without a lease
-    a status of a job changes, and not by this process      whoever it is, it is at work
+    a status of a job changes, and not by this process      another controller is at work
 
 Each is a reason to stand by, until none was seen for a while.
 """

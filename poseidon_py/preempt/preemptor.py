@@ -144,7 +144,7 @@ class Preemptor:
         self.nominator.write(known)
 
     def _privilege(self, preemptor: PodRecord) -> None:
-        """The victims of the pod, and of its gang, are told before they are evicted: no other pod takes its place."""
+        """The evictions for the pod, and its gang, are announced first: meanwhile no other pod takes its place."""
         for each in self._nominated_with(preemptor):
             if each.nominated and not each.privileged:
                 each.privileged = True

@@ -1,4 +1,4 @@
-"""Delayed preemption: jobs that are told before they are evicted, jobs that keep running after all, and what survives
+"""Delayed preemption: evictions that are announced, jobs that keep running after all, and what survives
 the end of the leader."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _priorities(backend: Backend) -> None:
 def noticed(
     name: str, priority: str, notice: str = HOUR, *, grace: int = 0, owner: Json | None = None, **spec: str
 ) -> Json:
-    """A pod that is told before it is evicted. `owner`: the object of its job."""
+    """A pod whose eviction is announced first. `owner`: the object of its job."""
     annotations = {"poseidon.io/preemption-notice": notice, "cluster.poseidon.io/stop-seconds": str(grace)}
     about: Json = {"annotations": annotations}
     if owner is not None:
@@ -71,7 +71,7 @@ def named(pods: list[Json], name: str) -> Json:
 
 
 def announced(backend: Backend, scheduler: Scheduler) -> None:
-    """`victim` on the full node `a` is told that it will be evicted for `preemptor`, in an hour."""
+    """`victim` on the full node `a` has the announcement that it will be evicted for `preemptor`, in an hour."""
     full(backend, scheduler, noticed("victim", LOW, cpu="2"))
     backend.create(ranked("preemptor", HIGH, cpu="2"))
     until_states(backend, victim="WillEvicted", preemptor="Privileged")

@@ -21,7 +21,7 @@ class Owner:
 
     @property
     def user(self) -> str:
-        """For whom it runs: the annotation or else the label poseidon.io/user; empty: none is given."""
+        """Its user: the annotation or else the label poseidon.io/user; empty: none is given."""
         return self.annotations.get(names.USER, "") or self.labels.get(names.USER, "")
 
     def metadata(self, name: str) -> Json:

@@ -1,4 +1,4 @@
-"""Who may preempt whom. In Kueue's cases the published victims are permitted; where there are none, no set is."""
+"""Permissions to preempt. In Kueue's cases the published victims are permitted; where there are none, no set is."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Delayed preemption: victims are told, keep running until their time, and stay if they need not leave any more."""
+"""Delayed preemption: evictions are announced; victims run until then, and stay if they need not leave any more."""
 
 import asyncio
 

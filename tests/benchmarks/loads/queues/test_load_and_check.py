@@ -89,7 +89,7 @@ def test_a_task_within_its_guarantee_must_not_wait_for_one_that_borrows():
     assert "job-5 of queue-4 waits" in placed(load, 0, 1, 2, 4).guarantees_missed()
     load.guarantee[4] = request
     assert placed(load, 0, 1, 2, 4).guarantees_missed() == ""
-    load.guarantee[3] = 4 * request  # nobody borrows
+    load.guarantee[3] = 4 * request  # no queue borrows
     assert placed(load, 0, 1, 2, 3).guarantees_missed() == ""
 
 
