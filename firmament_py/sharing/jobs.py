@@ -61,9 +61,11 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64) -> Jobs:
     begins = np.flatnonzero(np.r_[True, changes][: len(rows)])
     start = np.r_[begins, len(rows)].astype(np.int64)
     single = gang[begins] < 0
-    request, preemptible = use.requests(cls[rows[begins]]), ~tasks.unevictable[rows[begins]]
+    # a task that is never preempted is, while it is nominated, one whose node no other task takes: no claim on quota
+    firm = tasks.unevictable[rows] & (tasks.nominated[rows] < 0)
+    request, preemptible = use.requests(cls[rows[begins]]), ~firm[begins]
     if len(rows):
-        preemptible = np.logical_and.reduceat(~tasks.unevictable[rows], begins)
+        preemptible = np.logical_and.reduceat(~firm, begins)
     if len(for_gang):
         request = np.where(single[:, None], request, np.add.reduceat(use.requests(cls[rows]), begins))
     return Jobs(

@@ -71,6 +71,24 @@ def test_a_queue_within_its_quota_reclaims_what_others_borrow():
     assert not cluster.scheduler.due(NOW_US)
 
 
+def test_what_keeps_its_nomination_whatever_comes_need_not_be_within_what_is_deserved():
+    """A queue that borrows preempts its own task; the preemptor is then marked as one that does not lose its node."""
+    described = tree(
+        queue("top", "", quota(8)),
+        queue("a", "top", quota(2), within=Within.LOWER_PRIORITY),
+        queue("b", "top", quota(2)),
+        sharing=Sharing.PROPORTIONAL,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    cluster = cluster_of(described, running(range(1, 9), queue=A), make_tasks([11], 2, queue=A))
+    victims = cluster.preempted(cluster.run())
+    assert len(victims) == 1
+    cluster.tell(make_tasks([11], 2, queue=A, nominated="n", unevictable=True))
+    assert not cluster.round()
+    cluster.tell(ended(*victims))
+    assert set(cluster.round()) == {11}
+
+
 def test_a_nominated_task_that_is_placed_counts_once():
     cluster = cluster_of(cohort(), running(range(1, 9)), make_tasks([11], 1, queue=A))
     first = cluster.preempted(cluster.run())
