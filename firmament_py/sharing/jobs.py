@@ -61,7 +61,7 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64) -> Jobs:
     begins = np.flatnonzero(np.r_[True, changes][: len(rows)])
     start = np.r_[begins, len(rows)].astype(np.int64)
     single = gang[begins] < 0
-    # a task that is never preempted is, while it is nominated, one whose node no other task takes: no claim on quota
+    # while it is nominated, this tells that no other task takes its node: it need not be within what queues deserve
     firm = tasks.unevictable[rows] & (tasks.nominated[rows] < 0)
     request, preemptible = use.requests(cls[rows[begins]]), ~firm[begins]
     if len(rows):
