@@ -221,6 +221,8 @@ class Reclaimer:
         leave = np.zeros(tasks.capacity, np.bool_)
         leave[self._outcome.victims] = True
         rows = rows[~leave[rows]]
+        completed = np.unique(tasks.gang[self._snapshot.tasks[self._ledger.node_of >= 0]])
+        rows = rows[~np.isin(tasks.gang[rows], completed[completed != NO_GANG])]  # else the new members would stay
         queue, priority = use.queue_of(rows), state.classes.priority[tasks.cls[rows]]
         may = granted.reasons(queue, priority) != Why.NOT
         newer = (priority == situation.priority) & (tasks.created_us[rows] > situation.created_us)

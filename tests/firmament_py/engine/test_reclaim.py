@@ -251,6 +251,20 @@ def test_gangs_leave_as_a_whole():
     assert victims == {6, 7, 8} or (len(victims) == 1 and victims <= set(range(1, 6)))
 
 
+def test_a_gang_that_the_round_completes_is_left_alone():
+    """Members 6 and 7 of b run, 8 replaces a lost one. For the gang of a two of b's tasks leave: not 6 and 7, although
+    their priority is lower."""
+    gangs = make_gang(7, 3, created_us=OLD_US), make_gang(8, 3, created_us=NOW_US)
+    members = make_tasks([6, 7], 1, on="n", queue=B, gang=7, created_us=OLD_US, started_us=NOW_US - SECOND_US)
+    waiting = make_tasks([8], 1, queue=B, gang=7, created_us=OLD_US), make_tasks([11, 12, 13], 1, queue=A, gang=8)
+    cluster = cluster_of(cohort(), *gangs, running(range(1, 5), 2), members, *waiting)
+    result = cluster.run()
+    assert cluster.names(result) == {8: "n"}
+    victims = set(cluster.preempted(result))
+    assert len(victims) == 2
+    assert victims <= {1, 2, 3, 4}
+
+
 def test_disruption_budgets_hold():
     labels, selector = make_label_set(3, app="x"), tasks_like(needs("app", "In", "x"))
     cluster = cluster_of(
