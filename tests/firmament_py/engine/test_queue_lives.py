@@ -51,8 +51,8 @@ def test_lives(name, small, seed):
 
 
 def test_fair_sharing_with_large_tasks_comes_to_rest():
-    """This life does. Others need not: LessThanInitialShare compares with the share before the eviction, as in Kueue, so
-    that large tasks may evict each other in turn (docs/queues.md)."""
+    """This life does. Others need not: LessThanInitialShare compares with the share before the eviction, as in Kueue,
+    so that large tasks may evict each other in turn (docs/queues.md)."""
     Life(RULES["fair"], seed=0, small=False).live(60)
 
 
