@@ -9,10 +9,11 @@ resolved.
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import EvictionCosts
 from firmament_py.policy import COST_MAX
+from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import Precedence
 from firmament_py.preemption.residents import Kind, Resident, budgets_of, residents_below
 from firmament_py.snapshot.intertask import IntertaskConstraints
@@ -23,29 +24,49 @@ TRIALS = 150
 
 
 class ConstrainedSearch:
-    """For the tasks of one ledger, one after the other. victims (K,): task rows that leave by a decision of this
-    round; those that `find` returns are added."""
+    """For the tasks of one ledger, one after the other."""
 
-    def __init__(self, ledger: Ledger, precedence: Precedence, victims: I64, eviction_costs: EvictionCosts) -> None:
+    def __init__(
+        self, ledger: Ledger, outcome: Outcome, eviction_costs: EvictionCosts, *, beyond_budgets: bool
+    ) -> None:
+        """outcome: its victims leave in any case, and free what they use. beyond_budgets: disruption budgets are
+        exceeded for tasks that nothing else serves."""
         self._ledger = ledger
-        self._precedence = precedence
         self._snapshot = ledger.snapshot
-        self._victims = victims
+        self._outcome = outcome
         self._eviction_costs = eviction_costs
+        self._beyond_budgets = beyond_budgets
         self._trials_left = TRIALS
 
-    def find(self, task: int, *, beyond_budgets: bool) -> tuple[int, I64] | None:
-        """The node for a task, which has none, and the rows of its victims (V,); None: there is none."""
-        ledger, snapshot = self._ledger, self._snapshot
+    def find(self, task: int, precedence: Precedence, *, without_victims: bool = False) -> tuple[int, I64] | None:
+        """The node for a task, which has none, and the rows of its victims (V,); None: there is none.
+        without_victims: a node that suits it as it is will do, since the task may lack nothing but quota."""
+        if without_victims and (node := self._suiting(task)) is not None:
+            return node, NO_ROWS
+        found = self._find(task, precedence, beyond_budgets=False)
+        if found is None and self._beyond_budgets:
+            found = self._find(task, precedence, beyond_budgets=True)
+        return found
+
+    def _suiting(self, task: int) -> int | None:
+        """A node that satisfies all constraints of the task as it is."""
+        c = self._snapshot.task_class[task]
+        requests, free = self._snapshot.requests[c], self._ledger.unreserved_for(np.array([task]))
+        suits = self._snapshot.suitable[c] & ((free >= requests) | (requests == 0)).all(axis=1)
+        if not suits.any() or not self._trials_left:
+            return None
+        suits &= self._allowed(task, NO_ROWS)
+        return int(suits.argmax()) if suits.any() else None
+
+    def _find(self, task: int, precedence: Precedence, *, beyond_budgets: bool) -> tuple[int, I64] | None:
+        ledger, snapshot, victims = self._ledger, self._snapshot, self._outcome.victims
         c = int(snapshot.task_class[task])
-        priority, requests = int(self._precedence.waiting[c]), snapshot.requests[c]
-        low = residents_below(
-            ledger, self._precedence, priority, np.zeros(len(ledger.node_of), np.bool_), self._victims
-        )
+        priority, requests = int(precedence.waiting[c]), snapshot.requests[c]
+        low = residents_below(ledger, precedence, priority, np.zeros(len(ledger.node_of), np.bool_), victims)
         allowed, counts = budgets_of(snapshot.releases.state, low)
         if beyond_budgets:
             allowed, counts = allowed[:0], counts[:, :0]
-        allowed = allowed - counts[np.isin(low.id, self._victims)].sum(axis=0)
+        allowed = allowed - counts[np.isin(low.id, victims)].sum(axis=0)
         exhausted = np.zeros(len(low.id), np.bool_) | counts[:, allowed <= 0].any(axis=1)
         low, counts = low.only(~exhausted), counts[~exhausted]
         if not len(low.id) or self._trials_left < 3:
@@ -71,10 +92,7 @@ class ConstrainedSearch:
                 cost = float(weight[found].sum())
                 if best is None or cost < best[0]:
                     best = cost, node, low.id[found[low.kind[found] == Kind.RUNNING]]
-        if best is None:
-            return None
-        self._victims = np.concatenate([self._victims, best[2]])
-        return best[1], best[2]
+        return best[1:] if best is not None else None
 
     def _victims_on(self, task: int, node: int, low: Resident, on_node: I64, free: I64) -> I64 | None:
         """Positions in `low` of those of `on_node` (K,), the most important first, that must be evicted; None: the node
@@ -116,7 +134,7 @@ class ConstrainedSearch:
         self._trials_left -= 1
         ledger, snapshot = self._ledger, self._snapshot
         state, c = snapshot.releases.state, snapshot.task_class[task]
-        stay = np.setdiff1d(np.flatnonzero(state.tasks.node >= 0), np.concatenate([without, self._victims]))
+        stay = np.setdiff1d(np.flatnonzero(state.tasks.node >= 0), np.concatenate([without, self._outcome.victims]))
         node_of = np.where(ledger.node_of >= 0, ledger.node_of, ledger.nominated)
         there = np.flatnonzero(node_of >= 0)
         running = RunningTasks(state, snapshot.nodes, stay, (snapshot.tasks[there], node_of[there]))

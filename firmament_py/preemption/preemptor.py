@@ -150,11 +150,10 @@ class Preemptor:
         """Preempts for tasks (K,), ascending, that have constraints on others, one after the other."""
         if not len(preemptors):
             return
-        search = ConstrainedSearch(self._ledger, self._precedence, self.outcome.victims, self._eviction_costs)
+        beyond_budgets = self._preempting is Preempting.BEYOND_BUDGETS
+        search = ConstrainedSearch(self._ledger, self.outcome, self._eviction_costs, beyond_budgets=beyond_budgets)
         for task in preemptors.tolist():
-            found = search.find(task, beyond_budgets=False)
-            if found is None and self._preempting is Preempting.BEYOND_BUDGETS:
-                found = search.find(task, beyond_budgets=True)
+            found = search.find(task, self._precedence)
             if found is not None:
                 node, victims = found
                 self._ledger.nominate(task, node)

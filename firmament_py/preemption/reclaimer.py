@@ -12,22 +12,21 @@ The tasks of the job are nominated, and hold their quota and their nodes from th
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, NO_ROWS, Bools
-from firmament_py.model.lifecycle import TaskState
-from firmament_py.model.queues import Within
+from firmament_py.model.arrays import I64
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.repacking import may_move
 from firmament_py.placement.running import EvictionCosts
+from firmament_py.preemption.constrained import ConstrainedSearch
 from firmament_py.preemption.decision import Decision, EvictionSearch, Question
 from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import PROTECTED, Precedence
+from firmament_py.preemption.quota_victims import QuotaVictims
+from firmament_py.preemption.reclaim_candidates import Candidates, CandidateSearch
 from firmament_py.preemption.whole_gangs import decide
 from firmament_py.queues.judgement import Victims, judge
-from firmament_py.queues.permissions import Situation, Why, permissions, sides
 from firmament_py.sharing.claims import Claim, Standing
 from firmament_py.sharing.decision import QueueDecision
 from firmament_py.state.gangs import NO_GANG
@@ -47,16 +46,6 @@ _SEARCHES = 64
 
 _EFFORT = 0.25
 
-_FOREVER_US = 2**60
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidates:
-    """rows (K,) of the task table that may leave; precedence (K,), ascending: which of them first."""
-
-    rows: I64
-    precedence: I64
-
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
@@ -73,6 +62,15 @@ class _Demand:
         weaker = self.priority <= other.priority and self.created_us >= other.created_us
         weaker = weaker and self.preemptible <= other.preemptible
         return weaker and self.flavor == other.flavor and self.classes >= other.classes
+
+
+@dataclass(frozen=True, slots=True)
+class _Constrained:
+    """For one task (1,) with constraints on others: its node, and victims (V,) there."""
+
+    tasks: I64
+    node: int
+    victims: I64
 
 
 class Reclaimer:
@@ -101,15 +99,21 @@ class Reclaimer:
         self._position = np.full(self._state.tasks.capacity, -1, np.int64)
         self._position[self._snapshot.tasks] = np.arange(len(self._snapshot.tasks))
         self._searches = 0
-        self.due_us = 0
+        self._candidates = CandidateSearch(ledger, queues.standing, outcome)
+        self._quota_victims = QuotaVictims(self._state, queues.standing, outcome, beyond_budgets=beyond_budgets)
+        self._constrained = ConstrainedSearch(ledger, outcome, eviction_costs, beyond_budgets=beyond_budgets)
+        self._unfinished = False
+
+    @property
+    def due_us(self) -> int:
         """When a job has waited, or a candidate has run, for long enough; 0: no time changes anything."""
-        self._evictable = self._evictable_rows()
+        return self._snapshot.now_us if self._unfinished else self._candidates.due_us
 
     def run(self) -> None:
         """Preempts for the claims, the most important first: by rank, then priority, then age. Those that a round of
         too many searches did not come to are the first of the next one."""
         ledger, snapshot = self._ledger, self._snapshot
-        if not len(self._evictable):
+        if self._candidates.is_empty:
             return
         placed = np.flatnonzero(ledger.node_of >= 0)
         self._standing.arrive(snapshot.tasks[placed], snapshot.nodes[ledger.node_of[placed]])
@@ -135,7 +139,7 @@ class Reclaimer:
         hopeless: dict[int, list[_Demand]] = {}  # by queue: what no victims were found for
         for claim in claims:
             if self._searches >= _SEARCHES:
-                self.due_us = snapshot.now_us
+                self._unfinished = True
                 return
             demand, of_queue = self._demand(claim), hopeless.setdefault(claim.queue, [])
             if not any(demand.includes(other) for other in of_queue) and not self._serve(claim):
@@ -158,9 +162,12 @@ class Reclaimer:
         tasks = tasks[tasks >= 0]
         tasks = tasks[(ledger.node_of[tasks] < 0) & (ledger.nominated[tasks] < 0) & ~ledger.delayed[tasks]]
         classes = np.unique(snapshot.task_class[tasks])
-        independent = may_move(snapshot)[classes].all() and not snapshot.never_preempts[classes].any()
-        if not len(tasks) or (claim.whole and len(tasks) < len(claim.rows)) or not independent:
+        if not len(tasks) or (claim.whole and len(tasks) < len(claim.rows)) or snapshot.never_preempts[classes].any():
             return True
+        if not may_move(snapshot)[classes].all():
+            if claim.whole and len(tasks) > 1:
+                return True  # gangs with constraints on other tasks do not preempt
+            tasks = tasks[:1]
         if self._too_early(claim):
             return True
         refused = np.zeros(self._state.tasks.capacity, np.bool_)
@@ -168,7 +175,7 @@ class Reclaimer:
         while attempts and len(tasks) and self._searches < _SEARCHES:
             fewer = tasks[: 0 if claim.whole else len(tasks) // 2]  # of a gang, all or none
             situation = self._standing.situation(claim, len(tasks))
-            candidates = self._candidates(situation, refused)
+            candidates = self._candidates.of(situation, refused)
             if not len(candidates.rows):
                 tasks = fewer
                 continue
@@ -176,18 +183,18 @@ class Reclaimer:
                 return False  # whatever a search would find, quota does not suffice
             attempts, self._searches = attempts - 1, self._searches + 1
             precedence = self._precedence(candidates)
-            decision = self._search(tasks, precedence)
-            served = np.sort(decision.tasks) if decision is not None else tasks[:0]
-            if decision is None or len(served) < len(tasks):
+            found = self._search(tasks, precedence)
+            served = np.sort(found.tasks) if found is not None else tasks[:0]
+            if found is None or len(served) < len(tasks):
                 tasks = fewer if claim.whole else served
                 continue
-            victims = self._for_quota(situation, candidates, decision.victims)
+            victims = self._quota_victims.with_further(found.victims, candidates.rows, situation)
             if victims is None:
                 tasks = fewer
                 continue
             verdict = judge(situation, self._described(victims))
             if verdict:
-                self._carry_out(claim, decision, precedence, tasks, victims)
+                self._carry_out(claim, found, precedence, tasks, victims)
                 return claim.whole or self._serve(claim)  # the others of it, if any
             if len(fewer):
                 tasks = fewer
@@ -199,76 +206,21 @@ class Reclaimer:
 
     def _too_early(self, claim: Claim) -> bool:
         delay_s = self._standing.use.queues.definitions[claim.queue].preemption_delay_s
-        return self._later(claim.created_us + round(delay_s * 1e6))
+        return self._candidates.later(claim.created_us + round(delay_s * 1e6))
 
-    def _later(self, time_us: int) -> bool:
-        """Whether this is yet to come; notes it then."""
-        later = time_us > self._snapshot.now_us
-        if later and time_us < _FOREVER_US:
-            self.due_us = min(time_us, self.due_us or time_us)
-        return later
-
-    def _candidates(self, situation: Situation, refused: Bools) -> _Candidates:
-        """Running tasks that may leave for the job, by the rules of their queues alone. refused (T,): not these.
-
-        The first are those of other queues, of the least important queue, and of the lowest priority; among these, the
-        ones that leave their queue what it is entitled to.
-        """
-        state, tasks, use = self._state, self._state.tasks, self._standing.use
-        granted = permissions(situation)
-        rows = self._evictable
-        rows = rows[(granted.why != Why.NOT)[use.queue_of(rows)] & ~refused[rows]]
-        leave = np.zeros(tasks.capacity, np.bool_)
-        leave[self._outcome.victims] = True
-        rows = rows[~leave[rows]]
-        completed = np.unique(tasks.gang[self._snapshot.tasks[self._ledger.node_of >= 0]])
-        rows = rows[~np.isin(tasks.gang[rows], completed[completed != NO_GANG])]  # else the new members would stay
-        queue, priority = use.queue_of(rows), state.classes.priority[tasks.cls[rows]]
-        may = granted.reasons(queue, priority) != Why.NOT
-        newer = (priority == situation.priority) & (tasks.created_us[rows] > situation.created_us)
-        may |= granted.equal_if_newer[queue] & newer
-        own = queue == situation.queue
-        if use.queues.definitions[situation.queue].within is Within.NEVER:
-            may &= ~own
-        began_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows])
-        least_us = np.minimum(self._least_s[queue, own.astype(np.int64)] * 1e6, _FOREVER_US).astype(np.int64)
-        protected = may & (began_us + least_us > self._snapshot.now_us)
-        self._later(int((began_us + least_us)[protected].min(initial=_FOREVER_US)))
-        may &= ~protected
-        rows, own, priority = rows[may], own[may], priority[may]
-        amounts = self._standing.amounts(state, rows)[:, situation.needed]
-        uses = (amounts > 0).any(axis=1)
-        rows, own, priority, amounts = rows[uses], own[uses], priority[uses], amounts[uses]
-        queue = use.queue_of(rows)
-        too_large = ~own & (amounts > granted.excess[queue][:, situation.needed]).any(axis=1)
-        of_queue = np.where(own, 0, use.queues.priority[sides(situation)[queue]])
-        keys = np.array([own, granted.within_floor[queue], of_queue, priority, too_large], np.int64)
-        precedence = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
-        order = np.lexsort((-tasks.started_us[rows], precedence))
-        return _Candidates(rows[order], precedence[order])
-
-    @cached_property
-    def _least_s(self) -> F64:
-        """(Q, 2) seconds that tasks of each queue run before others evict them, and before those of their own do."""
-        definitions = self._standing.use.queues.definitions
-        return np.array([(d.reclaim_min_runtime_s, d.preempt_min_runtime_s) for d in definitions])
-
-    def _evictable_rows(self) -> I64:
-        """(K,) rows of tasks in queues that may leave at all, ascending."""
-        tasks, use = self._state.tasks, self._standing.use
-        rows = np.flatnonzero((tasks.state == TaskState.BOUND) & ~tasks.unevictable & ~tasks.leaving)
-        return rows[(use.queue_of(rows) >= 0) & (use.position(tasks.node[rows]) >= 0)]
-
-    def _precedence(self, candidates: _Candidates) -> Precedence:
+    def _precedence(self, candidates: Candidates) -> Precedence:
         classes = len(self._snapshot.classes)
         running = np.where(self._state.tasks.leaving, _LEAVING, PROTECTED)  # what leaves is free for all
         running[self._outcome.victims] = _LEAVING
         running[candidates.rows] = candidates.precedence
         return Precedence(np.full(classes, _PREEMPTOR), np.full(classes, PROTECTED), running)
 
-    def _search(self, tasks: I64, precedence: Precedence) -> Decision | None:
+    def _search(self, tasks: I64, precedence: Precedence) -> Decision | _Constrained | None:
         """Nodes for the tasks (K,), and victims there."""
-        ledger = self._ledger
+        ledger, snapshot = self._ledger, self._snapshot
+        if not may_move(snapshot)[snapshot.task_class[tasks]].all():
+            found = self._constrained.find(int(tasks[0]), precedence, without_victims=True)
+            return _Constrained(tasks, *found) if found is not None else None
         evicts = np.ones(len(self._snapshot.classes), np.bool_)
         search = EvictionSearch(
             ledger, precedence, evicts, self._eviction_costs, None, beyond_budgets=self._beyond_budgets
@@ -276,75 +228,6 @@ class Reclaimer:
         none = np.zeros(len(ledger.node_of), np.bool_)
         question = Question(tasks, none, self._outcome.victims, np.arange(len(ledger.node_of)))
         return decide(search, ledger, question, _PREEMPTOR, _EFFORT)
-
-    def _for_quota(self, situation: Situation, candidates: _Candidates, victims: I64) -> I64 | None:
-        """`victims` (V,), and the first further candidates with which the quota suffices; None: it never does."""
-        standing, leave = self._standing, self._sum(victims)
-        if standing.fits(situation, leave):
-            return victims
-        rows, start = self._units(candidates.rows[~np.isin(candidates.rows, victims)], victims)
-        queue, amounts = standing.use.queue_of(rows), standing.amounts(self._state, rows)
-
-        def without(units: int) -> I64:
-            total = leave.copy()
-            np.add.at(total, queue[: start[units]], amounts[: start[units]])
-            return total
-
-        low, high = 1, len(start) - 1  # the fewest units that suffice
-        if not high or not standing.fits(situation, without(high)):
-            return None
-        while low < high:
-            middle = (low + high) // 2
-            if standing.fits(situation, without(middle)):
-                high = middle
-            else:
-                low = middle + 1
-        used, chosen = without(low), np.ones(start[low], np.bool_)
-        needed = set[tuple[bytes, bytes]]()  # of units alike none is put back once one of them cannot be
-        for i in reversed(range(low - 1)):  # put back what is not needed
-            unit = slice(start[i], start[i + 1])
-            kind = queue[unit].tobytes(), amounts[unit].tobytes()
-            if kind in needed:
-                continue
-            less = used.copy()
-            np.subtract.at(less, queue[unit], amounts[unit])
-            if standing.fits(situation, less):
-                used, chosen[unit] = less, False
-            else:
-                needed.add(kind)
-        return np.concatenate([victims, rows[: start[low]][chosen]])
-
-    def _units(self, rows: I64, victims: I64) -> tuple[I64, I64]:
-        """What can leave on its own, of candidates (K,) in their order: single tasks, and whole gangs, unless one of
-        their members is no candidate; within disruption budgets. Rows (L,), and where each of U units begins (U + 1,).
-        """
-        state, tasks = self._state, self._state.tasks
-        before = np.concatenate([self._outcome.victims, victims])
-        allowed, counted = state.evictions_allowed(tasks.label_set[before])
-        left = allowed - counted.sum(axis=1)
-        limited = len(left) > 0 and not self._beyond_budgets
-        ganged = tasks.gang[rows] != NO_GANG
-        if not limited and not ganged.any():
-            return rows, np.arange(len(rows) + 1)
-        running = np.flatnonzero((tasks.node >= 0) & (tasks.gang != NO_GANG) & ~tasks.leaving)
-        units, seen = [NO_ROWS], set[int]()
-        for row in rows.tolist():
-            gang = int(tasks.gang[row])
-            if gang in seen:
-                continue
-            unit = np.array([row])
-            if gang != NO_GANG:
-                seen.add(gang)
-                unit = running[tasks.gang[running] == gang]
-                if not np.isin(unit, rows).all():
-                    continue
-            if limited:
-                counts = state.evictions_allowed(tasks.label_set[unit])[1].sum(axis=1)
-                if (counts > np.maximum(left, 0))[counts > 0].any():
-                    continue
-                left = left - counts
-            units.append(unit)
-        return np.concatenate(units), np.cumsum([len(unit) for unit in units])
 
     def _sum(self, rows: I64) -> I64:
         """(Q, V) what task rows (K,) use."""
@@ -365,10 +248,16 @@ class Reclaimer:
         gang = self._state.tasks.gang[row]
         return np.array([row]) if gang == NO_GANG else victims[self._state.tasks.gang[victims] == gang]
 
-    def _carry_out(self, claim: Claim, decision: Decision, precedence: Precedence, tasks: I64, victims: I64) -> None:
+    def _carry_out(
+        self, claim: Claim, found: Decision | _Constrained, precedence: Precedence, tasks: I64, victims: I64
+    ) -> None:
         state, snapshot, ledger = self._state, self._snapshot, self._ledger
-        self._outcome.carry_out(decision, precedence, tasks, [tasks] if claim.whole else [])
-        further = np.setdiff1d(victims, decision.victims)
+        if isinstance(found, _Constrained):
+            ledger.nominate(int(tasks[0]), found.node)
+            self._outcome.evict(found.victims, np.full(len(found.victims), snapshot.tasks[tasks[0]]))
+        else:
+            self._outcome.carry_out(found, precedence, tasks, [tasks] if claim.whole else [])
+        further = np.setdiff1d(victims, found.victims)
         waits = tasks[ledger.node_of[tasks] < 0]
         self._outcome.evict(further, np.full(len(further), snapshot.tasks[waits[:1]]))
         self._standing.leave(victims, state.tasks.node[victims])

@@ -1,0 +1,171 @@
+"""Preemption by the rules of each kind of queues, in rounds: borrowing, fair sharing, shares, flavors."""
+
+import numpy as np
+import pytest
+
+from firmament_py.model.queues import (
+    BorrowWithin,
+    Division,
+    Flavor,
+    Fungibility,
+    QueueTree,
+    Reclaim,
+    ReclaimRules,
+    Sharing,
+)
+from tests.builders import (
+    NOW_US,
+    ended,
+    make_budget,
+    make_class,
+    make_label_set,
+    make_node,
+    make_tasks,
+    tasks_like,
+)
+from tests.firmament_py.engine.reclaiming import OLD_US, A, cluster_of, cohort, running
+from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
+
+
+def test_borrowing_within_the_cohort_needs_a_policy():
+    def world(**fields):
+        queues = tree(
+            queue("top"),
+            queue("a", "top", quota(1), reclaim=Reclaim.ANY, **fields),
+            queue("b", "top", quota(1)),
+            queue("c", "top", quota(6)),
+        )
+        return cluster_of(
+            queues, running(range(1, 8)), running([9], cls=2, queue=A), make_tasks([11], 2, queue=A), cpu=8
+        )
+
+    assert world().run().preemption.is_empty
+    cluster = world(borrow_within=BorrowWithin(lower_priority=True))
+    assert len(cluster.preempted(cluster.run())) == 1
+
+
+def test_fair_sharing_ends_at_equal_shares():
+    queues = tree(
+        queue("top", "", quota(8)),
+        queue("a", "top", quota(0), reclaim=Reclaim.ANY),
+        queue("b", "top", quota(0), reclaim=Reclaim.ANY),
+        sharing=Sharing.FAIR,
+    )
+    cluster = cluster_of(queues, running(range(1, 9)), make_tasks(range(11, 19), 1, queue=A))
+    for _ in range(4):
+        victims = cluster.preempted(cluster.run())
+        cluster.tell(*([ended(*victims)] if victims else []))
+        placed = cluster.round()
+        cluster.tell(*(make_tasks([uid], 1, on=node, queue=A) for uid, node in placed.items()))
+    tasks = cluster.state.tasks
+    on_nodes = tasks.queue[(tasks.node >= 0) & ~tasks.leaving]
+    assert np.unique(on_nodes, return_counts=True)[1].tolist() == [4, 4]
+
+
+def test_kai_reclaims_up_to_the_fair_share():
+    queues = tree(
+        queue("a", "", quota(0)),
+        queue("b", "", quota(0)),
+        sharing=Sharing.PROPORTIONAL,
+        division=Division.SURPLUS_BY_WEIGHT,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    cluster = cluster_of(queues, running(range(1, 9)), make_tasks(range(11, 19), 1, queue=A))
+    victims = cluster.preempted(cluster.run())
+    assert len(victims) == 4
+
+
+def test_in_a_department_the_queues_above_their_share_lose_first():
+    """d has 6 of its 4; its queue c is within its share, and its tasks are newer."""
+    queues = tree(
+        queue("d", "", quota(4)),
+        queue("e", "", quota(4)),
+        queue("a", "e", quota(4)),
+        queue("b", "d", quota(0)),
+        queue("c", "d", quota(4)),
+        sharing=Sharing.PROPORTIONAL,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    of_c = make_tasks([5, 6, 7, 8], 1, on="n", queue=queue_id("c"), created_us=NOW_US - 1, started_us=NOW_US - 1)
+    cluster = cluster_of(queues, running(range(1, 5)), of_c, make_tasks(range(11, 15), 1, queue=A))
+    assert set(cluster.preempted(cluster.run())) == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize(("importance", "victims"), [((0, 1), {1, 2, 3, 4}), ((1, 0), {5, 6, 7, 8})])
+def test_queues_of_lower_priority_lose_first(importance, victims):
+    first, second = importance
+    queues = tree(
+        queue("a", "", quota(4)),
+        queue("b", "", quota(0), priority=first),
+        queue("c", "", quota(0), priority=second),
+        sharing=Sharing.PROPORTIONAL,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    of_c = make_tasks([5, 6, 7, 8], 2, on="n", queue=queue_id("c"), created_us=OLD_US, started_us=OLD_US)
+    cluster = cluster_of(queues, running(range(1, 5)), of_c, make_tasks(range(11, 15), 1, queue=A))
+    assert set(cluster.preempted(cluster.run())) == victims
+
+
+def test_what_is_reserved_for_a_task_that_has_waited_for_long_does_not_hinder_its_reclaim():
+    """Quota suffices, so capacity is reserved for it; one of b's tasks stays in any case."""
+    queues = tree(
+        queue("a", "", quota(4)),
+        queue("b", "", quota(4)),
+        sharing=Sharing.PROPORTIONAL,
+        reclaim_rules=ReclaimRules.FAIR_SHARE,
+    )
+    large = make_class(3, cpu=3)
+    cluster = cluster_of(queues, large, running(range(1, 9)), make_tasks([11], 3, queue=A, created_us=OLD_US))
+    cluster.tell(running([1], unevictable=True))
+    assert len(cluster.preempted(cluster.run())) == 3
+
+
+def test_tasks_without_a_queue_preempt_by_priority_and_queues_do_not_preempt_them():
+    cluster = cluster_of(cohort(), running(range(1, 9)), make_tasks([11], 2))
+    assert len(cluster.preempted(cluster.run())) == 1
+    cluster = cluster_of(cohort(), running(range(1, 9), queue=0), make_tasks([11], 2, queue=A))
+    assert cluster.run().preemption.is_empty
+
+
+# -- the choice of a flavor ---------------------------------------------------------------------------------------
+
+
+def two_kinds(fungibility, **fields):
+    """Queue b uses the quota of a on red nodes; a has quota on blue ones, too."""
+    flavors = tuple(Flavor(name, {"kind": name}) for name in ("red", "blue"))
+    quotas = quota(4, on="red/cpu"), quota(4, on="blue/cpu")
+    queues = (
+        queue("top"),
+        queue("a", "top", *quotas, reclaim=Reclaim.ANY, fungibility=fungibility),
+        queue("b", "top", quota(0, on="red/cpu")),
+    )
+    return cluster_of(
+        QueueTree(queues, flavors),
+        make_node("red", cpu=4, labels={"kind": "red"}),
+        make_node("blue", cpu=4, labels={"kind": "blue"}),
+        make_label_set(7),
+        running(range(1, 5), on="red", **fields),
+        make_tasks([11], 1, queue=A),
+        nodes=(),
+    )
+
+
+def test_a_task_goes_to_the_next_flavor_or_preempts_on_the_first_as_its_queue_says():
+    cluster = two_kinds(Fungibility())
+    assert cluster.round() == {11: "blue"}
+    cluster = two_kinds(Fungibility(try_next_to_avoid_preemption=False))
+    result = cluster.run()
+    assert len(cluster.preempted(result)) == 1
+    assert cluster.nominated() == {11: "red"}
+
+
+def test_a_task_whose_victims_are_not_found_takes_the_next_flavor():
+    """Quota says that b gives back; a budget keeps its tasks."""
+    cluster = two_kinds(Fungibility(try_next_to_avoid_preemption=False), label_set=7)
+    cluster.tell(make_budget(1, tasks_like(), 0))
+    result = cluster.run()
+    assert result.preemption.is_empty
+    assert cluster.names(result) == {}
+    assert cluster.scheduler.due(NOW_US)
+    assert cluster.round() == {11: "blue"}
+    assert not cluster.scheduler.due(NOW_US)
