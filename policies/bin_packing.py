@@ -9,14 +9,20 @@ Devices are resources that some nodes lack (GPUs): nodes whose devices are partl
 devices come last for tasks that request none of them (+ 10,000). Example: of two nodes without devices, half and a
 quarter used, the first costs 500 and the second 750: the first is filled first.
 
+With `by=amount` 1 - s and 1 - g are what is left of these resources, relative to the largest node: of nodes of different
+sizes the smallest that suffice are filled first, so that the large ones stay free for large tasks. Example: 4 cores, all
+free, cost less than 5 free ones of 8.
+
 A running task that may be moved is, if that saves more than `move-cost`, and more the more work it loses: by default if
 the other node is fuller by three tenths.
 """
 
+from typing import Literal
+
 import numpy as np
 
-from firmament_py.policy import I64, MOVING_MAX, Bools, Costs, Victims, View, moving_cost, waiting_cost
-from policies.scarcity import devices, used, wasted
+from firmament_py.policy import F64, I64, MOVING_MAX, Bools, Costs, Victims, View, moving_cost, waiting_cost
+from policies.scarcity import devices, left, used, wasted
 
 _SCALE = 1000
 _DEVICE_WEIGHT = 4
@@ -28,16 +34,17 @@ class BinPacking:
 
     name = "bin-packing"
 
-    def __init__(self, move_cost: int = 300) -> None:
+    def __init__(self, by: Literal["share", "amount"] = "share", move_cost: int = 300) -> None:
         if not 1 <= move_cost <= MOVING_MAX:
             raise ValueError(f"option move-cost is {move_cost}; give 1 .. {MOVING_MAX}")
+        self._empty = _unused if by == "share" else left
         self._move_cost = move_cost
 
     def costs(self, view: View) -> Costs:
         scarce = devices(view)
         with_devices: Bools = np.any(view.allocatable[:, scarce] > 0, axis=1)  # (N,)
-        place = (_SCALE * (1.0 - used(view)))[None, :]
-        place = place + np.where(with_devices, _DEVICE_WEIGHT * _SCALE * (1.0 - used(view, scarce)), 0.0)
+        place = (_SCALE * self._empty(view))[None, :]
+        place = place + np.where(with_devices, _DEVICE_WEIGHT * _SCALE * self._empty(view, scarce), 0.0)
         unneeded = wasted(view)
         if unneeded is not None:
             place = place + np.where(unneeded, _WASTED_DEVICES, 0)
@@ -47,3 +54,8 @@ class BinPacking:
 
     def moving_costs(self, victims: Victims) -> I64:
         return moving_cost(victims, self._move_cost)
+
+
+def _unused(view: View, of: Bools | None = None) -> F64:
+    """(N,) unused share of each node's scarcest resource."""
+    return 1.0 - used(view, of)

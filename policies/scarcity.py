@@ -18,6 +18,17 @@ def used(view: View, of: Bools | None = None) -> F64:
     return result
 
 
+def left(view: View, of: Bools | None = None) -> F64:
+    """(N,) what is left (allocatable less View.load) of each node's scarcest resource, 0 .. 1 of the largest node's
+    allocatable amount, of the resources that `of` (R,) selects."""
+    share = (view.allocatable - view.load) / np.maximum(view.allocatable.max(axis=0, initial=0), 1)
+    share[view.allocatable == 0] = 1.0
+    if of is not None:
+        share = share[:, of]
+    result: F64 = np.clip(share.min(axis=1, initial=1.0), 0.0, 1.0)
+    return result
+
+
 def devices(view: View) -> Bools:
     """(R,) whether a resource is a device, such as a GPU: some nodes have it and others lack it."""
     has = view.allocatable > 0

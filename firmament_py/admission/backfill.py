@@ -9,8 +9,9 @@ backfilling: Lifka, The ANL/IBM SP scheduling system, 1995).
 take now is reserved; for members that do not fit, the nodes are closed to others that have the least to release before
 they fit. What is released there, or anywhere else, adds up until the gang fits whole.
 
-At most one gang of a priority has a reservation, so that two can never block each other with halves; and only one that
-is feasible beside tasks that never end (admission/gang_feasibility.py).
+Of the gangs of one priority that could use the same nodes, at most one has a reservation, so that two can never block
+each other with halves; and only one that is feasible beside tasks that never end (admission/gang_feasibility.py).
+Priorities are those of the classes: ranks of queues are many, and change from round to round.
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from firmament_py.admission.gang_capacity import Choices
 from firmament_py.admission.gang_feasibility import Feasibility
 from firmament_py.admission.gang_placement import GangPlacer
 from firmament_py.model.arrays import I64, Bools
+from firmament_py.queues.ranking import own_priority
 from firmament_py.snapshot.gang_demand import GangDemand
 
 RESERVE_AFTER_US = 300_000_000
@@ -36,6 +38,15 @@ class Reservation:
     starts_us: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """nodes (N,): those that suit the gang. number: of the reservation in the ledger."""
+
+    priority: int
+    nodes: Bools
+    number: int
+
+
 class Reservations:
     """after_us: how long a gang waits before capacity is reserved for it, None: that is never done."""
 
@@ -47,18 +58,33 @@ class Reservations:
         self._snapshot = self._placer.snapshot
         self._feasibility = feasibility
         self._after_us = after_us
-        self._of_priority: dict[int, int] = {}  # priority -> number of its reservation in the ledger
+        self._held: dict[int, _Held] = {}  # by row of the gang
 
     def overdue(self, demand: GangDemand) -> bool:
         """Whether to reserve capacity for the gang if it does not fit: it has waited for long, is feasible, and no
-        other of its priority has a reservation."""
+        other of its priority has a reservation on its nodes."""
         waited = self._snapshot.now_us - demand.definition.created_us
         return (
             self._after_us is not None
             and waited >= self._after_us
-            and demand.priority not in self._of_priority
+            and not self._competes(demand)
             and self._feasibility.any(demand)
         )
+
+    def _competes(self, demand: GangDemand) -> bool:
+        """Whether another gang of its priority has a reservation, and could use the same nodes."""
+        priority, nodes = own_priority(demand.priority), self._nodes(demand)
+        return any(held.priority == priority and (held.nodes & nodes).any() for held in self._held.values())
+
+    def _nodes(self, demand: GangDemand) -> Bools:
+        """(N,) nodes that suit any of its members."""
+        classes = np.unique(self._snapshot.task_class[demand.members])
+        suitable: Bools = np.any(self._snapshot.suitable[classes], axis=0)
+        return suitable
+
+    def _hold(self, demand: GangDemand, starts_us: int, capacity: I64, demanded: I64) -> None:
+        number = self._ledger.reserve(starts_us, capacity, demanded, demand.core())
+        self._held[demand.row] = _Held(own_priority(demand.priority), self._nodes(demand), number)
 
     def reserve(self, demand: GangDemand) -> Reservation:
         """Reserves capacity for a gang that is overdue and does not fit."""
@@ -69,7 +95,7 @@ class Reservations:
         starts_us, demanded = self._earliest(demand, choices)
         if demanded is not None:
             capacity = ledger.free + releases.until(starts_us)
-            self._of_priority[demand.priority] = ledger.reserve(starts_us, capacity, demanded, core)
+            self._hold(demand, starts_us, capacity, demanded)
             return Reservation(fitted, starts_us)
         by_slots = able[np.argsort(-fitting, kind="stable")].tolist()
         best = choices.nodes(next(number for number in by_slots if self._feasibility.possible(demand, number)))
@@ -78,12 +104,12 @@ class Reservations:
             unplaced = core[ledger.node_of[core] < 0]
             later = self._least_to_release(demand, unplaced, best)
             demanded = ledger.usage_of(core) + later
-        self._of_priority[demand.priority] = ledger.reserve(self._snapshot.now_us, ledger.free, demanded, core)
+        self._hold(demand, self._snapshot.now_us, ledger.free, demanded)
         return Reservation(len(core) - len(unplaced), 0)
 
     def release(self, demand: GangDemand) -> None:
         """Ends the reservation of `demand`."""
-        self._ledger.release(self._of_priority.pop(demand.priority))
+        self._ledger.release(self._held.pop(demand.row).number)
 
     def _least_to_release(self, demand: GangDemand, members: I64, within: Bools | None) -> I64:
         """(N, R) what `members` of a gang that do not fit now would take if all tasks that may end had ended, on the

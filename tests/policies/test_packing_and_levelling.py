@@ -22,6 +22,31 @@ def test_bin_packing_charges_for_emptiness():
     assert BinPacking().costs(view).place.tolist() == [[500, 750, 250]]
 
 
+def test_bin_packing_by_amount_fills_small_nodes_first():
+    # left are 4 of 4 cpu, 5, 3 and 8 of 8; 1 GPU of 4
+    view = make_view(
+        resources=("cpu", "gpu"),
+        requests=[[1, 0]],
+        allocatable=[[4, 0], [8, 0], [8, 0], [8, 4]],
+        free=[[4, 0], [5, 0], [3, 0], [8, 1]],
+    )
+    assert BinPacking("amount").costs(view).place.tolist() == [[500, 625, 375, 250 + 1000 + 10_000]]
+    assert BinPacking("share").costs(view).place.tolist() == [[1000, 625, 375, 250 + 1000 + 10_000]]
+
+
+@pytest.mark.parametrize(("by", "nodes"), [("amount", {"small": 4}), ("share", {"large": 4})])
+def test_bin_packing_by_amount_spares_large_nodes(by, nodes):
+    cluster = make_cluster(
+        make_node("small", cpu=4),
+        make_node("large", cpu=8),
+        make_class(1, cpu=1),
+        make_tasks([1], 1, on="large"),
+        make_tasks(range(2, 6), 1),
+        policy=BinPacking(by),
+    )
+    assert per_node(cluster.round()) == nodes
+
+
 def test_bin_packing_fills_device_fragments_and_spares_devices():
     # a has no GPU; b has 4, 1 requested; c has 4, none requested; cpu is empty everywhere
     view = make_view(

@@ -56,15 +56,16 @@ class _Announced:
 class Bridge:
     """notice_us: 0: victims leave at once; None: nothing is preempted."""
 
-    def __init__(
-        self, cluster: Cluster, timeline: Timeline, notice_us: int | None, every_us: int, policy: str = "bin-packing"
-    ) -> None:
+    def __init__(self, cluster: Cluster, timeline: Timeline, notice_us: int | None, every_us: int) -> None:
         self._cluster, self._load, self._timeline = cluster, cluster.load, timeline
         self._notice_us = notice_us
         self.every_us = every_us
         preempting = Preempting.OFF if notice_us is None else Preempting.WITHIN_BUDGETS
         self.engine = Engine(
-            registry.load(policy, {}), SOLVERS["or-tools"](), preempting=preempting, reserve_after_us=_RESERVE_AFTER
+            registry.load("bin-packing", {"by": "amount"}),
+            SOLVERS["or-tools"](),
+            preempting=preempting,
+            reserve_after_us=_RESERVE_AFTER,
         )
         self._classes: dict[tuple[int, ...], int] = {}
         jobs = len(self._load.queue)

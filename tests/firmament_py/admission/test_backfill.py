@@ -204,6 +204,23 @@ def test_one_gang_per_priority_has_a_reservation():
     assert kept_until(cluster) == [-1]
 
 
+def test_gangs_of_one_priority_on_different_nodes_have_a_reservation_each():
+    """They cannot block each other."""
+    in_a, in_b = (selecting(needs("rack", "In", rack)) for rack in "ab")
+    cluster = make_cluster(
+        *(
+            *gpu_nodes(2, 2, n0="a", n1="b"),
+            *CLASSES,
+            make_class(8, gpu=2, demand=in_a),
+            make_class(9, gpu=2, demand=in_b),
+        ),
+        *(make_tasks([1], LONG, on="n0"), make_tasks([2], LONG, on="n1"), *gang_of(1, 1, 8), *gang_of(1, 2, 9)),
+        make_tasks([901, 902], LONG),
+    )
+    assert cluster.round() == {}
+    assert kept_until(cluster) == [-1, -1]
+
+
 def test_the_earliest_of_many_ends_is_found():
     times = [make_class(20 + k, gpu=1, expected_us=10 * k * SECOND_US) for k in range(1, 10)]
     for members in range(1, 10):

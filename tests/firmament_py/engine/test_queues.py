@@ -20,6 +20,7 @@ from tests.builders import (
     needs,
     selecting,
 )
+from tests.firmament_py.gang_builders import OVERDUE_US
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 
 A, B = queue_id("a"), queue_id("b")
@@ -302,3 +303,19 @@ def test_weights_divide_resources_that_only_some_quotas_name():
     )
     cluster = cluster_of(queues, make_tasks(range(1, 21), 1, queue=A), make_tasks(range(31, 51), 1, queue=B), cpu=9)
     assert sum(uid > 30 for uid in cluster.round()) == 6
+
+
+def test_gangs_of_different_entitlements_have_one_reservation_together():
+    """Both wait for all of a node; what is left for tasks without a gang is the other one."""
+    cluster = make_cluster(
+        *(make_node(name, cpu=2) for name in "mn"),
+        make_class(1, cpu=1),
+        make_class(2, cpu=2),
+        QueuesObserved(tree(queue("top"), queue("a", "top", quota(4)), queue("b", "top", quota(1)))),
+        *(make_tasks([uid], 1, on=name) for uid, name in enumerate("mn", 1)),
+        *(make_gang(gang, 1, created_us=OVERDUE_US) for gang in (7, 8)),
+        *(make_tasks([10 + q], 2, gang=7 + i, queue=q) for i, q in enumerate((A, B))),
+        make_tasks([21], 1),
+    )
+    assert set(cluster.round()) == {21}
+    assert len(cluster.scheduler.gang_starts_us) == 1
