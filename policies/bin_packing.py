@@ -9,9 +9,9 @@ Devices are resources that some nodes lack (GPUs): nodes whose devices are partl
 devices come last for tasks that request none of them (+ 10,000). Example: of two nodes without devices, half and a
 quarter used, the first costs 500 and the second 750: the first is filled first.
 
-With `by=amount` 1 - s and 1 - g are what is left of these resources, relative to the largest node: of nodes of different
-sizes the smallest that suffice are filled first, so that the large ones stay free for large tasks. Example: 4 cores, all
-free, cost less than 5 free ones of 8.
+With `by=amount` 1 - s and 1 - g are what is left of these resources, relative to the largest node: of nodes of
+different sizes the smallest that suffice are filled first, so that the large ones stay free for large tasks. Example:
+4 cores, all free, cost less than 5 free ones of 8.
 
 A running task that may be moved is, if that saves more than `move-cost`, and more the more work it loses: by default if
 the other node is fuller by three tenths.
