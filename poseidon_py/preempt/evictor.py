@@ -7,7 +7,7 @@
     refused   the API server does not delete it
 
 The members of a gang that is preempted entirely are deleted once all of them have their condition, and from then on
-even if their preemptors no longer need it (gang_eviction.py).
+even if their preemptors no longer need it (eviction.py).
 
 A victim is `preempting` from the decision on, and stays so unless its deletion is dropped or refused. Temporary
 failures are retried with growing delays, which occupy no slot: no connection, 429 (not before Retry-After), 5xx, lost
@@ -22,14 +22,14 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from poseidon_py.describe.annotations.preemption_terms import Announcement, PreemptionState
 from poseidon_py.preempt.announcements import Retractor
 from poseidon_py.preempt.attempt import Outcome, PreemptApi, Result, announce, delete, mark
-from poseidon_py.preempt.gang_eviction import GangEviction
+from poseidon_py.preempt.eviction import Eviction, GangEviction
+from poseidon_py.preempt.need import Need
 from poseidon_py.preempt.permission import Permission
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
@@ -38,13 +38,11 @@ from poseidon_py.util.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
+_Request = Callable[[Eviction], Awaitable[Outcome]]
+
 _RETRY_FIRST, _RETRY_MAX = 0.1, 10.0
-_WAITS = Outcome(Result.RETRY)
-"""Of a pod whose deletion waits for the rest of its gang."""
-_ANNOUNCED = Outcome(Result.RETRY)
-"""Of a pod whose deletion waits for its announced time."""
 _CHECK = 1.0
-"""Seconds between the checks whether such a pod is still needed."""
+"""Seconds between the checks whether an announced eviction is still needed."""
 
 
 class AnnouncementReporter(Protocol):
@@ -54,31 +52,20 @@ class AnnouncementReporter(Protocol):
     def retracted(self, known: PodRecord) -> None: ...
 
 
-@dataclass(slots=True, eq=False)
-class Eviction:
-    """The deletion of one victim."""
+class _End(Exception):
+    """An eviction ends without a deletion."""
 
-    known: PodRecord
-    preemptor: PodRecord | None
-    """None: an earlier leader decided on it."""
-    node: str
-    """Name of the victim's node."""
-    marked: bool = False
-    """Whether the pod has its condition."""
-    announcement: Announcement | None = None
-    """None: it is deleted at once."""
-    announced: bool = False
-    """Whether the pod has the announcement."""
-    for_quota: bool = False
-    """Whether its preemptor is nominated on another node, and needs its quota alone."""
-    gang: GangEviction | None = None
-    sending: bool = False
-    task: asyncio.Task[None] | None = None
 
-    @property
-    def decided(self) -> bool:
-        """Whether it is carried out even if its preemptor no longer needs it."""
-        return self.gang is not None and self.gang.decided
+class _Gone(_End):
+    """The pod is gone, or leaves by another client."""
+
+
+class _Dropped(_End):
+    """It must not be carried out any more."""
+
+
+class _Refused(_End):
+    """The API server does not do it, or has given no answer for too long."""
 
 
 class Evictor:
@@ -108,6 +95,7 @@ class Evictor:
         self._store = store
         self._outcomes = store.metrics.victims
         self._permission = permission
+        self._need = Need(store, permission)
         self._deleted = deleted
         self._refused = refused
         self._retractor = retractor
@@ -147,6 +135,8 @@ class Evictor:
         self._evictions[known.uid] = eviction
         if preemptor is not None:
             self._of_preemptor.setdefault(preemptor.uid, {})[known.uid] = None
+        if gang is not None:
+            gang.evictions.append(eviction)
         known.preempting = True
         self._store.resend_pod(known.uid)
         eviction.task = asyncio.create_task(self._carry_out(eviction), name=f"evict {known.full_name}")
@@ -157,7 +147,7 @@ class Evictor:
             eviction = self._evictions.get(uid)
             if eviction is None or eviction.sending or eviction.decided:
                 continue  # the first: it was dropped together with another one
-            if not any(self._is_awaited(each, without=preemptor) for each in self._of_gang(eviction)):
+            if not any(self._need.is_awaited(each, without=preemptor) for each in eviction.together):
                 self._drop(eviction)
 
     def settled(self, known: PodRecord) -> None:
@@ -179,122 +169,103 @@ class Evictor:
     # -- one victim -------------------------------------------------------------------------------------------
 
     async def _carry_out(self, eviction: Eviction) -> None:
-        known = eviction.known
-        backoff, give_up = Backoff(_RETRY_FIRST, _RETRY_MAX, self._rng), self._monotonic() + self._patience
         try:
-            while True:
-                async with self._permission.slots:
-                    outcome = await self._attempt(eviction)
-                if outcome is _WAITS and eviction.gang is not None:
-                    await eviction.gang.wait()
-                elif outcome is _ANNOUNCED and eviction.announcement is not None:
-                    left = eviction.announcement.eviction_us / 1e6 - self._now()
-                    await self._sleep(min(max(left, 0.0), _CHECK))
-                    if self._is_obsolete(eviction):
-                        return self._drop(eviction)
-                    give_up = self._monotonic() + self._patience
-                elif outcome is None:
-                    return self._drop(eviction)
-                elif outcome.result is Result.GONE:
-                    return self._end(eviction, "gone")
-                elif outcome.result is Result.DONE:
-                    self._end(eviction, "deleted")
-                    preemptor = (
-                        eviction.preemptor.full_name if eviction.preemptor is not None else "an earlier decision"
-                    )
-                    log.info("preempted %s on %s for %s", known.full_name, eviction.node, preemptor)
-                    return self._deleted(known, eviction.preemptor, eviction.node)
-                elif self._is_obsolete(eviction):
-                    return self._drop(eviction)
-                else:
-                    delay = max(backoff.next(), outcome.retry_after)
-                    if outcome.result is not Result.RETRY or self._monotonic() + delay > give_up:
-                        return self._refuse(eviction, str(outcome.error))
-                    log.debug("preempting %s: %s; retry in %.1f s", known.full_name, outcome.error, delay)
-                    await self._sleep(delay)
+            await self._evict(eviction)
+        except _Gone:
+            self._end(eviction, "gone")
+        except _Dropped:
+            self._drop(eviction)
+        except _Refused as refused:
+            self._refuse(eviction, str(refused))
         except Exception:
-            log.exception("preempting %s failed", known.full_name)
+            log.exception("preempting %s failed", eviction.known.full_name)
             self._refuse(eviction, "internal error")
 
-    def _is_obsolete(self, eviction: Eviction) -> bool:
-        """Whether no pod needs it any more, or this process may not carry it out."""
-        if self._permission.halted or (eviction.gang is not None and eviction.gang.dropped):
-            return True
-        if eviction.announcement is not None and not self._store.preemption_rules.preemptible(eviction.known):
-            return not eviction.decided
-        return not (eviction.decided or any(self._is_awaited(each) for each in self._of_gang(eviction)))
-
-    def _is_awaited(self, eviction: Eviction, without: PodRecord | None = None) -> bool:
-        """Whether its preemptor, unless it is `without`, or another pod waits for the node."""
-        preemptor, nominations = eviction.preemptor, self._store.nominations
-        pending = preemptor is not None and preemptor is not without and preemptor.schedulable
-        pending = pending and preemptor is not None and preemptor.state in (PodState.WAITING, PodState.ASSUMED)
-        if eviction.announcement is not None:  # the nomination may have ended long ago
-            on_node = nominations.others_on(eviction.node, without)
-            return on_node or (eviction.for_quota and pending and preemptor is not None and bool(preemptor.nominated))
-        return preemptor is None or pending or nominations.others_on(eviction.node, preemptor)
-
-    def _of_gang(self, eviction: Eviction) -> Iterator[Eviction]:
-        """The eviction, and those of its gang."""
-        yield eviction
-        if eviction.gang is not None:
-            for each in list(self._evictions.values()):
-                if each.gang is eviction.gang and each is not eviction:
-                    yield each
-
-    async def _attempt(self, eviction: Eviction) -> Outcome | None:
-        """Announces the eviction, if that comes first, sets the condition, then deletes the pod. None: it must not be
-        sent. _ANNOUNCED: its time has not come; _WAITS: the rest of its gang has no condition yet."""
+    async def _evict(self, eviction: Eviction) -> None:
+        """Gives notice if that is due, sets the condition, waits for the rest of the gang, deletes the pod."""
+        known, preemptor = eviction.known, eviction.preemptor
         if eviction.announcement is not None and not eviction.marked:
-            if not eviction.announced:
-                outcome = await self._send(eviction, self._announce)
-                if outcome is None or outcome.result is not Result.DONE:
-                    return outcome
-                eviction.announced = True
-                self._reporter.announced(eviction.known, eviction.announcement)
-            if self._now() * 1e6 < eviction.announcement.eviction_us or self._is_served(eviction):
-                return _ANNOUNCED
-        outcome = await self._send(eviction, self._mark) if not eviction.marked else Outcome(Result.DONE)
-        if outcome is None or outcome.result is not Result.DONE:
-            return outcome
-        eviction.marked = True
+            await self._give_notice(eviction, eviction.announcement)
+        give_up = self._monotonic() + self._patience
         if eviction.gang is not None:
-            eviction.gang.marked(eviction.known.uid)
-            if not (eviction.decided or eviction.gang.dropped):
-                return _WAITS
-        return await self._send(eviction, self._delete)
+            await self._retried(eviction, self._mark, give_up)
+            eviction.gang.marked(known.uid)
+            await eviction.gang.wait()
+        await self._retried(eviction, self._delete, give_up)
+        self._end(eviction, "deleted")
+        for_pod = preemptor.full_name if preemptor is not None else "an earlier decision"
+        log.info("preempted %s on %s for %s", known.full_name, eviction.node, for_pod)
+        self._deleted(known, preemptor, eviction.node)
 
-    async def _send(self, eviction: Eviction, request: Callable[[PodRecord], Awaitable[Outcome]]) -> Outcome | None:
-        known = eviction.known
-        if known.state is not PodState.BOUND or known.observed.deleting:
-            return Outcome(Result.GONE)
-        if not self._permission.may_write() or self._is_obsolete(eviction):
-            return None
+    async def _give_notice(self, eviction: Eviction, announcement: Announcement) -> None:
+        """Until the announced time; longer while its preemptor is being bound."""
+        if not eviction.announced:
+            await self._retractor.written(eviction.known)
+            await self._retried(eviction, self._announce, self._monotonic() + self._patience)
+            eviction.announced = True
+            self._reporter.announced(eviction.known, announcement)
+        while (left := announcement.eviction_us / 1e6 - self._now()) > 0 or self._need.is_served(eviction):
+            await self._sleep(min(left, _CHECK) if left > 0 else _CHECK)
+            if self._need.is_over(eviction):
+                raise _Dropped
+
+    async def _retried(self, eviction: Eviction, request: _Request, give_up: float) -> None:
+        """Until the request is done; temporary failures are retried until `give_up`."""
+        backoff = Backoff(_RETRY_FIRST, _RETRY_MAX, self._rng)
+        while True:
+            async with self._permission.slots:
+                outcome = await request(eviction)
+            if outcome.result is Result.DONE:
+                return
+            if outcome.result is Result.GONE:
+                raise _Gone
+            if self._need.is_over(eviction):
+                raise _Dropped
+            delay = max(backoff.next(), outcome.retry_after)
+            if outcome.result is not Result.RETRY or self._monotonic() + delay > give_up:
+                raise _Refused(str(outcome.error))
+            log.debug("preempting %s: %s; retry in %.1f s", eviction.known.full_name, outcome.error, delay)
+            await self._sleep(delay)
+
+    async def _send(self, eviction: Eviction, request: Awaitable[Outcome]) -> Outcome:
         eviction.sending = True
         try:
-            return await request(known)
+            return await request
         finally:
             eviction.sending = False
 
-    def _is_served(self, eviction: Eviction) -> bool:
-        """Whether its preemptor is being bound, without the victim having left."""
-        return eviction.preemptor is not None and eviction.preemptor.state is PodState.ASSUMED
+    def _check(self, eviction: Eviction) -> None:
+        """Raises if there is nothing to send."""
+        known = eviction.known
+        if known.state is not PodState.BOUND or known.observed.deleting:
+            raise _Gone
+        if not self._permission.may_write() or self._need.is_over(eviction):
+            raise _Dropped
 
-    async def _announce(self, known: PodRecord) -> Outcome:
-        assert known.announced is not None
-        await self._retractor.written(known)
-        return await announce(self._api, known, known.announced, self._scheduler, self._now())
+    async def _announce(self, eviction: Eviction) -> Outcome:
+        self._check(eviction)
+        assert eviction.announcement is not None
+        of = self._api, eviction.known, eviction.announcement, self._scheduler, self._now()
+        return await self._send(eviction, announce(*of))
 
-    def _mark(self, known: PodRecord) -> Awaitable[Outcome]:
+    async def _mark(self, eviction: Eviction) -> Outcome:
+        if eviction.marked:
+            return Outcome(Result.DONE)
+        self._check(eviction)
         why = "preempting to accommodate a higher priority pod"
-        eviction = self._evictions.get(known.uid)
-        preemptor = eviction.preemptor if eviction is not None else None
+        known, preemptor = eviction.known, eviction.preemptor
         if preemptor is not None and known.queue.running_id not in (0, preemptor.queue.id):
             why = f"reclaiming capacity for queue {self._store.queues.resolution_of(preemptor).name}"
-        return mark(self._api, known, f"{self._scheduler}: {why}", self._now())
+        outcome = await self._send(eviction, mark(self._api, known, f"{self._scheduler}: {why}", self._now()))
+        eviction.marked = outcome.result is Result.DONE
+        return outcome
 
-    def _delete(self, known: PodRecord) -> Awaitable[Outcome]:
-        return delete(self._api, known)
+    async def _delete(self, eviction: Eviction) -> Outcome:
+        outcome = await self._mark(eviction)
+        if outcome.result is not Result.DONE:
+            return outcome
+        self._check(eviction)
+        return await self._send(eviction, delete(self._api, eviction.known))
 
     def _drop(self, eviction: Eviction) -> None:
         for each in self._inseparable(eviction):
@@ -312,7 +283,7 @@ class Evictor:
         if eviction.gang is None or eviction.decided:
             return [eviction]
         eviction.gang.drop()
-        return list(self._of_gang(eviction))
+        return eviction.together
 
     def _give_up(self, eviction: Eviction, outcome: str) -> None:
         if not eviction.sending:  # otherwise its task ends it after the response
@@ -343,6 +314,7 @@ class Evictor:
             if not victims:
                 del self._of_preemptor[eviction.preemptor.uid]
         if eviction.gang is not None:
+            eviction.gang.evictions.remove(eviction)
             eviction.gang.marked(eviction.known.uid)
         self._outcomes.labels(outcome).inc()
         if eviction.task is not None and eviction.task is not asyncio.current_task():

@@ -16,8 +16,8 @@ from poseidon_py.describe.annotations.preemption_terms import PreemptionState
 from poseidon_py.preempt.announcements import Retractor, announcements
 from poseidon_py.preempt.attempt import PreemptApi
 from poseidon_py.preempt.decisions import Decisions
+from poseidon_py.preempt.eviction import GangEviction, gang_evictions
 from poseidon_py.preempt.evictor import AnnouncementReporter, Evictor
-from poseidon_py.preempt.gang_eviction import GangEviction, gang_evictions
 from poseidon_py.preempt.migrator import Migrator
 from poseidon_py.preempt.nominator import Nominator
 from poseidon_py.preempt.permission import Permission

@@ -138,6 +138,7 @@ async def test_a_victim_stays_while_its_preemptor_is_being_bound():
     assert bench.store.assume(bench.known("p"), "m")
     await elapse(bench, 31)
     assert bench.api.of("delete") == []
+    assert bench.sleeps == [1.0, 1.0], "no time left, but it is not checked again without a pause"
     bench.store.release(bench.known("p"))
     await elapse(bench, 1)
     assert bench.api.of("delete") == ["v"]

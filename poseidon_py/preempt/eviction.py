@@ -1,4 +1,6 @@
-"""Gangs that are preempted entirely: all bound members are deleted, or none.
+"""Evictions: what has been written of each so far; and gangs that are preempted entirely.
+
+All bound members of such a gang are deleted, or none:
 
     chosen --all members have DisruptionTarget--> decided --> each is deleted, even if its preemptor is gone
        |
@@ -12,9 +14,43 @@ leader finds a gang whose bound members all have the condition, and deletes the 
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from poseidon_py.describe.annotations.preemption_terms import Announcement
 from poseidon_py.state.gangs.registry import GangRegistry
 from poseidon_py.state.records import PodRecord
+
+
+@dataclass(slots=True, eq=False)
+class Eviction:
+    """Of a bound pod."""
+
+    known: PodRecord
+    preemptor: PodRecord | None
+    """None: an earlier leader decided on it."""
+    node: str
+    """Name of the victim's node."""
+    marked: bool = False
+    """Whether the pod has its condition."""
+    announcement: Announcement | None = None
+    """None: it is deleted at once."""
+    announced: bool = False
+    """Whether the pod has the announcement."""
+    for_quota: bool = False
+    """Whether its preemptor is nominated on another node, and needs its quota alone."""
+    gang: "GangEviction | None" = None
+    sending: bool = False
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def decided(self) -> bool:
+        """Whether it is carried out even if its preemptor no longer needs it."""
+        return self.gang is not None and self.gang.decided
+
+    @property
+    def together(self) -> "list[Eviction]":
+        """Itself and those of its gang that have not ended, a new list."""
+        return [self] if self.gang is None else list(self.gang.evictions)
 
 
 class GangEviction:
@@ -23,6 +59,8 @@ class GangEviction:
     def __init__(self, uids: Iterable[str] = ()) -> None:
         """`uids`: of victims whose condition is not set."""
         self._unmarked = set(uids)
+        self.evictions: list[Eviction] = []
+        """Those that have not ended; the Evictor maintains it."""
         self._settled = asyncio.Event()
         self.dropped = False
 
