@@ -39,7 +39,7 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Reserved:
     """nodes (N,): those that suit the gang. number: of the reservation in the ledger."""
 
     priority: int
@@ -58,7 +58,7 @@ class Reservations:
         self._snapshot = self._placer.snapshot
         self._feasibility = feasibility
         self._after_us = after_us
-        self._held: dict[int, _Held] = {}  # by row of the gang
+        self._reserved: dict[int, _Reserved] = {}  # by row of the gang
 
     def overdue(self, demand: GangDemand) -> bool:
         """Whether to reserve capacity for the gang if it does not fit: it has waited for long, is feasible, and no
@@ -74,7 +74,7 @@ class Reservations:
     def _competes(self, demand: GangDemand) -> bool:
         """Whether another gang of its priority has a reservation, and could use the same nodes."""
         priority, nodes = own_priority(demand.priority), self._nodes(demand)
-        return any(held.priority == priority and (held.nodes & nodes).any() for held in self._held.values())
+        return any(other.priority == priority and (other.nodes & nodes).any() for other in self._reserved.values())
 
     def _nodes(self, demand: GangDemand) -> Bools:
         """(N,) nodes that suit any of its members."""
@@ -82,9 +82,9 @@ class Reservations:
         suitable: Bools = np.any(self._snapshot.suitable[classes], axis=0)
         return suitable
 
-    def _hold(self, demand: GangDemand, starts_us: int, capacity: I64, demanded: I64) -> None:
+    def _note(self, demand: GangDemand, starts_us: int, capacity: I64, demanded: I64) -> None:
         number = self._ledger.reserve(starts_us, capacity, demanded, demand.core())
-        self._held[demand.row] = _Held(own_priority(demand.priority), self._nodes(demand), number)
+        self._reserved[demand.row] = _Reserved(own_priority(demand.priority), self._nodes(demand), number)
 
     def reserve(self, demand: GangDemand) -> Reservation:
         """Reserves capacity for a gang that is overdue and does not fit."""
@@ -95,7 +95,7 @@ class Reservations:
         starts_us, demanded = self._earliest(demand, choices)
         if demanded is not None:
             capacity = ledger.free + releases.until(starts_us)
-            self._hold(demand, starts_us, capacity, demanded)
+            self._note(demand, starts_us, capacity, demanded)
             return Reservation(fitted, starts_us)
         by_slots = able[np.argsort(-fitting, kind="stable")].tolist()
         best = choices.nodes(next(number for number in by_slots if self._feasibility.possible(demand, number)))
@@ -104,12 +104,12 @@ class Reservations:
             unplaced = core[ledger.node_of[core] < 0]
             later = self._least_to_release(demand, unplaced, best)
             demanded = ledger.usage_of(core) + later
-        self._hold(demand, self._snapshot.now_us, ledger.free, demanded)
+        self._note(demand, self._snapshot.now_us, ledger.free, demanded)
         return Reservation(len(core) - len(unplaced), 0)
 
     def release(self, demand: GangDemand) -> None:
         """Ends the reservation of `demand`."""
-        self._ledger.release(self._held.pop(demand.row).number)
+        self._ledger.release(self._reserved.pop(demand.row).number)
 
     def _least_to_release(self, demand: GangDemand, members: I64, within: Bools | None) -> I64:
         """(N, R) what `members` of a gang that do not fit now would take if all tasks that may end had ended, on the
