@@ -124,6 +124,11 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
     return f"0/{nodes} nodes are available:" + (f" {parts}." if parts else "")
 
 
+def nominated(node: str) -> str:
+    """What follows the message of a pod that has preempted others."""
+    return f" Nominated to {node}: it is bound once its victims have left."
+
+
 def cannot_use(problem: str) -> str:
     """The message of an invalid pod."""
     return f"cannot use {problem}"

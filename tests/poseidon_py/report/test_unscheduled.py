@@ -38,3 +38,22 @@ def test_the_report_follows_from_the_reason(reason, report):
     )
     reports.report([flow_pb2.Unscheduled(nodes=3, waiting=1, reasons=[reason], task_uid=[known.task])])
     assert found == [(report, "p")]
+
+
+def test_of_nominated_pods_the_node_is_named():
+    store, found = Store(["poseidon"]), []
+    store.pod_queue._defer_seconds = 0.0
+    names = ["p", "q"]
+    for name in names:
+        store.observe_pod(pod(name))
+    pods = [store.pods[f"uid-{name}"] for name in names]
+    for known in pods:
+        known.described.class_id = 1
+    store.nominations.set(pods[0], "n")
+    refuse = found.append
+    reports = UnscheduledReports(store, lambda pod, message: found.append(message), refuse, refuse)
+    reason = R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=3)
+    group = flow_pb2.Unscheduled(nodes=3, waiting=2, reasons=[reason], task_uid=[known.task for known in pods])
+    reports.report([group])
+    plain = "0/3 nodes are available: 3 Insufficient cpu."
+    assert found == [f"{plain} Nominated to n: it is bound once its victims have left.", plain]
