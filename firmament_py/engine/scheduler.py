@@ -351,11 +351,11 @@ class Scheduler:
 
     def _pass_over(self, current: Round, delayed: I64) -> bool:
         """Notes tasks that quotas admit and that no node takes: in the next round, others may use their quota; and
-        those that wait for victims that were not found on the flavor that they prefer: they take another one then.
+        those for which no victims were found: they take another flavor then, or others preempt instead of them.
         Whether there are any, and tasks that wait for quota. delayed (K,): rows of tasks that wait for another node."""
         if current.queues is None:
             return False
-        tasks, admitted = self.state.tasks, np.concatenate([current.queues.admitted, current.queues.choosing])
+        tasks, admitted = self.state.tasks, np.concatenate([current.queues.admitted, current.queues.yielding])
         left = admitted[(tasks.state[admitted] == TaskState.WAITING) & (tasks.nominated[admitted] < 0)]
         left = np.setdiff1d(left, delayed)
         new = left[tasks.passed_over[left] != self._seen_opportunities]
