@@ -60,9 +60,9 @@ class QueueDecision:
 def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
     """For waiting task rows (K,); None: none of them has a queue.
 
-    Nominated tasks come first: what they take is reserved for them, whether or not what leaves for them has left. Those
-    that the last round did not place although their quotas admitted them come last, unless something has changed since:
-    so they do not keep quota from tasks that fit.
+    Nominated tasks and successors of migrating ones come first: what they take is reserved for them, whether or not
+    what leaves for them has left. Those that the last round did not place although their quotas admitted them come
+    last, unless something has changed since: so they do not keep quota from tasks that fit.
     """
     tasks = state.tasks
     queued = rows[tasks.queue[rows] != 0]
@@ -70,7 +70,7 @@ def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
         return None
     round_ = _QueueRound(state)
     queued = round_.exclude_closed(queued)
-    nominated = _with_gangs(state, queued, tasks.nominated[queued] >= 0)
+    nominated = _with_gangs(state, queued, (tasks.nominated[queued] >= 0) | (state.successors.nodes_for(queued) >= 0))
     late = _with_gangs(state, queued, tasks.passed_over[queued] == state.opportunities) & ~nominated
     round_.admit(queued[nominated], reserved=True)
     round_.admit(queued[~nominated & ~late])
