@@ -179,8 +179,10 @@ class Reclaimer:
             if not len(candidates.rows):
                 tasks = fewer
                 continue
-            if claim.whole and not self._standing.fits(situation, self._sum(candidates.rows)):
-                return False  # whatever a search would find, quota does not suffice
+            most = self._quota_for(claim, len(tasks), candidates.rows)
+            if most < len(tasks):  # whatever a search would find, quota suffices for no more
+                tasks = tasks[:most]
+                continue
             attempts, self._searches = attempts - 1, self._searches + 1
             precedence = self._precedence(candidates)
             found = self._search(tasks, precedence)
@@ -229,9 +231,17 @@ class Reclaimer:
         question = Question(tasks, none, self._outcome.victims, np.arange(len(ledger.node_of)))
         return decide(search, ledger, question, _PREEMPTOR, _EFFORT)
 
-    def _sum(self, rows: I64) -> I64:
-        """(Q, V) what task rows (K,) use."""
-        return self._standing.use.of(rows, self._state.tasks.node[rows])
+    def _quota_for(self, claim: Claim, tasks: int, candidates: I64) -> int:
+        """For how many of so many tasks quota suffices if all candidates, rows (K,), leave; of a gang, all or none."""
+        standing, leave = self._standing, self._standing.use.of(candidates, self._state.tasks.node[candidates])
+        low, high = 0, tasks
+        while low < high:
+            middle = tasks if claim.whole else (low + high + 1) // 2
+            if standing.fits(standing.situation(claim, middle), leave):
+                low = middle
+            else:
+                high = 0 if claim.whole else middle - 1
+        return low
 
     def _described(self, rows: I64) -> Victims:
         state, tasks, use = self._state, self._state.tasks, self._standing.use

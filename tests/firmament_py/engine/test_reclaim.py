@@ -200,6 +200,26 @@ def test_a_job_that_no_eviction_helps_does_not_hold_up_others_of_its_queue():
     assert not cluster.scheduler.due(NOW_US)
 
 
+def test_no_search_begins_for_more_tasks_than_quota_would_ever_suffice_for(monkeypatch):
+    """Queue a may have two tasks at most, and has one that stays; b borrows."""
+    searched = []
+    search = reclaimer.Reclaimer._search
+
+    def counted(self, tasks, precedence):
+        searched.append(len(tasks))
+        return search(self, tasks, precedence)
+
+    monkeypatch.setattr(reclaimer.Reclaimer, "_search", counted)
+    queues = tree(
+        queue("top", "", quota(6)),
+        queue("a", "top", quota(2, borrowing_limit=0), reclaim=Reclaim.ANY),
+        queue("b", "top", quota(0)),
+    )
+    cluster = cluster_of(queues, running([1], queue=A), running(range(2, 9)), make_tasks(range(11, 16), 1, queue=A))
+    assert len(cluster.preempted(cluster.run())) == 1
+    assert set(searched) == {1}
+
+
 def test_jobs_of_many_kinds_that_no_eviction_helps_do_not_hold_up_others_of_their_queue():
     """Seven of the eight running tasks cannot be evicted."""
     cluster = cluster_of(cohort(a=6, b=2), running(range(1, 8), unevictable=True), running([8]))
