@@ -106,7 +106,8 @@ class Reclaimer:
 
     @property
     def due_us(self) -> int:
-        """When a job has waited, or a candidate has run, for long enough; 0: no time changes anything."""
+        """When a job has waited, or a candidate has run, for long enough; now, if some jobs were not tried; 0: no time
+        changes anything."""
         return self._snapshot.now_us if self._unfinished else self._candidates.due_us
 
     def run(self) -> None:
