@@ -21,6 +21,7 @@ from firmament_py.placement.repacking import may_move
 from firmament_py.placement.running import EvictionCosts
 from firmament_py.preemption.constrained import ConstrainedSearch
 from firmament_py.preemption.decision import Decision, EvictionSearch, Question
+from firmament_py.preemption.eviction_rates import EvictionRates, evictions
 from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import PROTECTED, Precedence
 from firmament_py.preemption.quota_victims import QuotaVictims
@@ -73,9 +74,17 @@ class _Constrained:
     victims: I64
 
 
+class ReclaimHistory:
+    """What is known of the last rounds: tried, uids of the jobs that they tried, if they did not come to all."""
+
+    def __init__(self) -> None:
+        self.tried = set[int]()
+        self.rates = EvictionRates()
+
+
 class Reclaimer:
-    """For the jobs of one ledger. beyond_budgets: disruption budgets may be exceeded. tried: uids of the jobs that the
-    last rounds tried, if they did not come to all; from round to round the same set."""
+    """For the jobs of one ledger. beyond_budgets: disruption budgets may be exceeded. history: from round to round the
+    same object."""
 
     def __init__(
         self,
@@ -83,12 +92,12 @@ class Reclaimer:
         queues: QueueDecision,
         eviction_costs: EvictionCosts,
         outcome: Outcome,
-        tried: set[int],
+        history: ReclaimHistory,
         *,
         beyond_budgets: bool,
     ) -> None:
         self._ledger = ledger
-        self._tried = tried
+        self._tried = history.tried
         self._snapshot = ledger.snapshot
         self._state = ledger.snapshot.releases.state
         self._queues = queues
@@ -102,6 +111,8 @@ class Reclaimer:
         self._candidates = CandidateSearch(ledger, queues.standing, outcome)
         self._quota_victims = QuotaVictims(self._state, queues.standing, outcome, beyond_budgets=beyond_budgets)
         self._constrained = ConstrainedSearch(ledger, outcome, eviction_costs, beyond_budgets=beyond_budgets)
+        self._rates = history.rates
+        self._evictions_left = history.rates.left(self._standing.use.queues, ledger.snapshot.now_us)
         self._unfinished = False
 
     @property
@@ -180,9 +191,9 @@ class Reclaimer:
             if not len(candidates.rows):
                 tasks = fewer
                 continue
-            most = self._quota_for(claim, len(tasks), candidates.rows)
-            if most < len(tasks):  # whatever a search would find, quota suffices for no more
-                tasks = tasks[:most]
+            count = self._quota_for(claim, len(tasks), candidates.rows)
+            if count < len(tasks):  # whatever a search would find, quota suffices for no more
+                tasks = tasks[:count]
                 continue
             attempts, self._searches = attempts - 1, self._searches + 1
             precedence = self._precedence(candidates)
@@ -193,6 +204,9 @@ class Reclaimer:
                 continue
             victims = self._quota_victims.with_further(found.victims, candidates.rows, situation)
             if victims is None:
+                tasks = fewer
+                continue
+            if self._too_many(claim, victims):
                 tasks = fewer
                 continue
             verdict = judge(situation, self._described(victims))
@@ -206,6 +220,15 @@ class Reclaimer:
             else:
                 return False
         return False
+
+    def _too_many(self, claim: Claim, victims: I64) -> bool:
+        """Whether a queue limits how many of its tasks may be evicted in an hour, and would lose more."""
+        queues = self._standing.use.queues
+        counts = evictions(queues, self._standing.use.queue_of(victims), claim.queue)
+        exceeded = [row for row, left in self._evictions_left.items() if counts[row] > max(left, 0)]
+        for row in exceeded:
+            self._candidates.later(self._rates.next_us(queues.definitions[row].id))
+        return bool(exceeded)
 
     def _too_early(self, claim: Claim) -> bool:
         delay_s = self._standing.use.queues.definitions[claim.queue].preemption_delay_s
@@ -269,6 +292,8 @@ class Reclaimer:
         else:
             self._outcome.carry_out(found, precedence, tasks, [tasks] if claim.whole else [])
         further = np.setdiff1d(victims, found.victims)
+        counts = evictions(self._standing.use.queues, self._standing.use.queue_of(victims), claim.queue)
+        self._evictions_left = {row: left - int(counts[row]) for row, left in self._evictions_left.items()}
         waits = tasks[ledger.node_of[tasks] < 0]
         self._outcome.evict(further, np.full(len(further), snapshot.tasks[waits[:1]]))
         self._standing.leave(victims, state.tasks.node[victims])
