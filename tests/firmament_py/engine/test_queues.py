@@ -67,11 +67,15 @@ def test_a_limit_holds_although_other_queues_are_of_other_nodes():
 
 
 def test_a_queue_that_needs_no_quota_of_a_resource_counts_none():
-    queues = tree(queue("a", "", quota(2), unlimited=True), queue("b", "", quota(2)))
+    """c has a quota of gpus; a needs none, and b may use none."""
+    queues = tree(
+        queue("a", "", quota(2), unlimited=True), queue("b", "", quota(2)), queue("c", "", quota(2, on="red/gpu"))
+    )
     cluster = cluster_of(queues, make_node("m", cpu=9, gpu=9), make_class(2, cpu=1, gpu=1))
     cluster.tell(make_tasks([1, 2, 3], 2, queue=A), make_tasks([4], 2, queue=B))
     assert len(set(cluster.round()) & {1, 2, 3}) == 2
-    assert cluster.scheduler.quota_reason(4).detail == "b"
+    reason = cluster.scheduler.quota_reason(4)
+    assert (reason.kind, reason.detail, reason.value) == (ReasonKind.OVER_QUOTA, "b", "gpu: 1")
 
 
 def test_those_below_a_queue_that_is_stopped_wait_for_it():

@@ -90,7 +90,7 @@ def test_budgets_of_all_members_of_a_gang_have_to_hold():
 
 def test_a_gang_of_which_no_eviction_makes_room_for_all_members_evicts_none():
     """Quota suffices for all four, the nodes have room for two once b's tasks have left."""
-    cluster = cluster_of(cohort(4, 2), make_gang(7, 4), running([1, 2], on="n"), nodes=("n", "m"), cpu=2)
+    cluster = cluster_of(cohort(6, 0), make_gang(7, 4), running([1, 2], on="n"), nodes=("n", "m"), cpu=2)
     cluster.tell(make_tasks([3], 2, on="m", unevictable=True), make_tasks([4], 2, on="m", unevictable=True))
     cluster.tell(make_tasks([11, 12, 13, 14], 1, queue=A, gang=7))
     assert victims(cluster) == set()
