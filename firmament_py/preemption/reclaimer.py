@@ -136,7 +136,7 @@ class Reclaimer:
         gone = self._outcome.victims
         self._standing.leave(gone, self._state.tasks.node[gone])
         unserved = np.zeros(self._state.tasks.capacity, np.bool_)
-        unserved[snapshot.tasks[(ledger.node_of < 0) & (ledger.nominated < 0) & ~ledger.delayed]] = True
+        unserved[snapshot.tasks[ledger.node_of < 0]] = True
         claims = self._queues.claims.of(unserved)
         if len(claims) > 1:
             rank = self._queues.ranking.rank
@@ -244,7 +244,7 @@ class Reclaimer:
     def _search(self, tasks: I64, precedence: Precedence) -> Decision | _Constrained | None:
         """Nodes for the tasks (K,), and victims there."""
         ledger, snapshot = self._ledger, self._snapshot
-        if not may_move(snapshot)[snapshot.task_class[tasks]].all():
+        if not may_move(snapshot)[snapshot.task_class[tasks[0]]]:
             found = self._constrained.find(int(tasks[0]), precedence, without_victims=True)
             return _Constrained(tasks, *found) if found is not None else None
         evicts = np.ones(len(self._snapshot.classes), np.bool_)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.model.queues import ReclaimRules
-from firmament_py.queues.permissions import Situation, firm_within_nominal
+from firmament_py.queues.permissions import Situation
 from firmament_py.queues.quota import Capacity, left_to
 from firmament_py.sharing.flavors import add_amounts
 from firmament_py.sharing.jobs import Jobs
@@ -114,8 +113,7 @@ class Standing:
         """Whether the quota of a claim suffices once `without` (Q, V) is no more used."""
         queues, own = situation.queues, situation.own - without
         left = np.maximum(left_to(queues, self._capacity, own)[situation.queue], 0)
-        fits = bool((situation.request <= left)[situation.request > 0].all())
-        return fits and (queues.tree.reclaim_rules is not ReclaimRules.FAIR_SHARE or firm_within_nominal(situation))
+        return bool((situation.request <= left)[situation.request > 0].all())
 
     def amounts(self, state: ClusterState, rows: I64) -> I64:
         """(K, V) what each of task rows (K,), all on nodes, uses."""

@@ -47,8 +47,6 @@ def _first_flavor(order: I64, kinds: Bools) -> I64:
     the first one."""
     queues, groups, flavors = order.shape
     found = np.zeros((queues, groups, len(kinds)), np.int64)
-    if not flavors:
-        return found
     found[:] = np.maximum(order[:, :, :1], 0)
     for place in range(flavors - 1, -1, -1):
         flavor = order[:, :, place]

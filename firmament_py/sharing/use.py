@@ -173,5 +173,5 @@ class QueueUse:
     def nominated(self) -> I64:
         """(Q, V) what is reserved for waiting tasks that are nominated."""
         tasks = self._state.tasks
-        rows = np.flatnonzero((tasks.nominated >= 0) & (tasks.queue != 0))
+        rows = np.flatnonzero(tasks.nominated >= 0)
         return self.of(rows, tasks.nominated[rows])

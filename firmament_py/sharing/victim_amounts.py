@@ -4,6 +4,7 @@ fungibility).
 Whether victims leave is decided later, for a job on a flavor, with all that they depend on.
 """
 
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -42,7 +43,10 @@ class VictimAmounts:
         others = np.zeros_like(own)
         if not len(queue):
             return own, others
-        excess = np.maximum(total_usage(queues, self._use.running(leaving=False)) - queues.nominal, 0)
+        excess = total_usage(queues, self._use.running(leaving=False)) - queues.nominal
+        at_most = np.where(
+            excess > 0, excess - 1 + self._largest(), 0
+        )  # the last victim may leave less than is nominal
         root = queues.roots()
         keys, of_job = np.unique(np.c_[jobs.queue, jobs.priority], axis=0, return_inverse=True)
         for number, (q, own_priority) in enumerate(keys.tolist()):
@@ -54,7 +58,7 @@ class VictimAmounts:
             if definition.reclaim is not Reclaim.NEVER:
                 open_to = lower if definition.reclaim is Reclaim.LOWER_PRIORITY else np.ones(len(queue), np.bool_)
                 some = open_to & (queue != q) & (root[queue] == root[q]) & queues.reclaimable[queue]
-                others[here] = _within(queues, queue, amounts, some, excess)
+                others[here] = _within(queues, queue, amounts, some, at_most)
         return own, others
 
     def _running(self) -> tuple[I64, I64, I64]:
@@ -62,12 +66,8 @@ class VictimAmounts:
         they use (G, V)."""
         if self._groups is None:
             state, use = self._state, self._use
-            tasks = state.tasks
-            rows = np.flatnonzero((tasks.node >= 0) & (tasks.queue != 0) & ~tasks.unevictable & ~tasks.leaving)
-            queue, node = use.queue_of(rows), use.position(tasks.node[rows])
-            some = (queue >= 0) & (node >= 0)
-            rows, queue, node = rows[some], queue[some], node[some]
-            cls = tasks.cls[rows]
+            rows, queue, node = self._evictable
+            cls = state.tasks.cls[rows]
             of = use.queues.count, state.classes.capacity, use.flavors.kinds
             number, count = counts_of(np.ravel_multi_index((queue, cls, use.flavors.kind[node]), of), prod(of))
             queue, cls, kind = np.unravel_index(number, of)
@@ -78,10 +78,33 @@ class VictimAmounts:
             self._groups = keys[:, 0], keys[:, 1], amounts
         return self._groups
 
+    def _largest(self) -> I64:
+        """(Q, V) the largest amount that leaves each queue at once: that of a task, or of a gang."""
+        state, use = self._state, self._use
+        rows, queue, node = self._evictable
+        gang = state.tasks.gang[rows]
+        alike = np.where(gang >= 0, -1 - gang, np.arange(len(rows)))
+        _, first, unit = np.unique(alike, return_index=True, return_inverse=True)
+        amounts = np.zeros((len(first), use.queues.nominal.shape[1]), np.int64)
+        columns = use.flavors.columns(queue, use.flavors.kind[node])
+        add_amounts(amounts, unit.reshape(-1), columns, use.requests(state.tasks.cls[rows]))
+        largest = np.zeros_like(use.queues.nominal)
+        np.maximum.at(largest, queue[first], amounts)
+        return largest
 
-def _within(queues: Queues, queue: I64, amounts: I64, some: Bools, excess: I64) -> I64:
-    """(V,) amounts (G, V) of some groups (G,) of queues (G,), no more of each queue than its excess (Q, V)."""
-    of_queue = np.zeros_like(excess)
+    @cached_property
+    def _evictable(self) -> tuple[I64, I64, I64]:
+        """(K,) rows of tasks on nodes that may be preempted, rows of their queues, and positions of their nodes."""
+        tasks, use = self._state.tasks, self._use
+        rows = np.flatnonzero((tasks.node >= 0) & (tasks.queue != 0) & ~tasks.unevictable & ~tasks.leaving)
+        queue, node = use.queue_of(rows), use.position(tasks.node[rows])
+        some = (queue >= 0) & (node >= 0)
+        return rows[some], queue[some], node[some]
+
+
+def _within(queues: Queues, queue: I64, amounts: I64, some: Bools, at_most: I64) -> I64:
+    """(V,) amounts (G, V) of some groups (G,) of queues (G,), no more of each queue than (Q, V)."""
+    of_queue = np.zeros_like(at_most)
     np.add.at(of_queue, queue[some], amounts[some])
-    found: I64 = np.minimum(of_queue, excess)[queues.leaf].sum(axis=0)
+    found: I64 = np.minimum(of_queue, at_most)[queues.leaf].sum(axis=0)
     return found

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from firmament_py.audit.quotas import QuotaCheck
 from firmament_py.model.events import QueuesObserved
-from firmament_py.model.queues import UNLIMITED, Stop
+from firmament_py.model.queues import UNLIMITED, Flavor, QueueTree, Stop
 from firmament_py.queues.quota import available, capacity
 from tests.builders import make_class, make_cluster, make_node, make_tasks
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree, trees
@@ -51,6 +51,29 @@ def test_sums_of_unlimited_quotas_do_not_wrap_around():
     """Ten times 2**60 is more than 64 bits hold."""
     children = [queue(name, "x", quota(UNLIMITED)) for name in "abcdefghij"]
     assert problems(tree(queue("x"), *children), {}, {1: "a"}) == {}
+
+
+def test_quotas_of_flavors_are_those_of_their_nodes():
+    """The queue has 1 on red nodes and 2 on blue ones; others count as the first flavor that it has."""
+    flavors = tuple(Flavor(name, {"kind": name}) for name in ("red", "blue"))
+    queues = QueueTree((queue("a", "", quota(1, on="red/cpu"), quota(2, on="blue/cpu")),), flavors)
+    cluster = make_cluster(
+        *(make_node(name, cpu=9, labels={"kind": name}) for name in ("red", "blue", "green")),
+        make_class(1, cpu=1),
+        QueuesObserved(queues),
+        make_tasks([1, 2, 3], 1, queue=queue_id("a")),
+    )
+    state, rows = cluster.state, np.arange(3)
+
+    def refused(*nodes):
+        at = np.array([state.node_row(f"id-{name}") for name in nodes])
+        return bool(QuotaCheck(state.queues).problems(state, rows[: len(nodes)], at)[EXCEEDED].any())
+
+    assert not refused("red", "blue", "blue")
+    assert refused("red", "red")
+    assert refused("blue", "blue", "blue")
+    assert refused("red", "green")
+    assert not refused("blue", "blue", "green")
 
 
 def test_limits_bound_all_below_a_queue():

@@ -111,3 +111,65 @@ def test_gangs_with_constraints_wait():
         make_tasks([11, 12], 3, queue=A, label_set=1, gang=7),
     )
     assert cluster.run().preemption.is_empty
+
+
+def test_the_node_of_a_task_that_lacks_quota_alone_suits_it():
+    """The first node has a task of the same kind, and the second one is too small."""
+    cluster = cluster_with(
+        cohort(),
+        *hosts("a", cpu=8),
+        make_node("b", cpu=0, labels={HOST: "b"}),
+        *hosts("c", "d", cpu=8),
+        running([1], queue=0, on="a", label_set=1),
+        running(range(2, 10), on="d"),
+        make_tasks([11], 3, queue=A, label_set=1),
+    )
+    victims = cluster.preempted(cluster.run())
+    assert len(victims) == 1
+    assert cluster.nominated() == {11: "c"}
+
+
+def test_no_node_that_suits_is_large_enough():
+    """Quota of one victim is enough; the nodes with capacity have a task of the same kind each."""
+    cluster = cluster_with(
+        cohort(),
+        *hosts("a", "b", cpu=8),
+        running([1], queue=0, on="a", label_set=1),
+        running([2], queue=0, on="b", label_set=1),
+        running(range(3, 7), on="a"),
+        running(range(7, 11), on="b"),
+        make_tasks([11], 3, queue=A, label_set=1),
+    )
+    assert cluster.run().preemption.is_empty
+    assert cluster.nominated() == {}
+
+
+def test_a_node_that_is_too_small_without_all_its_tasks_gets_none():
+    cluster = cluster_with(
+        cohort(),
+        make_class(4, cpu=4, peers=APART),
+        *hosts("m", cpu=2),
+        *hosts("n", cpu=6),
+        running([1, 2], on="m"),
+        running(range(3, 9), on="n"),
+        make_tasks([11], 4, queue=A, label_set=1),
+    )
+    victims = cluster.preempted(cluster.run())
+    assert len(victims) == 4
+    assert min(victims) >= 3
+    assert cluster.nominated() == {11: "n"}
+
+
+def test_each_of_a_run_of_tasks_with_constraints_has_a_node_before_more_quota_is_reclaimed():
+    """Three nodes for three tasks, that lack the quota of three victims on a fourth node."""
+    cluster = cluster_with(
+        cohort(3, 5),
+        *hosts("m", "n", "o", cpu=1),
+        *hosts("p", cpu=8),
+        running(range(1, 9), on="p"),
+        make_tasks([11, 12, 13], 3, queue=A, label_set=1),
+    )
+    victims = cluster.preempted(cluster.run())
+    assert sorted(victims.values()) == [11, 12, 13]
+    assert set(cluster.nominated()) == {11, 12, 13}
+    assert len(set(cluster.nominated().values())) == 3

@@ -72,13 +72,66 @@ def test_a_limit_holds_although_other_queues_are_of_other_nodes():
     assert {node for uid, node in placed.items() if uid > 3} == {"m"}
 
 
+def test_a_queue_that_needs_no_quota_of_a_resource_counts_none():
+    """c has a quota of gpus; a needs none, and b may use none."""
+    queues = tree(
+        queue("a", "", quota(2), unlimited=True), queue("b", "", quota(2)), queue("c", "", quota(2, on="red/gpu"))
+    )
+    cluster = cluster_of(queues, make_node("m", cpu=9, gpu=9), make_class(2, cpu=1, gpu=1))
+    cluster.tell(make_tasks([1, 2, 3], 2, queue=A), make_tasks([4], 2, queue=B))
+    assert len(set(cluster.round()) & {1, 2, 3}) == 2
+    reason = cluster.scheduler.quota_reason(4)
+    assert (reason.kind, reason.detail, reason.value) == (ReasonKind.OVER_QUOTA, "b", "gpu: 1")
+
+
+def test_those_below_a_queue_that_is_stopped_wait_for_it():
+    """The queue that is stopped is the first one, and the deepest is two levels below."""
+    queues = tree(
+        queue("top", stop=Stop.HOLD), queue("mid", "top"), queue("a", "mid", quota(1)), queue("b", "", quota(1))
+    )
+    cluster = cluster_of(queues, make_tasks([1], 1, queue=A), make_tasks([2], 1, queue=B))
+    result = cluster.run()
+    assert set(cluster.names(result)) == {2}
+    assert reasons(cluster, result) == {1: [("QUEUE_STOPPED", "top", "")]}
+
+
+def test_what_waits_for_its_victims_keeps_the_quota_of_others():
+    """Of 2 cpus one is leaving and the other one free; both are for the task that is nominated."""
+    queues = tree(queue("top"), queue("a", "top", quota(2)), queue("b", "top", quota(0)))
+    cluster = cluster_of(
+        queues,
+        make_class(2, cpu=2),
+        make_tasks([1], 1, on="n", queue=B, leaving=True),
+        make_tasks([2], 2, queue=A, nominated="n"),
+        make_tasks([3], 1, queue=B),
+    )
+    assert cluster.round() == {}
+    cluster.tell(ended(1))
+    assert cluster.round() == {2: "n"}
+
+
+def test_nominated_tasks_that_are_admitted_take_from_each_resource():
+    """Of two resources of two flavors; the quota of the nominated one leaves no gpu for the other."""
+    flavors = tuple(Flavor(name, {"kind": name}) for name in ("red", "blue"))
+    amounts = [quota(4, on=f"{f.name}/cpu") for f in flavors] + [quota(1, on=f"{f.name}/gpu") for f in flavors]
+    queues = QueueTree((queue("top"), queue("a", "top", *amounts), queue("b", "top", quota(0))), flavors)
+    needs_blue = selecting(needs("kind", "In", "blue"))
+    cluster = make_cluster(
+        *(make_node(flavor.name, cpu=9, gpu=9, labels=flavor.node_labels) for flavor in flavors),
+        make_class(1, cpu=1, gpu=1, demand=needs_blue),
+        QueuesObserved(queues),
+        make_tasks([1], 1, queue=A, nominated="blue"),
+        make_tasks([2], 1, queue=A, created_us=NOW_US - 9),
+    )
+    assert cluster.round() == {1: "blue"}
+
+
 def test_the_end_of_a_task_releases_its_quota():
     cluster = cluster_of(tree(queue("a", "", quota(1))), make_tasks([1, 2], 1, queue=A))
     assert set(cluster.round()) == {1}
     assert not cluster.scheduler.due(NOW_US)
     cluster.tell(make_tasks([1], 1, on="n", queue=A, leaving=True))
     assert cluster.round() == {}  # what leaves still counts
-
     cluster.tell(ended(1))
     assert set(cluster.round()) == {2}
 

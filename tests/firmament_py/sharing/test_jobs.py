@@ -75,6 +75,19 @@ def test_each_role_of_a_gang_has_its_members():
     assert found == [("a", [1, 2, 3], 5, 1), ("a", [4], 2, 1)]
 
 
+def test_members_that_run_count_for_the_roles_of_their_own_gang():
+    """A chief runs, and one of two workers; of another gang two workers run."""
+    found, _ = jobs_of(
+        make_gang(7, 3, roles={"chief": 1, "worker": 2}),
+        make_gang(8, 2, roles={"chief": 0, "worker": 2}),
+        make_tasks([1, 2], 1, on="n", gang=7, role=[0, 1], queue=A),
+        make_tasks([3, 4], 1, on="n", gang=8, role=1, queue=A),
+        make_tasks([5, 6], 1, gang=7, role=1, queue=A),
+        make_tasks([7], 2, gang=7, role=0, queue=A),
+    )
+    assert found == [("a", [5], 1, 1), ("a", [6], 1, 1), ("a", [7], 2, 1)]
+
+
 def test_a_gang_in_two_queues_is_in_that_of_its_first_member():
     found, _ = jobs_of(make_gang(7, 2), make_tasks([1], 1, gang=7, queue=B), make_tasks([2], 1, gang=7, queue=A))
     assert [(name, uids) for name, uids, _, _ in found] == [("b", [1, 2])]

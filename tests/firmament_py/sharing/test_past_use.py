@@ -205,6 +205,19 @@ def test_the_local_queue_that_used_least_gets_the_quota():
     assert sorted(uid // 10 for uid in placed) == [2, 2, 2, 2]
 
 
+def test_what_came_through_no_local_queue_has_a_past_of_its_own():
+    """Four such tasks have run for long, and two of a local queue: the other four are of that one."""
+    described = shared(ONE, usage_sampling_s=1.0)
+    cluster = cluster_of(replace(described, queues=(queue("a", "", quota(10), by_past_use=True),)))
+    cluster.tell(make_tasks(range(1, 5), 1, on="n", queue=A))
+    cluster.tell(make_tasks([5, 6], 1, on="n", queue=A, local_queue=ONE.id))
+    settle(cluster.state, NOW_US)
+    cluster.tell(make_tasks(range(11, 20), 1, queue=A, created_us=NOW_US - SECOND_US))
+    cluster.tell(make_tasks(range(20, 30), 1, queue=A, local_queue=ONE.id))
+    placed = cluster.round(after(HALF_LIFE))
+    assert sorted(uid // 10 for uid in placed) == [2, 2, 2, 2]
+
+
 def test_with_equal_pasts_local_queues_take_turns():
     described = tree(
         queue("a", "", quota(8), by_past_use=True),

@@ -55,6 +55,22 @@ def test_a_task_takes_from_the_flavor_of_its_node(node, expected):
     assert used(cluster, QueueUse(cluster.state).running(leaving=True)) == expected
 
 
+def test_what_is_nominated_takes_from_the_flavor_of_its_node():
+    a, b = queue_id("a"), queue_id("b")
+    cluster = two_kinds(
+        make_tasks([1], 1, queue=a, nominated="n-demand"),
+        make_tasks([2, 3], 1, queue=b, nominated="n-spot"),
+        make_tasks([4], 1, nominated="n-spot"),
+        make_tasks([5], 1, queue=a),
+    )
+    assert used(cluster, QueueUse(cluster.state).nominated()) == {"a on-demand/cpu": 2, "b spot/cpu": 4}
+
+
+def test_a_local_queue_that_is_named_where_none_is_described():
+    cluster = two_kinds(make_tasks([1, 2], 1, on="n-spot", queue=queue_id("a"), local_queue=7))
+    assert QueueUse(cluster.state).local_queue_of(np.arange(2)).tolist() == [-1, -1]
+
+
 def test_what_terminates_is_used_but_does_not_stay():
     a = queue_id("a")
     cluster = two_kinds(

@@ -9,14 +9,15 @@ from firmament_py.model.queues import Flavor, QueueTree, Reclaim, Sharing, Withi
 from firmament_py.sharing.jobs import waiting_jobs
 from firmament_py.sharing.use import QueueUse
 from firmament_py.sharing.victim_amounts import VictimAmounts
-from tests.builders import make_class, make_cluster, make_node, make_tasks
+from tests.builders import make_class, make_cluster, make_gang, make_node, make_tasks
 from tests.effort import examples
 from tests.firmament_py.queues.trees import queue, queue_id, quota
 
 FLAVORS = tuple(Flavor(name, {"kind": name}) for name in ("red", "blue"))
 NAMES = ("a", "b", "far")
 PRIORITIES = {1: 0, 2: 5}
-"""Class -> priority."""
+"""Class -> priority; each requests as many cpus as its number says."""
+NOMINAL = {"red": 2, "blue": 1}
 
 
 def found(described, running, waiting):
@@ -42,7 +43,7 @@ def found(described, running, waiting):
 
 def cohort(within, reclaim, **fields):
     """a and b share a cohort, far is in none."""
-    quotas = quota(3, on="red/cpu"), quota(2, on="blue/cpu")
+    quotas = tuple(quota(NOMINAL[flavor.name], on=f"{flavor.name}/cpu") for flavor in FLAVORS)
     policies = {"within": within, "reclaim": reclaim}
     queues = (
         queue("top"),
@@ -56,30 +57,57 @@ running_tasks = st.tuples(
 )
 
 
-@examples(40)
+def leaving_one_by_one(candidates, used, nominal):
+    """The largest amount that leaves a queue if each victim leaves while the queue exceeds its quota."""
+    if used <= nominal:
+        return 0
+    others = [candidates[:i] + candidates[i + 1 :] for i in range(len(candidates))]
+    return max(
+        (c + leaving_one_by_one(left, used - c, nominal) for c, left in zip(candidates, others, strict=True)), default=0
+    )
+
+
+@examples(80)
 @given(
-    st.lists(running_tasks, max_size=10),
+    st.lists(running_tasks, min_size=5, max_size=12),
     st.sampled_from([Within.NEVER, Within.LOWER_PRIORITY, Within.LOWER_OR_NEWER_EQUAL_PRIORITY]),
     st.sampled_from([Reclaim.NEVER, Reclaim.LOWER_PRIORITY, Reclaim.ANY]),
 )
 def test_amounts_are_those_of_the_tasks_that_policies_permit(running, within, reclaim):
+    """Of other queues: all that may leave them one by one, and no more than one task of theirs beyond their excess."""
     waiting = [(name, cls) for name in ("a", "b") for cls in PRIORITIES]
     amounts = found(cohort(within, reclaim), running, waiting)
-    nominal = {"red": 3, "blue": 2}
+    assert amounts is not None
     for name, cls in waiting:
-        own, others = [], []
-        for flavor in ("red", "blue"):
+        for at, flavor in enumerate(NOMINAL):
+            own, others = (of_flavor[at] for of_flavor in amounts[name, cls])
             there = [(owner, c, stays) for owner, c, on, stays in running if on == flavor]
             lower = [(owner, c) for owner, c, stays in there if not stays and PRIORITIES[c] < PRIORITIES[cls]]
             any_ = [(owner, c) for owner, c, stays in there if not stays]
-            own.append(sum(c for owner, c in lower if owner == name) if within is not Within.NEVER else 0)
+            assert own == (sum(c for owner, c in lower if owner == name) if within is not Within.NEVER else 0)
             other = "b" if name == "a" else "a"
-            excess = max(0, sum(c for owner, c, _ in there if owner == other) - nominal[flavor])
-            candidates = any_ if reclaim is Reclaim.ANY else lower
-            taken = min(excess, sum(c for owner, c in candidates if owner == other))
-            others.append(taken if reclaim is not Reclaim.NEVER else 0)
-        assert amounts is not None
-        assert amounts[name, cls] == (own, others)
+            used = sum(c for owner, c, _ in there if owner == other)
+            candidates = [c for owner, c in (any_ if reclaim is Reclaim.ANY else lower) if owner == other]
+            if reclaim is Reclaim.NEVER or used <= NOMINAL[flavor]:
+                assert others == 0
+                continue
+            largest = max((c for owner, c in any_ if owner == other), default=0)
+            assert others == min(sum(candidates), used - NOMINAL[flavor] - 1 + largest)
+            assert others >= leaving_one_by_one(sorted(candidates)[-5:], used, NOMINAL[flavor])
+
+
+def test_a_gang_leaves_at_once():
+    """It uses 4 of the 2 that its queue has; all of it makes way, as would one task of 4."""
+    described = cohort(Within.NEVER, Reclaim.ANY)
+    nodes = [make_node(flavor.name, cpu=99, labels=flavor.node_labels) for flavor in FLAVORS]
+    gang, tasks = make_gang(7, 4), make_tasks([1, 2, 3, 4], 1, on="red", gang=7, queue=queue_id("b"))
+    cluster = make_cluster(*nodes, make_class(1, cpu=1), gang, QueuesObserved(described), tasks)
+    cluster.tell(make_tasks([9], 1, queue=queue_id("a")))
+    use = QueueUse(cluster.state)
+    jobs = waiting_jobs(cluster.state, use, cluster.state.task_rows(np.array([9], np.uint64)))
+    amounts = VictimAmounts(cluster.state, use).of(jobs)
+    assert amounts is not None
+    assert amounts[1].tolist() == [[4, 0]]
 
 
 def test_queues_that_others_may_not_reclaim_from_give_nothing():

@@ -297,3 +297,49 @@ PREEMPT = [
     Played("a class that never preempts", "q -1", "n1 0 cpu=1", "a q 0 cpu=1 !10 @n1; b q 0 cpu=1 !1000 +1 never", ""),
 ]
 """The action preempt, within a queue."""
+
+SATURATED = (
+    "r -1 w100; n1 -1 w25 in r; n2 -1 w25 in r; n3 -1 w25 in r; n31 -1 w50 in n3; n32 -1 w50 in n3; n4 -1 w25 in r"
+)
+PROCESSORS = "a n1 0 cpu=1 +30 min=1; b n2 0 cpu=1 +30 min=1; c n31 0 cpu=1 +30 min=1; "
+COMPLEMENTARY = "r -1; n1 -1 w50 in r; n2 -1 w50 in r; n21 -1 w50 in n2; n22 -1 w50 in n2"
+HDRF = [
+    Played(
+        "children are rescaled",
+        "r -1 w100; sci -1 w50 in r; eng -1 w50 in r; dev -1 w50 in eng; prod -1 w50 in eng",
+        "n 0 cpu=10 memory=10 pods=50",
+        "a sci 0 cpu=1 memory=1 +10 min=1; b dev 0 cpu=1 +10 min=1; c prod 0 memory=1 +10 min=1",
+        "a=5 b=5 c=5",
+    ),
+    Played(
+        "queues whose resource is used up do not hold up others",
+        SATURATED,
+        "n 0 cpu=30 memory=30 pods=500",
+        PROCESSORS + "d n32 0 memory=1 +30 min=1; e n4 0 memory=1 +30 min=1",
+        "a=10 b=10 c=10 d=15 e=15",
+    ),
+    Played(
+        "likewise, with jobs of both kinds in one queue",
+        SATURATED,
+        "n 0 cpu=30 memory=30 pods=500",
+        PROCESSORS + "d n31 0 memory=1 +30 min=1; e n4 0 memory=1 +30 min=1",
+        "a=10 b=10 c=10 d=15 e=15",
+    ),
+    Played(
+        "siblings with different dominant resources",
+        COMPLEMENTARY,
+        "n 10 cpu=10",
+        "a n21 0 cpu=1 +10 min=1; b n1 1 +10 min=1; c n22 1 +10 min=1",
+        "a=10 b=5 c=5",
+    ),
+    Played(
+        "a sibling that uses all of another resource",
+        COMPLEMENTARY,
+        "n 10 cpu=10",
+        f"a n21 0 cpu=1 @{','.join('n' * 10)} min=1; b n1 1 +10 min=1; c n22 1 +10 min=1",
+        "a=10 b=5 c=5",
+        "a=10 b=10 c=0",
+        "Volcano's code, unlike its design, counts resources that are used up in the shares of inner queues",
+    ),
+]
+"""The plugin drf with hierarchy, and its design. Its own test compares a table with one amount, which never fails."""
