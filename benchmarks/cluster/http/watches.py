@@ -130,7 +130,7 @@ class Watch:
             gone = error
         # No await since the snapshot: together with the subscription it is gapless.
         version = self._store.version
-        cancel = self._store.subscribe(self._kind, self.take)
+        cancel = self._store.subscribe(self._kind, self.take, self.end)
         loop = asyncio.get_running_loop()
         timers = [loop.call_later(options.timeout_s, self._timed_out)]
         life = faults.watch_life_s()

@@ -122,6 +122,8 @@ class Collection:
         self.changed = 0
         """Version of the latest change of this kind."""
         self.subscribers: list[Subscriber] = []
+        self.on_end: list[Callable[[], None]] = []
+        """What to call if the kind is dropped."""
         self.deaf = 0
         """Subscribers that raised; anything but 0 is a defect."""
         self._history = history
@@ -236,8 +238,10 @@ class Store:
         return list(self._collections.values())
 
     def drop(self, kind: Kind) -> None:
-        """Drop all objects of a kind, whose definition has been deleted."""
-        self._collections.pop(kind, None)
+        """Drop all objects of a kind, whose definition has been deleted; its subscribers are told that it ends."""
+        collection = self._collections.pop(kind, None)
+        for ended in collection.on_end if collection is not None else ():
+            ended()
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
         """The current record, or None."""
@@ -257,14 +261,19 @@ class Store:
         collection.add(Change("DELETED", record, before))
         return record
 
-    def subscribe(self, kind: Kind, subscriber: Subscriber) -> Callable[[], None]:
-        """Call back for every later change of a kind; the returned function unsubscribes."""
-        subscribers = self.collection(kind).subscribers
+    def subscribe(
+        self, kind: Kind, subscriber: Subscriber, ended: Callable[[], None] = lambda: None
+    ) -> Callable[[], None]:
+        """Call back for every later change of a kind, and when the kind ends; the returned function unsubscribes."""
+        collection = self.collection(kind)
+        subscribers, on_end = collection.subscribers, collection.on_end
         subscribers.append(subscriber)
+        on_end.append(ended)
 
         def cancel() -> None:
             if subscriber in subscribers:
                 subscribers.remove(subscriber)
+                on_end.remove(ended)
 
         return cancel
 

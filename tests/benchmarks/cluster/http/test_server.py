@@ -185,6 +185,26 @@ async def test_compacted_versions_are_a_410(cluster, http):
         assert response.status == 410
 
 
+async def test_a_watch_ends_with_the_definition_of_its_kind(http):
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    spec = {
+        "group": "x.io",
+        "scope": "Cluster",
+        "names": {"plural": "things", "kind": "Thing"},
+        "versions": [{"name": "v1", "served": True, "storage": True}],
+    }
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.x.io"},
+        "spec": spec,
+    }
+    assert (await http("POST", definitions, definition))[0] == 201
+    async with http.watch("/apis/x.io/v1/things?watch=1") as response:
+        assert (await http("DELETE", f"{definitions}/things.x.io"))[0] == 200
+        assert await response.content.read() == b""
+
+
 async def test_open_watches_can_be_broken(cluster, http):
     async with http.watch(f"{PODS_PATH}?watch=1") as response:
         assert cluster.drop_watches() == 1
