@@ -10,13 +10,13 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
+from typing import TypedDict, Unpack
 
-from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.engine.scheduler import RoundResult, Scheduler
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import Solver
 from firmament_py.model.events import Event, Outcome
-from firmament_py.placement.migration import AT_ONCE, MIGRATE_AFTER_US, Migrating
+from firmament_py.placement.migration import Migrating
 from firmament_py.policy import Policy
 from firmament_py.preemption.preemptor import Preempting
 from firmament_py.sharing.past_use import settle
@@ -24,6 +24,20 @@ from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Basis, Usage, UsageOptions
 
 log = logging.getLogger(__name__)
+
+
+class SchedulerOptions(TypedDict, total=False):
+    """See engine/scheduler.py, which has the defaults."""
+
+    certified: bool
+    reserve_after_us: int | None
+    improve: float
+    preempting: Preempting
+    migrating: Migrating
+    migrate_after_us: int
+    moves_at_once: int
+    moves_per_hour: int
+    searchable: Callable[[], bool]
 
 
 class Engine:
@@ -36,30 +50,16 @@ class Engine:
         now_us: Callable[[], int] | None = None,
         usage: UsageOptions | None = None,
         *,
-        certified: bool = False,
-        reserve_after_us: int | None = RESERVE_AFTER_US,
-        improve: float = 1.0,
-        preempting: Preempting = Preempting.WITHIN_BUDGETS,
-        migrating: Migrating = Migrating.NEVER,
-        migrate_after_us: int = MIGRATE_AFTER_US,
-        moves_at_once: int = AT_ONCE,
-        moves_per_hour: int = 0,
         original_preempts: bool = False,
-        searchable: Callable[[], bool] = lambda: True,
+        **options: Unpack[SchedulerOptions],
     ) -> None:
-        """original_preempts: whether rounds for clients of the original contract evict tasks, too. The others:
-        engine/scheduler.py."""
+        """original_preempts: whether rounds for clients of the original contract evict tasks, too."""
         self.lock = threading.Lock()
         self.usage = Usage(usage)
         self.policy = policy
         self.solver = solver
-        self._certified = certified
-        self._reserve_after_us = reserve_after_us
-        self._improve = improve
-        self._preempting = preempting
-        self._moving = migrating, migrate_after_us, moves_at_once, moves_per_hour
         self._original_preempts = original_preempts
-        self._searchable = searchable
+        self._options = options
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
         self.rounds = 0
         self.last_round: RoundStats | None = None
@@ -69,22 +69,7 @@ class Engine:
     def _start(self, state: ClusterState) -> None:
         self.epoch = secrets.randbits(63) | 1
         self.state = state
-        migrating, migrate_after_us, moves_at_once, moves_per_hour = self._moving
-        self.scheduler = Scheduler(
-            state,
-            self.policy,
-            self.solver,
-            usage=self.usage,
-            certified=self._certified,
-            reserve_after_us=self._reserve_after_us,
-            improve=self._improve,
-            preempting=self._preempting,
-            migrating=migrating,
-            migrate_after_us=migrate_after_us,
-            moves_at_once=moves_at_once,
-            moves_per_hour=moves_per_hour,
-            searchable=self._searchable,
-        )
+        self.scheduler = Scheduler(state, self.policy, self.solver, usage=self.usage, **self._options)
         self.round_of_epoch = 0
 
     def apply(self, events: Iterable[Event]) -> Outcome:

@@ -38,6 +38,7 @@ from firmament_py.policy import Policy
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.outcome import NO_PREEMPTION, Preemption
 from firmament_py.preemption.preemptor import Preempting, Preemptor
+from firmament_py.preemption.reclaimer import ReclaimHistory
 from firmament_py.preemption.servable import KnownBounds
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.past_use import settle, shares_change_us
@@ -122,7 +123,7 @@ class Scheduler:
         self._moves_us = 0  # when moves for waiting tasks are considered again
         self._unmoved = False  # whether the last round has left them out
         self._known_bounds = KnownBounds()
-        self._claims_tried = set[int]()  # see Reclaimer
+        self._reclaims = ReclaimHistory()
         self._seen_opportunities = -1
         self._last_now_us = 0
         self._opportunity_us = 0  # the first round that saw the last opportunity
@@ -222,7 +223,7 @@ class Scheduler:
         movable = self._movable(current) if preempts and searches else None
         nearby = movable if movable is not None and movable.some and not self._unmoved else None
         costs = current.eviction_costs
-        known = self._known_bounds, current.queues, self._claims_tried
+        known = self._known_bounds, current.queues, self._reclaims
         preemptor = Preemptor(first.ledger, preempting, costs, nearby, movable, *known)
         admission = self._admit(current, first, preemptor, self._improve if searches else None)
         if nearby is not None:
@@ -235,6 +236,7 @@ class Scheduler:
         self.state.place(tasks, nodes)
         moved = preemption.moved
         self.state.preempt(np.concatenate([preemption.victims, moved.tasks]))
+        self._reclaims.rates.note(self.state, preemption.victims, preemption.preemptors, now_us)
         self.state.successors.expect(moved.tasks, moved.nodes, now_us + SUCCESSOR_US)
         self.state.nominate(*preemption.nominated)
         self.state.nominate(preemption.unnominated, np.full(len(preemption.unnominated), -1))
@@ -351,11 +353,11 @@ class Scheduler:
 
     def _pass_over(self, current: Round, delayed: I64) -> bool:
         """Notes tasks that quotas admit and that no node takes: in the next round, others may use their quota; and
-        those that wait for victims that were not found on the flavor that they prefer: they take another one then.
+        those for which no victims were found: they take another flavor then, or others preempt instead of them.
         Whether there are any, and tasks that wait for quota. delayed (K,): rows of tasks that wait for another node."""
         if current.queues is None:
             return False
-        tasks, admitted = self.state.tasks, np.concatenate([current.queues.admitted, current.queues.choosing])
+        tasks, admitted = self.state.tasks, np.concatenate([current.queues.admitted, current.queues.yielding])
         left = admitted[(tasks.state[admitted] == TaskState.WAITING) & (tasks.nominated[admitted] < 0)]
         left = np.setdiff1d(left, delayed)
         new = left[tasks.passed_over[left] != self._seen_opportunities]

@@ -132,7 +132,8 @@ class QueueDefinition:
     chosen together; empty: all resources of the quotas are one group. `reclaimable`: whether other queues may reclaim
     from it; `fence`: whether its tasks may not preempt outside of it. `unlimited`: resources without a quota have no
     limit (False: the queue has none of them to offer). `by_past_use`: its tasks are served by what the local queues
-    that they came through have used, the least first. Times are in seconds.
+    that they came through have used, the least first. `evictions_per_hour`: of its tasks and those of queues below it,
+    by queues outside of it; None: any number. Times are in seconds.
     """
 
     id: int
@@ -155,6 +156,7 @@ class QueueDefinition:
     reclaim_min_runtime_s: float = 0.0
     preemption_delay_s: float = 0.0
     by_past_use: bool = False
+    evictions_per_hour: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from firmament_py.preemption.failed_nominations import end_failed_nominations
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import by_priority
-from firmament_py.preemption.reclaimer import Reclaimer
+from firmament_py.preemption.reclaimer import Reclaimer, ReclaimHistory
 from firmament_py.preemption.servable import KnownBounds, Servable
 from firmament_py.preemption.topology import best_domain
 from firmament_py.preemption.whole_gangs import decide
@@ -54,8 +54,8 @@ _FURTHER_EFFORT = 0.25
 
 class Preemptor:
     """Preempts for the tasks of a ledger, and moves running tasks for them. nearby: finds those that may move, None:
-    none may. movable: the same, but also if none may in this round. known: bounds of the last round. tried: see
-    Reclaimer."""
+    none may. movable: the same, but also if none may in this round. known: bounds of the last round. history: of
+    reclaims."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Preemptor:
         movable: MovableNearby | None = None,
         known: KnownBounds | None = None,
         queues: QueueDecision | None = None,
-        tried: set[int] | None = None,
+        history: ReclaimHistory | None = None,
     ) -> None:
         self._ledger = ledger
         self._snapshot = snapshot = ledger.snapshot
@@ -87,7 +87,7 @@ class Preemptor:
         )
         self.outcome = Outcome(ledger)
         self._queues = queues
-        self._tried = set[int]() if tried is None else tried
+        self._history = ReclaimHistory() if history is None else history
         self.due_us = 0
         """When tasks of queues may preempt that may not yet, 0: never, unless something changes."""
         self.at_best: dict[int, int] = {}
@@ -101,7 +101,7 @@ class Preemptor:
         end_failed_nominations(self._ledger, self._snapshot.gang_demands)
         removed = self._by_priority(single, demands)
         if self._queues is not None and self._preempting is not Preempting.OFF:
-            of = self._ledger, self._queues, self._eviction_costs, self.outcome, self._tried
+            of = self._ledger, self._queues, self._eviction_costs, self.outcome, self._history
             reclaimer = Reclaimer(*of, beyond_budgets=self._search.beyond_budgets)
             reclaimer.run()
             self.due_us = reclaimer.due_us

@@ -21,6 +21,7 @@ from firmament_py.placement.repacking import may_move
 from firmament_py.placement.running import EvictionCosts
 from firmament_py.preemption.constrained import ConstrainedSearch
 from firmament_py.preemption.decision import Decision, EvictionSearch, Question
+from firmament_py.preemption.eviction_rates import EvictionRates, evictions
 from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import PROTECTED, Precedence
 from firmament_py.preemption.quota_victims import QuotaVictims
@@ -73,9 +74,17 @@ class _Constrained:
     victims: I64
 
 
+class ReclaimHistory:
+    """What is known of the last rounds: tried, uids of the jobs that they tried, if they did not come to all."""
+
+    def __init__(self) -> None:
+        self.tried = set[int]()
+        self.rates = EvictionRates()
+
+
 class Reclaimer:
-    """For the jobs of one ledger. beyond_budgets: disruption budgets may be exceeded. tried: uids of the jobs that the
-    last rounds tried, if they did not come to all; from round to round the same set."""
+    """For the jobs of one ledger. beyond_budgets: disruption budgets may be exceeded. history: from round to round the
+    same object."""
 
     def __init__(
         self,
@@ -83,12 +92,12 @@ class Reclaimer:
         queues: QueueDecision,
         eviction_costs: EvictionCosts,
         outcome: Outcome,
-        tried: set[int],
+        history: ReclaimHistory,
         *,
         beyond_budgets: bool,
     ) -> None:
         self._ledger = ledger
-        self._tried = tried
+        self._tried = history.tried
         self._snapshot = ledger.snapshot
         self._state = ledger.snapshot.releases.state
         self._queues = queues
@@ -102,11 +111,14 @@ class Reclaimer:
         self._candidates = CandidateSearch(ledger, queues.standing, outcome)
         self._quota_victims = QuotaVictims(self._state, queues.standing, outcome, beyond_budgets=beyond_budgets)
         self._constrained = ConstrainedSearch(ledger, outcome, eviction_costs, beyond_budgets=beyond_budgets)
+        self._rates = history.rates
+        self._evictions_left = history.rates.left(self._standing.use.queues, ledger.snapshot.now_us)
         self._unfinished = False
 
     @property
     def due_us(self) -> int:
-        """When a job has waited, or a candidate has run, for long enough; 0: no time changes anything."""
+        """When a job has waited, or a candidate has run, for long enough; now, if some jobs were not tried; 0: no time
+        changes anything."""
         return self._snapshot.now_us if self._unfinished else self._candidates.due_us
 
     def run(self) -> None:
@@ -179,8 +191,10 @@ class Reclaimer:
             if not len(candidates.rows):
                 tasks = fewer
                 continue
-            if claim.whole and not self._standing.fits(situation, self._sum(candidates.rows)):
-                return False  # whatever a search would find, quota does not suffice
+            count = self._quota_for(claim, len(tasks), candidates.rows)
+            if count < len(tasks):  # whatever a search would find, quota suffices for no more
+                tasks = tasks[:count]
+                continue
             attempts, self._searches = attempts - 1, self._searches + 1
             precedence = self._precedence(candidates)
             found = self._search(tasks, precedence)
@@ -190,6 +204,9 @@ class Reclaimer:
                 continue
             victims = self._quota_victims.with_further(found.victims, candidates.rows, situation)
             if victims is None:
+                tasks = fewer
+                continue
+            if self._too_many(claim, victims):
                 tasks = fewer
                 continue
             verdict = judge(situation, self._described(victims))
@@ -203,6 +220,15 @@ class Reclaimer:
             else:
                 return False
         return False
+
+    def _too_many(self, claim: Claim, victims: I64) -> bool:
+        """Whether a queue limits how many of its tasks may be evicted in an hour, and would lose more."""
+        queues = self._standing.use.queues
+        counts = evictions(queues, self._standing.use.queue_of(victims), claim.queue)
+        exceeded = [row for row, left in self._evictions_left.items() if counts[row] > max(left, 0)]
+        for row in exceeded:
+            self._candidates.later(self._rates.next_us(queues.definitions[row].id))
+        return bool(exceeded)
 
     def _too_early(self, claim: Claim) -> bool:
         delay_s = self._standing.use.queues.definitions[claim.queue].preemption_delay_s
@@ -229,9 +255,17 @@ class Reclaimer:
         question = Question(tasks, none, self._outcome.victims, np.arange(len(ledger.node_of)))
         return decide(search, ledger, question, _PREEMPTOR, _EFFORT)
 
-    def _sum(self, rows: I64) -> I64:
-        """(Q, V) what task rows (K,) use."""
-        return self._standing.use.of(rows, self._state.tasks.node[rows])
+    def _quota_for(self, claim: Claim, tasks: int, candidates: I64) -> int:
+        """For how many of so many tasks quota suffices if all candidates, rows (K,), leave; of a gang, all or none."""
+        standing, leave = self._standing, self._standing.use.of(candidates, self._state.tasks.node[candidates])
+        low, high = 0, tasks
+        while low < high:
+            middle = tasks if claim.whole else (low + high + 1) // 2
+            if standing.fits(standing.situation(claim, middle), leave):
+                low = middle
+            else:
+                high = 0 if claim.whole else middle - 1
+        return low
 
     def _described(self, rows: I64) -> Victims:
         state, tasks, use = self._state, self._state.tasks, self._standing.use
@@ -258,6 +292,8 @@ class Reclaimer:
         else:
             self._outcome.carry_out(found, precedence, tasks, [tasks] if claim.whole else [])
         further = np.setdiff1d(victims, found.victims)
+        counts = evictions(self._standing.use.queues, self._standing.use.queue_of(victims), claim.queue)
+        self._evictions_left = {row: left - int(counts[row]) for row, left in self._evictions_left.items()}
         waits = tasks[ledger.node_of[tasks] < 0]
         self._outcome.evict(further, np.full(len(further), snapshot.tasks[waits[:1]]))
         self._standing.leave(victims, state.tasks.node[victims])

@@ -115,6 +115,9 @@ def _corrected(queue: QueueDefinition, flavors: frozenset[str], report: _Report)
         if not 0.0 <= getattr(queue, name) < math.inf:
             add(name, f"{getattr(queue, name)} s counts as 0: state a duration of 0 s or longer")
             times[name] = 0.0
+    if queue.evictions_per_hour is not None and queue.evictions_per_hour < 0:
+        add("evictions_per_hour", f"{queue.evictions_per_hour} counts as 0: state 0 or a positive number")
+        times["evictions_per_hour"] = 0
     groups = _groups(queue, add)
     quotas = tuple(_quotas(queue, flavors, groups, add))
     return replace(queue, weight=weight, resource_groups=groups, quotas=quotas, **times)

@@ -126,6 +126,7 @@ def _queue(message: flow_pb2.Queue) -> QueueDefinition:
         reclaim_min_runtime_s=message.reclaim_min_runtime_seconds,
         preemption_delay_s=message.preemption_delay_seconds,
         by_past_use=message.by_past_use,
+        evictions_per_hour=optional("evictions_per_hour", None),
     )
 
 

@@ -25,9 +25,9 @@ from firmament_py.sharing.use import QueueUse
 from firmament_py.sharing.victim_amounts import VictimAmounts
 from firmament_py.state.cluster import ClusterState
 
-_CLAIMS_OF_QUEUE, _CLAIMS = 4, 256
-"""Limits on the jobs of a queue, and of all queues, that may preempt in a round although their quota does not suffice:
-the first of each in its order."""
+_KINDS_OF_QUEUE, _JOBS_OF_KIND, _CLAIMS = 4, 4, 256
+"""Limits on the jobs that may preempt in a round although their quota does not suffice: the first of each kind of each
+queue, and in all. Those that are left out come in the next round, if no victims are found for one of these."""
 
 _CAUSES = {Reason.NO_FLAVOR: Cause.NO_FLAVOR, Reason.BEHIND: Cause.BEHIND}
 """All other reasons are OVER_QUOTA."""
@@ -37,8 +37,9 @@ _CAUSES = {Reason.NO_FLAVOR: Cause.NO_FLAVOR, Reason.BEHIND: Cause.BEHIND}
 class QueueDecision:
     """unranked: of the tasks that the round considers, as if all had one rank. ranks: finds the rank of each row of the
     task table. excluded (K,): rows of waiting tasks that the round does not consider. shortages: why these, and those
-    that are withheld, wait. admitted (A,): rows of the others that have a queue. choosing (C,): rows of those that wait
-    for victims on one flavor, although another one may be free. claims: jobs that may preempt others if they are not
+    that are withheld, wait. admitted (A,): rows of the others that have a queue. yielding (C,): rows of those that come
+    after others in the next round if no victims are found for them: another flavor may be free, or there are more
+    claims than a round considers. claims: jobs that may preempt others if they are not
     placed. standing: what all depends on."""
 
     unranked: Ranking
@@ -46,7 +47,7 @@ class QueueDecision:
     excluded: I64
     shortages: Shortages
     admitted: I64
-    choosing: I64
+    yielding: I64
     claims: Claims
     standing: Standing
 
@@ -59,9 +60,9 @@ class QueueDecision:
 def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
     """For waiting task rows (K,); None: none of them has a queue.
 
-    Nominated tasks come first: what they take is reserved for them, whether or not what leaves for them has left. Those
-    that the last round did not place although their quotas admitted them come last, unless something has changed since:
-    so they do not keep quota from tasks that fit.
+    Nominated tasks and successors of migrating ones come first: what they take is reserved for them, whether or not
+    what leaves for them has left. Those that the last round did not place although their quotas admitted them come
+    last, unless something has changed since: so they do not keep quota from tasks that fit.
     """
     tasks = state.tasks
     queued = rows[tasks.queue[rows] != 0]
@@ -69,7 +70,7 @@ def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
         return None
     round_ = _QueueRound(state)
     queued = round_.exclude_closed(queued)
-    nominated = _with_gangs(state, queued, tasks.nominated[queued] >= 0)
+    nominated = _with_gangs(state, queued, (tasks.nominated[queued] >= 0) | (state.successors.nodes_for(queued) >= 0))
     late = _with_gangs(state, queued, tasks.passed_over[queued] == state.opportunities) & ~nominated
     round_.admit(queued[nominated], reserved=True)
     round_.admit(queued[~nominated & ~late])
@@ -102,7 +103,7 @@ class _QueueRound:
         self._nodes: list[Bools] = []
         self._excluded = [NO_ROWS]
         self._admitted = [NO_ROWS]
-        self._choosing = [NO_ROWS]
+        self._yielding = [NO_ROWS]
         self._names = tuple(dict.fromkeys((*queues.resources, *state.resources.names)))
         self._shortages = replace(NO_SHORTAGES, names=self._names)
         self._share: I64 | None = None
@@ -199,16 +200,16 @@ class _QueueRound:
         may_claim = _may_claim(self._queues)[jobs.queue]
         waits = np.logical_or.reduceat(left, jobs.start[:-1])
         over = np.flatnonzero(may_claim & waits & (found.reason == Reason.LACKING))
-        begins = np.flatnonzero(np.r_[True, np.diff(jobs.queue[over]) != 0][: len(over)])
-        over = over[run_positions(np.diff(np.r_[begins, len(over)])) < _CLAIMS_OF_QUEUE][:_CLAIMS]
+        candidates = len(over)
+        over = _first_of_kinds(jobs, over)[:_CLAIMS]
         flavor, claiming = found.flavor.copy(), np.zeros(len(left), np.bool_)
         for j in over.tolist():
             tasks = slice(int(jobs.start[j]), int(jobs.start[j + 1]))
             rows = jobs.rows[tasks][left[tasks]]
             claiming[tasks] = left[tasks]
             flavor[j] = np.where(found.claimed[j] >= 0, found.claimed[j], self._first_flavor(jobs, j))
-            if _prefers_victims(self._queues.definitions[int(jobs.queue[j])]):
-                self._choosing.append(rows)
+            if len(over) < candidates or _prefers_victims(self._queues.definitions[int(jobs.queue[j])]):
+                self._yielding.append(rows)
             self._flavor[rows] = self._combined(flavor[j][None])[0]
         self._withheld[jobs.rows[claiming]] = True
         claims = may_claim & ~waits
@@ -236,7 +237,7 @@ class _QueueRound:
             np.concatenate(self._excluded),
             self._shortages,
             np.concatenate(self._admitted),
-            np.concatenate(self._choosing),
+            np.concatenate(self._yielding),
             self._claims,
             Standing(self._use, self._capacity, self._share),
         )
@@ -334,3 +335,27 @@ def _stopped_by(use: QueueUse) -> I64:
         above = stopped[level.parents]
         stopped[level.rows] = np.where(above >= 0, above, stopped[level.rows])
     return stopped
+
+
+def _first_of_kinds(jobs: Jobs, some: I64) -> I64:
+    """Those of the jobs `some` (K,), ascending, that are the first of a kind, of the first kinds of their queue."""
+    if len(some) <= _KINDS_OF_QUEUE:
+        return some
+    of = jobs.queue[some], jobs.priority[some], jobs.preemptible[some]
+    columns = np.column_stack([*of, jobs.request[some], jobs.suitable[some]])
+    _, first, kind = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+    kind = kind.reshape(-1)
+    in_order = np.argsort(first)
+    number_of_kind = np.empty(len(first), np.int64)
+    number_of_kind[in_order] = run_positions(_run_lengths(jobs.queue[some[first[in_order]]]))
+    by_kind = np.argsort(kind, kind="stable")
+    number = np.empty(len(some), np.int64)
+    number[by_kind] = run_positions(np.bincount(kind))
+    return some[(number_of_kind[kind] < _KINDS_OF_QUEUE) & (number < _JOBS_OF_KIND)]
+
+
+def _run_lengths(values: I64) -> I64:
+    """(R,) the lengths of the runs of equal values (K,)."""
+    begins = np.flatnonzero(np.r_[True, values[1:] != values[:-1]][: len(values)])
+    lengths: I64 = np.diff(np.r_[begins, len(values)])
+    return lengths

@@ -113,7 +113,8 @@ class QueueUse:
         return self.of_local_queues(self._on_nodes)
 
     def running(self, *, leaving: bool) -> I64:
-        """(Q, V) what assumed and bound tasks use. leaving: also those that terminate."""
+        """(Q, V) what assumed and bound tasks use, and successors of migrating tasks will. leaving: also those that
+        terminate."""
         tasks, rows = self._state.tasks, self._on_nodes
         if leaving:
             return self._running.copy()
@@ -128,7 +129,21 @@ class QueueUse:
     @cached_property
     def _running(self) -> I64:
         """(Q, V)"""
-        return self.of(self._on_nodes, self._state.tasks.node[self._on_nodes])
+        return self.of(self._on_nodes, self._state.tasks.node[self._on_nodes]) + self._successors()
+
+    def _successors(self) -> I64:
+        """(Q, V) what those use that have not arrived."""
+        state, queues = self._state, self.queues
+        used = np.zeros((queues.count, queues.nominal.shape[1]), np.int64)
+        waiting = np.flatnonzero((state.tasks.state == TaskState.WAITING) & (state.tasks.queue != 0))
+        for ident, node, requests in state.successors.absent(waiting):
+            queue = state.queues.rows_of(np.array([ident], np.uint64))
+            if ident and queue[0] >= 0 and self._position[node] >= 0:
+                amounts = np.array([[requests.get(name, 0) for name in queues.resources]], np.int64)
+                add_amounts(
+                    used, queue, self.flavors.columns(queue, self.flavors.kind[self._position[[node]]]), amounts
+                )
+        return used
 
     def firm(self) -> I64:
         """(Q, V) what tasks on nodes use that cannot be preempted."""

@@ -44,9 +44,7 @@ class VictimAmounts:
         if not len(queue):
             return own, others
         excess = total_usage(queues, self._use.running(leaving=False)) - queues.nominal
-        at_most = np.where(
-            excess > 0, excess - 1 + self._largest(), 0
-        )  # the last victim may leave less than is nominal
+        at_most = np.where(excess > 0, excess - 1 + self._largest(), 0)  # the last one may leave less than is nominal
         root = queues.roots()
         keys, of_job = np.unique(np.c_[jobs.queue, jobs.priority], axis=0, return_inverse=True)
         for number, (q, own_priority) in enumerate(keys.tolist()):
@@ -82,15 +80,25 @@ class VictimAmounts:
         """(Q, V) the largest amount that leaves each queue at once: that of a task, or of a gang."""
         state, use = self._state, self._use
         rows, queue, node = self._evictable
-        gang = state.tasks.gang[rows]
-        alike = np.where(gang >= 0, -1 - gang, np.arange(len(rows)))
-        _, first, unit = np.unique(alike, return_index=True, return_inverse=True)
-        amounts = np.zeros((len(first), use.queues.nominal.shape[1]), np.int64)
-        columns = use.flavors.columns(queue, use.flavors.kind[node])
-        add_amounts(amounts, unit.reshape(-1), columns, use.requests(state.tasks.cls[rows]))
+        cls, kind, gang = state.tasks.cls[rows], use.flavors.kind[node], state.tasks.gang[rows]
+        single = np.flatnonzero(gang < 0)
+        of = use.queues.count, state.classes.capacity, use.flavors.kinds
+        alike = np.ravel_multi_index((queue[single], cls[single], kind[single]), of)
+        some = single[np.unique(alike, return_index=True)[1]]  # one of each kind
         largest = np.zeros_like(use.queues.nominal)
-        np.maximum.at(largest, queue[first], amounts)
+        np.maximum.at(largest, queue[some], self._summed(np.arange(len(some)), some))
+        members = np.flatnonzero(gang >= 0)
+        _, first, unit = np.unique(gang[members], return_index=True, return_inverse=True)
+        np.maximum.at(largest, queue[members[first]], self._summed(unit.reshape(-1), members))
         return largest
+
+    def _summed(self, unit: I64, some: I64) -> I64:
+        """(U, V) what the evictable tasks `some` (K,) use, by unit (K,)."""
+        use, (rows, queue, node) = self._use, self._evictable
+        amounts = np.zeros((int(unit.max(initial=-1)) + 1, use.queues.nominal.shape[1]), np.int64)
+        columns = use.flavors.columns(queue[some], use.flavors.kind[node[some]])
+        add_amounts(amounts, unit, columns, use.requests(self._state.tasks.cls[rows[some]]))
+        return amounts
 
     @cached_property
     def _evictable(self) -> tuple[I64, I64, I64]:

@@ -23,10 +23,11 @@ _REMEMBERED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """uid: of the task that migrates. kind: its class without preferences. node: its row."""
+    """uid: of the task that migrates; queue: its id. kind: its class without preferences. node: its row."""
 
     uid: int
     job: int
+    queue: int
     kind: ClassDefined
     requests: Mapping[str, int]
     node: int
@@ -53,10 +54,12 @@ class Successors:
         """Those of task rows (K,) on node rows (K,) until a time, microseconds since the epoch."""
         tasks, classes = self._tasks, self._classes
         for row, node in zip(rows.tolist(), nodes.tolist(), strict=True):
-            uid, job, cls = int(tasks.uid[row]), int(tasks.job[row]), int(tasks.cls[row])
+            uid, job, queue = int(tasks.uid[row]), int(tasks.job[row]), int(tasks.queue[row])
+            cls = int(tasks.cls[row])
             requests = dict(zip(self._resources.names, classes.requests[cls].tolist(), strict=True))
             if job:
-                self._expected.append(_Expected(uid, job, _kind(classes.definition(cls)), requests, node, until_us))
+                kind = _kind(classes.definition(cls))
+                self._expected.append(_Expected(uid, job, queue, kind, requests, node, until_us))
 
     def expects(self, uid: int) -> bool:
         """Whether the successor of this task is expected."""
@@ -123,6 +126,19 @@ class Successors:
         amounts = [[each.requests.get(name, 0) for name in names] for each in expected]
         nodes = np.array([each.node for each in expected], np.int64)
         return nodes, np.array(amounts, np.int64).reshape(len(amounts), len(names))
+
+    def absent(self, waiting: I64) -> list[tuple[int, int, dict[str, int]]]:
+        """Of each successor that is neither one of the `waiting` task rows (K,) nor still to follow a task on its node:
+        the id of its queue, the row of the node that it is expected on, and what it requests."""
+        if not self._expected:
+            return []
+        arriving, on_nodes = self._arriving(waiting), self._tasks.uid[self._tasks.node >= 0]
+        stays = np.isin(np.array([each.uid for each in self._expected], np.uint64), on_nodes)
+        return [
+            (each.queue, each.node, dict(each.requests))
+            for i, each in enumerate(self._expected)
+            if not stays[i] and i not in arriving
+        ]
 
     def _kinds(self, rows: I64) -> list[ClassDefined]:
         """The classes, without preferences, of task rows (K,)."""

@@ -18,7 +18,7 @@ from poseidon_py.app.queries.answers import jobs_answer, queues_answer
 from poseidon_py.app.queries.gang_list import gangs_json
 from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
-from poseidon_py.app.startup import first_hello, wait_for_engine, wait_for_server
+from poseidon_py.app.startup import first_hello, new_election, wait_for_engine, wait_for_server
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.describe.bandwidth import Bandwidth
@@ -106,8 +106,9 @@ class Bridge:
         self._kube = Kube(access, settings.bind_concurrency)
         await self._kube.start()
         await wait_for_server(self._kube, settings.startup_timeout)
-        elect = settings.leader_elect if settings.leader_elect is not None else access.in_cluster
-        self.election = self._build_election(self._kube) if elect else None
+        self.election = new_election(
+            self._kube, settings, self.identity, self._lead, self._stand_by, in_cluster=access.in_cluster
+        )
         runtime = self.runtime = self._build(self._kube)
         self.usage = await self._build_collector(self._kube, runtime.session)
         self._run(runtime)
@@ -152,20 +153,6 @@ class Bridge:
     def _build(self, kube: Kube) -> Runtime:
         holds_lease = self.election.holds if self.election is not None else _always
         return build_runtime(self.settings, self.store, self.engine, kube, holds_lease, self._hooks, self.identity)
-
-    def _build_election(self, kube: Kube) -> Election:
-        settings = self.settings
-        return Election(
-            kube,
-            name=settings.lease_name,
-            namespace=settings.lease_namespace,
-            identity=self.identity,
-            started=self._lead,
-            stopped=self._stand_by,
-            lease_duration=settings.lease_duration,
-            renew_deadline=settings.renew_deadline,
-            retry_period=settings.retry_period,
-        )
 
     async def _build_collector(self, kube: Kube, session: Session) -> Collector | None:
         """None: usage is not polled."""

@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from poseidon_py.app.http_endpoints import Probes
-from poseidon_py.app.startup import StartError, wait_for_server
+from poseidon_py.app.startup import StartError, new_election, wait_for_server
 from poseidon_py.config.settings import Settings
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.hooks.hooks import Hooks
@@ -68,8 +68,9 @@ class JobService:
         await kube.start()
         await wait_for_server(kube, settings.startup_timeout)
         await self._check_kinds(kube)
-        elect = settings.leader_elect if settings.leader_elect is not None else access.in_cluster
-        election = self._election = self._elect(kube) if elect else None
+        election = self._election = new_election(
+            kube, settings, self._identity, self._lead, self._stand_by, in_cluster=access.in_cluster
+        )
         reporter = self._reporter = self._report(kube, self._hook_config) if self._hook_config is not None else None
         controller = self.controller = JobController(
             kube,
@@ -104,20 +105,6 @@ class JobService:
                 ) from error
             except KubeError as error:
                 log.warning("cannot find out whether %s of %s are served: %s", resource, version, error)
-
-    def _elect(self, kube: Kube) -> Election:
-        settings = self._settings
-        return Election(
-            kube,
-            name=settings.lease_name,
-            namespace=settings.lease_namespace,
-            identity=self._identity,
-            started=self._lead,
-            stopped=self._stand_by,
-            lease_duration=settings.lease_duration,
-            renew_deadline=settings.renew_deadline,
-            retry_period=settings.retry_period,
-        )
 
     def _report(self, kube: Kube, config: HookConfig) -> HookReporter:
         """The hooks; those of each term store deliveries under a name of their own."""

@@ -1,10 +1,11 @@
-"""Waits for the API server and the flow service at startup, each for at most the startup timeout."""
+"""Startup: waits for the API server and the flow service, each for at most the startup timeout; the election."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from poseidon_py.config.settings import Settings
 from poseidon_py.feed.client import EngineError, GrpcEngine, why_unreachable
 from poseidon_py.kube.client import (
     ApiError,
@@ -15,6 +16,7 @@ from poseidon_py.kube.client import (
     MalformedAnswerError,
     UnreachableError,
 )
+from poseidon_py.kube.lease import Election
 from poseidon_py.util.backoff import Backoff
 from protos.gen import flow_pb2
 
@@ -75,6 +77,33 @@ async def first_hello(engine: GrpcEngine, timeout: float) -> flow_pb2.HelloReply
         return await _retry(engine.hello, timeout, EngineError)
     except EngineError as error:
         raise StartError(f"the flow service does not answer: {error}") from error
+
+
+def new_election(
+    kube: Kube,
+    settings: Settings,
+    identity: str,
+    started: Callable[[], None],
+    stopped: Callable[[], None],
+    *,
+    in_cluster: bool,
+) -> Election | None:
+    """An election for the lease of the settings; None: this process always leads. `started`, `stopped`: called when it
+    leads, and no longer. `in_cluster`: whether the process runs in a pod, where there is an election by default."""
+    elect = settings.leader_elect if settings.leader_elect is not None else in_cluster
+    if not elect:
+        return None
+    return Election(
+        kube,
+        name=settings.lease_name,
+        namespace=settings.lease_namespace,
+        identity=identity,
+        started=started,
+        stopped=stopped,
+        lease_duration=settings.lease_duration,
+        renew_deadline=settings.renew_deadline,
+        retry_period=settings.retry_period,
+    )
 
 
 async def _retry(ask: Callable[[], Awaitable[T]], timeout: float, *errors: type[Exception]) -> T:

@@ -21,6 +21,7 @@ from poseidon_py.kube.objects import InvalidField, RequiredTerms
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from poseidon_py.state.preemption_rules import PreemptionRules
 from poseidon_py.usage.prometheus import QUERIES
+from poseidon_py.util.quoting import quoted
 from protos.gen import firmament_pb2
 
 
@@ -46,8 +47,6 @@ _SERVICE_ONLY = (
     "moves_per_hour",
 )
 """Settings of the supervised flow service, which cannot be applied to an external one."""
-_SHOWN = 60
-"""Maximum number of characters of an invalid value that messages quote."""
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -64,7 +63,7 @@ def read_file(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(content, dict):
         raise OptionError(
-            f"the configuration {path} is {_quoted(content)}, not a mapping; give lines like `policy: load-spreading`"
+            f"the configuration {path} is {quoted(content)}, not a mapping; give lines like `policy: load-spreading`"
         )
     found: dict[str, Any] = {}
     for name, value in content.items():
@@ -110,7 +109,7 @@ def _converted(field: Field, value: Any, name: str) -> Any:
     try:
         return msgspec.convert(value, field.hint, dec_hook=_path)
     except (msgspec.ValidationError, OverflowError) as error:  # an integer may have any number of digits
-        raise OptionError(f"{name} is {_quoted(value)}; give {field.expected}") from error
+        raise OptionError(f"{name} is {quoted(value)}; give {field.expected}") from error
 
 
 def _normalised(field: Field, value: Any, name: str) -> Any:
@@ -146,18 +145,8 @@ def _policy_option(option: Any, value: Any, name: str) -> str:
     if isinstance(value, bool):
         value = str(value).lower()
     if not isinstance(value, (str, int, float)):
-        raise OptionError(f"{name}: {option} is {_quoted(value)}; give a text, a number, true or false")
+        raise OptionError(f"{name}: {option} is {quoted(value)}; give a text, a number, true or false")
     return f"{option}={value}"
-
-
-def _quoted(value: Any) -> str:
-    if value is None:
-        return "empty"
-    try:
-        shown = repr(value)
-    except ValueError:  # a whole number of thousands of digits
-        return "too large"
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
 
 
 def _one_line(error: Exception) -> str:

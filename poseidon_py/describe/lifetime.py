@@ -6,7 +6,7 @@ digits, so that pods with similar durations belong to one class.
 
 import math
 
-from poseidon_py.kube.objects import NOTHING, InvalidField, Pod, annotations_of, micros
+from poseidon_py.kube.objects import InvalidField, Pod, annotations_with, micros
 from poseidon_py.util.durations import seconds_of
 
 ANNOTATION = "poseidon.io/expected-duration"
@@ -25,13 +25,7 @@ _LONGEST_TEXT = 64
 
 def annotated(pod: Pod) -> str | None:
     """The text of the annotation; None: missing, or the annotations are invalid. Called for every pod."""
-    raw = pod.metadata.annotations
-    if raw is NOTHING or _ANNOTATION_BYTES not in bytes(raw):
-        return None
-    try:
-        return annotations_of(pod.metadata).get(ANNOTATION)
-    except InvalidField:
-        return None
+    return annotations_with(pod.metadata, _ANNOTATION_BYTES).get(ANNOTATION)
 
 
 def expected_seconds(pod: Pod) -> int:
@@ -106,10 +100,4 @@ def unevictable(pod: Pod) -> bool:
     deleted on the API server."""
     if any(owner.controller and owner.kind == "Node" for owner in pod.metadata.owners or ()):
         return True
-    raw = pod.metadata.annotations
-    if raw is NOTHING or _MIRROR_BYTES not in bytes(raw):
-        return False
-    try:
-        return _MIRROR in annotations_of(pod.metadata)
-    except InvalidField:
-        return False
+    return _MIRROR in annotations_with(pod.metadata, _MIRROR_BYTES)

@@ -270,6 +270,18 @@ def annotations_of(metadata: Metadata | NodeMetadata) -> Labels:
     return decode(metadata.annotations, Labels, "metadata.annotations") or {}
 
 
+def annotations_with(metadata: Metadata, part: bytes) -> Labels:
+    """The annotations of an object if `part` occurs in their JSON; else, or if they are invalid, empty. Decodes only
+    what matters, since it is called for every pod."""
+    raw = metadata.annotations
+    if raw is NOTHING or part not in bytes(raw):
+        return {}
+    try:
+        return annotations_of(metadata)
+    except InvalidField:
+        return {}
+
+
 def micros(timestamp: str | None) -> int:
     """Microseconds since the epoch of an API timestamp; 0 if there is none. Raises InvalidField."""
     if not timestamp:

@@ -16,10 +16,11 @@ for overdue requests periodically instead of holding a timer for each.
 
 import asyncio
 import ssl
-from collections import deque
 from typing import NamedTuple, cast
 
 import httptools
+
+from poseidon_py.util.waiters import Waiters
 
 _SWEEP_SECONDS = 0.5
 
@@ -208,7 +209,7 @@ class Pool:
         self._idle: list[_Connection] = []
         self._all: set[_Connection] = set()
         self._opening = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting = Waiters()
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def request(self, request: bytes, timeout: float) -> Answer:
@@ -243,14 +244,7 @@ class Pool:
                     return connection
             if len(self._all) + self._opening < self._limit:
                 return await self._open(timeout)
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiter)
-            try:
-                await waiter
-            except asyncio.CancelledError:
-                if waiter.done() and not waiter.cancelled():
-                    self._wake_one()  # this wake-up would be lost: pass it on
-                raise
+            await self._waiting.wait()
 
     async def _open(self, timeout: float) -> _Connection:
         self._opening += 1
@@ -262,7 +256,7 @@ class Pool:
                     lambda: _Connection(self), host, port, ssl=self._tls, server_hostname=self._tls_name
                 )
         except (OSError, ssl.SSLError, TimeoutError) as error:
-            self._wake_one()
+            self._waiting.wake_one()
             raise NotSentError(str(error) or "the connection attempt timed out") from error
         finally:
             self._opening -= 1
@@ -271,20 +265,13 @@ class Pool:
 
     def _release(self, connection: _Connection) -> None:
         self._idle.append(connection)
-        self._wake_one()
+        self._waiting.wake_one()
 
     def _forget(self, connection: _Connection) -> None:
         self._all.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
-        self._wake_one()
-
-    def _wake_one(self) -> None:
-        while self._waiting:
-            waiter = self._waiting.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return
+        self._waiting.wake_one()
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()

@@ -227,8 +227,8 @@ class Tracker:
 
     def _apply(self, uid: str, replica: Replica, seen: Observation, node: str) -> None:
         old, new = replica.state, seen.state
-        if old in HAS_ENDED or (old is _R.TERMINATING and new not in HAS_ENDED and new is not old):
-            new = old  # ends and deletions are never taken back: it is an older version
+        if old in HAS_ENDED or (old is _R.TERMINATING and new not in (_R.EVICTED, _R.DELETED)):
+            new = old  # ends and deletions are never taken back; a pod that ends within its grace period is deleted
         replica.node = node or replica.node
         replica.deletion_requested = seen.deletion_requested or replica.deletion_requested
         replica.checkpoint = max(seen.checkpoint, replica.checkpoint)

@@ -25,6 +25,7 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from poseidon_py.util.metrics import Metrics
+from poseidon_py.util.waiters import Waiters
 
 K = TypeVar("K", bound=Hashable)
 
@@ -59,7 +60,7 @@ class KeyedQueue(Generic[K]):
         self._deferrals = 0  # how often it was extended
         self._working: set[K] = set()
         self._attempts: dict[K, int] = {}
-        self._getters: deque[asyncio.Future[None]] = deque()
+        self._getters = Waiters()
         self._closed = False
         self._depth = metrics.queue_depth.labels(name)
         self._adds = metrics.queue_adds.labels(name)
@@ -102,7 +103,7 @@ class KeyedQueue(Generic[K]):
         """Make a dirty key available to workers: at once if urgent, else after the deferral."""
         if key not in self._deferrable or not self._defer_seconds or self._closed:
             self._ready.append(key)
-            self._wake()
+            self._getters.wake_one()
             return
         self._deferred[key] = None
         if not self._timer_running:
@@ -121,7 +122,7 @@ class KeyedQueue(Generic[K]):
         self._ready.extend(self._deferred)
         self._deferred.clear()
         if self._ready:
-            self._wake()
+            self._getters.wake_one()
 
     def _later(self, seconds: float, call: Callable[[], None]) -> None:
         (self._call_later or asyncio.get_running_loop().call_later)(seconds, call)
@@ -152,14 +153,7 @@ class KeyedQueue(Generic[K]):
         while not self._ready:
             if self._closed:
                 return []
-            getter = asyncio.get_running_loop().create_future()
-            self._getters.append(getter)
-            try:
-                await getter
-            except asyncio.CancelledError:
-                if getter.done() and not getter.cancelled():
-                    self._wake()  # this wake-up would be lost: pass it on
-                raise
+            await self._getters.wait()
         ready, deferred = self._ready, self._deferred
         batch = [ready.popleft() for _ in range(min(max_items, len(ready)))]
         if deferred and len(batch) < max_items and not self.extend_deferral():
@@ -171,7 +165,7 @@ class KeyedQueue(Generic[K]):
         self._deferrable.difference_update(batch)
         self._working.update(batch)
         if ready:
-            self._wake()
+            self._getters.wake_one()
         return batch
 
     def done(self, keys: Iterable[K]) -> None:
@@ -185,14 +179,4 @@ class KeyedQueue(Generic[K]):
         """See guarantee 8."""
         self._closed = True
         self._release_deferred()
-        while self._getters:
-            getter = self._getters.popleft()
-            if not getter.done():
-                getter.set_result(None)
-
-    def _wake(self) -> None:
-        while self._getters:
-            getter = self._getters.popleft()
-            if not getter.done():
-                getter.set_result(None)
-                return
+        self._getters.wake_all()

@@ -438,7 +438,7 @@ class Quota(_message.Message):
     def __init__(self, flavor: _Optional[str] = ..., resource: _Optional[str] = ..., nominal: _Optional[int] = ..., borrowing_limit: _Optional[int] = ..., lending_limit: _Optional[int] = ..., limit: _Optional[int] = ..., weight: _Optional[float] = ...) -> None: ...
 
 class Queue(_message.Message):
-    __slots__ = ("id", "name", "parent", "quotas", "groups", "weight", "priority", "within", "reclaim", "borrow_within", "borrow_within_threshold", "strict_fifo", "stop", "preempt_min_runtime_seconds", "reclaim_min_runtime_seconds", "preemption_delay_seconds", "unlimited", "not_reclaimable", "fence", "fungibility", "by_past_use")
+    __slots__ = ("id", "name", "parent", "quotas", "groups", "weight", "priority", "within", "reclaim", "borrow_within", "borrow_within_threshold", "strict_fifo", "stop", "preempt_min_runtime_seconds", "reclaim_min_runtime_seconds", "preemption_delay_seconds", "unlimited", "not_reclaimable", "fence", "fungibility", "by_past_use", "evictions_per_hour")
     class Victims(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         NEVER: _ClassVar[Queue.Victims]
@@ -478,6 +478,7 @@ class Queue(_message.Message):
     FENCE_FIELD_NUMBER: _ClassVar[int]
     FUNGIBILITY_FIELD_NUMBER: _ClassVar[int]
     BY_PAST_USE_FIELD_NUMBER: _ClassVar[int]
+    EVICTIONS_PER_HOUR_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     parent: int
@@ -499,7 +500,8 @@ class Queue(_message.Message):
     fence: bool
     fungibility: Fungibility
     by_past_use: bool
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., parent: _Optional[int] = ..., quotas: _Optional[_Iterable[_Union[Quota, _Mapping]]] = ..., groups: _Optional[_Iterable[_Union[ResourceGroup, _Mapping]]] = ..., weight: _Optional[float] = ..., priority: _Optional[int] = ..., within: _Optional[_Union[Queue.Victims, str]] = ..., reclaim: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within_threshold: _Optional[int] = ..., strict_fifo: _Optional[bool] = ..., stop: _Optional[_Union[Queue.Stop, str]] = ..., preempt_min_runtime_seconds: _Optional[float] = ..., reclaim_min_runtime_seconds: _Optional[float] = ..., preemption_delay_seconds: _Optional[float] = ..., unlimited: _Optional[bool] = ..., not_reclaimable: _Optional[bool] = ..., fence: _Optional[bool] = ..., fungibility: _Optional[_Union[Fungibility, _Mapping]] = ..., by_past_use: _Optional[bool] = ...) -> None: ...
+    evictions_per_hour: int
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., parent: _Optional[int] = ..., quotas: _Optional[_Iterable[_Union[Quota, _Mapping]]] = ..., groups: _Optional[_Iterable[_Union[ResourceGroup, _Mapping]]] = ..., weight: _Optional[float] = ..., priority: _Optional[int] = ..., within: _Optional[_Union[Queue.Victims, str]] = ..., reclaim: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within_threshold: _Optional[int] = ..., strict_fifo: _Optional[bool] = ..., stop: _Optional[_Union[Queue.Stop, str]] = ..., preempt_min_runtime_seconds: _Optional[float] = ..., reclaim_min_runtime_seconds: _Optional[float] = ..., preemption_delay_seconds: _Optional[float] = ..., unlimited: _Optional[bool] = ..., not_reclaimable: _Optional[bool] = ..., fence: _Optional[bool] = ..., fungibility: _Optional[_Union[Fungibility, _Mapping]] = ..., by_past_use: _Optional[bool] = ..., evictions_per_hour: _Optional[int] = ...) -> None: ...
 
 class Fungibility(_message.Message):
     __slots__ = ("next_to_avoid_borrowing", "preempt_before_next", "preempt_before_borrowing")

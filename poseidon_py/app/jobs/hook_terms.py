@@ -11,11 +11,11 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from itertools import chain
-from typing import Any
 
-from poseidon_py.hooks.hooks import Hooks, HooksStoppedError
+from poseidon_py.hooks.hooks import Hooks
+from poseidon_py.hooks.leader_hooks import LeaderHooks
 from poseidon_py.hooks.transition import Transition
 from poseidon_py.kube.quantity import CPU
 from poseidon_py.tracking.times import written
@@ -35,8 +35,8 @@ _PERIOD = 5.0
 """Seconds after which the mark moves, if there were transitions."""
 
 
-class HookTerms:
-    """`watch` a tracker and listen to its transitions; `lead`, `stand_by`, `stop`. One `Hooks` object for each term."""
+class HookTerms(LeaderHooks):
+    """`watch` a tracker and listen to its transitions; `lead`, `stand_by`, `stop`."""
 
     def __init__(
         self,
@@ -46,44 +46,18 @@ class HookTerms:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`new_hooks`: makes those of a term."""
-        self._new_hooks = new_hooks
+        super().__init__(new_hooks, "hooks of observed jobs")
         self._now = now
         self._sleep = sleep
         self._tracker: Tracker | None = None
-        self._hooks: Hooks | None = None
         self._seen: deque[Observed] = deque(maxlen=REMEMBERED)
         """While another process led, which may have ended before it reported them; some are of pods that are gone."""
         self._moved = False
         """Whether there was a transition since the mark was set."""
-        self._term: list[asyncio.Task[None]] = []
-        self._closing: set[asyncio.Task[None]] = set()
 
     def watch(self, tracker: Tracker) -> None:
         """The tracker that has what exists."""
         self._tracker = tracker
-
-    def lead(self) -> None:
-        """A term begins."""
-        self.stand_by()
-        hooks = self._hooks = self._new_hooks()
-        self._spawn(self._run(hooks), "hooks of observed jobs")
-        self._spawn(self._mark(hooks), "hooks of observed jobs: the mark")
-
-    def stand_by(self) -> None:
-        """The term is over."""
-        hooks, self._hooks = self._hooks, None
-        for task in self._term:
-            task.cancel()
-        self._term = []
-        if hooks is not None:
-            closing = asyncio.create_task(hooks.stop(), name="hooks of observed jobs: stop")
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
-
-    async def stop(self) -> None:
-        """Until what was reported is stored, or some seconds have passed."""
-        self.stand_by()
-        await asyncio.gather(*self._closing, return_exceptions=True)
 
     def transitioned(self, transition: Observed) -> None:
         """A transition has taken place; a listener."""
@@ -93,35 +67,26 @@ class HookTerms:
         else:
             self._seen.append(transition)
 
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self._term.append(asyncio.create_task(work, name=name))
-
-    async def _run(self, hooks: Hooks) -> None:
-        await hooks.start()
-        why = await hooks.wait()
+    def _ended(self, why: str) -> None:
         # scheduling goes on; transitions from now on are counted as lost
         remedy = "if another scheduler has the same file of hooks, give each file a namespace of its own"
         log.error("hooks of observed jobs have ended: %s; %s", why, remedy)
 
-    async def _mark(self, hooks: Hooks) -> None:
+    async def _confirm(self, hooks: Hooks) -> None:
         """Reports what exists since the former mark, and moves it."""
-        await asyncio.sleep(0)  # after `start`
-        try:
-            former = await hooks.mark()
-            while self._tracker is not None and not self._tracker.live:
-                await self._sleep(_POLL)  # what exists is not known before
-            if former:
-                await self._report_again(hooks, former - MARGIN_SECONDS)
-            self._seen.clear()
-            self._moved = True
-            while True:
-                if self._moved:
-                    self._moved, now = False, self._now()
-                    await hooks.reported()
-                    hooks.set_mark(now)
-                await self._sleep(_PERIOD)
-        except HooksStoppedError:
-            return
+        former = await hooks.mark()
+        while self._tracker is not None and not self._tracker.live:
+            await self._sleep(_POLL)  # what exists is not known before
+        if former:
+            await self._report_again(hooks, former - MARGIN_SECONDS)
+        self._seen.clear()
+        self._moved = True
+        while True:
+            if self._moved:
+                self._moved, now = False, self._now()
+                await hooks.reported()
+                hooks.set_mark(now)
+            await self._sleep(_PERIOD)
 
     async def _report_again(self, hooks: Hooks, since: float) -> None:
         count = 0

@@ -3,7 +3,7 @@
 What a victim of preemption loses counts from there. Volcano's annotation counts where ours is missing.
 """
 
-from poseidon_py.kube.objects import NOTHING, InvalidField, Pod, annotations_of, micros
+from poseidon_py.kube.objects import InvalidField, Pod, annotations_with, micros
 
 ANNOTATIONS = ("poseidon.io/last-checkpoint", "volcano.sh/last-checkpoint-time")
 _COMMON_BYTES = b"/last-checkpoint"
@@ -27,13 +27,7 @@ def problem_of(pod: Pod) -> str:
 
 
 def _read(pod: Pod) -> int:
-    raw = pod.metadata.annotations
-    if raw is NOTHING or _COMMON_BYTES not in bytes(raw):
-        return 0
-    try:
-        annotations = annotations_of(pod.metadata)
-    except InvalidField:
-        return 0
+    annotations = annotations_with(pod.metadata, _COMMON_BYTES)
     for name in ANNOTATIONS:
         if (text := annotations.get(name)) is not None:
             try:

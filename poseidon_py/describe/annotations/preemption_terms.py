@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import NamedTuple
 
-from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, annotations_of, micros
+from poseidon_py.kube.objects import InvalidField, Labels, Pod, annotations_with, micros
 from poseidon_py.util.durations import seconds_of
 
 PREEMPT = "poseidon.io/preempt"
@@ -104,13 +104,7 @@ def is_privileged(pod: Pod) -> bool:
 
 def _annotations(pod: Pod) -> Labels:
     """Empty if none of them matters here."""
-    raw = pod.metadata.annotations
-    if raw is NOTHING or _COMMON_BYTES not in bytes(raw):
-        return {}
-    try:
-        return annotations_of(pod.metadata)
-    except InvalidField:
-        return {}
+    return annotations_with(pod.metadata, _COMMON_BYTES)
 
 
 def _preemptible(annotations: Labels) -> bool | None:

@@ -52,6 +52,8 @@ def queue_message(queue: Queue) -> flow_pb2.Queue:
         fence=queue.fence,
         by_past_use=queue.by_past_use,
     )
+    if queue.evictions_per_hour is not None:
+        message.evictions_per_hour = queue.evictions_per_hour
     if any(queue.fungibility):
         avoids_borrowing, preempts, preempts_first = queue.fungibility
         message.fungibility.next_to_avoid_borrowing = avoids_borrowing

@@ -139,6 +139,8 @@ class Queue:
     borrowing."""
     by_past_use: bool = False
     """Whether its tasks are served by what the local queues that they came through have used."""
+    evictions_per_hour: int | None = None
+    """How many pods of it and of queues below it others may evict within an hour; None: any number."""
 
     @cached_property
     def id(self) -> int:

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import durationpy
 
+from poseidon_py.util.quoting import quoted
+
 T = TypeVar("T")
-_SHOWN = 60
 _DURATION = re.compile(r"(\d{1,9}(\.\d{1,9})?(ms|s|m|h))+")
 """durationpy accepts more: any text between the parts."""
 
@@ -81,17 +82,6 @@ class Fields:
                 close = get_close_matches(key, sorted(self._used), n=1, cutoff=0.7)
                 hint = f"did you mean {close[0]}?" if close else f"the keys are {', '.join(sorted(self._used))}"
                 self.problem(key, f"is not a known key; {hint}")
-
-
-def quoted(value: Any) -> str:
-    """A value for a message."""
-    if value is None:
-        return "empty"
-    try:
-        shown = repr(value)
-    except ValueError:  # a whole number of thousands of digits
-        return "too large"
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
 
 
 def a_list(value: Any) -> list[Any]:

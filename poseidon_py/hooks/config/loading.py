@@ -13,7 +13,6 @@ from poseidon_py.hooks.config.fields import (
     Fields,
     InvalidValueError,
     matching,
-    quoted,
     seconds,
     text,
     texts,
@@ -22,6 +21,7 @@ from poseidon_py.hooks.config.fields import (
 from poseidon_py.hooks.config.hook_config import MACHINES, Hook, HookConfig, Retry, Selector, words
 from poseidon_py.hooks.config.sources import Source, SourceError, keys_of
 from poseidon_py.hooks.config.yaml_file import YamlError, read_yaml
+from poseidon_py.util.quoting import quoted
 
 MAX_HOOKS = 64
 

@@ -9,10 +9,10 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
-from poseidon_py.hooks.hooks import Hooks, HooksStoppedError
+from poseidon_py.hooks.hooks import Hooks
+from poseidon_py.hooks.leader_hooks import LeaderHooks
 from poseidon_py.jobs.cache import Cache, Key
 from poseidon_py.jobs.hooks.mapping import deliveries
 from poseidon_py.jobs.outbox import Outbox
@@ -26,7 +26,7 @@ LEFT_SECONDS = 600.0
 LEFT_PODS = 20_000
 
 
-class HookReporter:
+class HookReporter(LeaderHooks):
     """`watch` a cache, listen to its transitions; `lead` and `stand_by`; `stop`."""
 
     def __init__(
@@ -38,18 +38,15 @@ class HookReporter:
     ) -> None:
         """`new_hooks`: makes those of a term. `stored`: gets the key of a job whose transitions were stored. `ended`:
         gets the reason why the hooks of this term cannot go on."""
-        self._new_hooks = new_hooks
+        super().__init__(new_hooks, "hooks of jobs")
         self._job_stored = stored
-        self._ended = ended
+        self._report_end = ended
         self._now = now
         self.outbox = Outbox(self.transitioned)
         self._cache: Cache | None = None
-        self._hooks: Hooks | None = None
         self._unstored: list[Transition] = []
         self._some = asyncio.Event()
         self._left: deque[Transition] = deque(maxlen=LEFT_PODS)
-        self._term: list[asyncio.Task[None]] = []
-        self._closing: set[asyncio.Task[None]] = set()
 
     def watch(self, cache: Cache) -> None:
         """The cache that has the jobs and pods."""
@@ -57,11 +54,8 @@ class HookReporter:
 
     def lead(self) -> None:
         """A term begins."""
-        self.stand_by()
-        hooks = self._hooks = self._new_hooks()
+        super().lead()
         self._unstored = []
-        self._spawn(self._run(hooks), "hooks of jobs")
-        self._spawn(self._confirm(hooks), "hooks of jobs: confirmations")
         left, self._left = self._left, deque(maxlen=LEFT_PODS)
         for transition in left:
             if transition.time > self._now() - LEFT_SECONDS:
@@ -69,22 +63,6 @@ class HookReporter:
         if self._cache is not None:
             for transition in self._cache.present():
                 self.transitioned(transition)
-
-    def stand_by(self) -> None:
-        """The term is over."""
-        hooks, self._hooks = self._hooks, None
-        for task in self._term:
-            task.cancel()
-        self._term = []
-        if hooks is not None:
-            closing = asyncio.create_task(hooks.stop(), name="hooks of jobs: stop")
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
-
-    async def stop(self) -> None:
-        """Until what was reported is stored, or some seconds have passed."""
-        self.stand_by()
-        await asyncio.gather(*self._closing, return_exceptions=True)
 
     def transitioned(self, transition: Transition) -> None:
         """A transition has taken place; a listener of jobs.transitions.Transitions."""
@@ -102,26 +80,17 @@ class HookReporter:
             self._unstored.append(transition)
             self._some.set()
 
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self._term.append(asyncio.create_task(work, name=name))
-
-    async def _run(self, hooks: Hooks) -> None:
-        await hooks.start()
-        why = await hooks.wait()
+    def _ended(self, why: str) -> None:
         log.warning("the hooks of jobs have ended: %s", why)
-        self._ended(why)
+        self._report_end(why)
 
     async def _confirm(self, hooks: Hooks) -> None:
         """Tells the outbox what is stored."""
-        await asyncio.sleep(0)  # after `start`
         while True:
             await self._some.wait()
             self._some.clear()
             taken, self._unstored = self._unstored, []
-            try:
-                await hooks.reported()
-            except HooksStoppedError:
-                return
+            await hooks.reported()
             for transition in taken:
                 self.outbox.stored(transition)
             for key in {(each.namespace, each.job) for each in taken}:

@@ -15,10 +15,10 @@ from poseidon_py.kube.objects import NOTHING, Metadata
 from poseidon_py.kube.quantity import QuantityError, nanos, offered
 from poseidon_py.util.decoding import MalformedError, decode_json
 from poseidon_py.util.durations import seconds_of
+from poseidon_py.util.quoting import quoted
 
 LARGEST = 2**63 - 1
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-_MAX_SHOWN = 40
 _MAX_PROBLEMS = 10
 """Problems that are recorded of one object."""
 
@@ -60,15 +60,6 @@ def decoded(raw: Raw, path: str, problems: Problems) -> object:
     except MalformedError as error:
         problems.add(path, error.reason)
         return None
-
-
-def quoted(value: object) -> str:
-    """A value as problems show it."""
-    try:
-        text = repr(value)
-    except ValueError:  # a number of thousands of digits
-        return "a number of too many digits"
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
 class Fields:

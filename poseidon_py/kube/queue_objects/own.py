@@ -36,6 +36,7 @@ class OwnQueue:
     reclaim_min_runtime: float
     preempt_min_runtime: float
     delay: float
+    evictions_per_hour: int | None
     within: str
     borrow_within: str
     borrow_threshold: int | None
@@ -74,6 +75,7 @@ def own_queue(item: QueueObject) -> OwnQueue:
         reclaim.duration("minRuntime"),
         preemption.duration("minRuntime"),
         reclaim.duration("delay"),
+        reclaim.optional_whole("evictionsPerHour", least=0),
         preemption.choice("within", WITHIN, "LowerPriority"),
         preemption.part("borrowWithin").choice("policy", BORROW_WITHIN, "Never"),
         preemption.part("borrowWithin").optional_whole("maxPriority"),

@@ -164,6 +164,7 @@ class Own(Source):
             preempt_min_runtime_seconds=queue.preempt_min_runtime,
             reclaim_min_runtime_seconds=queue.reclaim_min_runtime,
             preemption_delay_seconds=queue.delay,
+            evictions_per_hour=queue.evictions_per_hour,
         )
 
     def declared(self) -> Iterable[Declared]:

@@ -19,6 +19,7 @@ from tests.builders import (
     make_tasks,
     migrating_cluster,
     needs,
+    removed,
     selecting,
 )
 from tests.firmament_py.gang_builders import OVERDUE_US
@@ -29,6 +30,11 @@ A, B = queue_id("a"), queue_id("b")
 
 def cluster_of(queues, *events, cpu=100):
     return make_cluster(make_node("n", cpu=cpu), make_class(1, cpu=1), QueuesObserved(queues), *events)
+
+
+def one_flavor(*queues):
+    """Of all nodes."""
+    return tree(*queues, flavors=(queues[0].quotas[0].flavor,))
 
 
 def reasons(cluster, result):
@@ -372,3 +378,43 @@ def test_gangs_of_different_entitlements_have_one_reservation_together():
     )
     assert set(cluster.round()) == {21}
     assert len(cluster.scheduler.gang_starts_us) == 1
+
+
+@pytest.mark.parametrize("limit", [8, 9])
+def test_the_quota_of_a_task_that_moves_is_that_of_its_successor(limit):
+    """One of eight tasks moves; another one waits, which fits besides only if the limit is 9."""
+    cluster = migrating_cluster(
+        make_node("full", cpu=9),
+        make_node("empty", cpu=9),
+        make_class(1, cpu=1),
+        QueuesObserved(one_flavor(queue("a", "", quota(limit)))),
+        make_tasks(range(1, 9), 1, on="full", queue=A, movable=True, job=1, started_us=NOW_US - 10**10),
+        policy=LoadSpreading(move_cost=100),
+    )
+    ((moving, target), *_) = cluster.migrating(cluster.run()).items()
+    assert target == "empty"
+    cluster.tell(make_tasks([31], 1, queue=A, job=2, created_us=NOW_US - 10**9))
+    other = {31} if limit == 9 else set[int]()
+    assert set(cluster.round()) == other, "before it is gone"
+    cluster.tell(removed(moving))
+    assert not cluster.round(), "its successor has not been created"
+    cluster.tell(make_tasks([21], 1, queue=A, movable=True, job=1))
+    assert cluster.round() == {21: "empty"}
+    assert not cluster.round()
+
+
+def test_quota_is_no_longer_for_a_successor_that_does_not_come():
+    cluster = migrating_cluster(
+        make_node("full", cpu=9),
+        make_node("empty", cpu=9),
+        make_class(1, cpu=1),
+        QueuesObserved(one_flavor(queue("a", "", quota(8)))),
+        make_tasks(range(1, 9), 1, on="full", queue=A, movable=True, job=1, started_us=NOW_US - 10**10),
+        policy=LoadSpreading(move_cost=100),
+    )
+    (moving,) = cluster.migrating(cluster.run())
+    cluster.tell(removed(moving), make_tasks([31], 1, queue=A, job=2))
+    assert not cluster.round()
+    later_us = cluster.state.successors.next_end_us
+    assert cluster.scheduler.due(later_us)
+    assert set(cluster.names(cluster.run(later_us))) == {31}

@@ -10,6 +10,7 @@ from firmament_py.model.queues import (
     Within,
 )
 from firmament_py.preemption import reclaimer
+from firmament_py.sharing import decision
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -24,7 +25,7 @@ from tests.builders import (
     tasks_like,
 )
 from tests.firmament_py.engine.reclaiming import OLD_US, A, B, cluster_of, cohort, running
-from tests.firmament_py.queues.trees import queue, quota, tree
+from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 
 
 def test_a_queue_within_its_quota_reclaims_what_others_borrow():
@@ -196,6 +197,57 @@ def world_with_a_hopeless_task():
 def test_a_job_that_no_eviction_helps_does_not_hold_up_others_of_its_queue():
     cluster = world_with_a_hopeless_task()
     assert list(cluster.preempted(cluster.run()).values()) == [12]
+    assert not cluster.scheduler.due(NOW_US)
+
+
+def test_no_search_begins_for_more_tasks_than_quota_would_ever_suffice_for(monkeypatch):
+    """Queue a may have two tasks at most, and has one that stays; b borrows."""
+    searched = []
+    search = reclaimer.Reclaimer._search
+
+    def counted(self, tasks, precedence):
+        searched.append(len(tasks))
+        return search(self, tasks, precedence)
+
+    monkeypatch.setattr(reclaimer.Reclaimer, "_search", counted)
+    queues = tree(
+        queue("top", "", quota(6)),
+        queue("a", "top", quota(2, borrowing_limit=0), reclaim=Reclaim.ANY),
+        queue("b", "top", quota(0)),
+    )
+    cluster = cluster_of(queues, running([1], queue=A), running(range(2, 9)), make_tasks(range(11, 16), 1, queue=A))
+    assert len(cluster.preempted(cluster.run())) == 1
+    assert set(searched) == {1}
+
+
+def test_jobs_of_many_kinds_that_no_eviction_helps_do_not_hold_up_others_of_their_queue():
+    """Seven of the eight running tasks cannot be evicted."""
+    cluster = cluster_of(cohort(a=6, b=2), running(range(1, 8), unevictable=True), running([8]))
+    for size in range(2, 7):
+        cluster.tell(make_class(50 + size, cpu=size))
+        cluster.tell(make_tasks([100 + size], 50 + size, queue=A, created_us=OLD_US))
+    cluster.tell(make_tasks([11], 1, queue=A))
+    assert cluster.run().preemption.is_empty
+    assert cluster.scheduler.due(NOW_US)
+    assert cluster.preempted(cluster.run()) == {8: 11}
+    assert not cluster.scheduler.due(NOW_US)
+
+
+def test_more_claims_than_a_round_considers_are_considered_one_after_the_other(monkeypatch):
+    """Tasks of a, of which no victims serve any, come before that of c."""
+    monkeypatch.setattr(decision, "_CLAIMS", 2)
+    queues = tree(
+        queue("top"),
+        *(queue(name, "top", quota(4), reclaim=Reclaim.ANY) for name in "ac"),
+        queue("b", "top", quota(0)),
+    )
+    cluster = cluster_of(queues, running(range(1, 8), unevictable=True), running([8]))
+    cluster.tell(make_class(50, cpu=3), make_class(51, cpu=4))
+    cluster.tell(make_tasks([11], 50, queue=A), make_tasks([12], 51, queue=A), make_tasks([13], 1, queue=queue_id("c")))
+    found: dict[int, int] = {}
+    for _ in range(3):
+        found |= cluster.preempted(cluster.run())
+    assert set(found.values()) == {13}
     assert not cluster.scheduler.due(NOW_US)
 
 

@@ -15,16 +15,67 @@ from firmament_py.model.queues import (
 )
 from tests.builders import (
     NOW_US,
+    SECOND_US,
     ended,
     make_budget,
     make_class,
+    make_gang,
     make_label_set,
     make_node,
     make_tasks,
+    removed,
     tasks_like,
 )
 from tests.firmament_py.engine.reclaiming import OLD_US, A, cluster_of, cohort, running
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
+
+
+def limited(b=None, *, reclaim=Reclaim.ANY, **fields):
+    """Queue a is below x, b and c are below y."""
+    return tree(
+        queue("top"),
+        queue("x", "top", quota(8)),
+        queue("y", "top", quota(0), **fields),
+        queue("a", "x", quota(0), reclaim=reclaim),
+        queue("b", "y", quota(0), evictions_per_hour=b),
+        queue("c", "y", quota(2), reclaim=reclaim),
+    )
+
+
+def lost(cluster, now_us=NOW_US):
+    victims = cluster.preempted(cluster.run(now_us))
+    if victims:
+        cluster.tell(removed(*victims))
+        cluster.run(now_us)
+    return len(victims)
+
+
+@pytest.mark.parametrize("above", [False, True], ids=["its own limit", "that of the queue above"])
+def test_no_more_tasks_of_a_queue_are_evicted_in_an_hour_than_it_says(above):
+    queues = limited(evictions_per_hour=3) if above else limited(3)
+    cluster = cluster_of(queues, running(range(1, 9)), make_tasks([11, 12], 1, queue=A))
+    hour_us = 3600 * SECOND_US
+    assert lost(cluster) == 2
+    cluster.tell(make_tasks([13, 14], 1, queue=A))
+    assert lost(cluster, NOW_US + 60 * SECOND_US) == 1
+    assert lost(cluster, NOW_US + 120 * SECOND_US) == 0
+    assert cluster.scheduler.wake_us(NOW_US + 120 * SECOND_US) == NOW_US + hour_us
+    assert cluster.scheduler.due(NOW_US + hour_us)
+    assert lost(cluster, NOW_US + hour_us) == 1
+
+
+def test_what_queues_below_the_same_one_evict_from_each_other_does_not_count_there():
+    cluster = cluster_of(
+        limited(evictions_per_hour=0), running(range(1, 9)), make_tasks([11, 12], 1, queue=queue_id("c"))
+    )
+    assert lost(cluster) == 2
+
+
+def test_a_gang_that_needs_more_than_may_be_evicted_evicts_none():
+    cluster = cluster_of(
+        limited(3), running(range(1, 9)), make_gang(7, 4), make_tasks(range(11, 15), 1, queue=A, gang=7)
+    )
+    assert lost(cluster) == 0
 
 
 def test_borrowing_within_the_cohort_needs_a_policy():

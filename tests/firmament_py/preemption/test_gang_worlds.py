@@ -20,7 +20,8 @@ from tests.builders import (
     tasks_like,
 )
 from tests.effort import examples
-from tests.firmament_py.preemption.worlds import BASIC_SHAPES, Gang, Node, Shape, World
+from tests.firmament_py.preemption.world_state import BASIC_SHAPES, Gang, Node, Shape
+from tests.firmament_py.preemption.worlds import World
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("numba")]  # compiles once, not in every worker
 

@@ -1,112 +1,24 @@
-"""What worlds of preemption share: tasks, the bridge that repeats itself and fails, and the checks after each round."""
+"""What worlds of preemption share: the bridge that repeats itself and fails, and the checks after each round."""
 
 from collections import Counter
-from dataclasses import dataclass
 
 from hypothesis import note
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, precondition, rule
 
 from firmament_py.model.events import PlacementRejected
 from firmament_py.preemption.preemptor import Preempting
-from tests.builders import NOW_US, SECOND_US, Cluster, make_tasks, removed
+from tests.builders import SECOND_US
+from tests.firmament_py.preemption.world_state import WorldState, used
 
 
-@dataclass(frozen=True)
-class Shape:
-    """The requests and the rights of a class."""
+class World(WorldState):
+    """`step_us`: between rounds. A subclass starts engines, and has the rules that create tasks."""
 
-    cpu: int
-    memory: int
-    priority: int
-    preempts: bool = True
-    disk: bool = False
-
-
-BASIC_SHAPES = {
-    1: Shape(2, 1, 0),
-    2: Shape(4, 2, 0),
-    3: Shape(3, 4, 10),
-    4: Shape(4, 1, 10),
-    5: Shape(6, 3, 100),
-    6: Shape(2, 2, 100),
-}
-"""Two of each of three priorities, by the number of the class."""
-
-
-@dataclass
-class Task:
-    """on: the node that it runs on; assumed: by the engine alone. victim: it is about to be evicted, or to move
-    (`moves`); leaving: that is observed. nominated: as the bridge has noted. job: of a movable task."""
-
-    number: int
-    shape: Shape
-    label_set: int = 0
-    gang: int = 0
-    job: int = 0
-    unevictable: bool = False
-    created_us: int = NOW_US
-    on: str | None = None
-    assumed: bool = False
-    victim: bool = False
-    leaving: bool = False
-    moves: bool = False
-    nominated: str | None = None
-
-    @property
-    def evictable(self) -> bool:
-        return not (self.unevictable or self.assumed or self.victim or self.leaving)
-
-    @property
-    def stays(self) -> bool:
-        return self.on is not None and not (self.victim or self.leaving)
-
-
-@dataclass
-class Gang:
-    minimum: int
-    whole: bool
-    created_us: int
-    zonal: bool = False  # the members up to the minimum are in one zone
-
-
-@dataclass
-class Node:
-    cpu: int
-    memory: int
-    disk: bool = False
-    tainted: bool = False
-    zone: str = ""
-
-    def takes(self, tasks):
-        return used(tasks, "cpu") <= self.cpu and used(tasks, "memory") <= self.memory
-
-
-def used(tasks, resource):
-    return sum(getattr(task.shape, resource) for task in tasks)
-
-
-class World(RuleBasedStateMachine):
-    """`shapes`: by the number of the class. `step_us`: between rounds. A subclass starts engines, and has the rules
-    that create tasks."""
-
-    shapes: dict[int, Shape]
-    cluster: Cluster
     preempting = Preempting.WITHIN_BUDGETS
     step_us = SECOND_US
     rounds_to_settle = 40
     moves_at_once = 0
-
-    def __init__(self):
-        super().__init__()
-        self.nodes: dict[str, Node] = {}
-        self.tasks: dict[int, Task] = {}
-        self.gangs: dict[int, Gang] = {}
-        self.budgets: dict[int, int] = {}
-        self.successors: list[Task] = []  # that owners have yet to create
-        self.now_us = NOW_US
-        self.last_uid = 0
-        self.changes = 0
 
     # -- what happens in the world ------------------------------------------------------------------------------
 
@@ -270,10 +182,6 @@ class World(RuleBasedStateMachine):
             inside = max(sum(zone in choice for zone in zones) for choice in self.choices(there))
             assert len(there) + inside >= minimum, "a gang is in several zones"
 
-    def choices(self, there):
-        """Sets of zones of which one has what a zonal gang lacks, whose members are in the zones `there`."""
-        return [set(there)] if there else [{node.zone} for node in self.nodes.values()]
-
     def check_nodes(self, changed, targets):
         """No placement over-commits a node, and each has capacity for what it is kept for once what leaves it is gone.
         changed, targets: nodes on which tasks were placed, and to which they move."""
@@ -289,17 +197,6 @@ class World(RuleBasedStateMachine):
                 cpu, memory = expected.get(name, (0, 0))
                 assert used(later, "cpu") + cpu <= node.cpu, "what a node is kept for will not fit"
                 assert used(later, "memory") + memory <= node.memory, "what a node is kept for will not fit"
-
-    def expected(self):
-        """Name of a node -> cpu and memory that it reserves for successors."""
-        state = self.cluster.state
-        cpu, memory = (state.resources.names.index(name) for name in ("cpu", "memory"))
-        found: dict[str, tuple[int, int]] = {}
-        for row, amounts in zip(*(each.tolist() for each in state.successors.reserved()), strict=True):
-            name = state.nodes.observed[row].name
-            before = found.get(name, (0, 0))
-            found[name] = before[0] + amounts[cpu], before[1] + amounts[memory]
-        return found
 
     def teardown(self):
         """Without arrivals the rounds settle, and then no task waits that could preempt."""
@@ -334,7 +231,7 @@ class World(RuleBasedStateMachine):
                 for zones in self.choices(there) if gang.zonal else [None]:
                     assert self.places_for(waiting[0], zones) < lacking, f"gang {number} waits, and could preempt"
 
-    # -- details ------------------------------------------------------------------------------------------------
+    # -- of subclasses -------------------------------------------------------------------------------------------
 
     def lift_limits(self):
         """Budgets permit any number of evictions."""
@@ -347,77 +244,3 @@ class World(RuleBasedStateMachine):
     def budgets_of(self, label_set):
         """Numbers of the budgets that count tasks with this label set."""
         raise NotImplementedError
-
-    def suitable(self, task, name):
-        return not self.nodes[name].tainted and (self.nodes[name].disk or not task.shape.disk)
-
-    def places_for(self, task, zones=None):
-        """How many tasks like this one fit, in some zones or all, if all evictable single tasks of lower priority are
-        evicted."""
-        places = 0
-        for name, node in self.nodes.items():
-            stay = [
-                other
-                for other in self.tasks.values()
-                if other.on == name
-                and (other.shape.priority >= task.shape.priority or other.gang or not other.evictable)
-            ]
-            cpu, memory = node.cpu - used(stay, "cpu"), node.memory - used(stay, "memory")
-            if self.suitable(task, name) and (zones is None or node.zone in zones):
-                places += max(min(cpu // task.shape.cpu, memory // task.shape.memory), 0)
-        return places
-
-    def task(self, number, **fields):
-        return Task(number, self.shapes[number], **fields)
-
-    def run_together(self, tasks, first):
-        """Creates tasks on the first nodes, from the position `first` on, that have what they request, if all fit."""
-        names = sorted(self.nodes)
-        first %= len(names)
-        for task in tasks:
-            for name in names[first:] + names[:first]:
-                there = [each for each in [*self.tasks.values(), *tasks] if each.on == name]
-                if self.nodes[name].takes([*there, task]):
-                    task.on = name
-                    break
-            else:
-                return
-        self.create(tasks)
-
-    def create(self, tasks):
-        for task in tasks:
-            self.last_uid += 1
-            task.created_us = self.now_us
-            self.tasks[self.last_uid] = task
-            self.observe(self.last_uid)
-
-    def observe(self, uid):
-        task = self.tasks[uid]
-        [outcome] = self.cluster.tell(
-            make_tasks(
-                [uid],
-                task.number,
-                on=task.on,
-                job=task.job,
-                created_us=task.created_us,
-                label_set=task.label_set,
-                leaving=task.leaving,
-                gang=task.gang,
-                started_us=task.created_us if task.on else 0,
-                nominated=None if task.on else task.nominated,
-                unevictable=task.unevictable,
-                movable=bool(task.job),
-            )
-        )
-        assert not outcome.refused, outcome
-
-    def leave(self, uid):
-        """A task that was evicted is gone; if it was to move, its owner is to create another one."""
-        task = self.tasks[uid]
-        self.remove(uid)
-        if task.moves:
-            self.successors.append(self.task(task.number, label_set=task.label_set, job=task.job))
-
-    def remove(self, uid):
-        del self.tasks[uid]
-        self.cluster.tell(removed(uid))

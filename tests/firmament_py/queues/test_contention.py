@@ -13,7 +13,7 @@ from firmament_py.queues.quota import capacity
 from firmament_py.queues.shares import fair_shares
 from firmament_py.queues.tree import build
 from tests.effort import examples
-from tests.firmament_py.queues.test_admission import LANES, arrays, job
+from tests.firmament_py.queues.admitting import LANES, arrays, job
 from tests.firmament_py.queues.trees import FLAVORS, RESOURCES, queue, queue_id, quota, tree, trees
 
 pytestmark = pytest.mark.xdist_group("numba")

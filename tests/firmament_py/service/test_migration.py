@@ -11,7 +11,7 @@ from tests.firmament_py.service.poseidon import description, resources, topology
 @pytest.fixture
 def migrating(service):
     """A service whose tasks may migrate however short they have run."""
-    service.engine._moving = Migrating.ALWAYS, 0, 16, 0
+    service.engine._options.update(migrating=Migrating.ALWAYS, migrate_after_us=0)
     service.resync()
     return service
 

@@ -14,7 +14,7 @@ PACK = flow_pb2.PlanRequest.PACK
 @pytest.fixture
 def scattered(service):
     """A task on each of two nodes; both may be moved."""
-    service.engine._moving = Migrating.NEVER, 0, 16, 0
+    service.engine._options.update(migrating=Migrating.NEVER, migrate_after_us=0)
     service.resync()
     service.apply(classes=[task_class(1, cpu=1)], nodes=[node("a", cpu=4), node("b", cpu=4)])
     for uid, on in ((1, "a"), (2, "b")):

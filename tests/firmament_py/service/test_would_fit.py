@@ -169,7 +169,7 @@ worlds = st.fixed_dictionaries(
 @given(world=worlds)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_next_round_does_what_was_said(service, world):
-    service.engine._preempting = world["preempting"]
+    service.engine._options["preempting"] = world["preempting"]
     service.resync()
     service.apply(nodes=[node(f"n{i}", cpu=cpu) for i, cpu in enumerate(world["nodes"])])
     free_on = dict(enumerate(world["nodes"]))

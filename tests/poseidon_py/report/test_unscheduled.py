@@ -41,7 +41,7 @@ def test_the_report_follows_from_the_reason(reason, report):
 
 
 def test_of_nominated_pods_the_node_is_named():
-    store, found = Store(["poseidon"]), []
+    store, found = Store(["poseidon"]), list[str]()
     store.pod_queue._defer_seconds = 0.0
     names = ["p", "q"]
     for name in names:
@@ -50,8 +50,11 @@ def test_of_nominated_pods_the_node_is_named():
     for known in pods:
         known.described.class_id = 1
     store.nominations.set(pods[0], "n")
-    refuse = found.append
-    reports = UnscheduledReports(store, lambda pod, message: found.append(message), refuse, refuse)
+
+    def report(pod, message):
+        found.append(message)
+
+    reports = UnscheduledReports(store, report, report, report)
     reason = R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=3)
     group = flow_pb2.Unscheduled(nodes=3, waiting=2, reasons=[reason], task_uid=[known.task for known in pods])
     reports.report([group])

@@ -108,6 +108,11 @@ class Life:
         return replace(self, annotations={**self.annotations, **found})
 
 
+def of_job(name, number=0, **fields):
+    """A pod of a job."""
+    return Life(f"{name}-{number}", owner=f"uid-{name}", **fields)
+
+
 class Watched:
     """A tracker after its first list, the transitions that it passes on, and what surrounds it."""
 

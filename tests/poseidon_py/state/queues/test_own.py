@@ -29,7 +29,7 @@ def test_every_field_arrives(rig):
         limit={"cpu": "4500m", "memory": "1Gi"},
         lendingLimit={"nvidia.com/gpu": "2"},
         nodeSelector={"pool": "gpu"},
-        reclaim={"allow": False, "minRuntime": "10m", "delay": "30s"},
+        reclaim={"allow": False, "minRuntime": "10m", "delay": "30s", "evictionsPerHour": 20},
         preemption={
             "within": "LowerOrNewerEqualPriority",
             "borrowWithin": {"policy": "LowerPriority", "maxPriority": 10},
@@ -64,6 +64,7 @@ def test_every_field_arrives(rig):
         preempt_min_runtime_seconds=90.0,
         reclaim_min_runtime_seconds=600.0,
         preemption_delay_seconds=30.0,
+        evictions_per_hour=20,
     )
     assert rig.tree()["queue/org"] == Queue(
         "queue/org", "org", weight=1.0, within=Victims.LOWER_PRIORITY, reclaim=Victims.ANY
@@ -104,6 +105,11 @@ def test_a_queue_that_is_its_own_parent_is_left_out(rig):
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
+        pytest.param(
+            {"reclaim": {"evictionsPerHour": -1}},
+            "spec.reclaim.evictionsPerHour: -1 is not valid and is ignored; give a whole number from 0 to 2147483647",
+            id="evictions",
+        ),
         pytest.param(
             {"reclaim": {"minRuntime": "soon"}},
             "spec.reclaim.minRuntime: 'soon' is not valid and is ignored; give a duration like 90s, 10m or 1h30m",

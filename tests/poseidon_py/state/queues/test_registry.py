@@ -48,6 +48,7 @@ def test_every_field_is_in_the_message():
         fence=True,
         fungibility=(True, False, True),
         by_past_use=True,
+        evictions_per_hour=4,
     )
     message = queue_message(queue)
     assert {field.name for field, _ in message.ListFields()} == {field.name for field in message.DESCRIPTOR.fields}

@@ -1,0 +1,149 @@
+"""The ClusterQueues of pods."""
+
+import pytest
+
+from poseidon_py.describe.queues.model import Stop, id_of
+from tests.poseidon_py.state.queues.kueue_objects import LABEL, kueue_rig, simple
+
+PRIORITY = "kueue.x-k8s.io/priority-class"
+
+
+@pytest.fixture
+def rig():
+    return kueue_rig()
+
+
+def test_a_pod_is_in_the_cluster_queue_of_its_local_queue(rig):
+    simple(rig)
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    rig.pod("p", labels={LABEL: "lq"})
+    rig.pod("elsewhere", namespace="other", labels={LABEL: "lq"})
+    rig.pod("free")
+    assert rig.sent("p").queue == id_of("clusterqueue/team-a")
+    assert rig.sent("free").queue == 0
+    assert rig.problem("p") == ""
+    assert rig.sent("elsewhere").queue == id_of("localqueue/other/lq")
+    assert rig.problem("elsewhere") == f"LocalQueue other/lq does not exist: create it or change label {LABEL}"
+
+
+def test_a_local_queue_that_is_pointed_to_another_queue_moves_its_pods_only(rig):
+    simple(rig, "a")
+    simple(rig, "b")
+    for name in ("one", "two"):
+        rig.put("LocalQueue", name, {"clusterQueue": "a"}, namespace="default")
+        for number in range(3):
+            rig.pod(f"{name}-{number}", labels={LABEL: name})
+    rig.touched.clear()
+    rig.put("LocalQueue", "one", {"clusterQueue": "b"}, namespace="default")
+    assert sorted(rig.touched) == ["uid-one-0", "uid-one-1", "uid-one-2"]
+    assert {rig.sent(f"one-{number}").queue for number in range(3)} == {id_of("clusterqueue/b")}
+    assert rig.sent("two-0").queue == id_of("clusterqueue/a")
+    rig.touched.clear()
+    rig.put("LocalQueue", "one", {"clusterQueue": "b"}, namespace="default", annotations={"a": "b"})
+    assert rig.touched == []
+
+
+def test_a_pod_that_comes_before_its_queues_follows_them(rig):
+    rig.pod("p", labels={LABEL: "lq"})
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    assert rig.sent("p").queue == id_of("clusterqueue/team-a")
+    assert rig.problem("p") == (
+        "queue team-a does not exist: create it or change spec.clusterQueue of LocalQueue default/lq"
+    )
+    simple(rig)
+    assert rig.problem("p") == ""
+    rig.drop("LocalQueue", "lq", namespace="default")
+    assert rig.sent("p").queue == id_of("localqueue/default/lq")
+
+
+def test_the_label_of_the_job_or_of_its_owner_counts_for_its_pods(rig):
+    simple(rig)
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    rig.pod("p", owner="uid-j")
+    assert rig.sent("p").queue == 0
+    rig.job("j", {LABEL: "lq"})
+    assert rig.sent("p").queue == id_of("clusterqueue/team-a")
+    rig.job("j", {})
+    assert rig.sent("p").queue == 0
+    rig.job("set", {LABEL: "lq"})
+    rig.job("j", {}, above="uid-set")
+    assert rig.sent("p").queue == id_of("clusterqueue/team-a")
+
+
+def test_a_local_queue_of_the_name_default_takes_pods_without_a_label(rig):
+    simple(rig)
+    rig.pod("p")
+    rig.put("LocalQueue", "default", {"clusterQueue": "team-a"}, namespace="default")
+    assert rig.sent("p").queue == id_of("clusterqueue/team-a")
+    rig.drop("LocalQueue", "default", namespace="default")
+    assert rig.sent("p").queue == 0
+
+
+def test_a_cluster_queue_takes_pods_of_selected_namespaces_only(rig):
+    simple(rig, namespaceSelector={"matchLabels": {"team": "a"}})
+    rig.namespace("default", {"team": "b"})
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    rig.pod("p", labels={LABEL: "lq"})
+    assert rig.sent("p").queue not in (0, id_of("clusterqueue/team-a"))
+    assert rig.problem("p") == (
+        "ClusterQueue team-a does not select namespace default: change its spec.namespaceSelector, the labels of the "
+        "namespace, or spec.clusterQueue of LocalQueue default/lq"
+    )
+    rig.namespace("default", {"team": "a"})
+    assert rig.sent("p").queue == id_of("clusterqueue/team-a")
+
+
+def test_a_changed_selector_of_a_cluster_queue_concerns_its_pods(rig):
+    rig.namespace("default", {"team": "b"})
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    rig.pod("p", labels={LABEL: "lq"})
+    for team, taken in (("a", False), ("b", True), ("a", False)):
+        simple(rig, namespaceSelector={"matchLabels": {"team": team}})
+        assert (rig.sent("p").queue == id_of("clusterqueue/team-a")) is taken
+
+
+def test_a_priority_class_of_kueue_overrides_the_priority_of_the_pod(rig):
+    simple(rig)
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    rig.put("WorkloadPriorityClass", "high", value=1000)
+    rig.pod("p", labels={LABEL: "lq", PRIORITY: "high"}, spec={"priority": 5})
+    assert rig.store.classes.get(rig.sent("p").class_id).priority == 1000
+    assert rig.known("p").described.priority == 1000
+    rig.put("WorkloadPriorityClass", "high", value="much")
+    assert rig.problems()["high"] == [
+        "value: 'much' is not valid and is ignored; give a whole number from -2147483648 to 2147483647"
+    ]
+    assert rig.store.classes.get(rig.sent("p").class_id).priority == 5
+
+
+@pytest.mark.parametrize(
+    ("policy", "running"), [("Hold", "clusterqueue/team-a"), ("HoldAndDrain", "localqueue/default/lq")]
+)
+def test_a_stopped_local_queue_holds_its_waiting_pods_and_drains_running_ones_if_asked(rig, policy, running):
+    simple(rig)
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a", "stopPolicy": policy}, namespace="default")
+    rig.pod("waits", labels={LABEL: "lq"})
+    rig.pod("runs", labels={LABEL: "lq"}, node="n")
+    assert rig.sent("waits").queue == id_of("localqueue/default/lq")
+    assert rig.sent("runs").queue == id_of(running)
+    assert rig.tree()["localqueue/default/lq"].stop is {"Hold": Stop.HOLD, "HoldAndDrain": Stop.HOLD_AND_DRAIN}[policy]
+
+
+def test_pods_that_wait_for_the_admission_by_kueue_are_left_alone(rig):
+    simple(rig)
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    rig.pod("p", labels={LABEL: "lq"}, spec={"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]})
+    assert rig.sent("p") is None
+
+
+def test_pods_of_other_schedulers_are_in_no_queue(rig):
+    simple(rig)
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    rig.pod("p", labels={LABEL: "lq"}, node="n", scheduler="default-scheduler")
+    assert rig.sent("p").queue == 0
+
+
+def test_our_own_label_names_a_cluster_queue_directly(rig):
+    simple(rig)
+    rig.pod("p", labels={"poseidon.io/queue": "team-a", LABEL: "none"})
+    assert rig.sent("p").queue == id_of("clusterqueue/team-a")
