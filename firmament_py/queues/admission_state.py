@@ -329,7 +329,7 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
                 here, bound = 0, q
             mode_here, leaves = FREE, 0
             if request > here:
-                mode_here = _mode_of_preemption(t, w, q, j, v, request - max(0, here))
+                mode_here = _mode_of_preemption(t, w, p, q, j, v, request - max(0, here))
                 if mode_here == BY_PREEMPTION:  # tasks of other queues leave first
                     leaves = request - max(0, here) - w.other_victims[j % len(w.other_victims), v]
                 lacking = (request - max(0, here)) / request
@@ -367,13 +367,15 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
 
 
 @inlined_in_place
-def _mode_of_preemption(t: Forest, w: Waiting, q: int, j: int, v: int, lacking: int) -> int:
+def _mode_of_preemption(t: Forest, w: Waiting, p: Progress, q: int, j: int, v: int, lacking: int) -> int:
     """How a job gets an amount of column v that is in use."""
     request = w.request[j, v % w.request.shape[1]]
     if not t.by_quota or not t.covered[q, v] or request > t.potential[q, v]:
         return IMPOSSIBLE
     if request > t.nominal[q, v] and not t.preempts_borrowing[q]:
-        return WITHOUT_VICTIMS
+        root = t.paths[q, t.depth[q]]
+        if borrowing_level(t, p, q, v, request) >= t.height[root]:  # no ancestor below it is entitled to all of it
+            return WITHOUT_VICTIMS
     others, own = w.other_victims[j % len(w.other_victims), v], w.own_victims[j % len(w.own_victims), v]
     if lacking <= others:
         return BY_RECLAIM

@@ -2,6 +2,8 @@
 
 from firmament_py.model.constraints import PeerDemand, PeerTerm
 from firmament_py.model.events import QueuesObserved
+from firmament_py.preemption import constrained
+from firmament_py.preemption.constrained import ConstrainedSearch
 from tests.builders import (
     ended,
     make_budget,
@@ -173,3 +175,29 @@ def test_each_of_a_run_of_tasks_with_constraints_has_a_node_before_more_quota_is
     assert sorted(victims.values()) == [11, 12, 13]
     assert set(cluster.nominated()) == {11, 12, 13}
     assert len(set(cluster.nominated().values())) == 3
+
+
+def test_a_round_evaluates_constraints_no_more_often_than_it_may(monkeypatch):
+    """What is left for later is tried in the rounds that follow."""
+    counts = list[int]()
+    evaluated = ConstrainedSearch._allowed
+
+    def counting(search, task, without):
+        counts[-1] += 1
+        return evaluated(search, task, without)
+
+    monkeypatch.setattr(constrained, "TRIALS", 7)
+    monkeypatch.setattr(ConstrainedSearch, "_allowed", counting)
+    cluster = cluster_with(
+        cohort(),
+        *hosts("m", "n", "o", "p", cpu=2),
+        *(running([2 * at, 2 * at + 1], on=node) for at, node in enumerate("mnop", 1)),
+        make_tasks([11, 12, 13, 14], 3, queue=A, label_set=1),
+    )
+    found = []
+    for _ in range(4):
+        counts.append(0)
+        found.append(len(cluster.preempted(cluster.run())))
+    assert max(counts) <= 7
+    assert 0 < found[0] < 4
+    assert sum(found) == 4

@@ -390,6 +390,34 @@ ASSIGNED = [
         "w a cpu=4",
         "w@two",
     ),
+    Choice(
+        "preemption, of what borrows less, preferred to borrowing from further up",
+        (*COHORTS, cq("a", "first", "one cpu=0; two cpu=0", fungibility=PREEMPT_FIRST, **LOWER, **BORROWING)),
+        "v a one cpu=4 !-1",
+        "w a cpu=4",
+        "w>one -v",
+    ),
+    Choice(
+        "borrowing from further up preferred to preemption",
+        (*COHORTS, cq("a", "first", "one cpu=0; two cpu=0", fungibility=NEXT, **LOWER, **BORROWING)),
+        "v a one cpu=4 !-1",
+        "w a cpu=4",
+        "w@two",
+    ),
+    Choice(
+        "reclaim of what a cohort lends, before the next flavor",
+        (*COHORTS, cq("a", "first", "one cpu=0; two cpu=0", fungibility=STOP, **BOTH)),
+        "v b one cpu=4 !-1",
+        "w a cpu=4",
+        "w>one -v",
+    ),
+    Choice(
+        "no reclaim of what the top cohort has, before the next flavor",
+        (*COHORTS, cq("a", "first", "three cpu=0; two cpu=0", fungibility=STOP, **BOTH)),
+        "v b three cpu=4 !-1",
+        "w a cpu=4",
+        "w@two",
+    ),
 ]
 """pkg/scheduler/flavorassigner; whether preemption is possible is up to a stand-in there."""
 
