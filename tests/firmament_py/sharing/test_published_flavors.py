@@ -3,7 +3,8 @@
 import pytest
 
 from tests.firmament_py.sharing.flavored import outcome
-from tests.firmament_py.sharing.kueue_flavors import ASSIGNED, SCHEDULED
+from tests.firmament_py.sharing.kueue_flavors import ASSIGNED
+from tests.firmament_py.sharing.kueue_scheduled import SCHEDULED
 
 pytestmark = pytest.mark.xdist_group("numba")
 
