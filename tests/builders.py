@@ -164,10 +164,11 @@ def make_gang(
     required: bool = False,
     maximum: int = 0,
     whole: bool = False,
+    narrower: Sequence[str] = (),
 ) -> GangObserved:
     """A gang named `gang-NUMBER`; roles: minimums by name, in the order of their numbers."""
-    of_role = tuple((roles or {}).items())
-    return GangObserved(number, minimum, created_us, of_role, topology, required, f"gang-{number}", maximum, whole)
+    of_role, name = tuple((roles or {}).items()), f"gang-{number}"
+    return GangObserved(number, minimum, created_us, of_role, topology, required, name, maximum, whole, tuple(narrower))
 
 
 def make_inputs(number: int, *blocks: tuple[int, str] | tuple[int, str, str]) -> InputsDefined:

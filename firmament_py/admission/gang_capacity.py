@@ -34,6 +34,11 @@ class Choices:
         return sums
 
 
+def _choices(domain: I64) -> Choices:
+    """Those of the domains (N,)."""
+    return Choices(domain, int(domain.max(initial=-1)) + 1, everywhere=False)
+
+
 class GangCapacity:
     """For gangs of the ledger's snapshot, by what the ledger has left."""
 
@@ -82,16 +87,17 @@ class GangCapacity:
         return any(self._snapshot.intertask.concerned[c] for c in classes)
 
     def every_domain(self, demand: GangDemand) -> Choices:
-        """The domains that the gang may choose from."""
-        domain = self._snapshot.domains_for(demand)
-        return Choices(domain, int(domain.max(initial=-1)) + 1, everywhere=False)
+        """The widest domains that the gang may choose from."""
+        return _choices(self._snapshot.domains_for(demand))
 
-    def domains(self, demand: GangDemand) -> list[Bools | None]:
-        """Domains that could take what the gang lacks, (N,) each, the tightest first."""
-        choices = self.every_domain(demand)
-        slots = choices.sums(self._slots(demand.members)).sum(axis=0)
-        order = np.argsort(slots, kind="stable")
-        return [choices.nodes(d) for d in order[slots[order] >= demand.lacking].tolist()]
+    def domains(self, demand: GangDemand) -> Iterator[Bools | None]:
+        """Domains that could take what the gang lacks, (N,) each, the narrowest level first, then the tightest."""
+        slots = self._slots(demand.members)
+        for domain in self._snapshot.levels_for(demand):
+            choices = _choices(domain)
+            in_domain = choices.sums(slots).sum(axis=0)
+            order = np.argsort(in_domain, kind="stable")
+            yield from (choices.nodes(d) for d in order[in_domain[order] >= demand.lacking].tolist())
 
     def affinity_domains(self, demand: GangDemand, limit: int = 4) -> Iterator[Bools]:
         """Domains that members must share with other tasks, (N,) each, those with the most slots first, at most `limit`
@@ -100,8 +106,7 @@ class GangCapacity:
         slots = self._slots(demand.members)
         for key in sorted({key for c in classes for key in self._snapshot.intertask.affine_keys(c)}):
             domain = self._snapshot.domains(key)
-            choices = Choices(domain, int(domain.max(initial=-1)) + 1, everywhere=False)
-            in_domain = choices.sums(slots).sum(axis=0)
+            in_domain = _choices(domain).sums(slots).sum(axis=0)
             for d in np.argsort(-in_domain, kind="stable")[:limit].tolist():
                 if in_domain[d] >= demand.lacking:
                     yield domain == d

@@ -86,8 +86,9 @@ class GangObserved(Immutable):
 
     roles: (name, minimum), indexed by TasksObserved.role. created_us: orders gangs in the queue. With a topology_key
     the members up to the minimum are placed in one domain of that node label: always if topology_required, else if
-    possible. disrupted_whole: its tasks are evicted all together or not at all; otherwise those above the minimum can
-    be evicted one by one.
+    possible. Domains of narrower_keys are tried before, the narrowest first: nodes with the same values of that label,
+    of those behind it, and of topology_key. disrupted_whole: its tasks are evicted all together or not at all;
+    otherwise those above the minimum can be evicted one by one.
     """
 
     id: int
@@ -99,6 +100,7 @@ class GangObserved(Immutable):
     name: str = ""
     maximum: int = 0
     disrupted_whole: bool = False
+    narrower_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import by_priority
 from firmament_py.preemption.reclaimer import Reclaimer, ReclaimHistory
 from firmament_py.preemption.servable import KnownBounds, Servable
-from firmament_py.preemption.topology import best_domain
+from firmament_py.preemption.topology import preferred_domain
 from firmament_py.preemption.whole_gangs import decide
 from firmament_py.sharing.decision import QueueDecision
 from firmament_py.snapshot.gang_demand import GangDemand
@@ -137,8 +137,10 @@ class Preemptor:
         self.at_best = servable.at_best
         within: dict[int, Bools] = {}  # by row of the gang
         for demand in servable_gangs:
-            domains = servable.within.get(demand.row, [])
-            found = best_domain(self._search, ledger, demand, domains, movable, self._highest(demand.core()))
+            priority = self._highest(demand.core())
+            found = preferred_domain(
+                self._search, ledger, demand, servable.within.get(demand.row, []), movable, priority
+            )
             if found is not None:
                 within[demand.row] = found
         removed = self._serve(singles, servable_gangs, movable, within)

@@ -73,8 +73,9 @@ class Servable:
         self._moves = 0 if nearby is None else nearby.at_once
         self.at_best: dict[int, int] = {}
         """Rows of gangs that cannot be served -> how many of the members that they lack would fit at best."""
-        self.within: dict[int, list[Bools]] = {}
-        """Rows of gangs with a topology -> domains (N,) that may serve them, the best by an estimate first."""
+        self.within: dict[int, list[list[Bools]]] = {}
+        """Rows of gangs with a topology -> for each of its levels, the narrowest first, domains (N,) that may serve
+        them, the best by an estimate first."""
 
     def of(self, singles: I64, demands: list[GangDemand]) -> tuple[I64, list[GangDemand]]:
         """Those of the tasks (K,), ascending, and of the gangs that may be served."""
@@ -117,8 +118,19 @@ class Servable:
         """How many of `count` (C',) members of these classes could be served in one domain of the gang's topology, or
         anywhere if it is only preferred; if that is not less than it lacks, what it lacks. Notes the domains that may
         serve it."""
+        levels = self._snapshot.levels_for(demand)
+        found = [self._in_level(bound, demand, domain, classes, count) for domain in levels]
+        self.within[demand.row] = [within for within, _ in found]
+        if any(self.within[demand.row]):
+            return demand.lacking
+        required = demand.definition.topology_required
+        return found[-1][1] if required else self._at_best(bound, classes, count, demand.lacking)
+
+    def _in_level(
+        self, bound: "_Bound", demand: GangDemand, domain: I64, classes: I64, count: I64
+    ) -> tuple[list[Bools], int]:
+        """Those of the domains (N,) that may serve the gang, and how many members one of the others could at best."""
         of = self._snapshot.requests[classes], count, self._snapshot.suitable[classes]
-        domain = self._snapshot.domains_for(demand)
         fitting, leaving = bound.served.of_domains(*of, domain)
         able = np.flatnonzero(fitting >= demand.lacking)
         able = able[np.argsort(leaving[able], kind="stable")]
@@ -129,11 +141,7 @@ class Servable:
                 within.append(domain == d)
             else:
                 at_best = max(at_best, of_domain)
-        self.within[demand.row] = within
-        if within:
-            return demand.lacking
-        required = demand.definition.topology_required
-        return at_best if required else self._at_best(bound, classes, count, demand.lacking)
+        return within, at_best
 
     def _at_best(self, bound: "_Bound", classes: I64, count: I64, needed: int, within: Bools | None = None) -> int:
         """How many of `count` (C',) tasks of these classes could be served on the nodes `within` (N,), None: any; if

@@ -17,17 +17,37 @@ _EFFORT = 0.1
 """Effort of a search that only compares domains."""
 
 
-def best_domain(
+def preferred_domain(
+    search: EvictionSearch,
+    ledger: Ledger,
+    demand: GangDemand,
+    levels: Sequence[Sequence[Bools]],
+    movable: Bools,
+    priority: int,
+) -> Bools | None:
+    """The domain (N,), of those of each level of the gang's topology, the narrowest first, in which the gang preempts.
+    None: there are none, or its topology is only preferred, and it is served in none. priority: residents of lower
+    priority may be evicted."""
+    for domains in levels[:-1]:
+        found = _best_of(search, ledger, demand, domains, movable, priority)
+        if found is not None:
+            return found
+    widest = levels[-1] if levels else ()
+    if not demand.definition.topology_required:
+        return _best_of(search, ledger, demand, widest, movable, priority)
+    if len(widest) <= 1:
+        return next(iter(widest), None)
+    found = _best_of(search, ledger, demand, widest, movable, priority)
+    return widest[0] if found is None else found
+
+
+def _best_of(
     search: EvictionSearch, ledger: Ledger, demand: GangDemand, domains: Sequence[Bools], movable: Bools, priority: int
 ) -> Bools | None:
     """The one of the domains (N,) in which the gang, if it were alone, would be served with the least important and
-    fewest victims, then with the fewest moves; None: there are none, or its topology is only preferred, and it is
-    served in none. priority: residents of lower priority may be evicted."""
-    required = demand.definition.topology_required
-    if len(domains) == 1 and required:
-        return domains[0]
+    fewest victims, then with the fewest moves; None: it is served in none of those that are searched."""
     core, seniority = demand.core(), np.arange(len(ledger.node_of))
-    found, best = (domains[0] if required and domains else None), None
+    found, best = None, None
     for domain in domains[:SEARCHED]:
         question = Question(core, movable, NO_ROWS, seniority, [(core, domain)])
         decision = decide(search, ledger, question, priority, _EFFORT)

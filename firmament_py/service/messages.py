@@ -252,6 +252,7 @@ def gang_observed(message: flow_pb2.Gang) -> GangObserved:
         message.name,
         message.maximum,
         message.disrupted_whole,
+        tuple(message.narrower_keys),
     )
 
 

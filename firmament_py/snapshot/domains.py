@@ -36,6 +36,15 @@ def domain_count(domain: I64) -> int:
     return int(domain.max(initial=-1)) + 1
 
 
+def nested(narrow: I64, wide: I64) -> I64:
+    """(N,) dense numbers of the pairs of domains narrow (N,) and wide (N,), -1 where one of them is."""
+    inside = (narrow >= 0) & (wide >= 0)
+    found = np.full(len(narrow), -1, np.int64)
+    pairs = narrow[inside] * np.int64(domain_count(wide)) + wide[inside]
+    found[inside] = np.unique(pairs, return_inverse=True)[1].reshape(-1)
+    return found
+
+
 def per_domain(domain: I64, counts: I64) -> I64:
     """(D + 1,) sums of counts (N,) by domain (N,); the last is 0, for nodes without the label (domain -1)."""
     inside = domain >= 0

@@ -15,6 +15,7 @@ from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.policy.locality import Inputs, gather
 from firmament_py.queues.ranking import Ranking, by_rank, covered
+from firmament_py.snapshot.domains import nested
 from firmament_py.snapshot.expected_releases import Releases
 from firmament_py.snapshot.gang_demand import UNLIMITED, GangDemand
 from firmament_py.snapshot.intertask import IntertaskConstraints
@@ -76,9 +77,23 @@ class Snapshot:
     def domains_for(self, demand: GangDemand) -> I64:
         """(N,) each node's domain of a gang's topology, one of which has to take all that the gang lacks, -1: none. The
         members that are placed leave no choice: all their domains are one."""
-        domain = self.domains(demand.definition.topology_key)
-        at = np.unique(domain[demand.settled])
-        return np.where(np.isin(domain, at[at >= 0]), 0, -1) if (at >= 0).any() else domain
+        return _of_settled(self.domains(demand.definition.topology_key), demand)
+
+    def levels_for(self, demand: GangDemand) -> list[I64]:
+        """(N,) each: the same for all levels of the gang's topology, the narrowest first, domains_for last. Each domain
+        is within one of the next level."""
+        own = self.domains(demand.definition.topology_key)
+        levels = [_of_settled(own, demand)]
+        for key in reversed(demand.definition.narrower_keys):
+            own = nested(self.domains(key), own)
+            levels.append(_of_settled(np.where(levels[-1] >= 0, own, -1), demand))
+        return levels[::-1]
+
+
+def _of_settled(domain: I64, demand: GangDemand) -> I64:
+    """domain (N,) with those of the members that are placed as the only one; as it is if they are in none."""
+    at = np.unique(domain[demand.settled])
+    return np.where(np.isin(domain, at[at >= 0]), 0, -1) if (at >= 0).any() else domain
 
 
 def take_snapshot(

@@ -10,6 +10,8 @@ from firmament_py.state.keyed_table import KeyedTable
 
 NO_GANG = -1
 MAX_ROLES = 64
+MAX_LEVELS = 16
+"""Of a topology."""
 
 
 class GangTable(KeyedTable[GangObserved]):
@@ -70,4 +72,9 @@ def _problem(gang: GangObserved) -> tuple[str, str] | None:
         return "roles", "has a minimum below 0"
     if gang.topology_required and not gang.topology_key:
         return "topology_key", "is empty, but the topology is required; name a node label"
+    keys = (*gang.narrower_keys, gang.topology_key)
+    if gang.narrower_keys and ("" in keys or len(set(keys)) < len(keys)):
+        return "narrower_keys", "with topology_key, has an empty or repeated label; name different node labels"
+    if len(keys) > MAX_LEVELS:
+        return "narrower_keys", f"has {len(gang.narrower_keys)} entries; give at most {MAX_LEVELS - 1}"
     return None

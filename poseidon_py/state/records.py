@@ -149,6 +149,8 @@ class QueueMembership:
     """That its queues add to the priority."""
     local_id: int = 0
     """Id of the local queue that it came through; 0: none."""
+    topology_levels: tuple[str, ...] = ()
+    """Node labels of the level of topology that it prefers and of those above it, the narrowest first."""
 
 
 NO_QUEUE = QueueMembership()

@@ -245,7 +245,7 @@ class Block(_message.Message):
     def __init__(self, bytes: _Optional[int] = ..., nodes: _Optional[_Iterable[str]] = ..., racks: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Gang(_message.Message):
-    __slots__ = ("id", "minimum", "created_us", "roles", "topology_key", "topology_required", "name", "maximum", "disrupted_whole")
+    __slots__ = ("id", "minimum", "created_us", "roles", "topology_key", "topology_required", "name", "maximum", "disrupted_whole", "narrower_keys")
     ID_FIELD_NUMBER: _ClassVar[int]
     MINIMUM_FIELD_NUMBER: _ClassVar[int]
     CREATED_US_FIELD_NUMBER: _ClassVar[int]
@@ -255,6 +255,7 @@ class Gang(_message.Message):
     NAME_FIELD_NUMBER: _ClassVar[int]
     MAXIMUM_FIELD_NUMBER: _ClassVar[int]
     DISRUPTED_WHOLE_FIELD_NUMBER: _ClassVar[int]
+    NARROWER_KEYS_FIELD_NUMBER: _ClassVar[int]
     id: int
     minimum: int
     created_us: int
@@ -264,7 +265,8 @@ class Gang(_message.Message):
     name: str
     maximum: int
     disrupted_whole: bool
-    def __init__(self, id: _Optional[int] = ..., minimum: _Optional[int] = ..., created_us: _Optional[int] = ..., roles: _Optional[_Iterable[_Union[GangRole, _Mapping]]] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., name: _Optional[str] = ..., maximum: _Optional[int] = ..., disrupted_whole: _Optional[bool] = ...) -> None: ...
+    narrower_keys: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[int] = ..., minimum: _Optional[int] = ..., created_us: _Optional[int] = ..., roles: _Optional[_Iterable[_Union[GangRole, _Mapping]]] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., name: _Optional[str] = ..., maximum: _Optional[int] = ..., disrupted_whole: _Optional[bool] = ..., narrower_keys: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GangRole(_message.Message):
     __slots__ = ("name", "minimum")

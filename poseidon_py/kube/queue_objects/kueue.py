@@ -14,6 +14,8 @@ BORROW_WITHIN = ("Never", "LowerPriority")
 ADMISSION = ("NoAdmissionFairSharing", "UsageBasedAdmissionFairSharing")
 PREFERENCES = ("BorrowingOverPreemption", "PreemptionOverBorrowing")
 STOP = ("None", "Hold", "HoldAndDrain")
+MAX_LEVELS = 16
+"""Of a Topology, as its definition allows."""
 _NOT_RUN = "admission checks are not run here; Kueue's own controller runs them"
 
 
@@ -173,10 +175,12 @@ def resource_flavor(item: QueueObject) -> ResourceFlavor:
 def topology(item: QueueObject) -> Topology:
     problems = Problems()
     spec = spec_of(item, problems)
-    levels = tuple(level for each in spec.parts("levels") if (level := each.text("nodeLabel")))
+    levels = tuple(dict.fromkeys(level for each in spec.parts("levels") if (level := each.text("nodeLabel"))))
     if not levels:
         spec.remark("levels", "names no labels; give a list of nodeLabel, the widest domains first")
-    return Topology(item.metadata.name, levels, problems.all)
+    elif len(levels) > MAX_LEVELS:
+        spec.remark("levels", f"has {len(levels)} labels; only the first {MAX_LEVELS} count")
+    return Topology(item.metadata.name, levels[:MAX_LEVELS], problems.all)
 
 
 def priority_class(item: QueueObject) -> PriorityClass:

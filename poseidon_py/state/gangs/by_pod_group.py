@@ -150,6 +150,7 @@ class Kai(_ByPodGroup):
             "role": hints.labels.get(m.KAI_ROLE, ""),
             "topology_key": str(required or preferred or ""),
             "topology_required": bool(required),
+            "narrower_keys": (str(preferred),) if required and preferred and preferred != required else (),
         }
 
 

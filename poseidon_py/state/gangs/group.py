@@ -135,11 +135,13 @@ class Group:
             self._note(f"its members declare different minimums ({', '.join(map(str, minimums))}); the largest applies")
         self._merge_roles(message, declarations)
         self._merge_maximum(message, declarations)
-        keys = sorted({(each.topology_key, each.topology_required) for each in declarations if each.topology_key})
-        if keys:
-            message.topology_key, message.topology_required = keys[0]
+        topologies = {(each.topology_key, each.topology_required, each.narrower_keys) for each in declarations}
+        if keys := sorted(each for each in topologies if each[0]):
+            message.topology_key, message.topology_required, message.narrower_keys[:] = keys[0]
             if len(keys) > 1:
                 self._note(f"its members declare different topologies; {keys[0][0]} applies")
+            if not message.topology_required:
+                self._widen(message)
         sizes = [each.size for each in declarations if each.size is not None]
         if sizes and message.minimum > max(sizes):
             self._note(f"its minimum of {message.minimum} is more than its number of pods, {max(sizes)}")
@@ -152,6 +154,13 @@ class Group:
             return False
         self.message = message
         return True
+
+    def _widen(self, message: flow_pb2.Gang) -> None:
+        """Add the levels above the preferred one, if the queues of all members name the same."""
+        of_queues = {member.known.queue.topology_levels for member in self.members.values()}
+        levels = of_queues.pop()
+        if not of_queues and levels[:1] == (message.topology_key,):
+            message.narrower_keys[:], message.topology_key = levels[:-1], levels[-1]
 
     def _compare_priorities(self, declared: set[int | None]) -> None:
         """`declared`: the priorities that its PodGroup gives its members; None: their own."""

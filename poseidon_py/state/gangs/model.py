@@ -109,6 +109,8 @@ class Declaration:
     role: str = ""
     topology_key: str = ""
     topology_required: bool = False
+    narrower_keys: tuple[str, ...] = ()
+    """Node labels of levels within that of `topology_key` that are tried before it, the narrowest first."""
     timeout: float | None = None
     """Seconds for which the gang may stay partly bound; None: the configured timeout."""
     size: int | None = None

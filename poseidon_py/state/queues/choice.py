@@ -49,6 +49,8 @@ class Resolution(NamedTuple):
     """Seconds between the announcement of their preemption and the preemption; None: the queue does not say."""
     local_key: str = ""
     """Key of the local queue that they come through; empty: none."""
+    topology_levels: tuple[str, ...] = ()
+    """Node labels of the level of topology that they prefer and of those above it, the narrowest first."""
 
 
 NO_QUEUE = Resolution()

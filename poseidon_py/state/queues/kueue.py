@@ -4,7 +4,7 @@ A LocalQueue has no quota of its own. One that is stopped is a queue of its own,
 that; if it drains, so are its running ones.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -152,26 +152,21 @@ class Kueue(Source):
                 f"the labels of the namespace, or {chosen_by}"
             )
             return Resolution(f"not selected/{query.namespace}/{name}", name, chosen_by, problem)
-        if queue is not None and (problem := self._wrong_level(query, queue)):
-            return Resolution(f"no level/{query.namespace}/{name}", name, chosen_by, problem)
-        return self._with_priority(query, Resolution(f"clusterqueue/{name}", name, chosen_by))
-
-    def _wrong_level(self, query: Query, queue: kueue.ClusterQueue) -> str:
-        """What is wrong with the topology that a pod requests, if the flavors of its queue have any."""
-        for annotation in keys.KUEUE_TOPOLOGY:
-            level = query.annotation(annotation)
-            if not level:
-                continue
+        found = Resolution(f"clusterqueue/{name}", name, chosen_by)
+        if queue is not None and any(query.annotation(each) for each in keys.KUEUE_TOPOLOGY):
             query.depends_on.add(_TOPOLOGIES)
-            flavors = [self._flavors[name] for name in _flavor_names(queue) if name in self._flavors]
-            named = [self._topologies[each.topology] for each in flavors if each.topology in self._topologies]
-            levels = dict.fromkeys(level for topology in named for level in topology.levels)
-            if levels and level not in levels:
-                topologies = ", ".join(dict.fromkeys(topology.name for topology in named))
-                return (
-                    f"annotation {annotation}: {level} is no level of Topology {topologies}; give {' or '.join(levels)}"
-                )
-        return ""
+            topologies = self._topologies_of(queue)
+            if problem := _wrong_level(query, topologies):
+                return Resolution(f"no level/{query.namespace}/{name}", name, chosen_by, problem)
+            levels = _levels_from(query.annotation(keys.KUEUE_PREFERRED), topologies)
+            found = found._replace(topology_levels=levels)
+        return self._with_priority(query, found)
+
+    def _topologies_of(self, queue: kueue.ClusterQueue) -> list[kueue.Topology]:
+        """Those of its flavors."""
+        flavors = (self._flavors[name] for name in _flavor_names(queue) if name in self._flavors)
+        names = dict.fromkeys(flavor.topology for flavor in flavors)
+        return [self._topologies[name] for name in names if name in self._topologies]
 
     def _with_priority(self, query: Query, found: Resolution) -> Resolution:
         name = query.label(keys.KUEUE_PRIORITY)
@@ -310,6 +305,26 @@ class Kueue(Source):
 
 def _flavor_names(queue: kueue.ClusterQueue) -> list[str]:
     return list(dict.fromkeys(flavor for group in queue.groups for flavor in group.flavors))
+
+
+def _wrong_level(query: Query, topologies: Sequence[kueue.Topology]) -> str:
+    """What is wrong with the topology that a pod requests, if the flavors of its queue have any."""
+    levels = dict.fromkeys(level for topology in topologies for level in topology.levels)
+    for annotation in keys.KUEUE_TOPOLOGY:
+        level = query.annotation(annotation)
+        if level and levels and level not in levels:
+            names = ", ".join(topology.name for topology in topologies)
+            return f"annotation {annotation}: {level} is no level of Topology {names}; give {' or '.join(levels)}"
+    return ""
+
+
+def _levels_from(level: str, topologies: Sequence[kueue.Topology]) -> tuple[str, ...]:
+    """`level` and those above it, the narrowest first. Of several Topologies with that level, whose flavor is not known
+    yet, only what is above it in all of them: the nodes of the others lack the other labels."""
+    above = [topology.levels[: topology.levels.index(level)] for topology in topologies if level in topology.levels]
+    if not above:
+        return ()
+    return (level, *(each for each in reversed(above[0]) if all(each in other for other in above)))
 
 
 def local_key(namespace: str, name: str) -> str:

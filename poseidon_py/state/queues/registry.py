@@ -378,4 +378,5 @@ def _membership(found: Resolution) -> QueueMembership:
         found.notice,
         found.priority_offset,
         local,
+        found.topology_levels,
     )

@@ -211,7 +211,7 @@ class Unfiltered(Servable):
         for demand in ruled_out:
             if demand.definition.topology_required:
                 domain = self._ledger.snapshot.domains_for(demand)
-                self.within[demand.row] = [domain == d for d in range(domain.max() + 1)]
+                self.within[demand.row] = [[domain == d for d in range(domain.max() + 1)]]
         return singles, demands
 
 

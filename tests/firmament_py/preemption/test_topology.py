@@ -85,6 +85,42 @@ def test_a_preferred_domain_is_left_only_if_it_cannot_serve():
     assert len(cluster.preempted(cluster.run())) == 3
 
 
+def racks_in_zones(*events, free=""):
+    """Nodes a to f in racks 1 (a, b), 2 (c, d) and 1 again (e, f); the first two racks are in zone x. All but `free`
+    run a task of low priority."""
+    where = {"a": ("1", "x"), "b": ("1", "x"), "c": ("2", "x"), "d": ("2", "x"), "e": ("1", "y"), "f": ("1", "y")}
+    nodes = (make_node(n, cpu=4, labels={"rack": rack, ZONE: zone}) for n, (rack, zone) in where.items())
+    running = (make_tasks([i], LOW, on=name) for i, name in enumerate(where, start=1) if name not in free)
+    return preempting_cluster(*WITH_LARGE, *nodes, *running, *events)
+
+
+@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize(
+    ("size", "free", "expected", "victims"),
+    [
+        pytest.param(2, "a", {"a", "b"}, 1, id="the-rack-with-fewest-victims"),
+        pytest.param(2, "ac", {"a", "c"}, 0, id="no-preemption-while-a-wider-level-has-free-nodes"),
+        pytest.param(3, "d", {"a", "b", "c", "d"}, 2, id="a-zone-if-no-rack-is-large-enough"),
+    ],
+)
+def test_the_narrowest_level_that_serves_is_chosen(required, size, free, expected, victims):
+    levels = make_gang(7, size, topology=ZONE, narrower=["rack"], required=required)
+    cluster = racks_in_zones(levels, make_tasks(range(11, 11 + size), HIGH, gang=7), free=free)
+    result = cluster.run()
+    where = {*cluster.nominated().values(), *cluster.names(result).values()}
+    assert len(where) == size
+    assert where <= expected
+    assert len(cluster.preempted(result)) == victims
+
+
+def test_levels_do_not_widen_a_required_domain():
+    levels = make_gang(7, 5, topology=ZONE, narrower=["rack"], required=True)
+    cluster = racks_in_zones(levels, make_tasks(range(11, 16), HIGH, gang=7))
+    assert not cluster.preempted(cluster.run())
+    cluster.tell(make_gang(7, 5, topology=ZONE, narrower=["rack"]))
+    assert len(cluster.preempted(cluster.run())) == 5
+
+
 def test_members_follow_those_that_run():
     cluster = zones(*on_each([1, 2, 3], "abc"), *gang(1, 2), make_tasks([19], HIGH, on="d", gang=7), x="ab", y="cd")
     assert set(cluster.preempted(cluster.run())) == {3}

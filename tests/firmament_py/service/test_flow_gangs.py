@@ -77,6 +77,12 @@ def test_a_gang_may_be_disrupted_only_as_a_whole(service):
         assert service.engine.state.gangs.known(7).disrupted_whole is whole
 
 
+def test_levels_of_a_topology_arrive(service):
+    service.apply(gangs=[flow_pb2.Gang(id=7, topology_key="block", narrower_keys=["host", "rack"])])
+    known = service.engine.state.gangs.known(7)
+    assert (known.topology_key, known.narrower_keys) == ("block", ("host", "rack"))
+
+
 @pytest.mark.parametrize(
     ("gang", "field"),
     [
@@ -84,6 +90,7 @@ def test_a_gang_may_be_disrupted_only_as_a_whole(service):
         pytest.param({"id": 5, "minimum": -1}, "minimum", id="minimum"),
         pytest.param({"id": 5, "roles": [flow_pb2.GangRole(minimum=-1)]}, "roles", id="role"),
         pytest.param({"id": 5, "topology_required": True}, "topology_key", id="topology"),
+        pytest.param({"id": 5, "narrower_keys": ["rack"]}, "narrower_keys", id="levels"),
         pytest.param({"id": 5, "minimum": 3, "maximum": 2}, "maximum", id="maximum"),
     ],
 )

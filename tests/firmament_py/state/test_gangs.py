@@ -6,7 +6,7 @@ import pytest
 from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.model.events import GangObserved, GangRemoved, Outcome
 from firmament_py.snapshot.gang_demand import GangDemand
-from firmament_py.state.gangs import MAX_ROLES
+from firmament_py.state.gangs import MAX_LEVELS, MAX_ROLES
 from tests.builders import (
     NOW_US,
     ended,
@@ -93,6 +93,16 @@ def test_satisfied_demands(it, placed, satisfied, surplus):
             make_gang(1, 1, roles={str(n): 0 for n in range(MAX_ROLES + 1)}), "roles", "at most 64", id="roles"
         ),
         pytest.param(GangObserved(1, 1, topology_required=True), "topology_key", "name a node label", id="no-key"),
+        pytest.param(make_gang(1, 1, narrower=["a"]), "narrower_keys", "empty or repeated label", id="no-wider-key"),
+        pytest.param(
+            make_gang(1, 1, topology="b", narrower=["a", "b"]), "narrower_keys", "empty or repeated", id="repeated-key"
+        ),
+        pytest.param(
+            make_gang(1, 1, topology="b", narrower=[str(n) for n in range(MAX_LEVELS)]),
+            "narrower_keys",
+            "has 16 entries; give at most 15",
+            id="levels",
+        ),
     ],
 )
 def test_invalid_gangs_are_refused_and_change_nothing(gang, field, reason):

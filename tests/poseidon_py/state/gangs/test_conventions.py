@@ -186,7 +186,39 @@ CASES = [
         {"pod-group-name": "g"},
         {},
         [(KAI, owner_or_group(KAI, spec={"minMember": 2, "topologyConstraint": {"preferredTopologyLevel": "zone"}}))],
-        {"minimum": 2, "roles": (), "topology_key": "zone", "topology_required": False},
+        {"minimum": 2, "roles": (), "topology_key": "zone", "topology_required": False, "narrower_keys": ()},
+    ),
+    (
+        Kai,
+        {},
+        {"pod-group-name": "g"},
+        {},
+        [
+            (
+                KAI,
+                owner_or_group(
+                    KAI,
+                    spec={"topologyConstraint": {"requiredTopologyLevel": "zone", "preferredTopologyLevel": "rack"}},
+                ),
+            )
+        ],
+        {"topology_key": "zone", "topology_required": True, "narrower_keys": ("rack",)},
+    ),
+    (
+        Kai,
+        {},
+        {"pod-group-name": "g"},
+        {},
+        [
+            (
+                KAI,
+                owner_or_group(
+                    KAI,
+                    spec={"topologyConstraint": {"requiredTopologyLevel": "rack", "preferredTopologyLevel": "rack"}},
+                ),
+            )
+        ],
+        {"topology_key": "rack", "topology_required": True, "narrower_keys": ()},
     ),
     (
         Godel,
