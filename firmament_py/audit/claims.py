@@ -19,7 +19,7 @@ def claim_problems(state: ClusterState, victims: I64, preemptors: I64) -> list[s
             newer = bool(tasks.created_us[victim] > tasks.created_us[preemptor])
             if not _within(own, int(priority[victim]), int(priority[preemptor]), newer=newer):
                 problems["a queue does not permit the preemption of one of its tasks"] = None
-        elif not _between(queue, own, rules, int(priority[victim]), int(priority[preemptor])):
+        elif not _between(queues, queue, own, rules, int(priority[victim]), int(priority[preemptor])):
             problems["a queue may not reclaim from another one"] = None
         elif _root(queues, queue) is not _root(queues, own) and rules is ReclaimRules.QUOTA:
             problems["a queue reclaims from one of another tree"] = None
@@ -32,17 +32,40 @@ def _within(queue: QueueDefinition, victim: int, preemptor: int, *, newer: bool)
     return victim == preemptor and newer and queue.within is Within.LOWER_OR_NEWER_EQUAL_PRIORITY
 
 
-def _between(queue: QueueDefinition, own: QueueDefinition, rules: ReclaimRules, victim: int, preemptor: int) -> bool:
+def _between(
+    queues: dict[int, QueueDefinition],
+    queue: QueueDefinition,
+    own: QueueDefinition,
+    rules: ReclaimRules,
+    victim: int,
+    preemptor: int,
+) -> bool:
     if not queue.reclaimable:
         return False
     if rules is ReclaimRules.GUARANTEE:
-        return victim <= preemptor
+        path, own_path = _path(queues, queue), _path(queues, own)
+        return _outside(path, own_path, victim) <= _outside(own_path, path, preemptor)
     if rules is not ReclaimRules.QUOTA:
         return True
     return own.reclaim is Reclaim.ANY or (own.reclaim is Reclaim.LOWER_PRIORITY and victim < preemptor)
 
 
+def _outside(path: list[QueueDefinition], other: list[QueueDefinition], priority: int) -> int:
+    """The priority of a task of the first queue of a path, where the path meets another one."""
+    for queue in path:
+        if queue in other:
+            break
+        priority = queue.priority_offset + (0 if queue.priority_fence else priority)
+    return priority
+
+
+def _path(queues: dict[int, QueueDefinition], queue: QueueDefinition) -> list[QueueDefinition]:
+    """A queue and those above it, up to its root."""
+    found = [queue]
+    while found[-1].parent in queues:
+        found.append(queues[found[-1].parent])
+    return found
+
+
 def _root(queues: dict[int, QueueDefinition], queue: QueueDefinition) -> QueueDefinition:
-    while queue.parent in queues:
-        queue = queues[queue.parent]
-    return queue
+    return _path(queues, queue)[-1]

@@ -133,7 +133,8 @@ class QueueDefinition:
     from it; `fence`: whether its tasks may not preempt outside of it. `unlimited`: resources without a quota have no
     limit (False: the queue has none of them to offer). `by_past_use`: its tasks are served by what the local queues
     that they came through have used, the least first. `evictions_per_hour`: of its tasks and those of queues below it,
-    by queues outside of it; None: any number. Times are in seconds.
+    by queues outside of it; None: any number. `priority_offset` is added to the priorities of its tasks where they are
+    compared with tasks outside of it; with `priority_fence` it takes their place there. Times are in seconds.
     """
 
     id: int
@@ -157,6 +158,8 @@ class QueueDefinition:
     preemption_delay_s: float = 0.0
     by_past_use: bool = False
     evictions_per_hour: int | None = None
+    priority_offset: int = 0
+    priority_fence: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,8 @@ class QueueTree:
     `usage_half_life_s` is the time after which past usage counts half (0: not at all), `usage_weight` how much of it is
     taken off weights (KAI's k-value), `resource_weights` what a unit of a resource counts in sums of usage (1 if
     not named). A task that is admitted counts as if it had run for `usage_sampling_s` already (Kueue's entry penalty).
-    `reclaim_ratio` (>= 1) is KAI's utilisation multiplier.
+    `reclaim_ratio` (>= 1) is KAI's utilisation multiplier. `priority_first`: with PROPORTIONAL sharing, of the children
+    of a queue that one comes first whose tasks have the highest priority, whatever their shares (YuniKorn).
     """
 
     queues: tuple[QueueDefinition, ...] = ()
@@ -194,3 +198,4 @@ class QueueTree:
     local_queues: tuple[LocalQueue, ...] = ()
     resource_weights: Mapping[str, float] = field(default_factory=dict)
     reclaim_ratio: float = 1.0
+    priority_first: bool = False

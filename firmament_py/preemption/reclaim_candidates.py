@@ -15,6 +15,7 @@ from firmament_py.model.queues import Within
 from firmament_py.placement.ledger import Ledger
 from firmament_py.preemption.outcome import Outcome
 from firmament_py.queues.permissions import Situation, Why, permissions, sides
+from firmament_py.queues.priorities import changes_priorities, seen_outside
 from firmament_py.sharing.claims import Standing
 from firmament_py.state.gangs import NO_GANG
 
@@ -83,7 +84,10 @@ class CandidateSearch:
         rows, own, priority, amounts = rows[uses], own[uses], priority[uses], amounts[uses]
         queue = use.queue_of(rows)
         too_large = ~own & (amounts > granted.excess[queue][:, situation.needed]).any(axis=1)
-        of_queue = np.where(own, 0, use.queues.priority[sides(situation)[queue]])
+        side = sides(situation)
+        of_queue = np.where(own, 0, use.queues.priority[side[queue]])
+        if changes_priorities(use.queues):
+            priority = np.where(own, priority, seen_outside(use.queues, side).priority(queue, priority))
         keys = np.array([own, granted.within_floor[queue], of_queue, priority, too_large], np.int64)
         precedence = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
         order = np.lexsort((-tasks.started_us[rows], precedence))

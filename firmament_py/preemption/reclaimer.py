@@ -28,6 +28,7 @@ from firmament_py.preemption.quota_victims import QuotaVictims
 from firmament_py.preemption.reclaim_candidates import Candidates, CandidateSearch
 from firmament_py.preemption.whole_gangs import decide
 from firmament_py.queues.judgement import Victims, judge
+from firmament_py.queues.ranking import by_rank
 from firmament_py.sharing.claims import Claim, Standing
 from firmament_py.sharing.decision import QueueDecision
 from firmament_py.state.gangs import NO_GANG
@@ -139,12 +140,11 @@ class Reclaimer:
         unserved[snapshot.tasks[ledger.node_of < 0]] = True
         claims = self._queues.claims.of(unserved)
         if len(claims) > 1:
-            rank = self._queues.ranking.rank
+            ranking = self._queues.ranking
             claims.sort(
                 key=lambda claim: (
                     self._uid(claim) in self._tried,
-                    -rank[claim.rows].max(),
-                    -claim.priority,
+                    -by_rank(ranking, claim.rows, np.full(len(claim.rows), claim.priority)).max(),
                     claim.created_us,
                 )
             )

@@ -6,7 +6,8 @@ The order is that of a tournament of the heads of queues, renewed after each adm
 - FAIR: at each level the child that does not borrow what the job requests, then that of the lowest weighted dominant
   share with the job; priority; age (Kueue's fair sharing).
 - PROPORTIONAL: at each level children below their share, then those within their nominal amount with the job, then by
-  queue priority, then by the dominant part of the share that is in use with the job (KAI).
+  queue priority, then by the dominant part of the share that is in use with the job (KAI). With `priority_first` the
+  highest priority comes before all that, as seen from outside of each child (YuniKorn; `priorities.py`).
 - HIERARCHICAL_DRF: at each level the lowest weighted, rescaled dominant share (Volcano).
 
 Inside a queue jobs are served by priority, then by age. If it has several lanes, first comes the head of the lane with
@@ -183,6 +184,7 @@ def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota
         sharing=int(tree.sharing),
         by_quota=by_quota,
         firm_within_nominal=not by_quota and tree.reclaim_rules is ReclaimRules.FAIR_SHARE,
+        priority_first=tree.priority_first,
         parent=queues.parent,
         depth=queues.depth,
         paths=queues.paths,
@@ -205,6 +207,8 @@ def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota
         ),
         weight=queues.weight,
         priority=queues.priority,
+        priority_offset=queues.priority_offset,
+        priority_fence=queues.priority_fence,
         group=queues.group,
         flavor_order=queues.flavor_order,
         covered=queues.covered,

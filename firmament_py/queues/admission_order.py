@@ -21,7 +21,7 @@ from firmament_py.queues.admission_state import (
     use,
 )
 
-KEYS = 6
+KEYS = 7
 CLASSICAL, FAIR, PROPORTIONAL, HIERARCHICAL_DRF = range(4)
 WITHIN_GUARANTEE, WITHIN_SHARE, ABOVE_SHARE, NO_CAPACITY = range(4)
 """What an admitted portion uses: see admission.admit."""
@@ -174,9 +174,21 @@ def _set_key(t: Forest, w: Waiting, p: Progress, m: Tournament, n: int) -> None:
         _fair_key(t, w, p, n, q, j, key)
         key[2], key[3] = -w.priority[j], w.created[j]
     elif t.sharing == PROPORTIONAL:
-        _proportional_key(t, w, p, n, j, p.flavor[j], key)
+        if t.priority_first:
+            key[0] = -_seen(t, q, n, w.priority[j])
+        _proportional_key(t, w, p, n, j, p.flavor[j], key[1:])
     else:
         key[0] = m.dominant[n] / t.weight[n] if t.weight[n] > 0.0 else m.dominant[n] * _WITHOUT_WEIGHT
+
+
+@inlined_in_place
+def _seen(t: Forest, q: int, n: int, priority: float) -> float:
+    """The priority of a job of queue q as seen from outside of queue n, q itself or one above it."""
+    seen, below = priority, q
+    while below != n:
+        seen = (0.0 if t.priority_fence[below] else seen) + t.priority_offset[below]
+        below = t.parent[below]
+    return float((0.0 if t.priority_fence[n] else seen) + t.priority_offset[n])
 
 
 @inlined_in_place
@@ -264,7 +276,8 @@ def _kind(t: Forest, w: Waiting, p: Progress, q: int, j: int) -> int:
     if t.by_quota:
         return WITHIN_GUARANTEE if p.level[q] == 0 else WITHIN_SHARE
     resources = w.request.shape[1]
-    within, above, lacking = t.sharing == PROPORTIONAL, False, False
+    by_share = t.sharing == PROPORTIONAL and not t.priority_first
+    within, above, lacking = by_share, False, False
     for r in range(resources):
         request, f = w.request[j, r], p.flavor[j, r]
         if request > 0 and f >= 0:
@@ -272,7 +285,7 @@ def _kind(t: Forest, w: Waiting, p: Progress, q: int, j: int) -> int:
             lacking |= p.cluster_used[v] + request > t.total[v]
             within &= p.used[q, v] + request <= t.nominal[q, v]
             n = q
-            while n >= 0 and t.sharing == PROPORTIONAL:
+            while n >= 0 and by_share:
                 above |= p.used[n, v] + request > t.share[n, v]
                 n = t.parent[n]
     if lacking:

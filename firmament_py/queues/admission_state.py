@@ -22,6 +22,8 @@ class Forest(NamedTuple):
     """Whether nominal quota bounds usage, and not only limits."""
     firm_within_nominal: bool
     """Whether jobs that cannot be preempted are confined to nominal amounts."""
+    priority_first: bool
+    """Whether priorities of jobs come before shares."""
     parent: I64
     depth: I64
     paths: I64
@@ -44,6 +46,8 @@ class Forest(NamedTuple):
     """(Q,) whether a job that is above the nominal quota of its queue may preempt."""
     weight: F64
     priority: I64
+    priority_offset: I64
+    priority_fence: Bools
     group: I64
     flavor_order: I64
     covered: Bools

@@ -10,9 +10,10 @@ queue, have no victims for it.
 | QUOTA, fair | by `within` | it exceeds its quota; by `reclaim` |
 | FAIR_SHARE | lower priority | its side of the common ancestor exceeds its share; or its nominal amount, for (*) |
 | DESERVED | lower priority | it exceeds its nominal amount and the preemptor is below its own in one resource |
-| GUARANTEE | lower priority | it exceeds its nominal amount, the preemptor stays within its own; priority not higher |
+| GUARANTEE | lower priority | it exceeds its nominal amount, the preemptor is within its own; priority not higher (+) |
 
 (*) a preemptor whose side stays within its own nominal amounts. The side is the child of the common ancestor.
+(+) as seen from there (`priorities.py`).
 """
 
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.queues import Reclaim, ReclaimRules, Sharing, Within
+from firmament_py.queues.priorities import seen_at_each_depth, seen_outside
 from firmament_py.queues.quota import Capacity, counted_usage, left_to, total_usage
 from firmament_py.queues.shares import guarantees
 from firmament_py.queues.tree import Queues
@@ -165,7 +167,9 @@ def permissions(s: Situation) -> Permissions:
         else:
             others &= exceeding(s, floor) & claim
         why[others] = Why.RECLAIM
-        highest[others] = s.priority if tree.reclaim_rules is ReclaimRules.GUARANTEE else ANY_PRIORITY
+        highest[others] = ANY_PRIORITY
+        if tree.reclaim_rules is ReclaimRules.GUARANTEE:
+            highest[others] = _up_to_equal(s)[others]
         borrowing = highest.copy()
     if within is not Within.NEVER:
         why[s.queue] = Why.IN_QUEUE
@@ -195,6 +199,13 @@ def exceeding(s: Situation, floor: I64) -> Bools:
     over: Bools = np.any((s.usage > floor) & s.needed, axis=1)
     within = _below_meeting(s, ~over[:, None])[:, 0]
     return ~within
+
+
+def _up_to_equal(s: Situation) -> I64:
+    """(Q,) the highest own priority of tasks of each queue that is no higher than the preemptor's where they meet."""
+    at = np.minimum(s.common + 1, s.queues.depth[s.queue])
+    limit = seen_at_each_depth(s.queues, s.queue, s.priority)[at]
+    return seen_outside(s.queues, sides(s)).highest(limit, NO_PRIORITY, ANY_PRIORITY)
 
 
 def sides(s: Situation) -> I64:

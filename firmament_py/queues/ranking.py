@@ -24,11 +24,13 @@ class Ranking:
     flavor: I64
     withheld: Bools
     nodes: Bools
+    priority: I64 | None = None
+    """(capacity,) the priority of tasks where queues compete; None: that of their classes."""
 
     def kind(self, rows: I64) -> I64:
-        """(K,) equal for task rows (K,) of the same rank and flavor."""
+        """(K,) equal for task rows (K,) of the same rank, flavor and, if it is not that of their class, priority."""
         kind: I64 = self.rank[rows] * (len(self.nodes) + 1) + self.flavor[rows] + 1
-        return kind
+        return kind if self.priority is None else effective_priority(kind, self.priority[rows])
 
 
 def effective_priority(rank: I64, priority: I64) -> I64:
@@ -43,7 +45,9 @@ def own_priority(effective: int) -> int:
 
 def by_rank(ranking: Ranking | None, rows: I64, priority: I64) -> I64:
     """(K,) effective priorities of task rows (K,), whose classes have these priorities (K,)."""
-    return priority if ranking is None else effective_priority(ranking.rank[rows], priority)
+    if ranking is None:
+        return priority
+    return effective_priority(ranking.rank[rows], priority if ranking.priority is None else ranking.priority[rows])
 
 
 def covered(ranking: Ranking, rows: I64, suitable: Bools) -> Bools:

@@ -75,6 +75,9 @@ class Queues:
     """(Q, V) weights of its amounts."""
     priority: I64
     """(Q,) of the queue itself, not of its tasks."""
+    priority_offset: I64
+    priority_fence: Bools
+    """(Q,) how priorities of its tasks are seen outside of it: see queues/priorities.py."""
     reclaimable: Bools
     """(Q,) whether other queues may reclaim from it."""
     group: I64
@@ -154,6 +157,8 @@ def build(tree: QueueTree, resources: Sequence[str] = ()) -> Queues:
         weight=np.array([queue.weight for queue in definitions], np.float64),
         weights=amounts.weights,
         priority=priority,
+        priority_offset=np.array([queue.priority_offset for queue in definitions], np.int64),
+        priority_fence=np.array([queue.priority_fence for queue in definitions], np.bool_),
         reclaimable=np.array([queue.reclaimable for queue in definitions], np.bool_),
         group=amounts.group,
         flavor_order=amounts.flavor_order,

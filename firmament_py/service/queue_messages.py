@@ -76,6 +76,7 @@ def queue_tree(message: flow_pb2.Queues) -> QueueTree:
         ),
         resource_weights=dict(message.resource_weights),
         reclaim_ratio=message.reclaim_ratio if message.HasField("reclaim_ratio") else 1.0,
+        priority_first=message.priority_first,
     )
 
 
@@ -127,6 +128,8 @@ def _queue(message: flow_pb2.Queue) -> QueueDefinition:
         preemption_delay_s=message.preemption_delay_seconds,
         by_past_use=message.by_past_use,
         evictions_per_hour=optional("evictions_per_hour", None),
+        priority_offset=message.priority_offset,
+        priority_fence=message.priority_fence,
     )
 
 

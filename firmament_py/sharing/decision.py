@@ -11,6 +11,7 @@ from firmament_py.model.queues import QueueDefinition, Reclaim, ReclaimRules, Sh
 from firmament_py.model.resources import has_quota
 from firmament_py.queues import admission
 from firmament_py.queues.admission import TIERS, Admission, Portions, Reason, admit
+from firmament_py.queues.priorities import changes_priorities, seen_outside
 from firmament_py.queues.quota import capacity
 from firmament_py.queues.ranking import Ranking
 from firmament_py.queues.shares import fair_shares
@@ -232,7 +233,7 @@ class _QueueRound:
         """The outcome for all waiting task rows (K,)."""
         nodes = np.array(self._nodes, np.bool_).reshape(len(self._nodes), len(self._use.nodes))
         return QueueDecision(
-            Ranking(np.zeros_like(self._rank), self._flavor, self._withheld, nodes),
+            Ranking(np.zeros_like(self._rank), self._flavor, self._withheld, nodes, self._priorities(rows)),
             self._ranks,
             np.concatenate(self._excluded),
             self._shortages,
@@ -241,6 +242,16 @@ class _QueueRound:
             self._claims,
             Standing(self._use, self._capacity, self._share),
         )
+
+    def _priorities(self, rows: I64) -> I64 | None:
+        """See Ranking, for all waiting task rows (K,)."""
+        if not changes_priorities(self._queues):
+            return None
+        found = self._state.classes.priority[self._state.tasks.cls]
+        queue = self._use.queue_of(rows)
+        rows, queue = rows[queue >= 0], queue[queue >= 0]
+        found[rows] = seen_outside(self._queues, self._queues.roots()).priority(queue, found[rows])
+        return found
 
     def _admission(self, jobs: Jobs, *, tried: bool) -> partial[Admission]:
         """Admits jobs beside what is used now, whenever it is called."""

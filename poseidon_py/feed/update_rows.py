@@ -24,9 +24,6 @@ log = logging.getLogger(__name__)
 UNLIMITED = 2**40
 """Number of volumes of a node that declares no limit."""
 
-_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
-"""Priorities."""
-
 
 def describe_pod(store: Store, known: PodRecord) -> None:
     """Updates a pod's description from its newest object, its volumes, nodes to avoid and default topology spread."""
@@ -109,15 +106,13 @@ def _set_priority(store: Store, known: PodRecord) -> None:
     task_class = store.classes.get(known.described.template)
     if task_class is not None:
         priority, never_preempts = _given_priority(known)
-        priority = task_class.priority if priority is None else priority
-        offset = known.queue.priority_offset
-        known.described.priority = min(max(priority + offset, _LOWEST), _HIGHEST) if offset else priority
+        known.described.priority = task_class.priority if priority is None else priority
         known.described.never_preempts = task_class.never_preempts or never_preempts
 
 
 def _is_ruled(known: PodRecord) -> bool:
     """Whether its queue or pod group overrides something of a pod."""
-    return _given_priority(known) != (None, False) or bool(known.queue.priority_offset)
+    return _given_priority(known) != (None, False)
 
 
 def _given_priority(known: PodRecord) -> tuple[int | None, bool]:

@@ -145,8 +145,6 @@ class QueueMembership:
     """Whether it may be preempted, unless its annotation says otherwise."""
     notice: float | None = None
     """Seconds between the announcement of its preemption and the preemption; None: the queue does not say."""
-    priority_offset: int = 0
-    """That its queues add to the priority."""
     local_id: int = 0
     """Id of the local queue that it came through; 0: none."""
     topology_levels: tuple[str, ...] = ()

@@ -304,7 +304,7 @@ class Namespace(_message.Message):
     def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Queues(_message.Message):
-    __slots__ = ("sharing", "division", "reclaim_rules", "reclaim_ratio", "queues", "flavors", "half_life_seconds", "past_use_weight", "local_queues", "sampling_seconds", "resource_weights", "past_use")
+    __slots__ = ("sharing", "division", "reclaim_rules", "reclaim_ratio", "queues", "flavors", "half_life_seconds", "past_use_weight", "local_queues", "sampling_seconds", "resource_weights", "priority_first", "past_use")
     class Sharing(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         SHARING_UNSPECIFIED: _ClassVar[Queues.Sharing]
@@ -353,6 +353,7 @@ class Queues(_message.Message):
     LOCAL_QUEUES_FIELD_NUMBER: _ClassVar[int]
     SAMPLING_SECONDS_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIRST_FIELD_NUMBER: _ClassVar[int]
     PAST_USE_FIELD_NUMBER: _ClassVar[int]
     sharing: Queues.Sharing
     division: Queues.Division
@@ -365,8 +366,9 @@ class Queues(_message.Message):
     local_queues: _containers.RepeatedCompositeFieldContainer[LocalQueue]
     sampling_seconds: float
     resource_weights: _containers.ScalarMap[str, float]
+    priority_first: bool
     past_use: PastUse
-    def __init__(self, sharing: _Optional[_Union[Queues.Sharing, str]] = ..., division: _Optional[_Union[Queues.Division, str]] = ..., reclaim_rules: _Optional[_Union[Queues.ReclaimRules, str]] = ..., reclaim_ratio: _Optional[float] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., flavors: _Optional[_Iterable[_Union[Flavor, _Mapping]]] = ..., half_life_seconds: _Optional[float] = ..., past_use_weight: _Optional[float] = ..., local_queues: _Optional[_Iterable[_Union[LocalQueue, _Mapping]]] = ..., sampling_seconds: _Optional[float] = ..., resource_weights: _Optional[_Mapping[str, float]] = ..., past_use: _Optional[_Union[PastUse, _Mapping]] = ...) -> None: ...
+    def __init__(self, sharing: _Optional[_Union[Queues.Sharing, str]] = ..., division: _Optional[_Union[Queues.Division, str]] = ..., reclaim_rules: _Optional[_Union[Queues.ReclaimRules, str]] = ..., reclaim_ratio: _Optional[float] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., flavors: _Optional[_Iterable[_Union[Flavor, _Mapping]]] = ..., half_life_seconds: _Optional[float] = ..., past_use_weight: _Optional[float] = ..., local_queues: _Optional[_Iterable[_Union[LocalQueue, _Mapping]]] = ..., sampling_seconds: _Optional[float] = ..., resource_weights: _Optional[_Mapping[str, float]] = ..., priority_first: _Optional[bool] = ..., past_use: _Optional[_Union[PastUse, _Mapping]] = ...) -> None: ...
 
 class LocalQueue(_message.Message):
     __slots__ = ("id", "name", "queue", "weight")
@@ -440,7 +442,7 @@ class Quota(_message.Message):
     def __init__(self, flavor: _Optional[str] = ..., resource: _Optional[str] = ..., nominal: _Optional[int] = ..., borrowing_limit: _Optional[int] = ..., lending_limit: _Optional[int] = ..., limit: _Optional[int] = ..., weight: _Optional[float] = ...) -> None: ...
 
 class Queue(_message.Message):
-    __slots__ = ("id", "name", "parent", "quotas", "groups", "weight", "priority", "within", "reclaim", "borrow_within", "borrow_within_threshold", "strict_fifo", "stop", "preempt_min_runtime_seconds", "reclaim_min_runtime_seconds", "preemption_delay_seconds", "unlimited", "not_reclaimable", "fence", "fungibility", "by_past_use", "evictions_per_hour")
+    __slots__ = ("id", "name", "parent", "quotas", "groups", "weight", "priority", "within", "reclaim", "borrow_within", "borrow_within_threshold", "strict_fifo", "stop", "preempt_min_runtime_seconds", "reclaim_min_runtime_seconds", "preemption_delay_seconds", "unlimited", "not_reclaimable", "fence", "fungibility", "by_past_use", "evictions_per_hour", "priority_offset", "priority_fence")
     class Victims(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         NEVER: _ClassVar[Queue.Victims]
@@ -481,6 +483,8 @@ class Queue(_message.Message):
     FUNGIBILITY_FIELD_NUMBER: _ClassVar[int]
     BY_PAST_USE_FIELD_NUMBER: _ClassVar[int]
     EVICTIONS_PER_HOUR_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FENCE_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     parent: int
@@ -503,7 +507,9 @@ class Queue(_message.Message):
     fungibility: Fungibility
     by_past_use: bool
     evictions_per_hour: int
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., parent: _Optional[int] = ..., quotas: _Optional[_Iterable[_Union[Quota, _Mapping]]] = ..., groups: _Optional[_Iterable[_Union[ResourceGroup, _Mapping]]] = ..., weight: _Optional[float] = ..., priority: _Optional[int] = ..., within: _Optional[_Union[Queue.Victims, str]] = ..., reclaim: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within_threshold: _Optional[int] = ..., strict_fifo: _Optional[bool] = ..., stop: _Optional[_Union[Queue.Stop, str]] = ..., preempt_min_runtime_seconds: _Optional[float] = ..., reclaim_min_runtime_seconds: _Optional[float] = ..., preemption_delay_seconds: _Optional[float] = ..., unlimited: _Optional[bool] = ..., not_reclaimable: _Optional[bool] = ..., fence: _Optional[bool] = ..., fungibility: _Optional[_Union[Fungibility, _Mapping]] = ..., by_past_use: _Optional[bool] = ..., evictions_per_hour: _Optional[int] = ...) -> None: ...
+    priority_offset: int
+    priority_fence: bool
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., parent: _Optional[int] = ..., quotas: _Optional[_Iterable[_Union[Quota, _Mapping]]] = ..., groups: _Optional[_Iterable[_Union[ResourceGroup, _Mapping]]] = ..., weight: _Optional[float] = ..., priority: _Optional[int] = ..., within: _Optional[_Union[Queue.Victims, str]] = ..., reclaim: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within: _Optional[_Union[Queue.Victims, str]] = ..., borrow_within_threshold: _Optional[int] = ..., strict_fifo: _Optional[bool] = ..., stop: _Optional[_Union[Queue.Stop, str]] = ..., preempt_min_runtime_seconds: _Optional[float] = ..., reclaim_min_runtime_seconds: _Optional[float] = ..., preemption_delay_seconds: _Optional[float] = ..., unlimited: _Optional[bool] = ..., not_reclaimable: _Optional[bool] = ..., fence: _Optional[bool] = ..., fungibility: _Optional[_Union[Fungibility, _Mapping]] = ..., by_past_use: _Optional[bool] = ..., evictions_per_hour: _Optional[int] = ..., priority_offset: _Optional[int] = ..., priority_fence: _Optional[bool] = ...) -> None: ...
 
 class Fungibility(_message.Message):
     __slots__ = ("next_to_avoid_borrowing", "preempt_before_next", "preempt_before_borrowing")

@@ -11,6 +11,7 @@ def queues_message(tree: Tree) -> flow_pb2.Queues:
         sharing=tree.rules.sharing.name,
         division=tree.rules.division.name,
         reclaim_rules=tree.rules.reclaim.name,
+        priority_first=tree.rules.priority_first,
         queues=[queue_message(queue) for queue in sorted(tree.queues, key=lambda queue: queue.key)],
         flavors=[
             flow_pb2.Flavor(name=flavor.name, node_labels=dict(flavor.labels))
@@ -51,6 +52,8 @@ def queue_message(queue: Queue) -> flow_pb2.Queue:
         not_reclaimable=not queue.reclaimable,
         fence=queue.fence,
         by_past_use=queue.by_past_use,
+        priority_offset=queue.priority_offset,
+        priority_fence=queue.priority_fence,
     )
     if queue.evictions_per_hour is not None:
         message.evictions_per_hour = queue.evictions_per_hour

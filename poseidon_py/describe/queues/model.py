@@ -81,6 +81,8 @@ class Rules:
     division: Division = Division.SURPLUS_BY_WEIGHT
     reclaim: ReclaimRules = ReclaimRules.QUOTA
     past_use: PastUseRules = NO_PAST_USE
+    priority_first: bool = False
+    """Whether priorities of tasks come before shares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,10 @@ class Queue:
     """Whether its tasks are served by what the local queues that they came through have used."""
     evictions_per_hour: int | None = None
     """How many pods of it and of queues below it others may evict within an hour; None: any number."""
+    priority_offset: int = 0
+    """Added to the priorities of its tasks as other queues see them."""
+    priority_fence: bool = False
+    """Whether other queues see the offset alone."""
 
     @cached_property
     def id(self) -> int:

@@ -38,8 +38,6 @@ class Resolution(NamedTuple):
     """Why no queue takes the pods, and the remedy; empty: see the queue."""
     priority: int | None = None
     """That the queue gives the pods; None: their own."""
-    priority_offset: int = 0
-    """That its queues add to the priority."""
     never_preempts: bool = False
     running_key: str = ""
     """Key of the queue of the running ones; empty: the same."""

@@ -376,7 +376,6 @@ def _membership(found: Resolution) -> QueueMembership:
         found.never_preempts,
         found.preemptible,
         found.notice,
-        found.priority_offset,
         local,
         found.topology_levels,
     )

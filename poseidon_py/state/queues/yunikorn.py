@@ -37,8 +37,8 @@ from poseidon_py.state.queues.tree import make_tree
 
 CONFIG = Resource("", "configmaps", ("v1",))
 CONFIG_NAME = "yunikorn-configs"
-_RULES = Rules(Sharing.PROPORTIONAL, reclaim=ReclaimRules.GUARANTEE)
-"""Queues below their guarantee take back what others use above theirs."""
+_RULES = Rules(Sharing.PROPORTIONAL, reclaim=ReclaimRules.GUARANTEE, priority_first=True)
+"""Priority comes before shares. Queues below their guarantee take back what others use above theirs."""
 
 
 _PROVIDED = Rule("provided", "", False, None)
@@ -82,21 +82,7 @@ class YuniKorn(Source):
 
     def resolve(self, query: Query) -> Resolution:
         query.depends_on.add(_FILE)
-        found = self._chosen(query)
-        priority, offset = self._priority(found.name)
-        return found._replace(priority=priority, priority_offset=offset)
-
-    def _priority(self, path: str) -> tuple[int | None, int]:
-        """The priority of the pods of a queue as its root sees it, None: their own; and what is added to that."""
-        priority, offset = None, 0
-        while path:
-            if (queue := self._by_path.get(path)) is not None:
-                if queue.hides_priority:
-                    priority, offset = 0, queue.offset
-                else:
-                    offset += queue.offset
-            path = path.rpartition(".")[0]
-        return priority, offset
+        return self._chosen(query)
 
     def _chosen(self, query: Query) -> Resolution:
         if name := query.label(keys.OWN):
@@ -175,6 +161,8 @@ class YuniKorn(Source):
                 delay=queue.delay,
                 fence=queue.fenced,
                 min_runtime=NEVER_PREEMPTED if queue.protected else 0.0,
+                offset=queue.offset,
+                hides_priority=queue.hides_priority,
             )
         created: set[str] = set()
         for path, namespace in self._of_namespaces():
@@ -207,6 +195,8 @@ def _queue(
     delay: float = _DELAY,
     fence: bool = False,
     min_runtime: float = 0.0,
+    offset: int = 0,
+    hides_priority: bool = False,
 ) -> Queue:
     above = path.rpartition(".")[0]
     return Queue(
@@ -222,6 +212,8 @@ def _queue(
         preempt_min_runtime_seconds=min_runtime,
         reclaim_min_runtime_seconds=min_runtime,
         preemption_delay_seconds=delay,
+        priority_offset=offset,
+        priority_fence=hides_priority,
     )
 
 

@@ -1,5 +1,8 @@
 """Queues over time: tasks arrive, end, and come back when they are evicted; quotas change. All of it comes to rest."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pytest
 from hypothesis import note
 from hypothesis import strategies as st
@@ -22,6 +25,8 @@ class QueueWorld(RuleBasedStateMachine):
     """Four queues below two, on three nodes of 6 CPUs. Victims end at once, and come back as new tasks."""
 
     tree_fields: dict[str, object]
+    seen: Mapping[str, dict[str, object]] = MappingProxyType({})
+    """How priorities in queues are seen outside of them."""
     within = Within.LOWER_PRIORITY
     reclaim = Reclaim.ANY
 
@@ -41,10 +46,11 @@ class QueueWorld(RuleBasedStateMachine):
         self.describe(amounts, 2 if lending else None)
 
     def describe(self, amounts, lending):
-        queues = [queue("x"), queue("y", "x"), queue("z", "x")]
+        queues = [queue("x"), *(queue(name, "x", **self.seen.get(name, {})) for name in "yz")]
         for name, amount, parent in zip(LEAVES, amounts, "yyzz", strict=True):
             lent = None if lending is None else min(lending, amount)
             fields = {"within": self.within, "reclaim": self.reclaim, "borrow_within": BorrowWithin()}
+            fields |= self.seen.get(name, {})
             queues.append(queue(name, parent, quota(amount, lending_limit=lent), **fields))
         self.cluster.tell(QueuesObserved(tree(*queues, **self.tree_fields)))
 
@@ -136,6 +142,7 @@ class QueueWorld(RuleBasedStateMachine):
 
 
 KAI = {"sharing": Sharing.PROPORTIONAL, "reclaim_rules": ReclaimRules.FAIR_SHARE}
+GUARANTEE = {"sharing": Sharing.PROPORTIONAL, "reclaim_rules": ReclaimRules.GUARANTEE}
 WORLDS = {
     "classical": {},
     "fair": {"sharing": Sharing.FAIR},
@@ -145,7 +152,13 @@ WORLDS = {
         "division": Division.AS_STATED,
         "reclaim_rules": ReclaimRules.DESERVED,
     },
-    "guarantee": {"sharing": Sharing.PROPORTIONAL, "reclaim_rules": ReclaimRules.GUARANTEE},
+    "guarantee": GUARANTEE,
+    "priorities": GUARANTEE | {"priority_first": True},
+}
+SEEN = {
+    "y": {"priority_fence": True, "priority_offset": 5},
+    "a": {"priority_offset": 10},
+    "d": {"priority_fence": True},
 }
 
 
@@ -156,5 +169,6 @@ def test_worlds_come_to_rest(name):
     from hypothesis import settings
     from hypothesis.stateful import run_state_machine_as_test
 
-    world = type("World", (QueueWorld,), {"tree_fields": WORLDS[name]})
+    seen = SEEN if name == "priorities" else {}
+    world = type("World", (QueueWorld,), {"tree_fields": WORLDS[name], "seen": seen})
     run_state_machine_as_test(world, settings=settings(max_examples=15, stateful_step_count=20, deadline=None))

@@ -1,5 +1,8 @@
-"""Past use of queues through the contract: what is kept is what is sent back."""
+"""Queues through the contract: past use that is kept is what is sent back; how priorities are seen."""
 
+import pytest
+
+from firmament_py.service.queue_messages import queue_tree
 from firmament_py.state.cluster import ClusterState
 from protos.gen import flow_pb2
 from tests.builders import NOW_US, SECOND_US
@@ -76,3 +79,11 @@ def test_without_a_half_life_no_past_use_is_shown(service):
     reply = service.flow.GetQueues(flow_pb2.QueuesRequest())
     assert not reply.HasField("past_use")
     assert reply.local_queues[0].past_use == 0
+
+
+@pytest.mark.parametrize(("offset", "fence", "first"), [(0, False, False), (-7, True, False), (5, False, True)])
+def test_how_priorities_are_seen_arrives(offset, fence, first):
+    queue = flow_pb2.Queue(id=QUEUE, name="q", priority_offset=offset, priority_fence=fence)
+    tree = queue_tree(flow_pb2.Queues(queues=[queue], priority_first=first))
+    [found] = tree.queues
+    assert (found.priority_offset, found.priority_fence, tree.priority_first) == (offset, fence, first)

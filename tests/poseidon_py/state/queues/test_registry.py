@@ -49,6 +49,8 @@ def test_every_field_is_in_the_message():
         fungibility=(True, False, True),
         by_past_use=True,
         evictions_per_hour=4,
+        priority_offset=-4,
+        priority_fence=True,
     )
     message = queue_message(queue)
     assert {field.name for field, _ in message.ListFields()} == {field.name for field in message.DESCRIPTOR.fields}

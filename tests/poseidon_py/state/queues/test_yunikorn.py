@@ -209,29 +209,29 @@ partitions:
 """
 
 
-@pytest.mark.parametrize(
-    ("queue", "own", "expected"),
-    [
-        ("root.prod.web", 3, 1013),
-        ("root.prod.batch", 3, 995),
-        ("root.prod.batch", 500, 995),
-        ("root.dev.one", 500, 0),
-        ("root.plain", 500, 500),
-        ("root.prod.web", 2**31 - 5, 2**31 - 1),
-    ],
-)
-def test_queues_change_priorities(rig, queue, own, expected):
+def test_queues_say_how_priorities_in_them_are_seen(rig):
     config(rig, PRIORITIES)
-    rig.pod("p", labels={"queue": queue}, spec={"priority": own})
-    assert rig.known("p").described.priority == expected
+    found = {queue.name: (queue.priority_offset, queue.priority_fence) for queue in rig.tree().values()}
+    assert found == {
+        "root": (0, False),
+        "root.prod": (1000, False),
+        "root.prod.web": (10, False),
+        "root.prod.batch": (-5, True),
+        "root.dev": (0, True),
+        "root.dev.one": (7, False),
+        "root.plain": (0, False),
+    }
     assert rig.problems() == {}
 
 
-def test_an_offset_that_is_changed_moves_the_pods(rig):
+def test_pods_keep_their_own_priority(rig):
+    """The flow service compares them as their queues say."""
     config(rig, PRIORITIES)
-    rig.pod("p", labels={"queue": "root.prod.web"}, spec={"priority": 3})
-    config(rig, PRIORITIES.replace('"1000"', '"-1000"'))
-    assert rig.known("p").described.priority == -987
+    rig.pod("p", labels={"queue": "root.prod.batch"}, spec={"priority": 3})
+    assert rig.known("p").described.priority == 3
+    message = rig.message()
+    assert message.priority_first
+    assert {(queue.priority_offset, queue.priority_fence) for queue in message.queues} >= {(-5, True), (1000, False)}
 
 
 @pytest.mark.parametrize(
