@@ -345,6 +345,31 @@ def test_a_pod_group_is_placed_in_one_domain_of_a_topology(backend: Backend, sch
 
 
 @pytest.mark.usefixtures("kueue")
+def test_a_pod_group_leaves_its_preferred_rack_for_the_block_around_it(backend: Backend, schedule: Schedule) -> None:
+    for name, rack, block, cpu in (
+        *(("a", "r1", "x", "2"), ("b", "r2", "x", "1")),
+        *(("c", "r3", "y", "2"), ("d", "r4", "y", "2")),
+    ):
+        backend.create(node(name, cpu=cpu, labels={"rack": rack, "block": block}))
+    levels = {"levels": [{"nodeLabel": "block"}, {"nodeLabel": "rack"}]}
+    backend.api(
+        "POST", _TOPOLOGIES, {"apiVersion": KUEUE, "kind": "Topology", "metadata": {"name": "dc"}, "spec": levels}
+    )
+    backend.create(flavor("all", topologyName="dc"), cluster_queue("q", "9", cohortName=""), local_queue("q", "q"))
+    schedule("--queues", "kueue")
+    metadata: Json = {
+        "labels": {LOCAL: "q", "kueue.x-k8s.io/pod-group-name": "g"},
+        "annotations": {
+            "kueue.x-k8s.io/pod-group-total-count": "4",
+            "kueue.x-k8s.io/podset-preferred-topology": "rack",
+        },
+    }
+    backend.create(*(pod(f"g-{at}", metadata=metadata, containers=[one_cpu()]) for at in range(4)))
+    backend.until_bound(4, "g-")
+    assert set(backend.bound("g-").values()) == {"c", "d"}
+
+
+@pytest.mark.usefixtures("kueue")
 def test_a_job_preempts_on_its_first_flavor_rather_than_take_the_next(backend: Backend, schedule: Schedule) -> None:
     for name in ("red", "blue"):
         backend.create(node(name, cpu="2", labels={"kind": name}), flavor(name, nodeLabels={"kind": name}))
