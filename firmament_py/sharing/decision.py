@@ -198,7 +198,7 @@ class _QueueRound:
     def _claim(self, jobs: Jobs, found: Admission, left: Bools) -> Bools:
         """Notes jobs that may preempt: all that are admitted, since perhaps no node takes them, and of the others, of
         which tasks (K,) are `left`, the first of each queue, which are withheld. (K,) which these are."""
-        may_claim = _may_claim(self._queues)[jobs.queue]
+        may_claim = _may_claim(self._queues)[jobs.queue] & jobs.complete
         waits = np.logical_or.reduceat(left, jobs.start[:-1])
         over = np.flatnonzero(may_claim & waits & (found.reason == Reason.LACKING))
         candidates = len(over)

@@ -14,7 +14,8 @@ class Jobs:
     """J jobs with K tasks. queue (J,); local_queue (J,): its row where past use decides on the order, else -1; request
     (J, R): what a gang's lacking members request together, or one of alike tasks; priority, created_us (J,); count
     (J,): of alike tasks, 1 of a gang; suitable (J, F): flavors whose nodes may take all of it; preemptible (J,):
-    whether all of it is. rows (K,): tasks, by job; start (J + 1,): the first of each job."""
+    whether all of it is; complete (J,): whether a gang has all members that it needs. rows (K,): tasks, by job; start
+    (J + 1,): the first of each job."""
 
     queue: I64
     local_queue: I64
@@ -24,6 +25,7 @@ class Jobs:
     count: I64
     suitable: Bools
     preemptible: Bools
+    complete: Bools
     rows: I64
     start: I64
 
@@ -35,7 +37,7 @@ class Jobs:
 def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64) -> Jobs:
     """The jobs of waiting task rows (K,), each of which has a queue. Members that a gang does not need are single."""
     tasks, cls = state.tasks, state.tasks.cls
-    needed = _needed_members(state, rows)  # those that their gang lacks come first
+    needed, missing = _needed_members(state, rows)  # those that their gang lacks come first
     gang = np.where(needed, tasks.gang[rows], -1)
     queue = use.queue_of(rows)
     counts = use.queues.tree.usage_half_life_s > 0.0
@@ -77,19 +79,21 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64) -> Jobs:
         count=np.where(single, np.diff(start), 1),
         suitable=_suitable(state, use, rows, start),
         preemptible=preemptible,
+        complete=single | ~missing[order][begins],
         rows=rows,
         start=start,
     )
 
 
-def _needed_members(state: ClusterState, rows: I64) -> Bools:
+def _needed_members(state: ClusterState, rows: I64) -> tuple[Bools, Bools]:
     """(K,) which task rows (K,) are members that their gangs lack: of each as many as it lacks, the largest ones if
-    they differ, so that what is admitted suffices for any of them."""
+    they differ, so that what is admitted suffices for any of them. (K,) which are of gangs that lack more members than
+    there are."""
     tasks = state.tasks
-    needed = np.zeros(len(rows), np.bool_)
+    needed, missing = np.zeros((2, len(rows)), np.bool_)
     ganged = np.flatnonzero(tasks.gang[rows] >= 0)
     if not len(ganged):
-        return needed
+        return needed, missing
     there = np.flatnonzero((tasks.gang >= 0) & (tasks.node >= 0) & ~tasks.leaving)
     placed = np.bincount(tasks.gang[there], minlength=state.gangs.capacity)
     requests = state.classes.requests[tasks.cls[rows[ganged]]]
@@ -102,11 +106,14 @@ def _needed_members(state: ClusterState, rows: I64) -> Bools:
         for r, (_, minimum) in enumerate(definition.roles):
             of_role = members[tasks.role[rows[members]] == r]
             running = there[tasks.gang[there] == gang]
-            chosen = of_role[: max(minimum - int((tasks.role[running] == r).sum()), 0)]
-            needed[chosen] = True
-            lacking -= len(chosen)
-        needed[members[~needed[members]][: max(lacking, 0)]] = True
-    return needed
+            of_role_lacking = max(minimum - int((tasks.role[running] == r).sum()), 0)
+            missing[members] |= of_role_lacking > len(of_role)
+            needed[of_role[:of_role_lacking]] = True
+            lacking -= min(of_role_lacking, len(of_role))
+        others = members[~needed[members]]
+        missing[members] |= lacking > len(others)
+        needed[others[: max(lacking, 0)]] = True
+    return needed, missing
 
 
 def _suitable(state: ClusterState, use: QueueUse, rows: I64, start: I64) -> Bools:

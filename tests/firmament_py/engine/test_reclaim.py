@@ -272,6 +272,23 @@ def test_gangs_leave_as_a_whole():
     assert victims == {6, 7, 8} or (len(victims) == 1 and victims <= set(range(1, 6)))
 
 
+def test_a_gang_of_which_a_member_leaves_is_placed_only_once_that_is_created_again():
+    """Of two members one leaves, and the other one has been created again."""
+    cluster = cluster_of(
+        cohort(),
+        make_gang(7, 2, created_us=OLD_US),
+        running(range(1, 7)),
+        make_node("m", cpu=1),
+        make_tasks([11], 1, on="n", queue=A, gang=7, leaving=True),
+        make_tasks([12], 1, queue=A, gang=7),
+    )
+    result = cluster.run()
+    assert not cluster.names(result)
+    assert not cluster.preempted(result)
+    cluster.tell(ended(11), make_tasks([13], 1, queue=A, gang=7))
+    assert set(cluster.round()) == {12, 13}
+
+
 def test_a_gang_that_the_round_completes_is_left_alone():
     """Members 6 and 7 of b run, 8 replaces a lost one. For the gang of a two of b's tasks leave: not 6 and 7, although
     their priority is lower."""

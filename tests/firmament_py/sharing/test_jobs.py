@@ -1,6 +1,7 @@
 """The waiting jobs of queues."""
 
 import numpy as np
+import pytest
 
 from firmament_py.model.events import QueuesObserved
 from firmament_py.model.queues import QueueTree
@@ -86,6 +87,27 @@ def test_members_that_run_count_for_the_roles_of_their_own_gang():
         make_tasks([7], 2, gang=7, role=0, queue=A),
     )
     assert found == [("a", [5], 1, 1), ("a", [6], 1, 1), ("a", [7], 2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("minimum", "roles", "role", "complete"),
+    [
+        pytest.param(3, None, [0, 0], True, id="one runs, one leaves, two wait"),
+        pytest.param(4, None, [0, 0], False, id="one more is needed"),
+        pytest.param(3, {"chief": 1, "worker": 1}, [1, 1], True, id="the chief runs"),
+        pytest.param(3, {"chief": 2, "worker": 1}, [1, 1], False, id="a chief is lacking"),
+        pytest.param(4, {"chief": 2, "worker": 1}, [0, 1], False, id="a further member is lacking"),
+    ],
+)
+def test_a_gang_is_complete_if_it_has_all_members_that_it_needs(minimum, roles, role, complete):
+    _, jobs = jobs_of(
+        make_gang(7, minimum, roles=roles),
+        make_tasks([1], 1, on="n", gang=7, queue=A),
+        make_tasks([2], 1, on="n", gang=7, queue=A, leaving=True),
+        make_tasks([3, 4], 1, gang=7, role=role, queue=A),
+        make_tasks([5], 2, queue=A),
+    )
+    assert jobs.complete.tolist() == [complete] + [True] * (len(jobs.queue) - 1)
 
 
 def test_a_gang_in_two_queues_is_in_that_of_its_first_member():
