@@ -321,7 +321,10 @@ class Life:
         may_use_more = {name for name in waits if used[name] < limit[name]}
         if pool > 0 and free > 0 and not self.rules.weight_alone:
             assert not may_use_more, f"capacity is left over: {shown}"
-        for name in waits:  # within a queue, by priority
+        if self.rules.confined and used.total() > sum(nominal.values()):
+            return  # quotas have been lowered: what leaves is not free for others
+        lowered = {name for name in NAMES if used[name] > limit[name]}
+        for name in waits - lowered:  # within a queue, by priority
             running = [task.priority for task in self.tasks.values() if task.queue == name and task.node]
             waiting = [task.priority for task in self.tasks.values() if task.queue == name and not task.node]
             assert max(waiting) <= min(running, default=max(waiting)), f"{name} does not serve its priorities: {shown}"
