@@ -55,8 +55,12 @@ class CandidateSearch:
             self.due_us = min(time_us, self.due_us or time_us)
         return later
 
-    def of(self, situation: Situation, refused: Bools) -> Candidates:
-        """Running tasks that may leave for a job, by the rules of their queues alone. refused (T,): not these."""
+    def of(
+        self, situation: Situation, refused: Bools, *, borrowing: bool = False, own_alone: bool = False
+    ) -> Candidates:
+        """Running tasks that may leave for a job, by the rules of their queues alone. refused (T,): not these.
+        borrowing: those only that may leave although the job's queue borrows in the end; own_alone: those of the job's
+        queue."""
         state, tasks, use = self._state, self._state.tasks, self._standing.use
         granted = permissions(situation)
         rows = self._evictable
@@ -68,11 +72,15 @@ class CandidateSearch:
         rows = rows[~np.isin(tasks.gang[rows], completed[completed != NO_GANG])]  # else the new members would stay
         queue, priority = use.queue_of(rows), state.classes.priority[tasks.cls[rows]]
         may = granted.reasons(queue, priority) != Why.NOT
+        if borrowing:
+            may &= priority <= granted.highest_borrowing[queue]
         newer = (priority == situation.priority) & (tasks.created_us[rows] > situation.created_us)
         may |= granted.equal_if_newer[queue] & newer
         own = queue == situation.queue
         if use.queues.definitions[situation.queue].within is Within.NEVER:
             may &= ~own
+        if own_alone:
+            may &= own
         began_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows])
         least_us = np.minimum(self._least_s[queue, own.astype(np.int64)] * 1e6, _FOREVER_US).astype(np.int64)
         protected = may & (began_us + least_us > self._snapshot.now_us)

@@ -41,7 +41,7 @@ _LEAVING = -1
 
 _ATTEMPTS = 8
 """Number of searches for one job: each for fewer of its tasks, or without the victim that the last set should not have
-had."""
+had; the last one for victims of its own queue."""
 
 _SEARCHES = 64
 """Limit on the searches of a round; the next one, which is due at once, begins with the other jobs."""
@@ -183,13 +183,13 @@ class Reclaimer:
         if self._too_early(claim):
             return True
         refused = np.zeros(self._state.tasks.capacity, np.bool_)
-        attempts = _ATTEMPTS
+        attempts, borrowing = _ATTEMPTS, False
         while attempts and len(tasks) and self._searches < _SEARCHES:
             fewer = tasks[: 0 if claim.whole else len(tasks) // 2]  # of a gang, all or none
             situation = self._standing.situation(claim, len(tasks))
-            candidates = self._candidates.of(situation, refused)
+            candidates = self._candidates.of(situation, refused, borrowing=borrowing, own_alone=attempts == 1)
             if not len(candidates.rows):
-                tasks = fewer
+                tasks, borrowing = fewer, False
                 continue
             count = self._quota_for(claim, len(tasks), candidates.rows)
             if count < len(tasks):  # whatever a search would find, quota suffices for no more
@@ -213,8 +213,10 @@ class Reclaimer:
             if verdict:
                 self._carry_out(claim, found, precedence, tasks, victims)
                 return claim.whole or self._serve(claim)  # the others of it, if any
-            if len(fewer):
-                tasks = fewer
+            if verdict.borrows and not borrowing:
+                borrowing = True
+            elif len(fewer):
+                tasks, borrowing = fewer, False
             elif verdict.victim >= 0:
                 refused[self._unit(victims[verdict.victim], victims)] = True
             else:

@@ -20,7 +20,7 @@ from firmament_py.queues.permissions import (
     firm_within_nominal,
     permissions,
 )
-from firmament_py.queues.quota import counted_usage, left_to, total_usage
+from firmament_py.queues.quota import counted_usage, total_usage
 from firmament_py.queues.shares import guarantees
 
 
@@ -39,10 +39,12 @@ class Victims:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`victim` is the first one that the reason is about, -1 if it is about none; `reason` is empty if permitted."""
+    """`victim` is the first one that the reason is about, -1 if it is about none; `reason` is empty if permitted.
+    `borrows`: the victim could leave if the preemptor did not borrow in the end."""
 
     reason: str = ""
     victim: int = -1
+    borrows: bool = False
 
     def __bool__(self) -> bool:
         return not self.reason
@@ -50,9 +52,9 @@ class Verdict:
 
 def judge(s: Situation, victims: Victims) -> Verdict:
     """Whether a preemptor may evict these victims, and fits into its quota then."""
-    queues, tree = s.queues, s.queues.tree
+    tree = s.queues.tree
     final = replace(s, own=_without(s.own, victims))
-    free = np.maximum(0, left_to(queues, s.capacity, final.own)[s.queue])
+    free = s.left(final.own)
     if (s.request > free)[s.request > 0].any():
         return Verdict("the preemptor does not fit into its quota without the victims")
     if tree.reclaim_rules is ReclaimRules.FAIR_SHARE and not firm_within_nominal(s):
@@ -84,11 +86,14 @@ def _each(s: Situation, granted: Permissions, victims: Victims, own: Bools) -> V
     for refused, reason in (
         (~uses, "the victim uses nothing that the preemptor needs"),
         (granted.why[victims.queue] == Why.NOT, "the victim's queue owes the preemptor nothing"),
-        (~may, "the victim's priority is too high for this preemptor"),
     ):
         if refused.any():
             return Verdict(reason, int(np.argmax(refused)))
-    return Verdict()
+    if may.all():
+        return Verdict()
+    victim = int(np.argmin(may))
+    otherwise = victims.priority[victim] <= granted.highest[victims.queue[victim]]
+    return Verdict("the victim's priority is too high for this preemptor", victim, borrows and bool(otherwise))
 
 
 def _ordered(s: Situation, granted: Permissions, victims: Victims, final: Situation) -> Verdict:

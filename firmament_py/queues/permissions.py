@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.model.queues import Reclaim, ReclaimRules, Sharing, Within
+from firmament_py.model.queues import Division, Reclaim, ReclaimRules, Sharing, Within
 from firmament_py.queues.priorities import seen_at_each_depth, seen_outside
 from firmament_py.queues.quota import Capacity, counted_usage, left_to, total_usage
 from firmament_py.queues.shares import guarantees
@@ -74,10 +74,20 @@ class Situation:
             return counted_usage(self.queues, self.capacity, self.own)
         return total_usage(self.queues, self.own)
 
+    def left(self, own: I64) -> I64:
+        """(V,) what quota leaves to the preemptor's queue if the tasks of queues use `own` (Q, V)."""
+        queues, tree = self.queues, self.queues.tree
+        left: I64 = np.maximum(0, left_to(queues, self.capacity, own)[self.queue])
+        by_weight = tree.sharing is Sharing.PROPORTIONAL and tree.division is Division.TOTAL_BY_WEIGHT
+        if by_weight and self.share is not None:
+            path = queues.paths[self.queue, : queues.depth[self.queue] + 1]  # shares are limits (queues/admission.py)
+            left = np.minimum(left, np.maximum(0, self.share - total_usage(queues, own))[path].min(axis=0))
+        return left
+
     @cached_property
     def needed(self) -> Bools:
         """(V,) columns of which more is requested than is available; all requested ones if quota suffices."""
-        free = np.maximum(0, left_to(self.queues, self.capacity, self.own)[self.queue])
+        free = self.left(self.own)
         requested = self.request > 0
         lacking = requested & (self.request > free)
         return lacking if lacking.any() else requested

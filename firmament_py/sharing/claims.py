@@ -6,7 +6,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.queues.permissions import Situation
-from firmament_py.queues.quota import Capacity, left_to
+from firmament_py.queues.quota import Capacity
 from firmament_py.sharing.flavors import add_amounts
 from firmament_py.sharing.jobs import Jobs
 from firmament_py.sharing.use import QueueUse
@@ -111,8 +111,7 @@ class Standing:
 
     def fits(self, situation: Situation, without: I64) -> bool:
         """Whether the quota of a claim suffices once `without` (Q, V) is no more used."""
-        queues, own = situation.queues, situation.own - without
-        left = np.maximum(left_to(queues, self._capacity, own)[situation.queue], 0)
+        left = situation.left(situation.own - without)
         return bool((situation.request <= left)[situation.request > 0].all())
 
     def amounts(self, state: ClusterState, rows: I64) -> I64:

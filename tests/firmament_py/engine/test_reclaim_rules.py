@@ -12,7 +12,9 @@ from firmament_py.model.queues import (
     Reclaim,
     ReclaimRules,
     Sharing,
+    Within,
 )
+from firmament_py.preemption import reclaimer
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -93,6 +95,37 @@ def test_borrowing_within_the_cohort_needs_a_policy():
     assert world().run().preemption.is_empty
     cluster = world(borrow_within=BorrowWithin(lower_priority=True))
     assert len(cluster.preempted(cluster.run())) == 1
+
+
+def test_a_task_that_borrows_takes_the_victim_that_it_may_take_while_borrowing(monkeypatch):
+    """Ten tasks of b could leave if a did not borrow then. A more important one of its own leaves instead."""
+    monkeypatch.setattr(reclaimer, "_SEARCHES", 2)
+    borrowing = BorrowWithin(lower_priority=True, max_priority=-1)
+    queues = tree(
+        queue("top", "", quota(9)),
+        queue("a", "top", quota(1), within=Within.LOWER_PRIORITY, reclaim=Reclaim.ANY, borrow_within=borrowing),
+        queue("b", "top", quota(1)),
+    )
+    of_b = [running([1 + i], on=f"n{i}") for i in range(10)]
+    own = running([21], on="n10", cls=2, queue=A)
+    waiting = make_class(3, cpu=1, priority=9), make_tasks([31], 3, queue=A)
+    cluster = cluster_of(queues, *of_b, own, *waiting, nodes=[f"n{i}" for i in range(11)], cpu=1)
+    assert cluster.preempted(cluster.run()) == {21: 31}
+
+
+def test_a_task_that_may_not_take_from_others_takes_from_its_own_queue():
+    """Ten tasks of b borrow less than a does: each of them is refused in the end."""
+    queues = tree(
+        queue("top", "", quota(19)),
+        queue("a", "top", quota(1), within=Within.LOWER_PRIORITY, reclaim=Reclaim.ANY),
+        queue("b", "top", quota(1)),
+        sharing=Sharing.FAIR,
+    )
+    of_b = [running([1 + i], on=f"n{i}") for i in range(10)]
+    own = [running([21 + i], on=f"n{10 + i}", cls=1 if i == 0 else 2, queue=A) for i in range(11)]
+    nodes = [f"n{i}" for i in range(21)]
+    cluster = cluster_of(queues, *of_b, *own, make_tasks([41], 2, queue=A), nodes=nodes, cpu=1)
+    assert cluster.preempted(cluster.run()) == {21: 41}
 
 
 def test_fair_sharing_ends_at_equal_shares():

@@ -284,6 +284,20 @@ def test_reclaim_by_other_rules(described, running, preemptor, fields, permitted
     assert bool(Scene(described, running, preemptor, total=[8], **fields).permitted()) == permitted
 
 
+def test_by_weight_a_share_limits_each_resource():
+    """A half of each resource is a's: nothing is evicted for a task that could not run then."""
+    described = rules(
+        ReclaimRules.DESERVED,
+        *(queue(name, "", quota(), quota(on="red/gpu")) for name in "ab"),
+        division=Division.TOTAL_BY_WEIGHT,
+    )
+    running = "w a red/cpu=4; x b red/cpu=4,red/gpu=4; y b red/gpu=4"
+    assert Scene(described, running, "p a red/gpu=4", total=[8, 8]).permitted()
+    shown = Scene(described, running, "p a red/cpu=1,red/gpu=4", total=[8, 8])
+    assert not shown.permitted()
+    assert "does not fit into its quota" in shown.judge("x").reason
+
+
 def test_kai_does_not_take_from_a_queue_that_is_left_with_less_of_its_share():
     """Shares are 5 and 5. a would have 6 of 5 and is refused at once; up to 5 it may take what b has above its 5."""
     pair = queue("a", "", quota(1)), queue("b", "", quota(1))

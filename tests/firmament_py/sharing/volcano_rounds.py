@@ -258,6 +258,8 @@ PROPORTION = [
         "n1 0 cpu=10 memory=2",
         "a q 0 cpu=1 memory=1 @n1; b p 0 cpu=1 memory=1 @n1; c o 0 cpu=2 memory=1 +1",
         "-a",
+        differs="",
+        why="no eviction for a task that two thirds of a unit of memory, the share of its queue, do not let run",
     ),
     Played(
         "no eviction where there is room", "q -1 w1; p -1 w9", "n1 0 cpu=10", "a q 0 cpu=2 @n1; b p 0 cpu=3 +1", "+b"
