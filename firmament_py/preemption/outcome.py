@@ -99,11 +99,13 @@ class Outcome:
         later = np.zeros(len(gangs) + 1, np.bool_)  # gangs of which some member has to wait
         first: dict[int, int] = {}  # of each node, the most important preemptor
         waits: dict[int, int] = {}  # of each node, the most important one that is not placed at once
+        left = ledger.unreserved_for(decision.tasks).copy()
         for task, node in zip(decision.tasks[again].tolist(), decision.nodes[again].tolist(), strict=True):
             first.setdefault(node, task)
             requests = snapshot.requests[snapshot.task_class[task]]
-            fits = (ledger.free[node] >= requests)[requests > 0].all()
+            fits = (left[node] >= requests)[requests > 0].all()
             fits &= not snapshot.withheld[task]
+            left[node] -= requests
             if fits and together[task] < 0:
                 ledger.place(np.array([task]), np.array([node]))
             else:

@@ -156,3 +156,26 @@ def test_counts_that_intertask_constraints_forbid_are_trimmed_and_rolled_back():
         ledger.assign(np.array([0]), np.array([0]), np.array([0]))
         assert ledger.snapshot.intertask.allowed(0).tolist() == [False]
     assert ledger.snapshot.intertask.allowed(0).tolist() == [True]
+
+
+def test_what_evictions_release_is_reserved_from_the_less_important_alone():
+    """14 cpu of each node are reserved, 10 are free: the first 4 that evictions release are the holder's."""
+    cluster = make_cluster(
+        *(make_node("a", cpu=10), make_node("b", cpu=10)),
+        *(make_class(number, cpu=1, priority=priority) for number, priority in [(1, 9), (2, 5), (3, 0)]),
+        *(make_tasks([number], number) for number in (1, 2, 3)),
+        make_tasks([4], 2),
+    )
+    ledger = Ledger(take_snapshot(cluster.state, NOW_US))
+    snapshot = ledger.snapshot
+    high, middle, low = ([int(t) for t in np.flatnonzero(snapshot.task_class == c)] for c in range(3))
+    demanded = np.zeros_like(ledger.free)
+    demanded[:, snapshot.resources.index("cpu")] = 14
+    holder, other = middle
+    ledger.reserve(NOW_US, ledger.free, demanded, np.array([holder]))
+    assert cpu(ledger, ledger.unreserved_for(np.array(low))) == [-4, -4]
+    assert cpu(ledger, ledger.unreserved_for(np.array([*high, *low]))) == [-4, -4]
+    assert cpu(ledger, ledger.unreserved_for(np.array([other]))) == [0, 0]
+    assert cpu(ledger, ledger.unreserved_for(np.array(high))) == [0, 0]
+    ledger.place(np.array([holder]), np.array([0]))
+    assert cpu(ledger, ledger.unreserved_for(np.array(low))) == [9, 10]

@@ -13,18 +13,18 @@ amounts = st.lists(st.integers(0, 9), min_size=4, max_size=4).map(lambda values:
 remaining = st.lists(st.tuples(st.integers(0, 3), amounts), min_size=1, max_size=4)
 
 
-def left(keep, without=-1, tasks=NO_ROWS):
-    """Capacity that `tasks` can use by their end, after all reservations, of which the i-th one is for tasks 2 i and
-    2 i + 1, and the release of one; -1: none."""
+def left(keep, without=-1, tasks=NO_ROWS, above=None):
+    """Capacity that `tasks` can use by their end, after all reservations, of which the i-th one has priority i and is
+    for tasks 2 i and 2 i + 1, and the release of one; -1: none."""
     capacities = ReservedCapacity()
     numbers = [
-        capacities.reserve(starts_us, CAPACITY, demanded, np.array([2 * i, 2 * i + 1]))
+        capacities.reserve(starts_us, CAPACITY, demanded, np.array([2 * i, 2 * i + 1]), i)
         for i, (starts_us, demanded) in enumerate(keep)
     ]
     if without >= 0:
         capacities.release(numbers[without])
     ends = (*range(5), FOREVER)
-    return [capacities.left_of(CAPACITY, end, tasks).tolist() for end in ends], capacities.subtracted_from(
+    return [capacities.left_of(CAPACITY, end, tasks, above).tolist() for end in ends], capacities.subtracted_from(
         CAPACITY
     ).tolist()
 
@@ -40,6 +40,13 @@ def test_a_reservation_does_not_bind_the_tasks_that_it_is_for(keep, data):
     own = data.draw(st.integers(0, len(keep) - 1))
     assert left(keep, tasks=np.array([2 * own, 2 * own + 1]))[0] == left(keep, own)[0]
     assert left(keep, tasks=np.array([2 * own]))[0] == left(keep)[0]  # it is for two
+
+
+@given(keep=remaining, data=st.data())
+def test_above_a_priority_the_reservations_of_higher_ones_have_an_effect(keep, data):
+    above = data.draw(st.integers(-1, len(keep)))
+    higher = [(starts_us, demanded * (i > above)) for i, (starts_us, demanded) in enumerate(keep)]
+    assert left(keep, above=above)[0] == left(higher)[0]
 
 
 def test_tasks_that_end_after_the_start_leave_reserved_capacity():

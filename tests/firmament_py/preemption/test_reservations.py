@@ -77,3 +77,21 @@ def test_what_is_reserved_for_a_task_that_is_not_served_is_not_free_for_other_pr
     assert list(cluster.preempted(result).values()) == [10]
     assert cluster.names(result) == {}
     assert set(cluster.nominated()) == {10}
+
+
+def test_a_preemptor_waits_for_its_victim_beside_what_is_reserved():
+    """4 CPUs are free, and reserved for task 11, which never preempts: task 12 takes those of its victim instead."""
+    cluster = preempting_cluster(
+        make_node("a", cpu=8),
+        make_class(5, cpu=4),
+        make_class(6, cpu=8, priority=5, never_preempts=True),
+        make_class(7, cpu=4, priority=5),
+        make_tasks([1], 5, on="a"),
+        make_tasks([11], 6, created_us=OVERDUE_US),
+    )
+    assert cluster.names(cluster.run()) == {}
+    cluster.tell(make_tasks([12], 7))
+    result = cluster.run()
+    assert cluster.preempted(result) == {1: 12}
+    assert cluster.names(result) == {}
+    assert cluster.nominated() == {12: "a"}
