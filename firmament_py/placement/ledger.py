@@ -78,20 +78,20 @@ class Ledger:
         """What is left for tasks that may run forever. Not to be written to."""
         return self._reserved.left_of(self.free, FOREVER)
 
-    def unreserved_for(self, tasks: I64) -> I64:
+    def unreserved_for(self, tasks: I64, precedence: int) -> I64:
         """What is left for `tasks` (K,), which may run forever and evict others, with what is reserved for them. Not to
         be written to.
 
-        A reservation of no higher priority keeps what is free, but not what evictions release: without the evictors its
-        holders would not get that any sooner. Reservations of tasks that are placed or nominated by now have no effect.
+        A reservation for tasks of no higher priority than `precedence` keeps what is free, but not what evictions
+        release: without the evictors its holders would not get that any sooner. Reservations of tasks that are placed
+        or nominated by now have no effect.
         """
         if not self._reserved:
             return self.free
-        priority = int(self._priority(tasks).min(initial=np.iinfo(np.int64).max))
         served = np.flatnonzero((self.node_of >= 0) | (self.nominated >= 0))
         tasks = np.union1d(tasks, served)
         left = self._reserved.left_of(self.free, FOREVER, tasks)
-        lacking = np.minimum(self._reserved.left_of(self.free, FOREVER, tasks, above=priority), 0)
+        lacking = np.minimum(self._reserved.left_of(self.free, FOREVER, tasks, above=precedence), 0)
         return np.maximum(left, lacking)
 
     def reserved_for(self, tasks: I64) -> list[I64]:
@@ -179,12 +179,8 @@ class Ledger:
     def reserve(self, starts_us: int, capacity: I64, demanded: I64, holders: I64) -> int:
         """From now on tasks that end after `starts_us` must leave `demanded` of `capacity`, which is what will be free
         then, other reservations included, for the tasks `holders` (K,). Returns the number by which to release it."""
-        priority = int(self._priority(holders).min())
+        priority = int(self.snapshot.class_priority[self.snapshot.task_class[holders]].min())
         return self._reserved.reserve(starts_us, capacity, demanded, holders, priority)
-
-    def _priority(self, tasks: I64) -> I64:
-        """(K,) effective priorities."""
-        return self.snapshot.priority[self.snapshot.task_class[tasks]]
 
     def release(self, number: int) -> None:
         """The reservation of this number is no more."""

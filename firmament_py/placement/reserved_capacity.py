@@ -12,7 +12,7 @@ from firmament_py.snapshot.expected_releases import FOREVER
 @dataclass(slots=True)
 class _Reservation:
     """later (N, R): what tasks that end after starts_us may still use; reserved (N, R): what they may not. holders
-    (K,): the tasks that it is for; priority: the lowest effective one of these."""
+    (K,): the tasks that it is for; priority: the lowest one of these."""
 
     number: int
     priority: int

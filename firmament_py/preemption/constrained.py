@@ -41,17 +41,18 @@ class ConstrainedSearch:
     def find(self, task: int, precedence: Precedence, *, without_victims: bool = False) -> tuple[int, I64] | None:
         """The node for a task, which has none, and the rows of its victims (V,); None: there is none.
         without_victims: a node that suits it as it is will do, since the task may lack nothing but quota."""
-        if without_victims and (node := self._suiting(task)) is not None:
+        if without_victims and (node := self._suiting(task, precedence)) is not None:
             return node, NO_ROWS
         found = self._find(task, precedence, beyond_budgets=False)
         if found is None and self._beyond_budgets:
             found = self._find(task, precedence, beyond_budgets=True)
         return found
 
-    def _suiting(self, task: int) -> int | None:
+    def _suiting(self, task: int, precedence: Precedence) -> int | None:
         """A node that satisfies all constraints of the task as it is."""
         c = self._snapshot.task_class[task]
-        requests, free = self._snapshot.requests[c], self._ledger.unreserved_for(np.array([task]))
+        requests = self._snapshot.requests[c]
+        free = self._ledger.unreserved_for(np.array([task]), int(precedence.waiting[c]))
         suits = self._snapshot.suitable[c] & ((free >= requests) | (requests == 0)).all(axis=1)
         if not suits.any() or not self._trials_left:
             return None
@@ -74,7 +75,7 @@ class ConstrainedSearch:
         state = snapshot.releases.state
         released = np.zeros_like(ledger.free)
         np.add.at(released, low.node, state.classes.requests[low.cls])
-        free = ledger.unreserved_for(np.array([task]))
+        free = ledger.unreserved_for(np.array([task]), priority)
         able = snapshot.suitable[c] & ((free + released >= requests) | (requests == 0)).all(axis=1)
         able &= np.bincount(low.node, minlength=len(free)) > 0
         able &= self._allowed(task, low.id) | self._allowed(task, self._leaving(low))

@@ -136,7 +136,7 @@ class EvictionSearch:
         variants, number = np.unique(variant[tasks], return_counts=True)
         classes, suitable = self._arriving(variants, question)
         waiving = tasks if waiving is None else waiving
-        free = ledger.unreserved_for(waiving) + ledger.usage_of(tasks)
+        free = ledger.unreserved_for(waiving, self.precedence.lowest(snapshot, tasks)) + ledger.usage_of(tasks)
         movers = None
         if moving is not None:
             free += moving.usage(len(free))

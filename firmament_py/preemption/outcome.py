@@ -99,7 +99,7 @@ class Outcome:
         later = np.zeros(len(gangs) + 1, np.bool_)  # gangs of which some member has to wait
         first: dict[int, int] = {}  # of each node, the most important preemptor
         waits: dict[int, int] = {}  # of each node, the most important one that is not placed at once
-        left = ledger.unreserved_for(decision.tasks).copy()
+        left = ledger.unreserved_for(decision.tasks, precedence.lowest(snapshot, decision.tasks)).copy()
         for task, node in zip(decision.tasks[again].tolist(), decision.nodes[again].tolist(), strict=True):
             first.setdefault(node, task)
             requests = snapshot.requests[snapshot.task_class[task]]

@@ -21,6 +21,10 @@ class Precedence:
     placed: I64
     running: I64
 
+    def lowest(self, snapshot: Snapshot, tasks: I64) -> int:
+        """Of tasks (K,) that wait."""
+        return int(self.waiting[snapshot.task_class[tasks]].min(initial=PROTECTED))
+
     def least(self, snapshot: Snapshot) -> int:
         """Of the running tasks."""
         bound = snapshot.releases.state.tasks.state == TaskState.BOUND

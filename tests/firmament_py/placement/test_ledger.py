@@ -128,8 +128,8 @@ def test_reserved_capacity_is_left_by_tasks_that_end_too_late():
     assert cpu(ledger, ledger.free_for(np.array([0]))) == [6, 6]
     assert cpu(ledger, ledger.free_for(np.array([2, 3]))) == [10, 10]
     assert cpu(ledger, ledger.unreserved) == cpu(ledger, ledger.free_less_reserved) == [6, 6]
-    assert cpu(ledger, ledger.unreserved_for(np.array([0]))) == [6, 6]
-    assert cpu(ledger, ledger.unreserved_for(np.array([0, 3]))) == [10, 10]
+    assert cpu(ledger, ledger.unreserved_for(np.array([0]), 0)) == [6, 6]
+    assert cpu(ledger, ledger.unreserved_for(np.array([0, 3]), 0)) == [10, 10]
     assert [holders.tolist() for holders in ledger.reserved_for(np.array([2, 3]))] == [[3]]
     assert ledger.reserved_for(np.array([0])) == []
     with ledger.limited_to(np.array([0])):
@@ -173,9 +173,9 @@ def test_what_evictions_release_is_reserved_from_the_less_important_alone():
     demanded[:, snapshot.resources.index("cpu")] = 14
     holder, other = middle
     ledger.reserve(NOW_US, ledger.free, demanded, np.array([holder]))
-    assert cpu(ledger, ledger.unreserved_for(np.array(low))) == [-4, -4]
-    assert cpu(ledger, ledger.unreserved_for(np.array([*high, *low]))) == [-4, -4]
-    assert cpu(ledger, ledger.unreserved_for(np.array([other]))) == [0, 0]
-    assert cpu(ledger, ledger.unreserved_for(np.array(high))) == [0, 0]
+    assert cpu(ledger, ledger.unreserved_for(np.array(low), 0)) == [-4, -4]
+    assert cpu(ledger, ledger.unreserved_for(np.array([other]), 4)) == [-4, -4]
+    assert cpu(ledger, ledger.unreserved_for(np.array([other]), 5)) == [0, 0]
+    assert cpu(ledger, ledger.unreserved_for(np.array(high), 9)) == [0, 0]
     ledger.place(np.array([holder]), np.array([0]))
-    assert cpu(ledger, ledger.unreserved_for(np.array(low))) == [9, 10]
+    assert cpu(ledger, ledger.unreserved_for(np.array(low), 0)) == [9, 10]
