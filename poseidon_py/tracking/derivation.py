@@ -44,7 +44,7 @@ def job_state(job: Job, *, over: bool, verdict: str, minimum: int) -> JobState:
     running = job.count(*ON_NODE)
     waiting = job.count(*WAITING)
     if running or waiting:
-        if job.count(_R.WILL_EVICTED):
+        if any(task.evicting for task in job.tasks.values()):
             return _J.WILL_EVICTED
         if any(task.privileged for task in job.tasks.values()):
             return _J.PRIVILEGED

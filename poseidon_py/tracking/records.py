@@ -44,8 +44,8 @@ class Task:
     """The pods of one role of a job."""
 
     __slots__ = (
-        "counts", "figures", "job", "name", "newest", "open_evictions", "open_failures", "privileged", "replicas",
-        "state",
+        "counts", "evicting", "figures", "job", "name", "newest", "open_evictions", "open_failures", "privileged",
+        "replicas", "state",
     )  # fmt: skip
 
     def __init__(self, name: str, job: "Job") -> None:
@@ -58,6 +58,8 @@ class Task:
         """Pods by state, with those that are gone: their last state."""
         self.privileged = 0
         """Pods that wait or run and whose victims have notice."""
+        self.evicting = 0
+        """Pods that run or terminate and have notice of their eviction."""
         self.newest = 0.0
         """When its newest pod was created."""
         self.open_failures: list[BadEnd] = []

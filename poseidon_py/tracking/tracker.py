@@ -31,7 +31,7 @@ from poseidon_py.tracking.derivation import (
 from poseidon_py.tracking.figures import Requests
 from poseidon_py.tracking.identity import POD, JobKey, identity_of
 from poseidon_py.tracking.narration import Narration
-from poseidon_py.tracking.notice import PRIVILEGED
+from poseidon_py.tracking.notice import PRIVILEGED, WILL_EVICTED
 from poseidon_py.tracking.observation import HAS_ENDED, Observation, observe
 from poseidon_py.tracking.records import Job, Replica, Task
 from poseidon_py.tracking.times import seconds
@@ -251,10 +251,9 @@ class Tracker:
 
     def _note(self, replica: Replica, seen: Observation) -> None:
         """Takes over a notice of eviction."""
-        was = replica.notice == PRIVILEGED and replica.state in ALIVE
+        self._count_notice(replica, replica.state, -1)
         replica.notice = seen.notice.state
-        now = replica.notice == PRIVILEGED and replica.state in ALIVE
-        replica.task.privileged += now - was
+        self._count_notice(replica, replica.state, 1)
         job = replica.task.job
         if seen.notice.state:
             job.notice_at, job.preempted_by = seen.notice.at, seen.notice.by
@@ -296,8 +295,13 @@ class Tracker:
     def _count(self, replica: Replica, state: ReplicaState, by: int) -> None:
         task = replica.task
         task.counts[state] = task.counts.get(state, 0) + by
+        self._count_notice(replica, state, by)
+
+    def _count_notice(self, replica: Replica, state: ReplicaState, by: int) -> None:
         if replica.notice == PRIVILEGED and state in ALIVE:
-            task.privileged += by
+            replica.task.privileged += by
+        if replica.notice == WILL_EVICTED and state in (_R.WILL_EVICTED, _R.TERMINATING):
+            replica.task.evicting += by
 
     # -- tasks and jobs ---------------------------------------------------------------------------------------
 

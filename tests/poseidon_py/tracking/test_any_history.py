@@ -246,7 +246,8 @@ class History(RuleBasedStateMachine):
         story, alive = self.stories[name], self._alive(name)
         states = [state_of(life) for life in alive]
         if alive:
-            if "WillEvicted" in states:
+            leaving = [life for life in alive if life.bound and state_of(life) in ("WillEvicted", "Terminating")]
+            if any(life.annotations.get("poseidon.io/preemption-state") == "WillEvicted" for life in leaving):
                 return "WillEvicted"
             if any(life.annotations.get("poseidon.io/preemption-state") == "Privileged" for life in alive):
                 return "Privileged"

@@ -60,6 +60,20 @@ def test_notices_of_preemption():
     assert watched.path("replica", "victim-0")[-1][0] == "Running"
 
 
+def test_a_job_will_be_evicted_until_its_pods_are_gone():
+    watched = Watched()
+    running = (
+        of_job("victim").start(T + 1).annotate(preemption_state="WillEvicted", eviction_time="2026-01-01T00:10:00Z")
+    )
+    watched.tell(running)
+    leaving = running.delete(T + 600)
+    watched.tell(leaving)
+    assert watched.state("victim") == "WillEvicted"
+    watched.gone(leaving, T + 610)
+    assert [state for state, _ in watched.path("job")][-2:] == ["WillEvicted", "Pending"]
+    assert not +watched.illegal()
+
+
 @pytest.mark.parametrize("state", ["willevicted", "", "Evicted"])
 def test_an_unknown_notice_is_none(state):
     watched = Watched()
