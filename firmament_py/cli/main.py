@@ -44,7 +44,7 @@ def _usage_option(name: str, what: str) -> Callable[[F], F]:
     return click.option(f"--usage-{name}", type=type(default), default=default, show_default=True, help=what)
 
 
-@click.group()
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="firmament")
 def cli() -> None:
     """The flow-graph scheduling service: tasks and nodes in, placements out."""

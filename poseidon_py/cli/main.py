@@ -63,7 +63,7 @@ def _not_installed(name: str, error: ModuleNotFoundError) -> click.Command:
     return command
 
 
-@click.group(cls=LazyGroup)
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="poseidon")
 def cli() -> None:
     """A min-cost-flow batch scheduler for Kubernetes.

@@ -124,9 +124,9 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
     return f"0/{nodes} nodes are available:" + (f" {parts}." if parts else "")
 
 
-def nominated(node: str) -> str:
-    """What follows the message of a pod that has preempted others."""
-    return f" Nominated to {node}: it is bound once its victims have left."
+def with_nomination(message: str, node: str) -> str:
+    """The message of a pod that has preempted others."""
+    return f"{message.removesuffix('.')}. Nominated to {node}: it is bound once its victims have left."
 
 
 def cannot_use(problem: str) -> str:

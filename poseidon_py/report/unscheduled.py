@@ -51,4 +51,4 @@ class UnscheduledReports:
                     minimum = gang.minimum if gang else 0
                     message = messages.unscheduled(group.nodes, group.reasons, minimum, queue_problem=problem)
                 self._attempts.inc()
-                report(known, message + messages.nominated(known.nominated) if known.nominated else message)
+                report(known, messages.with_nomination(message, known.nominated) if known.nominated else message)

@@ -61,6 +61,13 @@ def run_flags():
     return {parameter.name: parameter for parameter in command.params if parameter.name != "config"}
 
 
+def test_help_has_a_short_flag():
+    for command, arguments in [(cli, ["fits"]), (cli, ["jobs", "run"]), (firmament, ["serve"])]:
+        short, long = (invoke(command, *arguments, flag).output for flag in ("-h", "--help"))
+        assert short == long
+        assert short.startswith("Usage: ")
+
+
 def test_every_setting_is_a_flag_or_a_key_of_the_file_that_the_documentation_lists():
     documented = (DOCS / "bridge.md").read_text()
     flags = run_flags()

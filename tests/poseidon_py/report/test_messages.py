@@ -140,3 +140,8 @@ def test_gangs_that_wait():
 def test_the_problem_of_a_queue_is_the_message_of_its_pods():
     problem = "queue x does not exist: create it or change label poseidon.io/queue"
     assert messages.unscheduled(5, [R(kind=R.QUEUE_UNKNOWN)], queue_problem=problem) == problem
+
+
+def test_the_node_of_a_nominated_pod_is_a_sentence_of_its_own():
+    for message in ("waits for quota of queue q", "waits for quota of queue q."):
+        assert messages.with_nomination(message, "n").startswith("waits for quota of queue q. Nominated to n: ")
