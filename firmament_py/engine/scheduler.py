@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.ma  # np.unique imports it at its first call, which would delay the first tasks by 40 ms
 
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.admission.queue_order import Admission

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.cluster import Rule
 from benchmarks.cluster.store.kinds import NODES, PODS
-from poseidon_py.report.messages import nominated
+from poseidon_py.report.messages import with_nomination
 from tests.poseidon_py.app.test_constraints import HOST, Constrained, with_claim
 from tests.poseidon_py.world import template, world_of
 
@@ -85,7 +85,7 @@ async def test_the_user_of_a_claim_leaves_for_a_pod_of_higher_priority(world):
     conditions = [c for state in mine for c in state["status"].get("conditions", ())]
     messages = {c["message"] for c in conditions if c.get("reason") == "Unschedulable"}
     assert WAITS in messages
-    assert messages <= {WAITS, WAITS + nominated(node)}
+    assert messages <= {WAITS, with_nomination(WAITS, node)}
     # a third pod of the lower priority waits for the new user
     world.wants("late", "c0", priority=LOW)
     await world.hears("late-0000", WAITS)
