@@ -48,6 +48,8 @@ class ReclaimRules(IntEnum):
     """What exceeds the nominal amount, never what is not lent (Volcano's plugin capacity)."""
     GUARANTEE = 3
     """A queue below its nominal amount takes from queues above theirs (YuniKorn)."""
+    DOMINANT_SHARE = 4
+    """Between the children of a common ancestor, from the greater weighted dominant share (Volcano's plugin drf)."""
 
 
 class FairStrategy(IntEnum):

@@ -70,6 +70,13 @@ def weighted(ratio: F64, weight: F64) -> F64:
     return share
 
 
+def weighted_parts(queues: Queues, total: I64, usage: I64) -> F64:
+    """(Q,) the largest part of the `total` (V,) of a resource, over all flavors, that a queue's usage (Q, V) is, by
+    weight."""
+    shape = (-1, len(queues.flavors), len(queues.resources))
+    return weighted(_dominant(usage.reshape(shape).sum(axis=1), total.reshape(shape).sum(axis=1)[0]), queues.weight)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class HierarchicalShares:
     share: F64

@@ -19,6 +19,7 @@ from firmament_py.queues.permissions import (
     Why,
     firm_within_nominal,
     permissions,
+    weighted_parts_with,
 )
 from firmament_py.queues.quota import counted_usage, total_usage
 from firmament_py.queues.shares import guarantees
@@ -133,8 +134,11 @@ def _may_be_last(
     floor = granted.floor[row]
     if rules is ReclaimRules.GUARANTEE:
         return bool((usage[between] >= queues.nominal[between])[:, victims.amounts[k] > 0].all())
+    kept_back = (total_usage(queues, after) >= guarantees(queues))[row, victims.amounts[k] > 0].all()
+    if rules is ReclaimRules.DOMINANT_SHARE:
+        mine, theirs = _sides(s, row)
+        return bool(kept_back and final[mine] < weighted_parts_with(s, after)[theirs])
     if rules is ReclaimRules.DESERVED:
-        kept_back = (total_usage(queues, after) >= guarantees(queues))[row, victims.amounts[k] > 0].all()
         return bool(kept_back and (usage[row] > floor)[involved].any())
     return bool((usage[between[-1]] > granted.floor[between[-1]]).any())
 
@@ -153,7 +157,9 @@ def _shares_permit(s: Situation, row: int, before: I64, after: I64, final: F64) 
 
 
 def _shares(s: Situation, own: I64) -> F64:
-    """(Q,) dominant shares with the preemptor's request; of no meaning if sharing is not FAIR."""
+    """(Q,) dominant shares with the preemptor's request; of no meaning if these do not count."""
+    if s.queues.tree.reclaim_rules is ReclaimRules.DOMINANT_SHARE:
+        return weighted_parts_with(s, own)
     if s.queues.tree.sharing is not Sharing.FAIR:
         return np.zeros(s.queues.count)
     with_request = own.copy()

@@ -22,8 +22,9 @@ from functools import cached_property
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.model.queues import Division, Reclaim, ReclaimRules, Sharing, Within
+from firmament_py.queues.dominant import weighted_parts
 from firmament_py.queues.priorities import seen_at_each_depth, seen_outside
 from firmament_py.queues.quota import Capacity, counted_usage, left_to, total_usage
 from firmament_py.queues.shares import guarantees
@@ -66,6 +67,8 @@ class Situation:
     """(Q, V) of shares.fair_shares, for FAIR_SHARE and DESERVED."""
     firm: I64 | None = None
     """(Q, V) usage of tasks that cannot be preempted, for FAIR_SHARE."""
+    total: I64 | None = None
+    """(V,) what nodes offer, for DOMINANT_SHARE."""
 
     @cached_property
     def usage(self) -> I64:
@@ -174,6 +177,8 @@ def permissions(s: Situation) -> Permissions:
             over: Bools = np.any(s.usage > floor, axis=1)
             within_floor = _below_meeting(s, ~over[:, None])[:, 0]
             others &= over[sides(s)] & claim
+        elif tree.reclaim_rules is ReclaimRules.DOMINANT_SHARE:
+            others &= claim
         else:
             others &= exceeding(s, floor) & claim
         why[others] = Why.RECLAIM
@@ -225,6 +230,22 @@ def sides(s: Situation) -> I64:
     return rows
 
 
+def own_sides(s: Situation) -> I64:
+    """(Q,) the child of each queue's common ancestor with the preemptor's that is on the preemptor's side."""
+    rows: I64 = _from_root(s.queues)[s.queue][np.minimum(s.common + 1, s.queues.depth[s.queue])]
+    return rows
+
+
+def weighted_parts_with(s: Situation, own: I64) -> F64:
+    """(Q,) weighted dominant shares of what is used if the tasks of queues use `own` (Q, V), with the preemptor. Queues
+    that use nothing of what it needs do not count against their siblings."""
+    with_request = own.copy()
+    with_request[s.queue] += s.request
+    with_request[~(with_request[:, s.needed] > 0).any(axis=1)] = 0
+    total = np.zeros_like(s.request) if s.total is None else s.total
+    return weighted_parts(s.queues, total, total_usage(s.queues, with_request))
+
+
 def has_advantage(s: Situation) -> Bools:
     """(Q,) queues that an ancestor of the preemptor need not share its quota with: their common ancestor is above one
     in whose quota the preemptor fits."""
@@ -264,6 +285,10 @@ def _floors(s: Situation) -> tuple[I64, Bools, bool]:
         allowed = (after <= queues.limit)[s.queue, requested].all()  # victims may be below the same ancestors
         below = ((after <= deserved)[s.queue] & requested).any()
         return np.maximum(deserved, guarantees(queues)), anywhere & bool(allowed and below), True
+    if rules is ReclaimRules.DOMINANT_SHARE:
+        parts = weighted_parts_with(s, s.own)
+        allowed = (after <= queues.limit)[s.queue, requested].all()
+        return guarantees(queues), (parts[own_sides(s)] < parts[sides(s)]) & bool(allowed), True
     entitled = (after <= queues.nominal)[path][:, requested].all(axis=1).any()
     return queues.nominal, anywhere & bool(entitled), False
 
@@ -271,9 +296,8 @@ def _floors(s: Situation) -> tuple[I64, Bools, bool]:
 def deserves(s: Situation, after: I64) -> Bools:
     """(Q,) whether the preemptor's side of the meeting with each queue stays within nominal amounts in all columns."""
     queues = s.queues
-    rows = _from_root(queues)[s.queue][np.minimum(s.common + 1, queues.depth[s.queue])]
     counted = queues.known.any(axis=0) | (s.request > 0)
-    within: Bools = np.all(((after <= queues.nominal) | ~counted)[rows], axis=1)
+    within: Bools = np.all(((after <= queues.nominal) | ~counted)[own_sides(s)], axis=1)
     return within
 
 

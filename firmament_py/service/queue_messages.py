@@ -41,6 +41,7 @@ _RULES: Mapping[int, ReclaimRules] = {
     flow_pb2.Queues.FAIR_SHARE: ReclaimRules.FAIR_SHARE,
     flow_pb2.Queues.DESERVED: ReclaimRules.DESERVED,
     flow_pb2.Queues.GUARANTEE: ReclaimRules.GUARANTEE,
+    flow_pb2.Queues.DOMINANT_SHARE: ReclaimRules.DOMINANT_SHARE,
 }
 
 _WITHIN: Mapping[int, Within] = {

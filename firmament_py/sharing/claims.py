@@ -70,8 +70,10 @@ def _claim(jobs: Jobs, j: int, flavor: I64) -> Claim:
 class Standing:
     """What queues use, as decisions of a round change it."""
 
-    def __init__(self, use: QueueUse, capacity: Capacity, share: I64 | None) -> None:
+    def __init__(self, use: QueueUse, capacity: Capacity, share: I64 | None, total: I64) -> None:
+        """share: see Situation; total (V,): what nodes offer."""
         self.use = use
+        self._total = total
         self._capacity = capacity
         self._share = share
         self._own: I64 | None = None
@@ -107,6 +109,7 @@ class Standing:
             preemptible=claim.preemptible,
             share=self._share,
             firm=self._firm,
+            total=self._total,
         )
 
     def fits(self, situation: Situation, without: I64) -> bool:

@@ -240,7 +240,7 @@ class _QueueRound:
             np.concatenate(self._admitted),
             np.concatenate(self._yielding),
             self._claims,
-            Standing(self._use, self._capacity, self._share),
+            Standing(self._use, self._capacity, self._share, self._total),
         )
 
     def _priorities(self, rows: I64) -> I64 | None:

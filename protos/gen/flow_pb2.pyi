@@ -331,10 +331,12 @@ class Queues(_message.Message):
         FAIR_SHARE: _ClassVar[Queues.ReclaimRules]
         DESERVED: _ClassVar[Queues.ReclaimRules]
         GUARANTEE: _ClassVar[Queues.ReclaimRules]
+        DOMINANT_SHARE: _ClassVar[Queues.ReclaimRules]
     QUOTA: Queues.ReclaimRules
     FAIR_SHARE: Queues.ReclaimRules
     DESERVED: Queues.ReclaimRules
     GUARANTEE: Queues.ReclaimRules
+    DOMINANT_SHARE: Queues.ReclaimRules
     class ResourceWeightsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]

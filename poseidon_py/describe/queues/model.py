@@ -55,6 +55,7 @@ class ReclaimRules(IntEnum):
     FAIR_SHARE = flow_pb2.Queues.FAIR_SHARE
     DESERVED = flow_pb2.Queues.DESERVED
     GUARANTEE = flow_pb2.Queues.GUARANTEE
+    DOMINANT_SHARE = flow_pb2.Queues.DOMINANT_SHARE
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,8 @@ class Volcano(Source):
         stated = any(queue.deserved for queue in self._queues.values())
         sharing = Sharing.HIERARCHICAL_DRF if hierarchical else Sharing.PROPORTIONAL
         division = Division.AS_STATED if stated else Division.TOTAL_BY_WEIGHT
-        rules = Rules(sharing, division, ReclaimRules.DESERVED)
+        by_hierarchy = hierarchical and not stated
+        rules = Rules(sharing, division, ReclaimRules.DOMINANT_SHARE if by_hierarchy else ReclaimRules.DESERVED)
         return make_tree(queues, (Flavor(EVERY_NODE),), rules, "spec.parent")
 
     def _by_parent(self) -> Iterator[Queue]:

@@ -41,6 +41,8 @@ class RuleSet:
     by_weight: bool = False
     weight_alone: bool = False
     by_priority: bool = False
+    dominant: bool = False
+    """Whether queues take from those that still use more for their weight then."""
     final_share: bool = False
     """If `fair`: whether the victim's queue is compared as it is without the victim."""
 
@@ -347,6 +349,11 @@ class Life:
                     if self.rules.final_share and mine == theirs:
                         mine = theirs - 1.0  # it is permitted
                     assert mine >= theirs, f"{other} borrows more for its weight than {name}: {shown}"
+        if self.rules.dominant:
+            for name in may_use_more:
+                for other in NAMES:
+                    mine, theirs = (used[name] + 1) / weight[name], (used[other] - 1) / weight[other]
+                    assert mine >= theirs, f"{other} uses more for its weight than {name}: {shown}"
         if self.rules.by_weight:
             at_most = [min(demand[name], limit[name]) for name in NAMES]
             found = water_filling([*nominal.values()], [*weight.values()], at_most, total)

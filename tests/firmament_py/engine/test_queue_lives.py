@@ -29,6 +29,15 @@ RULES = {
         by_weight=True,
         weight_alone=True,
     ),
+    "hierarchy": RuleSet(
+        {
+            "sharing": Sharing.HIERARCHICAL_DRF,
+            "division": Division.TOTAL_BY_WEIGHT,
+            "reclaim_rules": ReclaimRules.DOMINANT_SHARE,
+        },
+        weight_alone=True,
+        dominant=True,
+    ),
     "guarantee": RuleSet({**PROPORTIONAL, "reclaim_rules": ReclaimRules.GUARANTEE}, by_priority=True),
 }
 

@@ -53,6 +53,7 @@ class Scene:
             request = own.copy()
             request[incoming.row] += incoming.amounts
             fields["share"] = fair_shares(self.queues, np.array(total), request)
+            fields["total"] = np.array(total)
         self.situation = Situation(
             self.queues,
             capacity(self.queues),

@@ -91,6 +91,19 @@ def kai(*queues, **fields):
     return rules(ReclaimRules.FAIR_SHARE, *queues, **fields)
 
 
+def drf(weight=1.0, *, limit=None, kept_back=0):
+    """Queues a, b, and c and d below e; kept_back: what b does not lend."""
+    return tree(
+        queue("a", "", quota(limit=limit), weight=weight),
+        queue("b", "", quota(kept_back, lending_limit=0)),
+        *(queue("e"), queue("c", "e", quota()), queue("d", "e", quota())),
+        sharing=Sharing.HIERARCHICAL_DRF,
+        division=Division.TOTAL_BY_WEIGHT,
+        reclaim_rules=ReclaimRules.DOMINANT_SHARE,
+        flavors=["red"],
+    )
+
+
 PAIR = (queue("a", "", quota(4)), queue("b", "", quota(4)))
 
 
@@ -225,6 +238,50 @@ PAIR = (queue("a", "", quota(4)), queue("b", "", quota(4)))
             {},
             False,
             id="more than half of what there is",
+        ),
+        pytest.param(drf(), "x b red/cpu=4; y b red/cpu=4", "p a red/cpu=2", {}, True, id="the lower dominant share"),
+        pytest.param(drf(), "x b red/cpu=4; y b red/cpu=4", "p a red/cpu=4", {}, False, id="equal dominant shares"),
+        pytest.param(drf(3.0), "x b red/cpu=4; y b red/cpu=4", "p a red/cpu=4", {}, True, id="for its weight"),
+        pytest.param(
+            drf(limit=1), "x b red/cpu=4; y b red/cpu=4", "p a red/cpu=2", {}, False, id="dominant shares, and a limit"
+        ),
+        pytest.param(
+            drf(kept_back=6),
+            "x b red/cpu=4; y b red/cpu=4",
+            "p a red/cpu=2",
+            {},
+            False,
+            id="what a queue does not lend",
+        ),
+        pytest.param(
+            drf(), "v a red/cpu=3; w c red/cpu=2; x b red/cpu=3", "p d red/cpu=1", {}, False, id="no branch uses more"
+        ),
+        pytest.param(
+            drf(),
+            "v a red/cpu=1; w c red/cpu=3; x b red/cpu=4",
+            "p d red/cpu=1",
+            {},
+            False,
+            id="as much as its sibling",
+        ),
+        pytest.param(
+            drf(),
+            "v a red/cpu=1; w c red/cpu=2; u c red/cpu=1; x b red/cpu=4",
+            "p d red/cpu=1",
+            {},
+            True,
+            id="a sibling",
+        ),
+        pytest.param(
+            drf(),
+            "w c red/cpu=2; u c red/cpu=1; v d red/cpu=3; x b red/cpu=2",
+            "p b red/cpu=1",
+            {},
+            True,
+            id="a branch",
+        ),
+        pytest.param(
+            drf(), "w c red/cpu=2; v d red/cpu=2; x b red/cpu=4", "p c red/cpu=1", {}, False, id="the branch has enough"
         ),
         pytest.param(
             rules(ReclaimRules.GUARANTEE, *PAIR),
@@ -366,6 +423,52 @@ def test_a_victim_does_not_take_back_what_it_lost(data, kind):
             taken = "p a red/cpu=" + str(int(shown.situation.request[0]))
             back = Scene(described, "; ".join([*others, taken]), again)
             assert not back.judge("p")
+
+
+def part_of_total(side, tasks, weights, needed):
+    """The weighted dominant share, in plain Python: (queue, cpu, gpu) of tasks; of 12 cpu and 6 gpu."""
+    used: dict[str, list[int]] = {}
+    for name, *amounts in tasks:
+        used[name] = [x + y for x, y in zip(used.get(name, [0, 0]), amounts, strict=True)]
+    below = [name for name in used if side in (name, "e" if name in "cd" else name)]
+    counted = [used[name] for name in below if any(used[name][r] for r in needed)]
+    return max(sum(amounts[r] for amounts in counted) / total for r, total in enumerate((12, 6))) / weights[side]
+
+
+@given(st.data())
+def test_dominant_shares_of_the_sides_decide(data):
+    """Queues a and b, and c and d below e. No victim takes back what it lost."""
+    weights = {name: data.draw(st.sampled_from([1.0, 2.0, 3.0])) for name in "abcde"}
+    described = tree(
+        queue("e", weight=weights["e"]),
+        *(
+            queue(name, "e" if name in "cd" else "", quota(), quota(on="red/gpu"), weight=weights[name])
+            for name in "abcd"
+        ),
+        sharing=Sharing.HIERARCHICAL_DRF,
+        division=Division.TOTAL_BY_WEIGHT,
+        reclaim_rules=ReclaimRules.DOMINANT_SHARE,
+        flavors=["red"],
+    )
+    task = st.tuples(st.sampled_from("abcd"), st.integers(0, 4), st.integers(0, 2))
+    *tasks, preemptor = data.draw(st.lists(task.filter(lambda one: one[1] + one[2] > 0), min_size=2, max_size=7))
+
+    def scene_of(tasks, preemptor):
+        named = [f"t{i} {q} red/cpu={cpu},red/gpu={gpu}" for i, (q, cpu, gpu) in enumerate([*tasks, preemptor])]
+        return Scene(described, "; ".join(named[:-1]), named[-1], total=[12, 6])
+
+    shown, needed = scene_of(tasks, preemptor), [r for r in (0, 1) if preemptor[1 + r]]
+    for i, victim in enumerate(tasks):
+        if victim[0] == preemptor[0]:
+            continue
+        after = [*tasks[:i], *tasks[i + 1 :], preemptor]
+        both = preemptor[0] in "cd" and victim[0] in "cd"
+        mine, theirs = (q if both or q not in "cd" else "e" for q in (preemptor[0], victim[0]))
+        parts = [part_of_total(side, after, weights, needed) for side in (mine, theirs)]
+        permitted = any(victim[1 + r] for r in needed) and parts[0] < parts[1]
+        assert bool(shown.judge(f"t{i}")) == permitted
+        if permitted:
+            assert not scene_of(after, victim).judge(f"t{len(after) - 1}")
 
 
 def test_any_priority_is_above_all_priorities():

@@ -7,7 +7,7 @@ from firmament_py.model.queues import Division, Flavor, QueueTree, Reclaim, Recl
 from tests.firmament_py.sharing.kai_reclaim import RECLAIM
 from tests.firmament_py.sharing.kai_rounds import ALLOCATE, CONSOLIDATE, PREEMPT
 from tests.firmament_py.sharing.published import World, described
-from tests.firmament_py.sharing.volcano_rounds import CAPACITY, HDRF, PROPORTION
+from tests.firmament_py.sharing.volcano_rounds import CAPACITY, HDRF, HDRF_RECLAIM, PROPORTION
 from tests.firmament_py.sharing.volcano_rounds import PREEMPT as IN_QUEUE
 
 pytestmark = pytest.mark.xdist_group("numba")
@@ -45,15 +45,27 @@ def test_volcano(played, division):
     assert World(QueuesObserved(queues), played).decision() == (played.differs if played.why else played.runs)
 
 
+def hierarchy(played, **fields):
+    return QueuesObserved(
+        QueueTree(
+            tuple(described(played.queues, unlimited=False, within=Within.LOWER_PRIORITY, **fields)),
+            (Flavor("all"),),
+            sharing=Sharing.HIERARCHICAL_DRF,
+            division=Division.TOTAL_BY_WEIGHT,
+            reclaim_rules=ReclaimRules.DOMINANT_SHARE,
+        )
+    )
+
+
 @pytest.mark.parametrize("played", [pytest.param(played, id=played.name) for played in HDRF])
 def test_hdrf(played):
-    queues = QueueTree(
-        tuple(described(played.queues, unlimited=False, within=Within.LOWER_PRIORITY, reclaim=Reclaim.ANY)),
-        (Flavor("all"),),
-        sharing=Sharing.HIERARCHICAL_DRF,
-        reclaim_rules=ReclaimRules.DESERVED,
-    )
-    assert World(QueuesObserved(queues), played).play() == (played.differs or played.runs)
+    """Allocation alone: queues do not reclaim."""
+    assert World(hierarchy(played, reclaimable=False), played).play() == (played.differs or played.runs)
+
+
+@pytest.mark.parametrize("played", [pytest.param(played, id=played.name) for played in HDRF_RECLAIM])
+def test_hdrf_reclaim(played):
+    assert World(hierarchy(played), played).play() == played.runs
 
 
 def test_differences_have_reasons():

@@ -345,3 +345,36 @@ HDRF = [
     ),
 ]
 """The plugin drf with hierarchy, and its design. Its own test compares a table with one amount, which never fails."""
+
+HDRF_RECLAIM = [
+    Played(
+        "by weight",
+        "r -1; n1 -1 w1 in r; n2 -1 w2 in r",
+        "n 0 cpu=12",
+        f"a n1 0 cpu=1 @{','.join('n' * 12)} min=1; b n2 0 cpu=1 +12 min=1",
+        "a=5 b=7",
+    ),
+    Played(
+        "of one branch, from the sibling that uses more",
+        "r -1; n1 -1 w1 in r; n2 -1 w1 in r; n21 -1 w1 in n2; n22 -1 w1 in n2",
+        "n 0 cpu=12",
+        f"a n1 0 cpu=1 @{','.join('n' * 6)} min=1; b n21 0 cpu=1 @{','.join('n' * 6)} min=1; c n22 0 cpu=1 +9 min=1",
+        "a=6 b=4 c=2",
+    ),
+    Played(
+        "a queue whose dominant resource is another one is not poor",
+        "r -1; n1 -1 w1 in r; n2 -1 w1 in r",
+        "n 10 cpu=10",
+        "a n1 1 cpu=5 @n,n min=1; b n2 4 @n,n min=1; c n1 1 +5 min=1",
+        "a=2 b=2 c=0",
+    ),
+    Played(
+        "a sibling that uses all of another resource does not count",
+        COMPLEMENTARY,
+        "n 10 cpu=10",
+        f"a n21 0 cpu=1 @{','.join('n' * 10)} min=1; b n1 1 +10 min=1; c n22 1 +10 min=1",
+        "a=10 b=6 c=4",
+    ),
+]
+"""Likewise with the action reclaim, while the preemptor's side uses less than the victim's does without the victim.
+Volcano's code counts the sibling in the last case."""

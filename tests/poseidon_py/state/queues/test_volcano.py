@@ -2,7 +2,7 @@
 
 import pytest
 
-from poseidon_py.describe.queues.model import EVERY_NODE, Queue, Quota, Sharing, Stop, Victims, id_of
+from poseidon_py.describe.queues.model import EVERY_NODE, Queue, Quota, ReclaimRules, Sharing, Stop, Victims, id_of
 from tests.poseidon_py.state.queues.rig import Rig
 
 ANNOTATION = "scheduling.volcano.sh/queue-name"
@@ -82,6 +82,7 @@ def test_annotations_make_a_hierarchy(rig):
         "volcano/prod": ("volcano-path/root/eng", 40.0),
     }
     assert rig.queues.tree.rules.sharing is Sharing.HIERARCHICAL_DRF
+    assert rig.queues.tree.rules.reclaim is ReclaimRules.DOMINANT_SHARE
 
 
 @pytest.mark.parametrize(
