@@ -134,12 +134,13 @@ def _may_be_last(
     floor = granted.floor[row]
     if rules is ReclaimRules.GUARANTEE:
         return bool((usage[between] >= queues.nominal[between])[:, victims.amounts[k] > 0].all())
-    kept_back = (total_usage(queues, after) >= guarantees(queues))[row, victims.amounts[k] > 0].all()
-    if rules is ReclaimRules.DOMINANT_SHARE:
+    if rules in (ReclaimRules.DESERVED, ReclaimRules.DOMINANT_SHARE):
+        if not (total_usage(queues, after) >= guarantees(queues))[row, victims.amounts[k] > 0].all():
+            return False  # it would take what is not lent
+        if rules is ReclaimRules.DESERVED:
+            return bool((usage[row] > floor)[involved].any())
         mine, theirs = _sides(s, row)
-        return bool(kept_back and final[mine] < weighted_parts_with(s, after)[theirs])
-    if rules is ReclaimRules.DESERVED:
-        return bool(kept_back and (usage[row] > floor)[involved].any())
+        return bool(final[mine] < weighted_parts_with(s, after)[theirs])
     return bool((usage[between[-1]] > granted.floor[between[-1]]).any())
 
 
