@@ -1,14 +1,14 @@
 """A tree of queues as arrays: parents before children, amounts in one column for each flavor and resource."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, U64, Bools
-from firmament_py.model.queues import UNLIMITED, QueueDefinition, QueueTree, Stop
+from firmament_py.model.queues import UNLIMITED, Flavor, QueueDefinition, QueueTree, Stop
 from firmament_py.queues.validation import Problem, check
 
 
@@ -108,10 +108,14 @@ class Queues:
         return self.flavors.index(flavor) * len(self.resources) + self.resources.index(resource)
 
 
+ALL_NODES = Flavor("all nodes")
+"""Of trees that name no flavors."""
+
+
 def build(tree: QueueTree, resources: Sequence[str] = ()) -> Queues:
     """The arrays of a tree. `resources` come first and always have columns; others follow as quotas name them."""
     checked = check(tree)
-    tree = checked.tree
+    tree = checked.tree if checked.tree.flavors else replace(checked.tree, flavors=(ALL_NODES,))
     definitions, depths = _by_depth(tree.queues)
     row = {queue.id: number for number, queue in enumerate(definitions)}
     ids = np.array(sorted(row), np.uint64)

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from firmament_py.model.queues import Flavor, QueueDefinition, Quota, Sharing
+from firmament_py.model.queues import QueueDefinition, Quota, Sharing
 from firmament_py.model.resources import has_quota
-from firmament_py.queues.tree import Queues, build
-
-_EVERYWHERE = Flavor("all nodes")
+from firmament_py.queues.tree import ALL_NODES, Queues, build
 
 
 @lru_cache(maxsize=4)
@@ -19,7 +17,7 @@ def completed(queues: Queues, resources: Sequence[str]) -> Queues:
     if tree.sharing not in (Sharing.PROPORTIONAL, Sharing.HIERARCHICAL_DRF):
         return queues
     named = [name for name in resources if has_quota(name)]
-    everywhere = [flavor for flavor in tree.flavors if not flavor.node_labels] or [_EVERYWHERE]
+    everywhere = [flavor for flavor in tree.flavors if not flavor.node_labels] or [ALL_NODES]
     definitions = [_with(queue, named, everywhere[0].name) if queue.unlimited else queue for queue in tree.queues]
     if all(one is other for one, other in zip(definitions, tree.queues, strict=True)):
         return queues

@@ -8,6 +8,7 @@ import pytest
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.model.events import QueuesObserved
 from firmament_py.model.queues import Flavor, QueueTree, Sharing, Stop
+from firmament_py.sharing.report import queue_report
 from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_node, make_tasks, needs, selecting
 from tests.firmament_py.engine.queued import A, B, cluster_of, reasons
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
@@ -262,3 +263,26 @@ def test_weights_divide_resources_that_only_some_quotas_name():
     )
     cluster = cluster_of(queues, make_tasks(range(1, 21), 1, queue=A), make_tasks(range(31, 51), 1, queue=B), cpu=9)
     assert sum(uid > 30 for uid in cluster.round()) == 6
+
+
+@pytest.mark.parametrize("sharing", [*Sharing])
+@pytest.mark.parametrize(
+    "queues",
+    [
+        pytest.param([queue("a", "", quota(3))], id="a flavor that is missing"),
+        pytest.param([queue("a", "", quota(3), resource_groups=(("cpu",),))], id="likewise, with a group of resources"),
+        pytest.param([queue("a")], id="no quota"),
+        pytest.param(
+            [queue("a", "", quota(3, on="x/gpu")), queue("b", "", quota(3, on="x/cpu"))], id="that of b alone"
+        ),
+    ],
+)
+@pytest.mark.parametrize("flavors", [(), (Flavor("x"),)], ids=["no flavors", "one flavor"])
+def test_a_queue_without_quota_takes_no_tasks_and_the_others_are_placed(queues, sharing, flavors):
+    cluster = cluster_of(tree(queue("b")), make_tasks([1], 1), make_tasks([2], 1, queue=A))
+    cluster.tell(
+        make_tasks([3], 1, on="n", queue=A), QueuesObserved(replace(tree(*queues, sharing=sharing), flavors=flavors))
+    )
+    assert set(cluster.round()) == {1}
+    report = queue_report(cluster.state)
+    assert report.running[report.queues.row[A]] == 1
