@@ -285,10 +285,11 @@ def choose_flavors(t: Forest, w: Waiting, p: Progress, q: int, j: int) -> int:
         p.bottleneck[j] = q
         return CLOSED
     groups = t.flavor_order.shape[1] if t.by_quota else 1
-    for r in range(resources):
-        if w.request[j, r] > 0 and t.group[q, r] < 0:
-            p.column[j], p.amount[j], p.bottleneck[j] = r, w.request[j, r], q  # of any flavor: of the first
-            return NO_QUOTA
+    if t.by_quota:
+        for r in range(resources):
+            if w.request[j, r] > 0 and t.group[q, r] < 0:
+                p.column[j], p.amount[j], p.bottleneck[j] = r, w.request[j, r], q  # of any flavor: of the first
+                return NO_QUOTA
     found, column, amount, bottleneck = FITS, -1, 0, -1
     for g in range(groups):
         reason = _choose_flavor(t, w, p, q, j, g)

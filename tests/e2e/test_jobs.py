@@ -35,9 +35,11 @@ def definitions(server: Backend) -> Iterator[None]:
     server.create(*items)
     view = View(server.api, DEFINITIONS)
     view.until(lambda found: all(condition(item, "Established").get("status") == "True" for item in found))
-    view.stop()
     yield
-    server.delete(DEFINITIONS, *(item["metadata"]["name"] for item in items))
+    names = {item["metadata"]["name"] for item in items}
+    server.delete(DEFINITIONS, *names)
+    view.until(lambda found: not names & {item["metadata"]["name"] for item in found})  # others create them again
+    view.stop()
 
 
 @pytest.fixture

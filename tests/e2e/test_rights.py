@@ -130,7 +130,8 @@ def do_everything(guarded: Guarded, backend: Backend, schedule: Schedule) -> Non
     half_a_gang(backend)
     backend.create(QUEUE)
     kinds = ",".join(each.resource.plural for each in CUSTOM)
-    flags = (*LEASE, "--usage", "used", "--usage-interval", "1", "--gang-timeout", "1", "--gangs-from", kinds)
+    usage = ("--usage", "used", "--usage-interval", "1", "--queue-half-life", "3600")
+    flags = (*LEASE, *usage, "--gang-timeout", "1", "--gangs-from", kinds)
     leader = schedule(*flags)
     leader.until_says("leading: ")
     until(backend, "/apis/poseidon.io/v1/queues", has_condition)
@@ -332,12 +333,17 @@ QUEUE_KINDS = [
     ("kueue.x-k8s.io", "Cohort", "cohorts", "v1beta2"),
     ("kueue.x-k8s.io", "LocalQueue", "localqueues", "v1beta2"),
     ("kueue.x-k8s.io", "ResourceFlavor", "resourceflavors", "v1beta2"),
+    ("kueue.x-k8s.io", "Topology", "topologies", "v1beta2"),
     ("kueue.x-k8s.io", "WorkloadPriorityClass", "workloadpriorityclasses", "v1beta2"),
+    ("kai.scheduler", "SchedulingShard", "schedulingshards", "v1"),
     ("scheduling.run.ai", "Queue", "queues", "v2"),
     ("scheduling.volcano.sh", "Queue", "queues", "v1beta1"),
     ("scheduling.x-k8s.io", "ElasticQuota", "elasticquotas", "v1alpha1"),
 ]
-CLUSTER_SCOPED = {"NodeMetrics", "ClusterQueue", "Cohort", "ResourceFlavor", "WorkloadPriorityClass", "Queue"}
+CLUSTER_SCOPED = {
+    *("NodeMetrics", "ClusterQueue", "Cohort", "ResourceFlavor", "Topology", "WorkloadPriorityClass", "Queue"),
+    "SchedulingShard",
+}
 
 
 def has_condition(items: list[Json]) -> bool:
@@ -346,7 +352,8 @@ def has_condition(items: list[Json]) -> bool:
 
 def queues(backend: Backend) -> None:
     """The status of a queue of our own is written at the start; then those of Kueue are in force."""
-    queue: Json = {"namespaceSelector": {}, "resourceGroups": []}
+    by_use = {"admissionMode": "UsageBasedAdmissionFairSharing"}  # past use is stored when the leader stops
+    queue: Json = {"namespaceSelector": {}, "resourceGroups": [], "admissionScope": by_use}
     local = {"clusterQueue": "q"}
     backend.create(
         {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": queue},

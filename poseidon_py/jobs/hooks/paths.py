@@ -16,8 +16,9 @@ _ENDS = (R.SUCCEEDED, R.FAILED)
 
 
 def steps(old: ReplicaState, new: ReplicaState, pod: Replica) -> list[tuple[ReplicaState, ReplicaState]]:
-    """The transitions from one observed state to another. `pod`: as it was observed last."""
-    if old == new:
+    """The transitions from one observed state to another; from Absent to Absent all of a pod that is gone. `pod`: as it
+    was observed last."""
+    if old == new != R.ABSENT:
         return []
     whole = path(new, pod)
     at = whole.index(old) if old in whole[:-1] else None

@@ -10,6 +10,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 from poseidon_py.hooks.hooks import Hooks
 from poseidon_py.hooks.leader_hooks import LeaderHooks
@@ -69,7 +70,9 @@ class HookReporter(LeaderHooks):
         hooks = self._hooks
         if hooks is None:
             if transition.machine == "replica" and transition.new == ReplicaState.ABSENT:
-                self._left.append(transition)
+                self._left.append(
+                    replace(transition, old=ReplicaState.ABSENT)
+                )  # its whole path: none may be reported yet
             return
         job = self._cache.jobs.get((transition.namespace, transition.job)) if self._cache is not None else None
         if job is not None and job.owner.uid != transition.job_uid:

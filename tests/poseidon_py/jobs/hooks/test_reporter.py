@@ -189,7 +189,10 @@ def test_a_second_term_repeats_what_exists_with_the_same_ids():
     run(scenario())
 
 
-def test_what_leaves_between_two_terms_is_reported_by_the_one_that_has_seen_it():
+@pytest.mark.parametrize("seen_terminating", [False, True])
+def test_what_leaves_between_two_terms_is_reported_by_the_one_that_has_seen_it(seen_terminating):
+    """All of it: the leader may have ended before it reported the pod's start."""
+
     async def scenario():
         rig = HookRig(task("w", 1))
         await rig.step()
@@ -197,12 +200,17 @@ def test_what_leaves_between_two_terms_is_reported_by_the_one_that_has_seen_it()
         rig.set_phase("Running", "j-w-0")
         await rig.settle()
         assert rig.delivered == []
+        if seen_terminating:  # an API server waits for the kubelet
+            found = rig.api.objects[f"{PODS}/j-w-0"]
+            metadata = found["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+            rig.api.put(f"{PODS}/j-w-0", found | {"metadata": metadata})
+            rig.api.feed(rig.cache)
         rig.api.remove(f"{PODS}/j-w-0")
         rig.api.remove(JOB)
         rig.api.feed(rig.cache)
         rig.lead()
         await rig.time.advance(5)
-        assert rig.path("replica") == [("Running", "Terminating"), ("Terminating", "Absent")]
+        assert rig.path("replica") == chain([*POD_PATH[:3], "Terminating", "Absent"])
         await rig.reporter.stop()
 
     run(scenario())
