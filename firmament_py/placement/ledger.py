@@ -82,15 +82,19 @@ class Ledger:
         """What is left for `tasks` (K,), which may run forever and evict others, with what is reserved for them. Not to
         be written to.
 
-        A reservation for tasks of no higher priority than `precedence` keeps what is free, but not what evictions
-        release: without the evictors its holders would not get that any sooner. Reservations of tasks that are placed
-        or nominated by now have no effect.
+        Reservations for tasks of a lower priority than `precedence` have no effect. One of the same priority keeps what
+        is free, but not what evictions release: without the evictors its holders would not get that any sooner. A claim
+        of a queue has precedence over all priorities; what is free is kept from it by all reservations, since
+        priorities of different queues do not compare. Reservations of tasks that are placed or nominated by now have
+        no effect.
         """
         if not self._reserved:
             return self.free
+        own = self.snapshot.class_priority[self.snapshot.task_class[tasks]].min(initial=np.iinfo(np.int64).max)
+        lower = precedence - 1 if precedence <= own else None
         served = np.flatnonzero((self.node_of >= 0) | (self.nominated >= 0))
         tasks = np.union1d(tasks, served)
-        left = self._reserved.left_of(self.free, FOREVER, tasks)
+        left = self._reserved.left_of(self.free, FOREVER, tasks, above=lower)
         lacking = np.minimum(self._reserved.left_of(self.free, FOREVER, tasks, above=precedence), 0)
         return np.maximum(left, lacking)
 

@@ -176,6 +176,7 @@ def test_what_evictions_release_is_reserved_from_the_less_important_alone():
     assert cpu(ledger, ledger.unreserved_for(np.array(low), 0)) == [-4, -4]
     assert cpu(ledger, ledger.unreserved_for(np.array([other]), 4)) == [-4, -4]
     assert cpu(ledger, ledger.unreserved_for(np.array([other]), 5)) == [0, 0]
-    assert cpu(ledger, ledger.unreserved_for(np.array(high), 9)) == [0, 0]
+    assert cpu(ledger, ledger.unreserved_for(np.array(high), 9)) == [10, 10]  # of lower priority
+    assert cpu(ledger, ledger.unreserved_for(np.array(high), 99)) == [0, 0]  # a claim of a queue
     ledger.place(np.array([holder]), np.array([0]))
     assert cpu(ledger, ledger.unreserved_for(np.array(low), 0)) == [9, 10]

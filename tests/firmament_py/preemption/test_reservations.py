@@ -95,3 +95,16 @@ def test_a_preemptor_waits_for_its_victim_beside_what_is_reserved():
     assert cluster.preempted(result) == {1: 12}
     assert cluster.names(result) == {}
     assert cluster.nominated() == {12: "a"}
+
+
+def test_what_is_free_is_not_reserved_from_a_preemptor_of_higher_priority():
+    """2 of 8 CPUs are free, and reserved for task 11: task 12 needs them as well."""
+    cluster = preempting_cluster(
+        make_node("a", cpu=8),
+        make_class(6, cpu=3, priority=10),
+        make_class(7, cpu=8, priority=50),
+        make_tasks([1, 2], 6, on="a"),
+        make_tasks([11], 6, created_us=OVERDUE_US),
+        make_tasks([12], 7),
+    )
+    assert cluster.preempted(cluster.run()) == {1: 12, 2: 12}
