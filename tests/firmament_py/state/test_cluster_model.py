@@ -141,7 +141,10 @@ class StateAgreesWithDicts(RuleBasedStateMachine):
             node_id = self.world.tasks[uid].node
         task = self.world.tasks.get(uid)
         outcome = self.state.apply(PlacementRejected(uid, node_id, not_before))
-        if task is None or task.state != "assumed" or task.node != node_id:
+        if task is not None and task.state == "waiting":  # the preemption of others for it failed
+            assert outcome.unknown == ([uid] if task.not_before_us == not_before else [])
+            task.not_before_us = not_before
+        elif task is None or task.state != "assumed" or task.node != node_id:
             assert outcome.unknown == [uid]
         else:
             task.state, task.node, task.not_before_us = "waiting", None, not_before

@@ -3,8 +3,16 @@
 import asyncio
 
 import pytest
+from hypothesis import seed
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from poseidon_py.hooks.config.hook_config import Hook, Retry, Selector
 from poseidon_py.hooks.storage.store import Request
@@ -161,6 +169,9 @@ TestGuarantees = pytest.mark.slow(Guarantees.TestCase)
 
 @pytest.mark.slow
 def test_the_machine_reaches_what_it_checks():
-    """Runs after the machine: crashes, dead letters and requests of users have happened."""
-    Guarantees.TestCase("runTest").runTest()
+    """Crashes, dead letters and requests of users happen: few examples may be without these."""
+    for number in range(20):
+        if min(REACHED.values()) > 0:
+            break
+        run_state_machine_as_test(seed(number)(Guarantees), settings=examples(10, steps=40))
     assert min(REACHED.values()) > 0, REACHED
