@@ -70,9 +70,8 @@ class HookReporter(LeaderHooks):
         hooks = self._hooks
         if hooks is None:
             if transition.machine == "replica" and transition.new == ReplicaState.ABSENT:
-                self._left.append(
-                    replace(transition, old=ReplicaState.ABSENT)
-                )  # its whole path: none may be reported yet
+                # its whole path: the leader may have reported none of it
+                self._left.append(replace(transition, old=ReplicaState.ABSENT))
             return
         job = self._cache.jobs.get((transition.namespace, transition.job)) if self._cache is not None else None
         if job is not None and job.owner.uid != transition.job_uid:
