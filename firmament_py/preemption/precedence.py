@@ -22,7 +22,7 @@ class Precedence:
     running: I64
 
     def lowest(self, snapshot: Snapshot, tasks: I64) -> int:
-        """Of tasks (K,) that wait."""
+        """The lowest of tasks (K,) that wait; PROTECTED if there are none."""
         return int(self.waiting[snapshot.task_class[tasks]].min(initial=PROTECTED))
 
     def least(self, snapshot: Snapshot) -> int:
