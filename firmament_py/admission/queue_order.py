@@ -24,6 +24,7 @@ from firmament_py.admission.nominated_tasks import place_nominated
 from firmament_py.admission.rejections import Rejected, Rejections
 from firmament_py.admission.single_tasks import SingleTasks
 from firmament_py.model.arrays import I64
+from firmament_py.placement.list_scheduling import place_from_lists
 from firmament_py.placement.placer import Placer
 from firmament_py.placement.repacking import Repacked, repack
 from firmament_py.preemption.preemptor import Preemptor
@@ -33,23 +34,25 @@ from firmament_py.state.gangs import NO_GANG
 
 class Admission:
     """reserve_after_us: how long a gang or task waits before capacity is reserved for it (admission/backfill.py), None:
-    that is never done. improve: multiplies the effort of packing single tasks anew, 0: never, None: nor is it
-    calculated how many more could be placed. preemptor: evicts running tasks for those that are left, None: none
-    are."""
+    that is never done. improve: multiplies the effort of placing single tasks anew, 0: never. searches: whether those
+    of packing/ are compiled; else no task is packed anew, nor is it calculated how many more could be placed.
+    preemptor: evicts running tasks for those that are left, None: none are."""
 
     def __init__(
         self,
         placer: Placer,
         demands: list[GangDemand],
         reserve_after_us: int | None,
-        improve: float | None = 1.0,
+        improve: float = 1.0,
         preemptor: Preemptor | None = None,
+        *,
+        searches: bool = True,
     ) -> None:
         self.placer = placer
         self._ledger = placer.ledger
         self._snapshot = placer.snapshot
         self._demands = demands
-        self._improve = improve
+        self._improve, self._searches = improve, searches
         self._single = np.ones(len(self._snapshot.tasks), np.bool_)  # (T,) tasks that are placed one by one
         for demand in demands:
             self._single[demand.members] = False
@@ -72,7 +75,7 @@ class Admission:
         """Places everything that can be placed, in order; then preempts."""
         place_nominated(self.placer)
         self._place_jobs()
-        self._repack()
+        self._place_anew()
         self._preempt()
 
     def _place_jobs(self) -> None:
@@ -115,16 +118,17 @@ class Admission:
         self._singles.place(displaced)
         self._rejections.release_reservations()
 
-    def _repack(self) -> None:
-        """Packs single tasks anew if that may place more of them; then tries what could not move once more."""
-        if self._improve is None:
-            return
-        snapshot, ledger = self._snapshot, self._ledger
+    def _place_anew(self) -> None:
+        """Places single tasks anew if that may place more of them; then tries what could not move once more."""
+        snapshot, ledger, overdue = self._snapshot, self._ledger, self._singles.overdue
         claimed = (snapshot.nominated >= 0) & (ledger.node_of >= 0)  # their places were reserved for them
         single = (snapshot.task_gang == NO_GANG) & ~ledger.delayed & ~claimed & ~snapshot.withheld
-        self.repacked = repack(ledger, single, self._singles.overdue, self.placer.worth, self._improve)
-        self.placer.telemetry.lap("pack")
-        if self.repacked.moved:
+        if self._searches:
+            self.repacked = repack(ledger, single, overdue, self.placer.worth, self._improve)
+            self.placer.telemetry.lap("pack")
+        listed = place_from_lists(self.placer, single, overdue, self._improve)
+        self.placer.telemetry.lap("lists")
+        if self.repacked.moved or listed:
             self._rejections.release_reservations()
             if snapshot.intertask.any:
                 self._follow_up()

@@ -1,5 +1,5 @@
-"""The steps of a scheduling round: admission of jobs in order, an alternative for small rounds, the independent check,
-commit, and the reasons why tasks wait."""
+"""The steps of a scheduling round: admission of jobs in order, the independent check, commit, and the reasons why tasks
+wait."""
 
 import logging
 from collections.abc import Callable
@@ -34,7 +34,6 @@ from firmament_py.placement.migration import (
 from firmament_py.placement.move_rate import MoveRate
 from firmament_py.placement.placer import Placer
 from firmament_py.placement.running import next_movable_us
-from firmament_py.placement.second_opinion import better, place_one_by_one, worth_asking
 from firmament_py.policy import Policy
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.outcome import NO_PREEMPTION, Preemption
@@ -75,8 +74,8 @@ class Scheduler:
 
     With certified, each solution is checked for optimality (flow/certificate.py); one that fails is counted and logged,
     but still used: the independent check does not depend on it. reserve_after_us: how long a gang or a task waits
-    before capacity is reserved for it; None: capacity is never reserved. improve: multiplies the effort of packing
-    single tasks anew where the flow has left capacity of the wrong shape; 0: they are not. preempting: whether tasks
+    before capacity is reserved for it; None: capacity is never reserved. improve: multiplies the effort of placing
+    single tasks anew where the flow has left some that would have fitted; 0: they are not. preempting: whether tasks
     of lower priority are evicted for those that fit nowhere. migrating: when movable tasks are evicted, and placed on
     other nodes; migrate_after_us: how long each runs before; moves_at_once, moves_per_hour: limits on those that are on
     their way, and that move in an hour, the latter 0: none. searchable: whether the searches of packing/ are compiled;
@@ -217,7 +216,7 @@ class Scheduler:
         current = Round(
             self.state, self.usage, self.policy, self.solver, now_us, self._observer, certified=self._certified
         )
-        first = current.first_placer()
+        placer = current.first_placer()
         searches = self.searchable()
         self._search_us = 0 if searches else now_us + DELAY_STEP_US
         preempting = self._preempting if preempts and searches else Preempting.OFF
@@ -225,15 +224,13 @@ class Scheduler:
         nearby = movable if movable is not None and movable.some and not self._unmoved else None
         costs = current.eviction_costs
         known = self._known_bounds, current.queues, self._reclaims
-        preemptor = Preemptor(first.ledger, preempting, costs, nearby, movable, *known)
-        admission = self._admit(current, first, preemptor, self._improve if searches else None)
+        preemptor = Preemptor(placer.ledger, preempting, costs, nearby, movable, *known)
+        admission = self._admit(current, placer, preemptor, searches=searches)
         if nearby is not None:
             searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))
             self._moves_us = now_us + max(MOVES_STEP_US, searched_us * MOVES_PAUSE)
-        placer = _second_opinion(current, first)
         tasks, nodes = self._checked(current, placer)
-        preemption = preemptor.outcome.preemption() if placer is first else NO_PREEMPTION
-        preemption = self._permitted(current, preemption, tasks, nodes)
+        preemption = self._permitted(current, preemptor.outcome.preemption(), tasks, nodes)
         self.state.place(tasks, nodes)
         moved = preemption.moved
         self.state.preempt(np.concatenate([preemption.victims, moved.tasks]))
@@ -270,9 +267,10 @@ class Scheduler:
         stats.nominated = int((self.state.tasks.nominated >= 0).sum())
         return RoundResult(tasks, nodes, waiting, stats, preemption, migration)
 
-    def _admit(self, current: Round, placer: Placer, preemptor: Preemptor, improve: float | None) -> Admission:
-        """Places by priority and age, then preempts."""
-        admission = Admission(placer, placer.snapshot.gang_demands, self._reserve_after_us, improve, preemptor)
+    def _admit(self, current: Round, placer: Placer, preemptor: Preemptor, *, searches: bool) -> Admission:
+        """Places by priority and age, then preempts. searches: whether those of packing/ are compiled."""
+        demands, reserve_after_us = placer.snapshot.gang_demands, self._reserve_after_us
+        admission = Admission(placer, demands, reserve_after_us, self._improve, preemptor, searches=searches)
         admission.run()
         current.stats.gap = admission.repacked.gap
         first = placer.columns.first
@@ -384,15 +382,3 @@ class Scheduler:
         uid = self.state.tasks.uid
         self.task_starts_us = {int(uid[each.demand.task]): each.starts_us for each in rejected if each.demand.task >= 0}
         self.reservation_holders = reservation_holders_among(self.state, rejected)
-
-
-def _second_opinion(current: Round, placer: Placer) -> Placer:
-    """The better of `placer` and placing one task at a time, if the latter could place more."""
-    if not worth_asking(placer):
-        return placer
-    for emptiest_first in (False, True):
-        other = current.placer()
-        place_one_by_one(other, emptiest_first=emptiest_first)
-        placer = better(placer, other)
-    current.telemetry.lap("second opinion")
-    return placer

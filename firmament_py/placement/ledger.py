@@ -17,7 +17,7 @@ from firmament_py.snapshot.snapshot import Snapshot
 
 
 class Transaction:
-    """What is placed within it is taken back at its end unless it is committed."""
+    """What is placed or removed within it is as before at its end unless it is committed."""
 
     def __init__(self, *, hypothetical: bool) -> None:
         self._hypothetical = hypothetical
@@ -135,10 +135,7 @@ class Ledger:
         or they on it, comes alone."""
         if self.snapshot.intertask.concerned[cls].any():
             count = self.snapshot.intertask.trim(int(cls[0]), node, count)
-        self._batches += 1
-        self._batch_of_class[cls] = self._batches
-        placed = count > 0
-        self._count_neighbours(cls[placed], node[placed], count[placed])
+        self._commit(cls, node, count)
         return count
 
     def assign(self, tasks: I64, classes: I64, nodes: I64) -> None:
@@ -153,6 +150,13 @@ class Ledger:
         self.node_of[tasks] = nodes
         self.commit_counts(*self._placed(tasks))
         self.assign(tasks, self.snapshot.task_class[tasks], nodes)
+        self._occupy(tasks, +1)
+
+    def place_one(self, task: int, node: int) -> None:
+        """Places a task, which has no node, on one that has the capacity and that other tasks allow."""
+        tasks, cls, nodes = np.array([task]), self.snapshot.task_class[[task]], np.array([node])
+        self._commit(cls, nodes, np.ones(1, np.int64))
+        self.assign(tasks, cls, nodes)
         self._occupy(tasks, +1)
 
     def remove(self, tasks: I64) -> None:
@@ -203,11 +207,11 @@ class Ledger:
 
     @contextmanager
     def transaction(self, free: I64 | None = None) -> Iterator[Transaction]:
-        """What is placed within is taken back at the end unless it is committed.
+        """What is placed within is taken back at the end, and what is removed is put back, unless it is committed.
 
         free: a hypothesis, within which this is free and nothing reserved; what is placed on it cannot be committed.
         """
-        placed_before = self.node_of >= 0
+        node_before, batch_before = self.node_of.copy(), self._batch_of.copy()
         outside = (self.free, self._reserved, self.trial)
         if free is not None:
             self.free, self._reserved, self.trial = free.copy(), ReservedCapacity(), True
@@ -216,9 +220,27 @@ class Ledger:
             yield transaction
         finally:
             if not transaction.committed:
-                self.remove(np.flatnonzero((self.node_of >= 0) & ~placed_before))
+                changed = np.flatnonzero(self.node_of != node_before)
+                self.remove(changed)
+                self._put_back(changed, node_before[changed])
+                self._batch_of = batch_before
             if free is not None:
                 self.free, self._reserved, self.trial = outside
+
+    def _commit(self, cls: I64, node: I64, count: I64) -> None:
+        """A batch: count[i] tasks of class cls[i] on node[i] count as placed from now on."""
+        self._batches += 1
+        self._batch_of_class[cls] = self._batches
+        placed = count > 0
+        self._count_neighbours(cls[placed], node[placed], count[placed])
+
+    def _put_back(self, tasks: I64, nodes: I64) -> None:
+        """Undoes the removal of `tasks` (K,) from nodes (K,), -1: had none."""
+        self.node_of[tasks] = nodes
+        cls, at, count = self._placed(tasks)
+        np.add.at(self.running, at, count)
+        self._count_neighbours(cls, at, count)
+        self._occupy(tasks, +1)
 
     def _count_neighbours(self, cls: I64, node: I64, count: I64) -> None:
         self.snapshot.intertask.add(cls, node, count)

@@ -44,6 +44,11 @@ class IntertaskConstraints:
         self.counted: Bools = self._affinity.counted | self._anti_affinity.counted | self._spread.counted
         """(C,) whether tasks of each class count for constraints of others, or of their own."""
 
+    @property
+    def shrinking(self) -> Bools:
+        """(C,) classes that can only go to fewer nodes the more tasks are placed, whatever these are."""
+        return np.array([not (demand.affinity or demand.spread) for demand in self._demands], np.bool_)
+
     def affine_keys(self, c: int) -> list[str]:
         """Topology keys of the domains that tasks of class c must share with others."""
         return self._affinity.keys(c)

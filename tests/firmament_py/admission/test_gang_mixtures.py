@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.model.events import GangObserved
-from firmament_py.placement import placer, second_opinion
+from firmament_py.placement import list_scheduling, placer
 from tests.builders import NOW_US, SECOND_US, make_gang
 from tests.effort import seeds
 from tests.firmament_py.mixtures import Mixture, One
@@ -116,8 +116,8 @@ def test_rounds_of_full_clusters(seed):
 
 
 @seeds(200, 400)
-def test_rounds_with_few_flows_stages_and_no_second_opinion(seed, monkeypatch):
-    monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
+def test_rounds_with_few_flows_and_stages_and_without_lists(seed, monkeypatch):
+    monkeypatch.setattr(list_scheduling, "MOST_TASKS", 0)
     monkeypatch.setattr(placer, "CLASSES_AT_ONCE", 1 + seed % 3)
     monkeypatch.setattr(placer, "FLOWS_PER_STAGE", 1 + seed % 2 * 11)
     rounds_of(GangMixture(random.Random(seed).choice, preferences=seed % 2 == 1))

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.engine.round import Round
 from firmament_py.network import column_generation
 from firmament_py.network.build import PlacementNetwork
-from firmament_py.placement import placer, second_opinion
+from firmament_py.placement import placer
 from policies.quincy import Quincy
 from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_node, make_tasks, per_node
 from tests.effort import seeds
@@ -138,26 +137,6 @@ def test_many_classes_of_few_tasks_can_all_be_placed_near_their_data():
         policy=Quincy(),
     )
     assert per_node(cluster.round()) == {"a": 10}
-
-
-def test_placing_one_by_one_considers_data(monkeypatch):
-    """The second opinion orders nodes by cost, including costs of data."""
-    cluster = make_cluster(
-        *(racked("a", "r"), racked("b", "s"), make_class(1), make_inputs(1, (10, "b"))),
-        make_tasks([1, 2], 1, inputs=[0, 1]),
-        policy=Quincy(),
-    )
-    orders = []
-    make = Round.placer
-
-    def watched(*args, **kwargs):
-        found = make(*args, **kwargs)
-        orders.append([second_opinion.nodes_by_cost(found)(t).tolist()[0] for t in (0, 1)])
-        return found
-
-    monkeypatch.setattr(Round, "placer", watched)
-    cluster.round()
-    assert orders == [[0, 1]]
 
 
 @seeds(20)

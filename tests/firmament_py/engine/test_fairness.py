@@ -5,7 +5,7 @@ import pytest
 
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.model.events import Outcome
-from firmament_py.placement import placer, second_opinion
+from firmament_py.placement import list_scheduling, placer
 from firmament_py.placement.placer import CLASSES_AT_ONCE
 from firmament_py.policy import AnywherePolicy, Costs, waiting_cost
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_node, make_tasks, removed
@@ -60,7 +60,7 @@ class Opposed:
 
 
 def test_a_task_turned_away_is_placed_again_before_lower_priorities(monkeypatch):
-    monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
+    monkeypatch.setattr(list_scheduling, "MOST_TASKS", 0)
     # both large ones are sent to a, where one fits, and the small ones to b, where the other would fit without them
     cluster = make_cluster(
         *(make_node("a", cpu=10), make_node("b", cpu=6)),
@@ -77,7 +77,7 @@ def test_a_task_turned_away_is_placed_again_before_lower_priorities(monkeypatch)
 def test_priorities_that_are_turned_away_share_the_flows_of_a_stage(monkeypatch, flows):
     """The largest node costs least for all; of each priority one of two tasks fits there, or none."""
     monkeypatch.setattr(placer, "FLOWS_PER_STAGE", flows)
-    monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
+    monkeypatch.setattr(list_scheduling, "MOST_TASKS", 0)
     nodes = [make_node("large", cpu=21), *(make_node(f"n{i}", cpu=6) for i in range(30))]
     cluster = make_cluster(*nodes, make_class(99, cpu=1), make_tasks(range(900, 930), 99), policy=Crowding())
     for priority in range(1, 9):

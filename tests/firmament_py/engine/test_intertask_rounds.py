@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.explain.reasons import reasons_of_task
 from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread
-from firmament_py.placement import placer, second_opinion
+from firmament_py.placement import list_scheduling, placer
 from firmament_py.placement.placer import CLASSES_AT_ONCE
 from policies.colocation import TRAIT
 from policies.interference import Interference
@@ -104,7 +104,7 @@ def test_rounds_with_few_flows_and_stages(data, few, at_once):
 
 @pytest.mark.parametrize("classes", [CLASSES_AT_ONCE, CLASSES_AT_ONCE + 44])
 def test_a_task_that_depends_on_a_later_stage_is_placed_in_the_same_round(classes):
-    """The first has affinity to the last; with this number of tasks there is no second opinion."""
+    """The first has affinity to the last; with this number of tasks no list is tried."""
     db = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "db")), "zone"),))
     cluster = make_cluster(
         *(make_class(1, cpu=1, peers=db), *(make_class(k, cpu=1, memory=k) for k in range(2, classes + 1))),
@@ -118,7 +118,7 @@ def test_a_task_that_depends_on_a_later_stage_is_placed_in_the_same_round(classe
 
 def test_a_dependent_task_is_placed_in_the_same_round_without_flows(monkeypatch):
     """A task of class 1 has affinity to one of class 2."""
-    monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
+    monkeypatch.setattr(list_scheduling, "MOST_TASKS", 0)
     monkeypatch.setattr(placer, "FLOWS_PER_STAGE", 0)
     later = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "later")), "zone"),))
     cluster = make_cluster(
@@ -130,7 +130,7 @@ def test_a_dependent_task_is_placed_in_the_same_round_without_flows(monkeypatch)
 
 def test_a_dependent_task_is_placed_in_the_same_round_with_a_staged_policy(monkeypatch):
     """The second devil must be in zone a, which is even only after the turtle of a later stage is in b."""
-    monkeypatch.setattr(second_opinion, "MOST_TASKS", 0)
+    monkeypatch.setattr(list_scheduling, "MOST_TASKS", 0)
     even = PeerDemand(spread=(Spread(tasks_like(needs("app", "In", "w")), "zone", 1),))
     cluster = make_cluster(
         *(make_node("a", gpu=2, labels={"zone": "a"}), make_node("b", fpga=1, labels={"zone": "b"})),

@@ -168,7 +168,7 @@ def test_a_node_that_is_withdrawn_from_one_task_is_for_another():
     assert cluster.round() == {1: "a", 3: "c"}
 
 
-def test_a_task_that_waits_for_a_better_node_is_not_placed_by_a_second_opinion():
+def test_a_task_that_waits_for_a_better_node_is_not_placed_from_a_list():
     apart = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app", "In", "web")), "kubernetes.io/hostname"),))
     cluster = make_cluster(
         make_node("a", cpu=4, labels={"kubernetes.io/hostname": "a"}),

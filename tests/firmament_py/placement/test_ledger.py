@@ -67,6 +67,21 @@ def test_a_transaction_rolls_back_only_its_placements():
     assert counted(ledger) == before
 
 
+def test_a_transaction_puts_back_what_was_removed_and_placed_elsewhere_within():
+    """Also batches, by which the independent check orders placements."""
+    ledger = Ledger(snapshot())
+    ledger.place(np.array([0]), np.array([1]))
+    ledger.place(np.array([1, 2]), np.array([0, 0]))
+    ledger.reserve(NOW_US, ledger.free + 5, ledger.free, np.array([3]))
+    before = counted(ledger), [part.tolist() for part in ledger.outcome()], ledger.unreserved.tolist()
+    with ledger.transaction():
+        ledger.remove(np.array([0, 1, 2]))
+        ledger.place(np.array([0, 3]), np.array([0, 1]))
+        ledger.place(np.array([1]), np.array([0]))
+        assert counted(ledger) != before[0]
+    assert (counted(ledger), [part.tolist() for part in ledger.outcome()], ledger.unreserved.tolist()) == before
+
+
 def test_a_committed_transaction_stays_unless_the_outer_one_is_rolled_back():
     ledger = Ledger(snapshot())
     before = counted(ledger)

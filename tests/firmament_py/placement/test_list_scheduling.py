@@ -1,0 +1,147 @@
+"""Single tasks that a round places anew from lists, where that places more."""
+
+import random
+
+import numpy as np
+import pytest
+
+from firmament_py.model.constraints import NodeDemand, PeerDemand, PeerTerm
+from firmament_py.placement import list_scheduling
+from firmament_py.placement.list_scheduling import by_cost, emptiest_first, place_from_lists
+from firmament_py.placement.placer import Placer
+from firmament_py.rebalance.what_if import WhatIf
+from policies.quincy import Quincy
+from tests.builders import (
+    NOW_US,
+    Cluster,
+    make_class,
+    make_cluster,
+    make_inputs,
+    make_label_set,
+    make_node,
+    make_tasks,
+    needs,
+    tasks_like,
+)
+from tests.firmament_py.admission.test_gang_mixtures import GangMixture
+
+ALL, NONE = np.array([True, True]), np.array([False, False])
+APART = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app", "In", "web")), "host"),))
+
+
+def placer_of(cluster: Cluster) -> Placer:
+    """A placer that has placed nothing."""
+    return WhatIf.of(cluster.scheduler, NOW_US).round().placer()
+
+
+def crossed(*, priority: int = 0) -> Placer:
+    """Task 0, which may go to nodes a and b, is on a; task 1 may go to a only, and they repel each other. priority: of
+    task 0."""
+    placer = placer_of(
+        make_cluster(
+            *(make_node(name, cpu=4, labels={"host": name}) for name in "ab"),
+            make_class(1, cpu=1, priority=priority, peers=APART),
+            make_class(2, cpu=1, demand=NodeDemand(selector=(needs("host", "In", "a"),))),
+            *(make_label_set(1, app="db"), make_label_set(2, app="web")),
+            *(make_tasks([1], 1, label_set=1), make_tasks([2], 2, label_set=2)),
+        )
+    )
+    placer.ledger.place_one(0, 0)
+    return placer
+
+
+def test_tasks_that_a_list_leaves_out_come_first_in_the_next_one():
+    """By age task 0 comes first, and takes node a in whatever order the nodes are tried."""
+    placer = crossed()
+    assert place_from_lists(placer, ALL, NONE, 1.0)
+    assert placer.ledger.node_of.tolist() == [1, 0]
+    assert placer.ledger.running.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("single", "overdue", "effort", "priority"),
+    [
+        pytest.param(ALL, NONE, 0.0, 0, id="without effort"),
+        pytest.param(ALL, NONE, 0.1, 0, id="with one list"),
+        pytest.param(ALL, NONE, 1.0, 1, id="of a higher priority"),
+        pytest.param(ALL, np.array([True, False]), 1.0, 0, id="overdue"),
+        pytest.param(np.array([False, True]), NONE, 1.0, 0, id="of a gang"),
+    ],
+)
+def test_a_task_stays(single, overdue, effort, priority):
+    placer = crossed(priority=priority)
+    free = placer.ledger.free.tolist()
+    assert not place_from_lists(placer, single, overdue, effort)
+    assert placer.ledger.node_of.tolist() == [0, -1]
+    assert (placer.ledger.free.tolist(), placer.ledger.running.tolist()) == (free, [1, 0])
+
+
+def test_no_list_uses_reserved_capacity():
+    placer = crossed()
+    capacity = placer.ledger.free.copy()
+    placer.ledger.reserve(NOW_US, capacity, np.array([[0], [1]]) * capacity, np.array([1]))
+    assert not place_from_lists(placer, ALL, NONE, 1.0)
+    assert placer.ledger.node_of.tolist() == [0, -1]
+
+
+@pytest.mark.parametrize("limit", ["MOST_TASKS", "MOST_TERMS"])
+def test_no_list_is_tried_in_large_rounds(monkeypatch, limit):
+    monkeypatch.setattr(list_scheduling, limit, 1)
+    assert not place_from_lists(crossed(), ALL, NONE, 1.0)
+    monkeypatch.setattr(list_scheduling, limit, 2)
+    assert place_from_lists(crossed(), ALL, NONE, 1.0)
+
+
+def test_the_more_tasks_the_fewer_lists(monkeypatch):
+    monkeypatch.setattr(list_scheduling, "TASKS_OF_LISTS", 7)
+    assert not place_from_lists(crossed(), ALL, NONE, 1.0)
+    monkeypatch.setattr(list_scheduling, "TASKS_OF_LISTS", 8)
+    assert place_from_lists(crossed(), ALL, NONE, 1.0)
+
+
+def test_no_list_is_tried_for_tasks_that_no_other_placement_helps(monkeypatch):
+    """Of three tasks that repel each other, one waits on two nodes; so in the first round lists are tried in vain, and in
+    the second, which places another task, none is."""
+    tried = []
+    attempt = list_scheduling._try_list
+    monkeypatch.setattr(list_scheduling, "_try_list", lambda *args: tried.append(1) or attempt(*args))
+    cluster = make_cluster(
+        *(make_node(name, cpu=4, labels={"host": name}) for name in "ab"),
+        *(make_class(1, cpu=1, peers=APART), make_class(2, cpu=1), make_label_set(1, app="web")),
+        make_tasks([1, 2, 3], 1, label_set=1),
+    )
+    assert len(cluster.round()) == 2
+    assert tried
+    tried.clear()
+    cluster.tell(make_tasks([4], 2))
+    assert len(cluster.round()) == 1
+    assert not tried
+
+
+def test_nodes_are_tried_by_cost_which_includes_data():
+    cluster = make_cluster(
+        *(make_node("a"), make_node("b"), make_class(1), make_inputs(1, (10, "b"))),
+        make_tasks([1, 2], 1, inputs=[0, 1]),
+        policy=Quincy(),
+    )
+    nodes_for = by_cost(placer_of(cluster))
+    assert [nodes_for(task).tolist()[0] for task in (0, 1)] == [0, 1]
+
+
+def test_nodes_are_tried_emptiest_first():
+    cluster = make_cluster(
+        *(make_node(name, cpu=9) for name in "abc"),
+        *(make_class(1, cpu=1), make_tasks([1], 1, on="a"), make_tasks([2, 3], 1, on="b"), make_tasks([4], 1)),
+    )
+    assert emptiest_first(placer_of(cluster))(0).tolist() == [2, 0, 1]
+
+
+def test_single_tasks_move_beside_gangs(monkeypatch):
+    """A round with gangs in which a list places one more."""
+
+    def placed() -> int:
+        return len(GangMixture(random.Random(168).choice).round()[1].tasks)
+
+    with_lists = placed()
+    monkeypatch.setattr(list_scheduling, "MOST_TASKS", 0)
+    assert with_lists == placed() + 1
