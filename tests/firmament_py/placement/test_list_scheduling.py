@@ -100,7 +100,7 @@ def test_the_more_tasks_the_fewer_lists(monkeypatch):
 
 
 def test_no_list_is_tried_for_tasks_that_no_other_placement_helps(monkeypatch):
-    """Of three tasks that repel each other, one waits on two nodes; so in the first round lists are tried in vain, and in
+    """Of three tasks that repel each other, one waits on two nodes: in the first round lists are tried in vain, and in
     the second, which places another task, none is."""
     tried = []
     attempt = list_scheduling._try_list
