@@ -23,7 +23,7 @@ from firmament_py.admission.gang_feasibility import Feasibility
 from firmament_py.admission.gang_placement import GangPlacer
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.queues.ranking import own_priority
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 
 RESERVE_AFTER_US = 300_000_000
 """How long a gang waits before capacity is reserved for it unless the operator sets another time, microseconds."""
@@ -60,10 +60,10 @@ class Reservations:
         self._after_us = after_us
         self._reserved: dict[int, _Reserved] = {}  # by row of the gang
 
-    def overdue(self, demand: GangDemand) -> bool:
+    def overdue(self, demand: JobDemand) -> bool:
         """Whether to reserve capacity for the gang if it does not fit: it has waited for long, is feasible, and no
         other of its priority has a reservation on its nodes."""
-        waited = self._snapshot.now_us - demand.definition.created_us
+        waited = self._snapshot.now_us - demand.created_us
         return (
             self._after_us is not None
             and waited >= self._after_us
@@ -71,22 +71,22 @@ class Reservations:
             and self._feasibility.any(demand)
         )
 
-    def _competes(self, demand: GangDemand) -> bool:
+    def _competes(self, demand: JobDemand) -> bool:
         """Whether another gang of its priority has a reservation, and could use the same nodes."""
         priority, nodes = own_priority(demand.priority), self._nodes(demand)
         return any(other.priority == priority and (other.nodes & nodes).any() for other in self._reserved.values())
 
-    def _nodes(self, demand: GangDemand) -> Bools:
+    def _nodes(self, demand: JobDemand) -> Bools:
         """(N,) nodes that suit any of its members."""
         classes = np.unique(self._snapshot.task_class[demand.members])
         suitable: Bools = np.any(self._snapshot.suitable[classes], axis=0)
         return suitable
 
-    def _note(self, demand: GangDemand, starts_us: int, capacity: I64, demanded: I64) -> None:
+    def _note(self, demand: JobDemand, starts_us: int, capacity: I64, demanded: I64) -> None:
         number = self._ledger.reserve(starts_us, capacity, demanded, demand.core())
-        self._reserved[demand.row] = _Reserved(own_priority(demand.priority), self._nodes(demand), number)
+        self._reserved[demand.key] = _Reserved(own_priority(demand.priority), self._nodes(demand), number)
 
-    def reserve(self, demand: GangDemand) -> Reservation:
+    def reserve(self, demand: JobDemand) -> Reservation:
         """Reserves capacity for a gang that is overdue and does not fit."""
         choices, able, core = self._capacity.choices(demand), self._feasibility.able(demand), demand.core()
         fitting = self._capacity.fitting_each(core, choices)[able]
@@ -107,15 +107,15 @@ class Reservations:
         self._note(demand, self._snapshot.now_us, ledger.free, demanded)
         return Reservation(len(core) - len(unplaced), 0)
 
-    def release(self, demand: GangDemand) -> None:
+    def release(self, demand: JobDemand) -> None:
         """Ends the reservation of `demand`."""
-        self._ledger.release(self._reserved.pop(demand.row).number)
+        self._ledger.release(self._reserved.pop(demand.key).number)
 
-    def _least_to_release(self, demand: GangDemand, members: I64, within: Bools | None) -> I64:
+    def _least_to_release(self, demand: JobDemand, members: I64, within: Bools | None) -> I64:
         """(N, R) what `members` of a gang that do not fit now would take if all tasks that may end had ended, on the
         nodes where the least has to be released. They are closed to others, so that what is released adds up."""
         ledger, snapshot = self._ledger, self._snapshot
-        used = snapshot.allocatable - snapshot.free - snapshot.releases.staying(demand.row)[1]
+        used = snapshot.allocatable - snapshot.free - snapshot.releases.staying(demand.key)[1]
         scale = np.maximum(snapshot.allocatable.max(axis=0, initial=1), 1)
         order = np.argsort((used / scale).max(axis=1, initial=0.0), kind="stable")
         inside = np.ones(len(order), np.bool_) if within is None else within
@@ -129,7 +129,7 @@ class Reservations:
                 self._placer.place(left, inside & (rank < prefix), largest_first=True)
             return ledger.usage_of(members)
 
-    def _earliest(self, demand: GangDemand, choices: Choices) -> tuple[int, I64 | None]:
+    def _earliest(self, demand: JobDemand, choices: Choices) -> tuple[int, I64 | None]:
         """The earliest time at which the gang fits, by expected ends, and what it takes then, (N, R); None: never.
 
         Before the bound nothing fits. If that is not enough, because classes compete or have intertask constraints,
@@ -156,7 +156,7 @@ class Reservations:
                 high, best = middle, sooner
         return (0 if best is None else int(ends[high])), best
 
-    def _plan(self, demand: GangDemand, among: list[Bools | None], when_us: int) -> I64 | None:
+    def _plan(self, demand: JobDemand, among: list[Bools | None], when_us: int) -> I64 | None:
         """(N, R) what the gang would take at `when_us` on one of these sets of nodes; None: it would not fit."""
         with self._ledger.transaction(free=self._ledger.free_less_reserved + self._snapshot.releases.until(when_us)):
             for nodes in among:

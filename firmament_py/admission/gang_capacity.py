@@ -8,7 +8,7 @@ import numpy as np
 from firmament_py.admission.earliest_start import Need, enough_there, first_ends
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.placement.ledger import Ledger
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 from firmament_py.snapshot.solo_capacity import task_slots
 
 
@@ -65,7 +65,7 @@ class GangCapacity:
         fitting = np.minimum(np.cumsum(slots[:, order], axis=1), self._waiting(members)[:, None]).sum(axis=0)
         return min(int(np.searchsorted(fitting, len(members))) + 1, len(order))
 
-    def first_ends(self, demand: GangDemand, choices: Choices) -> I64:
+    def first_ends(self, demand: JobDemand, choices: Choices) -> I64:
         """(D,) for each choice the position in `releases.ends` of the first end at which what the gang lacks could fit
         there beside what is reserved for others; len(ends): none. It fits then if all members are of one class without
         intertask constraints."""
@@ -73,24 +73,24 @@ class GangCapacity:
         need = self._need(demand, self._open_to(np.unique(snapshot.task_class[demand.members])))
         return first_ends(need, ledger.free_less_reserved, choices.of, choices.count, snapshot.releases)
 
-    def some_day(self, demand: GangDemand, choices: Choices) -> Bools:
+    def some_day(self, demand: JobDemand, choices: Choices) -> Bools:
         """(D,) for each choice whether, by that bound, what the gang lacks could fit there if only tasks that stay were
         on the nodes."""
         snapshot = self._snapshot
         need = self._need(demand, snapshot.suitable[np.unique(snapshot.task_class[demand.members])])
-        free = snapshot.allocatable - snapshot.releases.staying(demand.row)[1]
+        free = snapshot.allocatable - snapshot.releases.staying(demand.key)[1]
         return enough_there(need, free, choices.of, choices.count)
 
-    def depends(self, demand: GangDemand) -> bool:
+    def depends(self, demand: JobDemand) -> bool:
         """Whether where its members may go depends on where other tasks are."""
         classes = np.unique(self._snapshot.task_class[demand.members]).tolist()
         return any(self._snapshot.intertask.concerned[c] for c in classes)
 
-    def every_domain(self, demand: GangDemand) -> Choices:
+    def every_domain(self, demand: JobDemand) -> Choices:
         """The widest domains that the gang may choose from."""
         return _choices(self._snapshot.domains_for(demand))
 
-    def domains(self, demand: GangDemand) -> Iterator[Bools | None]:
+    def domains(self, demand: JobDemand) -> Iterator[Bools | None]:
         """Domains that could take what the gang lacks, (N,) each, the narrowest level first, then the tightest."""
         slots = self._slots(demand.members)
         for domain in self._snapshot.levels_for(demand):
@@ -99,7 +99,7 @@ class GangCapacity:
             order = np.argsort(in_domain, kind="stable")
             yield from (choices.nodes(d) for d in order[in_domain[order] >= demand.lacking].tolist())
 
-    def affinity_domains(self, demand: GangDemand, limit: int = 4) -> Iterator[Bools]:
+    def affinity_domains(self, demand: JobDemand, limit: int = 4) -> Iterator[Bools]:
         """Domains that members must share with other tasks, (N,) each, those with the most slots first, at most `limit`
         of each topology key."""
         classes = np.unique(self._snapshot.task_class[demand.members]).tolist()
@@ -111,9 +111,9 @@ class GangCapacity:
                 if in_domain[d] >= demand.lacking:
                     yield domain == d
 
-    def choices(self, demand: GangDemand) -> Choices:
+    def choices(self, demand: JobDemand) -> Choices:
         """Where all that the gang lacks may go: to one of these."""
-        if demand.definition.topology_required:
+        if demand.topology_required:
             return self.every_domain(demand)
         return Choices(np.zeros(len(self._snapshot.nodes), np.int64), 1, everywhere=True)
 
@@ -132,7 +132,7 @@ class GangCapacity:
                 suitable[i] &= self._snapshot.intertask.conceivable(c)
         return suitable
 
-    def _need(self, demand: GangDemand, suitable: Bools) -> Need:
+    def _need(self, demand: JobDemand, suitable: Bools) -> Need:
         """What the gang lacks, of members whose classes may go to `suitable` (C', N)."""
         requests = self._snapshot.requests[np.unique(self._snapshot.task_class[demand.members])]
         return Need(requests, suitable, self._waiting(demand.members), demand.lacking)

@@ -14,7 +14,7 @@ from firmament_py.admission.gang_capacity import Choices, GangCapacity
 from firmament_py.admission.gang_placement import GangPlacer
 from firmament_py.model.arrays import I64
 from firmament_py.placement.placer import Placer
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 from firmament_py.snapshot.snapshot import Snapshot, once_gone
 
 TRIALS_OF_A_ROUND = 16
@@ -29,39 +29,39 @@ class Feasibility:
         self._able: dict[int, I64] = {}
         self._possible: dict[tuple[int, int], bool] = {}
 
-    def able(self, demand: GangDemand) -> I64:
+    def able(self, demand: JobDemand) -> I64:
         """Numbers, ascending, of the choices that could take the gang some day, judging by sums."""
-        known = self._able.get(demand.row)
+        known = self._able.get(demand.key)
         if known is None:
             some_day = self._capacity.some_day(demand, self._capacity.choices(demand))
-            known = self._able[demand.row] = np.flatnonzero(some_day)
+            known = self._able[demand.key] = np.flatnonzero(some_day)
         return known
 
-    def any(self, demand: GangDemand) -> bool:
+    def any(self, demand: JobDemand) -> bool:
         """Whether one of the choices could really take the gang."""
         return any(self.possible(demand, number) for number in self.able(demand).tolist())
 
-    def possible(self, demand: GangDemand, number: int) -> bool:
+    def possible(self, demand: JobDemand, number: int) -> bool:
         """Whether choice `number`, one of those that are able to, could really take it."""
         one_class = len(np.unique(self._placer.snapshot.task_class[demand.members])) == 1
         if one_class and not self._capacity.depends(demand):
             return True  # for one class without intertask constraints sums are proof
-        known = self._possible.get((demand.row, number))
+        known = self._possible.get((demand.key, number))
         if known is None:
             known = self._trials_left > 0 and self._try(demand, self._capacity.choices(demand), number)
             self._trials_left -= 1
-            self._possible[demand.row, number] = known
+            self._possible[demand.key, number] = known
         return known
 
-    def _try(self, demand: GangDemand, choices: Choices, number: int) -> bool:
-        gone = once_gone(self._placer.snapshot, demand.row)
+    def _try(self, demand: JobDemand, choices: Choices, number: int) -> bool:
+        gone = once_gone(self._placer.snapshot, demand.key)
         # tasks that members must be near may be among those that would have gone: then beside all that are there now
         intertask = [gone.intertask]
         if self._capacity.depends(demand):
             intertask.append(self._placer.snapshot.intertask)
         return any(self._fits(demand, choices, number, replace(gone, intertask=one)) for one in intertask)
 
-    def _fits(self, demand: GangDemand, choices: Choices, number: int, snapshot: Snapshot) -> bool:
+    def _fits(self, demand: JobDemand, choices: Choices, number: int, snapshot: Snapshot) -> bool:
         trial = self._placer.on(snapshot)
         with trial.ledger.transaction():
             return GangPlacer(trial, GangCapacity(trial.ledger)).on(demand, choices.nodes(number))

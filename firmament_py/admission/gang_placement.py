@@ -12,7 +12,7 @@ from firmament_py.admission.exact_packing import Kind, pack
 from firmament_py.admission.gang_capacity import GangCapacity
 from firmament_py.model.arrays import I64, Bools, run_positions
 from firmament_py.placement.placer import Placer
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 
 STEPS_OF_A_GANG = 2_000
 STEPS_OF_A_ROUND = 10_000
@@ -31,20 +31,20 @@ class GangPlacer:
         self._steps_left = STEPS_OF_A_ROUND
         self._affinity_domains_left = AFFINITY_DOMAINS_OF_A_ROUND
 
-    def anywhere(self, demand: GangDemand) -> bool:
+    def anywhere(self, demand: JobDemand) -> bool:
         """Places the gang where its topology allows, or not at all."""
-        if not demand.definition.topology_key:
+        if not demand.topology_key:
             return self.on(demand, None)
         if any(self.within(demand, domain) for domain in self.capacity.domains(demand)):
             return True
-        return not demand.definition.topology_required and self.within(demand, None)
+        return not demand.topology_required and self.within(demand, None)
 
-    def on(self, demand: GangDemand, nodes: Bools | None) -> bool:
+    def on(self, demand: JobDemand, nodes: Bools | None) -> bool:
         """Places the gang on `nodes` (N,), or not at all. None: on any, and if its members must share a domain, in one
         of the domains that they may choose from."""
         return self.within(demand, nodes) or (nodes is None and self._in_affinity_domain(demand))
 
-    def _in_affinity_domain(self, demand: GangDemand) -> bool:
+    def _in_affinity_domain(self, demand: JobDemand) -> bool:
         """Places the gang in one of the domains that members must share, or not at all."""
         if not self._affinity_domains_left:
             return False
@@ -54,13 +54,13 @@ class GangPlacer:
                 return True
         return False
 
-    def within(self, demand: GangDemand, nodes: Bools | None) -> bool:
+    def within(self, demand: JobDemand, nodes: Bools | None) -> bool:
         """Places the gang on `nodes` (N,), None: any, or not at all."""
         return any(self._all_of(demand, members, nodes) for members in self._selections(demand)) or self._search(
             demand, nodes
         )
 
-    def _all_of(self, demand: GangDemand, members: I64, nodes: Bools | None) -> bool:
+    def _all_of(self, demand: JobDemand, members: I64, nodes: Bools | None) -> bool:
         """Places as many of the members as the gang lacks by flows, or none."""
         if self.capacity.fitting(members, nodes) < demand.lacking:
             return False
@@ -74,7 +74,7 @@ class GangPlacer:
         self.placer.telemetry.lap("gangs")
         return satisfied
 
-    def _selections(self, demand: GangDemand) -> Iterator[I64]:
+    def _selections(self, demand: JobDemand) -> Iterator[I64]:
         """Members to try together: the oldest, then all, then the smallest."""
         core = demand.core()
         yield core
@@ -91,7 +91,7 @@ class GangPlacer:
                 share = (self._snapshot.requests[classes] / scale).max(axis=1)
                 yield demand.core(np.argsort(share, kind="stable"))
 
-    def _search(self, demand: GangDemand, nodes: Bools | None) -> bool:
+    def _search(self, demand: JobDemand, nodes: Bools | None) -> bool:
         """Searches for a way to place what the gang lacks if its members are of several classes, which a flow can
         miss."""
         snapshot = self._snapshot

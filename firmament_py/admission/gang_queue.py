@@ -16,7 +16,7 @@ from firmament_py.admission.backfill import Reservations
 from firmament_py.admission.gang_placement import GangPlacer
 from firmament_py.admission.rejections import Rejections
 from firmament_py.model.arrays import I64
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 
 STRICT_BATCHES = 16
 """For so many batches of a queue gangs are kept strictly in order of age at the cost of a further solve; after that
@@ -33,7 +33,7 @@ class GangQueue:
         self._reservations = reservations
         self._rejections = rejections
 
-    def place(self, demands: Iterable[GangDemand]) -> list[GangDemand]:
+    def place(self, demands: Iterable[JobDemand]) -> list[JobDemand]:
         """Places complete gangs of one priority, oldest first; returns those that fit, and rejects the others."""
         queue, admitted, strict = deque(demands), [], STRICT_BATCHES
         while queue:
@@ -43,13 +43,13 @@ class GangQueue:
             accepted = self._until_short(batch, placed, short if strict > 0 else set())
             queue.extendleft(reversed(batch[accepted:]))  # back to the head of the queue
             for demand in batch[:accepted]:
-                if demand.row in placed or self._gang_placer.anywhere(demand):
+                if demand.key in placed or self._gang_placer.anywhere(demand):
                     admitted.append(demand)
                 else:
                     self._rejections.add(demand)
         return admitted
 
-    def _next_batch(self, queue: deque[GangDemand], strict: bool) -> list[GangDemand]:
+    def _next_batch(self, queue: deque[JobDemand], strict: bool) -> list[JobDemand]:
         """Takes the gangs to try next from the queue: all up to the first that cannot be tried together with others if
         that is overdue or, if strict, has to be tried on its own."""
         batch, left = [], np.maximum(self._ledger.unreserved, 0).sum(axis=0)
@@ -63,27 +63,27 @@ class GangQueue:
                 break
         return batch
 
-    def _until_short(self, batch: list[GangDemand], placed: set[int], short: set[int]) -> int:
+    def _until_short(self, batch: list[JobDemand], placed: set[int], short: set[int]) -> int:
         """How many gangs of the batch keep their turn: all up to the first that is short, or overdue and not placed.
         Younger ones that were placed are removed: none may prevent it from being placed."""
         for i, demand in enumerate(batch):
-            if demand.row in short or (demand.row not in placed and self._reservations.overdue(demand)):
+            if demand.key in short or (demand.key not in placed and self._reservations.overdue(demand)):
                 younger = [other for other in batch[i + 1 :] if other.row in placed]
                 if younger:
                     self._ledger.remove(np.concatenate([other.members for other in younger]))
                 return i + 1
         return len(batch)
 
-    def _joins(self, demand: GangDemand) -> bool:
+    def _joins(self, demand: JobDemand) -> bool:
         """Whether it can be tried together with others: what is removed must not be what another gang depends on."""
-        return not demand.definition.topology_key and not self._capacity.depends(demand)
+        return not demand.topology_key and not self._capacity.depends(demand)
 
-    def _needs(self, demand: GangDemand) -> I64:
+    def _needs(self, demand: JobDemand) -> I64:
         """(R,) what the members that it lacks request together."""
         needs: I64 = self._snapshot.requests[self._snapshot.task_class[demand.core()]].sum(axis=0)
         return needs
 
-    def _together(self, demands: list[GangDemand]) -> tuple[set[int], set[int]]:
+    def _together(self, demands: list[JobDemand]) -> tuple[set[int], set[int]]:
         """Tries the gangs that could all fit, judging by sums, in one solve; rows of those that were placed, and of
         those that came out short."""
         chosen, left = [], np.maximum(self._ledger.unreserved, 0).sum(axis=0)
@@ -99,5 +99,5 @@ class GangQueue:
         if short:
             self._ledger.remove(np.concatenate([demand.members for demand in short]))
         self._placer.telemetry.lap("gangs")
-        rows = {demand.row for demand in short}
-        return {demand.row for demand in chosen} - rows, rows
+        rows = {demand.key for demand in short}
+        return {demand.key for demand in chosen} - rows, rows

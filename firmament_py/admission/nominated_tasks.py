@@ -4,7 +4,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64
 from firmament_py.placement.placer import Placer
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 from firmament_py.snapshot.snapshot import Snapshot
 
 
@@ -42,7 +42,7 @@ def place_nominated(placer: Placer) -> None:
     waits, solved = np.zeros((2, len(placed)), np.bool_)
     for demand in snapshot.gang_demands:
         waits[demand.members] = not demand.satisfied(placed)
-        solved[demand.members] = demand.definition.topology_required and not _together(snapshot, demand, placed)
+        solved[demand.members] = demand.topology_required and not _together(snapshot, demand, placed)
         solved[demand.members] |= constrained[snapshot.task_class[demand.members]].any()
     ready = [i for i in ready if not waits[nominated[i]]]
     for i in ready:
@@ -51,7 +51,7 @@ def place_nominated(placer: Placer) -> None:
         ledger.place(nominated[ready], node[ready])
 
 
-def _together(snapshot: Snapshot, demand: GangDemand, node_of: I64) -> bool:
+def _together(snapshot: Snapshot, demand: JobDemand, node_of: I64) -> bool:
     """Whether all members that are placed by node_of (T,) are in one domain of the gang's topology."""
     at = node_of[demand.members]
     domains = np.unique(snapshot.domains_for(demand)[at[at >= 0]])

@@ -28,7 +28,7 @@ from firmament_py.placement.list_scheduling import place_from_lists
 from firmament_py.placement.placer import Placer
 from firmament_py.placement.repacking import Repacked, repack
 from firmament_py.preemption.preemptor import Preemptor
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 from firmament_py.state.gangs import NO_GANG
 
 
@@ -41,7 +41,7 @@ class Admission:
     def __init__(
         self,
         placer: Placer,
-        demands: list[GangDemand],
+        demands: list[JobDemand],
         reserve_after_us: int | None,
         improve: float = 1.0,
         preemptor: Preemptor | None = None,
@@ -81,8 +81,8 @@ class Admission:
     def _place_jobs(self) -> None:
         """Places gangs and single tasks, priority by priority."""
         snapshot, single = self._snapshot, self._single
-        by_priority: dict[int, list[GangDemand]] = {priority: [] for priority in self._singles.overdue_priorities}
-        for demand in sorted(self._demands, key=lambda demand: (demand.definition.created_us, demand.definition.id)):
+        by_priority: dict[int, list[JobDemand]] = {priority: [] for priority in self._singles.overdue_priorities}
+        for demand in sorted(self._demands, key=lambda demand: demand.age):
             if snapshot.withheld[demand.members].any():
                 continue
             by_priority.setdefault(demand.priority, []).append(demand)
@@ -106,7 +106,7 @@ class Admission:
         elsewhere."""
         if self._preemptor is None:
             return
-        gangs = [rejected.demand for rejected in self._rejections.all if rejected.demand.task < 0]
+        gangs = [rejected.demand for rejected in self._rejections.all if rejected.demand.gang is not None]
         independent = [demand for demand in gangs if not (demand.missing or demand.full)]
         # further members of a gang that lacks none are single tasks, too, unless their number is limited
         single = (self._snapshot.task_quota < 0) & ~self._ledger.delayed
@@ -133,7 +133,7 @@ class Admission:
             if snapshot.intertask.any:
                 self._follow_up()
 
-    def _place_priority(self, demands: list[GangDemand], singles: I64) -> None:
+    def _place_priority(self, demands: list[JobDemand], singles: I64) -> None:
         """One priority: gangs that are begun, then the others by age among its single tasks (positions, ascending)."""
         complete = []
         for demand in demands:
@@ -154,21 +154,21 @@ class Admission:
         while self._rejections.release_reservations():
             self._singles.place_of_priority(tasks)
 
-    def _place_by_age(self, gangs: deque[GangDemand], singles: I64) -> list[GangDemand]:
+    def _place_by_age(self, gangs: deque[JobDemand], singles: I64) -> list[JobDemand]:
         """Places gangs, oldest first, among single tasks (positions, ascending) that are older or overdue; returns the
         gangs that were placed."""
-        admitted: list[GangDemand] = []
+        admitted: list[JobDemand] = []
         if not gangs:
             return admitted
-        older = singles[self._snapshot.task_created_us[singles] < gangs[0].definition.created_us]
+        older = singles[self._snapshot.task_created_us[singles] < gangs[0].created_us]
         if len(older):
             self._singles.place_of_priority(older)
         for single in self._singles.overdue_among(singles):
-            since_us = single.definition.created_us
-            if gangs[-1].definition.created_us <= since_us:
+            since_us = single.created_us
+            if gangs[-1].created_us <= since_us:
                 break  # no gang is younger: it is placed with the other single tasks
             before = []
-            while gangs[0].definition.created_us <= since_us:
+            while gangs[0].created_us <= since_us:
                 before.append(gangs.popleft())
             admitted += self._gangs.place(before)
             if not self._singles.place_or_reserve(single):

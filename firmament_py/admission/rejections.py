@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from firmament_py.admission.backfill import Reservations
 from firmament_py.admission.gang_capacity import GangCapacity
 from firmament_py.placement.placer import Placer
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
     """A gang that was not placed, and how many of the members that it lacks would have fitted. missing: members that do
-    not exist yet (it was not tried, nor is one that is full: see GangDemand). reserves: capacity is reserved for it;
+    not exist yet (it was not tried, nor is one that is full: see JobDemand). reserves: capacity is reserved for it;
     starts_us: when it is expected to fit, 0: unknown. at_best: how many would fit with all evictions and moves, -1:
     perhaps all."""
 
-    demand: GangDemand
+    demand: JobDemand
     fitted: int
     missing: int
     reserves: bool = False
@@ -35,11 +35,11 @@ class Rejections:
         self._reservations = reservations
         self.all: list[Rejected] = []
 
-    def add_untried(self, demand: GangDemand) -> None:
+    def add_untried(self, demand: JobDemand) -> None:
         """A gang that lacks members that do not exist yet, or would exceed its maximum."""
         self.all.append(Rejected(demand, 0, demand.missing))
 
-    def add(self, demand: GangDemand) -> None:
+    def add(self, demand: JobDemand) -> None:
         """A gang that does not fit; capacity is reserved for it if it is overdue."""
         if self._reservations.overdue(demand):
             reservation = self._reservations.reserve(demand)
@@ -53,14 +53,14 @@ class Rejections:
         self._placer.telemetry.lap("gangs")
 
     def note_bounds(self, at_best: Mapping[int, int]) -> None:
-        """at_best: rows of gangs -> how many of the members that they lack would fit with all evictions and moves."""
-        self.all = [replace(r, at_best=at_best.get(r.demand.row, -1) if r.demand.task < 0 else -1) for r in self.all]
+        """at_best: keys of gangs -> how many of the members that they lack would fit with all evictions and moves."""
+        self.all = [replace(r, at_best=at_best.get(r.demand.key, -1)) for r in self.all]
 
     def release_reservations(self) -> bool:
         """Releases what is reserved for single tasks that have been placed after all, among others; whether there was
         any."""
         node_of = self._placer.ledger.node_of
-        found = [r for r in self.all if r.demand.task >= 0 and node_of[r.demand.members[0]] >= 0]
+        found = [r for r in self.all if r.demand.gang is None and node_of[r.demand.members[0]] >= 0]
         for rejected in found:
             self._reservations.release(rejected.demand)
         self.all = [r for r in self.all if not any(r is other for other in found)]

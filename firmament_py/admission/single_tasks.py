@@ -8,7 +8,7 @@ from firmament_py.admission.backfill import Reservations
 from firmament_py.admission.gang_placement import GangPlacer
 from firmament_py.admission.rejections import Rejections
 from firmament_py.model.arrays import I64, Bools, run_positions
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 
 
 class SingleTasks:
@@ -82,14 +82,14 @@ class SingleTasks:
         if overdue:  # others of their classes may be overdue, too
             self._place_or_reserve_all(self.overdue_among(tasks))
 
-    def overdue_among(self, tasks: I64) -> list[GangDemand]:
+    def overdue_among(self, tasks: I64) -> list[JobDemand]:
         """The oldest of `tasks` (K,), ascending, that wait, are overdue, and may get a reservation."""
         waiting = np.intersect1d(self._overdue, tasks[self._ledger.pending[tasks]], assume_unique=True)
         return [
             demand for demand in overdue_tasks.demands(self._snapshot, waiting) if self._reservations.overdue(demand)
         ]
 
-    def place_or_reserve(self, demand: GangDemand) -> bool:
+    def place_or_reserve(self, demand: JobDemand) -> bool:
         """Places an overdue task; if no node takes it, capacity is reserved for it. Whether it was placed."""
         if not self._reservations.overdue(demand):  # another has a reservation by now
             return False
@@ -98,7 +98,7 @@ class SingleTasks:
             return False
         return True
 
-    def _place_together(self, tasks: I64, overdue: list[GangDemand]) -> bool:
+    def _place_together(self, tasks: I64, overdue: list[JobDemand]) -> bool:
         """Places what can be placed of `tasks`, or nothing if one of those that are overdue is left out."""
         if not all(self._fits(demand) for demand in overdue):
             return False
@@ -108,18 +108,18 @@ class SingleTasks:
                 transaction.commit()
         return transaction.committed
 
-    def _place_or_reserve_all(self, demands: list[GangDemand]) -> None:
+    def _place_or_reserve_all(self, demands: list[JobDemand]) -> None:
         """One after the other, until one is not placed."""
         for demand in demands:
             if not self.place_or_reserve(demand):
                 return
 
-    def _fits(self, demand: GangDemand) -> bool:
+    def _fits(self, demand: JobDemand) -> bool:
         """Whether a node would take a single task as things stand."""
         c, intertask = int(self._snapshot.task_class[demand.members[0]]), self._snapshot.intertask
         return self._capacity.fitting(demand.members, intertask.allowed(c) if intertask.concerned[c] else None) > 0
 
-    def _overdue_of_each_priority(self) -> list[GangDemand]:
+    def _overdue_of_each_priority(self) -> list[JobDemand]:
         """The oldest of each priority that wait and are overdue."""
         priority = self._priorities(self._overdue)
         return [

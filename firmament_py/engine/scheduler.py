@@ -374,11 +374,10 @@ class Scheduler:
 
     def _remember(self, rejected: list[Rejected]) -> None:
         """Stores what explanations of waiting gangs and tasks need."""
-        gangs = [each for each in rejected if each.demand.task < 0]
-        self.gang_starts_us = {each.demand.definition.id: each.starts_us for each in gangs if each.reserves}
-        self.gang_fits = {each.demand.definition.id: each.fitted for each in gangs if not each.untried}
-        bounded = [each for each in gangs if each.at_best >= 0]
-        self.gangs_at_best = {each.demand.definition.id: (each.at_best, each.demand.lacking) for each in bounded}
-        uid = self.state.tasks.uid
-        self.task_starts_us = {int(uid[each.demand.task]): each.starts_us for each in rejected if each.demand.task >= 0}
+        gangs = [(each.demand.gang.id, each) for each in rejected if each.demand.gang is not None]
+        self.gang_starts_us = {gang: each.starts_us for gang, each in gangs if each.reserves}
+        self.gang_fits = {gang: each.fitted for gang, each in gangs if not each.untried}
+        self.gangs_at_best = {gang: (each.at_best, each.demand.lacking) for gang, each in gangs if each.at_best >= 0}
+        single, uid = [each for each in rejected if each.demand.gang is None], self.state.tasks.uid
+        self.task_starts_us = {int(uid[each.demand.row]): each.starts_us for each in single}
         self.reservation_holders = reservation_holders_among(self.state, rejected)

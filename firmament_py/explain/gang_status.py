@@ -57,9 +57,9 @@ def _standing(state: ClusterState, gang: int, rows: I64) -> GangStanding:
     return GangStanding(definition, len(present), int(placed.sum()), missing)
 
 
-def gang_reasons(rejected: Rejected) -> tuple[Reason, ...]:
-    """Why a round did not place a gang."""
-    name, lacking = rejected.demand.definition.name, rejected.demand.lacking
+def gang_reasons(name: str, rejected: Rejected) -> tuple[Reason, ...]:
+    """Why a round did not place the gang `name`."""
+    lacking = rejected.demand.lacking
     if rejected.missing:
         return (Reason(ReasonKind.GANG_INCOMPLETE, 0, name, str(rejected.missing)),)
     unfit = Reason(ReasonKind.GANG_DOES_NOT_FIT, 0, name, f"{rejected.fitted}/{lacking}")

@@ -52,7 +52,7 @@ def waiting_classes(
     if not len(rows):
         return answer
     rows, starts = by_class(state, rows, apart=tasks.gang[rows])
-    of_gang = {r.demand.row: gang_reasons(r) for r in rejected}
+    of_gang = {r.demand.key: gang_reasons(r.demand.gang.name, r) for r in rejected if r.demand.gang is not None}
     full = full_gangs(state, tasks.gang[rows[starts]].tolist())
     holders = reservation_holders_among(state, rejected)
     first, nodes = rows[starts], state.present_nodes()
@@ -86,9 +86,9 @@ def reasons_of_task(
 
 def reservation_holders_among(state: ClusterState, rejected: list[Rejected]) -> list[tuple[int, str]]:
     """Priority and name of each gang and single task that a round reserved capacity for."""
-    names = state.tasks.name
     demands = [r.demand for r in rejected if r.reserves]
-    return [(own_priority(d.priority), d.definition.name if d.task < 0 else str(names[d.task])) for d in demands]
+    names = [str(state.tasks.name[d.row]) if d.gang is None else d.gang.name for d in demands]
+    return [(own_priority(d.priority), name) for d, name in zip(demands, names, strict=True)]
 
 
 def _reserved_for(state: ClusterState, cls: int, reservation_holders: Sequence[tuple[int, str]]) -> str:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from firmament_py.placement.ledger import Ledger
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 
 
-def end_failed_nominations(ledger: Ledger, demands: Sequence[GangDemand]) -> None:
+def end_failed_nominations(ledger: Ledger, demands: Sequence[JobDemand]) -> None:
     """Ends the nominations of tasks that their node cannot take even when all that leave it are gone, the least
     important first; and those of gangs that are not nominated completely."""
     snapshot = ledger.snapshot

@@ -31,7 +31,7 @@ from firmament_py.preemption.servable import KnownBounds, Servable
 from firmament_py.preemption.topology import preferred_domain
 from firmament_py.preemption.whole_gangs import decide
 from firmament_py.sharing.decision import QueueDecision
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 
 
 class Preempting(Enum):
@@ -94,7 +94,7 @@ class Preemptor:
         """Rows of gangs for which evictions and moves are proved not to suffice -> how many of the members that they
         lack would fit at best."""
 
-    def run(self, single: Bools, demands: Sequence[GangDemand] = ()) -> I64:
+    def run(self, single: Bools, demands: Sequence[JobDemand] = ()) -> I64:
         """Preempts for those of the tasks `single` (T,) that wait, and for gangs that do. Returns tasks (K,),
         ascending, that were placed before, but wait again."""
         self._known.next_round()
@@ -107,7 +107,7 @@ class Preemptor:
             self.due_us = reclaimer.due_us
         return removed[self._ledger.node_of[removed] < 0]
 
-    def _by_priority(self, single: Bools, demands: Sequence[GangDemand]) -> I64:
+    def _by_priority(self, single: Bools, demands: Sequence[JobDemand]) -> I64:
         """Preempts for tasks that have no queue; returns tasks (K,) that have lost their places to them."""
         ledger, snapshot = self._ledger, self._snapshot
         able = (ledger.node_of < 0) & (ledger.nominated < 0)
@@ -139,10 +139,10 @@ class Preemptor:
         for demand in servable_gangs:
             priority = self._highest(demand.core())
             found = preferred_domain(
-                self._search, ledger, demand, servable.within.get(demand.row, []), movable, priority
+                self._search, ledger, demand, servable.within.get(demand.key, []), movable, priority
             )
             if found is not None:
-                within[demand.row] = found
+                within[demand.key] = found
         removed = self._serve(singles, servable_gangs, movable, within)
         evicts = self._evicts[snapshot.task_class]
         self._preempt_constrained(np.flatnonzero(single & able & ~independent & evicts))
@@ -161,7 +161,7 @@ class Preemptor:
                 self._ledger.nominate(task, node)
                 self.outcome.evict(victims, np.full(len(victims), self._snapshot.tasks[task]))
 
-    def _serve(self, singles: I64, demands: list[GangDemand], movable: Bools, within: Mapping[int, Bools]) -> I64:
+    def _serve(self, singles: I64, demands: list[JobDemand], movable: Bools, within: Mapping[int, Bools]) -> I64:
         """Preempts for tasks (K,), ascending, and for gangs, each of which is served entirely or not at all. Those that
         the round has placed compete with them, and may get other nodes, since no placement is committed yet. within:
         rows of gangs -> the only nodes (N,) that they may get. Returns the tasks that lose the places that the round
@@ -170,7 +170,7 @@ class Preemptor:
         placed = movable & (ledger.node_of >= 0) & ~snapshot.never_preempts[snapshot.task_class]
         if len(singles) + sum(demand.lacking for demand in demands) + placed.sum() > TOGETHER:
             placed[:] = False
-        by_rank = sorted(demands, key=lambda demand: (-demand.priority, demand.definition.created_us))
+        by_rank = sorted(demands, key=lambda demand: (-demand.priority, demand.created_us))
         waiting = by_rank
         for attempt in range(_ATTEMPTS):
             if attempt == _ATTEMPTS - 1:
@@ -183,7 +183,7 @@ class Preemptor:
             for i, core in enumerate(cores):
                 seniority[core] = i
             limited = [
-                (core, within[demand.row]) for demand, core in zip(waiting, cores, strict=True) if demand.row in within
+                (core, within[demand.key]) for demand, core in zip(waiting, cores, strict=True) if demand.key in within
             ]
             question = Question(tasks, movable & ~placed, self.outcome.victims, seniority, limited)
             effort = 1.0 if attempt == 0 else _FURTHER_EFFORT
@@ -207,7 +207,7 @@ class Preemptor:
             waiting = left
         return NO_ROWS
 
-    def _asks_for_all_of(self, demand: GangDemand, others: list[GangDemand]) -> bool:
+    def _asks_for_all_of(self, demand: JobDemand, others: list[JobDemand]) -> bool:
         """Whether a gang lacks at least what one of the others lacks."""
         classes = len(self._snapshot.classes)
         lacks, *less = (np.bincount(self._snapshot.task_class[d.core()], minlength=classes) for d in (demand, *others))

@@ -19,7 +19,7 @@ from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.precedence import Precedence
 from firmament_py.preemption.served_bound import Removable, ServedBound
 from firmament_py.preemption.topology import SEARCHED
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 from firmament_py.state.gangs import NO_GANG
 
 _PRIORITIES = 8
@@ -77,7 +77,7 @@ class Servable:
         """Rows of gangs with a topology -> for each of its levels, the narrowest first, domains (N,) that may serve
         them, the best by an estimate first."""
 
-    def of(self, singles: I64, demands: list[GangDemand]) -> tuple[I64, list[GangDemand]]:
+    def of(self, singles: I64, demands: list[JobDemand]) -> tuple[I64, list[JobDemand]]:
         """Those of the tasks (K,), ascending, and of the gangs that may be served."""
         task_class = self._snapshot.task_class
         classes, count = np.unique(task_class[singles], return_counts=True)
@@ -92,7 +92,7 @@ class Servable:
         highest = _LOWEST  # what is evicted for one task may serve a less important one, too
         for priority, i, some, number, needed in sorted(cases, key=lambda case: -case[0]):
             bound, counts = self._bound(max(priority, highest)), np.atleast_1d(number)
-            has_topology = i >= 0 and bool(demands[i].definition.topology_key)
+            has_topology = i >= 0 and bool(demands[i].topology_key)
             if bound is None and has_topology:
                 continue  # its domains are not known in this round
             if bound is None:
@@ -107,27 +107,27 @@ class Servable:
             elif i < 0:
                 hopeless[some] = True
             else:
-                self.at_best[demands[i].row] = at_best
+                self.at_best[demands[i].key] = at_best
         return singles[~hopeless[task_class[singles]]], [demand for i, demand in enumerate(demands) if i in served]
 
     def _priority(self, classes: I64) -> int:
         """Residents of lower priority may be evicted for tasks of these classes."""
         return int(self._precedence.waiting[classes[self._evicts[classes]]].max(initial=_LOWEST))
 
-    def _in_domains(self, bound: "_Bound", demand: GangDemand, classes: I64, count: I64) -> int:
+    def _in_domains(self, bound: "_Bound", demand: JobDemand, classes: I64, count: I64) -> int:
         """How many of `count` (C',) members of these classes could be served in one domain of the gang's topology, or
         anywhere if it is only preferred; if that is not less than it lacks, what it lacks. Notes the domains that may
         serve it."""
         levels = self._snapshot.levels_for(demand)
         found = [self._in_level(bound, demand, domain, classes, count) for domain in levels]
-        self.within[demand.row] = [within for within, _ in found]
-        if any(self.within[demand.row]):
+        self.within[demand.key] = [within for within, _ in found]
+        if any(self.within[demand.key]):
             return demand.lacking
-        required = demand.definition.topology_required
+        required = demand.topology_required
         return found[-1][1] if required else self._at_best(bound, classes, count, demand.lacking)
 
     def _in_level(
-        self, bound: "_Bound", demand: GangDemand, domain: I64, classes: I64, count: I64
+        self, bound: "_Bound", demand: JobDemand, domain: I64, classes: I64, count: I64
     ) -> tuple[list[Bools], int]:
         """Those of the domains (N,) that may serve the gang, and how many members one of the others could at best."""
         of = self._snapshot.requests[classes], count, self._snapshot.suitable[classes]

@@ -8,7 +8,7 @@ from firmament_py.model.arrays import NO_ROWS, Bools
 from firmament_py.placement.ledger import Ledger
 from firmament_py.preemption.decision import EvictionSearch, Question
 from firmament_py.preemption.whole_gangs import decide, standing
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 
 SEARCHED = 4
 """Limit on the domains that are searched for a gang."""
@@ -20,7 +20,7 @@ _EFFORT = 0.1
 def preferred_domain(
     search: EvictionSearch,
     ledger: Ledger,
-    demand: GangDemand,
+    demand: JobDemand,
     levels: Sequence[Sequence[Bools]],
     movable: Bools,
     priority: int,
@@ -33,7 +33,7 @@ def preferred_domain(
         if found is not None:
             return found
     widest = levels[-1] if levels else ()
-    if not demand.definition.topology_required:
+    if not demand.topology_required:
         return _best_of(search, ledger, demand, widest, movable, priority)
     if len(widest) <= 1:
         return next(iter(widest), None)
@@ -42,7 +42,7 @@ def preferred_domain(
 
 
 def _best_of(
-    search: EvictionSearch, ledger: Ledger, demand: GangDemand, domains: Sequence[Bools], movable: Bools, priority: int
+    search: EvictionSearch, ledger: Ledger, demand: JobDemand, domains: Sequence[Bools], movable: Bools, priority: int
 ) -> Bools | None:
     """The one of the domains (N,) in which the gang, if it were alone, would be served with the least important and
     fewest victims, then with the fewest moves; None: it is served in none of those that are searched."""

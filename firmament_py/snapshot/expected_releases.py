@@ -37,7 +37,7 @@ class Releases:
         return self._last[1]
 
     def _staying(self, gang: int) -> tuple[I64, I64]:
-        if gang < 0:  # a single task as a gang of one: it has no others
+        if gang < 0:  # a single task has no other members
             return self._lasting
         tasks, (rows, node, end), (stay, used) = self.state.tasks, self._running, self._lasting
         own = (tasks.gang[rows] == gang) & ~tasks.leaving[rows] & ~(tasks.lasting[rows] & (end == FOREVER))

@@ -17,8 +17,8 @@ from firmament_py.policy.locality import Inputs, gather
 from firmament_py.queues.ranking import Ranking, by_rank, covered
 from firmament_py.snapshot.domains import nested
 from firmament_py.snapshot.expected_releases import Releases
-from firmament_py.snapshot.gang_demand import UNLIMITED, GangDemand
 from firmament_py.snapshot.intertask import IntertaskConstraints
+from firmament_py.snapshot.job_demand import UNLIMITED, JobDemand
 from firmament_py.snapshot.neighbour_counts import NeighbourCounts, nothing_measured
 from firmament_py.snapshot.preferences import Preferences
 from firmament_py.snapshot.round_classes import by_class
@@ -64,7 +64,7 @@ class Snapshot:
     withheld: Bools  # (T,) tasks that wait for their quota: they are not placed
     nominated: I64  # (T,) the node that is kept for each task while others leave it, -1: none
     inputs: Inputs | None  # locations of the tasks' data; None: not needed, or there is none
-    gang_demands: list[GangDemand]  # of gangs that lack members and have waiting ones
+    gang_demands: list[JobDemand]  # of gangs that lack members and have waiting ones
     quota: I64  # (Q,) of gangs with a maximum: how many more of their tasks can be placed
     task_quota: I64  # (T,) which of these limits the task, -1: none
     node_index: NodeIndex
@@ -74,23 +74,23 @@ class Snapshot:
         """(N,) each node's domain by label `key`, -1 without it."""
         return self.node_index.domains(key, self.nodes)
 
-    def domains_for(self, demand: GangDemand) -> I64:
+    def domains_for(self, demand: JobDemand) -> I64:
         """(N,) each node's domain of a gang's topology, one of which has to take all that the gang lacks, -1: none. The
         members that are placed leave no choice: all their domains are one."""
-        return _of_settled(self.domains(demand.definition.topology_key), demand)
+        return _of_settled(self.domains(demand.topology_key), demand)
 
-    def levels_for(self, demand: GangDemand) -> list[I64]:
+    def levels_for(self, demand: JobDemand) -> list[I64]:
         """(N,) each: the same for all levels of the gang's topology, the narrowest first, domains_for last. Each domain
         is within one of the next level."""
-        own = self.domains(demand.definition.topology_key)
+        own = self.domains(demand.topology_key)
         levels = [_of_settled(own, demand)]
-        for key in reversed(demand.definition.narrower_keys):
+        for key in reversed(demand.narrower_keys):
             own = nested(self.domains(key), own)
             levels.append(_of_settled(np.where(levels[-1] >= 0, own, -1), demand))
         return levels[::-1]
 
 
-def _of_settled(domain: I64, demand: GangDemand) -> I64:
+def _of_settled(domain: I64, demand: JobDemand) -> I64:
     """domain (N,) with those of the members that are placed as the only one; as it is if they are in none."""
     at = np.unique(domain[demand.settled])
     return np.where(np.isin(domain, at[at >= 0]), 0, -1) if (at >= 0).any() else domain
@@ -261,7 +261,7 @@ def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[st
 class _Gangs:
     """See Snapshot."""
 
-    demands: list[GangDemand]
+    demands: list[JobDemand]
     quota: list[int]
     task_quota: I64
 
@@ -295,9 +295,10 @@ def _gangs(state: ClusterState, waiting: I64, nodes: I64, priority: I64) -> _Gan
         if lacking > 0:
             settled = position[tasks.node[there]]
             answer.demands.append(
-                GangDemand(
+                JobDemand(
                     row,
                     definition,
+                    definition.created_us,
                     members,
                     tasks.role[waiting[members]],
                     lacking,

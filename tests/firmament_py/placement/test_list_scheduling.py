@@ -102,9 +102,13 @@ def test_the_more_tasks_the_fewer_lists(monkeypatch):
 def test_no_list_is_tried_for_tasks_that_no_other_placement_helps(monkeypatch):
     """Of three tasks that repel each other, one waits on two nodes: in the first round lists are tried in vain, and in
     the second, which places another task, none is."""
-    tried = []
-    attempt = list_scheduling._try_list
-    monkeypatch.setattr(list_scheduling, "_try_list", lambda *args: tried.append(1) or attempt(*args))
+    tried, attempt = [], list_scheduling._try_list
+
+    def counted(*args):
+        tried.append(args)
+        return attempt(*args)
+
+    monkeypatch.setattr(list_scheduling, "_try_list", counted)
     cluster = make_cluster(
         *(make_node(name, cpu=4, labels={"host": name}) for name in "ab"),
         *(make_class(1, cpu=1, peers=APART), make_class(2, cpu=1), make_label_set(1, app="web")),

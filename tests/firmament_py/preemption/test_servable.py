@@ -204,14 +204,14 @@ class Unfiltered(Servable):
     def of(self, singles, demands):
         some, left = super().of(singles, demands)
         uid = self._ledger.snapshot.task_uid
-        ruled_out = [demand for demand in demands if demand.row in self.at_best]
+        ruled_out = [demand for demand in demands if demand.key in self.at_best]
         assert len(left) + len(ruled_out) == len(demands)
         Unfiltered.singles = set(uid[np.setdiff1d(singles, some)].tolist())
         Unfiltered.gangs = [set(uid[demand.members].tolist()) for demand in ruled_out]
         for demand in ruled_out:
-            if demand.definition.topology_required:
+            if demand.topology_required:
                 domain = self._ledger.snapshot.domains_for(demand)
-                self.within[demand.row] = [[domain == d for d in range(domain.max() + 1)]]
+                self.within[demand.key] = [[domain == d for d in range(domain.max() + 1)]]
         return singles, demands
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.model.events import GangObserved, GangRemoved, Outcome
-from firmament_py.snapshot.gang_demand import GangDemand
+from firmament_py.snapshot.job_demand import JobDemand
 from firmament_py.state.gangs import MAX_LEVELS, MAX_ROLES
 from tests.builders import (
     NOW_US,
@@ -23,11 +23,11 @@ from tests.firmament_py.gang_builders import GPU1, WITH_LEAD, gpu_nodes, host_no
 # -- claims -----------------------------------------------------------------------------------------------------------
 
 
-def claim(lacking: int, of_role: tuple[int, ...] = (), role: str = "") -> GangDemand:
+def claim(lacking: int, of_role: tuple[int, ...] = (), role: str = "") -> JobDemand:
     """Members 10, 11, ...; their roles as digits."""
     roles = np.array([int(digit) for digit in role], np.int64)
     members = np.arange(10, 10 + len(roles))
-    return GangDemand(0, make_gang(1, lacking), members, roles, lacking, of_role, np.zeros(0, np.int64), 0)
+    return JobDemand(0, make_gang(1, lacking), 0, members, roles, lacking, of_role, np.zeros(0, np.int64), 0)
 
 
 @pytest.mark.parametrize(

@@ -1,28 +1,32 @@
-"""The demand of a gang that lacks members in a round."""
+"""The demand of a job that lacks tasks in a round: of a gang, or of a single task, which is a job of minimum 1."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.events import GangObserved
+from firmament_py.state.gangs import NO_GANG
 
 UNLIMITED = 2**40
 """The quota of a gang without a maximum: more members than any gang has."""
 
 
 @dataclass(frozen=True, slots=True)
-class GangDemand:
-    """A gang that lacks members, in a round; tasks and nodes are numbered as in the snapshot.
+class JobDemand:
+    """A job that lacks tasks, in a round: all that it lacks are placed, or none. Tasks and nodes are numbered as in the
+    snapshot.
 
-    row: of the gang table. members: (M,) its waiting tasks, ascending; role: (M,) their roles. lacking: how many more
-    members must be placed; lacking_of_role: the same for each role. settled: the nodes of members that run. quota: how
-    many more may be placed before the gang has its maximum. begun: some members run, and need the others. task: the row
-    of a single task that is treated as a gang of its own (admission/overdue_tasks.py), -1: none; then `row` is unused.
+    row: of the gang in its table, or of the single task in that of tasks. gang: None: a single task. created_us:
+    microseconds since the epoch. members: (M,) its waiting tasks, ascending; role: (M,) their
+    roles. lacking: how many more members must be placed; lacking_of_role: the same for each role. settled: the nodes of
+    members that run. quota: how many more may be placed before the gang has its maximum. begun: some members run, and
+    need the others.
     """
 
     row: int
-    definition: GangObserved
+    gang: GangObserved | None
+    created_us: int
     members: I64
     role: I64
     lacking: int
@@ -31,7 +35,35 @@ class GangDemand:
     priority: int
     quota: int = UNLIMITED
     begun: bool = False
-    task: int = -1
+
+    @classmethod
+    def of_task(cls, row: int, member: int, created_us: int, priority: int) -> "JobDemand":
+        """That of the single task in this row, number `member` of the snapshot."""
+        return cls(row, None, created_us, np.array([member]), np.zeros(1, np.int64), 1, (), NO_ROWS, priority)
+
+    @property
+    def key(self) -> int:
+        """A number that no other job has: the row of a gang, or one below NO_GANG."""
+        return self.row if self.gang is not None else NO_GANG - 1 - self.row
+
+    @property
+    def age(self) -> tuple[int, int]:
+        """By which jobs are ordered, the oldest first; gangs of the same time by id."""
+        return self.created_us, 0 if self.gang is None else self.gang.id
+
+    @property
+    def topology_key(self) -> str:
+        """The node label one domain of which takes all that it lacks; empty: none."""
+        return "" if self.gang is None else self.gang.topology_key
+
+    @property
+    def topology_required(self) -> bool:
+        return self.gang is not None and self.gang.topology_required
+
+    @property
+    def narrower_keys(self) -> tuple[str, ...]:
+        """Labels of narrower domains, which are tried before, the narrowest first."""
+        return () if self.gang is None else self.gang.narrower_keys
 
     @property
     def full(self) -> bool:
