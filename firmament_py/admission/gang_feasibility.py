@@ -6,16 +6,14 @@ more nodes than their requests suggest. So unless sums are proof the gang is pla
 is reserved for gangs that can never be placed (`pytest tests/firmament_py/admission`: 6 tests fail).
 """
 
-from dataclasses import replace
-
 import numpy as np
 
-from firmament_py.admission.gang_capacity import Choices, GangCapacity
+from firmament_py.admission.gang_capacity import GangCapacity
 from firmament_py.admission.gang_placement import GangPlacer
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, Bools
 from firmament_py.placement.placer import Placer
 from firmament_py.snapshot.job_demand import JobDemand
-from firmament_py.snapshot.snapshot import Snapshot, once_gone
+from firmament_py.snapshot.running_tasks import RunningTasks
 
 TRIALS_OF_A_ROUND = 16
 """How often a round places a gang on trial; after that, gangs whose feasibility is uncertain get no reservation."""
@@ -48,20 +46,24 @@ class Feasibility:
             return True  # for one class without intertask constraints sums are proof
         known = self._possible.get((demand.key, number))
         if known is None:
-            known = self._trials_left > 0 and self._try(demand, self._capacity.choices(demand), number)
+            known = self._trials_left > 0 and self._try(demand, self._capacity.choices(demand).nodes(number))
             self._trials_left -= 1
             self._possible[demand.key, number] = known
         return known
 
-    def _try(self, demand: JobDemand, choices: Choices, number: int) -> bool:
-        gone = once_gone(self._placer.snapshot, demand.key)
-        # tasks that members must be near may be among those that would have gone: then beside all that are there now
-        intertask = [gone.intertask]
-        if self._capacity.depends(demand):
-            intertask.append(self._placer.snapshot.intertask)
-        return any(self._fits(demand, choices, number, replace(gone, intertask=one)) for one in intertask)
+    def _try(self, demand: JobDemand, nodes: Bools | None) -> bool:
+        """Whether it fits on `nodes` (N,), None: any, once all have gone that it can outlast."""
+        snapshot = self._placer.snapshot
+        rows, used = snapshot.releases.staying(demand.key)
+        free = snapshot.allocatable - used
+        if not self._capacity.depends(demand):
+            return self._fits(demand, nodes, free)
+        with snapshot.intertask.beside(RunningTasks(snapshot.releases.state, snapshot.nodes, rows)):
+            if self._fits(demand, nodes, free):
+                return True
+        # tasks that members must be near may be among those that would have gone: beside all that are there now
+        return self._fits(demand, nodes, free)
 
-    def _fits(self, demand: JobDemand, choices: Choices, number: int, snapshot: Snapshot) -> bool:
-        trial = self._placer.on(snapshot)
-        with trial.ledger.transaction():
-            return GangPlacer(trial, GangCapacity(trial.ledger)).on(demand, choices.nodes(number))
+    def _fits(self, demand: JobDemand, nodes: Bools | None, free: I64) -> bool:
+        with self._placer.ledger.transaction(free=free):
+            return GangPlacer(self._placer, self._capacity).on(demand, nodes)

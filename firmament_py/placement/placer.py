@@ -232,7 +232,7 @@ class Placer:
             self.ledger.delayed[subproblem.tasks[waits]] = True
             return self._next_step(tasks, within)
         step = _Step(subproblem, costs, stage_tasks)
-        if not self._asked[subproblem.tasks].all():
+        if not self.ledger.trial and not self._asked[subproblem.tasks].all():
             self._asked[subproblem.tasks] = True
             self._first_steps.append(step)
         return step

@@ -6,7 +6,7 @@ the state is several classes of the round (snapshot/round_classes.py).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -232,17 +232,6 @@ def _nominated(state: ClusterState, waiting: I64) -> I64:
     nominated = state.tasks.nominated[waiting]
     pending = (state.tasks.state[waiting] == TaskState.WAITING) & (nominated < 0)
     return np.where(pending, state.successors.nodes_for(waiting), nominated)
-
-
-def once_gone(snapshot: Snapshot, gang: int) -> Snapshot:
-    """The same without the tasks that are expected to end before a gang, a row of the gang table, can be placed."""
-    releases, nodes = snapshot.releases, snapshot.nodes
-    rows, used = releases.staying(gang)
-    intertask = snapshot.intertask
-    if intertask.any:
-        staying = RunningTasks(releases.state, nodes, rows)
-        intertask = IntertaskConstraints(releases.state, nodes, snapshot.classes, snapshot.label_sets, staying)
-    return replace(snapshot, free=snapshot.allocatable - used, intertask=intertask)
 
 
 def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[str, ...]) -> Inputs | None:

@@ -230,6 +230,21 @@ def test_added_tasks_count_like_running_ones():
     assert names(cluster, intertask.allowed(0)) == ["c"]
 
 
+@pytest.mark.parametrize("peers", [NEAR_A, NOT_NEAR_A, EVEN], ids=["affinity", "anti-affinity", "spread"])
+def test_counts_beside_some_of_the_running_tasks(peers):
+    """Within, as if the others and those that were placed were not there; afterwards as before."""
+    of_both, of_a = (running(10, "a1"), running(11, "b", cls=9)), running(10, "a1")
+    cluster, expected = three_zones(peers, *of_both), intertask_of(three_zones(peers, of_a))
+    intertask, state, nodes = intertask_of(cluster), cluster.state, cluster.state.present_nodes()
+    one = np.ones(1, np.int64)
+    intertask.add(0 * one, 3 * one, one)
+    before, row = intertask.allowed(0).tolist(), state.task_row(10)
+    with intertask.beside(RunningTasks(state, nodes, only=np.array([row]))):
+        assert intertask.allowed(0).tolist() == expected.allowed(0).tolist() != before
+        intertask.add(0 * one, 2 * one, one)
+    assert intertask.allowed(0).tolist() == before
+
+
 @pytest.mark.parametrize(
     ("counts", "capacities", "waiting", "level"),
     [
