@@ -62,6 +62,8 @@ class Pods:
         ]
         self.created: dict[str, float] = {}
         """UID -> time of the request to create it."""
+        self.answered: dict[str, float] = {}
+        """UID -> time of the answer to that request."""
         self._progress = Progress(kube, scheduler)
         self._watching: asyncio.Task[None] | None = None
         self._others = 0
@@ -85,7 +87,8 @@ class Pods:
             body = {"metadata": metadata, "spec": {**self._specs[sort], **fields}}
             asked = time.time()
             answer = orjson.loads(await self._kube.call("POST", _PATH, orjson.dumps(body)))
-            self.created[answer["metadata"]["uid"]] = asked
+            uid = answer["metadata"]["uid"]
+            self.created[uid], self.answered[uid] = asked, time.time()
 
         if per_second is None:
             await in_parallel(one, range(count))

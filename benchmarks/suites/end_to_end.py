@@ -149,6 +149,9 @@ async def _scheduled(
     found = percentiles(waited)
     metrics["p50_s"], metrics["p99_s"] = found["p50"], found["p99"]
     facts: dict[str, object] = {"pods": run.pods, "nodes": run.nodes, "to_bind_s": found}
+    if run.mode == "rate":
+        facts["after_answer_s"] = after = percentiles(sorted(at - pods.answered[uid] for uid, at in times.items()))
+        metrics["answer_p50_s"], metrics["answer_p99_s"] = after["p50"], after["p99"]
     since = sorted(at - began for at in times.values())
     recorded = [
         cdf("time to bind", waited, "time to bind", "s"),

@@ -336,6 +336,10 @@ def test_the_whole_path_is_measured(tmp_path, mode):
     assert case.samples["bound_per_s"][0] > 0
     assert 0 < case.samples["p50_s"][0] <= case.samples["p99_s"][0]
     assert ("ratio" in case.samples) is (mode != "rate")
+    assert ("answer_p50_s" in case.samples) is (mode == "rate")
+    if mode == "rate":
+        assert case.samples["answer_p50_s"][0] < case.samples["p50_s"][0]
+        assert case.samples["answer_p99_s"][0] < case.samples["p99_s"][0]
 
 
 def test_measuring_another_scheduler_needs_a_server():
