@@ -51,6 +51,9 @@ class AnyTransitions(Generic[T]):
         self._tables = tables
         self._passed = passed
         self._illegal = illegal
+        self._children: dict[
+            tuple[str, str], Counter
+        ] = {}  # of `passed`: to look one up there takes several times as long
         self._job_level = job_level
 
     def passed(self, transition: T) -> None:
@@ -61,7 +64,10 @@ class AnyTransitions(Generic[T]):
             log.warning(
                 "%s %s went from %r to %r, which its machine does not have", it.machine, it.object, it.old, it.new
             )
-        self._passed.labels(it.machine, it.new).inc()
+        child = self._children.get((it.machine, it.new))
+        if child is None:
+            child = self._children[it.machine, it.new] = self._passed.labels(it.machine, it.new)
+        child.inc()
         level = self._job_level if it.machine == "job" else logging.DEBUG
         if log.isEnabledFor(level):
             why = f": {it.message or it.reason}" if it.message or it.reason else ""

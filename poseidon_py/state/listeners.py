@@ -8,7 +8,8 @@ from poseidon_py.state.records import PodRecord
 
 
 class PodListener(Protocol):
-    """Is told what the watch of pods reports, before the store takes it. Pods of all schedulers, and ended ones."""
+    """Is told what the watch of pods reports, of deleted ones before the store forgets them. Pods of all schedulers,
+    and ended ones."""
 
     def observed(self, pod: Pod) -> None:
         """The pod exists."""

@@ -6,6 +6,7 @@ only (UnicodeDecodeError), and it recurses into unknown fields, so that deep nes
 """
 
 import re
+from functools import cache
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -60,10 +61,16 @@ class Decoder(Generic[T]):
             raise MalformedError(self._place, str(error)) from error
 
 
+@cache
+def _decoder_of(kind: Any) -> msgspec.json.Decoder[Any]:
+    """To make one takes longer than to decode a few labels."""
+    return msgspec.json.Decoder(kind)
+
+
 def decode_json(data: bytes | str | Raw, kind: Any, place: str) -> Any:
     """`data` decoded as `kind`. Raises MalformedError."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        return _decoder_of(kind).decode(data)
     except FAILURES as error:
         raise MalformedError(place, str(error)) from error
 

@@ -1,0 +1,74 @@
+"""Passes what the watch of pods reports on to a listener a moment later, so that pods are scheduled first.
+
+A report on a pending pod leads to a round; a listener that is told of it beforehand delays the bind by all the time
+that it takes. So these reports wait, in order, and are passed on some at a time. All others are passed on at once,
+after what waits: listeners look up what the store has of a pod, which forgets pods that ended or were deleted.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Container
+
+from poseidon_py.kube.objects import Pod
+from poseidon_py.state.listeners import PodListener
+
+log = logging.getLogger(__name__)
+
+DELAY = 0.02
+"""Seconds until a report is passed on: longer than it takes until a pod is sent to the engine."""
+PAUSE = 0.002
+"""Seconds between two portions."""
+PORTION = 20
+"""Reports that are passed on at once, which takes a few milliseconds; or a tenth of those that wait, if these are
+more."""
+
+
+class DeferredListener:
+    """`observed`, `removed`, `listed`: see PodListener. `flush`: passes on what waits."""
+
+    def __init__(
+        self, listener: PodListener, call_later: Callable[[float, Callable[[], None]], object] | None = None
+    ) -> None:
+        self._listener = listener
+        self._call_later = call_later
+        self._waiting: deque[Pod] = deque()
+        self._scheduled = False
+
+    def observed(self, pod: Pod) -> None:
+        if pod.status.phase not in ("", "Pending") or pod.metadata.deleting:
+            self.flush()
+            self._listener.observed(pod)
+            return
+        self._waiting.append(pod)
+        if not self._scheduled:
+            self._after(DELAY)
+
+    def removed(self, pod: Pod) -> None:
+        self.flush()
+        self._listener.removed(pod)
+
+    def listed(self, uids: Container[str]) -> None:
+        self.flush()
+        self._listener.listed(uids)
+
+    def flush(self) -> None:
+        self._pass_on(len(self._waiting))
+
+    def _after(self, seconds: float) -> None:
+        self._scheduled = True
+        (self._call_later or asyncio.get_running_loop().call_later)(seconds, self._due)
+
+    def _due(self) -> None:
+        self._scheduled = False
+        self._pass_on(max(PORTION, len(self._waiting) // 10))
+        if self._waiting:
+            self._after(PAUSE)
+
+    def _pass_on(self, count: int) -> None:
+        """A defect of the listener loses no other report."""
+        for _ in range(min(count, len(self._waiting))):
+            try:
+                self._listener.observed(self._waiting.popleft())
+            except Exception:
+                log.exception("a listener to pods failed")
