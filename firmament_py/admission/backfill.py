@@ -1,4 +1,5 @@
-"""Capacity that is reserved for a gang that has waited for long, so that smaller ones cannot starve it.
+"""Capacity that is reserved for a job that has waited for long, so that smaller ones cannot starve it. Here, a gang may
+be a single task.
 
 *By expected end.* If running tasks have expected durations, the gang is planned at the earliest time at which enough of
 them have ended for it to fit whole. Tasks that end before that may use the capacity until then; all others must leave
@@ -58,7 +59,7 @@ class Reservations:
         self._snapshot = self._placer.snapshot
         self._feasibility = feasibility
         self._after_us = after_us
-        self._reserved: dict[int, _Reserved] = {}  # by row of the gang
+        self._reserved: dict[int, _Reserved] = {}  # by key of the job
 
     def overdue(self, demand: JobDemand) -> bool:
         """Whether to reserve capacity for the gang if it does not fit: it has waited for long, is feasible, and no

@@ -18,10 +18,9 @@ class JobDemand:
     snapshot.
 
     row: of the gang in its table, or of the single task in that of tasks. gang: None: a single task. created_us:
-    microseconds since the epoch. members: (M,) its waiting tasks, ascending; role: (M,) their
-    roles. lacking: how many more members must be placed; lacking_of_role: the same for each role. settled: the nodes of
-    members that run. quota: how many more may be placed before the gang has its maximum. begun: some members run, and
-    need the others.
+    microseconds since the epoch. members: (M,) its waiting tasks, ascending; role: (M,) their roles. lacking: how many
+    more members must be placed; lacking_of_role: the same for each role. settled: the nodes of members that run. quota:
+    how many more may be placed before the gang has its maximum. begun: some members run, and need the others.
     """
 
     row: int
