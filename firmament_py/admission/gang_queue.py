@@ -68,7 +68,7 @@ class GangQueue:
         Younger ones that were placed are removed: none may prevent it from being placed."""
         for i, demand in enumerate(batch):
             if demand.key in short or (demand.key not in placed and self._reservations.overdue(demand)):
-                younger = [other for other in batch[i + 1 :] if other.row in placed]
+                younger = [other for other in batch[i + 1 :] if other.key in placed]
                 if younger:
                     self._ledger.remove(np.concatenate([other.members for other in younger]))
                 return i + 1

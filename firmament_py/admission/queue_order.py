@@ -128,6 +128,9 @@ class Admission:
             self.placer.telemetry.lap("pack")
         listed = place_from_lists(self.placer, single, overdue, self._improve)
         self.placer.telemetry.lap("lists")
+        if listed and self._searches:
+            gap = repack(ledger, single, overdue, self.placer.worth, 0.0).gap
+            self.repacked = Repacked(self.repacked.moved, gap)
         if self.repacked.moved or listed:
             self._rejections.release_reservations()
             if snapshot.intertask.any:

@@ -99,7 +99,7 @@ def cli() -> None:
     default=1.0,
     show_default=True,
     metavar="TIMES",
-    help="Effort of packing tasks anew where a round leaves capacity of the wrong shape, as a multiple of the usual; "
+    help="Effort of placing tasks anew where a round leaves some that would have fitted, as a multiple of the usual; "
     "0: none.",
 )
 @click.option(

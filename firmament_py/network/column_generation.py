@@ -76,18 +76,22 @@ class ColumnGeneration:
             found = self._found(*self._in_part(capacities, costs, offsets, task_class, trial), costs)
         else:
             found = self._of_rows(capacities, costs, offsets, task_class, trial)
-        flow = found.network.flow
-        self.first = self.first or First(len(flow.supply), len(flow.tail), found.solution.cost)
+        if not trial:
+            flow = found.network.flow
+            self.first = self.first or First(len(flow.supply), len(flow.tail), found.solution.cost)
         return found
 
-    def cheapest_place(self, capacities: Capacities, costs: Costs, task_class: I64) -> NodeCounts:
+    def cheapest_place(
+        self, capacities: Capacities, costs: Costs, task_class: I64, *, trial: bool = False
+    ) -> NodeCounts:
         """Where a single task without costs of data goes, of class task_class (1,): a flow of one unit is a cheapest
         path, which needs no network. Empty: it costs less to leave it waiting."""
         capacities = with_policy_limits(capacities, costs, 1)
         node, cost = cheapest(capacities, costs, int(task_class[0]))
         placed = np.array([cost <= costs.wait[0]])
         self._telemetry.lap("solve")
-        self.first = self.first or First(0, 0, min(cost, int(costs.wait[0])))
+        if not trial:
+            self.first = self.first or First(0, 0, min(cost, int(costs.wait[0])))
         return NodeCounts(task_class, np.array([node]), np.ones(1, np.int64)).where(placed)
 
     def _of_rows(self, whole: Capacities, costs: Costs, offsets: I64, task_class: I64, trial: bool) -> Found:

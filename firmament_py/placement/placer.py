@@ -245,7 +245,12 @@ class Placer:
         view, costs = step.subproblem.view, step.costs
         if len(self.snapshot.tasks) == 1 and costs.data is None and costs.delay is None:
             step.placed = FIRST
-            self._take(step, self.columns.cheapest_place(step.subproblem.capacities, costs, view.task_class))
+            self._take(
+                step,
+                self.columns.cheapest_place(
+                    step.subproblem.capacities, costs, view.task_class, trial=self.ledger.trial
+                ),
+            )
             return
         found = self.columns.run(
             step.subproblem.capacities, costs, view.slot_offsets, view.task_class, trial=self.ledger.trial

@@ -36,6 +36,13 @@ class IntertaskConstraints:
         self._demands = [state.classes.definition(row).peers for row in classes.tolist()]
         self._of = state, classes, label_sets, Domains(state.node_index, nodes)
         self._count(running)
+
+    def _count(self, running: RunningTasks) -> None:
+        """What follows from these tasks running and none placed."""
+        (state, classes, label_sets, domains), table = self._of, self._of[0].label_sets
+        self._affinity = Affinity(self._demands, label_sets, table, running, domains)
+        self._anti_affinity = AntiAffinity(self._demands, label_sets, table, running, state.classes, domains)
+        self._spread = TopologySpread(state, classes, self._demands, label_sets, running, domains)
         self.any = self._anti_affinity.any or self._spread.any or any(demand.affinity for demand in self._demands)
         own = [len(demand.affinity) + len(demand.anti_affinity) + len(demand.spread) for demand in self._demands]
         self.terms: I64 = np.array(own, np.int64) + self._anti_affinity.repelling
@@ -45,22 +52,15 @@ class IntertaskConstraints:
         self.counted: Bools = self._affinity.counted | self._anti_affinity.counted | self._spread.counted
         """(C,) whether tasks of each class count for constraints of others, or of their own."""
 
-    def _count(self, running: RunningTasks) -> None:
-        """The counts with these tasks running and none placed."""
-        (state, classes, label_sets, domains), table = self._of, self._of[0].label_sets
-        self._affinity = Affinity(self._demands, label_sets, table, running, domains)
-        self._anti_affinity = AntiAffinity(self._demands, label_sets, table, running, state.classes, domains)
-        self._spread = TopologySpread(state, classes, self._demands, label_sets, running, domains)
-
     @contextmanager
     def beside(self, running: RunningTasks) -> Iterator[None]:
         """Within, these tasks run, some of those that do, and none was placed before."""
-        counts = self._affinity, self._anti_affinity, self._spread
+        before = dict(vars(self))
         self._count(running)
         try:
             yield
         finally:
-            self._affinity, self._anti_affinity, self._spread = counts
+            vars(self).update(before)
 
     @property
     def shrinking(self) -> Bools:

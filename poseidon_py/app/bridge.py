@@ -366,7 +366,10 @@ class Bridge:
 
     @property
     def _tracker(self) -> Tracker | None:
-        return self.runtime.jobs.tracker if self.runtime is not None else None
+        if self.runtime is None:
+            return None
+        self.runtime.jobs.pods.flush()
+        return self.runtime.jobs.tracker
 
     async def fits(self, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to POST /fits. Raises EngineError, InvalidField, Unknown."""

@@ -39,7 +39,6 @@ from poseidon_py.report.unscheduled import UnscheduledReports
 from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.rounds.loop import Loop
 from poseidon_py.rounds.pacer import Pacer
-from poseidon_py.state.deferred import DeferredListener
 from poseidon_py.state.store import Store
 from poseidon_py.state.watch_set import first_watches
 
@@ -104,7 +103,7 @@ def build_runtime(
     get the transitions of jobs. `identity`: of this process."""
     changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
     jobs = ObservedJobs(settings, store, _hook_terms(settings, store, kube, hooks, identity))
-    watches = first_watches(kube, store, watch_options(settings), [DeferredListener(jobs.tracker)])
+    watches = first_watches(kube, store, watch_options(settings), [jobs.pods])
     queues = Queues(
         kube,
         store,

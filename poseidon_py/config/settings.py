@@ -199,7 +199,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     improve: Annotated[
         Annotated[float, Meta(ge=0, le=100)] | None,
         setting(
-            "Effort of packing pods anew where a round leaves capacity of the wrong shape, as a multiple of the "
+            "Effort of placing pods anew where a round leaves some that would have fitted, as a multiple of the "
             "usual. 0: none.",
             metavar="TIMES",
             shown="1",

@@ -7,6 +7,7 @@ after what waits: listeners look up what the store has of a pod, which forgets p
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Container
 
@@ -24,15 +25,30 @@ PORTION = 20
 more."""
 
 
+class ReportClock:
+    """The time of the report that is passed on, else the time now: what a listener notes is not late by the wait."""
+
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        self.now = now
+        self.reported: float | None = None
+
+    def __call__(self) -> float:
+        return self.now() if self.reported is None else self.reported
+
+
 class DeferredListener:
     """`observed`, `removed`, `listed`: see PodListener. `flush`: passes on what waits."""
 
     def __init__(
-        self, listener: PodListener, call_later: Callable[[float, Callable[[], None]], object] | None = None
+        self,
+        listener: PodListener,
+        clock: ReportClock,
+        call_later: Callable[[float, Callable[[], None]], object] | None = None,
     ) -> None:
         self._listener = listener
+        self._clock = clock
         self._call_later = call_later
-        self._waiting: deque[Pod] = deque()
+        self._waiting: deque[tuple[float, Pod]] = deque()
         self._scheduled = False
 
     def observed(self, pod: Pod) -> None:
@@ -40,7 +56,7 @@ class DeferredListener:
             self.flush()
             self._listener.observed(pod)
             return
-        self._waiting.append(pod)
+        self._waiting.append((self._clock.now(), pod))
         if not self._scheduled:
             self._after(DELAY)
 
@@ -68,7 +84,10 @@ class DeferredListener:
     def _pass_on(self, count: int) -> None:
         """A defect of the listener loses no other report."""
         for _ in range(min(count, len(self._waiting))):
+            self._clock.reported, pod = self._waiting.popleft()
             try:
-                self._listener.observed(self._waiting.popleft())
+                self._listener.observed(pod)
             except Exception:
                 log.exception("a listener to pods failed")
+            finally:
+                self._clock.reported = None

@@ -8,6 +8,7 @@ from poseidon_py.app.jobs.hook_terms import HookTerms
 from poseidon_py.config.settings import Settings
 from poseidon_py.machines.states import JOB, REPLICA, TASK
 from poseidon_py.machines.transitions import AnyTransitions
+from poseidon_py.state.deferred import DeferredListener, ReportClock
 from poseidon_py.state.store import Store
 from poseidon_py.tracking.accounts import MIGRATED, PREEMPTED
 from poseidon_py.tracking.metrics import TrackingMetrics
@@ -23,7 +24,8 @@ _ENDING = ("Job", _JOB_SET)
 
 
 class ObservedJobs:
-    """`run` in a separate task; `lead`, `stand_by`, `stop`. `tracker` is told of pods; `transitions` has listeners."""
+    """`run` in a separate task; `lead`, `stand_by`, `stop`. `pods` is told of pods, and tells `tracker`; `transitions`
+    has listeners."""
 
     def __init__(
         self,
@@ -40,13 +42,16 @@ class ObservedJobs:
         self.transitions: AnyTransitions[Observed] = AnyTransitions(
             {"job": JOB, "task": TASK, "replica": REPLICA}, metrics.transitions, metrics.illegal, logging.DEBUG
         )
+        clock = ReportClock()
         self.tracker = Tracker(
             frozenset(settings.scheduler_name),
             self.transitions.passed,
             Surroundings(self._queue, self._minimum, self._eviction, self._verdict),
             keep_seconds=settings.ended_jobs_seconds,
             keep_jobs=settings.ended_jobs,
+            now=clock,
         )
+        self.pods = DeferredListener(self.tracker, clock)
         metrics.show(self.tracker)
         if hooks is not None:
             hooks.watch(self.tracker)
@@ -57,6 +62,7 @@ class ObservedJobs:
         while True:
             await self._sleep(_PERIOD)
             try:
+                self.pods.flush()  # a new pod may be that of a job that seems to have ended
                 self.tracker.sweep()
             except Exception:  # rounds must go on
                 log.exception("cannot bring ended jobs up to date")
@@ -73,6 +79,7 @@ class ObservedJobs:
 
     async def stop(self) -> None:
         """Until what was reported to hooks is stored, or some seconds have passed."""
+        self.pods.flush()
         if self._hooks is not None:
             await self._hooks.stop()
 

@@ -7,7 +7,9 @@ from firmament_py.cli.durations import parse_after
 from firmament_py.engine.engine import Engine
 from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.model.constraints import PeerDemand, PeerTerm
 from firmament_py.model.events import NodeRemoved, Outcome
+from firmament_py.policy import WAIT_MIN
 from firmament_py.snapshot.expected_releases import FOREVER, Releases
 from firmament_py.state.cluster import ClusterState
 from policies.load_spreading import LoadSpreading
@@ -18,9 +20,12 @@ from tests.builders import (
     make_class,
     make_cluster,
     make_gang,
+    make_label_set,
+    make_node,
     make_tasks,
     needs,
     selecting,
+    tasks_like,
 )
 from tests.firmament_py.admission.reservations import CLASSES, LONG, MINUTE, THREE, TWO, gang_of, kept_until, running
 from tests.firmament_py.gang_builders import OVERDUE_US, gpu_nodes
@@ -335,3 +340,35 @@ def test_capacity_is_reserved_beside_tasks_that_never_end():
     assert cluster.round() == {}
     cluster.tell(ended(3))
     assert set(cluster.round()) == {101, 102}
+
+
+def test_capacity_is_reserved_for_a_gang_that_only_a_search_places_although_tasks_that_will_end_repel_it():
+    """Once these have gone, its members have no constraints, so that the search is tried for them."""
+    repels = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app", "In", "gang")), "host"),))
+    requests = [(7, 6), (7, 4), (3, 5), (2, 4)]
+    cluster = make_cluster(
+        *(make_node(name, cpu=10, memory=10, labels={"host": name}) for name in "abc"),
+        *(make_class(9, cpu=1, memory=1, peers=repels), make_label_set(1, app="gang"), make_label_set(2, app="other")),
+        *(make_tasks([90 + i], 9, label_set=2, on=name) for i, name in enumerate("abc")),
+        *(make_class(1 + c, cpu=cpu, memory=memory) for c, (cpu, memory) in enumerate(requests)),
+        make_gang(1, 6, created_us=NOW_US - OVERDUE_US),
+        make_tasks(range(1, 7), [1, 2, 2, 3, 4, 4], gang=1, label_set=1, created_us=NOW_US - OVERDUE_US),
+    )
+    assert cluster.round() == {}
+    assert len(cluster.scheduler.reservation_holders) == 1
+
+
+def test_the_figures_of_a_round_are_not_those_of_a_trial():
+    """The gang is tried on what tasks that end leave, where some members wait; the single tasks are placed."""
+    cluster = make_cluster(
+        *(make_node(name, cpu=10, memory=10) for name in "abc"),
+        make_class(9, cpu=6, memory=1),
+        *(make_tasks([90 + i], 9, on=name) for i, name in enumerate("abc")),
+        *(make_class(c, cpu=cpu, memory=memory) for c, cpu, memory in ((1, 8, 2), (2, 2, 8), (3, 1, 1), (4, 1, 2))),
+        make_gang(1, 6, created_us=NOW_US - OVERDUE_US),
+        make_tasks(range(1, 7), [1, 1, 1, 2, 2, 2], gang=1, created_us=NOW_US - OVERDUE_US),
+        make_tasks([50, 51], [3, 4]),
+    )
+    stats = cluster.run().stats
+    assert stats.trials > 0
+    assert 0 < stats.objective < WAIT_MIN

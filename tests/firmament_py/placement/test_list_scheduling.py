@@ -13,6 +13,7 @@ from firmament_py.rebalance.what_if import WhatIf
 from policies.quincy import Quincy
 from tests.builders import (
     NOW_US,
+    SECOND_US,
     Cluster,
     make_class,
     make_cluster,
@@ -92,23 +93,57 @@ def test_no_list_is_tried_in_large_rounds(monkeypatch, limit):
     assert place_from_lists(crossed(), ALL, NONE, 1.0)
 
 
-def test_the_more_tasks_the_fewer_lists(monkeypatch):
-    monkeypatch.setattr(list_scheduling, "TASKS_OF_LISTS", 7)
+@pytest.mark.parametrize(("limit", "too_few", "sufficient"), [("LISTS", 1, 2), ("STEPS", 3, 4)])
+def test_lists_and_tries_are_limited(monkeypatch, limit, too_few, sufficient):
+    monkeypatch.setattr(list_scheduling, limit, too_few)
     assert not place_from_lists(crossed(), ALL, NONE, 1.0)
-    monkeypatch.setattr(list_scheduling, "TASKS_OF_LISTS", 8)
+    monkeypatch.setattr(list_scheduling, limit, sufficient)
     assert place_from_lists(crossed(), ALL, NONE, 1.0)
+
+
+def test_the_oldest_of_a_class_get_the_places_of_a_list():
+    """Tasks 0 and 1 are of the class that may be once in the zone; task 0, the older one, is on a, where task 2 has to
+    go. In the second list the class of the tasks left out comes first."""
+    solo = PeerDemand(
+        anti_affinity=(*APART.anti_affinity, PeerTerm(tasks_like(needs("app", "In", "db")), "zone")),
+    )
+    created = [NOW_US - age * SECOND_US for age in (30, 10)]
+    placer = placer_of(
+        make_cluster(
+            *(make_node(name, cpu=4, labels={"host": name, "zone": "z"}) for name in "ab"),
+            make_class(1, cpu=1, peers=solo),
+            make_class(2, cpu=1, demand=NodeDemand(selector=(needs("host", "In", "a"),))),
+            *(make_label_set(1, app="db"), make_label_set(2, app="web")),
+            make_tasks([1, 2], 1, label_set=1, created_us=created),
+            make_tasks([3], 2, label_set=2, created_us=NOW_US - 20 * SECOND_US),
+        )
+    )
+    placer.ledger.place_one(0, 0)
+    assert place_from_lists(placer, np.ones(3, np.bool_), np.zeros(3, np.bool_), 1.0)
+    assert placer.ledger.node_of.tolist() == [1, -1, 0]
+
+
+def test_an_overdue_task_is_placed_although_younger_overdue_ones_would_be_more():
+    """The large one takes what four small ones would; a constraint anywhere makes the round try lists."""
+    cluster = make_cluster(
+        *(make_node("a", cpu=4, labels={"host": "a"}), make_node("b", labels={"host": "b"})),
+        *(make_class(1, cpu=4), make_class(2, cpu=1), make_class(3, peers=APART), make_tasks([5], 3, on="b")),
+        make_tasks([1], 1, created_us=NOW_US - 900 * SECOND_US),
+        make_tasks(range(10, 30), 2, created_us=[NOW_US - (800 - i) * SECOND_US for i in range(20)]),
+    )
+    assert cluster.round() == {1: "a"}
 
 
 def test_no_list_is_tried_for_tasks_that_no_other_placement_helps(monkeypatch):
     """Of three tasks that repel each other, one waits on two nodes: in the first round lists are tried in vain, and in
     the second, which places another task, none is."""
-    tried, attempt = [], list_scheduling._try_list
+    tried, attempt = [], list_scheduling._Lists._try
 
     def counted(*args):
         tried.append(args)
         return attempt(*args)
 
-    monkeypatch.setattr(list_scheduling, "_try_list", counted)
+    monkeypatch.setattr(list_scheduling._Lists, "_try", counted)
     cluster = make_cluster(
         *(make_node(name, cpu=4, labels={"host": name}) for name in "ab"),
         *(make_class(1, cpu=1, peers=APART), make_class(2, cpu=1), make_label_set(1, app="web")),
@@ -128,7 +163,8 @@ def test_nodes_are_tried_by_cost_which_includes_data():
         make_tasks([1, 2], 1, inputs=[0, 1]),
         policy=Quincy(),
     )
-    nodes_for = by_cost(placer_of(cluster))
+    nodes_for = by_cost(placer_of(cluster), np.arange(2))
+    assert nodes_for is not None
     assert [nodes_for(task).tolist()[0] for task in (0, 1)] == [0, 1]
 
 
@@ -137,7 +173,7 @@ def test_nodes_are_tried_emptiest_first():
         *(make_node(name, cpu=9) for name in "abc"),
         *(make_class(1, cpu=1), make_tasks([1], 1, on="a"), make_tasks([2, 3], 1, on="b"), make_tasks([4], 1)),
     )
-    assert emptiest_first(placer_of(cluster))(0).tolist() == [2, 0, 1]
+    assert emptiest_first(placer_of(cluster).ledger)(0).tolist() == [2, 0, 1]
 
 
 def test_single_tasks_move_beside_gangs(monkeypatch):

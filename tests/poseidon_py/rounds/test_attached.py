@@ -41,6 +41,9 @@ async def test_placements_of_a_lost_reply_are_carried_out_once(method):
     async with Rig(pods="100") as rig:
         rig.engine.lose[method] = [EngineError("Apply", "DEADLINE_EXCEEDED", "slow")]
         rig.pod("a")
+        async with asyncio.timeout(30):
+            while not rig.kube.asked:  # at once, or with the next attempt to send the pod  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
         await rig.settle()
         assert rig.kube.asked == ["a"]
         assert rig.agrees()

@@ -7,27 +7,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon_py.kube.objects import Metadata, Pod, PodStatus
-from poseidon_py.state.deferred import DELAY, PAUSE, PORTION, DeferredListener
+from poseidon_py.state.deferred import DELAY, PAUSE, PORTION, DeferredListener, ReportClock
 
 
 class Bench:
     """A listener that notes what it is told, and timers that fire when told to."""
 
     def __init__(self) -> None:
-        self.told: list[object] = []
+        self.received: list[object] = []
         self.timers: list[tuple[float, Callable[[], None]]] = []
-        self.deferred = DeferredListener(self, lambda seconds, due: self.timers.append((seconds, due)))
+        self.time = 100.0
+        self.clock = ReportClock(lambda: self.time)
+        self.deferred = DeferredListener(self, self.clock, lambda seconds, due: self.timers.append((seconds, due)))
 
     def observed(self, pod: Pod) -> None:
         if pod.metadata.name == "bad":
             raise RuntimeError("this pod")
-        self.told.append(pod.metadata.name)
+        self.received.append(pod.metadata.name)
 
     def removed(self, pod: Pod) -> None:
-        self.told.append(("removed", pod.metadata.name))
+        self.received.append(("removed", pod.metadata.name))
 
     def listed(self, uids) -> None:
-        self.told.append(("listed", *sorted(uids)))
+        self.received.append(("listed", *sorted(uids)))
 
     def fire(self) -> float:
         """The delay of the only timer."""
@@ -45,9 +47,9 @@ def test_pending_pods_wait_and_keep_their_order():
     bench = Bench()
     for name in "abc":
         bench.deferred.observed(pod(name))
-    assert bench.told == []
+    assert bench.received == []
     assert bench.fire() == DELAY
-    assert bench.told == ["a", "b", "c"]
+    assert bench.received == ["a", "b", "c"]
     assert bench.timers == []
 
 
@@ -55,9 +57,9 @@ def test_many_are_passed_on_in_portions():
     bench = Bench()
     for number in range(2 * PORTION + 1):
         bench.deferred.observed(pod(str(number), ""))
-    assert [bench.fire(), len(bench.told)] == [DELAY, PORTION]
-    assert [bench.fire(), len(bench.told)] == [PAUSE, 2 * PORTION]
-    assert [bench.fire(), len(bench.told)] == [PAUSE, 2 * PORTION + 1]
+    assert [bench.fire(), len(bench.received)] == [DELAY, PORTION]
+    assert [bench.fire(), len(bench.received)] == [PAUSE, 2 * PORTION]
+    assert [bench.fire(), len(bench.received)] == [PAUSE, 2 * PORTION + 1]
     assert bench.timers == []
 
 
@@ -66,7 +68,7 @@ def test_the_more_wait_the_larger_the_portions():
     for number in range(100 * PORTION):
         bench.deferred.observed(pod(str(number)))
     bench.fire()
-    assert len(bench.told) == 10 * PORTION
+    assert len(bench.received) == 10 * PORTION
 
 
 @pytest.mark.parametrize(
@@ -83,9 +85,24 @@ def test_all_else_is_passed_on_at_once_after_what_waits(act, last):
     bench = Bench()
     bench.deferred.observed(pod("a"))
     act(bench.deferred)
-    assert bench.told == ["a", last]
+    assert bench.received == ["a", last]
     bench.fire()
-    assert bench.told == ["a", last]
+    assert bench.received == ["a", last]
+
+
+def test_the_clock_shows_the_time_of_the_report_that_is_passed_on():
+    bench = Bench()
+    bench.deferred.observed(pod("a"))
+    bench.time = 101.0
+    bench.deferred.observed(pod("bad"))
+    bench.time = 102.0
+    seen: list[float] = []
+    received = bench.observed
+    bench.observed = lambda pod: seen.append(bench.clock()) or received(pod)  # type: ignore[func-returns-value,method-assign]
+    bench.fire()
+    assert (seen, bench.clock()) == ([100.0, 101.0], 102.0)
+    bench.deferred.observed(pod("b", "Running"))
+    assert seen[2:] == [102.0]
 
 
 def test_a_report_that_the_listener_fails_on_loses_no_other():
@@ -93,7 +110,7 @@ def test_a_report_that_the_listener_fails_on_loses_no_other():
     for name in ("a", "bad", "c"):
         bench.deferred.observed(pod(name))
     bench.fire()
-    assert bench.told == ["a", "c"]
+    assert bench.received == ["a", "c"]
 
 
 @given(st.lists(st.sampled_from(["Pending", "", "Running", "Failed", "fire"])))
@@ -105,4 +122,4 @@ def test_nothing_is_lost_or_overtaken(steps):
         elif bench.timers:
             bench.fire()
     bench.deferred.flush()
-    assert bench.told == [str(number) for number, step in enumerate(steps) if step != "fire"]
+    assert bench.received == [str(number) for number, step in enumerate(steps) if step != "fire"]

@@ -1,9 +1,15 @@
 """Observed jobs through the whole bridge, against the synthetic cluster with its kubelets and controllers."""
 
+import asyncio
+
 import pytest
 
+from poseidon_py.app.jobs.observed_jobs import ObservedJobs
 from poseidon_py.app.queries.job_list import UnknownJob
+from poseidon_py.config.settings import Settings
+from poseidon_py.state.store import Store
 from tests.poseidon_py.app.queue_kinds import declare, install_own
+from tests.poseidon_py.builders import pod
 from tests.poseidon_py.gang_world import World, job
 from tests.poseidon_py.world import world_of
 
@@ -72,3 +78,21 @@ async def test_a_queue_has_the_statistics_of_its_users(world):
     of_all = (await bridge.queues("org"))["queues"][0]
     assert {user: figures["succeeded"] for user, figures in of_all["users"].items()} == {"anna": 4, "bert": 2}
     assert 'poseidon_queue_pods_ended_total{outcome="succeeded",queue="a"} 4.0' in bridge.metrics.exposition().decode()
+
+
+async def test_a_sweep_takes_reports_that_still_wait_into_account():
+    """Or a job whose last pod has ended would have ended, although the next one is there."""
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) > 1:
+            raise asyncio.CancelledError
+
+    jobs = ObservedJobs(Settings(), Store(["poseidon"]), sleep=sleep)
+    jobs.pods.listed(set())
+    jobs.pods.observed(pod("new"))
+    assert len(jobs.tracker) == 0
+    with pytest.raises(asyncio.CancelledError):
+        await jobs.run()
+    assert len(jobs.tracker) == 1
