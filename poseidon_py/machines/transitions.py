@@ -51,9 +51,8 @@ class AnyTransitions(Generic[T]):
         self._tables = tables
         self._passed = passed
         self._illegal = illegal
-        self._children: dict[
-            tuple[str, str], Counter
-        ] = {}  # of `passed`: to look one up there takes several times as long
+        self._children: dict[tuple[str, str], Counter] = {}
+        """Of `passed`, by machine and new state: to look one up there takes several times as long."""
         self._job_level = job_level
 
     def passed(self, transition: T) -> None:
