@@ -25,6 +25,7 @@ from tests.builders import (
     tasks_like,
 )
 from tests.firmament_py.admission.test_gang_mixtures import GangMixture
+from tests.firmament_py.placement.test_delay import Endless
 
 ALL, NONE = np.array([True, True]), np.array([False, False])
 APART = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app", "In", "web")), "host"),))
@@ -35,12 +36,13 @@ def placer_of(cluster: Cluster) -> Placer:
     return WhatIf.of(cluster.scheduler, NOW_US).round().placer()
 
 
-def crossed(*, priority: int = 0) -> Placer:
+def crossed(*, priority: int = 0, others: int = 0) -> Placer:
     """Task 0, which may go to nodes a and b, is on a; task 1 may go to a only, and they repel each other. priority: of
-    task 0."""
+    task 0; others: number of further nodes, which task 0 may go to, too."""
     placer = placer_of(
         make_cluster(
             *(make_node(name, cpu=4, labels={"host": name}) for name in "ab"),
+            *(make_node(f"n{i}", cpu=1) for i in range(others)),
             make_class(1, cpu=1, priority=priority, peers=APART),
             make_class(2, cpu=1, demand=NodeDemand(selector=(needs("host", "In", "a"),))),
             *(make_label_set(1, app="db"), make_label_set(2, app="web")),
@@ -99,6 +101,20 @@ def test_lists_and_tries_are_limited(monkeypatch, limit, too_few, sufficient):
     assert not place_from_lists(crossed(), ALL, NONE, 1.0)
     monkeypatch.setattr(list_scheduling, limit, sufficient)
     assert place_from_lists(crossed(), ALL, NONE, 1.0)
+
+
+def test_tries_on_many_nodes_count_more(monkeypatch):
+    monkeypatch.setattr(list_scheduling, "STEPS", 4)
+    assert place_from_lists(crossed(others=900), ALL, NONE, 1.0)
+    assert not place_from_lists(crossed(others=1000), ALL, NONE, 1.0)
+
+
+def test_no_list_is_tried_while_tasks_wait_for_a_better_node():
+    placer = crossed()
+    placer.ledger.delayed[1] = True
+    assert not place_from_lists(placer, ALL, NONE, 1.0)
+    cluster = make_cluster(make_node("a", cpu=4), make_class(1, cpu=1), make_tasks([1], 1), policy=Endless())
+    assert by_cost(placer_of(cluster), np.arange(1)) is None
 
 
 def test_the_oldest_of_a_class_get_the_places_of_a_list():

@@ -1,6 +1,7 @@
 """Observed jobs through the whole bridge, against the synthetic cluster with its kubelets and controllers."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -96,3 +97,21 @@ async def test_a_sweep_takes_reports_that_still_wait_into_account():
     with pytest.raises(asyncio.CancelledError):
         await jobs.run()
     assert len(jobs.tracker) == 1
+
+
+async def test_a_pod_that_was_reported_a_moment_ago_is_shown(world):
+    bridge = await world.bridge()
+    bridge.runtime.jobs.pods.observed(pod("late"))
+    assert (len(bridge.runtime.jobs.tracker), len(bridge._tracker)) == (0, 1)
+
+
+async def test_what_is_noted_is_not_late_by_the_wait():
+    """Of a pod with a node, but without the time of its bind, that of the report is noted."""
+    jobs = ObservedJobs(Settings(), Store(["poseidon"]))
+    jobs.pods.listed(set())
+    jobs.pods.observed(pod("new", node="n"))
+    reported = time.time()
+    await asyncio.sleep(0.01)
+    jobs.pods.flush()
+    ((_, replica),) = next(iter(jobs.tracker.jobs.values())).replicas()
+    assert 0 < replica.bound <= reported
