@@ -145,7 +145,7 @@ def rounds(draw, reclaim=Reclaim.NEVER):
     return [*nodes, *classes, described(draw(st.sampled_from(Sharing)), reclaim, **limits), *tasks]
 
 
-@examples(150)
+@examples(75)
 @given(rounds())
 def test_all_that_is_placed_in_order_is_placed_at_once(events):
     """And the same where not all fits, since the round begins anew then."""

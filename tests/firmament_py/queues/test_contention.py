@@ -231,14 +231,14 @@ def world(data, sharing):
     return described, jobs, own, total, own // 2, score
 
 
-@examples(300)
+@examples(100)
 @pytest.mark.parametrize("sharing", Sharing)
 @given(st.data())
 def test_what_is_admitted_does_not_depend_on_the_order_of_those_that_do_not_compete(sharing, data):
     same(*both(*world(data, sharing)))
 
 
-@examples(200)
+@examples(80)
 @pytest.mark.parametrize("sharing", Sharing)
 @given(st.data())
 def test_the_order_is_the_same_if_no_check_is_left_out(sharing, data):
