@@ -40,7 +40,7 @@ class Snapshot:
     nodes: I64  # (N,) rows of the node table
     allocatable: I64  # (N, R)
     free: I64  # (N, R) allocatable - used - reserved for nominated tasks and expected successors; may be below 0
-    running: I64  # (N,) number of assumed and bound tasks
+    running: I64  # (N,) number of assumed and bound tasks, and of expected successors that do not wait yet
     classes: I64  # (C,) rows of the class table, highest effective priority first
     label_sets: I64  # (C,) rows of the label set table: one for all tasks of the class
     requests: I64  # (C, R)
@@ -126,13 +126,15 @@ def running_snapshot(
     cpu_of: Callable[[I64], F64] = nothing_measured,
 ) -> Snapshot:
     """The snapshot as if running task rows (K,) arrived at `now_us`. gone: those of them that count as gone from their
-    nodes; the others run and arrive once more."""
+    nodes; the others run and arrive once more. Tasks that leave do not count as running, but use what they request."""
     nodes, tasks = state.present_nodes(), state.tasks
     running = RunningTasks(state, nodes, gone=gone)
     snapshot = _snapshot(state, now_us, rows, running, rack_labels, cpu_of, None)
     at = np.searchsorted(nodes, tasks.node[gone])
     np.add.at(snapshot.free, at, state.classes.requests[tasks.cls[gone]])
     np.subtract.at(snapshot.running, at, 1)
+    if tasks.leaving.any():
+        np.subtract.at(snapshot.running, running.where[running.leaving], 1)
     return snapshot
 
 
@@ -177,7 +179,7 @@ def _snapshot(
         nodes=nodes,
         allocatable=allocatable,
         free=unreserved(state)[nodes],
-        running=state.nodes.tasks[nodes],
+        running=_tasks_on(state, waiting)[nodes],
         classes=classes,
         label_sets=label_sets,
         requests=state.classes.requests[classes],
@@ -205,6 +207,15 @@ def _snapshot(
         node_index=state.node_index,
         releases=Releases(state, nodes, now_us),
     )
+
+
+def _tasks_on(state: ClusterState, waiting: I64) -> I64:
+    """(capacity of the node table,) assumed and bound tasks, and expected successors that are not among task rows
+    `waiting` (T,), of which those that run are no successors."""
+    if not len(state.successors):
+        return state.nodes.tasks
+    expected, _ = state.successors.reserved(waiting[state.tasks.node[waiting] < 0])
+    return state.nodes.tasks + np.bincount(expected, minlength=len(state.nodes.tasks))
 
 
 def _suitable(state: ClusterState, classes: I64, nodes: I64) -> tuple[Bools, I64]:
