@@ -18,7 +18,7 @@ from tests.effort import QUARTER, THOROUGH
 
 Schedule = Callable[..., Scheduler]
 SIZE = 12
-"""Of each gang: two do not fit side by side."""
+"""Of each gang, and the cores of the cluster: the second gang fits once the first has gone entirely."""
 
 
 def gang(name: str, size: int = SIZE) -> list[Json]:
@@ -54,7 +54,7 @@ def assert_never_beside(synthetic: Synthetic, since: int, one: str, other: str) 
 def test_a_leader_that_is_killed_at_any_stage_leaves_a_gang_that_the_next_one_completes(
     synthetic: Synthetic, schedule: Schedule
 ) -> None:
-    synthetic.create(*(node(f"n{at}", cpu="4") for at in range(5)))
+    synthetic.create(*(node(f"n{at}", cpu="4") for at in range(SIZE // 4)))
     synthetic.faults({"rules": [{"verbs": ["create"], "resources": ["pods/binding"], "latency_ms": 60}]})
     leader = schedule(*LEASE, "--bind-concurrency", "2")
     leader.until_says("leading: ")
@@ -83,7 +83,7 @@ def test_a_leader_that_is_killed_at_any_stage_leaves_a_gang_that_the_next_one_co
         assert_never_beside(synthetic, since, one, other)
         synthetic.delete(PODS, *(f"{last}-{at:02d}" for at in range(SIZE)))
     assert synthetic.bound("huge") == {}
-    synthetic.create(node("more", cpu="1"))
+    synthetic.create(node("more", cpu=str(21 - SIZE)))
     synthetic.until_bound(21, "huge")
     uids = [bind.uid for bind in synthetic.binds()]
     assert len(uids) == len(set(uids)) == len(stages) * 2 * SIZE + 21
@@ -95,7 +95,7 @@ def test_a_leader_that_is_stopped_or_suspended_while_it_binds(
     synthetic: Synthetic, schedule: Schedule, number: int
 ) -> None:
     """The suspended leader must not continue to bind when it resumes."""
-    synthetic.create(*(node(f"n{at}", cpu="4") for at in range(5)))
+    synthetic.create(*(node(f"n{at}", cpu="4") for at in range(SIZE // 4)))
     synthetic.faults({"rules": [{"verbs": ["create"], "resources": ["pods/binding"], "latency_ms": 60}]})
     since = len(synthetic.api("GET", "/_audit")["entries"])
     leader = schedule(*LEASE, "--bind-concurrency", "1")
