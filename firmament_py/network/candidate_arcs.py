@@ -60,7 +60,7 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, waiting: I64) 
     likely_cost = np.full(nodes, np.iinfo(np.int64).min)  # the highest likely cost of a slot
     pairs = np.zeros(whole.slots.shape, np.bool_)
     needed, shared = _slots_needed(whole, waiting)
-    lots = _lots(nodes)
+    lots, factors = _lots(nodes), _factors(len(waiting))
     for classes, row in _alike(costs.place, waiting):
         place = np.broadcast_to(row, nodes)
         first = place + slot[:, 0]
@@ -71,7 +71,7 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, waiting: I64) 
         near_any = np.zeros(nodes, np.bool_)
         for i, c in enumerate(classes.tolist()):  # a row of each array at a time, which the caches can hold
             near = first <= known[i]
-            near &= _picked(c, lots, share[i])
+            near &= lots * factors[c] <= np.uint32(share[i] * (2**32 - 1))
             near |= first <= own[i]
             near &= whole.slots[c] > 0
             pairs[c] = near
@@ -184,12 +184,11 @@ def _lots(nodes: int) -> U32:
     return np.random.default_rng(1).integers(0, 2**32, nodes, np.uint32)
 
 
-def _picked(c: int, lots: U32, share: float) -> Bools:
-    """(N,) a pseudo-random share of all nodes; always the same nodes for the same class."""
-    of_class = np.random.default_rng([2, c]).integers(0, 2**32, 1, np.uint32)[0] | np.uint32(1)
-    # multiplication by an odd number permutes the numbers below 2**32
-    picked: Bools = lots * of_class <= np.uint32(share * (2**32 - 1))
-    return picked
+def _factors(classes: int) -> U32:
+    """(C,) odd random numbers. Multiplication by one permutes the numbers below 2**32: those of nodes become others for
+    each class, and the nodes whose number is below a bound are a random share of all, always the same for a class."""
+    factors: U32 = np.random.default_rng(2).integers(0, 2**32, classes, np.uint32) | np.uint32(1)
+    return factors
 
 
 def _slots_needed(whole: Capacities, waiting: I64) -> tuple[I64, bool]:

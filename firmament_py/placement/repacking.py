@@ -9,6 +9,7 @@ places more moves them.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from firmament_py.placement.ledger import Ledger
 from firmament_py.snapshot.expected_releases import FOREVER
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.snapshot.solo_capacity import task_slots
+
+_Values = TypeVar("_Values", I64, Bools)
 
 EFFORT_LIMIT = 100.0
 """Largest multiple of the usual effort: a round must end before its caller gives up."""
@@ -118,13 +121,18 @@ def _problem(ledger: Ledger, tasks: I64, overdue: Bools, worth: I64) -> tuple[Pr
     problem = Problem(
         np.ascontiguousarray(requests[:, used]),
         np.ascontiguousarray(free[np.ix_(nodes, used)]),
-        suitable[:, nodes],
-        np.ascontiguousarray(slots[:, nodes]),
+        _columns(suitable, nodes),
+        _columns(slots, nodes),
         np.where(slots.any(axis=1), count, 0),  # no search for those that fit nowhere
         _relative(value, level),
         level,
     )
     return problem, task_class.astype(np.int64), nodes
+
+
+def _columns(values: _Values, nodes: I64) -> _Values:
+    """(C', N') those of (C', N); not a copy if they are all, as in most rounds: there can be millions of values."""
+    return values if len(nodes) == values.shape[1] else np.ascontiguousarray(values[:, nodes])
 
 
 def _relative(value: F64, level: I64) -> F64:
