@@ -28,6 +28,7 @@ from firmament_py.placement.running import (
     examples_of,
     independent_classes,
     kinds_of,
+    leaving_tasks,
     movable_singles,
     positions_of,
     run_times,
@@ -184,7 +185,7 @@ class Migrator:
         arriving = _arriving(costs, len(snapshot.classes))[of_example]
         arrival = ArrivalCosts(self._state, snapshot, arriving, tasks.cls[examples])
 
-        leaving = self._leaving(snapshot, position)
+        _, leaving = leaving_tasks(self._state, snapshot)
         used = self._state.nodes.used[snapshot.nodes] - leaving
         trial.ledger.free = snapshot.free + leaving + used // np.maximum(snapshot.running, 1)[:, None]
         trial.ledger.running -= snapshot.running > 0
@@ -226,7 +227,8 @@ class Migrator:
         others = np.ones(len(snapshot.nodes), np.bool_)
         others[origin] = False
         unreserved = np.minimum(snapshot.free, placer.ledger.unreserved)
-        trial.ledger.free = np.where(others[:, None], unreserved, snapshot.free + self._leaving(snapshot, position))
+        _, leaving = leaving_tasks(self._state, snapshot)
+        trial.ledger.free = np.where(others[:, None], unreserved, snapshot.free + leaving)
         independent = np.flatnonzero(independent_classes(snapshot)[snapshot.task_class])  # by their labels, too
         subproblem, costs = trial.first_costs(independent, others, one_slot=True)
         found, to, saves = NO_ROWS, NO_ROWS, NO_ROWS
@@ -237,14 +239,6 @@ class Migrator:
         movers = snapshot.tasks[subproblem.tasks[found]]
         self._settled.stay(np.setdiff1d(rows, movers))
         return movers, snapshot.nodes[to], saves
-
-    def _leaving(self, snapshot: Snapshot, position: I64) -> I64:
-        """(N, R) what tasks that leave use of the nodes of a snapshot."""
-        tasks, amounts = self._state.tasks, np.zeros_like(snapshot.free)
-        rows = np.flatnonzero(tasks.leaving)
-        rows = rows[position[tasks.node[rows]] >= 0]
-        np.add.at(amounts, position[tasks.node[rows]], self._state.classes.requests[tasks.cls[rows]])
-        return amounts
 
     def _permitted(self, rows: I64) -> Bools:
         """(K,) whether every disruption budget allows that the task row (K,) is evicted."""

@@ -59,6 +59,16 @@ def positions_of(snapshot: Snapshot, capacity: int) -> I64:
     return position
 
 
+def leaving_tasks(state: ClusterState, snapshot: Snapshot) -> tuple[I64, I64]:
+    """Rows (K,) of the tasks that leave the nodes of a snapshot, and what they use there until then, (N, R)."""
+    tasks, amounts = state.tasks, np.zeros_like(snapshot.free)
+    rows = np.flatnonzero(tasks.leaving)
+    at = positions_of(snapshot, state.nodes.capacity)[tasks.node[rows]]
+    rows, at = rows[at >= 0], at[at >= 0]
+    np.add.at(amounts, at, state.classes.requests[tasks.cls[rows]])
+    return rows, amounts
+
+
 def independent_classes(snapshot: Snapshot) -> Bools:
     """(C,) classes whose tasks neither have nor count for constraints or preferences between tasks."""
     independent = may_move(snapshot)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from firmament_py.placement.ledger import Ledger
+from firmament_py.placement.running import leaving_tasks
 from firmament_py.snapshot.job_demand import JobDemand
 
 
@@ -16,12 +17,7 @@ def end_failed_nominations(ledger: Ledger, demands: Sequence[JobDemand]) -> None
     if not len(nominated):
         return
     state = snapshot.releases.state
-    leaving = np.flatnonzero(state.tasks.leaving & (state.tasks.node >= 0))
-    position = np.full(state.nodes.capacity, -1, np.int64)
-    position[snapshot.nodes] = np.arange(len(snapshot.nodes))
-    leaving = leaving[position[state.tasks.node[leaving]] >= 0]
-    released = np.zeros_like(ledger.free)
-    np.add.at(released, position[state.tasks.node[leaving]], state.classes.requests[state.tasks.cls[leaving]])
+    leaving, released = leaving_tasks(state, snapshot)
     # one that waits for quota may have its victims on any nodes
     quota_returns = snapshot.withheld & bool((state.tasks.queue[leaving] != 0).any())
     members = np.zeros(len(ledger.node_of), np.bool_)
