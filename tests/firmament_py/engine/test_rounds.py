@@ -169,7 +169,10 @@ def test_every_network_of_a_round_is_solved_to_its_optimum(policy, events):
     assert all((network.group_wait >= WAIT_MIN).all() for network, _ in seen)
     solved = [(len(network.flow.supply), len(network.flow.tail), solution.cost) for network, solution in seen]
     reported = stats.vertices, stats.arcs, stats.objective
-    assert reported in solved if stats.solves else reported[:2] == (0, 0), "one task alone needs no network"
+    if stats.solves:  # a trial may come before the first network of the round
+        assert reported in solved if stats.trials else reported == solved[0]
+    else:
+        assert reported[:2] == (0, 0), "one task alone needs no network"
 
 
 def test_a_round_reports_the_size_of_its_own_network_and_of_no_trial():
