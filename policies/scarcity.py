@@ -14,7 +14,7 @@ def used(view: View, of: Bools | None = None) -> F64:
     share[view.allocatable == 0] = 0.0
     if of is not None:
         share = share[:, of]
-    result: F64 = np.clip(share.max(axis=1, initial=0.0), 0.0, 1.0)
+    result: F64 = np.minimum(share.max(axis=1, initial=0.0), 1.0)
     return result
 
 
@@ -33,7 +33,8 @@ def devices(view: View) -> Bools:
     """(R,) whether a resource is a device, such as a GPU: some nodes have it and others lack it."""
     has = view.allocatable > 0
     plain = np.array([name in PLAIN for name in view.resources], np.bool_)
-    result: Bools = np.any(has, axis=0) & ~np.all(has, axis=0) & ~plain
+    nodes = np.count_nonzero(has, axis=0)
+    result: Bools = (nodes > 0) & (nodes < len(has)) & ~plain
     return result
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import NAME_FIELD, PeerDemand, PeerSelector, PeerTerm, Spread
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import ASSUMED, BOUND
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.label_sets import NO_LABELS
 
@@ -24,7 +24,7 @@ class IntertaskCheck:
     def __init__(self, state: ClusterState, tasks: I64, nodes: I64, batch: I64) -> None:
         self._state = state
         table = state.tasks
-        before = np.flatnonzero((table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND))
+        before = np.flatnonzero((table.state == ASSUMED) | (table.state == BOUND))
         before = before[np.isin(table.node[before], list(state.nodes.observed))]
         self._order = np.argsort(batch, kind="stable")
         self._batch = batch[self._order]

@@ -10,7 +10,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.events import GangObserved
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import ASSUMED, BOUND
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
@@ -30,7 +30,7 @@ def gang_problems(state: ClusterState, tasks: I64, nodes: I64, sound: Bools) -> 
     """Constraints of gangs that placing task rows `tasks` (K,) on node rows `nodes` (K,), where `sound` (K,), breaks:
     complaint -> the placements (K,) to refuse. A gang is refused as a whole."""
     table = state.tasks
-    holding = ((table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND)) & ~table.leaving
+    holding = ((table.state == ASSUMED) | (table.state == BOUND)) & ~table.leaving
     found = {what: np.zeros(len(tasks), np.bool_) for what in (_FEW, _MANY, _APART)}
     for gang in {g for g in table.gang[tasks].tolist() if g >= 0}:
         mine = table.gang[tasks] == gang
@@ -78,7 +78,7 @@ def scattered_gangs(state: ClusterState, waits: I64, nodes: I64) -> list[str]:
     """Names of gangs whose members among task rows (K,), which wait for node rows (K,), would not be in one domain of
     the topology that the gang requires."""
     table = state.tasks
-    holding = ((table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND)) & ~table.leaving
+    holding = ((table.state == ASSUMED) | (table.state == BOUND)) & ~table.leaving
     found = []
     for gang in np.unique(table.gang[waits][table.gang[waits] != NO_GANG]).tolist():
         there, mine = np.flatnonzero(holding & (table.gang == gang)), table.gang[waits] == gang
@@ -99,7 +99,7 @@ def halved_gangs(state: ClusterState, leave: I64) -> list[str]:
     tasks = state.tasks
     gone = tasks.leaving.copy()
     gone[leave] = True
-    holding = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
+    holding = (tasks.state == ASSUMED) | (tasks.state == BOUND)
     found = []
     for row in np.unique(tasks.gang[leave][tasks.gang[leave] != NO_GANG]).tolist():
         stay, definition = np.flatnonzero((tasks.gang == row) & holding & ~gone), state.gangs.definition(row)

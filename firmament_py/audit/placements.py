@@ -14,7 +14,7 @@ from firmament_py.audit.gangs import gang_problems
 from firmament_py.audit.quotas import QuotaCheck
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import NAME_FIELD
-from firmament_py.model.lifecycle import NodeState, TaskState
+from firmament_py.model.lifecycle import ASSUMED, BOUND, PRESENT, WAITING
 from firmament_py.model.resources import LINKS
 from firmament_py.state.cluster import ClusterState
 
@@ -49,8 +49,8 @@ class Checker:
                 complaints.append(f"{int((bad & sound).sum())} placements: {why}")
                 np.logical_and(sound, ~bad, out=sound)
 
-        refuse(state.tasks.state[tasks] != TaskState.WAITING, "the task is not waiting")
-        refuse(state.nodes.state[nodes] != NodeState.PRESENT, "the node is absent")
+        refuse(state.tasks.state[tasks] != WAITING, "the task is not waiting")
+        refuse(state.nodes.state[nodes] != PRESENT, "the node is absent")
         if len(set(tasks.tolist())) < len(tasks):
             unique, counts = np.unique(tasks, return_counts=True)
             refuse(np.isin(tasks, unique[counts > 1]), "the task is placed more than once")
@@ -81,13 +81,13 @@ class Checker:
         be able to take the tasks before any of them has left its own."""
         state = self._state
         table, everywhere = state.tasks, np.ones(len(tasks), np.bool_)
-        present = state.nodes.state[nodes] == NodeState.PRESENT
+        present = state.nodes.state[nodes] == PRESENT
         allowed, counts = state.evictions_allowed(table.label_set[tasks])
         cls = table.cls[tasks]
         found = {
             "a task migrates twice": len(np.unique(tasks)) < len(tasks),
             "a task does not run, or may not migrate": bool(
-                ((table.state[tasks] != TaskState.BOUND) | ~table.movable[tasks] | table.unevictable[tasks]).any()
+                ((table.state[tasks] != BOUND) | ~table.movable[tasks] | table.unevictable[tasks]).any()
             ),
             "a task leaves already, or is in a gang": bool((table.leaving[tasks] | (table.gang[tasks] >= 0)).any()),
             "a node is absent, or the task's own": bool((~present | (table.node[tasks] == nodes)).any()),
@@ -104,38 +104,36 @@ class Checker:
         """Placements of classes that request a resource that is in none of the tables."""
         classes = self._state.tasks.cls[tasks]
         known = {*self._state.resources.names, *LINKS}
-        bad = [
-            cls
-            for cls in set(classes.tolist())
-            if any(
+        bad = {
+            cls: any(
                 amount and name not in known for name, amount in self._state.classes.definition(cls).requests.items()
             )
-        ]
-        return np.isin(classes, bad)
+            for cls in set(classes.tolist())
+        }
+        return np.array([bad[cls] for cls in classes.tolist()], np.bool_)
 
     def _overfull(self, tasks: I64, nodes: I64, sound: Bools) -> Bools:
         table, requests = self._state.tasks, self._state.classes.requests
         capacity = self._state.nodes.capacity
         asked_of = np.zeros(capacity, np.bool_)
         asked_of[nodes[sound]] = True
-        placed = (table.state == TaskState.ASSUMED) | (table.state == TaskState.BOUND)
+        placed = (table.state == ASSUMED) | (table.state == BOUND)
         holding = np.flatnonzero(placed & asked_of[table.node])
+        wants, holds = requests[table.cls[tasks[sound]]], requests[table.cls[holding]]
         overfull = np.zeros(capacity, np.bool_)
-        for r in range(requests.shape[1]):
-            wants = requests[table.cls[tasks[sound]], r]
-            asked = _sums(nodes[sound], wants, capacity)
-            if not wants.any():
-                continue
-            used = _sums(table.node[holding], requests[table.cls[holding], r], capacity)
+        for r in np.flatnonzero(wants.any(axis=0)).tolist():
+            asked = _sums(nodes[sound], wants[:, r], capacity)
+            used = _sums(table.node[holding], holds[:, r], capacity)
             overfull |= (asked > 0) & (used + asked > self._state.nodes.allocatable[:, r])
         return overfull[nodes]
 
     def _unwelcome(self, classes: I64, nodes: I64, sound: Bools) -> Bools:
         bad = np.zeros(len(nodes), np.bool_)
         picky = {c for c in set(classes.tolist()) if self._state.classes.demand(c).picky}
-        tainted = np.zeros(self._state.nodes.capacity, np.bool_)
-        tainted[[row for row in set(nodes[sound].tolist()) if self._state.nodes.observed[row].taints]] = True
-        inspected = np.flatnonzero(sound & (np.isin(classes, list(picky)) | tainted[nodes]))
+        tainted = {row for row in set(nodes[sound].tolist()) if self._state.nodes.observed[row].taints}
+        if not (picky or tainted):
+            return bad
+        inspected = np.flatnonzero(sound & (np.isin(classes, list(picky)) | np.isin(nodes, list(tainted))))
         for i, cls, node in zip(
             inspected.tolist(), classes[inspected].tolist(), nodes[inspected].tolist(), strict=True
         ):

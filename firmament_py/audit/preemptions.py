@@ -5,7 +5,7 @@ import numpy as np
 from firmament_py.audit.claims import claim_problems
 from firmament_py.audit.gangs import halved_gangs, scattered_gangs
 from firmament_py.model.arrays import I64, NO_ROWS
-from firmament_py.model.lifecycle import NodeState, TaskState
+from firmament_py.model.lifecycle import BOUND, PRESENT, WAITING
 from firmament_py.state.cluster import ClusterState
 
 _Pairs = tuple[I64, I64]
@@ -36,16 +36,16 @@ def preemption_problems(
             problems.append(why)
 
     refuse(len(np.unique(rows)) < len(rows), "a task is evicted twice")
-    refuse(bool((tasks.state[rows] != TaskState.BOUND).any()), "a victim does not run")
+    refuse(bool((tasks.state[rows] != BOUND).any()), "a victim does not run")
     refuse(bool((tasks.leaving[rows] | tasks.unevictable[rows]).any()), "a victim leaves already, or cannot be evicted")
     by_queue = tasks.queue[preemptors] != 0
     lower = classes.priority[tasks.cls[rows]] < classes.priority[tasks.cls[preemptors]]
     refuse(not (lower | by_queue).all(), "a victim's priority is not lower than its preemptor's")
     problems += claim_problems(state, rows[by_queue], preemptors[by_queue])
     refuse(bool(classes.never_preempts[tasks.cls[preemptors]].any()), "a preemptor never preempts")
-    refuse(bool((tasks.state[holders] != TaskState.WAITING).any()), "a nominated task does not wait")
+    refuse(bool((tasks.state[holders] != WAITING).any()), "a nominated task does not wait")
     refuse(len(np.intersect1d(holders, placed[0])) > 0, "a nominated task is placed, too")
-    refuse(bool((state.nodes.state[nodes] != NodeState.PRESENT).any()), "a nominated node is absent")
+    refuse(bool((state.nodes.state[nodes] != PRESENT).any()), "a nominated node is absent")
     if not beyond_budgets and len(rows) and len(state.budgets):
         allowed, counted = state.evictions_allowed(tasks.label_set[rows])
         refuse(bool((counted.sum(axis=1) > allowed).any()), "a disruption budget is exceeded")
@@ -65,7 +65,7 @@ def preemption_problems(
 
 def _nominated_before(state: ClusterState, changed: I64) -> I64:
     """Task rows (P,) whose nominations stay: those of `changed` (K,) do not."""
-    stays = (state.tasks.state == TaskState.WAITING) & (state.tasks.nominated >= 0)
+    stays = (state.tasks.state == WAITING) & (state.tasks.nominated >= 0)
     stays[changed] = False
     return np.flatnonzero(stays)
 

@@ -12,9 +12,9 @@ from enum import Enum
 import numpy as np
 
 from firmament_py.audit.placements import Checker
-from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.model.arrays import I64, NO_ROWS, add_rows
 from firmament_py.model.bundle import Bundle
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import BOUND, WAITING
 from firmament_py.model.plan import Move, Step
 from firmament_py.placement.migration import Migration
 from firmament_py.preemption.outcome import NO_PREEMPTION, Preemption
@@ -136,7 +136,7 @@ class PlanExecution:
                 each.refusals += 1
                 again = alone and each.refusals < ATTEMPTS
                 each.stage, each.reason = Stage.WAITING if again else Stage.DROPPED, "it was not evicted"
-            elif each.stage is Stage.LEAVING and (row is None or state.tasks.state[row] != TaskState.BOUND):
+            elif each.stage is Stage.LEAVING and (row is None or state.tasks.state[row] != BOUND):
                 each.stage = Stage.AWAITED
             if each.stage is Stage.AWAITED and not state.successors.expects(uid):
                 there = state.successors.ended_on(uid)
@@ -189,7 +189,7 @@ class PlanExecution:
         found = [state.task_row(move.uid) for move in step.moves]
         rows = np.array([-1 if row is None else row for row in found], np.int64)
         to = state.node_rows([move.to_id for move in step.moves])
-        if (rows < 0).any() or (tasks.state[rows] != TaskState.BOUND).any():
+        if (rows < 0).any() or (tasks.state[rows] != BOUND).any():
             return "it does not run any more", _NOTHING
         if (to < 0).any():
             return "the node is gone", _NOTHING
@@ -211,7 +211,7 @@ class PlanExecution:
         found = [state.task_row(uid) for uid, _ in step.nominated]
         rows = np.array([-1 if row is None else row for row in found], np.int64)
         on = state.node_rows([node for _, node in step.nominated])
-        waits = (rows >= 0) & (on >= 0) & (tasks.state[rows] == TaskState.WAITING)
+        waits = (rows >= 0) & (on >= 0) & (tasks.state[rows] == WAITING)
         waits &= (tasks.nominated[rows] < 0) | (tasks.nominated[rows] == on)
         return rows[waits], on[waits]
 
@@ -246,7 +246,7 @@ def _reserve(state: ClusterState, free: I64, rows: _Rows) -> bool:
     target, taken = np.concatenate([rows.to, rows.on]), np.concatenate([moving, waiting])
     if not Bundle(state.tasks.node[rows.tasks], moving, target, taken).fits(free):
         return False
-    np.subtract.at(free, target, taken)
+    add_rows(free, target, -taken)
     return True
 
 

@@ -21,7 +21,7 @@ from firmament_py.explain.reason import Reason, Waiting
 from firmament_py.explain.reasons import reservation_holders_among, waiting_classes
 from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64, NO_ROWS, U64, Bools
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import WAITING
 from firmament_py.placement.migration import (
     AT_ONCE,
     MIGRATE_AFTER_US,
@@ -203,7 +203,7 @@ class Scheduler:
     @property
     def _waiting(self) -> Bools:
         """(T,) rows of tasks that wait."""
-        waiting: Bools = self.state.tasks.state == TaskState.WAITING
+        waiting: Bools = self.state.tasks.state == WAITING
         return waiting
 
     def run(self, now_us: int, *, preempts: bool = True) -> RoundResult:
@@ -357,7 +357,7 @@ class Scheduler:
         if current.queues is None:
             return False
         tasks, admitted = self.state.tasks, np.concatenate([current.queues.admitted, current.queues.yielding])
-        left = admitted[(tasks.state[admitted] == TaskState.WAITING) & (tasks.nominated[admitted] < 0)]
+        left = admitted[(tasks.state[admitted] == WAITING) & (tasks.nominated[admitted] < 0)]
         left = np.setdiff1d(left, delayed)
         new = left[tasks.passed_over[left] != self._seen_opportunities]
         tasks.passed_over[new] = self._seen_opportunities

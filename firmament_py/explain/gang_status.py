@@ -9,7 +9,7 @@ from firmament_py.admission.rejections import Rejected
 from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import GangObserved
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import ASSUMED, BOUND, WAITING
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
@@ -49,8 +49,8 @@ def _standing(state: ClusterState, gang: int, rows: I64) -> GangStanding:
     """`rows`: (K,) all task rows of a gang row."""
     tasks, definition = state.tasks, state.gangs.definition(gang)
     rows = rows[~tasks.leaving[rows]]
-    placed = (tasks.state[rows] == TaskState.ASSUMED) | (tasks.state[rows] == TaskState.BOUND)
-    present = rows[placed | (tasks.state[rows] == TaskState.WAITING)]
+    placed = (tasks.state[rows] == ASSUMED) | (tasks.state[rows] == BOUND)
+    present = rows[placed | (tasks.state[rows] == WAITING)]
     of_role = np.bincount(tasks.role[present], minlength=len(definition.roles))
     by_role = sum(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
     missing = max(definition.minimum - len(present), by_role, 0)
@@ -77,7 +77,7 @@ def full_gangs(state: ClusterState, gangs: Iterable[int]) -> dict[int, Reason]:
     if not limited:
         return {}
     tasks = state.tasks
-    holds = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
+    holds = tasks.on_nodes
     placed = np.flatnonzero((tasks.gang >= 0) & holds & ~tasks.leaving)
     placed = placed[np.argsort(tasks.gang[placed], kind="stable")]
     found = {}

@@ -8,7 +8,7 @@ import numpy as np
 
 from firmament_py.explain.nearest_nodes import lacks
 from firmament_py.explain.reason import Reason, ReasonKind
-from firmament_py.model.arrays import I32, Bools
+from firmament_py.model.arrays import I32, NO_ROWS, Bools
 from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.resources import TASK_SLOTS, TOKEN
 from firmament_py.snapshot.intertask import IntertaskConstraints
@@ -64,16 +64,21 @@ def _taint_reasons(state: ClusterState, taint: I32) -> Iterator[Reason]:
 
 
 def _amount_reasons(state: ClusterState, cls: int, short: Bools, left: Bools) -> Iterator[Reason]:
-    """One reason for each resource that nodes of `left` (N,) lack, short (N, R); removes failing nodes from `left`."""
+    """One reason for each token that a node of `left` (N,) lacks first, and for each other resource that some of the
+    remaining ones lack, short (N, R); removes failing nodes from `left`."""
     names = state.resources.names
-    for r in (r for r in range(len(names)) if names[r].startswith(TOKEN)):
-        yield from _counted(ReasonKind.TOKEN_TAKEN, short[:, r] & left, names[r].removeprefix(TOKEN))
-        left &= ~short[:, r]
-    for resource, fails in zip(names, short.T, strict=True):
-        if resource == TASK_SLOTS:
-            yield from _counted(ReasonKind.TOO_MANY_TASKS, fails & left)
+    lacked = np.flatnonzero(short[left].any(axis=0)).tolist()  # a class requests few of hundreds of tokens
+    tokens = [r for r in lacked if names[r].startswith(TOKEN)]
+    without = left & short[:, tokens].any(axis=1)
+    count = np.bincount(short[without][:, tokens].argmax(axis=1)) if tokens else NO_ROWS
+    for i in np.flatnonzero(count).tolist():
+        yield Reason(ReasonKind.TOKEN_TAKEN, int(count[i]), names[tokens[i]].removeprefix(TOKEN))
+    left &= ~without
+    for r in sorted({*lacked} - {*tokens}):
+        if names[r] == TASK_SLOTS:
+            yield from _counted(ReasonKind.TOO_MANY_TASKS, short[:, r] & left)
         else:
-            yield from _counted(ReasonKind.INSUFFICIENT_RESOURCE, fails & left, resource)
+            yield from _counted(ReasonKind.INSUFFICIENT_RESOURCE, short[:, r] & left, names[r])
     lacking = state.classes.lacking(cls)
     for resource in lacking:
         yield from _counted(ReasonKind.INSUFFICIENT_RESOURCE, left, resource)

@@ -11,7 +11,7 @@ from firmament_py.explain.node_reasons import node_reasons
 from firmament_py.explain.quota_reasons import waiting_for_quota
 from firmament_py.explain.reason import Reason, ReasonKind, Waiting, signature_of
 from firmament_py.model.arrays import I64, NO_ROWS
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import WAITING
 from firmament_py.queues.ranking import own_priority
 from firmament_py.sharing.shortage import NO_SHORTAGES, Shortages
 from firmament_py.snapshot.intertask import IntertaskConstraints
@@ -35,7 +35,7 @@ def waiting_classes(
     (K,) rows of tasks that it did not consider, and of those that wait for a node that costs less; reasons that were
     reported for the former before stay. shortages: those of quota."""
     tasks = state.tasks
-    rows = np.flatnonzero(tasks.state == TaskState.WAITING)
+    rows = np.flatnonzero(tasks.state == WAITING)
     if not len(rows):
         return []
     answer = waiting_for_quota(state, shortages)

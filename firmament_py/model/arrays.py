@@ -28,6 +28,14 @@ def run_positions(counts: I64) -> I64:
     return np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(group_starts(counts), counts)
 
 
+def runs(values: I64) -> tuple[I64, I64]:
+    """Of values (K,), in which equal ones follow each other: the start of each run of equal ones (C,), and the number
+    of each value's run (K,)."""
+    begins = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=begins[1:])
+    return begins.nonzero()[0], begins.cumsum() - 1
+
+
 def counts_of(values: I64, below: int) -> tuple[I64, I64]:
     """The distinct ones of values (K,), 0 <= value < below, ascending, and how often each occurs; without sorting if
     there are not many more possible values than K."""
@@ -42,6 +50,14 @@ def stable_order(values: I64, below: int) -> I64:
     """The stable sort order of values (K,), 0 <= value < below; numpy sorts values that fit into 16 bits by radix, ten
     times as fast."""
     return np.argsort(values.astype(np.uint16) if below <= 2**16 else values, kind="stable")
+
+
+def add_rows(matrix: I64, rows: I64, amounts: I64) -> None:
+    """Adds amounts (K, R) to rows (K,) of `matrix` (N, R), which can name a row several times."""
+    if not len(rows):
+        return
+    for r in range(matrix.shape[1]):  # numpy handles repeated indices of a column thirty times as fast as those of rows
+        np.add.at(matrix[:, r], rows, amounts[:, r])
 
 
 def mix(matrix: I64 | Bools | list[I64], seed: int) -> U64:

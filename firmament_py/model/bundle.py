@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, add_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Bundle:
         has less than it uses is no obstacle to tasks that request none of it."""
         nodes, at = np.unique(self.target, return_inverse=True)
         taken = np.zeros((len(nodes), free.shape[1]), np.int64)
-        np.add.at(taken, at.reshape(-1), self.taken)
+        add_rows(taken, at.reshape(-1), self.taken)
         left = free[nodes] - taken
         there = np.isin(self.origin, nodes)
-        np.add.at(left, np.searchsorted(nodes, self.origin[there]), self.released[there])
+        add_rows(left, np.searchsorted(nodes, self.origin[there]), self.released[there])
         return not (taken[left < 0] > 0).any()

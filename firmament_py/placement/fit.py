@@ -1,12 +1,11 @@
 """Which part of a flow's placements really fits: a flow counts tasks, nodes have several resources."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, Bools
+from firmament_py.model.arrays import F64, I64, Bools, add_rows
 from firmament_py.network.decode import NodeCounts
-from firmament_py.placement.occupancy import occupy
 
 
 def accept(
@@ -24,30 +23,34 @@ def accept(
     are to be placed). commit(cls, node, count) decides how many of the tasks that fit, (K,) each, may stay, and counts
     them as placed; it sees the classes `alone` (C,) one at a time, None: there are none.
     """
-    scale = np.maximum(free.max(axis=0, initial=1), 1)
-    share = (requests / scale).max(axis=1, initial=0.0)
     taken = np.zeros_like(sent.count)
-    order = np.argsort((-share if value is None else share / value)[sent.cls], kind="stable")
-    cls = sent.cls[order]
-    apart = np.zeros(len(cls), np.bool_) if alone is None else alone[cls]
-    after_one = np.zeros_like(apart)
-    after_one[1:] = apart[:-1]
-    starts = np.flatnonzero((np.diff(cls, prepend=-1) != 0) & (apart | after_one))
-    for some in np.split(order, starts):
+    for some in _in_order(sent, requests, free, value, alone):
         part = NodeCounts(sent.cls[some], sent.node[some], sent.count[some])
         fitting = _fitting(part, requests, free)
         taken[some] = commit(part.cls, part.node, fitting)
-        occupy(free, part.node, taken[some][:, None] * requests[part.cls])
+        add_rows(free, part.node, -taken[some][:, None] * requests[part.cls])
     return NodeCounts(sent.cls, sent.node, taken).where(taken > 0)
+
+
+def _in_order(sent: NodeCounts, requests: I64, free: I64, value: F64 | None, alone: Bools | None) -> Iterable[I64]:
+    """The entries of `sent`, in the order in which they are taken; those of each class `alone` are apart."""
+    if len(sent.cls) < 2:
+        return [np.arange(len(sent.cls))]
+    scale = np.maximum(free.max(axis=0, initial=1), 1)
+    share = (requests / scale).max(axis=1, initial=0.0)
+    order = np.argsort((-share if value is None else share / value)[sent.cls], kind="stable")
+    cls = sent.cls[order]
+    apart = np.zeros(len(cls), np.bool_) if alone is None else alone[cls]
+    begins = (cls[1:] != cls[:-1]) & (apart[1:] | apart[:-1])
+    return np.split(order, 1 + np.flatnonzero(begins))
 
 
 def _fitting(sent: NodeCounts, requests: I64, free: I64) -> I64:
     """(K,) how many of each entry of `sent` fit into `free` (N, R) after those before it."""
     fitting = sent.count.copy()
     unused = free.copy()
-    occupy(unused, sent.node, sent.count[:, None] * requests[sent.cls])
-    overfull: Bools = np.logical_or.reduce(unused < 0, axis=1)
-    by_node = np.flatnonzero(overfull[sent.node])
+    add_rows(unused, sent.node, -sent.count[:, None] * requests[sent.cls])
+    by_node = np.flatnonzero((unused[sent.node] < 0).any(axis=1))
     if not len(by_node):
         return fitting
     by_node = by_node[np.argsort(sent.node[by_node], kind="stable")]

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
-from firmament_py.placement.occupancy import occupy
+from firmament_py.model.arrays import I64, Bools, add_rows
 from firmament_py.placement.reserved_capacity import ReservedCapacity
 from firmament_py.snapshot.expected_releases import FOREVER
 from firmament_py.snapshot.snapshot import Snapshot
@@ -119,7 +118,7 @@ class Ledger:
         """What those of `tasks` (K,) that are placed request on their nodes."""
         placed = tasks[self.node_of[tasks] >= 0]
         used = np.zeros_like(self.snapshot.free)
-        np.add.at(used, self.node_of[placed], self.snapshot.requests[self.snapshot.task_class[placed]])
+        add_rows(used, self.node_of[placed], self.snapshot.requests[self.snapshot.task_class[placed]])
         return used
 
     def outcome(self) -> tuple[I64, I64, I64]:
@@ -180,7 +179,7 @@ class Ledger:
 
     def expect(self, nodes: I64, requests: I64) -> None:
         """Keeps `requests` (K, R) on nodes (K,) for tasks that are to move there."""
-        np.subtract.at(self.free, nodes, requests)
+        add_rows(self.free, nodes, -requests)
 
     # -- reservations -------------------------------------------------------------------------------------------
 
@@ -251,7 +250,7 @@ class Ledger:
         """Takes (+1) or gives back (-1) the capacity of those of `tasks` (K,) that are placed."""
         cls, nodes, count = self._placed(tasks)
         used = sign * count[:, None] * self.snapshot.requests[cls]
-        occupy(self.free, nodes, used)
+        add_rows(self.free, nodes, -used)
         self._reserved.occupy(nodes, used, self._class_ends_us[cls])
 
     def _placed(self, tasks: I64) -> tuple[I64, I64, I64]:

@@ -72,6 +72,8 @@ class Migration:
 
     def followed_by(self, other: "Migration") -> "Migration":
         """These, then the others."""
+        if not len(other.tasks):
+            return self
         pairs = (
             (self.tasks, other.tasks),
             (self.nodes, other.nodes),
@@ -122,10 +124,12 @@ class Migrator:
 
     def run(self, placer: Placer, asked: RunningCosts, left: int = UNLIMITED) -> Migration:
         """At most `left` migrations at the end of a round, whose placements and victims the state has assumed."""
+        if not self.enabled:
+            return NO_MIGRATION
         under_way = max(int(self._state.tasks.preempted.sum()), len(self._state.successors))
         limit = min(self._at_once - under_way, left)
         position = positions_of(placer.snapshot, self._state.nodes.capacity)
-        rows = self._movable(placer.snapshot.now_us, position) if self.enabled and limit > 0 else NO_ROWS
+        rows = self._movable(placer.snapshot.now_us, position) if limit > 0 else NO_ROWS
         if not len(rows):
             return NO_MIGRATION
         self._settled.next_round()

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS
-from firmament_py.placement.occupancy import occupy
+from firmament_py.model.arrays import I64, NO_ROWS, add_rows
 from firmament_py.snapshot.expected_releases import FOREVER
 
 
@@ -86,4 +85,4 @@ class ReservedCapacity:
         """Tasks that end at `ends_us` (K,) use `used` (K, R) more, or less if below 0, on `nodes` (K,)."""
         for one in self._all:
             late = ends_us > one.starts_us
-            occupy(one.later, nodes[late], used[late])
+            add_rows(one.later, nodes[late], -used[late])

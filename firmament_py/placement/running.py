@@ -6,9 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, Bools, add_rows
 from firmament_py.model.constraints import NodeDemand
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import BOUND
 from firmament_py.model.resources import TOKEN
 from firmament_py.placement.repacking import may_move
 from firmament_py.policy import Victims
@@ -65,7 +65,7 @@ def leaving_tasks(state: ClusterState, snapshot: Snapshot) -> tuple[I64, I64]:
     rows = np.flatnonzero(tasks.leaving)
     at = positions_of(snapshot, state.nodes.capacity)[tasks.node[rows]]
     rows, at = rows[at >= 0], at[at >= 0]
-    np.add.at(amounts, at, state.classes.requests[tasks.cls[rows]])
+    add_rows(amounts, at, state.classes.requests[tasks.cls[rows]])
     return rows, amounts
 
 
@@ -79,7 +79,7 @@ def independent_classes(snapshot: Snapshot) -> Bools:
 def movable_singles(state: ClusterState) -> Bools:
     """(T,) tasks in no gang that may leave their nodes for others; not those whose quota is of some nodes only."""
     tasks = state.tasks
-    movable = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving & ~tasks.unevictable
+    movable = tasks.movable & (tasks.state == BOUND) & ~tasks.leaving & ~tasks.unevictable
     confined = (tasks.queue != 0) & (len(state.queues.flavors) > 1)
     single: Bools = movable & (tasks.gang == NO_GANG) & ~confined
     return single
@@ -89,7 +89,7 @@ def next_movable_us(state: ClusterState, after_us: int, now_us: int) -> int:
     """When the next movable task has run for `after_us`, to a tenth of that time; 0: never, unless the state
     changes."""
     tasks = state.tasks
-    bound = tasks.movable & (tasks.state == TaskState.BOUND) & ~tasks.leaving
+    bound = tasks.movable & (tasks.state == BOUND) & ~tasks.leaving
     due_us = np.maximum(tasks.started_us, tasks.created_us)[bound] + after_us
     later = due_us[due_us > now_us]
     step = max(after_us // 10, 1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, Bools, runs
 from firmament_py.model.resources import TOKEN
 from firmament_py.network.build import slot_offsets
 from firmament_py.network.capacities import Capacities, built_in
@@ -43,7 +43,9 @@ def subproblem_of(
     """The subproblem of placing `tasks` (K,), ascending, on the nodes `within` (N,), None: any. Tasks that have no slot
     anywhere are left out. one_slot: costs are only needed for the next task on each node."""
     snapshot, free = ledger.snapshot, ledger.free
-    classes, task_class = np.unique(snapshot.task_class[tasks], return_inverse=True)
+    task_class = snapshot.task_class[tasks]
+    starts, number = runs(task_class)
+    classes, task_class = task_class[starts], number
     requests = snapshot.requests[classes]
     waiting = np.bincount(task_class, minlength=len(classes))
     suitable = snapshot.suitable[classes] if within is None else snapshot.suitable[classes] & within
@@ -58,8 +60,9 @@ def subproblem_of(
         requests=_read_only(requests[:, shown]),
         priority=_read_only(snapshot.priority[classes]),
         waiting=_read_only(waiting),
-        allocatable=_read_only(snapshot.allocatable[:, shown]),
-        free=_read_only(free[:, shown]),
+        # by resource in memory, since policies ask for the scarcest one of each node, and whether some nodes lack one
+        allocatable=_read_only(snapshot.allocatable.T[shown].T),
+        free=_read_only(free.T[shown].T),
         running=_read_only(ledger.running.copy()),
         slot_offsets=_read_only(np.zeros(1, np.int64) if one_slot else slot_offsets(len(tasks), capacities.depth)),
         task_class=_read_only(task_class),
@@ -140,7 +143,7 @@ def _measured_load(snapshot: Snapshot, free: I64, reading: Reading, shown: list[
     if reading.load is None:
         return None
     # on hypothetical capacity more can be free than at the start
-    return _read_only(np.maximum(reading.load + (snapshot.free - free), 0)[:, shown])
+    return _read_only(np.maximum(reading.load + (snapshot.free - free), 0).T[shown].T)
 
 
 def _read_only(array: I64) -> I64:

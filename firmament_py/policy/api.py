@@ -276,9 +276,10 @@ def waiting_cost(view: View) -> I64:
     (T,). Priorities count by rank, so that any difference outweighs every age; age counts in whole seconds, so that
     tasks of one burst share a cost.
     """
-    ranks = np.unique(view.priority, return_inverse=True)[1]
+    ranks = np.searchsorted(np.unique(view.priority), view.priority)
     age_seconds = view.task_age_us // 1_000_000
     doublings = np.floor(np.log2(age_seconds + 1)).astype(np.int64)
-    long = np.clip(doublings, *_LONG_AGES) - _LONG_AGES[0]
+    long = np.minimum(np.maximum(doublings, _LONG_AGES[0]), _LONG_AGES[1]) - _LONG_AGES[0]
     by_age = doublings * _AGE_STEP + long * (_LONG_AGE_STEP - _AGE_STEP)
-    return WAIT_MIN + ranks[view.task_class] * PRIORITY_STEP * 2 + by_age
+    cost: I64 = WAIT_MIN + ranks[view.task_class] * PRIORITY_STEP * 2 + by_age
+    return cost

@@ -9,7 +9,7 @@ resolved.
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS, Bools
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, add_rows
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import EvictionCosts
 from firmament_py.policy import COST_MAX
@@ -74,7 +74,7 @@ class ConstrainedSearch:
             return None
         state = snapshot.releases.state
         released = np.zeros_like(ledger.free)
-        np.add.at(released, low.node, state.classes.requests[low.cls])
+        add_rows(released, low.node, state.classes.requests[low.cls])
         free = ledger.unreserved_for(np.array([task]), priority)
         able = snapshot.suitable[c] & ((free + released >= requests) | (requests == 0)).all(axis=1)
         able &= np.bincount(low.node, minlength=len(free)) > 0

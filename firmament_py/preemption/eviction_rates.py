@@ -41,6 +41,8 @@ class EvictionRates:
 
     def note(self, state: ClusterState, victims: I64, preemptors: I64, now_us: int) -> None:
         """Task rows (K,) have been evicted for task rows (K,)."""
+        if not len(victims):
+            return
         queues, of_task = state.queues, state.tasks.queue_row
         victims, preemptors = of_task[victims], of_task[preemptors]
         for preemptor in np.unique(preemptors[preemptors >= 0]).tolist():

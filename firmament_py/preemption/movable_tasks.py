@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, Bools
+from firmament_py.model.arrays import F64, I64, Bools, add_rows
 from firmament_py.packing.clearing import TOLERANCE, clearing_costs
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import (
@@ -69,7 +69,7 @@ class MovableTasks:
     def usage(self, nodes: int) -> I64:
         """(N, R) what they use on their nodes."""
         used = np.zeros((nodes, self.requests.shape[1]), np.int64)
-        np.add.at(used, self.node, self.requests[self.kind])
+        add_rows(used, self.node, self.requests[self.kind])
         return used
 
 
@@ -161,7 +161,7 @@ class MovableNearby:
         asked, suitable, count = waiting
         node, requests = found.node, found.requests[found.kind]
         used = np.zeros_like(ledger.free)
-        np.add.at(used, node, requests)
+        add_rows(used, node, requests)
         clearing = clearing_costs(asked, suitable, node, requests, found.cost, ledger.unreserved + used)
         least = np.full(len(ledger.free), np.inf)
         for costs, number in zip(clearing, count.tolist(), strict=True):

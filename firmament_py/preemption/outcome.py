@@ -30,6 +30,8 @@ class Preemption:
 
     def nominating(self, tasks: I64, nodes: I64) -> "Preemption":
         """The same with further tasks (K,) nominated to nodes (K,)."""
+        if not len(tasks):
+            return self
         holders, there = self.nominated
         return replace(self, nominated=(np.concatenate([holders, tasks]), np.concatenate([there, nodes])))
 

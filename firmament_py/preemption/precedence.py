@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import I64
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import BOUND
 from firmament_py.snapshot.snapshot import Snapshot
 
 PROTECTED = 2**62
@@ -27,7 +27,7 @@ class Precedence:
 
     def least(self, snapshot: Snapshot) -> int:
         """Of the running tasks."""
-        bound = snapshot.releases.state.tasks.state == TaskState.BOUND
+        bound = snapshot.releases.state.tasks.state == BOUND
         return int(self.running[bound].min(initial=PROTECTED))
 
 

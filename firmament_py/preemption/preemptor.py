@@ -13,6 +13,7 @@ exceeded.
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from firmament_py.preemption.decision import EvictionSearch, Question
 from firmament_py.preemption.failed_nominations import end_failed_nominations
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.outcome import Outcome
-from firmament_py.preemption.precedence import by_priority
+from firmament_py.preemption.precedence import Precedence, by_priority
 from firmament_py.preemption.reclaimer import Reclaimer, ReclaimHistory
 from firmament_py.preemption.servable import KnownBounds, Servable
 from firmament_py.preemption.topology import preferred_domain
@@ -69,22 +70,13 @@ class Preemptor:
         history: ReclaimHistory | None = None,
     ) -> None:
         self._ledger = ledger
-        self._snapshot = snapshot = ledger.snapshot
+        self._snapshot = ledger.snapshot
         self._preempting = preempting
         self._eviction_costs = eviction_costs
         self._movable = nearby if movable is None else movable
         self._known = KnownBounds() if known is None else known
-        self._evicts = np.full(len(snapshot.classes), preempting is not Preempting.OFF) & ~snapshot.never_preempts
-        self._precedence = by_priority(snapshot)
-        self._evicts &= self._precedence.waiting > self._precedence.least(snapshot)
-        self._search = EvictionSearch(
-            ledger,
-            self._precedence,
-            self._evicts,
-            eviction_costs,
-            nearby,
-            beyond_budgets=preempting is Preempting.BEYOND_BUDGETS,
-        )
+        self._beyond_budgets = preempting is Preempting.BEYOND_BUDGETS
+        self._nearby = nearby
         self.outcome = Outcome(ledger)
         self._queues = queues
         self._history = ReclaimHistory() if history is None else history
@@ -94,6 +86,23 @@ class Preemptor:
         """Rows of gangs for which evictions and moves are proved not to suffice -> how many of the members that they
         lack would fit at best."""
 
+    @cached_property
+    def _precedence(self) -> Precedence:
+        return by_priority(self._snapshot)
+
+    @cached_property
+    def _evicts(self) -> Bools:
+        """(C,) classes for whose tasks others are evicted."""
+        if self._preempting is Preempting.OFF:
+            return np.zeros(len(self._snapshot.classes), np.bool_)
+        evicts: Bools = self._precedence.waiting > self._precedence.least(self._snapshot)
+        return evicts & ~self._snapshot.never_preempts
+
+    @cached_property
+    def _search(self) -> EvictionSearch:
+        of = self._ledger, self._precedence, self._evicts, self._eviction_costs, self._nearby
+        return EvictionSearch(*of, beyond_budgets=self._beyond_budgets)
+
     def run(self, single: Bools, demands: Sequence[JobDemand] = ()) -> I64:
         """Preempts for those of the tasks `single` (T,) that wait, and for gangs that do. Returns tasks (K,),
         ascending, that were placed before, but wait again."""
@@ -102,7 +111,7 @@ class Preemptor:
         removed = self._by_priority(single, demands)
         if self._queues is not None and self._preempting is not Preempting.OFF:
             of = self._ledger, self._queues, self._eviction_costs, self.outcome, self._history
-            reclaimer = Reclaimer(*of, beyond_budgets=self._search.beyond_budgets)
+            reclaimer = Reclaimer(*of, beyond_budgets=self._beyond_budgets)
             reclaimer.run()
             self.due_us = reclaimer.due_us
         return removed[self._ledger.node_of[removed] < 0]
@@ -112,10 +121,8 @@ class Preemptor:
         ledger, snapshot = self._ledger, self._snapshot
         able = (ledger.node_of < 0) & (ledger.nominated < 0)
         able &= snapshot.releases.state.tasks.queue[snapshot.tasks] == 0
-        of_class = self._evicts.copy()
-        if self._movable is not None and self._movable.later:
-            of_class[:] = True
-        able &= of_class[snapshot.task_class]
+        if able.any() and (self._movable is None or not self._movable.later):
+            able &= self._evicts[snapshot.task_class]
         if not able.any():
             return NO_ROWS
         independent = may_move(snapshot)[snapshot.task_class]
@@ -131,7 +138,7 @@ class Preemptor:
             self._search.surplus,
             self._movable,
             self._known,
-            beyond_budgets=self._search.beyond_budgets,
+            beyond_budgets=self._beyond_budgets,
         )
         singles, servable_gangs = servable.of(np.flatnonzero(movable & able), able_gangs)
         self.at_best = servable.at_best
@@ -152,8 +159,8 @@ class Preemptor:
         """Preempts for tasks (K,), ascending, that have constraints on others, one after the other."""
         if not len(preemptors):
             return
-        beyond_budgets = self._preempting is Preempting.BEYOND_BUDGETS
-        search = ConstrainedSearch(self._ledger, self.outcome, self._eviction_costs, beyond_budgets=beyond_budgets)
+        of = self._ledger, self.outcome, self._eviction_costs
+        search = ConstrainedSearch(*of, beyond_budgets=self._beyond_budgets)
         for task in preemptors.tolist():
             found = search.find(task, self._precedence)
             if found is not None:

@@ -6,7 +6,7 @@ from enum import IntEnum
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools, run_positions
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import BOUND
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import EvictionCosts, run_times, victims_of
 from firmament_py.preemption.precedence import Precedence
@@ -82,7 +82,7 @@ def residents_below(
     tasks = state.tasks
     leaving = tasks.leaving.copy()
     leaving[victims] = True
-    evictable = (tasks.state == TaskState.BOUND) & ~tasks.unevictable
+    evictable = (tasks.state == BOUND) & ~tasks.unevictable
     evictable &= (tasks.gang == NO_GANG) if members is None else (tasks.gang == NO_GANG) | members
     rows = np.flatnonzero((evictable | leaving) & (tasks.node >= 0))
     rows = rows[precedence.running[rows] < priority]

@@ -10,8 +10,8 @@ from hashlib import blake2b
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS, Bools
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, add_rows
+from firmament_py.model.lifecycle import BOUND
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import positions_of
 from firmament_py.preemption.gang_victims import Surplus, evictable_gangs
@@ -172,15 +172,15 @@ class Servable:
         whole = np.zeros(tasks.capacity, np.bool_)
         for gang in evictable_gangs(state, self._precedence.running, priority, NO_ROWS):
             whole[gang.members] = True
-        able = there & (tasks.state == TaskState.BOUND) & ~tasks.unevictable & ~tasks.leaving
+        able = there & (tasks.state == BOUND) & ~tasks.unevictable & ~tasks.leaving
         able &= self._precedence.running < priority
         able &= (tasks.gang == NO_GANG) | self._spare.evictable | whole
         residents, leaving = np.flatnonzero(able), np.flatnonzero(there & tasks.leaving)
         free = ledger.free + ledger.usage_of(np.flatnonzero(self._movable))
-        np.add.at(free, position[tasks.node[leaving]], requests[tasks.cls[leaving]])
+        add_rows(free, position[tasks.node[leaving]], requests[tasks.cls[leaving]])
         lower = self._movable & (ledger.node_of < 0) & (ledger.nominated >= 0)
         lower &= self._precedence.placed[snapshot.task_class] < priority
-        np.add.at(free, ledger.nominated[lower], snapshot.requests[snapshot.task_class[lower]])
+        add_rows(free, ledger.nominated[lower], snapshot.requests[snapshot.task_class[lower]])
         allowed, budget = self._budgets(residents)
         surplus = len(allowed) + self._spare.of_row[residents].T
         allowed = np.append(allowed, self._spare.limit)

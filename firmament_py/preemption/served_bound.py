@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, Bools
+from firmament_py.model.arrays import F64, I64, Bools, add_rows
 from firmament_py.packing.clearing import clearing_costs
 from firmament_py.packing.problem import Problem
 from firmament_py.packing.relaxation import Relaxation
@@ -55,12 +55,12 @@ class ServedBound:
         self._removable = removable
         residents, moves = removable.residents, np.arange(len(removable.node)) >= removable.residents
         self._everything = free.copy()
-        np.add.at(self._everything, removable.node, removable.requests)
+        add_rows(self._everything, removable.node, removable.requests)
         self._freed = _most_freed(free, removable, len(removable.node))
         self._shared = self._freed
         if len(removable.kind):  # what arrivals and movers share
             self._shared = _most_freed(free, removable, residents)
-            np.add.at(self._shared, removable.node[residents:], removable.requests[residents:])
+            add_rows(self._shared, removable.node[residents:], removable.requests[residents:])
         limited = removable.limit >= 0
         counted = np.bincount(removable.limit[limited], minlength=len(removable.allowed))
         self._knapsacks = [
@@ -146,7 +146,7 @@ def _most_freed(free: I64, removable: Removable, first: int) -> I64:
     those that one limit counts, the largest that it permits."""
     found = free.copy()
     node, requests, limit = removable.node[:first], removable.requests[:first], removable.limit[:first]
-    np.add.at(found, node[limit < 0], requests[limit < 0])
+    add_rows(found, node[limit < 0], requests[limit < 0])
     some = np.flatnonzero(limit >= 0)
     for r in range(free.shape[1]):
         order = some[np.lexsort((-requests[some, r], limit[some], node[some]))]

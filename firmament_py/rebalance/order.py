@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, add_rows
 from firmament_py.model.bundle import Bundle
 
 
@@ -70,8 +70,8 @@ class _Order:
         if not bundle.fits(self._free):
             return False
         self.steps.append(Ordered(waiting.together, self._needed(bundle)))
-        np.add.at(self._free, bundle.origin, bundle.released)
-        np.subtract.at(self._free, bundle.target, bundle.taken)
+        add_rows(self._free, bundle.origin, bundle.released)
+        add_rows(self._free, bundle.target, -bundle.taken)
         for node, amounts in zip(bundle.origin.tolist(), bundle.released, strict=True):
             self._leaving[node].append((position, amounts))
         for node, amounts in zip(bundle.target.tolist(), bundle.taken, strict=True):

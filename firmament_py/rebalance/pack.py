@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, Bools, add_rows
 from firmament_py.model.constraints import NO_DEMAND
-from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.plan import Win
 from firmament_py.model.resources import TASK_SLOTS
 from firmament_py.packing.clearing import clearing_costs
@@ -40,7 +39,7 @@ def pack(
     kind, requests, suitable = _alike(found)
     pieces = _Pieces.of(state, snapshot, found, shape)
     used = np.zeros_like(snapshot.free)
-    np.add.at(used, found.node, requests[kind])
+    add_rows(used, found.node, requests[kind])
     limit = max(_LEAST_NODES, _VARIABLES // max(len(requests), 1))
     chosen = pieces.promising(found, requests[kind], np.maximum(snapshot.free, 0) + used, limit)
     there = np.zeros((len(requests), len(snapshot.free)), np.int64)
@@ -99,11 +98,11 @@ class _Pieces:
     @classmethod
     def of(cls, state: ClusterState, snapshot: Snapshot, found: Candidates, shape: Mapping[str, int]) -> _Pieces:
         movable = np.zeros_like(snapshot.free)
-        np.add.at(movable, found.node, found.requests[found.kind])
+        add_rows(movable, found.node, found.requests[found.kind])
         free = np.maximum(snapshot.free, 0)
         if not shape:
             tasks, nodes = state.tasks, snapshot.nodes
-            there = (tasks.state == TaskState.BOUND) | (tasks.state == TaskState.ASSUMED)
+            there = tasks.on_nodes
             count = np.bincount(tasks.node[there & ~tasks.daemon], minlength=state.nodes.capacity)[nodes]
             possible = count == np.bincount(found.node, minlength=len(nodes))
             asked = np.where(possible[:, None], free + movable, 0)
@@ -137,7 +136,7 @@ class _Pieces:
         clearing = clearing_costs(asked, suitable, found.node[by_node], requests[by_node], cost, everything)
         sources = np.argsort(clearing.min(axis=0), kind="stable")[: limit // 2]
         used = np.zeros_like(everything)
-        np.add.at(used, found.node, requests)
+        add_rows(used, found.node, requests)
         left = everything - used - (0 if self.empty else self.before[:, None] * self.asked)
         useless = (left / np.maximum(everything.max(axis=0), 1)).min(
             axis=1, where=self._counted(everything), initial=1.0

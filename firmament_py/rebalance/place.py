@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from firmament_py.engine.scheduler import Scheduler
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, add_rows
 from firmament_py.model.plan import Win
 from firmament_py.placement.migration import Migrating
 from firmament_py.preemption.preemptor import Preempting
@@ -38,7 +38,7 @@ def place(what_if: WhatIf, moves: int) -> tuple[Gain, I64]:
     tasks, nodes = tasks[new], nodes[new]
     win, wins = _wins(what_if, tasks, nodes)
     taken = np.zeros_like(state.nodes.used)
-    np.add.at(taken, result.nodes, state.classes.requests[state.tasks.cls[result.tasks]])
+    add_rows(taken, result.nodes, state.classes.requests[state.tasks.cls[result.tasks]])
     of_node = np.full(state.nodes.capacity, -1)
     of_node[nodes] = win
     from_nodes = origins[moved.tasks]

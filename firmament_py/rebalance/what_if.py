@@ -11,7 +11,7 @@ from firmament_py.engine.round import Round
 from firmament_py.engine.scheduler import Scheduler
 from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import BOUND
 from firmament_py.policy import Policy
 from firmament_py.preemption.movable_tasks import Candidates, MovableNearby
 from firmament_py.state.cluster import ClusterState
@@ -70,4 +70,4 @@ class WhatIf:
     @property
     def running(self) -> int:
         """Number of running tasks."""
-        return int((self.state.tasks.state == TaskState.BOUND).sum())
+        return int((self.state.tasks.state == BOUND).sum())

@@ -13,7 +13,7 @@ import numpy as np
 from firmament_py.engine.scheduler import Scheduler
 from firmament_py.explain.reason import Waiting
 from firmament_py.model.arrays import I64, U64, Bools
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import ASSUMED
 from firmament_py.rebalance.what_if import WhatIf
 
 
@@ -46,7 +46,7 @@ def would_fit(what_if: WhatIf, scheduler: Scheduler, uids: U64, gang_id: int, *,
     rows = state.task_rows(uids)
     result = trial.run(what_if.now_us, preempts=preempts)
     tasks = state.tasks
-    assumed = tasks.state[rows] == TaskState.ASSUMED
+    assumed = tasks.state[rows] == ASSUMED
     nominated = ~assumed & (tasks.nominated[rows] >= 0)
     node = np.where(assumed, tasks.node[rows], tasks.nominated[rows]).astype(np.int64)
     settled = assumed | nominated

@@ -4,7 +4,7 @@ from firmament_py.engine.scheduler import Scheduler
 from firmament_py.explain.gang_status import GangStanding, gang_standing, not_by_preemption
 from firmament_py.explain.nearest_nodes import fitting_nodes, nearest
 from firmament_py.explain.reasons import DELAYED, reasons_of_task
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import WAITING, TaskState
 from firmament_py.model.resources import TASK_SLOTS
 from firmament_py.service import replies
 from firmament_py.state.cluster import ClusterState
@@ -49,7 +49,7 @@ def explain_reply(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_p
     standing = gang_standing(state, row)
     if standing is not None:
         reply.gang.CopyFrom(standing_message(standing, scheduler))
-    if tasks.state[row] == TaskState.WAITING:
+    if tasks.state[row] == WAITING:
         turned_away = standing is not None and standing.definition.id in scheduler.gang_fits
         reservation_holders = [] if turned_away or uid in scheduler.task_starts_us else scheduler.reservation_holders
         delayed = uid in scheduler.delayed_until_us

@@ -14,7 +14,7 @@ import numpy as np
 from firmament_py.engine.engine import Engine
 from firmament_py.model.arrays import U64
 from firmament_py.model.events import Event, NodeRemoved, TasksEnded, TasksRemoved
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import WAITING
 from firmament_py.policy import counts_links
 from firmament_py.service import messages, usage_samples
 from firmament_py.service.callers import locked
@@ -47,7 +47,7 @@ class FirmamentService(firmament_pb2_grpc.FirmamentSchedulerServicer):
             if result is not None:
                 self._deltas.add(state, result)
             self._deltas.deliver(state, self._units, reply)
-            waiting = state.tasks.uid[state.tasks.state == TaskState.WAITING]
+            waiting = state.tasks.uid[state.tasks.state == WAITING]
             reply.unscheduled_tasks.extend(waiting[:_MAX_UNSCHEDULED].tolist())
         return reply
 
@@ -68,7 +68,7 @@ class FirmamentService(firmament_pb2_grpc.FirmamentSchedulerServicer):
             tasks, row = self._engine.state.tasks, self._engine.state.task_row(request.task_descriptor.uid)
             if row is None:
                 return pb.TaskUpdatedResponse(type=pb.TASK_NOT_FOUND)
-            if tasks.state[row] == TaskState.WAITING:
+            if tasks.state[row] == WAITING:
                 self._observe(request, context, int(tasks.created_us[row]))
             elif tasks.node[row] >= 0:  # selectors of other tasks may match its new labels
                 machine = self._engine.state.nodes.id[int(tasks.node[row])]

@@ -11,9 +11,12 @@ from firmament_py.model.arrays import F64, I64
 from firmament_py.model.events import Refusal
 from firmament_py.model.resources import TOKEN
 from firmament_py.preemption.outcome import Preemption
+from firmament_py.snapshot.task_counts import Numbering
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
 from protos.gen import flow_pb2
+
+_FIGURES = tuple(figure.name for figure in fields(RoundStats))
 
 
 def refusal(item: Refusal) -> flow_pb2.Refusal:
@@ -31,14 +34,7 @@ def reason(item: Reason) -> flow_pb2.Reason:
 
 def round_stats(stats: RoundStats) -> flow_pb2.RoundStats:
     """Each field has the same name in both."""
-    message = flow_pb2.RoundStats()
-    for figure in fields(stats):
-        value = getattr(stats, figure.name)
-        if isinstance(value, dict):
-            getattr(message, figure.name).update(value)
-        else:
-            setattr(message, figure.name, value)
-    return message
+    return flow_pb2.RoundStats(**{figure: getattr(stats, figure) for figure in _FIGURES})
 
 
 def usage_status(usage: Usage, wants_usage: bool, task_ages: F64, node_ages: F64) -> flow_pb2.UsageStatus:
@@ -68,11 +64,11 @@ def placements(state: ClusterState, tasks: I64, nodes: I64) -> flow_pb2.Placemen
     """Of task rows (K,) on node rows (K,)."""
     if not len(tasks):
         return flow_pb2.Placements()
-    nodes, index = np.unique(nodes, return_inverse=True)
+    number = Numbering(nodes.tolist())
     return flow_pb2.Placements(
         task_uid=state.tasks.uid[tasks].tolist(),
-        node=index.tolist(),
-        nodes=[state.nodes.id[row] for row in nodes.tolist()],
+        node=[number.number(row) for row in nodes.tolist()],
+        nodes=[state.nodes.id[row] for row in number],
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import ASSUMED
 from firmament_py.queues.past_use import decayed, newness, past_share, usage_score
 from firmament_py.queues.past_use_table import CAPACITY, Column
 from firmament_py.queues.tree import Queues
@@ -84,7 +84,7 @@ def local_scores(state: ClusterState, use: QueueUse, past: Past) -> F64:
     """(L,) by which local queues are served, the lowest first. Tasks that were placed, and are not confirmed, count as
     admitted."""
     queues, tasks = use.queues, state.tasks
-    assumed = np.flatnonzero((tasks.state == TaskState.ASSUMED) & (tasks.local_queue != 0))
+    assumed = np.flatnonzero((tasks.state == ASSUMED) & (tasks.local_queue != 0))
     penalty: F64 = _entry(queues) * use.of_local_queues(assumed).astype(np.float64)
     return score(queues, past.local_queues, penalty, local_weights(queues))
 

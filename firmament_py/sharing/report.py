@@ -6,7 +6,7 @@ import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.model.events import PastUse
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import WAITING
 from firmament_py.queues.dominant import dominant_shares
 from firmament_py.queues.past_use import past_total
 from firmament_py.queues.quota import borrowed, capacity, counted_usage, total_usage
@@ -59,7 +59,7 @@ def queue_report(state: ClusterState) -> QueueReport:
     queued = np.flatnonzero(tasks.queue != 0)
     queue = use.queue_of(queued)
     queued, queue = queued[queue >= 0], queue[queue >= 0]
-    waits = tasks.state[queued] == TaskState.WAITING
+    waits = tasks.state[queued] == WAITING
     nominated = tasks.nominated[queued] >= 0
     own, quota = use.running(leaving=True), capacity(queues)
     demand = use.demand()
@@ -92,7 +92,7 @@ def _local_queues(state: ClusterState, use: QueueUse, past: Past | None) -> Loca
     used = use.local_queues_running()
     return LocalQueueReport(
         running=np.bincount(local[tasks.node[rows] >= 0], minlength=count),
-        pending=np.bincount(local[tasks.state[rows] == TaskState.WAITING], minlength=count),
+        pending=np.bincount(local[tasks.state[rows] == WAITING], minlength=count),
         used=used,
         past=np.zeros(used.shape) if past is None else past.local_queues,
         score=np.zeros(count) if past is None else local_scores(state, use, past),

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from firmament_py.model.arrays import I64, counts_of
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import WAITING
 from firmament_py.model.resources import has_quota
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.completed import completed
@@ -135,7 +135,7 @@ class QueueUse:
         """(Q, V) what those use that have not arrived."""
         state, queues = self._state, self.queues
         used = np.zeros((queues.count, queues.nominal.shape[1]), np.int64)
-        waiting = np.flatnonzero((state.tasks.state == TaskState.WAITING) & (state.tasks.queue != 0))
+        waiting = np.flatnonzero((state.tasks.state == WAITING) & (state.tasks.queue != 0))
         for ident, node, requests in state.successors.absent(waiting):
             queue = state.queues.rows_of(np.array([ident], np.uint64))
             if ident and queue[0] >= 0 and self._position[node] >= 0:
@@ -154,7 +154,7 @@ class QueueUse:
     def demand(self) -> I64:
         """(Q, V) what waiting tasks request, on the first flavor of each resource group."""
         queues, tasks = self.queues, self._state.tasks
-        rows = np.flatnonzero((tasks.state == TaskState.WAITING) & (tasks.queue != 0))
+        rows = np.flatnonzero((tasks.state == WAITING) & (tasks.queue != 0))
         queue = self.queue_of(rows)
         rows, queue = rows[queue >= 0], queue[queue >= 0]
         amounts = np.zeros(queues.nominal.shape, np.int64)

@@ -3,11 +3,11 @@
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.model.constraints import PeerDemand, PeerSelector, PeerTerm
+from firmament_py.model.constraints import PeerDemand, PeerSelector
 from firmament_py.snapshot.domain_limits import DomainLimit
 from firmament_py.snapshot.domains import Domains, domain_count, keep_within, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
-from firmament_py.snapshot.task_counts import Numbering, TaskCounts, membership, of_classes
+from firmament_py.snapshot.task_counts import Numbering, TaskCounts, of_classes
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.label_sets import LabelSetTable
 
@@ -33,16 +33,9 @@ class AntiAffinity:
         self._counts = TaskCounts(running.by_node(m[running.label_set] for m in matching), self._matched)
         # tasks with terms that match a class
         rows = running.classes_that(running_classes.repels)
-        of_running = [running_classes.definition(row).peers.anti_affinity for row in rows]
-        terms = Numbering[PeerTerm](term for of_one in (*of_running, *self._own) for term in of_one)
-        self._terms = list(terms)
-        self._repelled = of_classes([table.matching(term.selector) for term in terms], label_sets)  # (H, C)
-        holders = np.zeros((len(terms), running_classes.capacity), np.bool_)
-        holders[:, rows] = membership([[terms.number(t) for t in of_one] for of_one in of_running], len(terms))
-        self._holders = TaskCounts(
-            running.by_node(holds[running.cls] for holds in holders),
-            membership([[terms.number(t) for t in of_one] for of_one in self._own], len(terms)),
-        )
+        of_running = {row: running_classes.definition(row).peers.anti_affinity for row in rows}
+        self._terms, self._holders = running.holders(of_running, self._own)
+        self._repelled = of_classes([table.matching(term.selector) for term in self._terms], label_sets)  # (H, C)
 
     @property
     def any(self) -> bool:

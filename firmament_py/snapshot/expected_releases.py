@@ -5,8 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS, Bools, stable_order
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, add_rows, stable_order
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
@@ -42,7 +41,7 @@ class Releases:
         tasks, (rows, node, end), (stay, used) = self.state.tasks, self._running, self._lasting
         own = (tasks.gang[rows] == gang) & ~tasks.leaving[rows] & ~(tasks.lasting[rows] & (end == FOREVER))
         used = used.copy()
-        np.add.at(used, node[own], self.state.classes.requests[tasks.cls[rows[own]]])
+        add_rows(used, node[own], self.state.classes.requests[tasks.cls[rows[own]]])
         return np.sort(np.concatenate([stay, rows[own]])), used
 
     @cached_property
@@ -54,7 +53,7 @@ class Releases:
             return NO_ROWS, used
         rows, node, end = self._running
         stay = state.tasks.lasting[rows] & (end == FOREVER)
-        np.add.at(used, node[stay], state.classes.requests[state.tasks.cls[rows[stay]]])
+        add_rows(used, node[stay], state.classes.requests[state.tasks.cls[rows[stay]]])
         return rows[stay], used
 
     @cached_property
@@ -100,7 +99,7 @@ class Releases:
         tasks, classes = self.state.tasks, self.state.classes
         position = np.full(self.state.nodes.capacity, -1, np.int64)
         position[self._nodes] = np.arange(len(self._nodes))
-        rows = np.flatnonzero((tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND))
+        rows = np.flatnonzero(tasks.on_nodes)
         node = position[tasks.node[rows]]
         rows, node = rows[node >= 0], node[node >= 0]
         expected, started = classes.expected_us[tasks.cls[rows]], tasks.started_us[rows]

@@ -16,10 +16,12 @@ Semantics are those of kube-scheduler's InterPodAffinity and PodTopologySpread f
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.constraints import NO_PEERS
 from firmament_py.snapshot.affinity import Affinity
 from firmament_py.snapshot.anti_affinity import AntiAffinity
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
@@ -35,31 +37,58 @@ class IntertaskConstraints:
     def __init__(self, state: ClusterState, nodes: I64, classes: I64, label_sets: I64, running: RunningTasks) -> None:
         self._demands = [state.classes.definition(row).peers for row in classes.tolist()]
         self._of = state, classes, label_sets, Domains(state.node_index, nodes)
-        self._count(running)
+        self._running = running
+        self._summarise()
 
-    def _count(self, running: RunningTasks) -> None:
-        """What follows from these tasks running and none placed."""
-        (state, classes, label_sets, domains), table = self._of, self._of[0].label_sets
-        self._affinity = Affinity(self._demands, label_sets, table, running, domains)
-        self._anti_affinity = AntiAffinity(self._demands, label_sets, table, running, state.classes, domains)
-        self._spread = TopologySpread(state, classes, self._demands, label_sets, running, domains)
-        self.any = self._anti_affinity.any or self._spread.any or any(demand.affinity for demand in self._demands)
-        own = [len(demand.affinity) + len(demand.anti_affinity) + len(demand.spread) for demand in self._demands]
-        self.terms: I64 = np.array(own, np.int64) + self._anti_affinity.repelling
+    def _summarise(self) -> None:
+        self._possible = any(demand != NO_PEERS for demand in self._demands) or self._repelled_by_running
+        """False: no class says anything of other tasks, so there is nothing to count, as in most rounds; the parts
+        below are only made if they are asked."""
+        self.any = False
+        self.terms: I64 = np.zeros(len(self._demands), np.int64)
         """(C,) number of constraints that apply to a further task of each class."""
+        self.counted: Bools = np.zeros(len(self._demands), np.bool_)
+        """(C,) whether tasks of each class count for constraints of others, or of their own."""
+        if self._possible:
+            self.any = self._anti_affinity.any or self._spread.any or any(demand.affinity for demand in self._demands)
+            own = [len(demand.affinity) + len(demand.anti_affinity) + len(demand.spread) for demand in self._demands]
+            self.terms = np.array(own, np.int64) + self._anti_affinity.repelling
+            self.counted = self._affinity.counted | self._anti_affinity.counted | self._spread.counted
         self.concerned: Bools = self.terms > 0
         """(C,) whether each class has constraints on other tasks, or others on it."""
-        self.counted: Bools = self._affinity.counted | self._anti_affinity.counted | self._spread.counted
-        """(C,) whether tasks of each class count for constraints of others, or of their own."""
+
+    @property
+    def _repelled_by_running(self) -> bool:
+        """Whether running tasks repel any others."""
+        return bool(self._running.classes_that(self._of[0].classes.repels))
+
+    @cached_property
+    def _affinity(self) -> Affinity:
+        state, _, label_sets, domains = self._of
+        return Affinity(self._demands, label_sets, state.label_sets, self._running, domains)
+
+    @cached_property
+    def _anti_affinity(self) -> AntiAffinity:
+        state, _, label_sets, domains = self._of
+        return AntiAffinity(self._demands, label_sets, state.label_sets, self._running, state.classes, domains)
+
+    @cached_property
+    def _spread(self) -> TopologySpread:
+        state, classes, label_sets, domains = self._of
+        return TopologySpread(state, classes, self._demands, label_sets, self._running, domains)
 
     @contextmanager
     def beside(self, running: RunningTasks) -> Iterator[None]:
         """Within, these tasks run, some of those that do, and none was placed before."""
         before = dict(vars(self))
-        self._count(running)
+        for part in ("_affinity", "_anti_affinity", "_spread"):
+            vars(self).pop(part, None)
+        self._running = running
+        self._summarise()
         try:
             yield
         finally:
+            vars(self).clear()
             vars(self).update(before)
 
     @property
@@ -73,8 +102,9 @@ class IntertaskConstraints:
 
     def add(self, cls: I64, node: I64, count: I64) -> None:
         """Counts count[i] more tasks (below 0: fewer) of class cls[i] on node[i], (K,) each."""
-        for part in (self._affinity, self._anti_affinity, self._spread):
-            part.add(cls, node, count)
+        if self._possible:
+            for part in (self._affinity, self._anti_affinity, self._spread):
+                part.add(cls, node, count)
 
     # -- where a further task may go --------------------------------------------------------------------------
 

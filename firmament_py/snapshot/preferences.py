@@ -21,12 +21,12 @@ from operator import itemgetter
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
-from firmament_py.model.constraints import NodeDemand, PeerSelector, PeerTerm, PreferenceSet
+from firmament_py.model.constraints import NodeDemand, PeerSelector, PreferenceSet
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.domains import Domains, domain_count, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.solo_capacity import SoloCapacity
-from firmament_py.snapshot.task_counts import Numbering, SparseCounts, TaskCounts, incidence, membership, of_classes
+from firmament_py.snapshot.task_counts import Numbering, SparseCounts, incidence, of_classes
 from firmament_py.snapshot.water_level import fill_level, fill_levels
 from firmament_py.state.classes import carried
 from firmament_py.state.cluster import ClusterState
@@ -62,18 +62,11 @@ class Preferences:
 
         # preferences of running tasks, which attract and repel later tasks
         rows = running.classes_that(state.classes.wishes)
-        of_running = [carried(state.classes.definition(row)) for row in rows]
+        of_running = {row: carried(state.classes.definition(row)) for row in rows}
         of_waiting = [carried(state.classes.definition(row)) for row in self._rows]
-        terms = Numbering[tuple[int, PeerTerm]](term for of_one in (*of_running, *of_waiting) for term in of_one)
-        self._terms = list(terms)
+        self._terms, self._carriers = running.holders(of_running, of_waiting)
         self._attracted = of_classes(  # (H, C)
-            [state.label_sets.matching(term.selector) for _, term in terms], label_sets
-        )
-        carriers = np.zeros((len(terms), state.classes.capacity), np.bool_)
-        carriers[:, rows] = membership([[terms.number(t) for t in of_one] for of_one in of_running], len(terms))
-        self._carriers = TaskCounts(
-            running.by_node(carries[running.cls] for carries in carriers),
-            membership([[terms.number(t) for t in of_one] for of_one in of_waiting], len(terms)),
+            [state.label_sets.matching(term.selector) for _, term in self._terms], label_sets
         )
 
         own = [

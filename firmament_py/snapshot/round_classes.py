@@ -6,7 +6,6 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, U64, group_starts
 from firmament_py.model.constraints import PeerSelector
-from firmament_py.model.lifecycle import TaskState
 from firmament_py.state.classes import carried
 from firmament_py.state.cluster import ClusterState
 
@@ -20,9 +19,10 @@ def by_class(state: ClusterState, rows: I64, apart: I64 | None = None) -> tuple[
     signature = _signatures(state, cls, state.tasks.label_set[rows])
     keys = (signature, cls) if apart is None else (apart, signature, cls)
     order = np.lexsort(keys)
-    changes = np.logical_or.reduce([np.diff(key[order]) != 0 for key in keys])
-    begins = np.ones(len(cls), np.bool_)
-    begins[1:] = changes
+    begins = np.zeros(len(cls), np.bool_)
+    begins[:1] = True
+    for key in keys:
+        begins[1:] |= key[order[1:]] != key[order[:-1]]
     return rows[order], np.flatnonzero(begins)
 
 
@@ -33,7 +33,7 @@ def _signatures(state: ClusterState, classes: I64, label_sets: I64) -> I64:
     """
     if not state.classes.has_intertask_terms:
         return np.zeros(len(classes), np.int64)
-    running = (state.tasks.state == TaskState.ASSUMED) | (state.tasks.state == TaskState.BOUND)
+    running = state.tasks.on_nodes
     selectors: set[PeerSelector] = set()
     for row in np.unique(classes).tolist():
         definition = state.classes.definition(row)

@@ -1,14 +1,16 @@
 """The running tasks as arrays, and their counts by node."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from firmament_py.model.arrays import I32, I64, NO_ROWS, Bools
-from firmament_py.model.lifecycle import TaskState
-from firmament_py.snapshot.task_counts import incidence
+from firmament_py.snapshot.task_counts import Numbering, TaskCounts, incidence
 from firmament_py.state.cluster import ClusterState
+
+Term = TypeVar("Term")
 
 
 class RunningTasks:
@@ -32,7 +34,7 @@ class RunningTasks:
         tasks = self._state.tasks
         running = self._only
         if running is None:
-            counted = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
+            counted = tasks.on_nodes
             counted[self._gone] = False
             running = np.flatnonzero(counted)
         position = np.full(self._state.nodes.capacity, -1, np.int64)
@@ -91,6 +93,22 @@ class RunningTasks:
         some = np.flatnonzero(counted)
         kind, task = incidence(rows, self.label_set[some], self._state.label_sets.capacity)
         return kind, self.where[some[task]]
+
+    def holders(
+        self, of_running: Mapping[int, Sequence[Term]], of_waiting: Sequence[Sequence[Term]]
+    ) -> tuple[list[Term], TaskCounts]:
+        """The terms of classes, and how many tasks that have each of them there are on each node. of_running: by row of
+        the class table; of_waiting (C,): of the classes of the round."""
+        number = Numbering[Term](term for terms in (*of_running.values(), *of_waiting) for term in terms)
+        if not len(number):  # as in most rounds
+            return [], TaskCounts(self.by_node(()), np.zeros((0, len(of_waiting)), np.bool_))
+        holders = np.zeros((len(number), self._state.classes.capacity), np.bool_)
+        for row, terms in of_running.items():
+            holders[[number.number(term) for term in terms], row] = True
+        holds = np.zeros((len(number), len(of_waiting)), np.bool_)
+        for c, terms in enumerate(of_waiting):
+            holds[[number.number(term) for term in terms], c] = True
+        return list(number), TaskCounts(self.by_node(of_term[self.cls] for of_term in holders), holds)
 
     def kinds(self, of_class: dict[int, int]) -> I64:
         """(P,) the kind of each task; of_class: class row -> kind; -1: none."""

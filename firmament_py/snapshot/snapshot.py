@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, NO_ROWS, U64, Bools
+from firmament_py.model.arrays import F64, I64, NO_ROWS, U64, Bools, add_rows
 from firmament_py.model.constraints import NodeDemand
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import WAITING
 from firmament_py.policy.locality import Inputs, gather
 from firmament_py.queues.ranking import Ranking, by_rank, covered
 from firmament_py.snapshot.domains import nested
@@ -131,7 +131,7 @@ def running_snapshot(
     running = RunningTasks(state, nodes, gone=gone)
     snapshot = _snapshot(state, now_us, rows, running, rack_labels, cpu_of, None)
     at = np.searchsorted(nodes, tasks.node[gone])
-    np.add.at(snapshot.free, at, state.classes.requests[tasks.cls[gone]])
+    add_rows(snapshot.free, at, state.classes.requests[tasks.cls[gone]])
     np.subtract.at(snapshot.running, at, 1)
     if tasks.leaving.any():
         np.subtract.at(snapshot.running, running.where[running.leaving], 1)
@@ -151,7 +151,9 @@ def _snapshot(
     tasks = state.tasks
     waiting, starts = by_class(state, waiting, None if ranking is None else ranking.kind(waiting))
     classes, label_sets = tasks.cls[waiting[starts]], tasks.label_set[waiting[starts]]
-    task_class = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(waiting)))
+    begins = np.zeros(len(waiting), np.int64)
+    begins[starts] = 1
+    task_class = begins.cumsum() - 1
     oldest_us = np.minimum.reduceat(tasks.created_us[waiting], starts) if len(starts) else starts
     first, own = waiting[starts], state.classes.priority[classes]
     priority = by_rank(ranking, first, own)
@@ -241,7 +243,7 @@ def _suitable(state: ClusterState, classes: I64, nodes: I64) -> tuple[Bools, I64
 def _nominated(state: ClusterState, waiting: I64) -> I64:
     """(T,) the node row that reserves what each of the task rows `waiting` requests, -1: none."""
     nominated = state.tasks.nominated[waiting]
-    pending = (state.tasks.state[waiting] == TaskState.WAITING) & (nominated < 0)
+    pending = (state.tasks.state[waiting] == WAITING) & (nominated < 0)
     return np.where(pending, state.successors.nodes_for(waiting), nominated)
 
 
@@ -276,7 +278,7 @@ def _gangs(state: ClusterState, waiting: I64, nodes: I64, priority: I64) -> _Gan
         return answer
     rows, index = np.unique(tasks.gang[waiting[ganged]], return_inverse=True)
     by_gang = np.split(ganged[np.argsort(index, kind="stable")], np.cumsum(np.bincount(index))[:-1])
-    holding = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
+    holding = tasks.on_nodes
     placed = np.flatnonzero((tasks.gang >= 0) & holding & ~tasks.leaving)
     placed = placed[np.argsort(tasks.gang[placed], kind="stable")]
     bounds = np.searchsorted(tasks.gang[placed], np.stack([rows, rows + 1]))

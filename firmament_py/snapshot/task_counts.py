@@ -47,6 +47,8 @@ class TaskCounts:
 
     def add(self, cls: I64, node: I64, count: I64) -> None:
         """Counts count[i] more tasks (below 0: fewer) of class cls[i] on node[i], (K,) each."""
+        if not len(self.by_node):  # as in most rounds
+            return
         kind, entry = np.nonzero(self._of_class[:, cls])
         np.add.at(self.by_node, (kind, node[entry]), count[entry])
 
@@ -85,6 +87,8 @@ class SparseCounts:
 
     def add(self, cls: I64, node: I64, count: I64) -> None:
         """Counts count[i] more tasks (below 0: fewer) of class cls[i] on node[i], (K,) each."""
+        if not len(self._kinds):  # as in most rounds
+            return
         kinds = self._kinds_of_class[cls]
         entry = np.repeat(np.arange(len(cls)), kinds)
         if len(entry):
@@ -119,11 +123,3 @@ def incidence(rows: list[I64], values: I64, capacity: int) -> tuple[I64, I64]:
 def of_classes(matching: list[Bools], label_sets: I64) -> Bools:
     """(H, C) the values of H columns of the label set table, (capacity,) each, at the label sets (C,) of classes."""
     return np.array([m[label_sets] for m in matching], np.bool_).reshape(len(matching), len(label_sets))
-
-
-def membership(numbers: list[list[int]], kinds: int) -> Bools:
-    """(kinds, K) whether each of K lists contains each number."""
-    marked = np.zeros((kinds, len(numbers)), np.bool_)
-    for k, of_one in enumerate(numbers):
-        marked[of_one, k] = True
-    return marked

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.arrays import I64, add_rows
+from firmament_py.model.lifecycle import WAITING
 from firmament_py.state.cluster import ClusterState
 
 
@@ -12,8 +12,8 @@ def unreserved(state: ClusterState) -> I64:
     and expected successors. Below 0 where a node has less than its tasks use."""
     tasks = state.tasks
     free: I64 = state.nodes.allocatable - state.nodes.used
-    rows = np.flatnonzero((tasks.nominated >= 0) & (tasks.state == TaskState.WAITING))
-    np.subtract.at(free, tasks.nominated[rows], state.classes.requests[tasks.cls[rows]])
+    rows = np.flatnonzero((tasks.nominated >= 0) & (tasks.state == WAITING))
+    add_rows(free, tasks.nominated[rows], -state.classes.requests[tasks.cls[rows]])
     at, amounts = state.successors.reserved()
-    np.subtract.at(free, at, amounts)
+    add_rows(free, at, -amounts)
     return free

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from firmament_py.model.lifecycle import NodeState, TaskState
+from firmament_py.model.lifecycle import PRESENT
 from firmament_py.model.resources import LINKS, TASK_SLOTS, TOKEN, Resources
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.tables import NodeTable, TaskTable
@@ -30,7 +30,7 @@ def offer(
     classes.add_columns(names)
     columns = [resources.column(name) for name in names]
     requesting = np.flatnonzero((classes.requests[:, columns] > 0).any(axis=1))
-    holding = (tasks.state == TaskState.ASSUMED) | (tasks.state == TaskState.BOUND)
+    holding = tasks.on_nodes
     rows = np.flatnonzero(holding & np.isin(tasks.cls, requesting))
     for column in columns:
         np.add.at(nodes.used[:, column], tasks.node[rows], classes.requests[tasks.cls[rows], column])
@@ -43,7 +43,7 @@ def sweep_columns(classes: ClassTable, nodes: NodeTable, resources: Resources) -
     if len(names) <= SPARE_COLUMNS:
         return
     used = (classes.requests[classes.tasks > 0] > 0).any(axis=0)
-    offered = (nodes.allocatable[nodes.state == NodeState.PRESENT] > 0).any(axis=0)
+    offered = (nodes.allocatable[nodes.state == PRESENT] > 0).any(axis=0)
     keep = np.where([name.startswith(TOKEN) for name in names], used, offered)
     keep |= np.array([name == TASK_SLOTS or name in LINKS for name in names])
     if len(keep) - int(keep.sum()) <= SPARE_COLUMNS:

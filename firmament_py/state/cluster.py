@@ -33,13 +33,17 @@ from firmament_py.model.events import (
     TasksRemoved,
 )
 from firmament_py.model.lifecycle import (
+    ASSUMED,
+    BOUND,
+    GONE,
     ILLEGAL,
     NODE_TRANSITIONS,
+    PRESENT,
     TASK_NEXT,
+    WAITING,
     NodeEvent,
     NodeState,
     TaskEvent,
-    TaskState,
 )
 from firmament_py.model.resources import Resources
 from firmament_py.queues.past_use_table import PastUseTable
@@ -133,7 +137,7 @@ class ClusterState:
         if new.any():
             rows[new] = tasks.allocate(int(new.sum()))
             self._task_row.update(zip(event.uid[found.at[new]].tolist(), rows[new].tolist(), strict=True))
-        node = np.where(found.state == TaskState.ASSUMED, tasks.node[rows], -1)
+        node = np.where(found.state == ASSUMED, tasks.node[rows], -1)
         node_rows = np.array([self.nodes.refer(i) for i in event.nodes] or [-1], np.int64)
         node[bound] = node_rows[event.node[found.at[bound]] - 1]
         nominated = self._nominated(event, found)
@@ -142,7 +146,7 @@ class ClusterState:
         self.classes.add_token_columns(found.cls)
         moved = (tasks.node[rows] != node) | (tasks.cls[rows] != found.cls)
         left = tasks.node[rows[moved]]
-        confirmed = (tasks.state[rows] == TaskState.ASSUMED) & (found.state == TaskState.BOUND)
+        confirmed = (tasks.state[rows] == ASSUMED) & (found.state == BOUND)
         self.past_use.confirmed += tasks.uid[rows[confirmed & (found.local_queue != 0)]].tolist()
         self._usage.subtract(rows[moved])
         self._count_references(rows[~new], -1)
@@ -162,18 +166,20 @@ class ClusterState:
         if event.nominated is None:
             return np.full(len(found.rows), -1)
         node_rows = np.r_[self.node_rows(event.nodes), -1]  # the last one for tasks without a nomination
-        return np.where(found.state == TaskState.WAITING, node_rows[event.nominated[found.at] - 1], -1)
+        return np.where(found.state == WAITING, node_rows[event.nominated[found.at] - 1], -1)
 
     def _is_opportunity(self, found: ResolvedTasks, new: Bools, node: I64, nominated: I64) -> bool:
         """Whether a round could place more after these changes; the table is still as it was before them."""
         tasks, rows = self.tasks, found.rows
+        if (new & (found.state == WAITING)).any():
+            return True
         # capacity is no longer reserved for a task, one that was about to be evicted stays, or one may be evicted
         over = (tasks.nominated[rows] >= 0) & (nominated < 0)
         # what is bound may be evicted
-        urgent = bool(((found.state == TaskState.BOUND) & (tasks.state[rows] == TaskState.ASSUMED)).any())
+        urgent = bool(((found.state == BOUND) & (tasks.state[rows] == ASSUMED)).any())
         urgent = urgent and may_preempt(self.tasks, self.classes, found.cls)
         stays = ~new & (over | tasks.leaving[rows] & ~found.leaving | tasks.unevictable[rows] & ~found.unevictable)
-        stays |= (tasks.state[rows] == TaskState.BOUND) & found.movable & ~tasks.movable[rows]
+        stays |= (tasks.state[rows] == BOUND) & found.movable & ~tasks.movable[rows]
         # a gang may lack one more member, or may be below its maximum again
         of_gang = (found.gang >= 0) & ((tasks.leaving[rows] != found.leaving) | (tasks.role[rows] != found.role))
         reclassed = new | (tasks.cls[rows] != found.cls)
@@ -183,7 +189,7 @@ class ClusterState:
         # with inter-task constraints a new neighbour can be an opportunity too
         relabelled = (tasks.label_set[rows] != found.label_set) | (tasks.leaving[rows] != found.leaving)
         neighbours = regrouped | (self.classes.has_intertask_terms & (new | relabelled))
-        work = ((found.state == TaskState.WAITING) & reclassed) | moved
+        work = ((found.state == WAITING) & reclassed) | moved
         return urgent or bool((neighbours | work | stays).any())
 
     def _count_references(self, rows: I64, sign: int) -> None:
@@ -217,7 +223,7 @@ class ClusterState:
 
     def _remove_node(self, event: NodeRemoved, outcome: Outcome) -> None:
         row = self.nodes.row.get(event.id)
-        if row is None or self.nodes.state[row] != NodeState.PRESENT:
+        if row is None or self.nodes.state[row] != PRESENT:
             outcome.unknown.append(event.id)
             return
         self.nodes.state[row] = NODE_TRANSITIONS[NodeState.PRESENT, NodeEvent.REMOVE]
@@ -237,16 +243,16 @@ class ClusterState:
         tasks = self.tasks
         self.outcomes.note(how, tasks.state[rows])
         after = TASK_NEXT[tasks.state[rows], TaskEvent.REMOVE if how == REMOVED else TaskEvent.END]  # always legal
-        on_nodes = (tasks.state[rows] == TaskState.ASSUMED) | (tasks.state[rows] == TaskState.BOUND)
+        on_nodes = (tasks.state[rows] == ASSUMED) | (tasks.state[rows] == BOUND)
         # a gang without waiting members may no longer be ahead of others
-        if (on_nodes | ((tasks.state[rows] == TaskState.WAITING) & (tasks.gang[rows] >= 0))).any():
+        if (on_nodes | ((tasks.state[rows] == WAITING) & (tasks.gang[rows] >= 0))).any():
             self.opportunities += 1
         self.opportunities += how == SUCCEEDED and self.successors.withdraw(rows)  # none follows a completed task
         self._usage.subtract(rows)
         nodes = np.unique(tasks.node[rows])
         self.budgets.gone(self.label_sets, self._end_preemptions(rows))
         tasks.node[rows], tasks.state[rows], tasks.nominated[rows] = -1, after, -1
-        gone = rows[after == TaskState.GONE]
+        gone = rows[after == GONE]
         if len(gone):
             self._count_references(gone, -1)
             self.gangs.sweep()
@@ -260,20 +266,20 @@ class ClusterState:
     def _reject(self, event: PlacementRejected, outcome: Outcome) -> None:
         row = self._task_row.get(event.uid, -1)
         node = self.nodes.row.get(event.node_id, -1)
-        if row >= 0 and self.tasks.state[row] == TaskState.WAITING:  # the preemption of others for it failed
+        if row >= 0 and self.tasks.state[row] == WAITING:  # the preemption of others for it failed
             nominated = int(self.tasks.nominated[row] >= 0)
             if not nominated and self.tasks.not_before_us[row] == event.not_before_us:
                 outcome.unknown.append(event.uid)
             self.tasks.not_before_us[row], self.tasks.nominated[row] = event.not_before_us, -1
             self.opportunities += nominated
             return
-        if row < 0 or self.tasks.state[row] != TaskState.ASSUMED or self.tasks.node[row] != node:
+        if row < 0 or self.tasks.state[row] != ASSUMED or self.tasks.node[row] != node:
             outcome.unknown.append(event.uid)
             return
         rows, [name] = np.array([row], np.int64), self._names(np.array([node]))
         self._usage.subtract(rows)
         self.tasks.node[row] = -1
-        self.tasks.state[row] = TASK_NEXT[TaskState.ASSUMED, TaskEvent.REJECT]
+        self.tasks.state[row] = TASK_NEXT[ASSUMED, TaskEvent.REJECT]
         self.tasks.not_before_us[row] = event.not_before_us
         self.opportunities += 1
         self.nodes.release_absent(np.array([node], np.int64))
@@ -296,6 +302,8 @@ class ClusterState:
 
     def preempt(self, rows: I64) -> None:
         """Task rows (K,), all BOUND, are about to be evicted."""
+        if not len(rows):
+            return
         self.tasks.leaving[rows] = self.tasks.preempted[rows] = True
         self.budgets.evicted(self.label_sets, self.tasks.label_set[rows])
         self.history.add("preempted", self.tasks.uid[rows], self._names(self.tasks.node[rows]))
@@ -317,7 +325,7 @@ class ClusterState:
         """Keeps node rows (K,) for task rows (K,), all WAITING; -1: none."""
         if not len(rows):
             return
-        if (self.tasks.state[rows] != TaskState.WAITING).any():
+        if (self.tasks.state[rows] != WAITING).any():
             raise ValueError("only a waiting task can be nominated")
         self.tasks.nominated[rows] = nodes
         there = nodes >= 0
@@ -348,12 +356,7 @@ class ClusterState:
     def node_row(self, node_id: str) -> int | None:
         """The row of the node of this id that can take tasks, None if there is none."""
         row = self.nodes.row.get(node_id)
-        return row if row is not None and self.nodes.state[row] == NodeState.PRESENT else None
-
-    @property
-    def least_priority(self) -> int:
-        """Of all tasks."""
-        return int(self.classes.priority[self.classes.tasks > 0].min(initial=2**31))
+        return row if row is not None and self.nodes.state[row] == PRESENT else None
 
     def evictions_allowed(self, label_sets: I64) -> tuple[I64, Bools]:
         """(B,) how many further tasks each disruption budget permits to evict, and (B, K) which of these rows of the
@@ -371,7 +374,7 @@ class ClusterState:
 
     def present_nodes(self) -> I64:
         """Rows of the nodes that can take tasks, ascending."""
-        return np.flatnonzero(self.nodes.state == NodeState.PRESENT)
+        return np.flatnonzero(self.nodes.state == PRESENT)
 
     def story(self, uid: int) -> list[str]:
         """The events of a task in the bounded history, oldest first."""

@@ -50,6 +50,8 @@ class GangTable(KeyedTable[GangObserved]):
 
     def sweep(self) -> None:
         """Drops removed gangs without tasks."""
+        if not self._removed:
+            return
         gone = [row for row in self._removed if self.tasks[row] == 0]
         self._removed.difference_update(gone)
         self.remove_rows(np.array(gone, np.int64))

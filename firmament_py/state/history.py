@@ -10,7 +10,7 @@ import numpy as np
 
 from firmament_py.model.arrays import U8, U64
 from firmament_py.model.events import TasksEnded, TasksRemoved
-from firmament_py.model.lifecycle import TaskState
+from firmament_py.model.lifecycle import ENDED
 
 REMOVED, SUCCEEDED, FAILED = "removed", "succeeded", "failed"
 _MAX_ENTRIES = 1_000_000
@@ -49,7 +49,7 @@ class Outcomes:
 
     def note(self, outcome: str, states: U8) -> None:
         """Tasks that were in these states (K,) have ended, or are gone."""
-        self.counts[outcome] += int(np.count_nonzero(states != TaskState.ENDED))
+        self.counts[outcome] += int(np.count_nonzero(states != ENDED))
 
 
 def outcome_of(event: TasksEnded | TasksRemoved) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from firmament_py.model.arrays import I64
-from firmament_py.model.lifecycle import NodeState, TaskState
+from firmament_py.model.lifecycle import ABSENT, GONE, PRESENT, WAITING, TaskState
 from firmament_py.model.resources import Resources
 from firmament_py.queues.tree import Queues
 from firmament_py.state.classes import ClassTable
@@ -43,8 +43,8 @@ def check_invariants(
     holds = np.isin(tasks.state[rows], (TaskState.ASSUMED, TaskState.BOUND))
     _check(bool(((tasks.node[rows] >= 0) == holds).all()), "a node exactly if assumed or bound")
     nominated = rows[tasks.nominated[rows] >= 0]
-    _check(bool((tasks.state[nominated] == TaskState.WAITING).all()), "only waiting tasks are nominated")
-    _check(bool((nodes.state[tasks.nominated[nominated]] == NodeState.PRESENT).all()), "nominated nodes are present")
+    _check(bool((tasks.state[nominated] == WAITING).all()), "only waiting tasks are nominated")
+    _check(bool((nodes.state[tasks.nominated[nominated]] == PRESENT).all()), "nominated nodes are present")
     queue_rows = [queues.row.get(identifier, -1) for identifier in tasks.queue[rows].tolist()]
     _check(tasks.queue_row[rows].tolist() == queue_rows, "tasks.queue_row")
     placed = rows[holds]
@@ -67,12 +67,12 @@ def check_invariants(
         _check(bool((np.bincount(referred, minlength=table.capacity) == table.tasks).all()), f"{name}.tasks")
         _check(bool(table.live[referred].all()), f"tasks refer to live {name}")
     live = nodes.rows()
-    _check(bool((nodes.state[live] != NodeState.GONE).all()), "a live row has a state")
+    _check(bool((nodes.state[live] != GONE).all()), "a live row has a state")
     _check({nodes.row[i] for i in nodes.row} == set(live.tolist()), "node id -> row")
-    absent = live[nodes.state[live] == NodeState.ABSENT]
+    absent = live[nodes.state[live] == ABSENT]
     _check(bool((nodes.tasks[absent] > 0).all()), "an absent node has tasks")
     _check(
-        set(nodes.observed) == set(np.flatnonzero(nodes.state == NodeState.PRESENT).tolist()),
+        set(nodes.observed) == set(np.flatnonzero(nodes.state == PRESENT).tolist()),
         "present nodes are described",
     )
 

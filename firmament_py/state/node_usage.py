@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, add_rows
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.tables import NodeTable, TaskTable
 
@@ -27,9 +27,6 @@ class NodeUsage:
         rows = rows[self._tasks.node[rows] >= 0]
         if not len(rows):
             return
-        # one addition per distinct (node, class) instead of one per task
-        classes = self._classes.capacity
-        pairs, counts = np.unique(self._tasks.node[rows] * classes + self._tasks.cls[rows], return_counts=True)
-        node, cls = np.divmod(pairs, classes)
-        np.add.at(self._nodes.used, node, sign * counts[:, None] * self._classes.requests[cls])
-        np.add.at(self._nodes.tasks, node, sign * counts)
+        node = self._tasks.node[rows]
+        add_rows(self._nodes.used, node, sign * self._classes.requests[self._tasks.cls[rows]])
+        np.add.at(self._nodes.tasks, node, sign)

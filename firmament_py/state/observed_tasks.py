@@ -7,7 +7,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, U8, U64, Bools
 from firmament_py.model.events import Outcome, Refusal, TasksObserved
-from firmament_py.model.lifecycle import ILLEGAL, TASK_NEXT, TaskEvent, TaskState
+from firmament_py.model.lifecycle import GONE, ILLEGAL, TASK_NEXT, WAITING, TaskEvent, TaskState
 from firmament_py.queues.tree import Queues
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import NO_GANG, GangTable
@@ -15,6 +15,8 @@ from firmament_py.state.input_sets import NO_INPUTS, InputSetTable
 from firmament_py.state.keyed_table import UNKNOWN, KeyedTable
 from firmament_py.state.label_sets import NO_LABELS, LabelSetTable
 from firmament_py.state.tables import TaskTable
+
+_ONCE_BOUND, _ONCE_WAITING = TASK_NEXT[:, TaskEvent.OBSERVE_BOUND], TASK_NEXT[:, TaskEvent.OBSERVE_WAITING]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,11 @@ class ResolvedTasks:
         tasks.gang[rows], tasks.role[rows], tasks.leaving[rows] = self.gang, self.role, self.leaving
         tasks.uid[rows], tasks.job[rows], tasks.state[rows] = event.uid[at], event.job_id[at], self.state
         tasks.created_us[rows] = event.created_us[at]
-        tasks.started_us[rows] = optional(event.started_us, at, 0)
-        tasks.lasting[rows] = optional(event.lasting, at, False)
+        tasks.started_us[rows] = optional(event.started_us, at, np.int64)
+        tasks.lasting[rows] = optional(event.lasting, at, np.bool_)
         tasks.unevictable[rows], tasks.movable[rows] = self.unevictable, self.movable
-        tasks.checkpoint_us[rows] = optional(event.checkpoint_us, at, 0)
-        tasks.daemon[rows] = optional(event.daemon, at, False)
+        tasks.checkpoint_us[rows] = optional(event.checkpoint_us, at, np.int64)
+        tasks.daemon[rows] = optional(event.daemon, at, np.bool_)
         tasks.queue[rows], tasks.queue_row[rows] = self.queue, queues.rows_of(self.queue)
         tasks.local_queue[rows] = self.local_queue
         tasks.name[rows] = [event.names[i] for i in at.tolist()]
@@ -87,12 +89,12 @@ def resolve(
     gang = look_up(gangs, event.gang_id, NO_GANG, outcome.unknown_gangs)
     input_set = look_up(inputs, event.inputs_id, NO_INPUTS, outcome.unknown_inputs)
     bound = event.node[at] > 0
-    before = np.where(rows >= 0, tasks.state[rows], TaskState.GONE)
-    after = TASK_NEXT[before, np.where(bound, TaskEvent.OBSERVE_BOUND, TaskEvent.OBSERVE_WAITING)]
+    before = np.where(rows >= 0, tasks.state[rows], GONE)
+    after = np.where(bound, _ONCE_BOUND[before], _ONCE_WAITING[before])
     for i in np.flatnonzero(accepted & (after == ILLEGAL)).tolist():
         outcome.refuse(_illegal(event.names[at[i]], TaskState(int(before[i])), bool(bound[i])))
     accepted = accepted & (after != ILLEGAL)
-    role, leaving = optional(event.role, at, 0), optional(event.leaving, at, False)
+    role, leaving = optional(event.role, at, np.int64), optional(event.leaving, at, np.bool_)
     return ResolvedTasks(
         at[accepted],
         rows[accepted],
@@ -103,24 +105,24 @@ def resolve(
         role[accepted],
         input_set[accepted],
         leaving[accepted],
-        optional(event.unevictable, at, False)[accepted],
-        optional(event.movable, at, False)[accepted],
-        optional(event.queue_id, at, 0)[accepted],
-        optional(event.local_queue_id, at, 0)[accepted],
+        optional(event.unevictable, at, np.bool_)[accepted],
+        optional(event.movable, at, np.bool_)[accepted],
+        optional(event.queue_id, at, np.uint64)[accepted],
+        optional(event.local_queue_id, at, np.uint64)[accepted],
     )
 
 
 def may_preempt(tasks: TaskTable, classes: ClassTable, some: I64) -> bool:
     """Whether a task waits whose priority is higher than that of one of these class rows (K,)."""
-    waiting = np.flatnonzero(tasks.state == TaskState.WAITING)
+    waiting = np.flatnonzero(tasks.state == WAITING)
     if not len(waiting):
         return False
     return bool(classes.priority[tasks.cls[waiting]].max() > classes.priority[some].min())
 
 
-def optional(column: Any, at: I64, default: int | bool) -> Any:
-    """Rows `at` of a column that an event can leave out."""
-    return np.full(len(at), default) if column is None else column[at]
+def optional(column: Any, at: I64, dtype: type) -> Any:
+    """Rows `at` of a column that an event can leave out: 0 or false then."""
+    return np.zeros(len(at), dtype) if column is None else column[at]
 
 
 def _last_of_each(uids: U64) -> I64:

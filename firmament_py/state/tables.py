@@ -6,7 +6,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, U8, U64, Bools
 from firmament_py.model.events import NodeObserved
-from firmament_py.model.lifecycle import NODE_TRANSITIONS, NodeEvent, NodeState, TaskState
+from firmament_py.model.lifecycle import ABSENT, ASSUMED, BOUND, NODE_TRANSITIONS, NodeEvent, NodeState, TaskState
 from firmament_py.model.resources import Resources, resized
 from firmament_py.state.gangs import NO_GANG
 from firmament_py.state.input_sets import NO_INPUTS
@@ -74,6 +74,12 @@ class TaskTable(Table):
     local_queue: U64  # id of the local queue that it came through, likewise
     passed_over: I64  # ClusterState.opportunities when quota admitted it last and no node took it, -1: never
 
+    @property
+    def on_nodes(self) -> Bools:
+        """(capacity,) tasks that have a node: they are assumed or bound."""
+        on_nodes: Bools = (self.state == ASSUMED) | (self.state == BOUND)
+        return on_nodes
+
 
 class NodeTable(Table):
     """One row per node; `allocatable` and `used` are (capacity, R)."""
@@ -114,7 +120,7 @@ class NodeTable(Table):
     def release_absent(self, rows: I64) -> None:
         """Releases those of node rows (K,), -1: none, that are ABSENT and have no tasks."""
         rows = rows[rows >= 0]
-        rows = rows[(self.state[rows] == NodeState.ABSENT) & (self.tasks[rows] == 0)]
+        rows = rows[(self.state[rows] == ABSENT) & (self.tasks[rows] == 0)]
         if not len(rows):
             return
         rows = np.unique(rows)

@@ -1,10 +1,12 @@
-"""Counting of values, with sorting and without."""
+"""Operations on arrays of the engine: counts, runs, and sums by row."""
+
+from itertools import groupby
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.model.arrays import counts_of
+from firmament_py.model.arrays import add_rows, counts_of, runs
 
 
 @given(st.lists(st.integers(0, 50), max_size=40), st.sampled_from([51, 10**12]))
@@ -13,3 +15,21 @@ def test_counts_of_values(values, below):
     distinct, count = counts_of(np.array(values, np.int64), below)
     assert dict(zip(distinct.tolist(), count.tolist(), strict=True)) == {v: values.count(v) for v in values}
     assert distinct.tolist() == sorted(set(values))
+
+
+@given(st.lists(st.integers(-3, 3), max_size=30))
+def test_runs_of_equal_values(values):
+    starts, number = runs(np.array(values, np.int64))
+    grouped = [list(group) for _, group in groupby(values)]
+    assert [values[start] for start in starts.tolist()] == [group[0] for group in grouped]
+    assert number.tolist() == [i for i, group in enumerate(grouped) for _ in group]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9), st.integers(-9, 9)), max_size=30))
+def test_amounts_are_added_to_rows_that_are_named_several_times(entries):
+    matrix, expected = np.arange(10).reshape(5, 2), np.arange(10).reshape(5, 2)
+    for row, *amounts in entries:
+        expected[row] += amounts
+    given_entries = np.array(entries, np.int64).reshape(-1, 3)
+    add_rows(matrix, given_entries[:, 0], given_entries[:, 1:])
+    assert (matrix == expected).all()

@@ -104,6 +104,24 @@ def test_a_token_held_by_placed_tasks_conflicts_with_later_classes():
     assert Reason(ReasonKind.TOKEN_TAKEN, 1, "TCP:80") in reasons(cluster, 2)
 
 
+def test_a_node_counts_for_the_first_token_that_it_lacks():
+    cluster = make_cluster(
+        *(make_node(name, cpu=2) for name in "abc"),
+        make_class(1, cpu=1, tokens=["TCP:80", "TCP:81"]),
+        make_class(2, cpu=1, tokens=["TCP:81"]),
+        make_class(3, cpu=2, tokens=["TCP:82"]),
+        make_class(4, cpu=1, tokens=["TCP:80", "TCP:81", "TCP:83"]),
+        *(make_tasks([number], cls, on=node) for number, cls, node in ((1, 1, "a"), (2, 2, "b"), (3, 3, "c"))),
+        make_tasks([4], 4),
+    )
+    assert cluster.round() == {}
+    assert set(reasons(cluster, 4)) == {
+        Reason(ReasonKind.TOKEN_TAKEN, 1, "TCP:80"),
+        Reason(ReasonKind.TOKEN_TAKEN, 1, "TCP:81"),
+        Reason(ReasonKind.INSUFFICIENT_RESOURCE, 1, "cpu"),
+    }
+
+
 @pytest.mark.parametrize("what", ["resources", "ports"])
 def test_tables_do_not_grow_with_unused_names(what):
     cluster = make_cluster(make_node("a", cpu=1))
