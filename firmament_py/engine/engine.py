@@ -107,7 +107,7 @@ class Engine:
         self.rounds += 1
         self.round_of_epoch += 1
         self.last_round = result.stats
-        log.info(
+        log.debug(  # a line would wake the bridge, which reads it, before the reply that it waits for
             "round %d: placed %d of %d in %.1f ms, %d solves, %d vertices, %d arcs",
             self.rounds,
             result.stats.placed,
