@@ -76,7 +76,11 @@ CASES = {
     "equal-priority": Case({"user": ("b", ("one",))}, priority=LOW),
     "never-preempts": Case({"user": ("b", ("one",))}, priority=NEVER),
     "user-and-capacity": Case(
-        {"user": ("b", ("one",)), "large": ("b", ())}, victims=("large", "user"), where="b", fields=(("cpu", "4"),)
+        # the others leave no room elsewhere once one victim is gone before the other
+        {"user": ("b", ("one",)), "large": ("b", ()), "other": ("a", ()), "another": ("c", ())},
+        victims=("large", "user"),
+        where="b",
+        fields=(("cpu", "4"),),
     ),
 }
 
