@@ -86,7 +86,7 @@ class NodeLife:
         name = change.record.name
         if change.type == "DELETED":
             self._tainted.pop(name, None)
-            self._agenda.after(_ORPHAN_CHECK_SECONDS, lambda: self._collect_orphans(name))
+            self._await_orphans(name)
         elif name not in self._queued:
             self._queued.add(name)
             self._agenda.call_soon(lambda: self._sync(name))
@@ -176,13 +176,25 @@ class NodeLife:
         self._api.store.put(PODS, pod, current)
         delete(self._api, PODS, current.namespace, current.name)
 
-    def _collect_orphans(self, node: str) -> None:
-        """Remove the pods of a deleted node, which has no kubelet to end them."""
+    def _await_orphans(self, node: str) -> None:
+        """Checks later on the pods that are bound to a node that does not exist."""
+        there = {record.uid for record in self._pods_on(node)}
+        self._agenda.after(_ORPHAN_CHECK_SECONDS, lambda: self._collect_orphans(node, there))
+
+    def _collect_orphans(self, node: str, there: set[str]) -> None:
+        """Remove the pods of a deleted node, which has no kubelet to end them. there: UIDs of those that were bound to
+        it at the last check; later ones have as much time until they are removed, since a node may come after them."""
         if self._api.store.get(NODES, "", node) is not None:
             return
-        for record in list(self._api.store.collection(PODS).records()):
-            if record.fields[POD_NODE] == node:
+        pods = self._pods_on(node)
+        for record in pods:
+            if record.uid in there:
                 delete(self._api, PODS, record.namespace, record.name, {"gracePeriodSeconds": 0})
+        if any(record.uid not in there for record in pods):
+            self._await_orphans(node)
+
+    def _pods_on(self, node: str) -> list[Record]:
+        return [record for record in self._api.store.collection(PODS).records() if record.fields[POD_NODE] == node]
 
     # leases
 

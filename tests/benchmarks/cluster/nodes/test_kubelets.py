@@ -191,3 +191,17 @@ def test_a_deleted_node_deletes_its_pods():
     delete(still.api, NODES, "", "node-00000")
     still.pass_time(60)
     assert not still.pods()
+
+
+def test_a_pod_bound_after_the_deletion_of_a_node_waits_as_long_for_its_return():
+    still = Still(nodes=1)
+    delete(still.api, NODES, "", "node-00000")
+    still.pass_time(19)
+    still.api.create(PODS, "default", pod())
+    still.bind("p", "node-00000")
+    still.pass_time(2)
+    assert still.phases() == {"Pending": 1}, "the check after the deletion is not about it"
+    still.pass_time(18)
+    assert still.phases() == {"Pending": 1}
+    still.pass_time(3)
+    assert not still.pods()
