@@ -104,13 +104,14 @@ class Checker:
         """Placements of classes that request a resource that is in none of the tables."""
         classes = self._state.tasks.cls[tasks]
         known = {*self._state.resources.names, *LINKS}
-        bad = {
-            cls: any(
+        bad = [
+            cls
+            for cls in set(classes.tolist())
+            if any(
                 amount and name not in known for name, amount in self._state.classes.definition(cls).requests.items()
             )
-            for cls in set(classes.tolist())
-        }
-        return np.array([bad[cls] for cls in classes.tolist()], np.bool_)
+        ]
+        return np.isin(classes, bad) if bad else np.zeros(len(classes), np.bool_)
 
     def _overfull(self, tasks: I64, nodes: I64, sound: Bools) -> Bools:
         table, requests = self._state.tasks, self._state.classes.requests

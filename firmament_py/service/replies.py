@@ -11,7 +11,6 @@ from firmament_py.model.arrays import F64, I64
 from firmament_py.model.events import Refusal
 from firmament_py.model.resources import TOKEN
 from firmament_py.preemption.outcome import Preemption
-from firmament_py.snapshot.task_counts import Numbering
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
 from protos.gen import flow_pb2
@@ -64,11 +63,11 @@ def placements(state: ClusterState, tasks: I64, nodes: I64) -> flow_pb2.Placemen
     """Of task rows (K,) on node rows (K,)."""
     if not len(tasks):
         return flow_pb2.Placements()
-    number = Numbering(nodes.tolist())
+    nodes, index = np.unique(nodes, return_inverse=True)
     return flow_pb2.Placements(
         task_uid=state.tasks.uid[tasks].tolist(),
-        node=[number.number(row) for row in nodes.tolist()],
-        nodes=[state.nodes.id[row] for row in number],
+        node=index.tolist(),
+        nodes=[state.nodes.id[row] for row in nodes.tolist()],
     )
 
 

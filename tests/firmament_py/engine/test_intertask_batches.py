@@ -101,3 +101,17 @@ def test_a_few_tasks_with_exclusive_hosts():
     assert not alone & set(others.values())
     # load is spread: a host each
     assert set(per_node(others).values()) == {1}
+
+
+def test_running_tasks_repel_tasks_that_say_nothing_of_others():
+    cluster = make_cluster(
+        *(make_node(name, cpu=9, labels={"host": name}) for name in "ab"),
+        make_class(1, cpu=1),
+        make_class(2, cpu=1, peers=PeerDemand(anti_affinity=(PeerTerm(group(1), "host"),))),
+        make_label_set(1, group="1"),
+        make_tasks([1], 2, on="a"),
+        make_tasks([2, 3, 4, 5], 1, label_set=1),
+    )
+    result = cluster.run()
+    assert per_node(cluster.names(result)) == {"b": 4}
+    assert result.stats.dropped == 0, "it is known before the check"

@@ -71,6 +71,23 @@ def test_accept(rows, requests, free, value, taken, left):
     assert run(rows, requests, free, value) == (taken, left)
 
 
+def test_classes_that_are_alone_are_committed_one_at_a_time():
+    """Class 1 comes first, being the smallest, then 2, 3 and 0."""
+    committed: list[list[int]] = []
+
+    def commit(cls, node, count):
+        committed.append(cls.tolist())
+        return count
+
+    sent = expected((0, 0, 1), (1, 0, 1), (1, 1, 1), (2, 0, 1), (3, 1, 1))
+    requests = np.array([[4], [1], [2], [3]])
+    accept(sent, requests, np.full((2, 1), 99), np.ones(4), np.array([False, True, False, False]), commit)
+    assert committed == [[1, 1], [2, 3, 0]]
+    committed.clear()
+    accept(sent, requests, np.full((2, 1), 99), np.ones(4), None, commit)
+    assert committed == [[1, 1, 2, 3, 0]]
+
+
 @st.composite
 def allotments(draw):
     classes, nodes, resources = draw(st.integers(1, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 3))

@@ -144,6 +144,13 @@ def test_refusals_of_a_resync_are_reported(service):
 # -- rounds ---------------------------------------------------------------------------------------------------------
 
 
+def test_a_round_logs_nothing_that_would_wake_its_caller_before_the_reply(service, caplog):
+    service.tell_small()
+    with caplog.at_level("INFO"):
+        assert placed(service.round())
+    assert not caplog.records
+
+
 def test_a_round_places_and_counts(service):
     service.tell_small()
     reply = service.round()

@@ -108,7 +108,7 @@ def test_a_node_counts_for_the_first_token_that_it_lacks():
     cluster = make_cluster(
         *(make_node(name, cpu=2) for name in "abc"),
         make_class(1, cpu=1, tokens=["TCP:80", "TCP:81"]),
-        make_class(2, cpu=1, tokens=["TCP:81"]),
+        make_class(2, cpu=2, tokens=["TCP:81"]),  # its node lacks cpu, too
         make_class(3, cpu=2, tokens=["TCP:82"]),
         make_class(4, cpu=1, tokens=["TCP:80", "TCP:81", "TCP:83"]),
         *(make_tasks([number], cls, on=node) for number, cls, node in ((1, 1, "a"), (2, 2, "b"), (3, 3, "c"))),
