@@ -43,6 +43,7 @@ class PodHistory:
     leaving: bool = False
     victim: bool = False
     """It was preempted, and deleted afterwards."""
+    succeeded: bool = False
 
 
 class Disruptions:
@@ -63,8 +64,9 @@ class Disruptions:
 
     @property
     def removed(self) -> int:
-        """Number of victims without an owner, which are not recreated."""
-        return sum(not pod.owner for pod in self.victims.values())
+        """Number of victims that are not recreated: without an owner, or Succeeded just before their deletion, which
+        their Job counts as completions."""
+        return sum(not pod.owner or pod.succeeded for pod in self.victims.values())
 
     def observe(self, what: str, pod: Pod) -> None:
         """A pod was added, modified or deleted."""
@@ -77,6 +79,7 @@ class Disruptions:
             )
         known.nodes.update(filter(None, (spec.node, status.nominated)))
         leaves = what == "DELETED" or metadata.deleting is not None
+        known.succeeded = status.phase == "Succeeded"
         known.ready = status.phase == "Running" and not leaves
         if leaves and not known.leaving:
             known.leaving = True

@@ -129,6 +129,13 @@ def test_victims_without_an_owner_are_not_replaced():
     assert history(pod("v", "n", owner=""), pod("v", "n", owner="", going=True)).removed == 1
 
 
+@pytest.mark.parametrize(("phase", "removed"), [("Succeeded", 1), ("Failed", 0), ("Running", 0)])
+def test_a_victim_that_completes_before_its_deletion_is_not_replaced(phase, removed):
+    ended = pod("v", "n", phase=phase, owner="Job")
+    going = pod("v", "n", phase=phase, owner="Job", going=True)
+    assert history(pod("v", "n", owner="Job"), ended, going, ("DELETED", going)).removed == removed
+
+
 @pytest.mark.parametrize(
     ("others", "ready"),
     [
