@@ -2,13 +2,13 @@
 
 By linear programming duality it is if there are potentials (dual prices of vertices) at which no omitted arc has a
 negative reduced cost. The part has optimal potentials, because the flow is optimal in it; they are bounded. The lowest
-potential of a class is the highest total cost that one of its tasks has now, that of a domain of a class the highest
-that one of its tasks has there. The highest potential of a node is the cost of its next open slot, or the highest cost
-at which a task that uses the node stays on it.
+potential of a class is the highest total cost that one of its tasks has now, that of a domain or rack of a class the
+highest that one of its tasks has there. The highest potential of a node is the cost of its next open slot, or the
+highest cost at which a task that uses the node stays on it.
 
-If no arc has a negative reduced cost with the lowest potentials of classes and domains and the highest potentials of
-nodes, these are potentials of the whole network: raising a node's potential raises only the reduced costs of arcs into
-it, and a part omits only such arcs and the costliest slots of nodes.
+If no arc has a negative reduced cost with the lowest potentials of classes, domains and racks and the highest
+potentials of nodes, these are potentials of the whole network: raising a node's potential raises only the reduced costs
+of arcs into it, and a part omits only such arcs and the costliest slots of nodes.
 """
 
 import numpy as np
@@ -39,9 +39,10 @@ def negative_reduced_costs(
     """Omitted arcs that can have a negative reduced cost: pairs (C, N), and nodes (N,) that need more slots.
 
     If there are none, `flow` (A,), an optimum of the network of the part, is an optimum of the whole network. The part
-    can omit pairs of a class and a node, with all their slots, and the costliest slots of nodes. There must be no costs
-    of data. per_task: of the pairs of a class only so many for each of its tasks are returned, those of the lowest
-    reduced costs: potentials are bounds, and one class that lacks nodes would otherwise get all of them.
+    can omit pairs of a class and a node, with all their slots, and the costliest slots of nodes, but no pairs that
+    preference arcs need (`preferred_pairs`). per_task: of the pairs of a class only so many for each of its tasks are
+    returned, those of the lowest reduced costs: potentials are bounds, and one class that lacks nodes would otherwise
+    get all of them.
     """
     (classes, nodes), at_class = whole.slots.shape, len(network.group_class)
     sink = at_class + classes + len(network.member_start)
@@ -60,6 +61,8 @@ def negative_reduced_costs(
     pairs = np.zeros((classes, nodes), np.bool_)
     for c in np.flatnonzero(waiting).tolist():  # a row of each array at a time, which the caches can hold
         tail = of_class[c] if c not in network.domain_start else _of_tails(c, whole, network, lowest, of_class)
+        if costs.data is not None:
+            tail = np.maximum(tail, _of_racks(c, network, lowest, costs.data.rack))
         reduced = of_node + costs.place[c % len(costs.place)] - tail
         omitted = (reduced < 0) & (whole.slots[c] > 0)
         omitted[_nodes_of(part, c)] = False
@@ -84,6 +87,15 @@ def _of_tails(c: int, whole: Capacities, network: PlacementNetwork, lowest: I64,
     return np.append(lowest[start : start + domains], of_class[c])[domain]
 
 
+def _of_racks(c: int, network: PlacementNetwork, lowest: I64, rack: I64) -> I64:
+    """(N,) the lowest potential of the vertex of class c in the rack of each node, (N,); -_UNBOUNDED: there is none."""
+    found = np.full(int(rack.max(initial=-1)) + 2, -_UNBOUNDED)
+    mine = np.flatnonzero(network.data.pool_class == c)
+    found[network.data.pool_in_rack[mine]] = lowest[network.rack_start + mine]
+    of_nodes: I64 = found[rack]
+    return of_nodes
+
+
 def _highest_potentials(
     whole: Capacities, network: PlacementNetwork, flow: I64, lowest: I64, costs: Costs, offsets: I64
 ) -> I64:
@@ -99,9 +111,9 @@ def _highest_potentials(
     run = (ends <= used[:, None]).sum(axis=1)  # the arc with the next open slot
     highest: I64 = np.append(slot, np.full((len(slot), 1), _UNBOUNDED), axis=1)[np.arange(len(slot)), run]
 
-    start = 2 * len(network.group_class)
-    pools = slice(start, start + len(network.arc_pair))
-    used_arcs = np.flatnonzero(flow[pools] > 0)
-    bound = lowest[network.flow.tail[pools][used_arcs]] - network.flow.unit_cost[pools][used_arcs]
-    np.minimum.at(highest, network.pair_node_group[network.arc_pair[used_arcs]], bound)
+    # a task that uses a node stays there: its arc into the node must not get a positive reduced cost
+    group = network.flow.head - (len(network.group_class) + len(whole.slots))
+    used_arcs = np.flatnonzero((flow > 0) & (group >= 0) & (group < len(sizes)))
+    bound = lowest[network.flow.tail[used_arcs]] - network.flow.unit_cost[used_arcs]
+    np.minimum.at(highest, group[used_arcs], bound)
     return highest

@@ -65,6 +65,7 @@ class PlacementNetwork:
     member_start: I64  # (M + 1,): group m is members[member_start[m]:member_start[m + 1]]
     member_depth: I64  # (M,) largest number of tasks for each member of a group
     domain_start: Mapping[int, int]  # row with a limit shared by nodes -> vertex of the first of its domains
+    rack_start: int  # vertex of the first class in a rack
     through: "Through"
 
     def placed_from_groups(self, flow: I64) -> I64:
@@ -88,6 +89,16 @@ class PlacementNetwork:
         """
         excess: I64 = np.maximum(self.placed_on_nodes(flow) - self.pair_capacity, 0)
         return excess
+
+    def of_members(self, pairs: Bools, shape: tuple[int, int]) -> Bools:
+        """shape = (C, N): the classes and nodes of some pairs (P,)."""
+        cls, group = self.pair_class[pairs], self.pair_node_group[pairs]
+        sizes = np.diff(self.member_start)[group]
+        found = np.zeros(shape, np.bool_)
+        found[
+            np.repeat(cls, sizes), self.members[np.repeat(self.member_start[group], sizes) + run_positions(sizes)]
+        ] = True
+        return found
 
     def flow_from_pools(self, flow: I64) -> I64:
         """(Q,) flow (A,) from pools to pairs."""
@@ -171,20 +182,23 @@ def build(
 
     Of the limits of each class the first that spans nodes and the first per node are built in; of the others,
     `IntertaskConstraints.trim` enforces constraints, and preferences are left to the next solve. Classes without slots
-    must not be in `task_class`. Costs are those of all nodes, also if the capacities are a part. over_capacity: pairs
-    (P,) to be bounded by their slots even if arcs that bypass their class lead into them; see
+    must not be in `task_class`. Costs are those of all nodes, also if the capacities are a part. over_capacity: classes
+    and nodes (C, N), of all nodes, to be bounded by their slots even if arcs that bypass the class lead there; see
     `PlacementNetwork.excess`.
     """
-    if capacities.nodes is None:
+    nodes = capacities.nodes
+    if nodes is None:
         return _Build(capacities, costs, offsets, task_class, over_capacity).network()
-    network = _Build(capacities, _on_nodes(costs, capacities.nodes), offsets, task_class, over_capacity).network()
-    return replace(network, members=capacities.nodes[network.members])
+    over_capacity = None if over_capacity is None else over_capacity[:, nodes]
+    network = _Build(capacities, _on_nodes(costs, nodes), offsets, task_class, over_capacity).network()
+    return replace(network, members=nodes[network.members])
 
 
 def _on_nodes(costs: Costs, nodes: I64) -> Costs:
     """The costs of `nodes` (K,) alone."""
     place = costs.place if costs.place.shape[1] == 1 else costs.place[:, nodes]
-    return replace(costs, place=place, slot=costs.slot if len(costs.slot) == 1 else costs.slot[nodes])
+    data = None if costs.data is None else costs.data.on(nodes)
+    return replace(costs, place=place, slot=costs.slot if len(costs.slot) == 1 else costs.slot[nodes], data=data)
 
 
 class _Build:
@@ -215,6 +229,7 @@ class _Build:
             self._entry[shared.classes] = self._vertices + np.arange(len(shared.classes))
             self._vertices += len(shared.classes)
         self._domain_start: dict[int, int] = {}
+        self._rack_start = self._vertices
         self._through: list[tuple[I64, I64, I64]] = []  # classes, domains, positions among the unread arcs
         self._arcs = _Arcs([], [], [], [])
         self._unread = _Arcs([], [], [], [])  # arcs whose flow is not read, after all others
@@ -245,6 +260,7 @@ class _Build:
             member_start=self._member_start,
             member_depth=self._capacities.depth[self._first],
             domain_start=self._domain_start,
+            rack_start=self._rack_start,
             through=Through(through[0], through[1], self._arcs.number() + through[2]),
         )
 
@@ -286,7 +302,7 @@ class _Build:
             # several paths lead into these pairs: a bound or extra cost for all of them needs a vertex
             tight = base < capacity
             if self._over_capacity is not None:
-                tight |= self._over_capacity
+                tight |= self._over_capacity[pair_class, self._first[pair_node]]
             gated = np.flatnonzero((data.enters(len(pair_class)) > 0) & tight)
             gate = self._vertices + np.arange(len(gated))
             self._vertices += len(gated)
@@ -314,6 +330,7 @@ class _Build:
 
     def _add_data(self, data: DataArcs, head: I64, capacity: I64, place: I64) -> None:
         """Arcs of (class, rack) vertices to pairs, groups to racks, groups to pairs; head (P,): entry of each pair."""
+        self._rack_start = self._vertices
         rack = self._vertices + np.arange(data.pools)
         self._vertices += data.pools
         pair = data.pool_pair

@@ -13,6 +13,7 @@ import numpy as np
 
 from firmament_py.model.arrays import F64, I64, U32, Bools, mix
 from firmament_py.network.capacities import Capacities, selected
+from firmament_py.network.preference_arcs import preferred_pairs
 from firmament_py.policy import Costs
 
 _SHARES = (0.02, 0.05, 0.1, 0.25, 0.5)
@@ -43,16 +44,18 @@ _RUNS = 8
 _NO_BOUND = np.iinfo(np.int64).max
 
 
-def candidate_part(whole: Capacities, costs: Costs, offsets: I64, waiting: I64) -> Capacities:
-    """The likely part of the capacities for waiting (C,) tasks, at the costs of slots that begin at offsets (K,).
+def candidate_part(whole: Capacities, costs: Costs, offsets: I64, task_class: I64) -> Capacities:
+    """The likely part of the capacities for waiting tasks of classes (T,), at the costs of slots that begin at offsets
+    (K,).
 
     A pair of a class and a node is kept with all its slots or omitted; nodes can have fewer slots. With costs of data
-    all pairs are kept.
+    nodes keep all slots, and preference arcs all that they need.
     """
-    tasks = int(waiting.sum())
+    waiting = np.bincount(whole.of_rows(task_class), minlength=len(whole.slots))
+    tasks = len(task_class)
     arcs = int(np.searchsorted(offsets, whole.depth).sum())
     arcs += sum(int(np.count_nonzero(whole.slots[c])) for c in np.flatnonzero(waiting).tolist())
-    if costs.data is not None or arcs < max(tasks * _WORTHWHILE, _SMALL):
+    if arcs < max(tasks * _WORTHWHILE, _SMALL):
         return whole
     nodes = whole.slots.shape[1]
     slot = np.broadcast_to(costs.slot, (nodes, len(offsets)))
@@ -78,9 +81,13 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, waiting: I64) 
             near_any |= near
         bound = _NO_BOUND if (known == _NO_BOUND).any() else known.max() - place
         np.maximum(likely_cost, bound, out=likely_cost, where=near_any)
+    if costs.data is not None:
+        pairs |= preferred_pairs(costs.data, task_class, whole.slots, costs.place + slot[:, 0], lots)
     chosen = np.flatnonzero(pairs.any(axis=0))
     part = selected(whole, chosen)
     np.multiply(part.slots, pairs[:, chosen], out=part.slots)
+    if costs.data is not None:
+        return part
     bought = np.where(slot[chosen] <= likely_cost[chosen, None], widths(offsets, part.depth), 0).sum(axis=1)
     return replace(part, depth=np.minimum(bought, part.slots.sum(axis=0)))
 

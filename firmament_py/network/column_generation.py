@@ -2,7 +2,7 @@
 
 If few arcs are likely to matter, only these are built, and arcs of negative reduced cost are added until there are none
 (network/candidate_arcs.py, network/arc_pricing.py). If preference arcs that bypass the class put pairs over capacity,
-these pairs get a bound.
+these pairs get a bound before.
 """
 
 from collections.abc import Callable
@@ -70,9 +70,7 @@ class ColumnGeneration:
         """A network for the waiting tasks' classes (T,), ascending, and slots that begin at offsets (K,), and a flow of
         least cost that keeps every class within its slots. trial: count the solves as trials."""
         capacities = with_policy_limits(capacities, costs, len(task_class))
-        if costs.data is not None:
-            found = self._found(*self._within_capacity(capacities, costs, offsets, task_class, trial), costs)
-        elif costs.delay is not None:
+        if costs.data is not None or costs.delay is not None:
             found = self._found(*self._in_part(capacities, costs, offsets, task_class, trial), costs)
         else:
             found = self._of_rows(capacities, costs, offsets, task_class, trial)
@@ -119,9 +117,12 @@ class ColumnGeneration:
     def _in_part(
         self, whole: Capacities, costs: Costs, offsets: I64, task_class: I64, trial: bool
     ) -> tuple[PlacementNetwork, Solution]:
-        part = candidate_part(whole, costs, offsets, np.bincount(whole.of_rows(task_class), minlength=len(whole.slots)))
+        part = candidate_part(whole, costs, offsets, task_class)
+        over_capacity: Bools | None = None
         for number in range(PRICING_ROUNDS + 1):
-            network, solution = self._solved(part, costs, offsets, task_class, trial)
+            network, solution, over_capacity = self._within_capacity(
+                part, costs, offsets, task_class, trial, over_capacity
+            )
             if part is whole or solution.status is not Status.OPTIMAL:
                 break
             per_task = PAIRS_PER_TASK * PAIRS_GROW**number
@@ -134,19 +135,27 @@ class ColumnGeneration:
         return network, solution
 
     def _within_capacity(
-        self, capacities: Capacities, costs: Costs, offsets: I64, task_class: I64, trial: bool
-    ) -> tuple[PlacementNetwork, Solution]:
-        over_capacity: Bools | None = None
+        self,
+        capacities: Capacities,
+        costs: Costs,
+        offsets: I64,
+        task_class: I64,
+        trial: bool,
+        over_capacity: Bools | None,
+    ) -> tuple[PlacementNetwork, Solution, Bools | None]:
+        """A flow within the slots of all pairs, and the pairs (C, N) that needed a bound for that; over_capacity: those
+        that are known to need one."""
         for _ in range(REBUILD_LIMIT):
             network, solution = self._solved(capacities, costs, offsets, task_class, trial, over_capacity)
-            if solution.status is not Status.OPTIMAL:
+            if costs.data is None or solution.status is not Status.OPTIMAL:
                 break
             excess = network.excess(solution.flow)
             few = len(network.flow.tail) > SMALL_NETWORK and excess.sum() * FEW < len(task_class)
             if few or not excess.any():
                 break  # fitting rejects these few tasks, and the next solve finds nodes for them
-            over_capacity = excess > 0 if over_capacity is None else over_capacity | (excess > 0)
-        return network, solution
+            found = network.of_members(excess > 0, (len(capacities.slots), len(costs.data.rack)))
+            over_capacity = found if over_capacity is None else over_capacity | found
+        return network, solution, over_capacity
 
     def _solved(
         self,
@@ -155,7 +164,7 @@ class ColumnGeneration:
         offsets: I64,
         task_class: I64,
         trial: bool,
-        over_capacity: Bools | None = None,
+        over_capacity: Bools | None,
     ) -> tuple[PlacementNetwork, Solution]:
         network = build(capacities, costs, offsets, task_class, over_capacity)
         self._telemetry.lap("build")

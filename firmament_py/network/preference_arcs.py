@@ -12,8 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, U32, Bools, runs
 from firmament_py.policy.locality import DataCosts, of_groups
+
+_OF_RACK = 2
+"""So many nodes of each rack of a class, at least, are in the part of a network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +29,15 @@ class DataArcs:
     rack_group: I64  # (E,)
     rack_pool: I64  # (E,) 0 .. Q-1
     rack_cost: I64  # (E,)
-    pools: int  # Q
+    pool_class: I64  # (Q,)
+    pool_in_rack: I64  # (Q,)
     pool: I64  # (K,)
     pool_pair: I64  # (K,)
+
+    @property
+    def pools(self) -> int:
+        """Number of classes in racks, Q."""
+        return len(self.pool_class)
 
     def enters(self, pairs: int) -> I64:
         """(pairs,) number of these arcs that lead into each pair."""
@@ -36,7 +45,7 @@ class DataArcs:
 
 
 _EMPTY = np.zeros(0, np.int64)
-NO_DATA_ARCS = DataArcs(_EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, 0, _EMPTY, _EMPTY)
+NO_DATA_ARCS = DataArcs(*[_EMPTY] * 10)
 
 
 def node_columns(data: DataCosts) -> I64:
@@ -46,6 +55,35 @@ def node_columns(data: DataCosts) -> I64:
     named = np.full(nodes, -1, np.int64)
     named[data.near_node] = data.near_node
     return np.stack([named, _named_rack(data)])
+
+
+def preferred_pairs(data: DataCosts, task_class: I64, slots: I64, cost: I64, lots: U32) -> Bools:
+    """(C, N) pairs that preference arcs of waiting tasks of classes (T,) need: those at the head of one, and, of each
+    rack at the head of one, the _OF_RACK nodes of least cost (C or 1, N or 1) with slots (C, N); random ones at a tie,
+    by their lots (N,)."""
+    sets = len(data.anywhere)
+    reads = data.of_task >= 0
+    cls, of_set = np.divmod(np.unique(task_class[reads] * sets + data.of_task[reads]), sets)
+    pairs = np.zeros(slots.shape, np.bool_)
+    entry, reader = of_groups(of_set, data.near_set, sets)
+    pairs[cls[reader], data.near_node[entry]] = True
+    entry, reader = of_groups(of_set, data.rack_set, sets)
+    wanted = np.zeros((len(slots), int(data.rack.max(initial=-1)) + 1), np.bool_)
+    wanted[cls[reader], data.rack_id[entry]] = True
+    by_rack = np.argsort(data.rack, kind="stable")
+    by_rack = by_rack[np.searchsorted(data.rack[by_rack], 0) :]  # those in racks
+    cost = np.broadcast_to(cost, (len(cost), len(data.rack)))
+    for c in np.flatnonzero(wanted.any(axis=1)).tolist():
+        some = by_rack[wanted[c, data.rack[by_rack]] & (slots[c, by_rack] > 0)]
+        if not len(some):
+            continue
+        # an odd factor permutes the lots: each class has others
+        key = (cost[c % len(cost), some] << 32) + lots[some] * np.uint32(2 * c + 1)
+        starts, run = runs(data.rack[some])
+        for _ in range(_OF_RACK):
+            least = key == np.minimum.reduceat(key, starts)[run]
+            pairs[c, some[least]], key[least] = True, np.iinfo(np.int64).max
+    return pairs & (slots > 0)
 
 
 def data_arcs(
@@ -90,7 +128,7 @@ def data_arcs(
         rack_group[there],
         rack_pool[there],
         data.rack_cost[entry][there],
-        len(pools),
+        *np.divmod(pools, max(racks, 1)),
         pool.reshape(-1).astype(np.int64),
         pool_pair,
     )

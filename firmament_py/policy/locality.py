@@ -5,7 +5,7 @@ some of it; all others are far away. A rack is a domain of a node label.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -62,6 +62,24 @@ class DataCosts:
     rack_id: I64  # (M,)
     rack_cost: I64  # (M,)
 
+    def on(self, nodes: I64) -> "DataCosts":
+        """The costs of `nodes` (K,), ascending, alone, numbered from 0, without arcs to racks of other nodes."""
+        position = np.full(len(self.rack), -1, np.int64)
+        position[nodes] = np.arange(len(nodes))
+        has_node = np.zeros(int(self.rack.max(initial=-1)) + 2, np.bool_)
+        has_node[self.rack[nodes]] = True
+        near, rack = position[self.near_node] >= 0, has_node[self.rack_id]
+        return replace(
+            self,
+            near_set=self.near_set[near],
+            near_node=position[self.near_node[near]],
+            near_cost=self.near_cost[near],
+            rack=self.rack[nodes],
+            rack_set=self.rack_set[rack],
+            rack_id=self.rack_id[rack],
+            rack_cost=self.rack_cost[rack],
+        )
+
     def at(self, sets: I64, nodes: I64) -> I64:
         """(K,) what the data of tasks of sets (K,), -1: none, costs on nodes (K,)."""
         costs = np.append(self.anywhere, 0)[sets]
@@ -70,13 +88,16 @@ class DataCosts:
             (self.rack_set, self.rack_id, self.rack_cost, racks, width),
             (self.near_set, self.near_node, self.near_cost, nodes, len(self.rack)),
         ):
+            if not len(cost):
+                continue
             key = of_set * size + where
-            order = np.lexsort((cost, key))
+            if (key[1:] <= key[:-1]).any():  # else in order, as those of a policy that keeps the order of inputs
+                order = np.lexsort((cost, key))
+                key, cost = key[order], cost[order]
             asked = np.where((sets >= 0) & (at >= 0), sets * size + at, -1)
-            first = np.minimum(np.searchsorted(key[order], asked), len(key) - 1)
-            if len(key):
-                found = key[order[first]] == asked
-                costs[found] = np.minimum(costs[found], cost[order[first[found]]])
+            first = np.minimum(np.searchsorted(key, asked), len(key) - 1)
+            found = key[first] == asked
+            costs[found] = np.minimum(costs[found], cost[first[found]])
         return costs
 
     def excess(self, sets: I64, nodes: I64) -> I64:

@@ -44,6 +44,8 @@ class InputSetTable(KeyedTable[_Blocks]):
         self.add(0, _NONE)  # NO_INPUTS
         self._nodes: dict[str, int] = {}  # name in use by a set -> number
         self._racks: dict[str, int] = {}
+        self._removed = 0
+        """Number of sets that were removed since names were renumbered, or found to be in use."""
 
     def define(self, new: InputsDefined) -> Refusal | None:
         """Adds a set, unless its id is known (an id is a hash of the content); returns why it is refused, if it is.
@@ -79,7 +81,9 @@ class InputSetTable(KeyedTable[_Blocks]):
 
     def sweep(self) -> None:
         """Removes sets that no task has referred to for a while, if there are many of them, and their names."""
-        if len(self.remove_unused()):
+        self._removed += len(self.remove_unused())
+        if self._removed >= len(self._definition):  # fewer leave few names unused, and looking takes time
+            self._removed = 0
             self._renumber()
 
     def _encoded(self, new: InputsDefined) -> _Blocks:
@@ -95,11 +99,13 @@ class InputSetTable(KeyedTable[_Blocks]):
 
     def _renumber(self) -> None:
         """Renumbers the names once most of them are unused."""
-        used = np.unique(_joined([blocks.at for blocks in self._definition.values()]))
-        if len(self._nodes) + len(self._racks) <= 2 * len(used) + _SPARE_NAMES:
-            return
         nodes, racks = list(self._nodes), list(self._racks)
-        used_nodes, used_racks = used[used >= 0], -1 - used[used < 0][::-1]
+        at = _joined([blocks.at for blocks in self._definition.values()])
+        is_used = np.zeros(len(nodes) + len(racks), np.bool_)
+        is_used[at] = True  # racks count from the end
+        used_nodes, used_racks = np.flatnonzero(is_used[: len(nodes)]), np.flatnonzero(is_used[len(nodes) :][::-1])
+        if len(is_used) <= 2 * (len(used_nodes) + len(used_racks)) + _SPARE_NAMES:
+            return
         self._nodes = {nodes[old]: i for i, old in enumerate(used_nodes.tolist())}
         self._racks = {racks[old]: i for i, old in enumerate(used_racks.tolist())}
         for row, blocks in self._definition.items():

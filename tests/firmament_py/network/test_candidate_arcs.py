@@ -20,9 +20,10 @@ def small_networks_too(monkeypatch):
     monkeypatch.setattr(candidate_arcs, "_SMALL", 0)
 
 
-def candidate_part(whole, *of_tasks):
-    """The part, with all nodes."""
-    return on_all_nodes(part_of_some_nodes(whole, *of_tasks), whole)
+def candidate_part(whole, costs, offsets, waiting):
+    """The part for waiting (C,) tasks, with all nodes."""
+    task_class = np.repeat(np.arange(len(waiting)), waiting)
+    return on_all_nodes(part_of_some_nodes(whole, costs, offsets, task_class), whole)
 
 
 def on_all_nodes(part, whole):
@@ -183,21 +184,26 @@ def test_slots_with_an_extra_cost_do_not_count():
     assert (one_each.slots > 0).sum() >= 40 > (all_there.slots > 0).sum()
 
 
-def test_nothing_is_omitted_with_costs_of_data():
-    slots = np.ones((1, 100), np.int64)
-    capacities = Capacities(slots, slots[0], {})
-    costs = flat(1)(100)
-    none = ints([])
+def test_preference_arcs_keep_their_nodes_and_one_or_two_in_their_racks():
+    """Both tasks read data on node 70 and in racks 3 and 4; racks have ten nodes."""
+    nodes = 100
+    slots = np.ones((2, nodes), np.int64)
+    slots[0, 40:50] = 0  # none for class 0 in rack 4
     data = DataCosts(
-        of_task=ints([0]),
-        anywhere=ints([0]),
-        near_set=none,
-        near_node=none,
-        near_cost=none,
-        rack=np.full(100, -1),
-        rack_set=none,
-        rack_id=none,
-        rack_cost=none,
+        of_task=ints([0, 0]),
+        anywhere=ints([9]),
+        near_set=ints([0]),
+        near_node=ints([70]),
+        near_cost=ints([0]),
+        rack=np.arange(nodes) // 10,
+        rack_set=ints([0, 0]),
+        rack_id=ints([3, 4]),
+        rack_cost=ints([5, 5]),
     )
-    assert candidate_part(capacities, replace(costs, data=data), ints([0]), ints([1])) is capacities
-    assert candidate_part(capacities, costs, ints([0]), ints([1])).slots.sum() < 100
+    costs = replace(flat(2)(nodes), data=data)
+    part = candidate_part(Capacities(slots, slots.max(axis=0), {}), costs, ints([0]), ints([1, 1]))
+    chosen = [np.flatnonzero(row) for row in part.slots]
+    assert set(chosen[0]) == {*range(15), 30, 31, 70} & set(chosen[0])
+    assert {30, 31, 70} <= set(chosen[0])
+    assert {30, 31, 40, 41, 70} <= set(chosen[1])
+    assert part.depth[chosen[1]].tolist() == [1] * len(chosen[1])

@@ -3,16 +3,20 @@
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 from firmament_py.flow.network import Status
 from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
+from firmament_py.network import candidate_arcs, column_generation, preference_arcs
 from firmament_py.network.build import build, supply_order
 from firmament_py.network.capacities import Capacities
+from firmament_py.network.column_generation import ColumnGeneration
 from firmament_py.network.decode import Assignment, NodeCounts, assign, spread_over_members
+from firmament_py.network.telemetry import Telemetry
 from firmament_py.policy import COST_MAX, WAIT_MIN, Costs
 from firmament_py.policy.locality import DataCosts
+from tests.effort import examples
 
 pytestmark = pytest.mark.slow
 
@@ -113,7 +117,7 @@ def solved(capacities, costs, offsets, task_class, solver=None):
         network = build(capacities, costs, offsets, task_class, over_capacity)
         solution = (solver or OrToolsSolver()).solve(network.flow)
         assert solution.status is Status.OPTIMAL
-        excess = network.excess(solution.flow) > 0
+        excess = network.of_members(network.excess(solution.flow) > 0, capacities.slots.shape)
         if not excess.any():
             return network, solution
         assert over_capacity is None or not (excess & over_capacity).any(), "a bound that was asked for does not hold"
@@ -125,6 +129,60 @@ def test_the_optimum_is_that_of_the_full_network(problem):
     network, solution = solved(*problem)
     assert solution.cost == in_full(*problem)
     assert solution.cost == NetworkxSolver().solve(network.flow).cost
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Parts of small networks, too, and so small that more is often needed."""
+    monkeypatch.setattr(candidate_arcs, "_SMALL", 0)
+    monkeypatch.setattr(candidate_arcs, "_WORTHWHILE", 0)
+    monkeypatch.setattr(candidate_arcs, "_OWN", 0.5)
+    monkeypatch.setattr(candidate_arcs, "_KNOWN", 0.5)
+    monkeypatch.setattr(candidate_arcs, "_PLENTY", (0.3, 0.6))
+    monkeypatch.setattr(preference_arcs, "_OF_RACK", 1)
+    monkeypatch.setattr(column_generation, "REBUILD_LIMIT", 100)
+
+
+@st.composite
+def clusters_with_racks(draw):
+    """As `problems`, with tasks that wait, more nodes and several racks, so that much can be omitted."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, c, t, s = (int(rng.integers(*ends)) for ends in ((6, 21), (1, 4), (2, 13), (1, 6)))
+    task_class = np.sort(rng.integers(0, c, t))
+    slots = np.minimum(rng.integers(0, 3, (c, n)), np.bincount(task_class, minlength=c)[:, None])
+    slots[np.arange(c), rng.integers(0, n, c)] = np.minimum(np.bincount(task_class, minlength=c), 1)
+    offsets = ints([0, 1][: rng.integers(1, 3)])
+    high = int(rng.choice([1, 4, 20]))
+    rack = rng.integers(-1, rng.integers(1, 5), n)
+    near, racks = rng.integers(0, 2 * s + 1), rng.integers(0, 2 * s + 1) if rack.max() >= 0 else 0
+    data = DataCosts(
+        of_task=rng.integers(-1, s, t),
+        anywhere=rng.integers(high, 3 * high, s),
+        near_set=rng.integers(0, s, near),
+        near_node=rng.integers(0, n, near),
+        near_cost=rng.integers(0, high, near),
+        rack=rack,
+        rack_set=rng.integers(0, s, racks),
+        rack_id=rng.integers(0, max(int(rack.max()), 0) + 1, racks),
+        rack_cost=rng.integers(0, 2 * high, racks),
+    )
+    place = rng.integers(0, high, (rng.choice([1, c]), rng.choice([1, n])))
+    slot = np.sort(rng.integers(0, high, (rng.choice([1, n]), len(offsets))), axis=1)
+    costs = Costs(place, slot, WAIT_MIN + rng.integers(0, 3, t), data=data)
+    return Capacities(slots, np.minimum(slots.sum(axis=0), 2), {}), costs, offsets, task_class
+
+
+@pytest.mark.usefixtures("small_parts")
+@examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(clusters_with_racks())
+def test_column_generation_finds_the_optimum_of_the_full_network(problem):
+    capacities, costs, offsets, task_class = problem
+    telemetry = Telemetry()
+    columns = ColumnGeneration(lambda network: OrToolsSolver().solve(network.flow), telemetry)
+    found = columns.run(capacities, costs, offsets, task_class)
+    event(f"pricing rounds: {telemetry.pricing_rounds}")
+    event(f"some pairs omitted: {len(found.network.pair_class) < np.count_nonzero(capacities.slots)}")
+    assert found.solution.cost == in_full(*problem)
 
 
 @given(problems())
