@@ -16,7 +16,7 @@ import numpy as np
 from firmament_py.flow.certificate import lowest_potentials
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.network.build import PlacementNetwork
-from firmament_py.network.candidate_arcs import widths
+from firmament_py.network.candidate_arcs import blocks, widths
 from firmament_py.network.capacities import Capacities
 from firmament_py.policy import Costs
 
@@ -59,25 +59,33 @@ def negative_reduced_costs(
     of_node[network.members] = np.repeat(np.maximum(highest, of_group), sizes)
     waiting = np.bincount(whole.of_rows(network.group_class), network.group_size, classes).astype(np.int64)
     pairs = np.zeros((classes, nodes), np.bool_)
-    for c in np.flatnonzero(waiting).tolist():  # a row of each array at a time, which the caches can hold
-        tail = of_class[c] if c not in network.domain_start else _of_tails(c, whole, network, lowest, of_class)
-        if costs.data is not None:
-            tail = np.maximum(tail, _of_racks(c, network, lowest, costs.data.rack))
-        reduced = of_node + costs.place[c % len(costs.place)] - tail
-        omitted = (reduced < 0) & (whole.slots[c] > 0)
-        omitted[_nodes_of(part, c)] = False
-        found = np.flatnonzero(omitted)
-        some = min(max(int(waiting[c]) * per_task, _FEW_PAIRS), _UNBOUNDED)
-        if len(found) > some:
-            found = found[np.argpartition(reduced[found], some)[:some]]
-        pairs[c, found] = True
+    limit = np.maximum(np.minimum(waiting, _UNBOUNDED // per_task) * per_task, _FEW_PAIRS)
+    classes_with_tasks = np.flatnonzero(waiting)
+    in_part = slice(None) if part.nodes is None else part.nodes
+    for block in blocks(len(classes_with_tasks), nodes):
+        some = classes_with_tasks[block]
+        reduced = of_node + costs.place[some % len(costs.place)] - _tails(some, whole, network, lowest, of_class, costs)
+        omitted = (reduced < 0) & (whole.slots[some] > 0)
+        omitted[:, in_part] &= part.slots[some] == 0
+        for i in np.flatnonzero(omitted.sum(axis=1) > limit[some]).tolist():
+            found = np.flatnonzero(omitted[i])
+            omitted[i, found[np.argpartition(reduced[i, found], limit[some[i]])[limit[some[i]] :]]] = False
+        pairs[some] = omitted
     return pairs, deeper
 
 
-def _nodes_of(part: Capacities, c: int) -> I64:
-    """(K,) the nodes, numbered as in the whole, that the part has for class c."""
-    some = np.flatnonzero(part.slots[c])
-    return some if part.nodes is None else part.nodes[some]
+def _tails(some: I64, whole: Capacities, network: PlacementNetwork, lowest: I64, of_class: I64, costs: Costs) -> I64:
+    """(K, N) or (K, 1): the lowest potential of a vertex from which the classes `some` (K,) reach each node."""
+    if not network.domain_start and costs.data is None:
+        of_classes: I64 = of_class[some, None]
+        return of_classes
+    tails = np.repeat(of_class[some, None], len(whole.depth), axis=1)
+    for i, c in enumerate(some.tolist()):
+        if c in network.domain_start:
+            tails[i] = _of_tails(c, whole, network, lowest, of_class)
+        if costs.data is not None:
+            np.maximum(tails[i], _of_racks(c, network, lowest, costs.data.rack), out=tails[i])
+    return tails
 
 
 def _of_tails(c: int, whole: Capacities, network: PlacementNetwork, lowest: I64, of_class: I64) -> I64:

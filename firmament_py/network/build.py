@@ -34,6 +34,7 @@ from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions
 from firmament_py.network.capacities import Capacities, SharedLimits, built_in
 from firmament_py.network.node_groups import node_groups
 from firmament_py.network.preference_arcs import NO_DATA_ARCS, DataArcs, data_arcs
+from firmament_py.network.supply_groups import supply_groups
 from firmament_py.policy import Costs
 from firmament_py.snapshot.domain_limits import DomainLimit
 
@@ -212,7 +213,7 @@ class _Build:
         self._costs = costs
         self._offsets = offsets
         self._waiting = np.bincount(capacities.of_rows(task_class), minlength=len(capacities.slots))
-        self._group_class, self._group_wait, self._group_set, self._group_size = _supply_groups(task_class, costs)
+        self._group_class, self._group_wait, self._group_set, self._group_size = supply_groups(task_class, costs)
         far = np.zeros(0, np.int64) if costs.data is None else costs.data.anywhere
         self._anywhere = np.append(far, 0)[self._group_set]
         self._members, self._member_start, self._first = node_groups(capacities, costs)
@@ -392,20 +393,3 @@ class _Build:
             starts = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(cost) != 0)])
             group, k, cost, width = group[starts], k[starts], cost[starts], np.add.reduceat(width, starts)
         self._unread.add(self._at_node + group, np.full(len(k), self._sink), width * self._sizes[group], cost)
-
-
-def supply_order(task_class: I64, costs: Costs) -> I64:
-    """(T,) the waiting tasks, group after group: by class, then highest waiting cost, then input set."""
-    if costs.data is None:
-        return np.lexsort((-costs.wait, task_class))
-    return np.lexsort((costs.data.of_task, -costs.wait, task_class))
-
-
-def _supply_groups(task_class: I64, costs: Costs) -> tuple[I64, I64, I64, I64]:
-    """Class, waiting cost, set of data (-1: none) and size of each group, (G,) each, in `supply_order`."""
-    order = supply_order(task_class, costs)
-    of_task = np.full(len(order), -1, np.int64) if costs.data is None else costs.data.of_task[order]
-    cls, cost = task_class[order], costs.wait[order]
-    changes = (np.diff(cls) != 0) | (np.diff(cost) != 0) | (np.diff(of_task) != 0)
-    starts = np.flatnonzero(np.r_[True, changes]) if len(cls) else order
-    return cls[starts], cost[starts], of_task[starts], np.diff(np.r_[starts, len(cls)])

@@ -13,6 +13,7 @@ import numpy as np
 
 from firmament_py.model.arrays import F64, I64, U32, Bools, mix
 from firmament_py.network.capacities import Capacities, selected
+from firmament_py.network.node_groups import node_groups
 from firmament_py.network.preference_arcs import preferred_pairs
 from firmament_py.policy import Costs
 
@@ -41,6 +42,9 @@ _SAMPLE = 256
 _RUNS = 8
 """... and this number of runs of slots on each."""
 
+_CELLS = 2**15
+"""Number of cells of a block."""
+
 _NO_BOUND = np.iinfo(np.int64).max
 
 
@@ -53,9 +57,7 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, task_class: I6
     """
     waiting = np.bincount(whole.of_rows(task_class), minlength=len(whole.slots))
     tasks = len(task_class)
-    arcs = int(np.searchsorted(offsets, whole.depth).sum())
-    arcs += sum(int(np.count_nonzero(whole.slots[c])) for c in np.flatnonzero(waiting).tolist())
-    if arcs < max(tasks * _WORTHWHILE, _SMALL):
+    if _is_small(whole, costs, offsets, waiting, max(tasks * _WORTHWHILE, _SMALL)):
         return whole
     nodes = whole.slots.shape[1]
     slot = np.broadcast_to(costs.slot, (nodes, len(offsets)))
@@ -72,13 +74,13 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, task_class: I6
         sample = _Sample(at_base_cost[np.ix_(classes, some)], whole.depth[some], total, offsets, weight)
         own, known, share = sample.bounds(needed[classes], tasks * (_HEADROOM if shared else 1))
         near_any = np.zeros(nodes, np.bool_)
-        for i, c in enumerate(classes.tolist()):  # a row of each array at a time, which the caches can hold
-            near = first <= known[i]
-            near &= lots * factors[c] <= np.uint32(share[i] * (2**32 - 1))
-            near |= first <= own[i]
-            near &= whole.slots[c] > 0
-            pairs[c] = near
-            near_any |= near
+        for i in blocks(len(classes), nodes):
+            near = first <= known[i, None]
+            near &= lots * factors[classes[i], None] <= (share[i, None] * (2**32 - 1)).astype(np.uint32)
+            near |= first <= own[i, None]
+            near &= whole.slots[classes[i]] > 0
+            pairs[classes[i]] = near
+            near_any |= near.any(axis=0)
         bound = _NO_BOUND if (known == _NO_BOUND).any() else known.max() - place
         np.maximum(likely_cost, bound, out=likely_cost, where=near_any)
     if costs.data is not None:
@@ -90,6 +92,24 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, task_class: I6
         return part
     bought = np.where(slot[chosen] <= likely_cost[chosen, None], widths(offsets, part.depth), 0).sum(axis=1)
     return replace(part, depth=np.minimum(bought, part.slots.sum(axis=0)))
+
+
+def _is_small(whole: Capacities, costs: Costs, offsets: I64, waiting: I64, limit: int) -> bool:
+    """Whether the network has fewer arcs than `limit`, in which equal nodes are one vertex."""
+    if _arcs(whole, offsets, waiting) < limit:
+        return True
+    slot = np.broadcast_to(costs.slot[:, 0], len(whole.depth))
+    different = len(np.unique(mix(np.stack([whole.depth, slot]), seed=7)))  # at least so many nodes are
+    if different * np.count_nonzero(waiting) >= limit:
+        return False
+    _, _, first = node_groups(whole, costs)
+    return _arcs(selected(whole, first), offsets, waiting) < limit
+
+
+def _arcs(capacities: Capacities, offsets: I64, waiting: I64) -> int:
+    """Number of the arcs of classes with waiting (C,) tasks and of slots, if no nodes are equal."""
+    of_classes = sum(int(np.count_nonzero(capacities.slots[c])) for c in np.flatnonzero(waiting).tolist())
+    return int(np.searchsorted(offsets, capacities.depth).sum()) + of_classes
 
 
 def extended(part: Capacities, whole: Capacities, pairs: Bools, deeper: Bools) -> Capacities:
@@ -105,6 +125,13 @@ def extended(part: Capacities, whole: Capacities, pairs: Bools, deeper: Bools) -
     depth = grown.depth.copy()
     depth[at] = part.depth
     return replace(grown, depth=np.where((deeper | added)[chosen], grown.depth, depth))
+
+
+def blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Slices of so many rows that the caches can hold some arrays of so many columns."""
+    height = max(_CELLS // max(columns, 1), 1)
+    for first in range(0, rows, height):
+        yield slice(first, first + height)
 
 
 def widths(offsets: I64, depth: I64) -> I64:
@@ -144,16 +171,16 @@ class _Sample:
         share = np.ones(len(waiting))
         width = widths(self.offsets, self.depth)[:, :_RUNS]
         least, candidates = self._candidates(width, tasks)
-        left = np.arange(len(waiting))
         for candidate in candidates:
+            asked = np.flatnonzero((own if candidate < least else known) == _NO_BOUND)
             up_to_cost = np.where(self.total <= candidate, width, 0).sum(axis=1)
-            capacity = (self.weight * np.minimum(self.slots[left], up_to_cost)).sum(axis=1)
-            has = capacity >= _OWN * waiting[left]
-            own[left[has]] = np.minimum(own[left[has]], candidate)
+            capacity = np.minimum(self.slots[asked], up_to_cost) @ self.weight
+            has = capacity >= _OWN * waiting[asked]
+            served, capacity = asked[has], capacity[has]
+            own[served] = np.minimum(own[served], candidate)
             if candidate >= least:
-                known[left[has]] = candidate
-                share[left[has]] = np.minimum(_KNOWN * waiting[left[has]] / capacity[has], 1.0)
-                left = left[~has]
+                known[served] = candidate
+                share[served] = np.minimum(_KNOWN * waiting[served] / capacity, 1.0)
         return own, known, share
 
     def _candidates(self, width: I64, tasks: int) -> tuple[int, list[int]]:

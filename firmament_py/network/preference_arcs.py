@@ -68,13 +68,13 @@ def preferred_pairs(data: DataCosts, task_class: I64, slots: I64, cost: I64, lot
     entry, reader = of_groups(of_set, data.near_set, sets)
     pairs[cls[reader], data.near_node[entry]] = True
     entry, reader = of_groups(of_set, data.rack_set, sets)
-    wanted = np.zeros((len(slots), int(data.rack.max(initial=-1)) + 1), np.bool_)
-    wanted[cls[reader], data.rack_id[entry]] = True
+    named = np.zeros((len(slots), int(data.rack.max(initial=-1)) + 1), np.bool_)
+    named[cls[reader], data.rack_id[entry]] = True
     by_rack = np.argsort(data.rack, kind="stable")
     by_rack = by_rack[np.searchsorted(data.rack[by_rack], 0) :]  # those in racks
     cost = np.broadcast_to(cost, (len(cost), len(data.rack)))
-    for c in np.flatnonzero(wanted.any(axis=1)).tolist():
-        some = by_rack[wanted[c, data.rack[by_rack]] & (slots[c, by_rack] > 0)]
+    for c in np.flatnonzero(named.any(axis=1)).tolist():
+        some = by_rack[named[c, data.rack[by_rack]] & (slots[c, by_rack] > 0)]
         if not len(some):
             continue
         # an odd factor permutes the lots: each class has others

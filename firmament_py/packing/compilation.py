@@ -30,7 +30,7 @@ def compile_all() -> None:
         value=np.ones(2),
         level=np.zeros(2, np.int64),
     )
-    pack(problem, Packing.of(problem, np.zeros((2, 2), np.int64)))
+    pack(problem, Packing.empty(problem))
     relaxation = Relaxation(problem)
     if (relaxed := relaxation.solve(problem.value)) is not None:  # what so small a problem does not need
-        rounded(problem, relaxation.on_nodes(relaxed))
+        rounded(problem, relaxation.shares(relaxed))

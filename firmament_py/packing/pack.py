@@ -71,7 +71,7 @@ def _improved(problem: Problem, relaxation: Relaxation, bounds: "_Bounds", best:
         return best
     if relaxation.tighten(relaxed):
         relaxed = relaxation.solve(problem.value * weight) or relaxed
-    other = rounded(problem, relaxation.on_nodes(relaxed))
+    other = rounded(problem, relaxation.shares(relaxed))
     target = bounds.given(better(problem, best, other))
     ruin_and_recreate(problem, other, effort, target)
     reached = values(problem, other)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, Bools
+from firmament_py.model.arrays import F64, I64, Bools, add_rows, run_positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +40,48 @@ class Problem:
 
 @dataclass(slots=True)
 class Packing:
-    """placed (C, N): how many tasks of each class are on each node; left (C,): how many are on none; free (N, R)."""
+    """What is placed, node by node, because most classes are on few nodes: kinds (N,), the number of classes on each
+    node, and these, cls (N, W), with how many tasks of each are there, number (N, W). left (C,): how many tasks of each
+    class are on no node; free (N, R)."""
 
-    placed: I64
+    kinds: I64
+    cls: I64
+    number: I64
     left: I64
     free: I64
 
     @classmethod
-    def of(cls, problem: Problem, placed: I64) -> "Packing":
-        """The packing with `placed` (C, N), which must fit."""
-        there, node = np.nonzero(placed)
-        free = problem.free.copy()
-        np.subtract.at(free, node, placed[there, node][:, None] * problem.requests[there])
-        return cls(placed, problem.count - placed.sum(axis=1), free)
+    def empty(cls, problem: Problem) -> "Packing":
+        nodes = len(problem.free)
+        least = problem.requests.min(axis=0, initial=np.iinfo(np.int64).max)
+        tasks = problem.free.max(axis=0, initial=0)[least > 0] // least[least > 0]  # no node can hold more
+        lists = np.zeros((nodes, min(len(problem.count), int(tasks.min(initial=len(problem.count))))), np.int64)
+        kinds = np.zeros(nodes, np.int64)
+        return cls(kinds, lists, lists.copy(), problem.count.copy(), problem.free.copy())
+
+    @classmethod
+    def of(cls, problem: Problem, placed: I64, node: I64, number: I64) -> "Packing":
+        """The packing with `number` > 0 tasks of classes `placed` on nodes, (P,) each, every pair once; they must
+        fit."""
+        packing = cls.empty(problem)
+        order = np.argsort(node, kind="stable")
+        placed, node, number = placed[order], node[order], number[order]
+        packing.kinds += np.bincount(node, minlength=len(packing.kinds))
+        at = (node, run_positions(packing.kinds))
+        packing.cls[at], packing.number[at] = placed, number
+        np.subtract.at(packing.left, placed, number)
+        add_rows(packing.free, node, -number[:, None] * problem.requests[placed])
+        return packing
+
+    def entries(self) -> tuple[I64, I64, I64]:
+        """(P,) class, node and number of tasks of each class on each node where there are any, by class and node."""
+        used = np.arange(self.cls.shape[1]) < self.kinds[:, None]
+        cls, node, number = self.cls[used], np.repeat(np.arange(len(self.kinds)), self.kinds), self.number[used]
+        order = np.lexsort((node, cls))
+        return cls[order], node[order], number[order]
 
     def copy(self) -> "Packing":
-        return Packing(self.placed.copy(), self.left.copy(), self.free.copy())
+        return Packing(self.kinds.copy(), self.cls.copy(), self.number.copy(), self.left.copy(), self.free.copy())
 
 
 def values(problem: Problem, packing: Packing) -> F64:

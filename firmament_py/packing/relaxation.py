@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64
+from firmament_py.numba_cache import compiled
 from firmament_py.packing.linear_program import LinearProgram
 from firmament_py.packing.node_groups import node_groups
 from firmament_py.packing.problem import Problem
@@ -39,6 +40,16 @@ class Relaxed:
     amount: F64
 
 
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """A fractional packing: of tasks of class c, node n has of_groups[c, group[n]] * share[n], as far as it has slots.
+    of_groups (C, G), group (N,), share (N,)."""
+
+    of_groups: F64
+    group: I64
+    share: F64
+
+
 class Relaxation:
     """Of one problem, for different objectives. G groups."""
 
@@ -51,7 +62,8 @@ class Relaxation:
         self._members = np.zeros((groups, nodes), np.float64)
         self._members[self._group, np.arange(nodes)] = 1.0
         self._free = self._members @ problem.free  # (G, R)
-        slots = problem.slots @ self._members.T  # (C, G)
+        slots = np.zeros((classes, groups), np.int64)
+        _add_by_group(problem.slots, self._group, slots)
         self._class, self._of_group = np.nonzero((slots > 0) & (problem.count > 0)[:, None])
         self._upper = np.minimum(slots[self._class, self._of_group], problem.count[self._class])
         self._rows: list[tuple[I64, F64, float]] = [*self._rows_of_classes(), *self._rows_of_resources()]
@@ -130,9 +142,9 @@ class Relaxation:
                 rows.append((columns[some], requests[some, r] / unit, float(free[r]) / unit))
         return rows
 
-    def on_nodes(self, relaxed: Relaxed) -> F64:
-        """(C, N) a solution as shares of tasks on nodes: those of a group are divided over its nodes in proportion to
-        what is free of the resource that is shortest there."""
+    def shares(self, relaxed: Relaxed) -> Shares:
+        """A solution on nodes: the tasks of a group are divided over its nodes in proportion to what is free of the
+        resource that is shortest there."""
         problem = self._problem
         of_groups = np.zeros((len(problem.count), len(self._free)))
         of_groups[self._class, self._of_group] = relaxed.amount
@@ -140,10 +152,15 @@ class Relaxation:
         free = np.maximum(self._free, 1)[self._group]
         share = np.where(used[self._group], problem.free / free, np.inf).min(axis=1, initial=np.inf)
         share[~np.isfinite(share)] = 0.0
-        fractional = of_groups.take(self._group, axis=1)  # in rows: indexing would give columns, of another type
-        fractional *= share  # in place: several arrays of this size take longer to allocate than to fill
-        np.minimum(fractional, problem.slots, out=fractional)
-        return fractional
+        return Shares(of_groups, self._group, share)
+
+
+@compiled
+def _add_by_group(slots: I64, group: I64, total: I64) -> None:
+    """Adds up the slots (C, N) of the nodes of each group (N,) in total (C, G)."""
+    for c in range(len(slots)):
+        for n in range(len(group)):
+            total[c, group[n]] += slots[c, n]
 
 
 def _spread_over(numbers: I64) -> I64:

@@ -2,25 +2,28 @@
 
 Schrimpf et al., Record Breaking Optimization Results Using the Ruin and Recreate Principle, 2000; the blinks of the
 insertion are those of Christiaens and Vanden Berghe, Slack Induction by String Removals, 2020. Each step takes a task
-that is left, a few nodes that nearly fit it, and some or all of the tasks on them; these and the tasks that
-are left are inserted in one of four orders, each at the node that it leaves with the least slack. A slightly worse
-result is accepted now and then, less often towards the end (simulated annealing); the best of all is kept.
+that is left, a few nodes that nearly fit it, and some or all of the tasks on them; these, then the tasks that are left,
+are inserted as they come or in one of four orders, each at the node that it leaves with the least slack. A slightly
+worse result is accepted now and then, less often towards the end (simulated annealing); the best of all is kept.
 """
 
 import numpy as np
-from numpy.random import Generator
 
-from firmament_py.model.arrays import F64, I64, Bools, run_positions
+from firmament_py.model.arrays import F64, I64, U64, Bools
 from firmament_py.numba_cache import compiled, inner
 from firmament_py.packing.problem import Packing, Problem
 from firmament_py.packing.rounding import fill
-from firmament_py.packing.search_steps import above, accepted, choose_nodes, copy, reached, rivals, sort
+from firmament_py.packing.search_steps import above, accepted, add, choose_nodes, copy, reached, rivals, sort, uniform
 
 _NODES = 8
 """Largest number of nodes in one step; the least is 2."""
 
 _OTHERS = 8
 """Of so many classes with tasks left, at random, a step inserts some besides those that it has taken off its nodes."""
+
+_ORDERED = 0.25
+"""Share of the steps that sort tasks before they insert them. That takes time, and where far more is requested than
+fits the others find more."""
 
 _STEP = 50
 """Effort of a step besides that of trying tasks on nodes."""
@@ -38,14 +41,12 @@ def ruin_and_recreate(problem: Problem, packing: Packing, effort: int, target: F
     if not packing.left.any() or not effort:
         return
     scale = problem.value.mean()
-    there = np.nonzero(packing.placed)
-    kinds, cls, number = _lists(problem, packing, *there)
     _search(
         problem.requests,
         packing.free,
-        kinds,
-        cls,
-        number,
+        packing.kinds,
+        packing.cls,
+        packing.number,
         packing.left,
         problem.slots > 0,
         problem.count,
@@ -55,27 +56,9 @@ def ruin_and_recreate(problem: Problem, packing: Packing, effort: int, target: F
         problem.weight,
         problem.requests @ problem.weight,
         effort,
-        np.random.default_rng(seed),
+        np.array([seed], np.uint64),
     )
-    used = np.arange(cls.shape[1]) < kinds[:, None]
-    packing.placed[there] = 0
-    packing.placed[cls[used], np.repeat(np.arange(len(kinds)), kinds)] = number[used]
     fill(problem, packing)
-
-
-def _lists(problem: Problem, packing: Packing, placed: I64, node: I64) -> tuple[I64, I64, I64]:
-    """The packing, which has tasks of classes `placed` (P,) on nodes (P,), node by node: kinds (N,), the number of
-    classes on each node, and these, cls (N, W), with how many tasks of each are there, number (N, W)."""
-    least = problem.requests.min(axis=0)
-    tasks = problem.free.max(axis=0)[least > 0] // least[least > 0]  # no node can hold more
-    by_node = np.argsort(node, kind="stable")
-    node, placed = node[by_node], placed[by_node]
-    kinds = np.bincount(node, minlength=len(packing.free))
-    cls = np.zeros((len(kinds), min(len(packing.left), int(tasks.min(initial=len(packing.left))))), np.int64)
-    number = np.zeros_like(cls)
-    at = (node, run_positions(kinds))
-    cls[at], number[at] = placed, packing.placed[placed, node]
-    return kinds, cls, number
 
 
 @compiled
@@ -94,7 +77,7 @@ def _search(
     weight: F64,
     size: F64,
     effort: int,
-    rng: Generator,
+    rng: U64,
 ) -> None:
     classes = len(left)
     levels = len(target)
@@ -134,7 +117,7 @@ def _search(
             for r in range(len(weight)):
                 before_free[i, r] = free[n, r]
         change[:] = 0.0
-        share = 1.0 if rng.random() < 0.5 else 0.2 + 0.6 * rng.random()
+        share = 1.0 if uniform(rng) < 0.5 else 0.2 + 0.6 * uniform(rng)
         for i in range(k):
             _ruin(some[i], share, requests, free, kinds, cls, number, left, value, level, change, rng)
         candidates = 0
@@ -145,7 +128,7 @@ def _search(
                     _wait(c, waiting, is_waiting, lengths)
                     candidates = _with_candidate(c, order, is_candidate, candidates)
         candidates = _with_candidate(chosen, order, is_candidate, candidates)
-        first = int(lengths[0] * rng.random())
+        first = int(lengths[0] * uniform(rng))
         for i in range(min(lengths[0], _OTHERS)):
             c = waiting[(first + i) % lengths[0]]
             if left[c] > 0:
@@ -234,10 +217,10 @@ def _with_candidate(c: int, order: I64, is_candidate: Bools, candidates: int) ->
 
 
 @inner
-def _any_left(left: I64, waiting: I64, is_waiting: Bools, lengths: I64, rng: Generator) -> int:
+def _any_left(left: I64, waiting: I64, is_waiting: Bools, lengths: I64, rng: U64) -> int:
     """A class of which tasks are left, each as likely; -1: none. Those of which none are leave the list."""
     while lengths[0] > 0:
-        i = int(lengths[0] * rng.random())
+        i = int(lengths[0] * uniform(rng))
         c = waiting[i]
         if left[c] > 0:
             return int(c)
@@ -259,13 +242,13 @@ def _ruin(
     value: F64,
     level: I64,
     change: F64,
-    rng: Generator,
+    rng: U64,
 ) -> None:
     """Takes a share of the tasks off a node."""
     remaining = 0
     for j in range(kinds[n]):
         c, count = cls[n, j], number[n, j]
-        gone = min(int(count * share + rng.random()), count)
+        gone = min(int(count * share + uniform(rng)), count)
         left[c] += gone
         change[level[c]] -= gone * value[c]
         for r in range(requests.shape[1]):
@@ -274,17 +257,6 @@ def _ruin(
             cls[n, remaining], number[n, remaining] = c, count - gone
             remaining += 1
     kinds[n] = remaining
-
-
-@inner
-def _add(c: int, n: int, kinds: I64, cls: I64, number: I64) -> None:
-    """Counts one more task of class c on node n."""
-    for j in range(kinds[n]):
-        if cls[n, j] == c:
-            number[n, j] += 1
-            return
-    cls[n, kinds[n]], number[n, kinds[n]] = c, 1
-    kinds[n] += 1
 
 
 @inner
@@ -307,24 +279,11 @@ def _recreate(
     candidates: int,
     key: F64,
     change: F64,
-    rng: Generator,
+    rng: U64,
 ) -> int:
     """Inserts tasks of the first `candidates` classes of `order`; how many times one was tried on a node."""
-    way = int(4 * rng.random())
-    for i in range(candidates):
-        c = order[i]
-        if way == 0:
-            key[i] = -size[c] * (0.7 + 0.6 * rng.random())
-        elif way == 1:
-            key[i] = rng.random()
-        elif way == 2:
-            key[i] = -size[c] / value[c] * (0.8 + 0.4 * rng.random())
-        else:
-            key[i] = -size[c]
-        key[i] += level[c] * 1e3
-        if c == chosen and way != 2:
-            key[i] = -1e3
-    sort(order, key, candidates)
+    if uniform(rng) < _ORDERED:
+        _sort(value, level, size, chosen, order, candidates, key, rng)
     spare = np.zeros(k)  # what is free on each node, weighted
     for i in range(k):
         for r in range(len(weight)):
@@ -334,16 +293,16 @@ def _recreate(
         for position in range(candidates):
             c = order[position] if again == 0 else order[candidates - 1 - position]
             count = left[c]
-            if again == 0 and c != chosen and count > 1 and rng.random() < 0.3:
-                count = 1 + int(count * rng.random())
+            if again == 0 and c != chosen and count > 1 and uniform(rng) < 0.3:
+                count = 1 + int(count * uniform(rng))
             while count > 0:
-                i = _tightest(c, requests, free, takes, spare, some, k, 0.1 if again == 0 else 0.0, rng)
+                i = _tightest(c, requests, free, takes, spare, size[c] - 1e-9, some, k, 0.1 if again == 0 else 0.0, rng)
                 tries += k
                 if i < 0:
                     break
                 n = some[i]
                 spare[i] -= size[c]
-                _add(c, n, kinds, cls, number)
+                add(c, n, 1, kinds, cls, number)
                 left[c] -= 1
                 count -= 1
                 change[level[c]] += value[c]
@@ -353,31 +312,56 @@ def _recreate(
 
 
 @inner
+def _sort(value: F64, level: I64, size: F64, chosen: int, order: I64, candidates: int, key: F64, rng: U64) -> None:
+    """Sorts the first `candidates` of `order` by level, then in one of four ways; in three of them the chosen class is
+    first."""
+    way = int(4 * uniform(rng))
+    for i in range(candidates):
+        c = order[i]
+        if way == 0:
+            key[i] = -size[c] * (0.7 + 0.6 * uniform(rng))
+        elif way == 1:
+            key[i] = uniform(rng)
+        elif way == 2:
+            key[i] = -size[c] / value[c] * (0.8 + 0.4 * uniform(rng))
+        else:
+            key[i] = -size[c]
+        key[i] += level[c] * 1e3
+        if c == chosen and way != 2:
+            key[i] = -1e3
+    sort(order, key, candidates)
+
+
+@inner
 def _tightest(
     c: int,
     requests: I64,
     free: I64,
     takes: Bools,
     spare: F64,
+    needed: float,
     some: I64,
     k: int,
     blink: float,
-    rng: Generator,
+    rng: U64,
 ) -> int:
     """The number among `some` of the node that a task leaves with the least slack, -1: it fits on none; each is
-    overlooked with probability `blink` if there is another. spare (k,): what is free on each, weighted."""
+    overlooked with probability `blink` if there is another. spare (k,): what is free on each, weighted; a task needs so
+    much of it."""
     overlooked = k
     if blink > 0.0:
-        overlooked = int(rng.random() / blink)
+        overlooked = int(uniform(rng) / blink)
     found, least = -1, np.inf
     for i in range(k):
         slack = spare[i] + (1e6 if i == overlooked else 0.0)
-        if slack >= least:
+        if slack >= least or spare[i] < needed:
             continue
         n = some[i]
         fits = True
         for r in range(requests.shape[1]):
-            fits &= free[n, r] >= requests[c, r] or requests[c, r] == 0
+            if free[n, r] < requests[c, r] and requests[c, r] > 0:
+                fits = False
+                break
         if fits and takes[c, n]:
             found, least = i, slack
     return found

@@ -17,9 +17,9 @@ from typing import Protocol
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
-from firmament_py.network.build import supply_order
 from firmament_py.network.capacities import Capacities
 from firmament_py.network.decode import assign
+from firmament_py.network.supply_groups import supply_order
 from firmament_py.placement.arrival_costs import ArrivalCosts
 from firmament_py.placement.move_rate import UNLIMITED
 from firmament_py.placement.placer import CLASSES_AT_ONCE, Placer

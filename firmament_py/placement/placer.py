@@ -13,9 +13,10 @@ import numpy as np
 
 from firmament_py.flow.network import Solution
 from firmament_py.model.arrays import F64, I64, NO_ROWS, Bools, run_positions
-from firmament_py.network.build import PlacementNetwork, supply_order
+from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.column_generation import ColumnGeneration
 from firmament_py.network.decode import Assignment, NodeCounts, assign, placed_tasks
+from firmament_py.network.supply_groups import supply_order
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.placement import delays
 from firmament_py.placement.fit import accept
@@ -27,8 +28,9 @@ from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.snapshot.solo_capacity import task_slots
 from firmament_py.usage.usage import NOTHING_MEASURED, Reading
 
-CLASSES_AT_ONCE = 256
-"""More classes than this are placed in several parts, highest priority first: it bounds a round's memory."""
+CLASSES_AT_ONCE, CELLS_AT_ONCE = 256, 4_000_000
+"""More classes than this, and more classes times nodes than that, are placed in several parts, highest priority first:
+it bounds a round's memory."""
 
 FIRST: I64 = np.zeros(1, np.int64)
 
@@ -90,6 +92,7 @@ class Placer:
         self._policy_costs = policy_costs
         self._solve = solve
         self._reading = reading
+        self._classes_at_once = max(CLASSES_AT_ONCE, CELLS_AT_ONCE // max(len(snapshot.nodes), 1))
 
     def on(self, snapshot: Snapshot) -> "Placer":
         """A trial from scratch on another snapshot of the same round. Both count in the same preferences and neighbour
@@ -143,7 +146,7 @@ class Placer:
         of them, then others for the few that do not fit where it sent them. If not, some are placed, and the placer is
         of no further use."""
         pending = np.flatnonzero(self.ledger.pending)
-        if len(np.unique(self.snapshot.task_class[pending])) > CLASSES_AT_ONCE:
+        if len(np.unique(self.snapshot.task_class[pending])) > self._classes_at_once:
             return False
         while len(pending):
             step = self._next_step(pending, None)
@@ -173,9 +176,9 @@ class Placer:
     def _place(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
         task_class = self.snapshot.task_class[tasks]
         classes = np.unique(task_class)
-        self.staged |= len(classes) > CLASSES_AT_ONCE
-        for first in range(0, len(classes), CLASSES_AT_ONCE):
-            some = classes[first : first + CLASSES_AT_ONCE]
+        self.staged |= len(classes) > self._classes_at_once
+        for first in range(0, len(classes), self._classes_at_once):
+            some = classes[first : first + self._classes_at_once]
             part = tasks[np.isin(task_class, some)] if len(some) < len(classes) else tasks
             self._solve_and_fit(part, within, largest_first)
 

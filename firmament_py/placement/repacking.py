@@ -60,9 +60,8 @@ def repack(ledger: Ledger, single: Bools, overdue: Bools, worth: Callable[[], I6
     position = np.full(len(ledger.free) + 1, -1, np.int64)  # of each node in the problem; the last one: no node
     position[nodes] = np.arange(len(nodes))
     at = position[ledger.node_of[tasks]]
-    before = _placed(task_class, at, problem.slots.shape)
-    packed = pack(problem, Packing.of(problem, before), effort)
-    moving, to = _moves(task_class, at, before, packed.packing.placed)
+    packed = pack(problem, Packing.of(problem, *_placed(task_class, at)), effort)
+    moving, to = _moves(task_class, at, packed.packing.entries())
     ledger.remove(tasks[moving])
     ledger.place(tasks[moving[to >= 0]], nodes[to[to >= 0]])
     left = packed.packing.left > 0
@@ -143,28 +142,38 @@ def _relative(value: F64, level: I64) -> F64:
     return relative
 
 
-def _placed(task_class: I64, node_of: I64, shape: tuple[int, ...]) -> I64:
-    """(C', N) how many tasks of each class are on each node."""
-    placed = np.zeros(shape, np.int64)
+def _placed(task_class: I64, node_of: I64) -> tuple[I64, I64, I64]:
+    """(P,) class, node and number of the tasks (K,) of each class on each node, by class and node."""
     there = node_of >= 0
-    np.add.at(placed, (task_class[there], node_of[there]), 1)
-    return placed
+    nodes = int(node_of.max(initial=0)) + 1
+    key, number = np.unique(task_class[there] * nodes + node_of[there], return_counts=True)
+    return key // nodes, key % nodes, number
 
 
-def _moves(task_class: I64, node_of: I64, before: I64, after: I64) -> tuple[I64, I64]:
-    """Positions of the tasks (K,), oldest first within a class, that move from the counts `before` (C', N) to `after`,
-    and their new nodes, -1: none. The newest leave a node, the oldest get the places."""
+def _moves(task_class: I64, node_of: I64, after: tuple[I64, I64, I64]) -> tuple[I64, I64]:
+    """Positions of the tasks (K,), oldest first within a class, that move so that there are as many of each class on
+    each node as `after` says, in the order of _placed; and their new nodes, -1: none. The newest leave a node, the
+    oldest get the places."""
+    before = _placed(task_class, node_of)
+    nodes = int(max(before[1].max(initial=0), after[1].max(initial=0))) + 1
+    key_before, key_after = before[0] * nodes + before[1], after[0] * nodes + after[1]
     placed = np.flatnonzero(node_of >= 0)[::-1]
     placed = placed[np.lexsort((node_of[placed], task_class[placed]))]  # by class and node, the newest first
-    there = np.nonzero(before)
-    leaving = placed[run_positions(before[there]) < np.repeat((before - after)[there], before[there])]
+    surplus = before[2] - _number_at(key_before, key_after, after[2])
+    leaving = placed[run_positions(before[2]) < np.repeat(surplus, before[2])]
     pool = np.sort(np.concatenate([leaving, np.flatnonzero(node_of < 0)]))
     pool = pool[np.argsort(task_class[pool], kind="stable")]
-    gains = np.nonzero(after > before)
-    gained = (after - before)[gains]
-    places = np.bincount(gains[0], gained, minlength=len(before)).astype(np.int64)
-    waiting = np.bincount(task_class[pool], minlength=len(before))
-    nodes = np.full(len(pool), -1)
-    nodes[run_positions(waiting) < np.repeat(places, waiting)] = np.repeat(gains[1], gained)
-    changed = nodes != node_of[pool]
-    return pool[changed], nodes[changed]
+    gained = np.maximum(after[2] - _number_at(key_after, key_before, before[2]), 0)
+    places = np.bincount(after[0], gained, minlength=int(task_class.max(initial=-1)) + 1).astype(np.int64)
+    waiting = np.bincount(task_class[pool], minlength=len(places))
+    to = np.full(len(pool), -1)
+    to[run_positions(waiting) < np.repeat(places, waiting)] = np.repeat(after[1], gained)
+    changed = to != node_of[pool]
+    return pool[changed], to[changed]
+
+
+def _number_at(keys: I64, known: I64, number: I64) -> I64:
+    """(K,) the number (P,) at each of the keys (K,) among known keys (P,), ascending; 0: not among them."""
+    at = np.searchsorted(known, keys)
+    found = np.append(known, -1)[at] == keys
+    return np.where(found, np.append(number, 0)[at], 0)

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from firmament_py import compile_ahead
-from firmament_py.packing import eviction, eviction_search, rounding, ruin_recreate
+from firmament_py.packing import eviction, eviction_search, relaxation, rounding, ruin_recreate
 from firmament_py.packing.compilation import compile_all
 from firmament_py.packing.pack import pack
+from firmament_py.packing.problem import Packing
 from tests.firmament_py.packing.evictions import random_problem as random_eviction
-from tests.firmament_py.packing.packings import empty, random_problem
+from tests.firmament_py.packing.packings import random_problem
 
 
 @pytest.fixture
@@ -30,7 +31,14 @@ def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.xdist_group("numba")
 def test_every_search_is_compiled(monkeypatch: pytest.MonkeyPatch):
     called = set()
-    for module, name in ((eviction, "search"), (ruin_recreate, "_search"), (rounding, "_fill"), (rounding, "_round")):
+    functions = (
+        (eviction, "search"),
+        (ruin_recreate, "_search"),
+        (rounding, "_fill"),
+        (rounding, "_round"),
+        (relaxation, "_add_by_group"),
+    )
+    for module, name in functions:
         search = getattr(module, name)
 
         def noted(*args, name=name, search=search):
@@ -39,7 +47,7 @@ def test_every_search_is_compiled(monkeypatch: pytest.MonkeyPatch):
 
         monkeypatch.setattr(module, name, noted)
     compile_all()
-    assert called == {"search", "_search", "_fill", "_round"}
+    assert called == {name for _, name in functions}
 
 
 @pytest.mark.xdist_group("numba")
@@ -47,10 +55,11 @@ def test_nothing_is_compiled_later():
     """Every search takes arrays of one type, whatever their lengths."""
     compile_all()
     problem = random_problem(1, nodes=30, classes=12, demand=1.2)
-    pack(problem, empty(problem))
+    pack(problem, Packing.empty(problem))
     random_eviction(3).solve()
     searches: list[Any] = [eviction_search.search, ruin_recreate._search, rounding._fill, rounding._round]
-    assert [len(search.signatures) for search in searches] == [1] * 4
+    searches.append(relaxation._add_by_group)
+    assert [len(search.signatures) for search in searches] == [1] * 5
 
 
 def test_what_is_compiled_is_not_compiled_again(compiled: list[str]):

@@ -118,6 +118,7 @@ def test_rounds_of_full_clusters(seed):
 @seeds(200, 400)
 def test_rounds_with_few_flows_and_stages_and_without_lists(seed, monkeypatch):
     monkeypatch.setattr(list_scheduling, "MOST_TASKS", 0)
+    monkeypatch.setattr(placer, "CELLS_AT_ONCE", 0)
     monkeypatch.setattr(placer, "CLASSES_AT_ONCE", 1 + seed % 3)
     monkeypatch.setattr(placer, "FLOWS_PER_STAGE", 1 + seed % 2 * 11)
     rounds_of(GangMixture(random.Random(seed).choice, preferences=seed % 2 == 1))

@@ -65,6 +65,7 @@ def test_rounds_keep_constraints_and_leave_no_task_that_fits(data, preferences):
 def test_rounds_with_a_limited_number_of_flows(data, flows, step):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placer, "FLOWS_PER_STAGE", flows)
+        patch.setattr(placer, "CELLS_AT_ONCE", 0)
         patch.setattr(placer, "CLASSES_AT_ONCE", step)
         patch.setattr(column_generation, "REBUILD_LIMIT", 1)
         rounds_of(lambda options: data.draw(st.sampled_from(options)))

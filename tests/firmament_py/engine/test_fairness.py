@@ -158,8 +158,10 @@ def test_a_policy_cannot_change_a_class():
     assert cluster.tell(tame) == [Outcome()], "told again, it is the same class"
 
 
+@pytest.mark.parametrize("cells", [0, 4_000_000])
 @pytest.mark.parametrize("row", [2, CLASSES_AT_ONCE + 44])
-def test_the_oldest_goes_first_however_many_classes_wait(row):
+def test_the_oldest_goes_first_however_many_classes_wait(row, cells, monkeypatch):
+    monkeypatch.setattr(placer, "CELLS_AT_ONCE", cells)
     classes = CLASSES_AT_ONCE + 100
     cluster = make_cluster(
         make_node("a", cpu=1, memory=10**6, pods=1),

@@ -97,14 +97,16 @@ def test_rounds_of_full_clusters(seed):
 def test_rounds_with_few_flows_and_stages(data, few, at_once):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placer, "FLOWS_PER_STAGE", few)
+        patch.setattr(placer, "CELLS_AT_ONCE", 0)
         patch.setattr(placer, "CLASSES_AT_ONCE", at_once)
         mixture = Mixture(lambda options: data.draw(st.sampled_from(options)))
         carry_out(mixture)
 
 
 @pytest.mark.parametrize("classes", [CLASSES_AT_ONCE, CLASSES_AT_ONCE + 44])
-def test_a_task_that_depends_on_a_later_stage_is_placed_in_the_same_round(classes):
+def test_a_task_that_depends_on_a_later_stage_is_placed_in_the_same_round(classes, monkeypatch):
     """The first has affinity to the last; with this number of tasks no list is tried."""
+    monkeypatch.setattr(placer, "CELLS_AT_ONCE", 0)
     db = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "db")), "zone"),))
     cluster = make_cluster(
         *(make_class(1, cpu=1, peers=db), *(make_class(k, cpu=1, memory=k) for k in range(2, classes + 1))),

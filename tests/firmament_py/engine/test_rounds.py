@@ -90,6 +90,7 @@ def test_the_last_resort_keeps_constraints_and_leaves_no_task_that_fits(events, 
 @given(events=clusters(), at_once=st.integers(1, 2))
 def test_stages_keep_constraints_and_leave_no_task_that_fits(events, at_once):
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placer, "CELLS_AT_ONCE", 0)
         patch.setattr(placer, "CLASSES_AT_ONCE", at_once)
         cluster, world = make_cluster(*events, reserve_after_us=None), world_of(events)
         carry_out(world, cluster.round())
@@ -231,6 +232,7 @@ def test_no_task_waits_for_capacity_given_to_a_lower_priority(policy, events):
 def test_no_task_waits_for_capacity_given_to_a_lower_priority_class_by_class(events, few, at_once):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placer, "FLOWS_PER_STAGE", few)
+        patch.setattr(placer, "CELLS_AT_ONCE", 0)
         patch.setattr(placer, "CLASSES_AT_ONCE", at_once)
         cluster, world = make_cluster(*events, reserve_after_us=None), world_of(events)
         placed = cluster.round()

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from firmament_py.flow.network import Status
 from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
 from firmament_py.network import candidate_arcs, column_generation, preference_arcs
-from firmament_py.network.build import build, supply_order
+from firmament_py.network.build import build
 from firmament_py.network.capacities import Capacities
 from firmament_py.network.column_generation import ColumnGeneration
 from firmament_py.network.decode import Assignment, NodeCounts, assign, spread_over_members
+from firmament_py.network.supply_groups import supply_order
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.policy import COST_MAX, WAIT_MIN, Costs
 from firmament_py.policy.locality import DataCosts

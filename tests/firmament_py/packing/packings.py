@@ -68,18 +68,32 @@ def random_problem(seed: int, nodes: int, classes: int, demand: float = 1.0) -> 
     )
 
 
-def empty(problem: Problem) -> Packing:
-    return Packing.of(problem, np.zeros_like(problem.slots))
+def packing_of(problem: Problem, placed) -> Packing:
+    """The packing with `placed` (C, N)."""
+    placed = np.array(placed, np.int64)
+    cls, node = np.nonzero(placed)
+    return Packing.of(problem, cls, node, placed[cls, node])
+
+
+def placed(problem: Problem, packing: Packing) -> np.ndarray:
+    """(C, N) how many tasks of each class are on each node."""
+    found = np.zeros(problem.slots.shape, np.int64)
+    cls, node, number = packing.entries()
+    assert len({*zip(cls.tolist(), node.tolist(), strict=True)}) == len(cls), "each pair once"
+    found[cls, node] = number
+    return found
 
 
 def assert_valid(problem: Problem, packing: Packing) -> None:
     """Nothing is over-committed, and the columns agree."""
     needs = problem.requests > 0
-    used = packing.placed.T @ problem.requests
-    assert (packing.placed >= 0).all()
-    assert (packing.placed[~problem.suitable] == 0).all()
+    there = placed(problem, packing)
+    used = there.T @ problem.requests
+    assert (there >= 0).all()
+    assert (there[~problem.suitable] == 0).all()
+    assert (there <= problem.slots).all()
     assert (packing.left >= 0).all()
-    assert (packing.placed.sum(axis=1) + packing.left == problem.count).all()
+    assert (there.sum(axis=1) + packing.left == problem.count).all()
     assert (packing.free == problem.free - used).all()
     assert (packing.free[:, needs.any(axis=0)] >= 0).all()
 

@@ -7,11 +7,19 @@ from hypothesis import strategies as st
 
 from firmament_py.packing.pack import pack
 from firmament_py.packing.problem import Packing, better, values
-from firmament_py.packing.relaxation import Relaxation
+from firmament_py.packing.relaxation import Relaxation, Shares
 from firmament_py.packing.rounding import fill, rounded
 from firmament_py.packing.ruin_recreate import ruin_and_recreate
 from tests.effort import examples, seeds
-from tests.firmament_py.packing.packings import assert_valid, best_values, empty, make_problem, problems, random_problem
+from tests.firmament_py.packing.packings import (
+    assert_valid,
+    best_values,
+    make_problem,
+    packing_of,
+    placed,
+    problems,
+    random_problem,
+)
 
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 
@@ -21,7 +29,7 @@ INFINITE = np.inf
 @examples(60)
 @given(problems())
 def test_small_packings_are_valid_and_their_bounds_hold(problem):
-    packed = pack(problem, empty(problem), 0.01)
+    packed = pack(problem, Packing.empty(problem), 0.01)
     assert_valid(problem, packed.packing)
     best, reached = best_values(problem), values(problem, packed.packing).round(6).tolist()
     assert reached <= best
@@ -41,7 +49,7 @@ def test_the_bound_of_a_tightened_relaxation_holds(problem):
         relaxed = relaxation.solve(objective)
         assert relaxed is not None
         assert sum(best) <= relaxed.bound + 1e-6
-        assert (relaxation.on_nodes(relaxed) <= problem.slots + 1e-9).all()
+        assert_valid(problem, rounded(problem, relaxation.shares(relaxed)))
         if not relaxation.tighten(relaxed):
             break
 
@@ -57,35 +65,29 @@ def test_merging_nodes_never_lowers_a_bound(problem, groups):
 @examples(40)
 @given(problems(), st.data())
 def test_a_packing_is_never_worse_than_what_it_started_from(problem, data):
-    start = empty(problem)
+    there = np.zeros_like(problem.slots)
     for c in range(len(problem.count)):
         for n in range(len(problem.free)):
-            spare = Packing.of(problem, start.placed).free[n]
+            spare = packing_of(problem, there).free[n]
             fits = all(r == 0 or spare[i] >= r for i, r in enumerate(problem.requests[c].tolist()))
-            if (
-                problem.suitable[c, n]
-                and start.placed[c].sum() < problem.count[c]
-                and fits
-                and data.draw(st.booleans())
-            ):
-                start.placed[c, n] += 1
-    start = Packing.of(problem, start.placed)
-    before = start.copy()
+            if problem.suitable[c, n] and there[c].sum() < problem.count[c] and fits and data.draw(st.booleans()):
+                there[c, n] += 1
+    start = packing_of(problem, there)
     packed = pack(problem, start, 0.01)
     assert_valid(problem, packed.packing)
     assert better(problem, packed.packing, start) is packed.packing
-    assert (start.placed == before.placed).all(), "the start is not changed"
+    assert (placed(problem, start) == there).all(), "the start is not changed"
 
 
 @seeds(24)
 def test_packings_of_many_tasks_are_close_to_their_bounds(seed):
     problem = random_problem(seed, nodes=30, classes=12, demand=[0.9, 1.0, 1.2][seed % 3])
-    packed = pack(problem, empty(problem))
+    packed = pack(problem, Packing.empty(problem))
     assert_valid(problem, packed.packing)
     [reached], [gap] = values(problem, packed.packing), packed.gap
     assert reached >= 0.97 * (reached + gap)
     if reached < 0.98 * (reached + gap):  # one of these seeds takes a longer search
-        packed = pack(problem, empty(problem), 40)
+        packed = pack(problem, Packing.empty(problem), 40)
         [reached], [gap] = values(problem, packed.packing), packed.gap
         assert reached >= 0.98 * (reached + gap)
 
@@ -100,7 +102,7 @@ def test_nearly_all_small_packings_of_several_levels_are_best():
         level = np.unique(rng.integers(0, 4, 6), return_inverse=True)[1].tolist()
         value = (1.0 + rng.integers(0, 2, 6) / 1000).tolist()
         problem = make_problem(requests, [capacity] * 3, count, value=value, level=level)
-        reached.append(values(problem, pack(problem, empty(problem)).packing).round(6).tolist())
+        reached.append(values(problem, pack(problem, Packing.empty(problem)).packing).round(6).tolist())
         best.append(best_values(problem))
     assert sum(one == other for one, other in zip(reached, best, strict=True)) >= 99
 
@@ -108,23 +110,23 @@ def test_nearly_all_small_packings_of_several_levels_are_best():
 def test_a_packing_without_a_gap_is_found_and_proved():
     """Four nodes of 4 cpu and 8 GiB: placed one by one, pairs of equal tasks block them; one of each fits."""
     problem = make_problem([[3, 2], [1, 6]], [[4, 8]] * 4, [4, 4])
-    start = Packing.of(problem, np.array([[1, 1, 1, 1], [0, 0, 0, 0]]))
+    start = packing_of(problem, [[1, 1, 1, 1], [0, 0, 0, 0]])
     packed = pack(problem, start)
-    assert packed.packing.placed.sum() == 8
+    assert (problem.count - packed.packing.left).sum() == 8
     assert packed.gap.tolist() == [0.0]
 
 
 def test_a_task_of_a_higher_level_is_worth_any_number_of_others():
     problem = make_problem([[8], [1]], [[8]], [1, 8], value=[1.0, 50.0], level=[0, 1])
-    packed = pack(problem, Packing.of(problem, np.array([[0], [8]])))
-    assert packed.packing.placed.tolist() == [[1], [0]]
+    packed = pack(problem, packing_of(problem, [[0], [8]]))
+    assert placed(problem, packed.packing).tolist() == [[1], [0]]
     assert packed.gap.tolist() == [0.0, 0.0]
 
 
 def test_within_a_level_value_counts():
     problem = make_problem([[4], [4]], [[4]], [1, 1], value=[1.0, 1.5])
-    packed = pack(problem, Packing.of(problem, np.array([[1], [0]])))
-    assert packed.packing.placed.tolist() == [[0], [1]]
+    packed = pack(problem, packing_of(problem, [[1], [0]]))
+    assert placed(problem, packed.packing).tolist() == [[0], [1]]
 
 
 def test_rounded_rows_prove_what_sums_do_not():
@@ -134,23 +136,23 @@ def test_rounded_rows_prove_what_sums_do_not():
     plain = relaxation.solve(problem.value)
     assert plain is not None
     assert plain.bound >= 4
-    packed = pack(problem, empty(problem))
-    assert packed.packing.placed.sum() == 3
+    packed = pack(problem, Packing.empty(problem))
+    assert (problem.count - packed.packing.left).sum() == 3
     assert packed.gap.tolist() == [0.0]
 
 
 def test_without_effort_only_what_fits_is_added():
     problem = random_problem(1, nodes=30, classes=12, demand=1.2)
-    filled = empty(problem)
+    filled = Packing.empty(problem)
     fill(problem, filled)
-    packed = pack(problem, empty(problem), 0)
-    assert (packed.packing.placed == filled.placed).all()
+    packed = pack(problem, Packing.empty(problem), 0)
+    assert (placed(problem, packed.packing) == placed(problem, filled)).all()
     assert packed.gap[0] > 0
 
 
 def test_a_search_ends_as_soon_as_its_target_is_reached():
     problem = random_problem(1, nodes=30, classes=12, demand=1.2)
-    packing = empty(problem)
+    packing = Packing.empty(problem)
     fill(problem, packing)
     reached = values(problem, packing)
     ruin_and_recreate(problem, packing, 10**15, reached + 1)  # for months, otherwise
@@ -159,7 +161,7 @@ def test_a_search_ends_as_soon_as_its_target_is_reached():
 
 def test_equal_arguments_give_equal_packings():
     problem = random_problem(2, nodes=30, classes=12, demand=1.1)
-    one, other = (pack(problem, empty(problem), 0.2).packing.placed for _ in range(2))
+    one, other = (placed(problem, pack(problem, Packing.empty(problem), 0.2).packing) for _ in range(2))
     assert (one == other).all()
 
 
@@ -168,21 +170,21 @@ def test_a_fractional_packing_is_rounded_to_a_valid_one():
     relaxation = Relaxation(problem)
     relaxed = relaxation.solve(problem.value)
     assert relaxed is not None
-    packing = rounded(problem, relaxation.on_nodes(relaxed))
+    packing = rounded(problem, relaxation.shares(relaxed))
     assert_valid(problem, packing)
-    assert packing.placed.sum() >= 0.9 * relaxed.bound
+    assert (problem.count - packing.left).sum() >= 0.9 * relaxed.bound
 
 
 def test_rounding_does_not_trust_the_last_digits_of_a_solution():
     """Together the two tasks request one byte more than there is."""
     problem = make_problem([[300_000_001], [200_000_000]], [[500_000_000]], [1, 1])
-    assert_valid(problem, rounded(problem, np.array([[1 - 1e-8], [1.0]])))
+    assert_valid(problem, rounded(problem, Shares(np.array([[1 - 1e-8], [1.0]]), np.zeros(1, np.int64), np.ones(1))))
 
 
 def test_only_the_first_of_many_levels_have_a_bound():
     problem = make_problem([[2]] * 6, [[3]], [1] * 6, level=list(range(6)))
-    packed = pack(problem, empty(problem), 0)
-    assert packed.packing.placed.sum() == 1
+    packed = pack(problem, Packing.empty(problem), 0)
+    assert (problem.count - packed.packing.left).sum() == 1
     assert packed.gap.tolist() == [0.0] * 5 + [INFINITE]
 
 
@@ -198,6 +200,6 @@ def test_only_the_first_of_many_levels_have_a_bound():
 )
 def test_degenerate_problems(requests, free, count):
     problem = make_problem(requests, free, count)
-    packed = pack(problem, empty(problem))
+    packed = pack(problem, Packing.empty(problem))
     assert_valid(problem, packed.packing)
     assert packed.gap.tolist() == [0.0] * problem.levels
