@@ -16,9 +16,9 @@ from firmament_py.packing.relaxation import Relaxation
 from firmament_py.packing.rounding import fill, rounded
 from firmament_py.packing.ruin_recreate import ruin_and_recreate
 
-EFFORT, LEAST_EFFORT = 1_200, 1_250_000
-"""How often ruin and recreate tries a task on a node: for each task of the problem, and at least. A million tries take
-some 25 milliseconds, with thousands of classes twice as long."""
+EFFORT, LEAST_EFFORT, GREATEST_EFFORT = 1_200, 1_250_000, 40_000_000
+"""How often ruin and recreate tries a task on a node: for each task of the problem, at least, and at most, which bounds
+a round. A million tries take some 25 milliseconds."""
 
 _LEVEL_STEP = 16.0
 """In the objective of the relaxation that is rounded, a task weighs this many times one of the next level."""
@@ -27,7 +27,7 @@ _BOUNDED_LEVELS = 4
 """Of so many levels with tasks left, the most important ones, a bound is calculated: each needs a solve."""
 
 _SMALL_GAP = 1e-3
-"""A packing whose bound is no further away is not packed a second time."""
+"""If its bound is no further away, the given packing is improved once more, and no other is made."""
 
 _FIRST = 0.25
 """Share of the effort that is spent before the relaxation is rounded: where little is missing, that is enough."""
@@ -52,7 +52,7 @@ def pack(problem: Problem, start: Packing, times: float = 1.0) -> Packed:
     best = start.copy()
     fill(problem, best)
     if times > 0:
-        effort = times * max(EFFORT * int(problem.count.sum()), LEAST_EFFORT)
+        effort = times * min(max(EFFORT * int(problem.count.sum()), LEAST_EFFORT), GREATEST_EFFORT)
         best = _improved(problem, relaxation, bounds, best, int(effort))
     return Packed(best, bounds.gap(best))
 
@@ -63,6 +63,7 @@ def _improved(problem: Problem, relaxation: Relaxation, bounds: "_Bounds", best:
         return best
     ruin_and_recreate(problem, best, int(_FIRST * effort), target)
     if _close(values(problem, best), target):
+        ruin_and_recreate(problem, best, int(_FIRST * effort), target, seed=1)
         return best
     weight = _LEVEL_STEP ** -np.minimum(problem.level.astype(np.float64), 6.0)
     relaxed = relaxation.solve(problem.value * weight)
