@@ -2,7 +2,7 @@
 
 If few arcs are likely to matter, only these are built, and arcs of negative reduced cost are added until there are none
 (network/candidate_arcs.py, network/arc_pricing.py). If preference arcs that bypass the class put pairs over capacity,
-these pairs get a bound before.
+these pairs get a bound first.
 """
 
 from collections.abc import Callable

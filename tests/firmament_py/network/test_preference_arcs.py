@@ -1,5 +1,7 @@
 """Networks with preference arcs: their optimum is that of the full network, and every task can be followed."""
 
+from dataclasses import replace
+
 import networkx
 import numpy as np
 import pytest
@@ -184,6 +186,23 @@ def test_column_generation_finds_the_optimum_of_the_full_network(problem):
     event(f"pricing rounds: {telemetry.pricing_rounds}")
     event(f"some pairs omitted: {len(found.network.pair_class) < np.count_nonzero(capacities.slots)}")
     assert found.solution.cost == in_full(*problem)
+
+
+@given(problems(), st.booleans())
+def test_the_costs_of_single_tasks_on_nodes_are_those_of_their_cheapest_arcs(problem, in_order):
+    _, costs, _, _ = problem
+    data = costs.data
+    if in_order:  # each arc once, ascending, as policies give them that keep the order of inputs
+        near = np.unique(data.near_set * len(data.rack) + data.near_node, return_index=True)[1]
+        rack = np.unique(data.rack_set * len(data.rack) + data.rack_id, return_index=True)[1]
+        data = replace(
+            data,
+            **{name: getattr(data, name)[near] for name in ("near_set", "near_node", "near_cost")},
+            **{name: getattr(data, name)[rack] for name in ("rack_set", "rack_id", "rack_cost")},
+        )
+    task, node = (grid.ravel() for grid in np.indices((len(data.of_task), len(data.rack))))
+    expected = [data_cost(data, t, n) for t, n in zip(task.tolist(), node.tolist(), strict=True)]
+    assert data.at(data.of_task[task], node).tolist() == expected
 
 
 @given(problems())
