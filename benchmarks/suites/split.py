@@ -15,7 +15,7 @@ from firmament_py.engine.engine import Engine
 from firmament_py.engine.round import Round
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.model.arrays import I64
-from firmament_py.network.candidate_arcs import widths
+from firmament_py.network.slot_runs import widths
 from firmament_py.policy import registry
 from firmament_py.preemption.preemptor import Preempting
 

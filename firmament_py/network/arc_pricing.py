@@ -16,8 +16,9 @@ import numpy as np
 from firmament_py.flow.certificate import lowest_potentials
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.network.build import PlacementNetwork
-from firmament_py.network.candidate_arcs import blocks, widths
-from firmament_py.network.capacities import Capacities
+from firmament_py.network.candidate_arcs import blocks
+from firmament_py.network.capacities import BY_CLASS, BY_RACK, Capacities
+from firmament_py.network.slot_runs import widths
 from firmament_py.policy import Costs
 
 _UNBOUNDED = 2**61
@@ -62,29 +63,40 @@ def negative_reduced_costs(
     limit = np.maximum(np.minimum(waiting, _UNBOUNDED // per_task) * per_task, _FEW_PAIRS)
     classes_with_tasks = np.flatnonzero(waiting)
     in_part = slice(None) if part.nodes is None else part.nodes
+    ways: list[tuple[np.uint8, I64 | None]] = [(BY_CLASS, None)]
+    if costs.data is not None:
+        ways.append((BY_RACK, costs.data.rack))
     for block in blocks(len(classes_with_tasks), nodes):
         some = classes_with_tasks[block]
-        reduced = of_node + costs.place[some % len(costs.place)] - _tails(some, whole, network, lowest, of_class, costs)
-        omitted = (reduced < 0) & (whole.slots[some] > 0)
-        omitted[:, in_part] &= part.slots[some] == 0
+        cost = of_node + costs.place[some % len(costs.place)]
+        least = np.full(cost.shape, _UNBOUNDED)
+        for entry, rack in ways:
+            tails = (
+                _tails(some, whole, network, lowest, of_class)
+                if rack is None
+                else _of_racks(some, network, lowest, rack)
+            )
+            reduced = cost - tails
+            has = part.slots[some] > 0 if part.entries is None else part.entries[some] & entry > 0
+            reduced[:, in_part] = np.where(has, _UNBOUNDED, reduced[:, in_part])
+            np.minimum(least, reduced, out=least)
+        omitted = (least < 0) & (whole.slots[some] > 0)
         for i in np.flatnonzero(omitted.sum(axis=1) > limit[some]).tolist():
             found = np.flatnonzero(omitted[i])
-            omitted[i, found[np.argpartition(reduced[i, found], limit[some[i]])[limit[some[i]] :]]] = False
+            omitted[i, found[np.argpartition(least[i, found], limit[some[i]])[limit[some[i]] :]]] = False
         pairs[some] = omitted
     return pairs, deeper
 
 
-def _tails(some: I64, whole: Capacities, network: PlacementNetwork, lowest: I64, of_class: I64, costs: Costs) -> I64:
-    """(K, N) or (K, 1): the lowest potential of a vertex from which the classes `some` (K,) reach each node."""
-    if not network.domain_start and costs.data is None:
+def _tails(some: I64, whole: Capacities, network: PlacementNetwork, lowest: I64, of_class: I64) -> I64:
+    """(K, N) or (K, 1): the lowest potential of the vertex from which the classes `some` (K,) reach each node."""
+    if not network.domain_start:
         of_classes: I64 = of_class[some, None]
         return of_classes
     tails = np.repeat(of_class[some, None], len(whole.depth), axis=1)
     for i, c in enumerate(some.tolist()):
         if c in network.domain_start:
             tails[i] = _of_tails(c, whole, network, lowest, of_class)
-        if costs.data is not None:
-            np.maximum(tails[i], _of_racks(c, network, lowest, costs.data.rack), out=tails[i])
     return tails
 
 
@@ -95,12 +107,15 @@ def _of_tails(c: int, whole: Capacities, network: PlacementNetwork, lowest: I64,
     return np.append(lowest[start : start + domains], of_class[c])[domain]
 
 
-def _of_racks(c: int, network: PlacementNetwork, lowest: I64, rack: I64) -> I64:
-    """(N,) the lowest potential of the vertex of class c in the rack of each node, (N,); -_UNBOUNDED: there is none."""
-    found = np.full(int(rack.max(initial=-1)) + 2, -_UNBOUNDED)
-    mine = np.flatnonzero(network.data.pool_class == c)
-    found[network.data.pool_in_rack[mine]] = lowest[network.rack_start + mine]
-    of_nodes: I64 = found[rack]
+def _of_racks(some: I64, network: PlacementNetwork, lowest: I64, rack: I64) -> I64:
+    """(K, N) the lowest potential of the vertex of the classes `some` (K,), ascending, in the rack of each node (N,);
+    -_UNBOUNDED: there is none."""
+    data = network.data
+    found = np.full((len(some), int(rack.max(initial=-1)) + 2), -_UNBOUNDED)
+    row = np.searchsorted(some, data.pool_class)
+    mine = np.flatnonzero(np.append(some, -1)[row] == data.pool_class)
+    found[row[mine], data.pool_in_rack[mine]] = lowest[network.rack_start + mine]
+    of_nodes: I64 = found[:, rack]
     return of_nodes
 
 

@@ -31,15 +31,12 @@ import numpy as np
 
 from firmament_py.flow.network import FlowNetwork
 from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions
-from firmament_py.network.capacities import Capacities, SharedLimits, built_in
+from firmament_py.network.capacities import BY_CLASS, BY_RACK, Capacities, SharedLimits, built_in
 from firmament_py.network.node_groups import node_groups
 from firmament_py.network.preference_arcs import NO_DATA_ARCS, DataArcs, data_arcs
 from firmament_py.network.supply_groups import supply_groups
 from firmament_py.policy import Costs
 from firmament_py.snapshot.domain_limits import DomainLimit
-
-_EXACT_SLOTS = 16
-"""Number of slots beyond twice the mean need that have separate costs; further slots form runs of doubling length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,23 +154,6 @@ class _Arcs:
             unit_cost=np.concatenate(self.cost).astype(np.int64),
             supply=supply,
         )
-
-
-def slot_offsets(waiting: int, depth: I64) -> I64:
-    """(K,) the first slot of each run of slots with one cost, for `waiting` tasks and nodes of `depth` (N,).
-
-    Runs of one slot up to what an even spread plausibly needs, then runs of doubling length: the number of slot arcs
-    does not grow with the capacity of nodes.
-    """
-    open_nodes = max(int((depth > 0).sum()), 1)
-    exact = 2 * -(-waiting // open_nodes) + _EXACT_SLOTS
-    deepest = int(depth.max(initial=0))
-    offsets = list(range(min(exact, max(deepest, 1))))
-    step = 1
-    while offsets[-1] + step < deepest:
-        offsets.append(offsets[-1] + step)
-        step *= 2
-    return np.array(offsets, np.int64)
 
 
 def build(
@@ -312,21 +292,39 @@ class _Build:
             some = np.flatnonzero(further)
             self._unread.add(gate[some], head[gated[some]], further[some], (place + extra)[gated[some]])
             head[gated], base[gated], place[gated] = gate, capacity[gated], 0
-        above = np.flatnonzero(base < capacity)
-        self._arcs.add(tail, head, base, place)
+        direct = self._with_entry(BY_CLASS, pair_class, pair_node)
+        above = np.flatnonzero(direct & (base < capacity))
+        direct = np.flatnonzero(direct)
+        self._arcs.add(tail[direct], head[direct], base[direct], place[direct])
         self._arcs.add(tail[above], head[above], (capacity - base)[above], (place + extra)[above])
         self._add_data(data, head, capacity, place)
-        arc_pair = np.concatenate([np.arange(len(pair_class)), above, data.pool_pair])
-        arc_pool = np.concatenate([pair_class, pair_class[above], len(self._waiting) + data.pool])
+        arc_pair = np.concatenate([direct, above, data.pool_pair])
+        arc_pool = np.concatenate([pair_class[direct], pair_class[above], len(self._waiting) + data.pool])
         return pair_class, pair_node, slots[pair_class, pair_node] * self._sizes[pair_node], arc_pair, arc_pool, data
+
+    def _with_entry(self, entry: np.uint8, pair_class: I64, pair_node: I64) -> Bools:
+        """(P,) whether pairs have that entry."""
+        entries = self._capacities.entries
+        if entries is None:
+            return np.ones(len(pair_class), np.bool_)
+        found: Bools = entries[pair_class, self._first[pair_node]] & entry > 0
+        return found
 
     def _data_arcs(self, pair_class: I64, pair_node: I64) -> DataArcs:
         if self._costs.data is None:
             return NO_DATA_ARCS
         node_group = np.full(self._capacities.slots.shape[1], -1, np.int64)
         node_group[self._members] = np.repeat(np.arange(len(self._sizes)), self._sizes)
+        by_rack = self._with_entry(BY_RACK, pair_class, pair_node)
         return data_arcs(
-            self._costs.data, self._group_class, self._group_set, pair_class, pair_node, node_group, self._first
+            self._costs.data,
+            self._group_class,
+            self._group_set,
+            pair_class,
+            pair_node,
+            by_rack,
+            node_group,
+            self._first,
         )
 
     def _add_data(self, data: DataArcs, head: I64, capacity: I64, place: I64) -> None:

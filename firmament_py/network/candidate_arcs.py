@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, U32, Bools, mix
-from firmament_py.network.capacities import Capacities, selected
+from firmament_py.network.capacities import BY_CLASS, BY_RACK, Capacities, selected
 from firmament_py.network.node_groups import node_groups
 from firmament_py.network.preference_arcs import preferred_pairs
+from firmament_py.network.slot_runs import widths
 from firmament_py.policy import Costs
 
 _SHARES = (0.02, 0.05, 0.1, 0.25, 0.5)
@@ -83,13 +84,16 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, task_class: I6
             near_any |= near.any(axis=0)
         bound = _NO_BOUND if (known == _NO_BOUND).any() else known.max() - place
         np.maximum(likely_cost, bound, out=likely_cost, where=near_any)
+    entries = pairs * BY_CLASS
     if costs.data is not None:
-        pairs |= preferred_pairs(costs.data, task_class, whole.slots, costs.place + slot[:, 0], lots)
+        near, of_racks = preferred_pairs(costs.data, task_class, whole.slots, costs.place + slot[:, 0], lots)
+        entries |= of_racks * BY_RACK
+        pairs |= near | of_racks
     chosen = np.flatnonzero(pairs.any(axis=0))
     part = selected(whole, chosen)
     np.multiply(part.slots, pairs[:, chosen], out=part.slots)
     if costs.data is not None:
-        return part
+        return replace(part, entries=entries[:, chosen])
     bought = np.where(slot[chosen] <= likely_cost[chosen, None], widths(offsets, part.depth), 0).sum(axis=1)
     return replace(part, depth=np.minimum(bought, part.slots.sum(axis=0)))
 
@@ -124,7 +128,11 @@ def extended(part: Capacities, whole: Capacities, pairs: Bools, deeper: Bools) -
     np.multiply(grown.slots, with_slots, out=grown.slots)
     depth = grown.depth.copy()
     depth[at] = part.depth
-    return replace(grown, depth=np.where((deeper | added)[chosen], grown.depth, depth))
+    entries = None
+    if part.entries is not None:
+        entries = pairs[:, chosen] * (BY_CLASS | BY_RACK)
+        entries[:, at] |= part.entries
+    return replace(grown, depth=np.where((deeper | added)[chosen], grown.depth, depth), entries=entries)
 
 
 def blocks(rows: int, columns: int) -> Iterator[slice]:
@@ -132,13 +140,6 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
     height = max(_CELLS // max(columns, 1), 1)
     for first in range(0, rows, height):
         yield slice(first, first + height)
-
-
-def widths(offsets: I64, depth: I64) -> I64:
-    """(N, K) number of slots in each run of a node of depth (N,)."""
-    ends = np.append(offsets[1:], _NO_BOUND)
-    found: I64 = np.maximum(np.minimum(ends, depth[:, None]) - offsets, 0)
-    return found
 
 
 def _sample(first: I64) -> tuple[I64, I64]:

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, U8, Bools
 from firmament_py.policy import Costs
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.solo_capacity import SoloCapacity
+
+BY_CLASS, BY_RACK = np.uint8(1), np.uint8(2)
 
 _LEAST_SHARE = 50
 """With a node limit, a solve can still place one in this number of the waiting tasks."""
@@ -46,6 +48,9 @@ class Capacities:
     If classes share rows (network/alike.py), `slots` has a row for several, `limits` are those of rows with one class,
     and row_of (C,) is the row of each class, -1 of those without tasks; shared: of other rows, the limits of their
     classes on domains that nodes share. Otherwise each class has its own row.
+
+    entries (C, N): in a part of capacities with costs of data, whether the class and the class in the node's rack have
+    arcs to the node, BY_CLASS | BY_RACK; None: all have, where there are slots.
     """
 
     slots: I64
@@ -54,6 +59,7 @@ class Capacities:
     nodes: I64 | None = None
     alone: SoloCapacity | None = None
     row_of: I64 | None = None
+    entries: U8 | None = None
     shared: Mapping[int, "SharedLimits"] = field(default_factory=dict)
 
     @property

@@ -24,6 +24,8 @@ def node_groups(capacities: Capacities, costs: Costs) -> tuple[I64, I64, I64]:
     rows += [shared.domain[usable] for shared in capacities.shared.values()]
     if rows:
         signatures = signatures + mix(np.stack(rows), seed=5)
+    if capacities.entries is not None:
+        signatures = signatures + mix(capacities.entries[:, usable].astype(np.int64), seed=8)
     if costs.data is not None:
         signatures = signatures + mix(node_columns(costs.data)[:, usable], seed=6)
     _, first, group, sizes = np.unique(signatures, return_index=True, return_inverse=True, return_counts=True)

@@ -57,16 +57,16 @@ def node_columns(data: DataCosts) -> I64:
     return np.stack([named, _named_rack(data)])
 
 
-def preferred_pairs(data: DataCosts, task_class: I64, slots: I64, cost: I64, lots: U32) -> Bools:
-    """(C, N) pairs that preference arcs of waiting tasks of classes (T,) need: those at the head of one, and, of each
-    rack at the head of one, the _OF_RACK nodes of least cost (C or 1, N or 1) with slots (C, N); random ones at a tie,
-    by their lots (N,)."""
+def preferred_pairs(data: DataCosts, task_class: I64, slots: I64, cost: I64, lots: U32) -> tuple[Bools, Bools]:
+    """(C, N) each, pairs that preference arcs of waiting tasks of classes (T,) need: those at the head of one; and, of
+    each rack at the head of one, the _OF_RACK nodes of least cost (C or 1, N or 1) with slots (C, N), random ones at a
+    tie, by their lots (N,)."""
     sets = len(data.anywhere)
     reads = data.of_task >= 0
     cls, of_set = np.divmod(np.unique(task_class[reads] * sets + data.of_task[reads]), sets)
-    pairs = np.zeros(slots.shape, np.bool_)
+    near, of_racks = np.zeros((2, *slots.shape), np.bool_)
     entry, reader = of_groups(of_set, data.near_set, sets)
-    pairs[cls[reader], data.near_node[entry]] = True
+    near[cls[reader], data.near_node[entry]] = True
     entry, reader = of_groups(of_set, data.rack_set, sets)
     named = np.zeros((len(slots), int(data.rack.max(initial=-1)) + 1), np.bool_)
     named[cls[reader], data.rack_id[entry]] = True
@@ -82,8 +82,9 @@ def preferred_pairs(data: DataCosts, task_class: I64, slots: I64, cost: I64, lot
         starts, run = runs(data.rack[some])
         for _ in range(_OF_RACK):
             least = key == np.minimum.reduceat(key, starts)[run]
-            pairs[c, some[least]], key[least] = True, np.iinfo(np.int64).max
-    return pairs & (slots > 0)
+            of_racks[c, some[least]], key[least] = True, np.iinfo(np.int64).max
+    near &= slots > 0
+    return near, of_racks
 
 
 def data_arcs(
@@ -92,11 +93,12 @@ def data_arcs(
     group_set: I64,
     pair_class: I64,
     pair_node_group: I64,
+    pair_by_rack: Bools,
     node_group: I64,
     first: I64,
 ) -> DataArcs:
-    """The arcs of supply groups (G,) with sets, given the pairs (P,), the group of each node (N,), -1: none, and the
-    first node of each group (M,)."""
+    """The arcs of supply groups (G,) with sets, given the pairs (P,) and whether they have an arc from their rack, the
+    group of each node (N,), -1: none, and the first node of each group (M,)."""
     sets, groups = len(data.anywhere), len(first)
     classes = int(group_class.max(initial=-1)) + 1
     pair_of = np.full((classes, groups + 1), -1, np.int64)
@@ -114,7 +116,7 @@ def data_arcs(
     has_pool = np.zeros((classes, racks + 1), np.bool_)
     has_pool[group_class[rack_group], data.rack_id[entry]] = True
     has_pool[:, racks] = False  # nodes outside all racks have rack -1
-    pool_pair = np.flatnonzero(has_pool[pair_class, rack_of_group[pair_node_group]])
+    pool_pair = np.flatnonzero(pair_by_rack & has_pool[pair_class, rack_of_group[pair_node_group]])
     key = pair_class[pool_pair] * racks + rack_of_group[pair_node_group[pool_pair]]
     pools, pool = np.unique(key, return_inverse=True)
     number = np.full(classes * racks, -1, np.int64)

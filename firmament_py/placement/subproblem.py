@@ -7,8 +7,8 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools, runs
 from firmament_py.model.resources import TOKEN
-from firmament_py.network.build import slot_offsets
 from firmament_py.network.capacities import Capacities, built_in
+from firmament_py.network.slot_runs import slot_offsets
 from firmament_py.placement.ledger import Ledger
 from firmament_py.policy import Costs, View
 from firmament_py.snapshot.domain_limits import DomainLimit
