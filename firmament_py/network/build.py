@@ -292,9 +292,8 @@ class _Build:
             some = np.flatnonzero(further)
             self._unread.add(gate[some], head[gated[some]], further[some], (place + extra)[gated[some]])
             head[gated], base[gated], place[gated] = gate, capacity[gated], 0
-        direct = self._with_entry(BY_CLASS, pair_class, pair_node)
-        above = np.flatnonzero(direct & (base < capacity))
-        direct = np.flatnonzero(direct)
+        by_class = self._with_entry(BY_CLASS, pair_class, pair_node)
+        direct, above = np.flatnonzero(by_class), np.flatnonzero(by_class & (base < capacity))
         self._arcs.add(tail[direct], head[direct], base[direct], place[direct])
         self._arcs.add(tail[above], head[above], (capacity - base)[above], (place + extra)[above])
         self._add_data(data, head, capacity, place)
