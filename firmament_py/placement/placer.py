@@ -29,8 +29,8 @@ from firmament_py.snapshot.solo_capacity import task_slots
 from firmament_py.usage.usage import NOTHING_MEASURED, Reading
 
 CLASSES_AT_ONCE, CELLS_AT_ONCE = 256, 4_000_000
-"""More classes than this, and more classes times nodes than that, are placed in several parts, highest priority first:
-it bounds a round's memory."""
+"""More classes than the first, and more classes times nodes than the second, are placed in several parts, highest
+priority first: it bounds the memory of a round."""
 
 FIRST: I64 = np.zeros(1, np.int64)
 

@@ -164,6 +164,14 @@ def test_nothing_is_omitted_if_much_of_the_network_is_needed():
     assert candidate_part(capacities, flat(5)(50), ints([0]), ints([5])).slots.sum() < 100
 
 
+def test_equal_nodes_count_as_one():
+    nodes = 1000
+    capacities = Capacities(np.full((3, nodes), 2), np.full(nodes, 2), {})
+    equal = Costs(np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int64), np.full(6, WAIT_MIN))
+    assert candidate_part(capacities, equal, ints([0]), ints([2, 2, 2])) is capacities
+    assert candidate_part(capacities, flat(6)(nodes), ints([0]), ints([2, 2, 2])) is not capacities
+
+
 def test_a_small_network_is_not_reduced(monkeypatch):
     slots = np.full((1, 50), 2)
     capacities = Capacities(slots, slots[0], {})
