@@ -207,21 +207,21 @@ def test_unused_sets_are_removed_and_requested_again(monkeypatch):
     assert int(state.inputs.tasks[1:].sum()) == 0
 
 
-def test_names_are_looked_at_once_as_many_sets_are_gone_as_are_left(monkeypatch):
-    looks: list[int] = []
+def test_names_are_renumbered_once_as_many_sets_are_gone_as_are_left(monkeypatch):
+    renumbered: list[int] = []
     gone = [0]
-    monkeypatch.setattr(InputSetTable, "_renumber", lambda table: looks.append(len(table)))
+    monkeypatch.setattr(InputSetTable, "_renumber", lambda table: renumbered.append(len(table)))
     monkeypatch.setattr(InputSetTable, "remove_unused", lambda _: gone)
     table = InputSetTable()
     for number in range(1, 4):
         table.define(make_inputs(number, (1, "a")))  # four rows with that of no inputs
     for _ in range(3):
         table.sweep()
-    assert looks == []
+    assert renumbered == []
     table.sweep()
-    assert looks == [4]
+    assert renumbered == [4]
     table.sweep()
-    assert looks == [4], "counted anew"
+    assert renumbered == [4], "counted anew"
 
 
 def test_bound_and_ended_tasks_count_until_they_are_removed():
