@@ -8,21 +8,21 @@ highest cost at which a task that uses the node stays on it.
 
 If no arc has a negative reduced cost with the lowest potentials of classes, domains and racks and the highest
 potentials of nodes, these are potentials of the whole network: raising a node's potential raises only the reduced costs
-of arcs into it, and a part omits only such arcs and the costliest slots of nodes.
+of arcs into it, and a part omits only such arcs, the costliest slots of nodes, and preference arcs, of which those into
+racks can raise the potentials of racks (network/preference_pricing.py).
 """
 
 import numpy as np
 
 from firmament_py.flow.certificate import lowest_potentials
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.candidate_arcs import blocks
 from firmament_py.network.capacities import BY_CLASS, BY_RACK, Capacities
+from firmament_py.network.part import Omitted, Part, everything
+from firmament_py.network.preference_pricing import UNBOUNDED, PreferencePricing
 from firmament_py.network.slot_runs import widths
 from firmament_py.policy import Costs
-
-_UNBOUNDED = 2**61
-"""A potential above all costs; the sum with a cost fits 64 bits."""
 
 _FEW_PAIRS = 64
 """So many pairs of a class are returned even if it has few tasks."""
@@ -30,62 +30,66 @@ _FEW_PAIRS = 64
 
 def negative_reduced_costs(
     whole: Capacities,
-    part: Capacities,
+    part: Part,
     network: PlacementNetwork,
     flow: I64,
     costs: Costs,
     offsets: I64,
-    per_task: int = _UNBOUNDED,
-) -> tuple[Bools, Bools]:
-    """Omitted arcs that can have a negative reduced cost: pairs (C, N), and nodes (N,) that need more slots.
+    per_task: int = UNBOUNDED,
+) -> Omitted:
+    """Omitted arcs that can have a negative reduced cost.
 
     If there are none, `flow` (A,), an optimum of the network of the part, is an optimum of the whole network. The part
-    can omit pairs of a class and a node, with all their slots, and the costliest slots of nodes, but no pairs that
-    preference arcs need (`preferred_pairs`). per_task: of the pairs of a class only so many for each of its tasks are
-    returned, those of the lowest reduced costs: potentials are bounds, and one class that lacks nodes would otherwise
-    get all of them.
+    can omit pairs of a class and a node, with all their slots, the costliest slots of nodes, and preference arcs, but
+    no pairs that its preference arcs need (`preferred_pairs`). per_task: of the pairs of a class only so many for each
+    of its tasks are returned, those of the lowest reduced costs: potentials are bounds, and one class that lacks nodes
+    would otherwise get all of them.
     """
     (classes, nodes), at_class = whole.slots.shape, len(network.group_class)
     sink = at_class + classes + len(network.member_start)
     lowest = lowest_potentials(network.flow, flow, sink)
     if lowest is None:
-        return whole.slots > 0, whole.depth > 0
+        return everything(whole, costs)
     of_class, of_group = np.split(lowest[at_class : sink - 1], [classes])
     highest = _highest_potentials(whole, network, flow, lowest, costs, offsets)
     sizes = np.diff(network.member_start)
     deeper = np.zeros(nodes, np.bool_)
     deeper[network.members] = np.repeat(highest < of_group, sizes)
     slot = np.broadcast_to(costs.slot, (nodes, len(offsets)))
-    of_node = np.where(whole.depth > 0, slot[:, 0], _UNBOUNDED)
+    of_node = np.where(whole.depth > 0, slot[:, 0], UNBOUNDED)
     of_node[network.members] = np.repeat(np.maximum(highest, of_group), sizes)
     waiting = np.bincount(whole.of_rows(network.group_class), network.group_size, classes).astype(np.int64)
     pairs = np.zeros((classes, nodes), np.bool_)
-    limit = np.maximum(np.minimum(waiting, _UNBOUNDED // per_task) * per_task, _FEW_PAIRS)
+    limit = np.maximum(np.minimum(waiting, UNBOUNDED // per_task) * per_task, _FEW_PAIRS)
     classes_with_tasks = np.flatnonzero(waiting)
-    in_part = slice(None) if part.nodes is None else part.nodes
-    ways: list[tuple[np.uint8, I64 | None]] = [(BY_CLASS, None)]
-    if costs.data is not None:
-        ways.append((BY_RACK, costs.data.rack))
+    capacities = part.capacities
+    in_part = slice(None) if capacities.nodes is None else capacities.nodes
+    preferences = None if costs.data is None else PreferencePricing(costs.data, part, network, flow, lowest)
     for block in blocks(len(classes_with_tasks), nodes):
         some = classes_with_tasks[block]
         cost = of_node + costs.place[some % len(costs.place)]
-        least = np.full(cost.shape, _UNBOUNDED)
-        for entry, rack in ways:
-            tails = (
-                _tails(some, whole, network, lowest, of_class)
-                if rack is None
-                else _of_racks(some, network, lowest, rack)
-            )
+        cost[whole.slots[some] == 0] = UNBOUNDED
+        ways = [(BY_CLASS, _tails(some, whole, network, lowest, of_class))]
+        if preferences is not None:
+            preferences.note(some, cost)
+            ways.append((BY_RACK, preferences.potentials(some)))
+        least = np.full(cost.shape, UNBOUNDED)
+        for entry, tails in ways:
             reduced = cost - tails
-            has = part.slots[some] > 0 if part.entries is None else part.entries[some] & entry > 0
-            reduced[:, in_part] = np.where(has, _UNBOUNDED, reduced[:, in_part])
+            has = capacities.slots[some] > 0 if capacities.entries is None else capacities.entries[some] & entry > 0
+            reduced[:, in_part] = np.where(has, UNBOUNDED, reduced[:, in_part])
             np.minimum(least, reduced, out=least)
-        omitted = (least < 0) & (whole.slots[some] > 0)
+        omitted = least < 0
         for i in np.flatnonzero(omitted.sum(axis=1) > limit[some]).tolist():
             found = np.flatnonzero(omitted[i])
             omitted[i, found[np.argpartition(least[i, found], limit[some[i]])[limit[some[i]] :]]] = False
         pairs[some] = omitted
-    return pairs, deeper
+    if preferences is None:
+        return Omitted(pairs, deeper)
+    cls, node = preferences.near
+    place = np.broadcast_to(costs.place, (len(costs.place), nodes))[cls % len(costs.place), node]
+    cost = np.where(whole.slots[cls, node] > 0, place + of_node[node], UNBOUNDED)
+    return Omitted(pairs, deeper, *preferences.omitted(cost))
 
 
 def _tails(some: I64, whole: Capacities, network: PlacementNetwork, lowest: I64, of_class: I64) -> I64:
@@ -107,18 +111,6 @@ def _of_tails(c: int, whole: Capacities, network: PlacementNetwork, lowest: I64,
     return np.append(lowest[start : start + domains], of_class[c])[domain]
 
 
-def _of_racks(some: I64, network: PlacementNetwork, lowest: I64, rack: I64) -> I64:
-    """(K, N) the lowest potential of the vertex of the classes `some` (K,), ascending, in the rack of each node (N,);
-    -_UNBOUNDED: there is none."""
-    data = network.data
-    found = np.full((len(some), int(rack.max(initial=-1)) + 2), -_UNBOUNDED)
-    row = np.searchsorted(some, data.pool_class)
-    mine = np.flatnonzero(np.append(some, -1)[row] == data.pool_class)
-    found[row[mine], data.pool_in_rack[mine]] = lowest[network.rack_start + mine]
-    of_nodes: I64 = found[:, rack]
-    return of_nodes
-
-
 def _highest_potentials(
     whole: Capacities, network: PlacementNetwork, flow: I64, lowest: I64, costs: Costs, offsets: I64
 ) -> I64:
@@ -132,7 +124,7 @@ def _highest_potentials(
     np.add.at(used, network.pair_node_group, network.placed_on_nodes(flow))
     ends = np.cumsum(widths(offsets, depth), axis=1) * sizes[:, None]
     run = (ends <= used[:, None]).sum(axis=1)  # the arc with the next open slot
-    highest: I64 = np.append(slot, np.full((len(slot), 1), _UNBOUNDED), axis=1)[np.arange(len(slot)), run]
+    highest: I64 = np.append(slot, np.full((len(slot), 1), UNBOUNDED), axis=1)[np.arange(len(slot)), run]
 
     # a task that uses a node stays there: its arc into the node must not get a positive reduced cost
     group = network.flow.head - (len(network.group_class) + len(whole.slots))

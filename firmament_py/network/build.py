@@ -52,6 +52,7 @@ class PlacementNetwork:
     group_class: I64  # (G,) ascending
     group_size: I64  # (G,) tasks
     group_wait: I64  # (G,) cost of leaving one waiting
+    group_set: I64  # (G,) the input set that its tasks read, -1: none
     group_anywhere: I64  # (G,) cost of its data on the way through its class
     pair_class: I64  # (P,)
     pair_node_group: I64  # (P,) ascending within a class
@@ -230,6 +231,7 @@ class _Build:
             group_class=self._group_class,
             group_size=self._group_size,
             group_wait=self._group_wait,
+            group_set=self._group_set,
             group_anywhere=self._anywhere,
             pair_class=pair_class,
             pair_node_group=pair_node,

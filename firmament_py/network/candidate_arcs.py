@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, U32, Bools, mix
+from firmament_py.model.arrays import F64, I64, U32, mix
 from firmament_py.network.capacities import BY_CLASS, BY_RACK, Capacities, selected
 from firmament_py.network.node_groups import node_groups
-from firmament_py.network.preference_arcs import preferred_pairs
+from firmament_py.network.part import Part
+from firmament_py.network.preference_arcs import likely_arcs, lots_of, preferred_pairs
 from firmament_py.network.slot_runs import widths
 from firmament_py.policy import Costs
 
@@ -37,6 +38,9 @@ _WORTHWHILE = 20
 _SMALL = 50_000
 """With fewer arcs than this, solving is faster than reducing."""
 
+_FEW_PREFERENCES = 5_000
+"""So few preference arcs are all kept."""
+
 _SAMPLE = 256
 """Costs are estimated from this number of the nodes of least cost, the same number of others, ..."""
 
@@ -49,13 +53,20 @@ _CELLS = 2**15
 _NO_BOUND = np.iinfo(np.int64).max
 
 
-def candidate_part(whole: Capacities, costs: Costs, offsets: I64, task_class: I64) -> Capacities:
-    """The likely part of the capacities for waiting tasks of classes (T,), at the costs of slots that begin at offsets
-    (K,).
+def candidate_part(whole: Capacities, costs: Costs, offsets: I64, task_class: I64) -> Part:
+    """The likely part of a network for waiting tasks of classes (T,), at the costs of slots that begin at offsets (K,).
 
     A pair of a class and a node is kept with all its slots or omitted; nodes can have fewer slots. With costs of data
-    nodes keep all slots, and preference arcs all that they need.
+    nodes keep all slots, and of the preference arcs those of least cost are kept, with all that they need.
     """
+    near = racks = None
+    if costs.data is not None and len(costs.data.near_set) + len(costs.data.rack_set) > _FEW_PREFERENCES:
+        near, racks = likely_arcs(costs.data, task_class, whole.slots, costs.slot[:, 0])
+    preferred = Part(whole, near, racks)
+    return replace(preferred, capacities=_candidate_pairs(whole, preferred.costs(costs), offsets, task_class))
+
+
+def _candidate_pairs(whole: Capacities, costs: Costs, offsets: I64, task_class: I64) -> Capacities:
     waiting = np.bincount(whole.of_rows(task_class), minlength=len(whole.slots))
     tasks = len(task_class)
     if _is_small(whole, costs, offsets, waiting, max(tasks * _WORTHWHILE, _SMALL)):
@@ -66,7 +77,7 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, task_class: I6
     likely_cost = np.full(nodes, np.iinfo(np.int64).min)  # the highest likely cost of a slot
     pairs = np.zeros(whole.slots.shape, np.bool_)
     needed, shared = _slots_needed(whole, waiting)
-    lots, factors = _lots(nodes), _factors(len(waiting))
+    lots, factors = lots_of(nodes), _factors(len(waiting))
     for classes, row in _alike(costs.place, waiting):
         place = np.broadcast_to(row, nodes)
         first = place + slot[:, 0]
@@ -86,7 +97,7 @@ def candidate_part(whole: Capacities, costs: Costs, offsets: I64, task_class: I6
         np.maximum(likely_cost, bound, out=likely_cost, where=near_any)
     entries = pairs * BY_CLASS
     if costs.data is not None:
-        near, of_racks = preferred_pairs(costs.data, task_class, whole.slots, costs.place + slot[:, 0], lots)
+        near, of_racks = preferred_pairs(costs.data, task_class, whole.slots, costs.place + slot[:, 0])
         entries |= of_racks * BY_RACK
         pairs |= near | of_racks
     chosen = np.flatnonzero(pairs.any(axis=0))
@@ -114,25 +125,6 @@ def _arcs(capacities: Capacities, offsets: I64, waiting: I64) -> int:
     """Number of the arcs of classes with waiting (C,) tasks and of slots, if no nodes are equal."""
     of_classes = sum(int(np.count_nonzero(capacities.slots[c])) for c in np.flatnonzero(waiting).tolist())
     return int(np.searchsorted(offsets, capacities.depth).sum()) + of_classes
-
-
-def extended(part: Capacities, whole: Capacities, pairs: Bools, deeper: Bools) -> Capacities:
-    """The part with further pairs (C, N), and with all slots of nodes `deeper` (N,) and of the nodes of these pairs."""
-    before = np.arange(len(whole.depth)) if part.nodes is None else part.nodes
-    added = pairs.any(axis=0)
-    chosen = np.union1d(before, np.flatnonzero(added))
-    grown = selected(whole, chosen)
-    at = np.searchsorted(chosen, before)
-    with_slots = pairs[:, chosen]
-    with_slots[:, at] |= part.slots > 0
-    np.multiply(grown.slots, with_slots, out=grown.slots)
-    depth = grown.depth.copy()
-    depth[at] = part.depth
-    entries = None
-    if part.entries is not None:
-        entries = pairs[:, chosen] * (BY_CLASS | BY_RACK)
-        entries[:, at] |= part.entries
-    return replace(grown, depth=np.where((deeper | added)[chosen], grown.depth, depth), entries=entries)
 
 
 def blocks(rows: int, columns: int) -> Iterator[slice]:
@@ -212,11 +204,6 @@ def _where_any(slots: I64, classes: I64, first: I64) -> I64:
     for c in classes.tolist():
         some |= slots[c] > 0
     return np.where(some, first, _NO_BOUND)
-
-
-def _lots(nodes: int) -> U32:
-    """(N,) the random number of each node."""
-    return np.random.default_rng(1).integers(0, 2**32, nodes, np.uint32)
 
 
 def _factors(classes: int) -> U32:

@@ -15,10 +15,11 @@ from firmament_py.model.arrays import I64, Bools
 from firmament_py.network.alike import distribute, limited_per_node, merged
 from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import PlacementNetwork, build
-from firmament_py.network.candidate_arcs import candidate_part, extended
+from firmament_py.network.candidate_arcs import candidate_part
 from firmament_py.network.capacities import Capacities, with_policy_limits
 from firmament_py.network.cheapest_place import cheapest
 from firmament_py.network.decode import NodeCounts, spread_over_members
+from firmament_py.network.part import Part, extended
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.policy import Costs
 
@@ -32,7 +33,7 @@ many times as many."""
 REBUILD_LIMIT = 4
 """Largest number of networks built until no pair is over capacity; after that, fitting trims the excess."""
 
-SMALL_NETWORK, FEW = 50_000, 20
+SMALL_NETWORK, FEW = 20_000, 20
 """A network with more than SMALL_NETWORK arcs is not built again if less than one in FEW of its tasks is in excess."""
 
 
@@ -123,20 +124,21 @@ class ColumnGeneration:
             network, solution, over_capacity = self._within_capacity(
                 part, costs, offsets, task_class, trial, over_capacity
             )
-            if part is whole or solution.status is not Status.OPTIMAL:
+            if part.is_all_of(whole) or solution.status is not Status.OPTIMAL:
                 break
             per_task = PAIRS_PER_TASK * PAIRS_GROW**number
-            pairs, deeper = negative_reduced_costs(whole, part, network, solution.flow, costs, offsets, per_task)
+            omitted = negative_reduced_costs(whole, part, network, solution.flow, costs, offsets, per_task)
             self._telemetry.lap("prove")
-            if not pairs.any() and not deeper.any():
+            if not omitted:
                 break
-            part = extended(part, whole, pairs, deeper) if number + 1 < PRICING_ROUNDS else whole
+            last = number + 1 >= PRICING_ROUNDS
+            part = Part(whole) if last else extended(part, whole, omitted, costs, task_class)
             self._telemetry.pricing_rounds += 1
         return network, solution
 
     def _within_capacity(
         self,
-        capacities: Capacities,
+        part: Part,
         costs: Costs,
         offsets: I64,
         task_class: I64,
@@ -145,15 +147,16 @@ class ColumnGeneration:
     ) -> tuple[PlacementNetwork, Solution, Bools | None]:
         """A flow within the slots of all pairs, and the pairs (C, N) that needed a bound for that; over_capacity: those
         that are known to need one."""
+        costs = part.costs(costs)
         for _ in range(REBUILD_LIMIT):
-            network, solution = self._solved(capacities, costs, offsets, task_class, trial, over_capacity)
+            network, solution = self._solved(part.capacities, costs, offsets, task_class, trial, over_capacity)
             if costs.data is None or solution.status is not Status.OPTIMAL:
                 break
             excess = network.excess(solution.flow)
             few = len(network.flow.tail) > SMALL_NETWORK and excess.sum() * FEW < len(task_class)
             if few or not excess.any():
                 break  # fitting rejects these few tasks, and the next solve finds nodes for them
-            found = network.of_members(excess > 0, (len(capacities.slots), len(costs.data.rack)))
+            found = network.of_members(excess > 0, (len(part.capacities.slots), len(costs.data.rack)))
             over_capacity = found if over_capacity is None else over_capacity | found
         return network, solution, over_capacity
 

@@ -18,6 +18,12 @@ from firmament_py.policy.locality import DataCosts, of_groups
 _OF_RACK = 2
 """So many nodes of each rack of a class, at least, are in the part of a network."""
 
+_OF_SET = 4
+"""So many preference arcs of each input set, at least, are in the part of a network, ..."""
+
+_FOR_TASKS = 2
+"""... and so many that they lead to slots for this multiple of the set's tasks."""
+
 
 @dataclass(frozen=True, slots=True)
 class DataArcs:
@@ -57,11 +63,43 @@ def node_columns(data: DataCosts) -> I64:
     return np.stack([named, _named_rack(data)])
 
 
-def preferred_pairs(data: DataCosts, task_class: I64, slots: I64, cost: I64, lots: U32) -> tuple[Bools, Bools]:
+def lots_of(nodes: int) -> U32:
+    """(N,) the random number of each node, always the same."""
+    return np.random.default_rng(1).integers(0, 2**32, nodes, np.uint32)
+
+
+def likely_arcs(data: DataCosts, task_class: I64, slots: I64, first: I64) -> tuple[Bools, Bools]:
+    """Whether each preference arc to a node (L,) and to a rack (M,) is among those of least cost of its set that lead
+    to slots, (C, N), for waiting tasks of classes (T,); the first slot of nodes costs `first` (N or 1,)."""
+    sets, nodes = len(data.anywhere), len(data.rack)
+    of_rack = np.zeros((len(slots), int(data.rack.max(initial=-1)) + 2), np.int64)
+    by_rack = np.argsort(data.rack, kind="stable")
+    starts, _ = runs(data.rack[by_rack])
+    of_rack[:, data.rack[by_rack[starts]]] = np.add.reduceat(slots[:, by_rack], starts, axis=1)
+    reads = np.flatnonzero(data.of_task >= 0)
+    cls = np.zeros(sets, np.int64)
+    cls[data.of_task[reads]] = task_class[reads]  # of one of its tasks: few sets have tasks of several
+    there = np.concatenate([slots[cls[data.near_set], data.near_node], of_rack[cls[data.rack_set], data.rack_id]])
+    cost = np.concatenate([data.near_cost + np.broadcast_to(first, nodes)[data.near_node], data.rack_cost])
+    of_set = np.concatenate([data.near_set, data.rack_set])
+    some = np.flatnonzero(there)
+    some = some[np.lexsort((cost[some], of_set[some]))]
+    starts, run = runs(of_set[some])
+    before = np.cumsum(there[some]) - there[some]
+    before -= before[starts][run]
+    likely = np.arange(len(some)) - starts[run] < _OF_SET
+    likely |= before < _FOR_TASKS * np.bincount(data.of_task[reads], minlength=sets)[of_set[some]]
+    in_part = np.zeros(len(there), np.bool_)
+    in_part[some[likely]] = True
+    near, racks = np.split(in_part, [len(data.near_set)])
+    return near, racks
+
+
+def preferred_pairs(data: DataCosts, task_class: I64, slots: I64, cost: I64) -> tuple[Bools, Bools]:
     """(C, N) each, pairs that preference arcs of waiting tasks of classes (T,) need: those at the head of one; and, of
     each rack at the head of one, the _OF_RACK nodes of least cost (C or 1, N or 1) with slots (C, N), random ones at a
-    tie, by their lots (N,)."""
-    sets = len(data.anywhere)
+    tie."""
+    sets, lots = len(data.anywhere), lots_of(len(data.rack))
     reads = data.of_task >= 0
     cls, of_set = np.divmod(np.unique(task_class[reads] * sets + data.of_task[reads]), sets)
     near, of_racks = np.zeros((2, *slots.shape), np.bool_)

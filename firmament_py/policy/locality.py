@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, run_positions
+from firmament_py.model.arrays import I64, Bools, run_positions
 from firmament_py.model.locality import BlockReplicas
 
 
@@ -68,16 +68,19 @@ class DataCosts:
         position[nodes] = np.arange(len(nodes))
         has_node = np.zeros(int(self.rack.max(initial=-1)) + 2, np.bool_)
         has_node[self.rack[nodes]] = True
-        near, rack = position[self.near_node] >= 0, has_node[self.rack_id]
+        part = self.only(position[self.near_node] >= 0, has_node[self.rack_id])
+        return replace(part, near_node=position[part.near_node], rack=self.rack[nodes])
+
+    def only(self, near: Bools, racks: Bools) -> "DataCosts":
+        """The costs with some of the arcs to nodes, near (L,), and to racks (M,)."""
         return replace(
             self,
             near_set=self.near_set[near],
-            near_node=position[self.near_node[near]],
+            near_node=self.near_node[near],
             near_cost=self.near_cost[near],
-            rack=self.rack[nodes],
-            rack_set=self.rack_set[rack],
-            rack_id=self.rack_id[rack],
-            rack_cost=self.rack_cost[rack],
+            rack_set=self.rack_set[racks],
+            rack_id=self.rack_id[racks],
+            rack_cost=self.rack_cost[racks],
         )
 
     def at(self, sets: I64, nodes: I64) -> I64:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
 from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import build
-from firmament_py.network.candidate_arcs import extended
 from firmament_py.network.capacities import Capacities, selected
+from firmament_py.network.part import Part, extended
 from firmament_py.policy import WAIT_MIN, Costs
 from tests.effort import examples
 from tests.firmament_py.network.test_candidate_arcs import hopeful, ints, on_all_nodes, problems
@@ -40,10 +40,10 @@ def test_a_proved_flow_is_an_optimum_of_the_whole_network(problem):
     whole, part, costs, offsets, task_class = problem
     network, found = solved(part, costs, offsets, task_class)
     best = NetworkxSolver().solve(build(whole, costs, offsets, task_class).flow)
-    pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, costs, offsets)
+    omitted = negative_reduced_costs(whole, Part(part), network, found.flow, costs, offsets)
     left_out = on_all_nodes(part, whole).slots == 0
-    assert not (pairs & ((whole.slots == 0) | ~left_out)).any(), "only what is there and was left out"
-    proved = not pairs.any() and not deeper.any()
+    assert not (omitted.pairs & ((whole.slots == 0) | ~left_out)).any(), "only what is there and was left out"
+    proved = not omitted
     event(f"proved: {proved}, optimum: {found.cost == best.cost}")
     assert found.cost >= best.cost
     assert not proved or found.cost == best.cost
@@ -55,10 +55,10 @@ def test_adding_negative_reduced_costs_ends_with_a_proved_optimum(problem):
     whole, part, costs, offsets, task_class = problem
     for _ in range(1 + whole.slots.size + len(whole.depth)):
         network, found = solved(part, costs, offsets, task_class)
-        pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, costs, offsets)
-        if not pairs.any() and not deeper.any():
+        omitted = negative_reduced_costs(whole, Part(part), network, found.flow, costs, offsets)
+        if not omitted:
             break
-        grown = extended(part, whole, pairs, deeper)
+        grown = extended(Part(part), whole, omitted, costs, task_class).capacities
         assert grown.slots.sum() + grown.depth.sum() > part.slots.sum() + part.depth.sum(), "each turn adds something"
         part = grown
     else:
@@ -71,9 +71,8 @@ def test_the_whole_network_has_no_negative_reduced_costs():
     costs = Costs(ints([[0, 4, 1], [3, 3, 3]]), ints([[0], [1], [2]]), np.full(3, WAIT_MIN))
     capacities = Capacities(slots, slots.max(axis=0), {})
     network, found = solved(capacities, costs, ints([0]), ints([0, 0, 1]))
-    pairs, deeper = negative_reduced_costs(capacities, capacities, network, found.flow, costs, ints([0]))
-    assert not pairs.any()
-    assert not deeper.any()
+    omitted = negative_reduced_costs(capacities, Part(capacities), network, found.flow, costs, ints([0]))
+    assert not omitted
 
 
 def test_an_omitted_node_of_lower_cost_has_a_negative_reduced_cost():
@@ -82,10 +81,10 @@ def test_an_omitted_node_of_lower_cost_has_a_negative_reduced_cost():
     whole = Capacities(slots, ints([1, 1, 1]), {})
     part = Capacities(ints([[1, 1, 0], [1, 1, 0]]), ints([1, 1, 0]), {})
     network, found = solved(part, costs, ints([0]), ints([0, 1]))
-    pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, costs, ints([0]))
+    omitted = negative_reduced_costs(whole, Part(part), network, found.flow, costs, ints([0]))
     # node 2 costs class 0 1 instead of at most 6, and class 1 10
-    assert pairs.tolist() == [[False, False, True], [False, False, False]]
-    assert not deeper.any()
+    assert omitted.pairs.tolist() == [[False, False, True], [False, False, False]]
+    assert not omitted.deeper.any()
 
 
 def test_an_omitted_slot_of_lower_cost_is_found():
@@ -94,6 +93,6 @@ def test_an_omitted_slot_of_lower_cost_is_found():
     whole = Capacities(slots, ints([2, 2]), {})
     part = Capacities(slots, ints([1, 1]), {})
     network, found = solved(part, costs, ints([0, 1]), ints([0, 0]))
-    pairs, deeper = negative_reduced_costs(whole, part, network, found.flow, costs, ints([0, 1]))
-    assert not pairs.any()
-    assert deeper.tolist() == [True, False]  # node 0 would take both at 1 + 2, instead of 1 + 7
+    omitted = negative_reduced_costs(whole, Part(part), network, found.flow, costs, ints([0, 1]))
+    assert not omitted.pairs.any()
+    assert omitted.deeper.tolist() == [True, False]  # node 0 would take both at 1 + 2, instead of 1 + 7

@@ -23,7 +23,7 @@ def small_networks_too(monkeypatch):
 def candidate_part(whole, costs, offsets, waiting):
     """The part for waiting (C,) tasks, with all nodes."""
     task_class = np.repeat(np.arange(len(waiting)), waiting)
-    return on_all_nodes(part_of_some_nodes(whole, costs, offsets, task_class), whole)
+    return on_all_nodes(part_of_some_nodes(whole, costs, offsets, task_class).capacities, whole)
 
 
 def on_all_nodes(part, whole):

@@ -1,0 +1,146 @@
+"""Omitted preference arcs: the proof is sound, and adding what has a negative reduced cost ends with it."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
+from firmament_py.network.arc_pricing import negative_reduced_costs
+from firmament_py.network.build import build
+from firmament_py.network.capacities import BY_CLASS, BY_RACK, Capacities, selected
+from firmament_py.network.part import Part, extended
+from firmament_py.network.preference_arcs import likely_arcs, preferred_pairs
+from firmament_py.policy import WAIT_MIN, Costs
+from firmament_py.policy.locality import DataCosts
+from tests.effort import examples
+from tests.firmament_py.network.test_preference_arcs import clusters_with_racks, ints
+
+
+@st.composite
+def parts(draw):
+    """A cluster with racks, and any part that has the pairs its preference arcs need."""
+    whole, costs, offsets, task_class = draw(clusters_with_racks())
+    rng, share = np.random.default_rng(draw(st.integers(0, 2**32 - 1))), draw(st.sampled_from([0.0, 0.3, 0.8]))
+    near, racks = (rng.random(len(arcs)) < share for arcs in (costs.data.near_set, costs.data.rack_set))
+    needed = preferred_pairs(costs.data.only(near, racks), task_class, whole.slots, costs.place + costs.slot[:, 0])
+    pairs = rng.random(whole.slots.shape) < share
+    entries = (pairs * rng.integers(0, 4, whole.slots.shape)).astype(np.uint8)
+    entries |= (needed[1] * BY_RACK).astype(np.uint8)
+    slots = whole.slots * (pairs | needed[0] | needed[1])
+    chosen = np.flatnonzero(slots.any(axis=0))
+    capacities = replace(selected(whole, chosen), slots=slots[:, chosen], entries=entries[:, chosen])
+    return whole, Part(capacities, near, racks), costs, offsets, task_class
+
+
+def size_of(part):
+    """Numbers of preference arcs, slots of pairs, their entries, and slots of nodes."""
+    capacities = part.capacities
+    assert capacities.entries is not None
+    columns = part.near, part.racks, capacities.slots, capacities.entries, capacities.depth
+    return [int(column.sum()) for column in columns]
+
+
+def solved(part, costs, offsets, task_class):
+    network = build(part.capacities, part.costs(costs), offsets, task_class)
+    return network, OrToolsSolver().solve(network.flow)
+
+
+@examples(250)
+@given(parts())
+def test_adding_omitted_arcs_ends_with_a_proved_optimum(problem):
+    whole, part, costs, offsets, task_class = problem
+    best = NetworkxSolver().solve(build(whole, costs, offsets, task_class).flow).cost
+    rounds = 0
+    while True:
+        network, found = solved(part, costs, offsets, task_class)
+        omitted = negative_reduced_costs(whole, part, network, found.flow, costs, offsets)
+        assert not (omitted.near & part.near).any()
+        assert not (omitted.racks & part.racks).any()
+        if not omitted:
+            break
+        grown = extended(part, whole, omitted, costs, task_class)
+        size, before = size_of(grown), size_of(part)
+        assert all(a >= b for a, b in zip(size, before, strict=True))
+        assert size != before, "each round adds something"
+        part, rounds = grown, rounds + 1
+    event(f"rounds: {min(rounds, 4)}")
+    event(f"arcs omitted in the end: {not (part.near.all() and part.racks.all())}")
+    assert found.cost == best
+
+
+def one_task(**arcs):
+    """A task that reads set 0, on four nodes in two racks; the second node of each is taken but for a slot at 7."""
+    columns = ("near_set", "near_node", "near_cost", "rack_set", "rack_id", "rack_cost")
+    data = DataCosts(
+        of_task=ints([0]),
+        anywhere=ints([50]),
+        rack=ints([0, 0, 1, 1]),
+        **{name: ints(arcs.get(name, [])) for name in columns},
+    )
+    costs = Costs(np.zeros((1, 1), np.int64), ints([[1], [7], [1], [7]]), np.full(1, WAIT_MIN), data=data)
+    return Capacities(np.ones((1, 4), np.int64), np.ones(4, np.int64), {}), costs
+
+
+def without_preferences(whole, costs, nodes):
+    """The part with arcs from the class to `nodes`."""
+    capacities = replace(selected(whole, ints(nodes)), entries=np.full((1, len(nodes)), BY_CLASS, np.uint8))
+    data = costs.data
+    return Part(capacities, np.zeros(len(data.near_set), np.bool_), np.zeros(len(data.rack_set), np.bool_))
+
+
+def flagged(whole, costs, part):
+    network, found = solved(part, costs, ints([0]), ints([0]))
+    return found.cost, negative_reduced_costs(whole, part, network, found.flow, costs, ints([0]))
+
+
+def test_an_arc_to_a_node_is_added_only_if_it_costs_less():
+    """At node 0 the task costs 50 + 1 through its class: 40 + 7 is less, 48 + 7 is not."""
+    whole, costs = one_task(near_set=[0, 0], near_node=[1, 3], near_cost=[40, 48])
+    cost, omitted = flagged(whole, costs, without_preferences(whole, costs, [0]))
+    assert cost == 51
+    assert omitted.near.tolist() == [True, False]
+
+
+def test_an_arc_to_a_rack_is_added_only_if_one_of_its_nodes_costs_less():
+    whole, costs = one_task(rack_set=[0, 0], rack_id=[0, 1], rack_cost=[49, 50])
+    cost, omitted = flagged(whole, costs, without_preferences(whole, costs, [0]))
+    assert cost == 51
+    assert omitted.racks.tolist() == [True, False]  # 49 + 1, and 50 + 1
+
+
+def test_arcs_to_nodes_without_slots_do_not_count():
+    whole, costs = one_task(near_set=[0, 0], near_node=[1, 3], near_cost=[1, 2])
+    whole.slots[0, 1] = whole.depth[1] = 0
+    _, omitted = flagged(whole, costs, without_preferences(whole, costs, [0]))
+    assert omitted.near.tolist() == [False, True]
+
+
+def test_likely_arcs_are_those_of_least_cost_with_slots():
+    """A set with ten arcs to nodes of which the first, the cheapest, has no slots: the four next are kept; and as many
+    as its tasks might need."""
+    nodes = 10
+    slots = np.ones((1, nodes), np.int64)
+    slots[0, 0] = 0
+    arcs = np.arange(nodes)
+    none = ints([])
+    data = DataCosts(ints([0]), ints([99]), 0 * arcs, arcs, 10 * arcs, np.full(nodes, -1), none, none, none)
+    near, racks = likely_arcs(data, ints([0]), slots, ints([3]))
+    assert np.flatnonzero(near).tolist() == [1, 2, 3, 4]
+    assert len(racks) == 0
+    near, _ = likely_arcs(replace(data, of_task=ints([0, 0, 0])), ints([0, 0, 0]), slots, ints([3]))
+    assert np.flatnonzero(near).tolist() == [1, 2, 3, 4, 5, 6], "slots for twice three tasks"
+    near, _ = likely_arcs(data, ints([0]), slots, np.where(arcs == 1, 1000, 3))
+    assert np.flatnonzero(near).tolist() == [2, 3, 4, 5], "the cost of the slot counts"
+
+
+def test_a_rack_is_likely_by_its_slots_and_cost():
+    slots = ints([[1, 1, 0, 0, 1, 1, 5, 5, 1, 1, 1, 1]])
+    rack = np.arange(12) // 2
+    none, racks = ints([]), np.arange(6)
+    data = DataCosts(ints([0]), ints([99]), none, none, none, rack, 0 * racks, racks, ints([1, 2, 3, 4, 5, 6]))
+    _, likely = likely_arcs(data, ints([0]), slots, ints([0]))
+    assert np.flatnonzero(likely).tolist() == [0, 2, 3, 4], "rack 1 has no slots"
+    _, likely = likely_arcs(replace(data, of_task=np.zeros(9, np.int64)), np.zeros(9, np.int64), slots, ints([0]))
+    assert np.flatnonzero(likely).tolist() == [0, 2, 3, 4, 5], "2 + 2 + 10 + 2 < 18 slots"
