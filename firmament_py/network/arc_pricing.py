@@ -8,8 +8,8 @@ highest cost at which a task that uses the node stays on it.
 
 If no arc has a negative reduced cost with the lowest potentials of classes, domains and racks and the highest
 potentials of nodes, these are potentials of the whole network: raising a node's potential raises only the reduced costs
-of arcs into it, and a part omits only such arcs, the costliest slots of nodes, and preference arcs, of which those into
-racks can raise the potentials of racks (network/preference_pricing.py).
+of arcs into it, and a part omits only such arcs, the costliest slots of nodes, and preference arcs to racks, whose
+potentials can be higher (network/preference_pricing.py).
 """
 
 import numpy as np
@@ -64,7 +64,7 @@ def negative_reduced_costs(
     classes_with_tasks = np.flatnonzero(waiting)
     capacities = part.capacities
     in_part = slice(None) if capacities.nodes is None else capacities.nodes
-    preferences = None if costs.data is None else PreferencePricing(costs.data, part, network, flow, lowest)
+    preferences = None if costs.data is None else PreferencePricing(costs.data, part, network, lowest)
     for block in blocks(len(classes_with_tasks), nodes):
         some = classes_with_tasks[block]
         cost = of_node + costs.place[some % len(costs.place)]

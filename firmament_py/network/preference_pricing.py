@@ -1,8 +1,9 @@
 """Reduced costs of the preference arcs that a part of a network omits (network/arc_pricing.py).
 
 An arc from a supply group into a pair, or into the vertex of its class in a rack (a pool), has a negative reduced cost
-if the group's potential is more than the arc's cost above that of its head. That of a pair is what it costs to be on
-its node. That of a pool that no task uses can be raised to the least of its nodes, that of a used one is fixed.
+if the group's potential is more than the arc's cost above that of its head. The head of an arc to a pair has what it
+costs to be on its node, a pool the least of that on its nodes: if a task uses the pool, its lowest potential is the
+same, and otherwise it can be raised to it.
 """
 
 import numpy as np
@@ -17,52 +18,44 @@ UNBOUNDED = 2**61
 
 
 class PreferencePricing:
-    """Of a flow (A,) in the network of a part, with the lowest potentials of its vertices (V,)."""
+    """Of an optimal flow in the network of a part, with the lowest potentials of its vertices (V,)."""
 
-    def __init__(self, data: DataCosts, part: Part, network: PlacementNetwork, flow: I64, lowest: I64) -> None:
+    def __init__(self, data: DataCosts, part: Part, network: PlacementNetwork, lowest: I64) -> None:
         self._data = data
         of_supply = lowest[: len(network.group_class)]
         self._near, reader = _omitted(part.near, data.near_set, network, len(data.anywhere))
         self._near_class = network.group_class[reader]
         self._near_needed = of_supply[reader] - data.near_cost[self._near]
         self._racks, reader = _omitted(part.racks, data.rack_set, network, len(data.anywhere))
-        rack, self._rack_class = data.rack_id[self._racks], network.group_class[reader]
+        self._rack, self._rack_class = data.rack_id[self._racks], network.group_class[reader]
         self._rack_needed = of_supply[reader] - data.rack_cost[self._racks]
 
         shape = int(network.group_class.max(initial=-1)) + 1, int(data.rack.max(initial=-1)) + 2
-        pools = network.data.pool_class, network.data.pool_in_rack
-        self._fixed = np.full(shape, UNBOUNDED)
-        self._needed = np.full(shape, -UNBOUNDED)
-        self._needed[pools] = lowest[network.rack_start : network.rack_start + network.data.pools]
-        used = np.zeros(network.data.pools, np.bool_)
-        used[network.data.rack_pool[network.flow_to_racks(flow) > 0]] = True
-        pools = pools[0][used], pools[1][used]
-        self._fixed[pools] = self._needed[pools]
-        np.maximum.at(self._needed, (self._rack_class, rack), self._rack_needed)
+        self._of_pools = np.full(shape, -UNBOUNDED)
+        pools = lowest[network.rack_start : network.rack_start + network.data.pools]
+        self._of_pools[network.data.pool_class, network.data.pool_in_rack] = pools
+        self._least = np.full(shape, UNBOUNDED)
         self._by_rack = np.argsort(data.rack, kind="stable")
         self._starts, _ = runs(data.rack[self._by_rack])
         self._of_starts = data.rack[self._by_rack[self._starts]]
 
     def potentials(self, classes: I64) -> I64:
-        """(K, N) the potential that each of `classes` (K,) needs in the rack of each node: at least that of its pool;
-        -UNBOUNDED: it has none."""
-        found: I64 = self._needed[classes][:, self._data.rack]
+        """(K, N) the lowest potential of each of `classes` (K,) in the rack of each node; -UNBOUNDED: no vertex."""
+        found: I64 = self._of_pools[classes][:, self._data.rack]
         return found
 
     def note(self, classes: I64, cost: I64) -> None:
         """What it costs tasks of `classes` (K,) to be on each node, (K, N); UNBOUNDED without slots."""
         if len(self._racks):
             least = np.minimum.reduceat(cost[:, self._by_rack], self._starts, axis=1)
-            at = np.ix_(classes, self._of_starts)
-            self._fixed[at] = np.minimum(self._fixed[at], least)
+            self._least[np.ix_(classes, self._of_starts)] = least
 
     def omitted(self, cost: I64) -> tuple[Bools, Bools]:
         """Whether each arc to a node (L,) and to a rack (M,) is omitted and has a negative reduced cost. cost (K,):
         what it costs to be on the node of each arc `near`."""
         near, racks = np.zeros(len(self._data.near_set), np.bool_), np.zeros(len(self._data.rack_set), np.bool_)
         near[self._near[cost < self._near_needed]] = True
-        limit = self._fixed[self._rack_class, self._data.rack_id[self._racks]]
-        racks[self._racks[limit < self._rack_needed]] = True
+        racks[self._racks[self._least[self._rack_class, self._rack] < self._rack_needed]] = True
         return near, racks
 
     @property
