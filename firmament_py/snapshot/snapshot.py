@@ -254,8 +254,9 @@ def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[st
         return None
     without = int(rows[0] == NO_INPUTS)
     rack, rack_of = state.node_index.racks(rack_labels, nodes)
-    node_of = {state.nodes.observed[row].name: i for i, row in enumerate(nodes.tolist())}
-    placed = state.inputs.placed(rows[without:], rack, node_of, rack_of)
+    position = np.full(state.nodes.capacity, -1, np.int64)
+    position[nodes] = np.arange(len(nodes))
+    placed = state.inputs.placed(rows[without:], rack, position, state.node_index.rows_by_name(), rack_of)
     return gather(of_task.reshape(-1).astype(np.int64) - without, len(rows) - without, placed, rack)
 
 

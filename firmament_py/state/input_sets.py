@@ -5,14 +5,15 @@ then do not count, and count again when the node is back.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from itertools import islice
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.events import InputsDefined, Refusal
 from firmament_py.model.locality import BlockReplicas
 from firmament_py.state.keyed_table import KeyedTable
+from firmament_py.state.ragged_rows import RaggedRows
 
 NO_INPUTS = 0
 """Row of the input set of tasks that read nothing."""
@@ -25,27 +26,22 @@ SPARE_ROWS = 4096
 _SPARE_NAMES = 1024
 
 
-class _Blocks(NamedTuple):
-    """B blocks with P replicas. at (P,): number of a node's name, or -1 - number of a rack's."""
-
-    bytes: I64  # (B,)
-    block: I64  # (P,)
-    at: I64  # (P,)
-
-
-_NONE = _Blocks(*(np.zeros(0, np.int64) for _ in range(3)))
-
-
-class InputSetTable(KeyedTable[_Blocks]):
+class InputSetTable(KeyedTable[None]):
     """One row per input set."""
 
     def __init__(self) -> None:
         super().__init__(SPARE_ROWS)
-        self.add(0, _NONE)  # NO_INPUTS
+        self.add(0, None)  # NO_INPUTS
+        self._bytes = RaggedRows(1)  # of the blocks of each set
+        self._replicas = RaggedRows(2)
+        """Replicas of blocks: the position of its block in the set, and the number of a node's name, or -1 - that of
+        a rack's."""
         self._nodes: dict[str, int] = {}  # name in use by a set -> number
         self._racks: dict[str, int] = {}
         self._removed = 0
         """Number of sets that were removed since names were renumbered, or found to be in use."""
+        self._found_in: Mapping[str, int] = {}
+        self._node_row: I64 = NO_ROWS  # of each number of a node's name, -1: no such node; as in _found_in
 
     def define(self, new: InputsDefined) -> Refusal | None:
         """Adds a set, unless its id is known (an id is a hash of the content); returns why it is refused, if it is.
@@ -56,51 +52,69 @@ class InputSetTable(KeyedTable[_Blocks]):
             return None
         problem = _problem(new)
         if new.id:
-            self.add(new.id, _NONE if problem else self._encoded(new))
+            row = self.add(new.id, None)
+            if problem is None:
+                self._set_blocks(row, new)
         return Refusal("inputs", str(new.id), *problem) if problem else None
 
-    def placed(self, rows: I64, rack: I64, node_of: Mapping[str, int], rack_of: Mapping[str, int]) -> BlockReplicas:
-        """Replicas of the blocks of sets `rows` (S,). rack: (N,) of each node; node_of, rack_of: numbers by name."""
-        node = np.array([node_of.get(name, -1) for name in self._nodes] or [-1], np.int64)
+    def placed(
+        self, rows: I64, rack: I64, position: I64, row_of: Mapping[str, int], rack_of: Mapping[str, int]
+    ) -> BlockReplicas:
+        """Replicas of the blocks of sets `rows` (S,). rack: (N,) of each node; position: that of each node row among
+        these nodes, -1: none; row_of: node rows by name, never changed; rack_of: numbers of racks by name."""
+        node = np.append(position, -1)[self._node_rows(row_of)]
         named = np.array([rack_of.get(name, -1) for name in self._racks] or [-1], np.int64)
-        of_rows = [self._definition[row] for row in rows.tolist()]
-        count = np.array([len(blocks.bytes) for blocks in of_rows], np.int64)
-        replicas = np.array([len(blocks.block) for blocks in of_rows], np.int64)
-        at = _joined([blocks.at for blocks in of_rows])
+        sizes, blocks = self._bytes.of(rows)
+        replicas, of_set = self._replicas.of(rows)
+        block, at = replicas.T
         by_name = at >= 0
-        replica_node = np.where(by_name, node[np.maximum(at, 0)], -1)
+        replica_node = np.where(by_name, np.append(node, -1)[np.maximum(at, -1)], -1)
         replica_rack = np.where(by_name, np.append(rack, -1)[replica_node], named[np.maximum(-1 - at, 0)])
-        first = np.cumsum(count) - count
+        first = np.cumsum(blocks) - blocks
         return BlockReplicas(
-            np.repeat(np.arange(len(rows)), count),
-            _joined([blocks.bytes for blocks in of_rows]),
-            _joined([blocks.block for blocks in of_rows]) + np.repeat(first, replicas),
+            np.repeat(np.arange(len(rows)), blocks),
+            sizes[:, 0],
+            block + np.repeat(first, of_set),
             replica_node,
             replica_rack,
         )
 
+    def remove_rows(self, rows: I64) -> None:
+        """Removes sets and their blocks."""
+        self._bytes.remove(rows)
+        self._replicas.remove(rows)
+        super().remove_rows(rows)
+
     def sweep(self) -> None:
         """Removes sets that no task has referred to for a while, if there are many of them, and their names."""
         self._removed += len(self.remove_unused())
-        if self._removed >= len(self._definition):  # fewer leave few names unused, and looking takes time
+        if self._removed >= len(self):  # fewer leave few names unused, and looking takes time
             self._removed = 0
             self._renumber()
 
-    def _encoded(self, new: InputsDefined) -> _Blocks:
+    def _node_rows(self, row_of: Mapping[str, int]) -> I64:
+        """(K,) the node row of each number of a node's name, -1: none."""
+        if row_of is not self._found_in:
+            self._found_in, self._node_row = row_of, NO_ROWS
+        known = len(self._node_row)
+        if known < len(self._nodes):
+            new = [row_of.get(name, -1) for name in islice(self._nodes, known, None)]
+            self._node_row = np.concatenate([self._node_row, np.array(new, np.int64)])
+        return self._node_row
+
+    def _set_blocks(self, row: int, new: InputsDefined) -> None:
         nodes, racks = self._nodes, self._racks
-        block: list[int] = []
-        at: list[int] = []
+        replicas: list[tuple[int, int]] = []
         for i, described in enumerate(new.blocks):
-            at += [nodes.setdefault(name, len(nodes)) for name in described.nodes]
-            at += [-1 - racks.setdefault(name, len(racks)) for name in described.racks]
-            block += [i] * (len(at) - len(block))
-        sizes = [described.bytes for described in new.blocks]
-        return _Blocks(np.array(sizes, np.int64), np.array(block, np.int64), np.array(at, np.int64))
+            replicas += [(i, nodes.setdefault(name, len(nodes))) for name in described.nodes]
+            replicas += [(i, -1 - racks.setdefault(name, len(racks))) for name in described.racks]
+        self._bytes.set(row, np.array([described.bytes for described in new.blocks], np.int64).reshape(-1, 1))
+        self._replicas.set(row, np.array(replicas, np.int64).reshape(-1, 2))
 
     def _renumber(self) -> None:
-        """Renumbers the names once most of them are unused."""
+        """Renumbers the names once the greater part of them is unused."""
         nodes, racks = list(self._nodes), list(self._racks)
-        at = _joined([blocks.at for blocks in self._definition.values()])
+        at = self._replicas.all()[:, 1]
         is_used = np.zeros(len(nodes) + len(racks), np.bool_)
         is_used[at] = True  # racks count from the end
         used_nodes, used_racks = np.flatnonzero(is_used[: len(nodes)]), np.flatnonzero(is_used[len(nodes) :][::-1])
@@ -108,15 +122,8 @@ class InputSetTable(KeyedTable[_Blocks]):
             return
         self._nodes = {nodes[old]: i for i, old in enumerate(used_nodes.tolist())}
         self._racks = {racks[old]: i for i, old in enumerate(used_racks.tolist())}
-        for row, blocks in self._definition.items():
-            by_name = blocks.at >= 0
-            new_node = np.searchsorted(used_nodes, blocks.at)
-            new_rack = np.searchsorted(used_racks, -1 - blocks.at)
-            self._definition[row] = blocks._replace(at=np.where(by_name, new_node, -1 - new_rack))
-
-
-def _joined(arrays: list[I64]) -> I64:
-    return np.concatenate(arrays) if arrays else np.zeros(0, np.int64)
+        self._found_in, self._node_row = {}, NO_ROWS
+        at[:] = np.where(at >= 0, np.searchsorted(used_nodes, at), -1 - np.searchsorted(used_racks, -1 - at))
 
 
 def _problem(new: InputsDefined) -> tuple[str, str] | None:

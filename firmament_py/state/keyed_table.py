@@ -52,8 +52,9 @@ class KeyedTable(Table, Generic[D]):
         return row
 
     def remove_rows(self, rows: I64) -> None:
-        for row in rows.tolist():
-            del self._row[int(self.id[row])], self._definition[row]
+        """Removes rows (K,)."""
+        for id_, row in zip(self.id[rows].tolist(), rows.tolist(), strict=True):
+            del self._row[id_], self._definition[row]
         self.release(rows)
 
     def remove_unused(self) -> I64:

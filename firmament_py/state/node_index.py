@@ -3,7 +3,7 @@
 Nodes with equal taints share a taint-set number, and tolerations are evaluated once for each set.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class NodeIndex:
             int, tuple[frozenset[str], tuple[str, ...]]
         ] = {}  # row -> owners and images in the two above
         self._cache: dict[NodeDemand, tuple[int, Bools, I32]] = {}
+        self._rows_by_name: dict[str, int] | None = None
         self.version = 0
 
     def set(self, row: int, node: NodeObserved) -> bool:
@@ -47,7 +48,7 @@ class NodeIndex:
         self._taint_set[row] = self._taint_sets.setdefault(taints, len(self._taint_sets))
         if len(self._taint_sets) > 2 * len(self._taints) + _SPARE_SETS:
             self._renumber_taints()
-        self.version += 1
+        self._changed()
         return True
 
     def forget(self, row: int) -> None:
@@ -58,7 +59,15 @@ class NodeIndex:
         self._labels.forget(row)
         self._fields.forget(row)
         self._taint_set[row] = 0
-        self.version += 1
+        self._changed()
+
+    def rows_by_name(self) -> Mapping[str, int]:
+        """Node rows by name; another mapping whenever one has changed."""
+        if self._rows_by_name is None:
+            self._rows_by_name = {
+                fields[NAME_FIELD]: row for row in sorted(self._taints) if (fields := self._fields.get(row))
+            }
+        return self._rows_by_name
 
     def evaluate(self, demand: NodeDemand, rows: I64) -> tuple[Bools, I32]:
         """For node `rows` (N,): whether each matches selector and affinity (N,), and which of its taints repels tasks
@@ -136,6 +145,10 @@ class NodeIndex:
         """Removes columns of labels that demands no longer name; called at the end of a round."""
         self._labels.sweep()
         self._fields.sweep()
+
+    def _changed(self) -> None:
+        self.version += 1
+        self._rows_by_name = None
 
     def _renumber_taints(self) -> None:
         """Renumbers the taint sets that are in use; the caller raises the version."""

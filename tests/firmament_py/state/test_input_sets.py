@@ -118,7 +118,9 @@ def test_bytes_are_counted_correctly(sets, rack):
     node_of, rack_of = {"a": 0, "b": 1, "c": 2}, {"r": 0, "s": 1}
     of_node = np.array([rack_of.get(r, -1) for r in rack])
     rows = table.find(np.arange(1, len(sets) + 1, dtype=np.uint64))
-    found = gather(np.arange(len(sets)), len(sets), table.placed(rows, of_node, node_of, rack_of), of_node)
+    found = gather(
+        np.arange(len(sets)), len(sets), table.placed(rows, of_node, np.arange(3), node_of, rack_of), of_node
+    )
     on_node: dict[tuple[int, int], int] = {}
     in_rack: dict[tuple[int, int], int] = {}
     for s, described in enumerate(sets):
@@ -144,7 +146,12 @@ def test_the_largest_set_adds_up_exactly():
     table = InputSetTable()
     assert table.define(InputsDefined(1, (Block(MAX_BYTES, ("a",)),) * MAX_BLOCKS)) is None
     none = np.full(1, -1)
-    found = gather(np.zeros(1, np.int64), 1, table.placed(table.find(np.ones(1, np.uint64)), none, {"a": 0}, {}), none)
+    found = gather(
+        np.zeros(1, np.int64),
+        1,
+        table.placed(table.find(np.ones(1, np.uint64)), none, np.arange(1), {"a": 0}, {}),
+        none,
+    )
     assert (found.total.tolist(), found.near_bytes.tolist()) == ([2**62], [2**62])
 
 
