@@ -62,8 +62,7 @@ def negative_reduced_costs(
     pairs = np.zeros((classes, nodes), np.bool_)
     limit = np.maximum(np.minimum(waiting, UNBOUNDED // per_task) * per_task, _FEW_PAIRS)
     classes_with_tasks = np.flatnonzero(waiting)
-    capacities = part.capacities
-    in_part = slice(None) if capacities.nodes is None else capacities.nodes
+    entries = part.entries(nodes)
     preferences = None if costs.data is None else PreferencePricing(costs.data, part, network, lowest)
     for block in blocks(len(classes_with_tasks), nodes):
         some = classes_with_tasks[block]
@@ -75,10 +74,7 @@ def negative_reduced_costs(
             ways.append((BY_RACK, preferences.potentials(some)))
         least = np.full(cost.shape, UNBOUNDED)
         for entry, tails in ways:
-            reduced = cost - tails
-            has = capacities.slots[some] > 0 if capacities.entries is None else capacities.entries[some] & entry > 0
-            reduced[:, in_part] = np.where(has, UNBOUNDED, reduced[:, in_part])
-            np.minimum(least, reduced, out=least)
+            np.minimum(least, cost - tails, out=least, where=entries[some] & entry == 0)
         omitted = least < 0
         for i in np.flatnonzero(omitted.sum(axis=1) > limit[some]).tolist():
             found = np.flatnonzero(omitted[i])

@@ -29,6 +29,9 @@ _OWN = 4
 _KNOWN = 8
 """... and those chosen at random for this multiple."""
 
+_THROUGH_CLASS = 4
+"""Of the tasks that read data, one in so many is expected to use no preference arc."""
+
 _HEADROOM = 2
 """With limits that nodes share, there should be slots for this multiple of all tasks, since some domains get more."""
 
@@ -77,6 +80,9 @@ def _candidate_pairs(whole: Capacities, costs: Costs, offsets: I64, task_class: 
     likely_cost = np.full(nodes, np.iinfo(np.int64).min)  # the highest likely cost of a slot
     pairs = np.zeros(whole.slots.shape, np.bool_)
     needed, shared = _slots_needed(whole, waiting)
+    if costs.data is not None:
+        with_data = np.bincount(task_class[costs.data.of_task >= 0], minlength=len(needed))
+        needed = needed - with_data + -(-with_data // _THROUGH_CLASS)
     lots, factors = lots_of(nodes), _factors(len(waiting))
     for classes, row in _alike(costs.place, waiting):
         place = np.broadcast_to(row, nodes)
@@ -115,6 +121,8 @@ def _is_small(whole: Capacities, costs: Costs, offsets: I64, waiting: I64, limit
         return True
     slot = np.broadcast_to(costs.slot[:, 0], len(whole.depth))
     different = len(np.unique(mix(np.stack([whole.depth, slot]), seed=7)))  # at least so many nodes are
+    if costs.data is not None:
+        different = max(different, int(np.count_nonzero(np.bincount(costs.data.near_node))))
     if different * np.count_nonzero(waiting) >= limit:
         return False
     _, _, first = node_groups(whole, costs)

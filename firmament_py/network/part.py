@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, U8, Bools
 from firmament_py.network.capacities import BY_CLASS, BY_RACK, Capacities, selected
 from firmament_py.network.preference_arcs import preferred_pairs
 from firmament_py.policy import Costs
@@ -21,6 +21,16 @@ class Part:
     def is_all_of(self, whole: Capacities) -> bool:
         """Whether nothing is omitted."""
         return self.capacities is whole and self.near is None and self.racks is None
+
+    def entries(self, nodes: int) -> U8:
+        """(C, N) by which arcs each pair is reached, BY_CLASS | BY_RACK; 0: the part does not have it."""
+        part = self.capacities
+        reached = (part.slots > 0) * (BY_CLASS | BY_RACK) if part.entries is None else part.entries
+        if part.nodes is None:
+            return reached
+        entries = np.zeros((len(reached), nodes), np.uint8)
+        entries[:, part.nodes] = reached
+        return entries
 
     def costs(self, costs: Costs) -> Costs:
         """The costs of all nodes, with the preference arcs of the part."""

@@ -15,7 +15,7 @@ import numpy as np
 from firmament_py.model.arrays import I64, U32, Bools, runs
 from firmament_py.policy.locality import DataCosts, of_groups
 
-_OF_RACK = 2
+_OF_RACK = 3
 """So many nodes of each rack of a class, at least, are in the part of a network."""
 
 _OF_SET = 4
@@ -83,7 +83,7 @@ def likely_arcs(data: DataCosts, task_class: I64, slots: I64, first: I64) -> tup
     cost = np.concatenate([data.near_cost + np.broadcast_to(first, nodes)[data.near_node], data.rack_cost])
     of_set = np.concatenate([data.near_set, data.rack_set])
     some = np.flatnonzero(there)
-    some = some[np.lexsort((cost[some], of_set[some]))]
+    some = some[_by_set_and_cost(of_set[some], cost[some], sets)]
     starts, run = runs(of_set[some])
     before = np.cumsum(there[some]) - there[some]
     before -= before[starts][run]
@@ -93,6 +93,14 @@ def likely_arcs(data: DataCosts, task_class: I64, slots: I64, first: I64) -> tup
     in_part[some[likely]] = True
     near, racks = np.split(in_part, [len(data.near_set)])
     return near, racks
+
+
+def _by_set_and_cost(of_set: I64, cost: I64, sets: int) -> I64:
+    """(K,) the order by set, and by cost up to a factor if both do not fit one integer; several times as fast as
+    np.lexsort."""
+    bits = 62 - sets.bit_length()
+    order: I64 = np.argsort((of_set << bits) + (cost >> max(int(cost.max(initial=0)).bit_length() - bits, 0)))
+    return order
 
 
 def preferred_pairs(data: DataCosts, task_class: I64, slots: I64, cost: I64) -> tuple[Bools, Bools]:

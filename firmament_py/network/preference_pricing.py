@@ -41,13 +41,13 @@ class PreferencePricing:
 
     def potentials(self, classes: I64) -> I64:
         """(K, N) the lowest potential of each of `classes` (K,) in the rack of each node; -UNBOUNDED: no vertex."""
-        found: I64 = self._of_pools[classes][:, self._data.rack]
+        found: I64 = self._of_pools[classes].take(self._data.rack, axis=1)
         return found
 
     def note(self, classes: I64, cost: I64) -> None:
         """What it costs tasks of `classes` (K,) to be on each node, (K, N); UNBOUNDED without slots."""
         if len(self._racks):
-            least = np.minimum.reduceat(cost[:, self._by_rack], self._starts, axis=1)
+            least = np.minimum.reduceat(cost.take(self._by_rack, axis=1), self._starts, axis=1)
             self._least[np.ix_(classes, self._of_starts)] = least
 
     def omitted(self, cost: I64) -> tuple[Bools, Bools]:

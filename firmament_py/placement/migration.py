@@ -54,7 +54,8 @@ CANDIDATES = 1_024
 """How many tasks enter a network: it bounds a round after the costs of a whole cluster have changed."""
 
 NEW_TASKS = 5_000
-"""For how many tasks that are new on their nodes a round finds out what their data costs there."""
+"""For how many tasks that no round has placed, as those that ran before the engine started, a round finds out what
+their data costs on their nodes."""
 
 _NOWHERE = 2**61
 """Above all costs; a difference fits 64 bits."""
@@ -126,6 +127,7 @@ class Migrator:
         """At most `left` migrations at the end of a round, whose placements and victims the state has assumed."""
         if not self.enabled:
             return NO_MIGRATION
+        self._note_placed(placer)
         under_way = max(int(self._state.tasks.preempted.sum()), len(self._state.successors))
         limit = min(self._at_once - under_way, left)
         position = positions_of(placer.snapshot, self._state.nodes.capacity)
@@ -209,6 +211,13 @@ class Migrator:
         one_each = found[np.sort(np.unique(node[found], return_index=True)[1])[:CANDIDATES]]
         candidates: I64 = considered[one_each]
         return candidates
+
+    def _note_placed(self, placer: Placer) -> None:
+        """Notes what the data of the tasks that the round has placed costs on their nodes."""
+        tasks, excess = placer.excess_of_data()
+        rows = placer.snapshot.tasks[tasks]
+        self._settled.recall(rows)
+        self._settled.note(rows, excess)
 
     def _note_data(self, snapshot: Snapshot, subproblem: Subproblem, costs: Costs, new: I64, position: I64) -> None:
         """Notes what the data of the task rows `new` costs on their nodes."""

@@ -119,6 +119,17 @@ class Placer:
             worth[step.subproblem.tasks] = costs.wait - np.minimum(least, WAIT_MIN - 1)[task_class]
         return worth
 
+    def excess_of_data(self) -> tuple[I64, I64]:
+        """Placed tasks (K,), and what their data costs more on their nodes than where it costs least."""
+        tasks, excess = [NO_ROWS], [NO_ROWS]
+        for step in self._first_steps:
+            if step.costs.data is not None:
+                node = self.ledger.node_of[step.subproblem.tasks]
+                placed = np.flatnonzero(node >= 0)
+                tasks.append(step.subproblem.tasks[placed])
+                excess.append(step.costs.data.excess(step.costs.data.of_task[placed], node[placed]))
+        return np.concatenate(tasks), np.concatenate(excess)
+
     def place(self, tasks: I64, within: Bools | None = None, *, largest_first: bool = False) -> None:
         """Places what can be placed of `tasks` (K,), ascending, on the nodes `within` (N,), None: any.
 

@@ -12,8 +12,8 @@ import numpy as np
 from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.events import InputsDefined, Refusal
 from firmament_py.model.locality import BlockReplicas
+from firmament_py.model.ragged_rows import RaggedRows
 from firmament_py.state.keyed_table import KeyedTable
-from firmament_py.state.ragged_rows import RaggedRows
 
 NO_INPUTS = 0
 """Row of the input set of tasks that read nothing."""

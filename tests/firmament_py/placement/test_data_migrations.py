@@ -59,3 +59,14 @@ def test_what_is_known_of_a_task_is_forgotten_when_it_has_moved():
     cluster.run()
     cluster.tell(removed(2), make_tasks([1], 1, on="b", inputs=1, movable=True))
     assert not any(cluster.run().stats.trials for _ in range(4))
+
+
+def test_a_round_notes_what_the_data_of_the_tasks_that_it_places_costs(monkeypatch):
+    """So it need not be found out again: tasks 1 and 3 would follow their data, task 1 ran before the first round."""
+    monkeypatch.setattr(migration, "NEW_TASKS", 0)
+    cluster = reading(8)
+    cluster.tell(make_tasks([3], 1, inputs=1, movable=True))
+    assert cluster.round() == {3: "a"}
+    cluster.tell(make_tasks([3], 1, on="a", inputs=1, movable=True), removed(2))
+    found = [uid for _ in range(4) for uid in cluster.migrating(cluster.run())]
+    assert found == [3]

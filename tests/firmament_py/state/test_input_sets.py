@@ -93,6 +93,21 @@ def test_data_counts_while_its_node_exists():
     assert {names[n]: b for (_, n), b in near(seen(cluster)).items()} == {"a": 10, "b": 10, "later": 20}
 
 
+def test_names_of_nodes_are_looked_up_when_nodes_change_only():
+    cluster = make_cluster(racked("a", "r"), racked("b", "s"), make_class(1))
+    index = cluster.state.node_index
+    before = index.rows_by_name()
+    cluster.tell(make_inputs(5, (10, "b")), make_tasks([1], 1, inputs=5))
+    assert near(seen(cluster)) == {(0, 1): 10}
+    assert index.rows_by_name() is before
+    cluster.tell(make_inputs(6, (20, "c")), make_tasks([2], 1, inputs=6))
+    assert near(seen(cluster)) == {(0, 1): 10}, "c does not exist"
+    cluster.tell(racked("c", "s"), NodeRemoved("id-a"))
+    assert set(index.rows_by_name()) == {"b", "c"}
+    names = [cluster.state.nodes.observed[row].name for row in cluster.state.present_nodes().tolist()]
+    assert {(s, names[n]): b for (s, n), b in near(seen(cluster)).items()} == {(0, "b"): 10, (1, "c"): 20}
+
+
 def test_no_inputs_if_not_needed_or_not_read():
     cluster = make_cluster(make_node("a"), make_class(1), make_inputs(5, (1, "a")), make_tasks([1], 1))
     assert take_snapshot(cluster.state, NOW_US, RACKS).inputs is None

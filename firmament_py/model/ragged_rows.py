@@ -19,8 +19,8 @@ class RaggedRows:
     def set(self, row: int, entries: I64) -> None:
         """Sets a row that has no entries to entries (K, width)."""
         if row >= len(self._start):
-            more = (0, max(row + 1, 2 * len(self._start)) - len(self._start))
-            self._start, self._count = np.pad(self._start, more), np.pad(self._count, more)
+            added = (0, max(row + 1, 2 * len(self._start)) - len(self._start))
+            self._start, self._count = np.pad(self._start, added), np.pad(self._count, added)
         if self._end + len(entries) > len(self._entries):
             self._make_space(len(entries))
         self._start[row], self._count[row] = self._end, len(entries)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from firmament_py.state.ragged_rows import RaggedRows
+from firmament_py.model.ragged_rows import RaggedRows
 
 entries = st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), max_size=40)
 
