@@ -12,17 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, U32, Bools, runs
+from firmament_py.model.arrays import F64, I64, U32, Bools, runs
 from firmament_py.policy.locality import DataCosts, of_groups
 
 _OF_RACK = 3
 """So many nodes of each rack of a class, at least, are in the part of a network."""
 
-_OF_SET = 4
-"""So many preference arcs of each input set, at least, are in the part of a network, ..."""
+_FURTHER = 5
+"""So many preference arcs of each input set, besides those that its tasks probably need, are in the part of a network.
+A missing one costs another solve."""
 
-_FOR_TASKS = 2
-"""... and so many that they lead to slots for this multiple of the set's tasks."""
+_LEFT = 0.05
+"""They need no further arcs once no greater share of them is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +71,50 @@ def lots_of(nodes: int) -> U32:
 
 def likely_arcs(data: DataCosts, task_class: I64, slots: I64, first: I64) -> tuple[Bools, Bools]:
     """Whether each preference arc to a node (L,) and to a rack (M,) is among those of least cost of its set that lead
-    to slots, (C, N), for waiting tasks of classes (T,); the first slot of nodes costs `first` (N or 1,)."""
-    sets, nodes = len(data.anywhere), len(data.rack)
-    of_rack = np.zeros((len(slots), int(data.rack.max(initial=-1)) + 2), np.int64)
+    to slots, (C, N), for waiting tasks of classes (T,); the first slot of nodes costs `first` (N or 1,). All, if these
+    would be half of them."""
+    sets, nodes, racks = len(data.anywhere), len(data.rack), int(data.rack.max(initial=-1)) + 1
+    of_rack = np.zeros((len(slots), racks + 1), np.int64)
     by_rack = np.argsort(data.rack, kind="stable")
     starts, _ = runs(data.rack[by_rack])
     of_rack[:, data.rack[by_rack[starts]]] = np.add.reduceat(slots[:, by_rack], starts, axis=1)
     reads = np.flatnonzero(data.of_task >= 0)
     cls = np.zeros(sets, np.int64)
     cls[data.of_task[reads]] = task_class[reads]  # of one of its tasks: few sets have tasks of several
+
+    of_set = np.concatenate([data.near_set, data.rack_set])
     there = np.concatenate([slots[cls[data.near_set], data.near_node], of_rack[cls[data.rack_set], data.rack_id]])
     cost = np.concatenate([data.near_cost + np.broadcast_to(first, nodes)[data.near_node], data.rack_cost])
-    of_set = np.concatenate([data.near_set, data.rack_set])
     some = np.flatnonzero(there)
     some = some[_by_set_and_cost(of_set[some], cost[some], sets)]
     starts, run = runs(of_set[some])
-    before = np.cumsum(there[some]) - there[some]
-    before -= before[starts][run]
-    likely = np.arange(len(some)) - starts[run] < _OF_SET
-    likely |= before < _FOR_TASKS * np.bincount(data.of_task[reads], minlength=sets)[of_set[some]]
-    in_part = np.zeros(len(there), np.bool_)
-    in_part[some[likely]] = True
-    near, racks = np.split(in_part, [len(data.near_set)])
-    return near, racks
+    head = np.concatenate([data.near_node, nodes + data.rack_id])[some]
+    capacity = np.concatenate([slots.max(axis=0), of_rack.max(axis=0)]).astype(np.float64)
+    tasks = np.bincount(data.of_task[reads], minlength=sets)[of_set[some[starts]]]
+    needed = _expected_ranks(starts, head, capacity, tasks) + _FURTHER
+    in_part = np.zeros(len(of_set), np.bool_)
+    likely = np.arange(len(some)) - starts[run] < needed[run]
+    in_part[some[likely | (2 * np.count_nonzero(likely) > len(some))]] = True
+    near, in_racks = np.split(in_part, [len(data.near_set)])
+    return near, in_racks
+
+
+def _expected_ranks(starts: I64, head: I64, capacity: F64, tasks: I64) -> I64:
+    """(S,) how many of its arcs, which begin at `starts` (S,) and lead to `head` (K,), each set probably needs for its
+    `tasks` (S,): all sets try their first arc, what finds no capacity (V,) there the second, and so on."""
+    count = np.diff(np.append(starts, len(head)))
+    left, ranks = tasks.astype(np.float64), np.zeros(len(starts), np.int64)
+    for rank in range(int(count.max(initial=0))):
+        trying = np.flatnonzero((left > _LEFT * tasks) & (count > rank))
+        if not len(trying):
+            break
+        ranks[trying] = rank + 1
+        at = head[starts[trying] + rank]
+        asked = np.bincount(at, left[trying], len(capacity))
+        taken = np.minimum(asked, capacity)
+        capacity -= taken
+        left[trying] *= 1 - (taken / np.maximum(asked, 1e-9))[at]
+    return ranks
 
 
 def _by_set_and_cost(of_set: I64, cost: I64, sets: int) -> I64:

@@ -144,8 +144,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(candidate_arcs, "_PLENTY", (0.3, 0.6))
     monkeypatch.setattr(candidate_arcs, "_FEW_PREFERENCES", 0)
     monkeypatch.setattr(preference_arcs, "_OF_RACK", 1)
-    monkeypatch.setattr(preference_arcs, "_OF_SET", 1)
-    monkeypatch.setattr(preference_arcs, "_FOR_TASKS", 0.5)
+    monkeypatch.setattr(preference_arcs, "_FURTHER", 0)
     monkeypatch.setattr(column_generation, "REBUILD_LIMIT", 100)
 
 

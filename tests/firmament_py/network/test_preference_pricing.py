@@ -118,29 +118,45 @@ def test_arcs_to_nodes_without_slots_do_not_count():
 
 
 def test_likely_arcs_are_those_of_least_cost_with_slots():
-    """A set with ten arcs to nodes of which the first, the cheapest, has no slots: the four next are kept; and as many
-    as its tasks might need."""
-    nodes = 10
+    """A set with an arc to each of 20 nodes: those that its tasks need, and five more; node 0 has no slots."""
+    nodes = 20
     slots = np.ones((1, nodes), np.int64)
     slots[0, 0] = 0
-    arcs = np.arange(nodes)
-    none = ints([])
-    data = DataCosts(ints([0]), ints([99]), 0 * arcs, arcs, 10 * arcs, np.full(nodes, -1), none, none, none)
+    arcs, none = np.arange(nodes), ints([])
+    data = DataCosts(ints([0]), ints([999]), 0 * arcs, arcs, 10 * arcs, np.full(nodes, -1), none, none, none)
     near, racks = likely_arcs(data, ints([0]), slots, ints([3]))
-    assert np.flatnonzero(near).tolist() == [1, 2, 3, 4]
+    assert np.flatnonzero(near).tolist() == [1, 2, 3, 4, 5, 6]
     assert len(racks) == 0
     near, _ = likely_arcs(replace(data, of_task=ints([0, 0, 0])), ints([0, 0, 0]), slots, ints([3]))
-    assert np.flatnonzero(near).tolist() == [1, 2, 3, 4, 5, 6], "slots for twice three tasks"
+    assert np.flatnonzero(near).tolist() == [1, 2, 3, 4, 5, 6, 7, 8], "three of one slot each"
     near, _ = likely_arcs(data, ints([0]), slots, np.where(arcs == 1, 1000, 3))
-    assert np.flatnonzero(near).tolist() == [2, 3, 4, 5], "the cost of the slot counts"
+    assert np.flatnonzero(near).tolist() == [2, 3, 4, 5, 6, 7], "the cost of the slot counts"
+    many = np.zeros(5, np.int64)
+    near, _ = likely_arcs(replace(data, of_task=many), many, slots, ints([3]))
+    assert near[1:].all(), "all, if half of them are needed"
+
+
+def test_sets_that_compete_for_nodes_have_further_arcs():
+    """Three sets of two tasks each; sets 0 and 1 have their first two arcs to the same nodes, set 1 then to those of 2."""
+    nodes, per_set = 40, 20
+    of_set = np.repeat(np.arange(3), per_set)
+    node = np.concatenate([np.arange(20), [0, 1, *range(20, 38)], np.arange(20, 40)])
+    cost, none = np.tile(np.arange(per_set), 3), ints([])
+    data = DataCosts(ints([0, 0, 1, 1, 2, 2]), ints([99] * 3), of_set, node, cost, np.full(nodes, -1), none, none, none)
+    near, _ = likely_arcs(data, np.zeros(6, np.int64), np.ones((1, nodes), np.int64), ints([0]))
+    # sets 0 and 1 get half of each of the first two nodes; set 0 gets its third, set 1 its fifth, after those of set 2
+    assert np.bincount(of_set[near]).tolist() == [3 + 5, 5 + 5, 2 + 5]
 
 
 def test_a_rack_is_likely_by_its_slots_and_cost():
-    slots = ints([[1, 1, 0, 0, 1, 1, 5, 5, 1, 1, 1, 1]])
-    rack = np.arange(12) // 2
-    none, racks = ints([]), np.arange(6)
-    data = DataCosts(ints([0]), ints([99]), none, none, none, rack, 0 * racks, racks, ints([1, 2, 3, 4, 5, 6]))
+    """Racks of two nodes with a slot each, but rack 1 has none, and rack 3 ten."""
+    racks = np.arange(24)
+    slots = np.ones((1, 48), np.int64)
+    slots[0, 2:4], slots[0, 6:8] = 0, 5
+    none = ints([])
+    data = DataCosts(ints([0]), ints([99]), none, none, none, np.arange(48) // 2, 0 * racks, racks, racks)
     _, likely = likely_arcs(data, ints([0]), slots, ints([0]))
-    assert np.flatnonzero(likely).tolist() == [0, 2, 3, 4], "rack 1 has no slots"
-    _, likely = likely_arcs(replace(data, of_task=np.zeros(9, np.int64)), np.zeros(9, np.int64), slots, ints([0]))
-    assert np.flatnonzero(likely).tolist() == [0, 2, 3, 4, 5], "2 + 2 + 10 + 2 < 18 slots"
+    assert np.flatnonzero(likely).tolist() == [0, 2, 3, 4, 5, 6]
+    tasks = np.zeros(9, np.int64)
+    _, likely = likely_arcs(replace(data, of_task=tasks), tasks, slots, ints([0]))
+    assert np.flatnonzero(likely).tolist() == [0, 2, 3, 4, 5, 6, 7, 8], "2 + 2 < 9 <= 2 + 2 + 10"
