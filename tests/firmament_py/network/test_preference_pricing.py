@@ -137,7 +137,7 @@ def test_likely_arcs_are_those_of_least_cost_with_slots():
 
 
 def test_sets_that_compete_for_nodes_have_further_arcs():
-    """Three sets of two tasks each; sets 0 and 1 have their first two arcs to the same nodes, set 1 then to those of 2."""
+    """Three sets of two tasks each; sets 0 and 1 have their first two arcs to the same nodes, set 1 then those of 2."""
     nodes, per_set = 40, 20
     of_set = np.repeat(np.arange(3), per_set)
     node = np.concatenate([np.arange(20), [0, 1, *range(20, 38)], np.arange(20, 40)])
