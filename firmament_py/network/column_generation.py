@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from firmament_py.flow.network import Solution, Status
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64
 from firmament_py.network.alike import distribute, limited_per_node, merged
 from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import PlacementNetwork, build
@@ -51,6 +51,17 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class _Problem:
+    """What `ColumnGeneration.run` is asked for, with a row of capacities for classes that are alike."""
+
+    whole: Capacities
+    costs: Costs
+    offsets: I64
+    task_class: I64
+    trial: bool
+
+
+@dataclass(frozen=True, slots=True)
 class First:
     """The size of the first network whose flow was accepted, 0 if it needed none, and the cost of the flow."""
 
@@ -72,7 +83,8 @@ class ColumnGeneration:
         least cost that keeps every class within its slots. trial: count the solves as trials."""
         capacities = with_policy_limits(capacities, costs, len(task_class))
         if costs.data is not None or costs.delay is not None:
-            found = self._found(*self._in_part(capacities, costs, offsets, task_class, trial), costs)
+            problem = _Problem(capacities, costs, offsets, task_class, trial)
+            found = self._found(*self._in_part(problem), costs)
         else:
             found = self._of_rows(capacities, costs, offsets, task_class, trial)
         if not trial:
@@ -100,7 +112,7 @@ class ColumnGeneration:
         apart = np.zeros(len(waiting), np.bool_)
         for attempt in range(_ATTEMPTS):
             rows, of_rows = merged(whole, costs, waiting, apart)
-            network, solution = self._in_part(rows, of_rows, offsets, task_class, trial)
+            network, solution = self._in_part(_Problem(rows, of_rows, offsets, task_class, trial))
             found = self._found(network, solution, costs)
             if found.sent is None:
                 return found
@@ -115,15 +127,11 @@ class ColumnGeneration:
             return Found(network, solution, None)
         return Found(network, solution, spread_over_members(network, solution.flow, fill=costs.fill))
 
-    def _in_part(
-        self, whole: Capacities, costs: Costs, offsets: I64, task_class: I64, trial: bool
-    ) -> tuple[PlacementNetwork, Solution]:
+    def _in_part(self, problem: _Problem) -> tuple[PlacementNetwork, Solution]:
+        whole, costs, offsets, task_class = problem.whole, problem.costs, problem.offsets, problem.task_class
         part = candidate_part(whole, costs, offsets, task_class)
-        over_capacity: Bools | None = None
         for number in range(PRICING_ROUNDS + 1):
-            network, solution, over_capacity = self._within_capacity(
-                part, costs, offsets, task_class, trial, over_capacity
-            )
+            network, solution, part = self._within_slots(problem, part)
             if part.is_all_of(whole) or solution.status is not Status.OPTIMAL:
                 break
             per_task = PAIRS_PER_TASK * PAIRS_GROW**number
@@ -131,48 +139,34 @@ class ColumnGeneration:
             self._telemetry.lap("prove")
             if not omitted:
                 break
-            last = number + 1 >= PRICING_ROUNDS
-            part = Part(whole) if last else extended(part, whole, omitted, costs, task_class)
+            if number + 1 < PRICING_ROUNDS:
+                part = extended(part, whole, omitted, costs, task_class)
+            else:
+                part = Part(whole, bounded=part.bounded)
             self._telemetry.pricing_rounds += 1
         return network, solution
 
-    def _within_capacity(
-        self,
-        part: Part,
-        costs: Costs,
-        offsets: I64,
-        task_class: I64,
-        trial: bool,
-        over_capacity: Bools | None,
-    ) -> tuple[PlacementNetwork, Solution, Bools | None]:
-        """A flow within the slots of all pairs, and the pairs (C, N) that needed a bound for that; over_capacity: those
-        that are known to need one."""
-        costs = part.costs(costs)
+    def _within_slots(self, problem: _Problem, part: Part) -> tuple[PlacementNetwork, Solution, Part]:
+        """A flow in which no pair has more tasks than slots, and the part with the bounds that this takes."""
+        costs = problem.costs
         for _ in range(REBUILD_LIMIT):
-            network, solution = self._solved(part.capacities, costs, offsets, task_class, trial, over_capacity)
+            network, solution = self._solved(problem, part)
             if costs.data is None or solution.status is not Status.OPTIMAL:
                 break
             excess = network.excess(solution.flow)
-            few = len(network.flow.tail) > SMALL_NETWORK and excess.sum() * FEW < len(task_class)
+            few = len(network.flow.tail) > SMALL_NETWORK and excess.sum() * FEW < len(problem.task_class)
             if few or not excess.any():
                 break  # fitting rejects these few tasks, and the next solve finds nodes for them
             found = network.of_members(excess > 0, (len(part.capacities.slots), len(costs.data.rack)))
-            over_capacity = found if over_capacity is None else over_capacity | found
-        return network, solution, over_capacity
+            part = replace(part, bounded=found if part.bounded is None else part.bounded | found)
+        return network, solution, part
 
-    def _solved(
-        self,
-        capacities: Capacities,
-        costs: Costs,
-        offsets: I64,
-        task_class: I64,
-        trial: bool,
-        over_capacity: Bools | None,
-    ) -> tuple[PlacementNetwork, Solution]:
-        network = build(capacities, costs, offsets, task_class, over_capacity)
+    def _solved(self, problem: _Problem, part: Part) -> tuple[PlacementNetwork, Solution]:
+        costs, offsets, task_class = part.costs(problem.costs), problem.offsets, problem.task_class
+        network = build(part.capacities, costs, offsets, task_class, part.bounded)
         self._telemetry.lap("build")
         solution = self._solve(network)
-        if trial:
+        if problem.trial:
             self._telemetry.trials += 1
         else:
             self._telemetry.solves += 1

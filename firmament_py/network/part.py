@@ -12,11 +12,13 @@ from firmament_py.policy import Costs
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """near (L,), racks (M,): whether it has each preference arc to a node and to a rack; None: it has all."""
+    """near (L,), racks (M,): whether it has each preference arc to a node and to a rack; None: it has all. bounded
+    (C, N): pairs of the whole that a vertex keeps within their slots, see PlacementNetwork.excess; None: none are."""
 
     capacities: Capacities
     near: Bools | None = None
     racks: Bools | None = None
+    bounded: Bools | None = None
 
     def is_all_of(self, whole: Capacities) -> bool:
         """Whether nothing is omitted."""
@@ -64,11 +66,11 @@ def extended(part: Part, whole: Capacities, omitted: Omitted, costs: Costs, task
     need."""
     pairs = omitted.pairs
     if part.near is None or part.racks is None or costs.data is None:
-        return Part(_with_pairs(part.capacities, whole, pairs, omitted.deeper))
+        return replace(part, capacities=_with_pairs(part.capacities, whole, pairs, omitted.deeper))
     added = costs.data.only(omitted.near, omitted.racks)
     near, of_racks = preferred_pairs(added, task_class, whole.slots, costs.place + costs.slot[:, 0])
     capacities = _with_pairs(part.capacities, whole, pairs | near | of_racks, omitted.deeper)
-    return Part(capacities, part.near | omitted.near, part.racks | omitted.racks)
+    return replace(part, capacities=capacities, near=part.near | omitted.near, racks=part.racks | omitted.racks)
 
 
 def _with_pairs(part: Capacities, whole: Capacities, pairs: Bools, deeper: Bools) -> Capacities:
