@@ -14,8 +14,23 @@ from firmament_py.network.part import Part, extended
 from firmament_py.network.preference_arcs import likely_arcs, preferred_pairs
 from firmament_py.policy import WAIT_MIN, Costs
 from firmament_py.policy.locality import DataCosts
+from firmament_py.snapshot.domain_limits import DomainLimit
 from tests.effort import examples
 from tests.firmament_py.network.test_preference_arcs import clusters_with_racks, ints
+
+
+def with_limits(whole, rng):
+    """The same with a limit per node or zone for some classes."""
+    classes, nodes = whole.slots.shape
+    slots, limits = whole.slots.copy(), {}
+    for c in range(classes):
+        for domain in ([], [np.arange(nodes)], [rng.integers(-1, 3, nodes)])[rng.integers(0, 3)]:
+            maximum = rng.integers(1, 4, max(int(domain.max()), 2) + 1)
+            soft_limit = np.minimum(maximum, rng.integers(0, 3, len(maximum)))
+            limits[c] = [DomainLimit(domain, maximum, soft_limit, int(rng.integers(0, 6)))]
+            if limits[c][0].is_per_node:
+                np.minimum(slots[c], maximum[domain], out=slots[c])
+    return Capacities(slots, np.minimum(slots.sum(axis=0), whole.depth), limits)
 
 
 @st.composite
@@ -23,6 +38,8 @@ def parts(draw):
     """A cluster with racks, and any part that has the pairs its preference arcs need."""
     whole, costs, offsets, task_class = draw(clusters_with_racks())
     rng, share = np.random.default_rng(draw(st.integers(0, 2**32 - 1))), draw(st.sampled_from([0.0, 0.3, 0.8]))
+    if draw(st.booleans()):
+        whole = with_limits(whole, rng)
     near, racks = (rng.random(len(arcs)) < share for arcs in (costs.data.near_set, costs.data.rack_set))
     needed = preferred_pairs(costs.data.only(near, racks), task_class, whole.slots, costs.place + costs.slot[:, 0])
     pairs = rng.random(whole.slots.shape) < share
