@@ -17,7 +17,7 @@ from firmament_py.network.arc_pricing import negative_reduced_costs
 from firmament_py.network.build import PlacementNetwork, build
 from firmament_py.network.candidate_arcs import candidate_part
 from firmament_py.network.capacities import Capacities, with_policy_limits
-from firmament_py.network.cheapest_place import cheapest
+from firmament_py.network.cheapest_slots import Selection, cheapest_slots
 from firmament_py.network.decode import NodeCounts, spread_over_members
 from firmament_py.network.part import Part, extended
 from firmament_py.network.telemetry import Telemetry
@@ -92,18 +92,19 @@ class ColumnGeneration:
             self.first = self.first or First(len(flow.supply), len(flow.tail), found.solution.cost)
         return found
 
-    def cheapest_place(
-        self, capacities: Capacities, costs: Costs, task_class: I64, *, trial: bool = False
-    ) -> NodeCounts:
-        """Where a single task without costs of data goes, of class task_class (1,): a flow of one unit is a cheapest
-        path, which needs no network. Empty: it costs less to leave it waiting."""
-        capacities = with_policy_limits(capacities, costs, 1)
-        node, cost = cheapest(capacities, costs, int(task_class[0]))
-        placed = np.array([cost <= costs.wait[0]])
-        self._telemetry.lap("solve")
-        if not trial:
-            self.first = self.first or First(0, 0, min(cost, int(costs.wait[0])))
-        return NodeCounts(task_class, np.array([node]), np.ones(1, np.int64)).where(placed)
+    def without_network(
+        self, capacities: Capacities, costs: Costs, offsets: I64, task_class: I64, *, trial: bool = False
+    ) -> Selection | None:
+        """Likewise, where a few tasks of one class go whose optimal flow needs no network; None: it needs one."""
+        if costs.data is not None or costs.delay is not None or task_class[0] != task_class[-1]:
+            return None
+        capacities = with_policy_limits(capacities, costs, len(task_class))
+        found = cheapest_slots(capacities, costs, offsets, int(task_class[0]))
+        if found is not None:
+            self._telemetry.lap("solve")
+            if not trial:
+                self.first = self.first or First(0, 0, found.cost)
+        return found
 
     def _of_rows(self, whole: Capacities, costs: Costs, offsets: I64, task_class: I64, trial: bool) -> Found:
         """With a row for classes that are alike. Those whose limits per node are exceeded get rows of their own, at the

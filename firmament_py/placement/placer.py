@@ -32,8 +32,6 @@ CLASSES_AT_ONCE, CELLS_AT_ONCE = 256, 4_000_000
 """More classes than the first, and more classes times nodes than the second, are placed in several parts, highest
 priority first: it bounds the memory of a round."""
 
-FIRST: I64 = np.zeros(1, np.int64)
-
 FLOWS_PER_STAGE = 12
 """After so many flows of one stage the rest is placed greedily: it bounds a round whose nodes fill badly."""
 
@@ -257,18 +255,13 @@ class Placer:
     def _place_batch(self, step: _Step) -> None:
         """Solves the network of a step; one that has no optimum sends nothing."""
         view, costs = step.subproblem.view, step.costs
-        if len(self.snapshot.tasks) == 1 and costs.data is None and costs.delay is None:
-            step.placed = FIRST
-            self._take(
-                step,
-                self.columns.cheapest_place(
-                    step.subproblem.capacities, costs, view.task_class, trial=self.ledger.trial
-                ),
-            )
+        asked = step.subproblem.capacities, costs, view.slot_offsets, view.task_class
+        selection = self.columns.without_network(*asked, trial=self.ledger.trial)
+        if selection is not None:
+            step.placed = np.sort(supply_order(view.task_class, costs)[: selection.placed])
+            self._take(step, selection.sent)
             return
-        found = self.columns.run(
-            step.subproblem.capacities, costs, view.slot_offsets, view.task_class, trial=self.ledger.trial
-        )
+        found = self.columns.run(*asked, trial=self.ledger.trial)
         network, solution, sent = found.network, found.solution, found.sent
         if sent is None:
             return

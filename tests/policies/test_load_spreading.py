@@ -154,7 +154,7 @@ def test_an_idle_node_takes_tasks_of_many_classes_as_it_takes_those_of_one(class
     )
     result = cluster.run()
     assert set(cluster.names(result).values()) == {"idle"}
-    assert result.stats.solves == 1
+    assert result.stats.solves == (classes > 1)
 
 
 @pytest.mark.parametrize(("label", "in_rack_1"), [("", 0), ("rack", 2)])

@@ -116,7 +116,9 @@ def test_a_stream_of_small_tasks_does_not_starve_a_large_one():
 
 
 def test_a_failed_round_is_due_again(monkeypatch):
-    cluster = make_cluster(make_node("a"), make_class(1), make_tasks([1, 2], 1))  # a single one needs no solver
+    cluster = make_cluster(
+        make_node("a"), make_class(1), make_class(2), make_tasks([1], 1), make_tasks([2], 2)
+    )  # those of one class need no solver
     with monkeypatch.context() as patch:
         patch.setattr(OrToolsSolver, "solve", lambda self: None)  # takes no network
         with pytest.raises(TypeError):

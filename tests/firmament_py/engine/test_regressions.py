@@ -33,13 +33,13 @@ def test_tasks_of_others_count_for_max_pods():
     assert per_node(cluster.round()) == {"a": 1}
 
 
-@pytest.mark.parametrize(("count", "nodes"), [(100, 10), (330, 3), (50, 50)])
-def test_a_batch_that_fits_is_placed_in_one_round(count, nodes):
+@pytest.mark.parametrize(("count", "nodes", "networks"), [(100, 10, 1), (330, 3, 1), (50, 50, 0)])
+def test_a_batch_that_fits_is_placed_in_one_round(count, nodes, networks):
     cluster = make_cluster(
         *(make_node(f"n{i}", cpu=4000) for i in range(nodes)), make_class(1, cpu=10), make_tasks(range(1, count + 1), 1)
     )
     result = cluster.run()
-    assert (result.stats.placed, result.stats.waiting, result.stats.solves) == (count, 0, 1)
+    assert (result.stats.placed, result.stats.waiting, result.stats.solves) == (count, 0, networks)
 
 
 def test_a_batch_of_many_classes_that_fits_only_together_is_placed_in_one_round():
