@@ -154,7 +154,7 @@ def test_wrong_usage_is_one_clear_line(arguments, code, message):
 
 # -- simulate -------------------------------------------------------------------------------------------------
 
-SMALL = ("simulate", "--preset", "alibaba-gpu", "--nodes", 10, "--hours", 0.25, "--load", 1.2, "--seed", 3)
+SMALL = ("simulate", "--preset", "alibaba-gpu", "--nodes", 10, "--hours", 1, "--load", 1.2, "--seed", 3)
 
 
 def result(path):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firmament_py.network import cheapest_slots
 from firmament_py.network.capacities import Capacities, selected, with_node_limit
 from firmament_py.snapshot.domain_limits import DomainLimit
 from tests.builders import make_class, make_cluster, make_node, make_tasks, per_node
@@ -44,7 +45,8 @@ def test_open_nodes_keep_some_capacity(slots, maximum, waiting):
     assert cut.depth.sum() >= min(-(-waiting // 50), before.depth.sum())
 
 
-def test_portions_are_placed_until_no_task_is_left():
+def test_portions_are_placed_until_no_task_is_left(monkeypatch):
+    monkeypatch.setattr(cheapest_slots, "FEW", 0)  # each takes a network
     networks = []
     cluster = make_cluster(
         *(make_node(name, cpu=8) for name in "ab"),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firmament_py.network import cheapest_slots
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.policy import COST_MAX, Costs, PolicyError, View, checked_costs, waiting_cost
 from firmament_py.policy.locality import DataCosts, Inputs
@@ -121,7 +122,8 @@ def test_invalid_data_costs_do_not_stop_scheduling():
     assert "data.of_task" in result.stats.fallback
 
 
-def test_input_sets_change_nothing_for_policies_that_ignore_them():
+def test_input_sets_change_nothing_for_policies_that_ignore_them(monkeypatch):
+    monkeypatch.setattr(cheapest_slots, "FEW", 0)  # each takes a network
     found: list[PlacementNetwork] = []
     for events in (EVENTS, (*EVENTS[:2], make_tasks([1, 2], 1))):
         make_cluster(*events, policy=LoadSpreading(), observer=lambda network, _: found.append(network)).round()
