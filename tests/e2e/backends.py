@@ -210,12 +210,17 @@ class Backend(ABC):
         scheduler.until_knows(len(nodes), len(bound(pods)))
 
     def until_event(self, reason: str, pod: str, text: str = "") -> Json:
-        """Waits for an event about a pod, with this text in its message."""
+        """Waits for an event about a pod, with this text in its message. One of a pod of that name in the test before
+        can still arrive."""
 
         def probe(events: list[Json]) -> Json | None:
+            seen = [item["metadata"] for _, item in list(self.pods.history)]
+            uids = {metadata["uid"] for metadata in seen if metadata["name"] == pod}
             for event in events:
-                about = event["involvedObject"]["name"]
-                if (event.get("reason"), about) == (reason, pod) and text in event.get("message", ""):
+                about = event["involvedObject"]
+                if (event.get("reason"), about["name"]) == (reason, pod) and text in event.get("message", ""):
+                    if uids and about.get("uid") not in uids:
+                        continue
                     return event
             return None
 
