@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, run_positions
+from firmament_py.model.arrays import I64, group_starts, run_positions
 
 
 class RaggedRows:
-    """Row r has a number of entries of `width` integers; a row that was not set has none. Growth is amortised, and the
+    """Row r has a number of entries of `width` integers, none after `remove`. Growth is amortised, and the
     space of removed rows is reclaimed once it exceeds that of the others."""
 
     def __init__(self, width: int) -> None:
@@ -33,7 +33,8 @@ class RaggedRows:
         self._count[rows] = 0
 
     def of(self, rows: I64) -> tuple[I64, I64]:
-        """The entries of rows (K,), one after the other, (P, width), and the number of each, (K,)."""
+        """The entries of rows (K,), one after the other, (P, width), and the number of each, (K,). Each must have been
+        set at some time."""
         count = self._count[rows]
         return self._entries[np.repeat(self._start[rows], count) + run_positions(count)], count
 
@@ -50,7 +51,7 @@ class RaggedRows:
         rows = np.flatnonzero(self._count)
         rows = rows[np.argsort(self._start[rows])]
         entries, count = self.of(rows)
-        self._start[rows] = np.cumsum(count) - count
+        self._start[rows] = group_starts(count)
         self._entries = np.zeros((capacity, self._entries.shape[1]), np.int64)
         self._entries[: len(entries)] = entries
         self._end, self._unused = len(entries), 0

@@ -4,13 +4,13 @@ Blocks refer to nodes and racks by name. Names are resolved at the start of a ro
 then do not count, and count again when the node is back.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS
-from firmament_py.model.events import InputsDefined, Refusal
+from firmament_py.model.arrays import I64, NO_ROWS, group_starts
+from firmament_py.model.events import Block, InputsDefined, Refusal
 from firmament_py.model.locality import BlockReplicas
 from firmament_py.model.ragged_rows import RaggedRows
 from firmament_py.state.keyed_table import KeyedTable
@@ -53,8 +53,7 @@ class InputSetTable(KeyedTable[None]):
         problem = _problem(new)
         if new.id:
             row = self.add(new.id, None)
-            if problem is None:
-                self._set_blocks(row, new)
+            self._set_blocks(row, () if problem else new.blocks)
         return Refusal("inputs", str(new.id), *problem) if problem else None
 
     def placed(
@@ -70,7 +69,7 @@ class InputSetTable(KeyedTable[None]):
         by_name = at >= 0
         replica_node = np.where(by_name, np.append(node, -1)[np.maximum(at, -1)], -1)
         replica_rack = np.where(by_name, np.append(rack, -1)[replica_node], named[np.maximum(-1 - at, 0)])
-        first = np.cumsum(blocks) - blocks
+        first = group_starts(blocks)
         return BlockReplicas(
             np.repeat(np.arange(len(rows)), blocks),
             sizes[:, 0],
@@ -102,13 +101,13 @@ class InputSetTable(KeyedTable[None]):
             self._node_row = np.concatenate([self._node_row, np.array(new, np.int64)])
         return self._node_row
 
-    def _set_blocks(self, row: int, new: InputsDefined) -> None:
+    def _set_blocks(self, row: int, blocks: Sequence[Block]) -> None:
         nodes, racks = self._nodes, self._racks
         replicas: list[tuple[int, int]] = []
-        for i, described in enumerate(new.blocks):
+        for i, described in enumerate(blocks):
             replicas += [(i, nodes.setdefault(name, len(nodes))) for name in described.nodes]
             replicas += [(i, -1 - racks.setdefault(name, len(racks))) for name in described.racks]
-        self._bytes.set(row, np.array([described.bytes for described in new.blocks], np.int64).reshape(-1, 1))
+        self._bytes.set(row, np.array([described.bytes for described in blocks], np.int64).reshape(-1, 1))
         self._replicas.set(row, np.array(replicas, np.int64).reshape(-1, 2))
 
     def _renumber(self) -> None:

@@ -10,6 +10,7 @@ from firmament_py.policy.locality import Inputs, gather
 from firmament_py.snapshot.snapshot import take_snapshot
 from firmament_py.state import input_sets as module
 from firmament_py.state.input_sets import MAX_BLOCKS, MAX_BYTES, InputSetTable
+from firmament_py.state.keyed_table import UNKNOWN
 from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_node, make_tasks, removed
 
 MIB = 2**20
@@ -189,6 +190,22 @@ def test_an_invalid_set_is_refused_and_its_tasks_read_nothing(described, field, 
     assert remedy in refusal.reason
     assert not cluster.tell(make_tasks([1], 1, inputs=7))[0].unknown_inputs
     assert cluster.round() == {1: "a"}
+
+
+def test_many_invalid_sets_stop_neither_rounds_nor_sweeps(monkeypatch):
+    cluster = make_cluster(racked("a", "r"), make_class(1), make_inputs(1, (1, "a")))
+    monkeypatch.setattr(cluster.state.inputs, "_spare_rows", 0)
+    ids = range(2, 202)
+    for number in ids:
+        assert cluster.tell(InputsDefined(number, (Block(-1, ("a",)),)))[0].refused
+    cluster.tell(make_tasks([1, *ids], 1, inputs=[1, *ids]))
+    inputs = seen(cluster)
+    assert inputs.total.tolist() == [MIB, *[0] * len(ids)]
+    assert near(inputs) == {(0, 0): 1}
+    cluster.tell(removed(1, *ids))
+    for _ in range(2):
+        cluster.state.sweep()
+    assert (cluster.state.inputs.find(np.array(ids, np.uint64)) == UNKNOWN).all()
 
 
 def test_the_id_0_means_none():
