@@ -52,6 +52,13 @@ def stable_order(values: I64, below: int) -> I64:
     return np.argsort(values.astype(np.uint16) if below <= 2**16 else values, kind="stable")
 
 
+def positions_in(rows: I64, size: int) -> I64:
+    """(size + 1,) the position in `rows` (K,) of each number below size, -1: none; the last one for -1, no row."""
+    position = np.full(size + 1, -1, np.int64)
+    position[rows] = np.arange(len(rows))
+    return position
+
+
 def add_rows(matrix: I64, rows: I64, amounts: I64) -> None:
     """Adds amounts (K, R) to rows (K,) of `matrix` (N, R), which can name a row several times."""
     if not len(rows):

@@ -69,15 +69,21 @@ def lots_of(nodes: int) -> U32:
     return np.random.default_rng(1).integers(0, 2**32, nodes, np.uint32)
 
 
+def nodes_by_rack(data: DataCosts) -> tuple[I64, I64, I64]:
+    """The nodes (N,) rack by rack, where each rack begins among them, (K,), and its number, (K,); -1: those in none."""
+    by_rack = np.argsort(data.rack, kind="stable")
+    starts, _ = runs(data.rack[by_rack])
+    return by_rack, starts, data.rack[by_rack[starts]]
+
+
 def likely_arcs(data: DataCosts, task_class: I64, slots: I64, first: I64) -> tuple[Bools, Bools]:
     """Whether each preference arc to a node (L,) and to a rack (M,) is among those of least cost of its set that lead
     to slots, (C, N), for waiting tasks of classes (T,); the first slot of nodes costs `first` (N or 1,). All, if these
     would be half of them."""
     sets, nodes, racks = len(data.anywhere), len(data.rack), int(data.rack.max(initial=-1)) + 1
     of_rack = np.zeros((len(slots), racks + 1), np.int64)
-    by_rack = np.argsort(data.rack, kind="stable")
-    starts, _ = runs(data.rack[by_rack])
-    of_rack[:, data.rack[by_rack[starts]]] = np.add.reduceat(slots[:, by_rack], starts, axis=1)
+    by_rack, starts, rack = nodes_by_rack(data)
+    of_rack[:, rack] = np.add.reduceat(slots[:, by_rack], starts, axis=1)
     reads = np.flatnonzero(data.of_task >= 0)
     cls = np.zeros(sets, np.int64)
     cls[data.of_task[reads]] = task_class[reads]  # of one of its tasks: few sets have tasks of several

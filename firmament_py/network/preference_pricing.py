@@ -8,9 +8,10 @@ same, and otherwise it can be raised to it.
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools, runs
+from firmament_py.model.arrays import I64, Bools
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.part import Part
+from firmament_py.network.preference_arcs import nodes_by_rack
 from firmament_py.policy.locality import DataCosts, of_groups
 
 UNBOUNDED = 2**61
@@ -35,9 +36,7 @@ class PreferencePricing:
         pools = lowest[network.rack_start : network.rack_start + network.data.pools]
         self._of_pools[network.data.pool_class, network.data.pool_in_rack] = pools
         self._least = np.full(shape, UNBOUNDED)
-        self._by_rack = np.argsort(data.rack, kind="stable")
-        self._starts, _ = runs(data.rack[self._by_rack])
-        self._of_starts = data.rack[self._by_rack[self._starts]]
+        self._by_rack, self._starts, self._rack_of_start = nodes_by_rack(data)
 
     def potentials(self, classes: I64) -> I64:
         """(K, N) the lowest potential of each of `classes` (K,) in the rack of each node; -UNBOUNDED: no vertex."""
@@ -48,7 +47,7 @@ class PreferencePricing:
         """What it costs tasks of `classes` (K,) to be on each node, (K, N); UNBOUNDED without slots."""
         if len(self._racks):
             least = np.minimum.reduceat(cost.take(self._by_rack, axis=1), self._starts, axis=1)
-            self._least[np.ix_(classes, self._of_starts)] = least
+            self._least[np.ix_(classes, self._rack_of_start)] = least
 
     def omitted(self, cost: I64) -> tuple[Bools, Bools]:
         """Whether each arc to a node (L,) and to a rack (M,) is omitted and has a negative reduced cost. cost (K,):

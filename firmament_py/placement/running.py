@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools, add_rows
+from firmament_py.model.arrays import I64, Bools, add_rows, positions_in
 from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.lifecycle import BOUND
 from firmament_py.model.resources import TOKEN
@@ -54,9 +54,7 @@ def examples_of(state: ClusterState, rows: I64, kinds: I64 | None = None) -> tup
 
 def positions_of(snapshot: Snapshot, capacity: int) -> I64:
     """(capacity + 1,) the position in the snapshot of each row of the node table, -1: none."""
-    position = np.full(capacity + 1, -1, np.int64)
-    position[snapshot.nodes] = np.arange(len(snapshot.nodes))
-    return position
+    return positions_in(snapshot.nodes, capacity)
 
 
 def leaving_tasks(state: ClusterState, snapshot: Snapshot) -> tuple[I64, I64]:

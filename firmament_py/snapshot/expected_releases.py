@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS, Bools, add_rows, stable_order
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, add_rows, positions_in, stable_order
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
@@ -97,8 +97,7 @@ class Releases:
     def _running(self) -> tuple[I64, I64, I64]:
         """(P,) rows of those tasks, the numbers of their nodes, and their expected ends."""
         tasks, classes = self.state.tasks, self.state.classes
-        position = np.full(self.state.nodes.capacity, -1, np.int64)
-        position[self._nodes] = np.arange(len(self._nodes))
+        position = positions_in(self._nodes, self.state.nodes.capacity)
         rows = np.flatnonzero(tasks.on_nodes)
         node = position[tasks.node[rows]]
         rows, node = rows[node >= 0], node[node >= 0]

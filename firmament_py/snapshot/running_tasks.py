@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from firmament_py.model.arrays import I32, I64, NO_ROWS, Bools
+from firmament_py.model.arrays import I32, I64, NO_ROWS, Bools, positions_in
 from firmament_py.snapshot.task_counts import Numbering, TaskCounts, incidence
 from firmament_py.state.cluster import ClusterState
 
@@ -37,8 +37,7 @@ class RunningTasks:
             counted = tasks.on_nodes
             counted[self._gone] = False
             running = np.flatnonzero(counted)
-        position = np.full(self._state.nodes.capacity, -1, np.int64)
-        position[self._nodes] = np.arange(len(self._nodes))
+        position = positions_in(self._nodes, self._state.nodes.capacity)
         where = position[tasks.node[running]]
         running, where = running[where >= 0], where[where >= 0]
         if self._also is not None:

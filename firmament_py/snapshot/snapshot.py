@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, NO_ROWS, U64, Bools, add_rows
+from firmament_py.model.arrays import F64, I64, NO_ROWS, U64, Bools, add_rows, positions_in
 from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.lifecycle import WAITING
 from firmament_py.policy.locality import Inputs, gather
@@ -173,8 +173,7 @@ def _snapshot(
     allocatable = state.nodes.allocatable[nodes]
     withheld = np.zeros(len(waiting), np.bool_) if ranking is None else ranking.withheld[waiting]
     gangs = _gangs(state, waiting, nodes, priority[task_class])
-    position = np.full(state.nodes.capacity + 1, -1, np.int64)  # the last one for -1, no node
-    position[nodes] = np.arange(len(nodes))
+    position = positions_in(nodes, state.nodes.capacity)
     return Snapshot(
         now_us=now_us,
         resources=state.resources.names,
@@ -254,8 +253,7 @@ def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[st
         return None
     without = int(rows[0] == NO_INPUTS)
     rack, rack_of = state.node_index.racks(rack_labels, nodes)
-    position = np.full(state.nodes.capacity, -1, np.int64)
-    position[nodes] = np.arange(len(nodes))
+    position = positions_in(nodes, state.nodes.capacity)
     placed = state.inputs.placed(rows[without:], rack, position, state.node_index.rows_by_name(), rack_of)
     return gather(of_task.reshape(-1).astype(np.int64) - without, len(rows) - without, placed, rack)
 
@@ -283,8 +281,7 @@ def _gangs(state: ClusterState, waiting: I64, nodes: I64, priority: I64) -> _Gan
     placed = np.flatnonzero((tasks.gang >= 0) & holding & ~tasks.leaving)
     placed = placed[np.argsort(tasks.gang[placed], kind="stable")]
     bounds = np.searchsorted(tasks.gang[placed], np.stack([rows, rows + 1]))
-    position = np.full(state.nodes.capacity, -1, np.int64)
-    position[nodes] = np.arange(len(nodes))
+    position = positions_in(nodes, state.nodes.capacity)
     for row, members, low, high in zip(rows.tolist(), by_gang, *bounds.tolist(), strict=True):
         definition, there = gangs.definition(row), placed[low:high]
         of_role = np.bincount(tasks.role[there], minlength=len(definition.roles))

@@ -60,8 +60,9 @@ class InputSetTable(KeyedTable[None]):
         self, rows: I64, rack: I64, position: I64, row_of: Mapping[str, int], rack_of: Mapping[str, int]
     ) -> BlockReplicas:
         """Replicas of the blocks of sets `rows` (S,). rack: (N,) of each node; position: that of each node row among
-        these nodes, -1: none; row_of: node rows by name, never changed; rack_of: numbers of racks by name."""
-        node = np.append(position, -1)[self._node_rows(row_of)]
+        these nodes, -1: none, as for the last, no row; row_of: node rows by name, never changed; rack_of: numbers of
+        racks by name."""
+        node = position[self._node_rows(row_of)]
         named = np.array([rack_of.get(name, -1) for name in self._racks] or [-1], np.int64)
         sizes, blocks = self._bytes.of(rows)
         replicas, of_set = self._replicas.of(rows)

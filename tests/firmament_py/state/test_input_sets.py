@@ -135,7 +135,7 @@ def test_bytes_are_counted_correctly(sets, rack):
     of_node = np.array([rack_of.get(r, -1) for r in rack])
     rows = table.find(np.arange(1, len(sets) + 1, dtype=np.uint64))
     found = gather(
-        np.arange(len(sets)), len(sets), table.placed(rows, of_node, np.arange(3), node_of, rack_of), of_node
+        np.arange(len(sets)), len(sets), table.placed(rows, of_node, np.array([0, 1, 2, -1]), node_of, rack_of), of_node
     )
     on_node: dict[tuple[int, int], int] = {}
     in_rack: dict[tuple[int, int], int] = {}
@@ -165,7 +165,7 @@ def test_the_largest_set_adds_up_exactly():
     found = gather(
         np.zeros(1, np.int64),
         1,
-        table.placed(table.find(np.ones(1, np.uint64)), none, np.arange(1), {"a": 0}, {}),
+        table.placed(table.find(np.ones(1, np.uint64)), none, np.array([0, -1]), {"a": 0}, {}),
         none,
     )
     assert (found.total.tolist(), found.near_bytes.tolist()) == ([2**62], [2**62])
