@@ -15,7 +15,7 @@ from firmament_py.network.slot_runs import widths
 from firmament_py.policy import Costs
 
 FEW = 64
-"""Of more tasks a network finds the slots as fast, since equal nodes are one vertex."""
+"""More tasks take a network: it bounds the slots that are sorted, to its square."""
 
 _NOWHERE = 2**61
 
