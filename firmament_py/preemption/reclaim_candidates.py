@@ -1,7 +1,7 @@
 """Which running tasks the rules of queues permit a job to evict, and in which order.
 
-The first are those of other queues, of the least important queue, and of the lowest priority; among these, the ones
-that leave their queue what it is entitled to, then the newest.
+The first are those of other queues, of the least important queue, with fair sharing of the one with the highest share,
+and of the lowest priority; among these, the ones that leave their queue what it is entitled to, then the newest.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,10 @@ import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.model.lifecycle import BOUND
-from firmament_py.model.queues import Within
+from firmament_py.model.queues import Sharing, Within
 from firmament_py.placement.ledger import Ledger
 from firmament_py.preemption.outcome import Outcome
+from firmament_py.queues.fair_order import places
 from firmament_py.queues.permissions import Situation, Why, permissions, sides
 from firmament_py.queues.priorities import changes_priorities, seen_outside
 from firmament_py.sharing.claims import Standing
@@ -87,16 +88,21 @@ class CandidateSearch:
         self.later(int((began_us + least_us)[protected].min(initial=_FOREVER_US)))
         may &= ~protected
         rows, own, priority = rows[may], own[may], priority[may]
-        amounts = self._standing.amounts(state, rows)[:, situation.needed]
-        uses = (amounts > 0).any(axis=1)
+        amounts = self._standing.amounts(state, rows)
+        uses = (amounts > 0)[:, situation.needed].any(axis=1)
         rows, own, priority, amounts = rows[uses], own[uses], priority[uses], amounts[uses]
         queue = use.queue_of(rows)
-        too_large = ~own & (amounts > granted.excess[queue][:, situation.needed]).any(axis=1)
+        too_large = ~own & (amounts > granted.excess[queue])[:, situation.needed].any(axis=1)
         side = sides(situation)
         of_queue = np.where(own, 0, use.queues.priority[side[queue]])
         if changes_priorities(use.queues):
             priority = np.where(own, priority, seen_outside(use.queues, side).priority(queue, priority))
-        keys = np.array([own, granted.within_floor[queue], of_queue, priority, too_large], np.int64)
+        place = np.zeros(len(rows), np.int64)
+        if use.queues.tree.sharing is Sharing.FAIR:
+            others = np.flatnonzero(~own)
+            others = others[np.lexsort((-tasks.started_us[rows[others]], too_large[others], priority[others]))]
+            place[others] = places(situation, queue[others], amounts[others])
+        keys = np.array([own, granted.within_floor[queue], of_queue, place, priority, too_large], np.int64)
         precedence = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
         order = np.lexsort((-tasks.started_us[rows], precedence))
         return Candidates(rows[order], precedence[order])

@@ -1,11 +1,12 @@
 """Preemption by the rules of queues: within a queue, and reclaim of what other queues use beyond what is theirs.
 
-One job of a queue after the other, in their order. Candidates are the running tasks that its queue's rules permit
-(queues/permissions.py). The search of evictions finds nodes for the job and the victims there; if its quota does not
-suffice then, further victims follow, on any node: of other queues first, the least important, then the newest. The set
-is judged as a whole (queues/judgement.py): a victim that the rules do not permit in the end is no candidate any more,
-and the search begins anew. So no task is evicted for quota that no node has a place for, and fairness holds for what is
-left in the end.
+One job of a queue after the other, in their order: first for what their queues are entitled to, so that nothing is
+evicted for a queue that borrows and then for one that does not. Candidates are the running tasks that its queue's rules
+permit (queues/permissions.py). The search of evictions finds nodes for the job and the victims there; if its quota does
+not suffice then, further victims follow, on any node: of other queues first, the least important, then the newest. The
+set is judged as a whole (queues/judgement.py): a victim that the rules do not permit in the end is no candidate any
+more, and the search begins anew. So no task is evicted for quota that no node has a place for, and fairness holds for
+what is left in the end.
 
 The tasks of the job are nominated, and hold their quota and their nodes from then on.
 """
@@ -76,10 +77,11 @@ class _Constrained:
 
 
 class ReclaimHistory:
-    """What is known of the last rounds: tried, uids of the jobs that they tried, if they did not come to all."""
+    """What is known of the last rounds: tried, the jobs that they tried, by uid and for what, if they did not come to
+    all."""
 
     def __init__(self) -> None:
-        self.tried = set[int]()
+        self.tried = set[tuple[int, bool]]()
         self.rates = EvictionRates()
 
 
@@ -123,8 +125,9 @@ class Reclaimer:
         return self._snapshot.now_us if self._unfinished else self._candidates.due_us
 
     def run(self) -> None:
-        """Preempts for the claims, the most important first: by rank, then priority, then age. Those that a round of
-        too many searches did not come to are the first of the next one."""
+        """Preempts for the claims, the most important first: by rank, then priority, then age; first for what their
+        queues are entitled to, then for the rest. Those that a round of too many searches did not come to are the first
+        of the next one."""
         ledger, snapshot = self._ledger, self._snapshot
         if self._candidates.is_empty:
             return
@@ -139,25 +142,30 @@ class Reclaimer:
         unserved = np.zeros(self._state.tasks.capacity, np.bool_)
         unserved[snapshot.tasks[ledger.node_of < 0]] = True
         claims = self._queues.claims.of(unserved)
-        if len(claims) > 1:
-            ranking = self._queues.ranking
-            claims.sort(
-                key=lambda claim: (
-                    self._uid(claim) in self._tried,
-                    -by_rank(ranking, claim.rows, np.full(len(claim.rows), claim.priority)).max(),
-                    claim.created_us,
-                )
-            )
         hopeless: dict[int, list[_Demand]] = {}  # by queue: what no victims were found for
-        for claim in claims:
+        for claim, entitled in self._in_order(claims):
             if self._searches >= _SEARCHES:
                 self._unfinished = True
                 return
             demand, of_queue = self._demand(claim), hopeless.setdefault(claim.queue, [])
-            if not any(demand.includes(other) for other in of_queue) and not self._serve(claim):
+            if not any(demand.includes(other) for other in of_queue) and not self._serve(claim, entitled=entitled):
                 of_queue.append(demand)
-            self._tried.add(self._uid(claim))
+            self._tried.add((self._uid(claim), entitled))
         self._tried.clear()
+
+    def _in_order(self, claims: list[Claim]) -> list[tuple[Claim, bool]]:
+        """Each claim twice: for what its queue is entitled to, and for the rest."""
+        if len(claims) > 1:
+            ranking = self._queues.ranking
+            claims.sort(
+                key=lambda claim: (
+                    -by_rank(ranking, claim.rows, np.full(len(claim.rows), claim.priority)).max(),
+                    claim.created_us,
+                )
+            )
+        steps = [(claim, entitled) for entitled in (True, False) for claim in claims]
+        steps.sort(key=lambda step: (self._uid(step[0]), step[1]) in self._tried)
+        return steps
 
     def _uid(self, claim: Claim) -> int:
         return int(self._state.tasks.uid[claim.rows].min())
@@ -167,8 +175,9 @@ class Reclaimer:
         classes = Counter(self._state.tasks.cls[rows].tolist())
         return _Demand(classes, tuple(claim.flavor.tolist()), claim.priority, claim.created_us, claim.preemptible)
 
-    def _serve(self, claim: Claim) -> bool:
-        """Preempts for a job, if it needs that; False: no victims were found for it."""
+    def _serve(self, claim: Claim, *, entitled: bool) -> bool:
+        """Preempts for a job, if it needs that; False: no victims were found for it. entitled: only for tasks of it
+        that are within the nominal amounts of its queue."""
         ledger, snapshot = self._ledger, self._snapshot
         tasks = np.sort(self._position[claim.rows])
         tasks = tasks[tasks >= 0]
@@ -182,6 +191,10 @@ class Reclaimer:
             tasks = tasks[:1]
         if self._too_early(claim):
             return True
+        if entitled:
+            tasks = tasks[: self._standing.within_nominal(claim, len(tasks))]
+            if not len(tasks):
+                return True
         refused = np.zeros(self._state.tasks.capacity, np.bool_)
         attempts, borrowing = _ATTEMPTS, False
         while attempts and len(tasks) and self._searches < _SEARCHES:
@@ -212,7 +225,7 @@ class Reclaimer:
             verdict = judge(situation, self._described(victims))
             if verdict:
                 self._carry_out(claim, found, precedence, tasks, victims)
-                return claim.whole or self._serve(claim)  # the others of it, if any
+                return claim.whole or self._serve(claim, entitled=entitled)  # the others of it, if any
             if verdict.borrows and not borrowing:
                 borrowing = True
             elif len(fewer):

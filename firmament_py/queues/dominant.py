@@ -48,19 +48,39 @@ def lendable(queues: Queues, capacity: Capacity) -> F64:
 
 def dominant_shares(queues: Queues, capacity: Capacity, usage: I64) -> DominantShares:
     """Shares at the counted usage (Q, V) of quota.counted_usage."""
-    excess = np.where(queues.known & (queues.parent >= 0)[:, None], np.maximum(0, usage - capacity.subtree), 0)
-    flavors, resources = len(queues.flavors), len(queues.resources)
-    borrowed = excess.reshape(queues.count, flavors, resources).sum(axis=1, dtype=np.float64)
-    available = lendable(queues, capacity)[queues.parent]  # of roots: of any queue; they borrow nothing
+    rows = np.arange(queues.count)
+    excess = _excess(queues, capacity, rows, usage)
+    ratios = _ratios(queues, capacity, rows, excess)
     by_name = np.argsort(queues.resources)
-    ratios = np.zeros_like(borrowed)
-    np.divide(1000.0 * borrowed, available, out=ratios, where=available > 0.0)
     ratio, resource = np.zeros(queues.count), np.full(queues.count, -1)
-    if resources:
+    if queues.resources:
         first = np.argmax(ratios[:, by_name], axis=1)
-        ratio = ratios[np.arange(queues.count), by_name[first]]
+        ratio = ratios[rows, by_name[first]]
         resource = np.where(ratio > 0.0, by_name[first], -1)
     return DominantShares(weighted(ratio, queues.weight), ratio, resource, excess > 0)
+
+
+def shares_of(queues: Queues, capacity: Capacity, rows: I64, usage: I64) -> F64:
+    """(K,) the shares of queues, rows (K,), each at a counted usage of its own, (K, V)."""
+    ratios = _ratios(queues, capacity, rows, _excess(queues, capacity, rows, usage))
+    ratio: F64 = ratios.max(axis=1, initial=0.0)
+    return weighted(ratio, queues.weight[rows])
+
+
+def _excess(queues: Queues, capacity: Capacity, rows: I64, usage: I64) -> I64:
+    """(K, V) what queues, rows (K,), borrow."""
+    borrows = queues.known[rows] & (queues.parent[rows] >= 0)[:, None]
+    return np.where(borrows, np.maximum(0, usage - capacity.subtree[rows]), 0)
+
+
+def _ratios(queues: Queues, capacity: Capacity, rows: I64, excess: I64) -> F64:
+    """(K, R) what they borrow, in thousandths of what their parents can lend."""
+    flavors, resources = len(queues.flavors), len(queues.resources)
+    borrowed = excess.reshape(len(rows), flavors, resources).sum(axis=1, dtype=np.float64)
+    available = lendable(queues, capacity)[queues.parent[rows]]  # of roots: of any queue; they borrow nothing
+    ratios = np.zeros_like(borrowed)
+    np.divide(1000.0 * borrowed, available, out=ratios, where=available > 0.0)
+    return ratios
 
 
 def weighted(ratio: F64, weight: F64) -> F64:

@@ -146,6 +146,46 @@ def test_fair_sharing_ends_at_equal_shares():
     assert np.unique(on_nodes, return_counts=True)[1].tolist() == [4, 4]
 
 
+def test_fair_sharing_takes_from_the_highest_share_whatever_the_priorities():
+    queues = tree(
+        queue("top", "", quota(6)),
+        queue("a", "top", quota(2), reclaim=Reclaim.ANY),
+        queue("b", "top", quota(0)),
+        queue("c", "top", quota(0)),
+        sharing=Sharing.FAIR,
+    )
+    of_b, of_c = running(range(1, 6), cls=2), running([11, 12, 13], queue=queue_id("c"))
+    cluster = cluster_of(queues, of_b, of_c, make_tasks([21, 22], 1, queue=A))
+    victims = cluster.preempted(cluster.run())
+    assert len(victims) == 2
+    assert victims.keys() <= {*range(1, 6)}, "b borrows 5 and then 4, c 3"
+
+
+def test_what_queues_are_entitled_to_comes_before_what_they_borrow():
+    """Else c takes half of what a borrows, and d then takes from both: running tasks of c leave for nothing."""
+    queues = tree(
+        queue("top", "", quota(6)),
+        queue("a", "top", quota(0), reclaim=Reclaim.ANY),
+        queue("c", "top", quota(2), reclaim=Reclaim.ANY),
+        queue("d", "top", quota(4), reclaim=Reclaim.ANY),
+        sharing=Sharing.FAIR,
+    )
+    c, d = queue_id("c"), queue_id("d")
+    first = make_tasks(range(21, 29), 1, queue=c, created_us=OLD_US)
+    cluster = cluster_of(
+        queues,
+        running(range(1, 12), queue=A),
+        running([12], queue=c),
+        first,
+        make_tasks(range(31, 35), 1, queue=d),
+        cpu=12,
+    )
+    victims = cluster.preempted(cluster.run())
+    assert victims.keys() <= {*range(1, 12)}
+    assert len(victims) == 8, "a borrows 3 then, and so does c"
+    assert cluster.nominated().keys() >= {31, 32, 33, 34}
+
+
 def test_kai_reclaims_up_to_the_fair_share():
     queues = tree(
         queue("a", "", quota(0)),
