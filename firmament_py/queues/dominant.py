@@ -63,8 +63,7 @@ def dominant_shares(queues: Queues, capacity: Capacity, usage: I64) -> DominantS
 def shares_of(queues: Queues, capacity: Capacity, rows: I64, usage: I64) -> F64:
     """(K,) the shares of queues, rows (K,), each at a counted usage of its own, (K, V)."""
     ratios = _ratios(queues, capacity, rows, _excess(queues, capacity, rows, usage))
-    ratio: F64 = ratios.max(axis=1, initial=0.0)
-    return weighted(ratio, queues.weight[rows])
+    return weighted(ratios.max(axis=1, initial=0.0), queues.weight[rows])
 
 
 def _excess(queues: Queues, capacity: Capacity, rows: I64, usage: I64) -> I64:
@@ -78,7 +77,7 @@ def _ratios(queues: Queues, capacity: Capacity, rows: I64, excess: I64) -> F64:
     flavors, resources = len(queues.flavors), len(queues.resources)
     borrowed = excess.reshape(len(rows), flavors, resources).sum(axis=1, dtype=np.float64)
     available = lendable(queues, capacity)[queues.parent[rows]]  # of roots: of any queue; they borrow nothing
-    ratios = np.zeros_like(borrowed)
+    ratios: F64 = np.zeros_like(borrowed)
     np.divide(1000.0 * borrowed, available, out=ratios, where=available > 0.0)
     return ratios
 
