@@ -89,21 +89,26 @@ async def _phases(stack: Stack, kubeconfig: Path, run: _Run) -> Sample:
     audit = await session.has_audit(stack.kube)
     blind = Pods(stack.kube, BLIND, run.nodes, run.pods, run.seed, audit)
     measured = Pods(stack.kube, run.against or SCHEDULER, run.nodes, run.pods, run.seed, audit, run.workload)
-    rates = []
-    with_blind = run.mode != "rate"
+    took = []
+    at_rate = run.mode == "rate"
     try:
-        if with_blind:
+        if not at_rate:
             await blind.begin()
-            rates.append(await _blind(blind, kubeconfig, run.pods, run.mode == "burst"))
+            took.append((await _blind(blind, kubeconfig, run)).seconds)
         metrics, facts, checks, recorded = await _scheduled(stack, measured, kubeconfig, run)
-        if with_blind:
-            if stack.scheduler is not None:
-                await stack.scheduler.stop()
-            rates.append(await _blind(blind, kubeconfig, run.pods, run.mode == "burst"))
+        if stack.scheduler is not None:
+            await stack.scheduler.stop()
+        if at_rate:
+            await blind.begin()
+            alone = _after_answer(blind, (await _blind(blind, kubeconfig, run)).times)
+            facts["blind_after_answer_s"] = alone
+            metrics["blind_answer_p50_s"], metrics["blind_answer_p99_s"] = alone["p50"], alone["p99"]
+        else:
+            took.append((await _blind(blind, kubeconfig, run)).seconds)
             # over all pods, not the mean of two rates
-            metrics["blind_per_s"] = sum(n for n, _ in rates) / sum(seconds for _, seconds in rates)
+            metrics["blind_per_s"] = run.pods * len(took) / sum(took)
             metrics["ratio"] = metrics["bound_per_s"] / metrics["blind_per_s"]
-            facts["blind_before_per_s"], facts["blind_after_per_s"] = (round(n / s) for n, s in rates)
+            facts["blind_before_per_s"], facts["blind_after_per_s"] = (round(run.pods / seconds) for seconds in took)
     finally:
         await blind.close()
         await measured.close()
@@ -150,7 +155,7 @@ async def _scheduled(
     metrics["p50_s"], metrics["p99_s"] = found["p50"], found["p99"]
     facts: dict[str, object] = {"pods": run.pods, "nodes": run.nodes, "to_bind_s": found}
     if run.mode == "rate":
-        facts["after_answer_s"] = after = percentiles(sorted(at - pods.answered[uid] for uid, at in times.items()))
+        facts["after_answer_s"] = after = _after_answer(pods, times)
         metrics["answer_p50_s"], metrics["answer_p99_s"] = after["p50"], after["p99"]
     since = sorted(at - began for at in times.values())
     recorded = [
@@ -171,9 +176,22 @@ async def _checks(stack: Stack, measured: int, run: _Run) -> list[Check]:
     return [every, *(Check(c.name, c.ok, c.detail) for c in run_checks(evidence, SCHEDULER, run.pods, settled=True))]
 
 
-async def _blind(pods: Pods, kubeconfig: Path, count: int, follow: bool) -> tuple[int, float]:
-    """Number of pods that the blind binder bound, and the seconds it took; with `follow` while they are created."""
-    before = set(pods.created)
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """times: of the binds, by UID of the pod. seconds: from when time starts to the last of them."""
+
+    times: dict[str, float]
+    seconds: float
+
+
+def _after_answer(pods: Pods, times: dict[str, float]) -> dict[str, float]:
+    """Percentiles of the seconds from the answer to the creation of each pod to its bind."""
+    return percentiles(sorted(at - pods.answered[uid] for uid, at in times.items()))
+
+
+async def _blind(pods: Pods, kubeconfig: Path, run: _Run) -> _Bound:
+    """What the blind binder bound: pods that exist beforehand, or else that are created meanwhile."""
+    before, count, follow = set(pods.created), run.pods, run.mode != "beforehand"
     if not follow:
         await pods.create(count)
     arguments = ["--kubeconfig", str(kubeconfig), "--scheduler-name", BLIND, "--count", str(count)]
@@ -192,7 +210,7 @@ async def _blind(pods: Pods, kubeconfig: Path, count: int, follow: bool) -> tupl
             raise CannotMeasureError("the blind binder did not start")
         began = time.time()
         if follow:
-            await pods.create(count)
+            await pods.create(count, run.per_second)
         out = await asyncio.wait_for(process.stdout.read(), _PATIENCE)
         await process.wait()
     except TimeoutError:
@@ -207,8 +225,8 @@ async def _blind(pods: Pods, kubeconfig: Path, count: int, follow: bool) -> tupl
     if done["failed"]:
         raise CannotMeasureError(f"{done['failed']:.0f} of the blind binder's {count} binds failed")
     await asyncio.sleep(_SETTLE_SECONDS)  # work that its pods cause should not slow the next phase
-    times = [at for uid, at in (await pods.bind_times()).items() if uid not in before]
+    times = {uid: at for uid, at in (await pods.bind_times()).items() if uid not in before}
     if len(times) < count:
         raise CannotMeasureError(f"the server has bind times for only {len(times)} of the blind binder's {count} pods")
     # the server's clock, as for the scheduler: for pods that exist beforehand, time starts at the first bind
-    return count, max(times) - (began if follow else min(times))
+    return _Bound(times, max(times.values()) - (began if follow else min(times.values())))

@@ -340,6 +340,7 @@ def test_the_whole_path_is_measured(tmp_path, mode):
     if mode == "rate":
         assert case.samples["answer_p50_s"][0] < case.samples["p50_s"][0]
         assert case.samples["answer_p99_s"][0] < case.samples["p99_s"][0]
+        assert 0 < case.samples["blind_answer_p50_s"][0] <= case.samples["blind_answer_p99_s"][0]
 
 
 def test_measuring_another_scheduler_needs_a_server():
