@@ -117,7 +117,9 @@ class Standing:
         one = claim.amounts(1, self.own.shape[1])
         left = np.maximum(0, self.use.queues.nominal[claim.queue] - self.own[claim.queue])
         count = int((left // np.maximum(one, 1))[one > 0].min(initial=tasks))
-        return tasks if claim.whole and count else 0 if claim.whole else min(count, tasks)
+        if claim.whole:
+            return tasks if count else 0
+        return min(count, tasks)
 
     def fits(self, situation: Situation, without: I64) -> bool:
         """Whether the quota of a claim suffices once `without` (Q, V) is no more used."""
