@@ -186,6 +186,25 @@ def test_what_queues_are_entitled_to_comes_before_what_they_borrow():
     assert cluster.nominated().keys() >= {31, 32, 33, 34}
 
 
+def test_a_gang_is_entitled_to_what_covers_all_of_it():
+    """Else the second gang borrows what d, whose tasks are newer, is entitled to."""
+    queues = tree(
+        queue("top"),
+        queue("a", "top", quota(0), reclaim=Reclaim.ANY),
+        queue("c", "top", quota(3), reclaim=Reclaim.ANY),
+        queue("d", "top", quota(4), reclaim=Reclaim.ANY),
+        sharing=Sharing.FAIR,
+    )
+    gangs = []
+    for gang, uids in ((1, [21, 22, 23]), (2, [24, 25, 26])):
+        tasks = make_tasks(uids, 1, queue=queue_id("c"), gang=gang, created_us=OLD_US + gang)
+        gangs += [make_gang(gang, 3, whole=True), tasks]
+    singles = make_tasks(range(31, 35), 1, queue=queue_id("d"))
+    cluster = cluster_of(queues, running(range(1, 8), queue=A), *gangs, singles, cpu=7)
+    assert cluster.preempted(cluster.run()).keys() == {*range(1, 8)}
+    assert cluster.nominated().keys() == {21, 22, 23, 31, 32, 33, 34}
+
+
 def test_kai_reclaims_up_to_the_fair_share():
     queues = tree(
         queue("a", "", quota(0)),
