@@ -14,6 +14,7 @@ from firmament_py.model.lifecycle import BOUND
 from firmament_py.model.queues import Sharing, Within
 from firmament_py.placement.ledger import Ledger
 from firmament_py.preemption.outcome import Outcome
+from firmament_py.preemption.residents import grouped
 from firmament_py.queues.fair_order import places
 from firmament_py.queues.permissions import Situation, Why, permissions, sides
 from firmament_py.queues.priorities import changes_priorities, seen_outside
@@ -102,8 +103,8 @@ class CandidateSearch:
             others = np.flatnonzero(~own)
             others = others[np.lexsort((-tasks.started_us[rows[others]], too_large[others], priority[others]))]
             place[others] = places(situation, queue[others], amounts[others])
-        keys = np.array([own, granted.within_floor[queue], of_queue, place, priority, too_large], np.int64)
-        precedence = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+        keys = own, granted.within_floor[queue], of_queue, place, priority, too_large
+        precedence, _ = grouped(*(key.astype(np.int64) for key in keys))
         order = np.lexsort((-tasks.started_us[rows], precedence))
         return Candidates(rows[order], precedence[order])
 

@@ -7,7 +7,7 @@ can be merged by the share that their own child of the parent has before they le
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, runs
+from firmament_py.model.arrays import F64, I64, runs, stable_order
 from firmament_py.queues.dominant import shares_of
 from firmament_py.queues.permissions import Situation
 from firmament_py.queues.quota import counted_usage
@@ -27,15 +27,16 @@ def places(s: Situation, queue: I64, amounts: I64) -> I64:
     shares: F64 = np.zeros((queues.paths.shape[1], len(queue)))  # by depth of the child
     for depth in range(len(shares) - 1, 0, -1):
         at = order[queues.depth[node[order]] == depth]
-        at = at[np.argsort(node[at], kind="stable")]
+        at = at[stable_order(node[at], queues.count)]
         start, of_run = runs(node[at])
         total = np.cumsum(freed[at], axis=0)
-        left = usage[node[at]] + (total - freed[at])[start][of_run] - total  # once the task has left, too
+        left = (usage[node[at[start]]] + total[start] - freed[at[start]])[of_run] - total  # once the task has left, too
         before = left + freed[at]
         shares[depth, at] = shares_of(queues, capacity, node[at], before)
         local = capacity.local[node[at]]
         freed[at] = np.maximum(0, before - local) - np.maximum(0, left - local)  # of the parent's usage
         node[at] = queues.parent[node[at]]
-        order = np.lexsort((np.argsort(order), -shares[depth]))
-    place: I64 = np.unique(-shares, axis=1, return_inverse=True)[1].reshape(-1)
-    return np.minimum(place, _DISTINCT)
+        order = order[np.argsort(-shares[depth, order], kind="stable")]
+    place = np.zeros(len(queue), np.int64)
+    place[order[1:]] = np.minimum((np.diff(shares[:, order]) != 0).any(axis=0).cumsum(), _DISTINCT)
+    return place
