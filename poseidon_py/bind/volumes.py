@@ -92,8 +92,7 @@ class VolumeBinder:
             metadata["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
         path = f"/api/v1/persistentvolumes/{quote(volume.metadata.name, safe='')}"
         answer = await self._write(path, {"metadata": metadata, "spec": {"claimRef": reference}})
-        # the watch reports the same, but later
-        self._storage.put_volume(decode_answer(answer, Volume, f"volume {volume.metadata.name}"))
+        self._storage.volume_written(volume, decode_answer(answer, Volume, f"volume {volume.metadata.name}"))
 
     async def _select_node(self, claim: Claim, node: str) -> None:
         """Requests a volume for the node from the claim's provisioner."""
@@ -103,7 +102,7 @@ class VolumeBinder:
         folder = f"/api/v1/namespaces/{quote(given.namespace, safe='')}/persistentvolumeclaims"
         metadata = {"resourceVersion": given.resource_version, "uid": given.uid, "annotations": {SELECTED_NODE: node}}
         answer = await self._write(f"{folder}/{quote(given.name, safe='')}", {"metadata": metadata})
-        self._storage.put_claim(decode_answer(answer, Claim, f"claim {given.namespace}/{given.name}"))
+        self._storage.claim_written(claim, decode_answer(answer, Claim, f"claim {given.namespace}/{given.name}"))
 
     async def _write(self, path: str, patch: Mapping[str, Any]) -> bytes:
         if not self._leads():

@@ -167,6 +167,21 @@ class Storage:
             self.listener.limits_changed()
         self.listener.node_changed(node)
 
+    # -- answers to writes --------------------------------------------------------------------------------------
+
+    def claim_written(self, before: Claim, after: Claim) -> None:
+        """Takes the answer to a write that named the version of `before`. Without effect if the watch has reported that
+        write, a later one, or the deletion: it may be ahead of the answer, and reports nothing twice."""
+        now = self.claims.get((before.metadata.namespace, before.metadata.name))
+        if now is not None and _version(now) == _version(before):
+            self.put_claim(after)
+
+    def volume_written(self, before: Volume, after: Volume) -> None:
+        """Likewise."""
+        now = self.volumes.get(before.metadata.name)
+        if now is not None and _version(now) == _version(before):
+            self.put_volume(after)
+
     # -- lookups ------------------------------------------------------------------------------------------------
 
     def limits(self, node: str) -> dict[str, int]:
@@ -193,6 +208,10 @@ def labels(metadata: Metadata) -> Labels:
         return labels_of(metadata)
     except InvalidField:
         return {}
+
+
+def _version(item: Claim | Volume) -> tuple[str, str]:
+    return item.metadata.uid, item.metadata.resource_version
 
 
 def class_of(item: Claim | Volume) -> str:

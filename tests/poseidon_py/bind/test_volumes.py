@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -27,10 +28,13 @@ class FakePatches:
         self.asked = 0
         self.patches: list[tuple[str, dict]] = []
         self.fault: Exception | None = None
+        self.meanwhile: Callable[[], object] = lambda: None
+        """What happens between a write and its answer."""
 
     async def merge(self, path, patch):
         self.asked += 1
         await asyncio.sleep(0)
+        self.meanwhile()
         if self.fault is not None:
             fault, self.fault = self.fault, None
             raise fault
@@ -101,6 +105,7 @@ async def test_a_volume_is_bound_and_then_the_pod():
             "uid": "uid-c",
         }
         assert world.bound == []
+        assert world.storage.volumes["v"].spec.claim.uid == "uid-c"  # no other claim is given it
         assert not world.slots.busy  # it waits for the controller, and for no slot
         world.bound_by_controller()
         await settle()
@@ -118,6 +123,32 @@ async def test_a_volume_is_provisioned_and_then_the_pod_is_bound():
         world.bound_by_controller()
         await settle()
         assert world.bound == [("a", "n")]
+
+
+@pytest.mark.parametrize("provisioned", [True, False])
+async def test_the_watch_may_be_ahead_of_the_answer_to_a_write(provisioned):
+    """Volume and claim are bound before the answer arrives, which is older: the pod is bound, and nothing is undone."""
+    volumes = () if provisioned else (volume("v", on=["n"]),)
+    async with World(*volumes, provisioner="p" if provisioned else "kubernetes.io/no-provisioner") as world:
+        later = (
+            claim("c", bound_to="v", selected="n"),
+            volume("v", on=["n"], claimRef={"namespace": "default", "name": "c", "uid": "uid-c"}),
+        )
+        for item in later:
+            item.metadata.resource_version = "3"
+        world.api.meanwhile = lambda: (world.storage.put_claim(later[0]), world.storage.put_volume(later[1]))
+        world.place()
+        await settle()
+        assert world.bound == [("a", "n")]
+        assert (world.storage.claims["default", "c"], world.storage.volumes["v"]) == later
+
+
+async def test_the_answer_to_a_write_does_not_bring_back_what_is_deleted():
+    async with World(volume("v", on=["n"])) as world:
+        world.api.meanwhile = lambda: (world.storage.drop_volume("v"), world.storage.drop_claim(("default", "c")))
+        world.place()
+        await settle()
+        assert (world.bound, world.storage.volumes, world.storage.claims) == ([], {}, {})
 
 
 async def test_bound_volumes_need_no_request():
