@@ -12,6 +12,7 @@ from benchmarks.__main__ import cli
 from benchmarks.harness import runner, specs
 from benchmarks.harness.results import Check, ResultError, Sample, read
 from benchmarks.harness.runner import CannotMeasureError, Options
+from benchmarks.live.session import Pods
 from benchmarks.report.comparison import differences
 from benchmarks.suites import gangs as gangs_suite
 from benchmarks.suites import round as round_suite
@@ -325,8 +326,14 @@ def test_a_live_option_is_rejected_for_other_suites():
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("mode", ["beforehand", "burst", "rate"])
-def test_the_whole_path_is_measured(tmp_path, mode):
-    out = tmp_path / "r.json"
+def test_the_whole_path_is_measured(tmp_path, monkeypatch, mode):
+    out, rates, create = tmp_path / "r.json", [], Pods.create
+
+    async def noted(self, count, per_second=None):
+        rates.append(per_second)
+        await create(self, count, per_second)
+
+    monkeypatch.setattr(Pods, "create", noted)
     arguments = ["run", "end-to-end", "--case", mode, "--nodes", "10", "--pods", "60", "--repeat", "1"]
     done = CliRunner().invoke(cli, [*arguments, "--json", str(out)])
     assert done.exit_code == 0, done.output
@@ -337,6 +344,7 @@ def test_the_whole_path_is_measured(tmp_path, mode):
     assert 0 < case.samples["p50_s"][0] <= case.samples["p99_s"][0]
     assert ("ratio" in case.samples) is (mode != "rate")
     assert ("answer_p50_s" in case.samples) is (mode == "rate")
+    assert rates == ([50, 50] if mode == "rate" else [None] * 3), "the blind binder's pods come at the same rate"
     if mode == "rate":
         assert case.samples["answer_p50_s"][0] < case.samples["p50_s"][0]
         assert case.samples["answer_p99_s"][0] < case.samples["p99_s"][0]
