@@ -13,8 +13,8 @@ object that cannot be described because of a defect is quarantined: left out, wi
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
 
 from poseidon_py.feed.client import Engine, EngineError
@@ -22,6 +22,7 @@ from poseidon_py.feed.resync import Session, note_refusal
 from poseidon_py.feed.update_rows import Rows, describe_pod, node_message, quarantine, quarantine_node, target
 from poseidon_py.state.records import NodeRecord, PodRecord, SentState
 from poseidon_py.state.store import Store
+from poseidon_py.util.duty_cycle import DutyCycle
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import flow_pb2
 
@@ -29,7 +30,9 @@ log = logging.getLogger(__name__)
 
 Key = TypeVar("Key", str, int)
 
-RoundWith = Callable[[flow_pb2.Update], AbstractContextManager[Callable[[flow_pb2.UpdateReply], None]]]
+_SHARE, _MEMORY_SECONDS = 1 / 3, 0.25  # of the time that a worker spends in calls
+
+RoundWith = Callable[[flow_pb2.Update], AbstractAsyncContextManager[Callable[[flow_pb2.UpdateReply], None]]]
 """Adds a round to an update, if one is due; yields what takes the reply, at the end of the block."""
 
 
@@ -79,15 +82,15 @@ class Feed:
 
     async def _work(self, name: str, queue: KeyedQueue[Key], feed: Callable[[list[Key], int], Awaitable[None]]) -> None:
         duration, size = self._metrics.queue_work.labels(name), self._metrics.batch.labels(name)
-        max_items = self._batch_size
+        max_items, duty = self._batch_size, DutyCycle(_SHARE, _MEMORY_SECONDS)
         while keys := await queue.get(max_items):
-            taken = 0.0
             try:
                 async with self._session.call() as epoch:
                     started = time.monotonic()
                     await feed(keys, epoch)
-                    taken = time.monotonic() - started
-                    duration.observe(taken)
+                    ended = time.monotonic()
+                    duty.ended(started, ended)
+                    duration.observe(ended - started)
                     size.observe(len(keys))
             except EngineError as error:
                 log.warning("cannot send %d %s to the flow service: %s", len(keys), name, error)
@@ -114,8 +117,8 @@ class Feed:
                     queue.forget(key)
             finally:
                 queue.done(keys)
-            # in proportion to the duration of a call, during which more keys become ready
-            await self._sleep(min(max(self._min_pause, 2 * taken), 10 * self._min_pause))
+            # more keys become ready meanwhile
+            await self._sleep(min(max(self._min_pause, duty.free_at - time.monotonic()), 10 * self._min_pause))
 
     def _mark_dirty(self, name: str, keys: Iterable[object]) -> None:
         for key in map(str, keys):
@@ -134,8 +137,8 @@ class Feed:
         if not reply.quiet:
             self._changed()
 
-    @contextmanager
-    def _without_round(self, update: flow_pb2.Update) -> Iterator[Callable[[flow_pb2.UpdateReply], None]]:
+    @asynccontextmanager
+    async def _without_round(self, update: flow_pb2.Update) -> AsyncIterator[Callable[[flow_pb2.UpdateReply], None]]:
         yield self._note
 
     # -- pods -------------------------------------------------------------------------------------------------
@@ -172,7 +175,7 @@ class Feed:
         rows.update.rejections.extend(rejection for _, rejection in rejected.values())
         session = self._session
         update = rows.finish(store, session.classes, session.profiles, session.gangs, session.inputs)
-        with self.round_with(update) as take_round:
+        async with self.round_with(update) as take_round:
             try:
                 reply = await self._engine.apply(update)
             except BaseException:

@@ -7,8 +7,8 @@ second one. Binds overlap with later rounds: the loop does not wait for placemen
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 
 from poseidon_py.bind.placement import PlacedPod
@@ -136,10 +136,13 @@ class Loop:
             with self._running(epoch) as (request, finish):
                 finish(await self._engine.round(request))
 
-    @contextmanager
-    def attached(self, update: flow_pb2.Update) -> Iterator[Callable[[flow_pb2.UpdateReply], None]]:
+    @asynccontextmanager
+    async def attached(self, update: flow_pb2.Update) -> AsyncIterator[Callable[[flow_pb2.UpdateReply], None]]:
         """Adds a round to an update if one would follow at once. Yields what takes the reply, as the last
-        step of the block."""
+        step of the block. A short round that runs is waited for: the engine would take the update no sooner, and the
+        round after it would be another call."""
+        if not self._none_runs.is_set() and self._pacer.rounds_are_short:
+            await self._none_runs.wait()
         now = self._monotonic()
         began = now if self._collecting_since is None else self._collecting_since
         arriving = self._store.pod_queue.urgent > 0

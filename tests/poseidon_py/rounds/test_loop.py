@@ -60,9 +60,9 @@ async def test_only_urgent_pods_delay_a_round(urgent, windows):
     assert await bench.windows() == windows
 
 
-def attaches(bench) -> bool:
+async def attaches(bench) -> bool:
     update = flow_pb2.Update(epoch=1)
-    with bench.loop.attached(update) as take_reply:
+    async with bench.loop.attached(update) as take_reply:
         take_reply(flow_pb2.UpdateReply(quiet=True))
     return update.HasField("round")
 
@@ -70,25 +70,47 @@ def attaches(bench) -> bool:
 async def test_a_round_is_attached_if_it_would_start_at_once():
     bench = Bench()
     bench.loop.lead()
-    assert attaches(bench)
+    assert await attaches(bench)
     bench.store.observe_pod(pod())
-    assert not attaches(bench)  # more pods arrive
+    assert not await attaches(bench)  # more pods arrive
     await bench.store.pod_queue.get(1)
-    assert attaches(bench)
+    assert await attaches(bench)
     bench.now += 1
     bench.loop._pacer.round_ended(bench.now - 1, bench.now)
-    assert not attaches(bench)  # too soon after a long round
+    assert not await attaches(bench)  # too soon after a long round
     bench.loop.stand_by()
     bench.now += 10
-    assert not attaches(bench)
+    assert not await attaches(bench)
+
+
+async def test_changes_wait_for_a_short_round_that_runs_and_get_the_next_one():
+    bench = Bench()
+    bench.loop.lead()
+    async with bench.loop.attached(flow_pb2.Update(epoch=1)) as take_reply:
+        second = asyncio.create_task(attaches(bench))
+        await asyncio.sleep(0.01)
+        assert not second.done()
+        take_reply(flow_pb2.UpdateReply(quiet=True))
+    assert await second
+
+
+async def test_changes_do_not_wait_for_a_round_where_rounds_are_long():
+    bench = Bench()
+    bench.loop.lead()
+    bench.loop._pacer.round_ended(bench.now - 1, bench.now)
+    bench.now += 10
+    async with bench.loop.attached(flow_pb2.Update(epoch=1)) as take_reply:
+        assert not await attaches(bench)
+        take_reply(flow_pb2.UpdateReply(quiet=True))
 
 
 async def test_no_round_is_attached_after_one_without_a_reply():
     bench = Bench()
     bench.loop.lead()
-    with pytest.raises(ValueError, match="lost"), bench.loop.attached(flow_pb2.Update(epoch=1)):
-        raise ValueError("lost")
-    assert not attaches(bench)
+    with pytest.raises(ValueError, match="lost"):
+        async with bench.loop.attached(flow_pb2.Update(epoch=1)):
+            raise ValueError("lost")
+    assert not await attaches(bench)
     assert bench.changed.is_set()
 
 
@@ -101,7 +123,7 @@ async def test_a_round_may_be_attached_at_the_moment_at_which_the_next_one_is_du
     waiting = asyncio.create_task(bench.loop._gather_changes())
     attached = 0
     while not waiting.done():
-        attached += attaches(bench)
+        attached += await attaches(bench)
         await asyncio.sleep(0)
     await waiting
     assert attached >= 3
