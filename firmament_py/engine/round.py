@@ -71,9 +71,9 @@ class Round:
         self._policy_seconds = 0.0
         self.stats = RoundStats(started_us=now_us, policy=policy.name)
         self.telemetry = Telemetry()
-        self.deferred = defer(state, now_us)
-        """Rows of the waiting tasks that are left to the next rounds."""
         waiting = waiting_tasks(state, now_us)
+        self.deferred = defer(state, waiting, now_us)
+        """Rows of the waiting tasks that are left to the next rounds."""
         if len(self.deferred):
             waiting = np.setdiff1d(waiting, self.deferred, assume_unique=True)
         self.queues = decide(state, waiting)

@@ -21,7 +21,7 @@ from operator import itemgetter
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
-from firmament_py.model.constraints import NodeDemand, PeerSelector, PreferenceSet
+from firmament_py.model.constraints import NO_PREFERENCES, NodeDemand, PeerSelector, PreferenceSet
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.domains import Domains, domain_count, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
@@ -30,6 +30,7 @@ from firmament_py.snapshot.task_counts import Numbering, SparseCounts, incidence
 from firmament_py.snapshot.water_level import fill_level, fill_levels
 from firmament_py.state.classes import carried
 from firmament_py.state.cluster import ClusterState
+from firmament_py.state.node_index import NodeIndex
 
 UNIT = 100
 FULL = 100  # the best score
@@ -46,8 +47,26 @@ class Preferences:
         self._state = state
         self._nodes = nodes
         self._rows: list[int] = classes.tolist()
+        attracting = running.classes_that(state.classes.wishes)
+        discouraged = state.node_index.discouraging(NodeDemand(), nodes) is not None
+        self._preferred: list[PreferenceSet] = [
+            _on(state.node_index, state.classes.definition(row).preferences) for row in self._rows
+        ]
+        self._possible = bool(attracting) or discouraged or bool(state.classes.wishes[classes].any())
+        self._possible |= any(preferred != NO_PREFERENCES for preferred in self._preferred)
+        """False: no class prefers anything, as in many rounds, and there is nothing to count."""
+        self.has_costs: Bools = np.zeros(len(classes), np.bool_)
+        """(C,) classes that may prefer some nodes; for others `costs` is None."""
+        self.has_limits: Bools = np.zeros(len(classes), np.bool_)
+        """(C,) classes that may have `limits`."""
+        if self._possible:
+            self._summarise(label_sets, running, attracting, discouraged=discouraged)
+
+    def _summarise(self, label_sets: I64, running: RunningTasks, attracting: list[int], *, discouraged: bool) -> None:
+        """attracting: class rows of running tasks that attract or repel later tasks. discouraged: whether some nodes
+        ask to be avoided."""
+        state, nodes = self._state, self._nodes
         self._domains = Domains(state.node_index, nodes)
-        self._preferred: list[PreferenceSet] = [state.classes.definition(row).preferences for row in self._rows]
         self._static: dict[int, I64 | None] = {}
 
         selectors = Numbering[PeerSelector]()
@@ -58,11 +77,9 @@ class Preferences:
         matched = incidence(matching, label_sets, state.label_sets.capacity)
         self._matched = set(zip(*(numbers.tolist() for numbers in matched), strict=True))  # selectors and classes
         kind, node = running.matched(matching, ~running.leaving) if matching else (NO_ROWS, NO_ROWS)
-        self._counts = SparseCounts(kind, node, len(nodes), matched, len(classes))
+        self._counts = SparseCounts(kind, node, len(nodes), matched, len(self._rows))
 
-        # preferences of running tasks, which attract and repel later tasks
-        rows = running.classes_that(state.classes.wishes)
-        of_running = {row: carried(state.classes.definition(row)) for row in rows}
+        of_running = {row: carried(state.classes.definition(row)) for row in attracting}
         of_waiting = [carried(state.classes.definition(row)) for row in self._rows]
         self._terms, self._carriers = running.holders(of_running, of_waiting)
         self._attracted = of_classes(  # (H, C)
@@ -73,19 +90,19 @@ class Preferences:
             bool(p.nodes or p.images or p.avoided_as or p.peers) or any((s, c) not in self._matched for _, s in spreads)
             for c, (p, spreads) in enumerate(zip(self._preferred, self._spreads, strict=True))
         ]
-        discouraged = state.node_index.discouraging(NodeDemand(), nodes) is not None
-        self.has_costs: Bools = np.array(own, np.bool_) | np.logical_or.reduce(self._attracted) | discouraged
-        """(C,) classes that may prefer some nodes; for others `costs` is None."""
-        self.has_limits: Bools = np.array([bool(p.peers or p.spread) for p in self._preferred], np.bool_)
-        """(C,) classes that may have `limits`."""
+        self.has_costs = np.array(own, np.bool_) | np.logical_or.reduce(self._attracted) | discouraged
+        self.has_limits = np.array([bool(p.peers or p.spread) for p in self._preferred], np.bool_)
 
     def add(self, cls: I64, node: I64, count: I64) -> None:
         """Counts count[i] more tasks (below 0: fewer) of class cls[i] on node[i], (K,) each."""
-        self._counts.add(cls, node, count)
-        self._carriers.add(cls, node, count)
+        if self._possible:
+            self._counts.add(cls, node, count)
+            self._carriers.add(cls, node, count)
 
     def depends(self, c: int) -> bool:
         """Whether the costs of class c follow from where other tasks are, or its own."""
+        if not self._possible:
+            return False
         return bool(self._peers[c] or self._spreads[c]) or bool(self._attracted[:, c].any())
 
     def costs(self, c: int, feasible: Bools) -> I64 | None:
@@ -93,6 +110,8 @@ class Preferences:
 
         Scores are relative to the best and worst of the `feasible` (N,) nodes.
         """
+        if not self._possible:
+            return None
         static = self._static_costs(c, feasible)
         raw = self._intertask_scores(c)
         if raw is None and not self._spreads[c]:
@@ -244,6 +263,13 @@ class Preferences:
     def _domain_counts(self, selector: int, key: str) -> I64:
         domain = self._domains[key]
         return per_domain(domain, self._counts[selector])[domain]
+
+
+def _on(node_index: NodeIndex, preferred: PreferenceSet) -> PreferenceSet:
+    """The preferences without images that no node has: they distinguish no nodes, and most images are new at first."""
+    if not preferred.images or any(node_index.has_image(image) for image in preferred.images):
+        return preferred
+    return replace(preferred, images=())
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def by_class(state: ClusterState, rows: I64, apart: I64 | None = None) -> tuple[
     begins[:1] = True
     for key in keys:
         begins[1:] |= key[order[1:]] != key[order[:-1]]
-    return rows[order], np.flatnonzero(begins)
+    return rows[order], begins.nonzero()[0]
 
 
 def _signatures(state: ClusterState, classes: I64, label_sets: I64) -> I64:

@@ -173,7 +173,6 @@ def _snapshot(
     allocatable = state.nodes.allocatable[nodes]
     withheld = np.zeros(len(waiting), np.bool_) if ranking is None else ranking.withheld[waiting]
     gangs = _gangs(state, waiting, nodes, priority[task_class])
-    position = positions_in(nodes, state.nodes.capacity)
     return Snapshot(
         now_us=now_us,
         resources=state.resources.names,
@@ -200,7 +199,7 @@ def _snapshot(
         task_uid=tasks.uid[waiting],
         task_gang=tasks.gang[waiting],
         withheld=withheld,
-        nominated=position[_nominated(state, waiting)],
+        nominated=_nominated(state, waiting, nodes),
         inputs=None if rack_labels is None else _inputs(state, waiting, nodes, rack_labels),
         gang_demands=gangs.demands,
         quota=np.array(gangs.quota, np.int64),
@@ -239,11 +238,13 @@ def _suitable(state: ClusterState, classes: I64, nodes: I64) -> tuple[Bools, I64
     return of_kind.astype(np.bool_, copy=False)[like], like
 
 
-def _nominated(state: ClusterState, waiting: I64) -> I64:
-    """(T,) the node row that reserves what each of the task rows `waiting` requests, -1: none."""
+def _nominated(state: ClusterState, waiting: I64, nodes: I64) -> I64:
+    """(T,) which of the node rows `nodes` (N,) reserves what each of the task rows `waiting` requests, -1: none."""
     nominated = state.tasks.nominated[waiting]
-    pending = (state.tasks.state[waiting] == WAITING) & (nominated < 0)
-    return np.where(pending, state.successors.nodes_for(waiting), nominated)
+    if len(state.successors):
+        pending = (state.tasks.state[waiting] == WAITING) & (nominated < 0)
+        nominated = np.where(pending, state.successors.nodes_for(waiting), nominated)
+    return positions_in(nodes, state.nodes.capacity)[nominated] if (nominated >= 0).any() else nominated
 
 
 def _inputs(state: ClusterState, waiting: I64, nodes: I64, rack_labels: tuple[str, ...]) -> Inputs | None:
@@ -272,7 +273,7 @@ def _gangs(state: ClusterState, waiting: I64, nodes: I64, priority: I64) -> _Gan
     effective priorities (T,)."""
     tasks, gangs = state.tasks, state.gangs
     answer = _Gangs([], [], np.full(len(waiting), -1, np.int64))
-    ganged = np.flatnonzero(tasks.gang[waiting] >= 0)
+    (ganged,) = (tasks.gang[waiting] >= 0).nonzero()
     if not len(ganged):
         return answer
     rows, index = np.unique(tasks.gang[waiting[ganged]], return_inverse=True)

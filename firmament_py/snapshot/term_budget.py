@@ -23,15 +23,15 @@ FEW_TERMS = 16
 def waiting_tasks(state: ClusterState, now_us: int) -> I64:
     """Rows (T,) of the tasks that may be placed at `now_us`, microseconds since the epoch."""
     tasks = state.tasks
-    return np.flatnonzero((tasks.state == WAITING) & (tasks.not_before_us <= now_us))
+    rows: I64 = ((tasks.state == WAITING) & (tasks.not_before_us <= now_us)).nonzero()[0]
+    return rows
 
 
-def defer(state: ClusterState, now_us: int) -> I64:
-    """Rows (K,) of the waiting tasks that the round at `now_us` leaves out; notes which of those with many terms it
+def defer(state: ClusterState, waiting: I64, now_us: int) -> I64:
+    """Rows (K,) of the `waiting` tasks (T,) that the round at `now_us` leaves out; notes which of those with many terms it
     considers. A gang is one unit, and so are the other tasks of a class of the round. Units follow each other until
     the terms of their classes, each counted once, exceed the budget; the first is always considered."""
     tasks, terms = state.tasks, state.classes.terms
-    waiting = waiting_tasks(state, now_us)
     if not (terms[tasks.cls[waiting]] > FEW_TERMS).any():
         return NO_ROWS
     rows, starts = by_class(state, waiting)

@@ -1,7 +1,5 @@
 """What nodes have free, and do not reserve."""
 
-import numpy as np
-
 from firmament_py.model.arrays import I64, add_rows
 from firmament_py.model.lifecycle import WAITING
 from firmament_py.state.cluster import ClusterState
@@ -12,8 +10,10 @@ def unreserved(state: ClusterState) -> I64:
     and expected successors. Below 0 where a node has less than its tasks use."""
     tasks = state.tasks
     free: I64 = state.nodes.allocatable - state.nodes.used
-    rows = np.flatnonzero((tasks.nominated >= 0) & (tasks.state == WAITING))
-    add_rows(free, tasks.nominated[rows], -state.classes.requests[tasks.cls[rows]])
-    at, amounts = state.successors.reserved()
-    add_rows(free, at, -amounts)
+    (rows,) = ((tasks.nominated >= 0) & (tasks.state == WAITING)).nonzero()
+    if len(rows):
+        add_rows(free, tasks.nominated[rows], -state.classes.requests[tasks.cls[rows]])
+    if len(state.successors):
+        at, amounts = state.successors.reserved()
+        add_rows(free, at, -amounts)
     return free

@@ -82,6 +82,7 @@ class ClusterState:
         self.opportunities = 0
         """Rises with every change after which a round could place more: new tasks, freed resources, changed nodes."""
         self._task_row: dict[int, int] = {}
+        self._present: I64 | None = None  # see present_nodes; None: not known
 
     # -- events -----------------------------------------------------------------------------------------------
 
@@ -213,6 +214,7 @@ class ClusterState:
         nodes = self.nodes
         offer(self.classes, nodes, self.tasks, self.resources, event.allocatable)
         nodes.state[row] = NODE_TRANSITIONS[NodeState(int(nodes.state[row])), NodeEvent.OBSERVE]
+        self._present = None
         offered = self.resources.offered(event.allocatable)
         before = nodes.allocatable[row].copy()
         nodes.allocatable[row] = offered
@@ -227,6 +229,7 @@ class ClusterState:
             outcome.unknown.append(event.id)
             return
         self.nodes.state[row] = NODE_TRANSITIONS[NodeState.PRESENT, NodeEvent.REMOVE]
+        self._present = None
         self.nodes.allocatable[row] = 0
         del self.nodes.observed[row]
         self.tasks.nominated[self.tasks.nominated == row] = -1
@@ -289,8 +292,10 @@ class ClusterState:
 
     def place(self, rows: I64, nodes: I64) -> None:
         """Assumes task rows (K,), all WAITING, on node rows (K,)."""
+        if not len(rows):
+            return
         after = TASK_NEXT[self.tasks.state[rows], TaskEvent.PLACE]
-        if (after == ILLEGAL).any() or len(np.unique(rows)) < len(rows):
+        if (after == ILLEGAL).any() or len(set(rows.tolist())) < len(rows):
             raise ValueError("only a waiting task can be placed, and only once")
         # a node that was kept for a task is free for others if it goes elsewhere
         self.opportunities += bool((self.tasks.nominated[rows] >= 0).any())
@@ -373,8 +378,10 @@ class ClusterState:
         return dict(zip(self.resources.names, self.nodes.allocatable[row].tolist(), strict=True))
 
     def present_nodes(self) -> I64:
-        """Rows of the nodes that can take tasks, ascending."""
-        return np.flatnonzero(self.nodes.state == PRESENT)
+        """Rows of the nodes that can take tasks, ascending. Not to be written to."""
+        if self._present is None:
+            self._present = np.flatnonzero(self.nodes.state == PRESENT)
+        return self._present
 
     def story(self, uid: int) -> list[str]:
         """The events of a task in the bounded history, oldest first."""

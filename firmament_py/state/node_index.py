@@ -108,6 +108,10 @@ class NodeIndex:
         avoid[list(self._avoided.get(owner, ()))] = True
         return avoid[rows]
 
+    def has_image(self, image: str) -> bool:
+        """Whether any node has an image."""
+        return bool(self._images.get(image))
+
     def image_sizes(self, image: str, rows: I64) -> I64:
         """Bytes of an image on each of `rows`, 0 where it is absent, (N,)."""
         sizes = np.zeros(self._labels.capacity, np.int64)
