@@ -36,6 +36,15 @@ def runs(values: I64) -> tuple[I64, I64]:
     return begins.nonzero()[0], begins.cumsum() - 1
 
 
+def distinct(values: I64) -> tuple[I64, I64]:
+    """Of values (K,): the position where each distinct one (D,), ascending, is first, and the number of each value's
+    (K,). One value, as in rounds for one task, takes a hundredth of the time of np.unique."""
+    if len(values) == 1:
+        return np.zeros(1, np.int64), np.zeros(1, np.int64)
+    _, first, number = np.unique(values, return_index=True, return_inverse=True)
+    return first, number.reshape(-1)
+
+
 def counts_of(values: I64, below: int) -> tuple[I64, I64]:
     """The distinct ones of values (K,), 0 <= value < below, ascending, and how often each occurs; without sorting if
     there are not many more possible values than K."""
@@ -61,7 +70,9 @@ def positions_in(rows: I64, size: int) -> I64:
 
 def add_rows(matrix: I64, rows: I64, amounts: I64) -> None:
     """Adds amounts (K, R) to rows (K,) of `matrix` (N, R), which can name a row several times."""
-    if not len(rows):
+    if len(rows) < 2:
+        for row in rows.tolist():
+            matrix[row] += amounts[0]
         return
     for r in range(matrix.shape[1]):  # numpy handles repeated indices of a column thirty times as fast as those of rows
         np.add.at(matrix[:, r], rows, amounts[:, r])

@@ -40,15 +40,22 @@ def cheapest_slots(capacities: Capacities, costs: Costs, offsets: I64, c: int) -
         extra = np.where(limit.soft_limit > 0, 0, np.where(limit.maximum > 0, limit.soft_limit_cost, _NOWHERE))
         first = np.minimum(first + np.append(extra, 0)[limit.domain], _NOWHERE)
     if tasks == 1:
-        node = np.argmin(first, keepdims=True)
-        cost = first[node]
-    else:
-        node, cost = _of_several(capacities, costs, offsets, c, first)
+        return _of_one(first, int(costs.wait[0]), c)
+    node, cost = _of_several(capacities, costs, offsets, c, first)
     longest_first = -np.sort(-costs.wait)
     placed = int(np.count_nonzero(cost <= longest_first[: len(cost)]))  # those before one that is too dear
     used, count = np.unique(node[:placed], return_counts=True)
     total = int(cost[:placed].sum()) + int(longest_first[placed:].sum())
     return Selection(NodeCounts(np.full(len(used), c), used, count), placed, total)
+
+
+def _of_one(first: I64, wait: int, c: int) -> Selection:
+    """The same for one task, which costs `first` (N,) on each node, and `wait` if it waits."""
+    best = int(first.argmin())
+    cost = int(first[best])
+    node = np.array([best] if cost <= wait else [], np.int64)
+    sent = NodeCounts(np.full_like(node, c), node, np.ones_like(node))
+    return Selection(sent, len(node), min(cost, wait))
 
 
 def _of_several(capacities: Capacities, costs: Costs, offsets: I64, c: int, first: I64) -> tuple[I64, I64]:

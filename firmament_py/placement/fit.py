@@ -47,10 +47,14 @@ def _in_order(sent: NodeCounts, requests: I64, free: I64, value: F64 | None, alo
 
 def _fitting(sent: NodeCounts, requests: I64, free: I64) -> I64:
     """(K,) how many of each entry of `sent` fit into `free` (N, R) after those before it."""
-    fitting = sent.count.copy()
-    unused = free.copy()
-    add_rows(unused, sent.node, -sent.count[:, None] * requests[sent.cls])
-    by_node = np.flatnonzero((unused[sent.node] < 0).any(axis=1))
+    fitting, demand = sent.count.copy(), sent.count[:, None] * requests[sent.cls]
+    if len(sent.cls) and sent.cls[0] == sent.cls[-1]:  # of one class: each node is there once
+        unused = free[sent.node] - demand
+    else:
+        after = free.copy()
+        add_rows(after, sent.node, -demand)
+        unused = after[sent.node]
+    (by_node,) = (unused < 0).any(axis=1).nonzero()
     if not len(by_node):
         return fitting
     by_node = by_node[np.argsort(sent.node[by_node], kind="stable")]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from firmament_py.flow.network import Solution
-from firmament_py.model.arrays import F64, I64, NO_ROWS, Bools, run_positions
+from firmament_py.model.arrays import F64, I64, NO_ROWS, Bools, run_positions, runs
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.column_generation import ColumnGeneration
 from firmament_py.network.decode import Assignment, NodeCounts, assign, placed_tasks
@@ -50,7 +50,15 @@ class _Step:
     by_priority: list[tuple[int, NodeCounts]] = field(default_factory=list)
     placed: I64 | None = None  # positions of the tasks that the flow places, if tasks of a class are interchangeable
     assignment: Assignment | None = None  # else: which task goes where
-    value: F64 | None = None  # (C,) what placing a task of each class is worth
+
+    @property
+    def value(self) -> F64:
+        """(C,) what placing a task of each class is worth: the more the longer one has waited, so that in the end no
+        task is too large for its value."""
+        view = self.subproblem.view
+        value = np.ones(len(view.requests))
+        np.maximum.at(value, view.task_class, self.costs.wait * (1.0 + view.task_age_us / 60e6))
+        return value
 
 
 @dataclass(slots=True)
@@ -184,7 +192,7 @@ class Placer:
 
     def _place(self, tasks: I64, within: Bools | None, largest_first: bool) -> None:
         task_class = self.snapshot.task_class[tasks]
-        classes = np.unique(task_class)
+        classes = task_class[runs(task_class)[0]]
         self.staged |= len(classes) > self._classes_at_once
         for first in range(0, len(classes), self._classes_at_once):
             some = classes[first : first + self._classes_at_once]
@@ -279,14 +287,16 @@ class Placer:
         self._take(step, sent)
 
     def _take(self, step: _Step, sent: NodeCounts) -> None:
-        """Notes what a step sends where, and what it is worth."""
+        """Notes what a step sends where."""
         view = step.subproblem.view
         priority = view.priority[sent.cls]
-        step.by_priority = [(level, sent.where(priority == level)) for level in sorted(set(priority.tolist()))]
+        levels = sorted(set(priority.tolist()))
+        step.by_priority = (
+            [(level, sent.where(priority == level)) for level in levels]
+            if levels[1:]
+            else [(level, sent) for level in levels]
+        )
         self.telemetry.lap("decode")
-        # worth rises with the time that a task has waited, so that in the end no task is too large for its value
-        step.value = np.ones(len(view.requests))
-        np.maximum.at(step.value, view.task_class, step.costs.wait * (1.0 + view.task_age_us / 60e6))
 
     def _fit_highest_priority(self, step: _Step, largest_first: bool) -> I64:
         """Keeps what fits of the highest priority that a step has left. Returns the tasks of this priority if not all
@@ -297,7 +307,7 @@ class Placer:
             sent,
             self.snapshot.requests[subproblem.classes],
             ledger.free,
-            None if largest_first else step.value,
+            None if largest_first or len(sent.cls) < 2 else step.value,
             self.snapshot.intertask.concerned[subproblem.classes],
             lambda cls, *where: ledger.commit_counts(subproblem.classes[cls], *where),
         )
@@ -318,9 +328,10 @@ class Placer:
 
     def _assign_oldest(self, subproblem: Subproblem, accepted: NodeCounts, candidates: I64) -> None:
         """Gives the places to the oldest of the candidates (positions in the subproblem's tasks, ascending)."""
-        places = np.bincount(accepted.cls, accepted.count).astype(np.int64)
-        start = np.searchsorted(subproblem.view.task_class[candidates], np.arange(len(places)))
-        chosen = subproblem.tasks[candidates[np.repeat(start, places) + run_positions(places)]]
-        self.ledger.assign(
-            chosen, np.repeat(subproblem.classes[: len(places)], places), np.repeat(accepted.node, accepted.count)
-        )
+        chosen = candidates
+        if accepted.count.sum() < len(candidates):
+            places = np.bincount(accepted.cls, accepted.count).astype(np.int64)
+            start = np.searchsorted(subproblem.view.task_class[candidates], np.arange(len(places)))
+            chosen = candidates[np.repeat(start, places) + run_positions(places)]
+        classes = subproblem.classes[subproblem.view.task_class[chosen]]
+        self.ledger.assign(subproblem.tasks[chosen], classes, np.repeat(accepted.node, accepted.count))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools, runs
+from firmament_py.model.arrays import I64, Bools, distinct, runs
 from firmament_py.model.resources import TOKEN
 from firmament_py.network.capacities import Capacities, built_in
 from firmament_py.network.slot_runs import slot_offsets
@@ -49,9 +49,9 @@ def subproblem_of(
     requests = snapshot.requests[classes]
     waiting = np.bincount(task_class, minlength=len(classes))
     suitable = snapshot.suitable[classes] if within is None else snapshot.suitable[classes] & within
-    _, first, like = np.unique(snapshot.like[classes], return_index=True, return_inverse=True)
+    first, like = distinct(snapshot.like[classes])
     slots = task_slots(free, requests[first], suitable[first], np.full(len(first), len(tasks)))
-    capacities = _capacities(snapshot, classes, waiting, SoloCapacity(slots, like.reshape(-1)))
+    capacities = _capacities(snapshot, classes, waiting, SoloCapacity(slots, like))
     may_fit = capacities.has_slots[task_class]
     tasks, task_class = tasks[may_fit], task_class[may_fit]
     shown = [r for r, name in enumerate(snapshot.resources) if not name.startswith(TOKEN)]
