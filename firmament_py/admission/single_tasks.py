@@ -29,7 +29,7 @@ class SingleTasks:
         self._reservations = reservations
         self._rejections = rejections
         self._overdue = overdue_tasks.overdue(self._snapshot, after_us)
-        self.overdue_priorities: list[int] = np.unique(self._priorities(self._overdue)).tolist()
+        self.overdue_priorities: list[int] = sorted(set(self._priorities(self._overdue).tolist()))
 
     @property
     def overdue(self) -> Bools:

@@ -30,9 +30,12 @@ def gang_problems(state: ClusterState, tasks: I64, nodes: I64, sound: Bools) -> 
     """Constraints of gangs that placing task rows `tasks` (K,) on node rows `nodes` (K,), where `sound` (K,), breaks:
     complaint -> the placements (K,) to refuse. A gang is refused as a whole."""
     table = state.tasks
+    gangs = {g for g in table.gang[tasks].tolist() if g >= 0}
+    if not gangs:
+        return {}
     holding = ((table.state == ASSUMED) | (table.state == BOUND)) & ~table.leaving
     found = {what: np.zeros(len(tasks), np.bool_) for what in (_FEW, _MANY, _APART)}
-    for gang in {g for g in table.gang[tasks].tolist() if g >= 0}:
+    for gang in gangs:
         mine = table.gang[tasks] == gang
         there = np.flatnonzero(holding & (table.gang == gang))
         new = mine & sound

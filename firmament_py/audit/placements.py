@@ -45,7 +45,7 @@ class Checker:
         sound = np.ones(len(tasks), np.bool_)
 
         def refuse(bad: Bools, why: str) -> None:
-            if (bad & sound).any():
+            if bad.any() and (bad & sound).any():
                 complaints.append(f"{int((bad & sound).sum())} placements: {why}")
                 np.logical_and(sound, ~bad, out=sound)
 
@@ -66,8 +66,8 @@ class Checker:
             for why, bad in self._quotas.problems(state, tasks, nodes).items():
                 refuse(bad, why)
         left = -1
-        while left != int(sound.sum()):  # others may depend on a refused placement
-            left = int(sound.sum())
+        while left != (still := int(np.count_nonzero(sound))):  # others may depend on a refused placement
+            left = still
             if state.classes.has_intertask_constraints:
                 together = np.ones(len(tasks), np.bool_)
                 together[sound] = IntertaskCheck(state, tasks[sound], nodes[sound], batch[sound]).sound()
@@ -116,17 +116,21 @@ class Checker:
     def _overfull(self, tasks: I64, nodes: I64, sound: Bools) -> Bools:
         table, requests = self._state.tasks, self._state.classes.requests
         capacity = self._state.nodes.capacity
-        asked_of = np.zeros(capacity, np.bool_)
-        asked_of[nodes[sound]] = True
+        number = np.full(capacity, -1, np.int64)  # of each node that is asked
+        number[nodes[sound]] = 0
+        (asked_of,) = (number >= 0).nonzero()
+        number[asked_of] = np.arange(len(asked_of))
         placed = (table.state == ASSUMED) | (table.state == BOUND)
-        holding = np.flatnonzero(placed & asked_of[table.node])
+        (holding,) = (placed & (number[table.node] >= 0)).nonzero()
+        to, on = number[nodes[sound]], number[table.node[holding]]
         wants, holds = requests[table.cls[tasks[sound]]], requests[table.cls[holding]]
-        overfull = np.zeros(capacity, np.bool_)
-        for r in np.flatnonzero(wants.any(axis=0)).tolist():
-            asked = _sums(nodes[sound], wants[:, r], capacity)
-            used = _sums(table.node[holding], holds[:, r], capacity)
-            overfull |= (asked > 0) & (used + asked > self._state.nodes.allocatable[:, r])
-        return overfull[nodes]
+        allocatable = self._state.nodes.allocatable[asked_of]
+        overfull = np.zeros(len(asked_of) + 1, np.bool_)  # the last one for nodes that are not asked
+        requested: Bools = np.logical_or.reduce(wants > 0)
+        for r in requested.nonzero()[0].tolist():
+            asked, used = _sums(to, wants[:, r], len(asked_of)), _sums(on, holds[:, r], len(asked_of))
+            overfull[:-1] |= (asked > 0) & (used + asked > allocatable[:, r])
+        return overfull[number[nodes]]
 
     def _unwelcome(self, classes: I64, nodes: I64, sound: Bools) -> Bools:
         bad = np.zeros(len(nodes), np.bool_)

@@ -56,6 +56,9 @@ MOVES_STEP_US, MOVES_PAUSE = 1_000_000, 10
 """Least time between two searches of moves for waiting tasks: a constant, and this multiple of the last one's time."""
 
 
+_NEVER = 2**63 - 1
+
+
 @dataclass(frozen=True, slots=True)
 class RoundResult:
     """Task rows (K,) and the node rows (K,) that they were placed on; waiting classes with reasons; statistics; tasks
@@ -175,23 +178,17 @@ class Scheduler:
         moved."""
         if self._unconsidered or self._passed_over:
             return now_us
-        tasks = self.state.tasks
-        later = tasks.not_before_us[self._waiting & (tasks.not_before_us > now_us)]
+        (waiting,) = self._waiting.nonzero()
         times = [*self.delayed_until_us.values()][:1]
-        if len(later):
-            times.append(int(later.min()))
-        if len(self.state.successors) and self._waiting.any():
-            times.append(self.state.successors.next_end_us)
-        if self._waiting.any():
-            times.append(self.state.budgets.late_until_us)
-        if self._search_us and self._waiting.any():
-            times.append(self._search_us)
-        times.append(self.plan.wake_us)
-        times.append(self._claims_us)
-        if self._migrator.enabled or (self._migrating is not Migrating.NEVER and self._waiting.any()):
+        if len(waiting):
+            later = self.state.tasks.not_before_us[waiting]
+            times.append(int(later.min(initial=_NEVER, where=later > now_us)))
+            times += self.state.successors.next_end_us, self.state.budgets.late_until_us, self._search_us
+        times += self.plan.wake_us, self._claims_us
+        if self._migrator.enabled or (self._migrating is not Migrating.NEVER and len(waiting)):
             times.append(next_movable_us(self.state, self.migrate_after_us, now_us))
             times.append(self._unmoved and self._moves_us)
-        return min((time for time in times if time), default=0)
+        return min((time for time in times if time and time != _NEVER), default=0)
 
     @property
     def quiet(self) -> bool:
@@ -232,15 +229,10 @@ class Scheduler:
         tasks, nodes = self._checked(current, placer)
         preemption = self._permitted(current, preemptor.outcome.preemption(), tasks, nodes)
         self.state.place(tasks, nodes)
-        moved = preemption.moved
-        self.state.preempt(np.concatenate([preemption.victims, moved.tasks]))
-        self._reclaims.rates.note(self.state, preemption.victims, preemption.preemptors, now_us)
-        self.state.successors.expect(moved.tasks, moved.nodes, now_us + SUCCESSOR_US)
-        self.state.nominate(*preemption.nominated)
-        self.state.nominate(preemption.unnominated, np.full(len(preemption.unnominated), -1))
+        if not preemption.is_empty:
+            self._assume(preemption, now_us)
         current.telemetry.lap("commit")
-        self._rate.note(len(moved.tasks), now_us)
-        migration = moved
+        migration = moved = preemption.moved
         if preempts:
             planned = self._follow_plan(current)
             preemption = preemption.nominating(*planned.nominated)
@@ -264,7 +256,7 @@ class Scheduler:
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
         stats.migrated_for_waiting, stats.least_moves = len(moved.tasks), preemption.least_moves
         stats.delayed = len(delayed)
-        stats.nominated = int((self.state.tasks.nominated >= 0).sum())
+        stats.nominated = int(np.count_nonzero(self.state.tasks.nominated >= 0))
         return RoundResult(tasks, nodes, waiting, stats, preemption, migration)
 
     def _admit(self, current: Round, placer: Placer, preemptor: Preemptor, *, searches: bool) -> Admission:
@@ -312,6 +304,16 @@ class Scheduler:
         log.error("no task is preempted in this round, by the independent check: %s", "; ".join(complaints))
         return NO_PREEMPTION
 
+    def _assume(self, preemption: Preemption, now_us: int) -> None:
+        """The state assumes what a round has decided on running tasks, and on nominations."""
+        moved = preemption.moved
+        self.state.preempt(np.concatenate([preemption.victims, moved.tasks]))
+        self._reclaims.rates.note(self.state, preemption.victims, preemption.preemptors, now_us)
+        self.state.successors.expect(moved.tasks, moved.nodes, now_us + SUCCESSOR_US)
+        self.state.nominate(*preemption.nominated)
+        self.state.nominate(preemption.unnominated, np.full(len(preemption.unnominated), -1))
+        self._rate.note(len(moved.tasks), now_us)
+
     def _movable(self, current: Round) -> MovableNearby | None:
         """Which running tasks may move for waiting ones; None: none. Notes whether this round leaves them out."""
         if self._migrating is Migrating.NEVER:
@@ -327,10 +329,8 @@ class Scheduler:
         now_us = current.now_us
         steps = self.plan.next_steps(now_us, self._rate.left(now_us))
         steps = self._permitted(current, steps, NO_ROWS, NO_ROWS)
-        self._rate.note(len(steps.moved.tasks), now_us)
-        self.state.preempt(steps.moved.tasks)
-        self.state.successors.expect(steps.moved.tasks, steps.moved.nodes, now_us + SUCCESSOR_US)
-        self.state.nominate(*steps.nominated)
+        if not steps.is_empty:
+            self._assume(steps, now_us)
         current.telemetry.lap("plan")
         return steps
 

@@ -54,7 +54,8 @@ def _fitting(sent: NodeCounts, requests: I64, free: I64) -> I64:
         after = free.copy()
         add_rows(after, sent.node, -demand)
         unused = after[sent.node]
-    (by_node,) = (unused < 0).any(axis=1).nonzero()
+    short: Bools = np.logical_or.reduce(unused < 0, axis=1)
+    (by_node,) = short.nonzero()
     if not len(by_node):
         return fitting
     by_node = by_node[np.argsort(sent.node[by_node], kind="stable")]

@@ -290,12 +290,7 @@ class Placer:
         """Notes what a step sends where."""
         view = step.subproblem.view
         priority = view.priority[sent.cls]
-        levels = sorted(set(priority.tolist()))
-        step.by_priority = (
-            [(level, sent.where(priority == level)) for level in levels]
-            if levels[1:]
-            else [(level, sent) for level in levels]
-        )
+        step.by_priority = [(level, sent.where(priority == level)) for level in sorted(set(priority.tolist()))]
         self.telemetry.lap("decode")
 
     def _fit_highest_priority(self, step: _Step, largest_first: bool) -> I64:

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64
+from firmament_py.model.arrays import F64, I64, distinct
 from firmament_py.policy.locality import DataCosts, Inputs
 
 API_VERSION = 2
@@ -276,7 +276,7 @@ def waiting_cost(view: View) -> I64:
     (T,). Priorities count by rank, so that any difference outweighs every age; age counts in whole seconds, so that
     tasks of one burst share a cost.
     """
-    ranks = np.searchsorted(np.unique(view.priority), view.priority)
+    ranks = distinct(view.priority)[1]
     age_seconds = view.task_age_us // 1_000_000
     doublings = np.floor(np.log2(age_seconds + 1)).astype(np.int64)
     long = np.minimum(np.maximum(doublings, _LONG_AGES[0]), _LONG_AGES[1]) - _LONG_AGES[0]

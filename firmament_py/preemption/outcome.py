@@ -58,6 +58,11 @@ class Outcome:
         """(V,) rows of the task table, by the decisions so far."""
         return np.concatenate(self._victims)
 
+    @property
+    def _is_empty(self) -> bool:
+        """Whether nothing was decided."""
+        return len(self._victims) == 1 and not len(self._moved.tasks) and not self._least_moves
+
     def evict(self, victims: I64, preemptors: I64) -> None:
         """Rows (V,) of the task table leave for others, rows (V,)."""
         self._victims.append(victims)
@@ -67,6 +72,8 @@ class Outcome:
         """All that changes by preemption."""
         ledger, snapshot = self._ledger, self._snapshot
         waits = (ledger.node_of < 0) & (ledger.nominated != snapshot.nominated)
+        if not waits.any() and self._is_empty:
+            return NO_PREEMPTION
         new, over = np.flatnonzero(waits & (ledger.nominated >= 0)), np.flatnonzero(waits & (ledger.nominated < 0))
         return Preemption(
             self.victims,

@@ -7,7 +7,7 @@ import numpy as np
 
 from firmament_py.engine.stats import RoundStats
 from firmament_py.explain.reason import Reason, Waiting
-from firmament_py.model.arrays import F64, I64
+from firmament_py.model.arrays import F64, I64, distinct
 from firmament_py.model.events import Refusal
 from firmament_py.model.resources import TOKEN
 from firmament_py.preemption.outcome import Preemption
@@ -63,15 +63,17 @@ def placements(state: ClusterState, tasks: I64, nodes: I64) -> flow_pb2.Placemen
     """Of task rows (K,) on node rows (K,)."""
     if not len(tasks):
         return flow_pb2.Placements()
-    nodes, index = np.unique(nodes, return_inverse=True)
+    first, number = distinct(nodes)
     return flow_pb2.Placements(
         task_uid=state.tasks.uid[tasks].tolist(),
-        node=index.tolist(),
-        nodes=[state.nodes.id[row] for row in nodes.tolist()],
+        node=number.tolist(),
+        nodes=[state.nodes.id[row] for row in nodes[first].tolist()],
     )
 
 
 def preemptions(state: ClusterState, preemption: Preemption) -> flow_pb2.Preemptions:
+    if not len(preemption.victims):
+        return flow_pb2.Preemptions()
     uid = state.tasks.uid
     return flow_pb2.Preemptions(
         task_uid=uid[preemption.victims].tolist(), preemptor_uid=uid[preemption.preemptors].tolist()
