@@ -28,8 +28,8 @@ def waiting_tasks(state: ClusterState, now_us: int) -> I64:
 
 
 def defer(state: ClusterState, waiting: I64, now_us: int) -> I64:
-    """Rows (K,) of the `waiting` tasks (T,) that the round at `now_us` leaves out; notes which of those with many terms it
-    considers. A gang is one unit, and so are the other tasks of a class of the round. Units follow each other until
+    """Rows (K,) of the `waiting` tasks (T,) that the round at `now_us` leaves out; notes which of those with many terms
+    it considers. A gang is one unit, and so are the other tasks of a class of the round. Units follow each other until
     the terms of their classes, each counted once, exceed the budget; the first is always considered."""
     tasks, terms = state.tasks, state.classes.terms
     if not (terms[tasks.cls[waiting]] > FEW_TERMS).any():
