@@ -6,6 +6,7 @@ from firmament_py.policy import F64, I64, Bools, Victims, View
 
 PLAIN = ("cpu", "memory", "ephemeral-storage", "pods")
 """These are not devices, even if some nodes lack them."""
+_PLAIN = frozenset(PLAIN)
 
 
 def used(view: View, of: Bools | None = None) -> F64:
@@ -49,6 +50,8 @@ def requested_devices(victims: Victims) -> I64:
 
 def wasted(view: View) -> Bools | None:
     """(C, N) whether a node has devices and the class requests none; None if that holds nowhere."""
+    if set(view.resources) <= _PLAIN:
+        return None
     of = devices(view)
     if not of.any():
         return None

@@ -29,6 +29,8 @@ def accept(
         fitting = _fitting(part, requests, free)
         taken[some] = commit(part.cls, part.node, fitting)
         add_rows(free, part.node, -taken[some][:, None] * requests[part.cls])
+    if (taken == sent.count).all():
+        return sent
     return NodeCounts(sent.cls, sent.node, taken).where(taken > 0)
 
 

@@ -125,6 +125,9 @@ def _capacities(snapshot: Snapshot, classes: I64, waiting: I64, alone: SoloCapac
 
 def _of_all(alone: SoloCapacity, waiting: I64) -> I64:
     """(N,) the sum over classes of what nodes can take of their `waiting` (C',) tasks."""
+    if len(waiting) == 1:
+        of_one: I64 = np.minimum(alone.slots[alone.of_class[0]], waiting[0])
+        return of_one
     total = np.zeros(alone.slots.shape[1], np.int64)
     for (row, tasks), times in Counter(zip(alone.of_class.tolist(), waiting.tolist(), strict=True)).items():
         total += np.minimum(alone.slots[row], tasks) * times

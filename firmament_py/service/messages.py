@@ -4,11 +4,12 @@ An invalid message raises InvalidField; the caller refuses that message and cont
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from google.protobuf.message import Message
 
-from firmament_py.model.arrays import F64, I64
+from firmament_py.model.arrays import F64, I64, NO_ROWS
 from firmament_py.model.constraints import (
     NodeDemand,
     Operator,
@@ -170,69 +171,52 @@ def inputs_defined(message: flow_pb2.Inputs) -> InputsDefined:
 def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
     """Raises InvalidField if columns differ in length, or a node or role is out of range."""
     count = len(message.uid)
-    for column in (*_COLUMNS, *_OPTIONAL_COLUMNS):
-        if len(getattr(message, column)) not in (count, 0 if column in _OPTIONAL_COLUMNS else count):
-            have = len(getattr(message, column))
-            raise InvalidField(f"tasks.{column}", f"has {have} rows, but uid has {count}; columns must be equally long")
-    node = np.fromiter(message.node, np.int64, count)
-    nominated = np.fromiter(message.nominated, np.int64, count) if message.nominated else None
+    columns = {field.name: column for field, column in message.ListFields()}  # those that are not empty
+    nodes = tuple(columns.pop("nodes", ()))
+    for name in (*_COLUMNS, *columns):
+        have = len(columns.get(name, ()))
+        if have != count:
+            raise InvalidField(f"tasks.{name}", f"has {have} rows, but uid has {count}; columns must be equally long")
+
+    def optional(name: str, dtype: type) -> Any:
+        return np.fromiter(columns[name], dtype, count) if name in columns else None
+
+    node, nominated, role = (optional(name, np.int64) for name in ("node", "nominated", "role"))
     for name, at in (("node", node), ("nominated", nominated)):
-        if at is not None and count and at.max() > len(message.nodes):
+        if at is not None and at.max() > len(nodes):
             raise InvalidField(
                 f"tasks.{name}",
-                f"is {at.max()}, but nodes has {len(message.nodes)} entries; give a position from 1, or 0 for none",
+                f"is {at.max()}, but nodes has {len(nodes)} entries; give a position from 1, or 0 for none",
             )
+    if role is not None and role.max() >= MAX_ROLES:
+        raise InvalidField("tasks.role", f"is {role.max()}; give numbers below {MAX_ROLES}")
     return TasksObserved(
         uid=np.fromiter(message.uid, np.uint64, count),
         class_id=np.fromiter(message.class_id, np.uint64, count),
         job_id=np.fromiter(message.job_id, np.uint64, count),
         created_us=np.fromiter(message.created_us, np.int64, count),
-        node=node,
+        node=NO_ROWS if node is None else node,
         names=list(message.name),
-        nodes=tuple(message.nodes),
-        label_set_id=np.fromiter(message.profile_id, np.uint64, count) if message.profile_id else None,
-        leaving=np.fromiter(message.leaving, np.bool_, count) if message.leaving else None,
-        gang_id=np.fromiter(message.gang_id, np.uint64, count) if message.gang_id else None,
-        role=_roles(message, count),
-        inputs_id=np.fromiter(message.inputs_id, np.uint64, count) if message.inputs_id else None,
-        started_us=np.fromiter(message.started_us, np.int64, count) if message.started_us else None,
-        lasting=np.fromiter(message.lasting, np.bool_, count) if message.lasting else None,
+        nodes=nodes,
+        label_set_id=optional("profile_id", np.uint64),
+        leaving=optional("leaving", np.bool_),
+        gang_id=optional("gang_id", np.uint64),
+        role=role,
+        inputs_id=optional("inputs_id", np.uint64),
+        started_us=optional("started_us", np.int64),
+        lasting=optional("lasting", np.bool_),
         nominated=nominated,
-        unevictable=np.fromiter(message.unevictable, np.bool_, count) if message.unevictable else None,
-        checkpoint_us=np.fromiter(message.checkpoint_us, np.int64, count) if message.checkpoint_us else None,
-        movable=np.fromiter(message.movable, np.bool_, count) if message.movable else None,
-        daemon=np.fromiter(message.daemon, np.bool_, count) if message.daemon else None,
-        queue_id=np.fromiter(message.queue_id, np.uint64, count) if message.queue_id else None,
-        local_queue_id=np.fromiter(message.local_queue_id, np.uint64, count) if message.local_queue_id else None,
+        unevictable=optional("unevictable", np.bool_),
+        checkpoint_us=optional("checkpoint_us", np.int64),
+        movable=optional("movable", np.bool_),
+        daemon=optional("daemon", np.bool_),
+        queue_id=optional("queue_id", np.uint64),
+        local_queue_id=optional("local_queue_id", np.uint64),
     )
 
 
 _COLUMNS = ("class_id", "job_id", "created_us", "node", "name")
-_OPTIONAL_COLUMNS = (
-    "profile_id",
-    "leaving",
-    "gang_id",
-    "role",
-    "inputs_id",
-    "started_us",
-    "lasting",
-    "nominated",
-    "unevictable",
-    "checkpoint_us",
-    "movable",
-    "daemon",
-    "queue_id",
-    "local_queue_id",
-)
-
-
-def _roles(message: flow_pb2.Tasks, count: int) -> I64 | None:
-    if not message.role:
-        return None
-    role = np.fromiter(message.role, np.int64, count)
-    if role.max() >= MAX_ROLES:
-        raise InvalidField("tasks.role", f"is {role.max()}; give numbers below {MAX_ROLES}")
-    return role
+"""Those of `Tasks` that must have a row for each task."""
 
 
 def budget_observed(message: flow_pb2.Budget) -> BudgetObserved:

@@ -37,12 +37,10 @@ from firmament_py.model.lifecycle import (
     BOUND,
     GONE,
     ILLEGAL,
-    NODE_TRANSITIONS,
     PRESENT,
     TASK_NEXT,
     WAITING,
     NodeEvent,
-    NodeState,
     TaskEvent,
 )
 from firmament_py.model.resources import Resources
@@ -82,7 +80,6 @@ class ClusterState:
         self.opportunities = 0
         """Rises with every change after which a round could place more: new tasks, freed resources, changed nodes."""
         self._task_row: dict[int, int] = {}
-        self._present: I64 | None = None  # see present_nodes; None: not known
 
     # -- events -----------------------------------------------------------------------------------------------
 
@@ -213,8 +210,7 @@ class ClusterState:
         row = self.nodes.refer(event.id)
         nodes = self.nodes
         offer(self.classes, nodes, self.tasks, self.resources, event.allocatable)
-        nodes.state[row] = NODE_TRANSITIONS[NodeState(int(nodes.state[row])), NodeEvent.OBSERVE]
-        self._present = None
+        nodes.move(row, NodeEvent.OBSERVE)
         offered = self.resources.offered(event.allocatable)
         before = nodes.allocatable[row].copy()
         nodes.allocatable[row] = offered
@@ -228,8 +224,7 @@ class ClusterState:
         if row is None or self.nodes.state[row] != PRESENT:
             outcome.unknown.append(event.id)
             return
-        self.nodes.state[row] = NODE_TRANSITIONS[NodeState.PRESENT, NodeEvent.REMOVE]
-        self._present = None
+        self.nodes.move(row, NodeEvent.REMOVE)
         self.nodes.allocatable[row] = 0
         del self.nodes.observed[row]
         self.tasks.nominated[self.tasks.nominated == row] = -1
@@ -379,9 +374,7 @@ class ClusterState:
 
     def present_nodes(self) -> I64:
         """Rows of the nodes that can take tasks, ascending. Not to be written to."""
-        if self._present is None:
-            self._present = np.flatnonzero(self.nodes.state == PRESENT)
-        return self._present
+        return self.nodes.present
 
     def story(self, uid: int) -> list[str]:
         """The events of a task in the bounded history, oldest first."""

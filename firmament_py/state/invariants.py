@@ -71,10 +71,9 @@ def check_invariants(
     _check({nodes.row[i] for i in nodes.row} == set(live.tolist()), "node id -> row")
     absent = live[nodes.state[live] == ABSENT]
     _check(bool((nodes.tasks[absent] > 0).all()), "an absent node has tasks")
-    _check(
-        set(nodes.observed) == set(np.flatnonzero(nodes.state == PRESENT).tolist()),
-        "present nodes are described",
-    )
+    present = np.flatnonzero(nodes.state == PRESENT).tolist()
+    _check(set(nodes.observed) == set(present), "present nodes are described")
+    _check(nodes.present.tolist() == present, "nodes.present")
 
 
 def _check(holds: bool, what: str) -> None:

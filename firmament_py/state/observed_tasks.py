@@ -80,8 +80,9 @@ def resolve(
             return np.full(len(at), none)
         found = table.find(ids[at])
         missing = found == UNKNOWN
-        unknown.update(ids[at[accepted & missing]].tolist())
-        accepted = accepted & ~missing
+        if missing.any():
+            unknown.update(ids[at[accepted & missing]].tolist())
+            accepted = accepted & ~missing
         return found
 
     cls = look_up(classes, event.class_id, UNKNOWN, outcome.unknown_classes)
@@ -91,24 +92,27 @@ def resolve(
     bound = event.node[at] > 0
     before = np.where(rows >= 0, tasks.state[rows], GONE)
     after = np.where(bound, _ONCE_BOUND[before], _ONCE_WAITING[before])
-    for i in np.flatnonzero(accepted & (after == ILLEGAL)).tolist():
-        outcome.refuse(_illegal(event.names[at[i]], TaskState(int(before[i])), bool(bound[i])))
-    accepted = accepted & (after != ILLEGAL)
-    role, leaving = optional(event.role, at, np.int64), optional(event.leaving, at, np.bool_)
+    illegal = after == ILLEGAL
+    if illegal.any():
+        for i in np.flatnonzero(accepted & illegal).tolist():
+            outcome.refuse(_illegal(event.names[at[i]], TaskState(int(before[i])), bool(bound[i])))
+        accepted = accepted & ~illegal
+    some: Any = slice(None) if accepted.all() else accepted
+    at = at[some]
     return ResolvedTasks(
-        at[accepted],
-        rows[accepted],
-        after[accepted],
-        cls[accepted],
-        label_set[accepted],
-        gang[accepted],
-        role[accepted],
-        input_set[accepted],
-        leaving[accepted],
-        optional(event.unevictable, at, np.bool_)[accepted],
-        optional(event.movable, at, np.bool_)[accepted],
-        optional(event.queue_id, at, np.uint64)[accepted],
-        optional(event.local_queue_id, at, np.uint64)[accepted],
+        at,
+        rows[some],
+        after[some],
+        cls[some],
+        label_set[some],
+        gang[some],
+        optional(event.role, at, np.int64),
+        input_set[some],
+        optional(event.leaving, at, np.bool_),
+        optional(event.unevictable, at, np.bool_),
+        optional(event.movable, at, np.bool_),
+        optional(event.queue_id, at, np.uint64),
+        optional(event.local_queue_id, at, np.uint64),
     )
 
 

@@ -6,7 +6,16 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, U8, U64, Bools
 from firmament_py.model.events import NodeObserved
-from firmament_py.model.lifecycle import ABSENT, ASSUMED, BOUND, NODE_TRANSITIONS, NodeEvent, NodeState, TaskState
+from firmament_py.model.lifecycle import (
+    ABSENT,
+    ASSUMED,
+    BOUND,
+    NODE_TRANSITIONS,
+    PRESENT,
+    NodeEvent,
+    NodeState,
+    TaskState,
+)
 from firmament_py.model.resources import Resources, resized
 from firmament_py.state.gangs import NO_GANG
 from firmament_py.state.input_sets import NO_INPUTS
@@ -94,6 +103,7 @@ class NodeTable(Table):
         self.row: dict[str, int] = {}
         self.id: dict[int, str] = {}
         self.observed: dict[int, NodeObserved] = {}  # of PRESENT nodes
+        self._present: I64 | None = None  # None: not known
         self._allocatable: I64 = np.zeros((self.capacity, len(resources)), np.int64)
         self._used: I64 = np.zeros((self.capacity, len(resources)), np.int64)
 
@@ -107,6 +117,18 @@ class NodeTable(Table):
         self._fit_shape()
         return self._used
 
+    @property
+    def present(self) -> I64:
+        """Rows of the PRESENT nodes, ascending. Not to be written to."""
+        if self._present is None:
+            self._present = np.flatnonzero(self.state == PRESENT)
+        return self._present
+
+    def move(self, row: int, event: NodeEvent) -> None:
+        """A node's transition; KeyError if it is illegal."""
+        self.state[row] = NODE_TRANSITIONS[NodeState(int(self.state[row])), event]
+        self._present = None
+
     def refer(self, node_id: str) -> int:
         """The row of a node that a task or an event refers to; a new ABSENT row if it has none."""
         row = self.row.get(node_id)
@@ -114,7 +136,7 @@ class NodeTable(Table):
             row = int(self.allocate(1)[0])
             self.row[node_id], self.id[row] = row, node_id
             self.allocatable[row] = self.used[row] = 0
-            self.state[row] = NODE_TRANSITIONS[NodeState.GONE, NodeEvent.REFER]
+            self.move(row, NodeEvent.REFER)
         return row
 
     def release_absent(self, rows: I64) -> None:
@@ -125,7 +147,7 @@ class NodeTable(Table):
             return
         rows = np.unique(rows)
         for row in rows.tolist():
-            self.state[row] = NODE_TRANSITIONS[NodeState.ABSENT, NodeEvent.ABANDON]
+            self.move(row, NodeEvent.ABANDON)
             del self.row[self.id.pop(row)]
         self.release(rows)
 
