@@ -61,7 +61,7 @@ class Outcome:
     @property
     def _is_empty(self) -> bool:
         """Whether nothing was decided."""
-        return len(self._victims) == 1 and not len(self._moved.tasks) and not self._least_moves
+        return len(self._victims) == 1 and not len(self._moved.tasks)
 
     def evict(self, victims: I64, preemptors: I64) -> None:
         """Rows (V,) of the task table leave for others, rows (V,)."""

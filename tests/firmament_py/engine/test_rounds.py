@@ -279,3 +279,14 @@ def test_the_statistics_of_a_round_add_up(events):
     assert stats.classes == len({task.cls for task in waiting})
     assert stats.seconds == pytest.approx(sum(stats.stage_seconds.values()))
     assert stats.fallback == ""
+
+
+def test_a_time_that_has_passed_wakes_nobody():
+    cluster = make_cluster(make_node("n", cpu=4), make_class(1, cpu=4))
+    cluster.tell(make_tasks([1], 1))
+    assert cluster.round() == {1: "n"}
+    cluster.tell(PlacementRejected(1, "id-n", NOW_US + 1), make_tasks([2], 1))
+    assert cluster.round() == {2: "n"}
+    assert cluster.scheduler.wake_us(NOW_US) == NOW_US + 1
+    assert cluster.round(NOW_US + 2) == {}, "it waits for another reason now"
+    assert cluster.scheduler.wake_us(NOW_US + 2) == 0

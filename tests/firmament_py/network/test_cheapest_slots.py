@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -95,6 +96,14 @@ def node_and_cost(capacities: Capacities, costs: Costs) -> tuple[int, int]:
 def test_the_first_of_several_equal_nodes():
     """5 + 1, 0 + 2, 0 + 2."""
     assert node_and_cost(*one_task(DomainLimit(ints([-1, -1, -1]), ints([]), ints([]), 9))) == (1, 2)
+
+
+@pytest.mark.parametrize(("wait", "placed"), [(2, 1), (1, 0)])
+def test_a_task_waits_only_if_that_costs_less(wait, placed):
+    capacities, costs = one_task(DomainLimit(ints([-1, -1, -1]), ints([]), ints([]), 9))
+    found = cheapest_slots(capacities, replace(costs, wait=ints([wait])), ints([0]), 0)
+    assert found is not None
+    assert (found.placed, found.sent.count.sum(), found.cost) == (placed, placed, wait)
 
 
 def test_full_and_closed_domains():

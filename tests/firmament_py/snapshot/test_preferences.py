@@ -129,6 +129,26 @@ def test_scores(preferences, events, expected):
     assert costs(liking(preferences, *events)) == expected
 
 
+def test_an_image_that_no_node_has_distinguishes_none():
+    wish = node_wish(60, "a")
+    assert costs(liking(PreferenceSet(images=("new",)), *THREE)) == [0, 0, 0]
+    assert costs(liking(PreferenceSet(images=("new",), nodes=(wish,)), *THREE)) == [0, 20_000, 20_000]
+    avoiding = [zoned("a", "a", avoids=("owner",)), zoned("b", "b")]
+    assert costs(liking(PreferenceSet(images=("new",), avoided_as="owner"), *avoiding)) == [100 * 100 * 10, 0]
+
+
+def test_a_required_affinity_of_waiting_tasks_attracts_those_that_it_matches():
+    required = PeerDemand(affinity=(PeerTerm(A, "zone"),))
+    cluster = liking(PreferenceSet(), make_class(3, peers=required), *THREE, make_tasks([2], 3, label_set=2))
+    state, nodes = cluster.state, cluster.state.present_nodes()
+    rows = state.task_rows(np.array([1, 2], np.uint64))
+    of = state, nodes, state.tasks.cls[rows], state.tasks.label_set[rows], RunningTasks(state, nodes)
+    preferences = Preferences(*of)
+    assert preferences.has_costs.tolist() == [True, False]
+    preferences.add(np.array([1]), np.array([1]), np.array([1]))  # it is placed on b
+    assert preferences.costs(0, np.ones(3, np.bool_)).tolist() == [20_000, 0, 20_000]
+
+
 def test_a_tolerated_taint_does_not_discourage():
     cluster = make_cluster(make_class(1), zoned("a", "a", SOFT), zoned("b", "b"), make_tasks([1], 1))
     assert costs(cluster) == [30_000, 0]

@@ -99,7 +99,7 @@ async def test_changes_do_not_wait_for_a_round_where_rounds_are_long():
     bench.loop.lead()
     bench.loop._pacer.round_ended(bench.now - 1, bench.now)
     bench.now += 10
-    async with bench.loop.attached(flow_pb2.Update(epoch=1)) as take_reply:
+    async with asyncio.timeout(10), bench.loop.attached(flow_pb2.Update(epoch=1)) as take_reply:
         assert not await attaches(bench)
         take_reply(flow_pb2.UpdateReply(quiet=True))
 
