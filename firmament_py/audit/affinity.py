@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, Bools, runs
 from firmament_py.model.constraints import NAME_FIELD, PeerDemand, PeerSelector, PeerTerm, Spread
 from firmament_py.model.lifecycle import ASSUMED, BOUND
 from firmament_py.state.cluster import ClusterState
@@ -43,7 +43,7 @@ class IntertaskCheck:
 
     def sound(self) -> Bools:
         """(K,) whether each placement is valid. A batch that breaks a constraint is refused as a whole."""
-        starts = np.flatnonzero(np.r_[True, np.diff(self._batch) != 0][: len(self._batch)])
+        starts = runs(self._batch)[0]
         for low, high in pairwise([*starts.tolist(), len(self._batch)]):
             low, high = low + self._before, high + self._before
             # counts before the batch are read first: tallies only advance

@@ -38,7 +38,7 @@ def runs(values: I64) -> tuple[I64, I64]:
 
 def distinct(values: I64) -> tuple[I64, I64]:
     """Of values (K,): the position where each distinct one (D,), ascending, is first, and the number of each value's
-    (K,). One value, as in rounds for one task, takes a hundredth of the time of np.unique."""
+    (K,). np.unique takes twenty times as long for one value, as in rounds for one task."""
     if len(values) == 1:
         return np.zeros(1, np.int64), np.zeros(1, np.int64)
     _, first, number = np.unique(values, return_index=True, return_inverse=True)

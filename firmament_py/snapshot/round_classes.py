@@ -35,14 +35,14 @@ def _signatures(state: ClusterState, classes: I64, label_sets: I64) -> I64:
         return np.zeros(len(classes), np.int64)
     running = state.tasks.on_nodes
     selectors: set[PeerSelector] = set()
-    for row in np.unique(classes).tolist():
+    for row in set(classes.tolist()):
         definition = state.classes.definition(row)
         demand, preferences = definition.peers, definition.preferences
         selectors.update(term.selector for term in (*demand.affinity, *demand.anti_affinity))
         selectors.update(term.selector for _, term in preferences.peers)
         selectors.update(spread.selector for spread in (*demand.spread, *preferences.spread))
     of_running = state.tasks.cls[running]
-    for row in np.unique(of_running[(state.classes.repels | state.classes.wishes)[of_running]]).tolist():
+    for row in set(of_running[(state.classes.repels | state.classes.wishes)[of_running]].tolist()):
         selectors.update(term.selector for term in state.classes.definition(row).peers.anti_affinity)
         selectors.update(term.selector for _, term in carried(state.classes.definition(row)))
     if not selectors:

@@ -90,5 +90,5 @@ def test_work_returns_to_normal_after_their_removal(kind):
     cluster.run()
     cluster.tell(make_tasks([VICTIM], VICTIM))
     after = calls(lambda: cluster.scheduler.run(NOW_US))
-    assert after <= 1.4 * before
+    assert after <= 1.3 * before
     assert len(cluster.state.resources) <= 20

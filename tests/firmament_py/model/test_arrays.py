@@ -6,15 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.model.arrays import add_rows, counts_of, runs
+from firmament_py.model.arrays import add_rows, counts_of, distinct, runs
 
 
 @given(st.lists(st.integers(0, 50), max_size=40), st.sampled_from([51, 10**12]))
 def test_counts_of_values(values, below):
     """A large bound is one for which all values are sorted."""
-    distinct, count = counts_of(np.array(values, np.int64), below)
-    assert dict(zip(distinct.tolist(), count.tolist(), strict=True)) == {v: values.count(v) for v in values}
-    assert distinct.tolist() == sorted(set(values))
+    found, count = counts_of(np.array(values, np.int64), below)
+    assert dict(zip(found.tolist(), count.tolist(), strict=True)) == {v: values.count(v) for v in values}
+    assert found.tolist() == sorted(set(values))
 
 
 @given(st.lists(st.integers(-3, 3), max_size=30))
@@ -23,6 +23,14 @@ def test_runs_of_equal_values(values):
     grouped = [list(group) for _, group in groupby(values)]
     assert [values[start] for start in starts.tolist()] == [group[0] for group in grouped]
     assert number.tolist() == [i for i, group in enumerate(grouped) for _ in group]
+
+
+@given(st.lists(st.integers(-3, 3), max_size=30))
+def test_distinct_values(values):
+    first, number = distinct(np.array(values, np.int64))
+    expected = sorted(set(values))
+    assert first.tolist() == [values.index(value) for value in expected]
+    assert number.tolist() == [expected.index(value) for value in values]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9), st.integers(-9, 9)), max_size=30))
