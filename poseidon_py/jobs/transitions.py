@@ -6,7 +6,6 @@ transition afterwards, or as none if the pod came and went.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from poseidon_py.jobs.manifests.owner import Owner
 from poseidon_py.jobs.metrics import JobMetrics
@@ -16,8 +15,7 @@ from poseidon_py.jobs.rules.replicas import Replica
 from poseidon_py.machines.transitions import AnyTransition, AnyTransitions, Machine
 
 
-@dataclass(frozen=True)
-class Transition(AnyTransition):
+class Transition(AnyTransition, frozen=True):
     """One transition of a job of this controller."""
 
     number: int = 0

@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from msgspec import Struct
 from prometheus_client import Counter
 
 log = logging.getLogger(__name__)
@@ -13,8 +13,7 @@ Machine = Literal["job", "task", "replica"]
 Tables = Mapping[Machine, Mapping[Any, frozenset[Any]]]
 
 
-@dataclass(frozen=True)
-class AnyTransition:
+class AnyTransition(Struct, frozen=True):
     """One transition. `time`: seconds since the epoch; `reason`: the event or action that caused it, if it is known."""
 
     machine: Machine

@@ -1,23 +1,24 @@
 """Passes what the watch of pods reports on to a listener a moment later, so that pods are scheduled first.
 
 A report on a pending pod leads to a round; a listener that is told of it beforehand delays the bind by all the time
-that it takes. So these reports wait, in order, and are passed on some at a time. All others are passed on at once,
-after what waits: listeners look up what the store has of a pod, which forgets pods that ended or were deleted.
+that it takes. So reports wait, in order, and are passed on some at a time; of each pod only the newest, since most are
+bound meanwhile. Ends and deletions are passed on at once, after what waits: listeners look up what the
+store has of a pod, which forgets these.
 """
 
 import asyncio
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Container
+from itertools import islice
 
 from poseidon_py.kube.objects import Pod
 from poseidon_py.state.listeners import PodListener
 
 log = logging.getLogger(__name__)
 
-DELAY = 0.02
-"""Seconds until a report is passed on: longer than it takes until a pod is sent to the engine."""
+DELAY = 0.25
+"""Seconds until a report is passed on: longer than it usually takes until the pod is bound."""
 PAUSE = 0.002
 """Seconds between two portions."""
 PORTION = 20
@@ -48,16 +49,17 @@ class DeferredListener:
         self._listener = listener
         self._clock = clock
         self._call_later = call_later
-        self._waiting: deque[tuple[float, Pod]] = deque()
+        self._waiting: dict[str, tuple[float, Pod]] = {}
+        """By UID: the time of the newest report, and the pod."""
         self._scheduled = False
 
     def observed(self, pod: Pod) -> None:
-        if pod.status.phase not in ("", "Pending") or pod.metadata.deleting:
+        uid = pod.metadata.uid
+        self._waiting.pop(uid, None)  # at the end, since no report may overtake those before it
+        self._waiting[uid] = self._clock.now(), pod
+        if pod.status.phase in ("Succeeded", "Failed") or pod.metadata.deleting:
             self.flush()
-            self._listener.observed(pod)
-            return
-        self._waiting.append((self._clock.now(), pod))
-        if not self._scheduled:
+        elif not self._scheduled:
             self._after(DELAY)
 
     def removed(self, pod: Pod) -> None:
@@ -83,8 +85,8 @@ class DeferredListener:
 
     def _pass_on(self, count: int) -> None:
         """A defect of the listener loses no other report."""
-        for _ in range(min(count, len(self._waiting))):
-            self._clock.reported, pod = self._waiting.popleft()
+        for uid in [*islice(self._waiting, count)]:
+            self._clock.reported, pod = self._waiting.pop(uid)
             try:
                 self._listener.observed(pod)
             except Exception:

@@ -15,22 +15,27 @@ from poseidon_py.tracking.records import Job, Replica, Task
 _J, _T, _R = JobState, TaskState, ReplicaState
 S = TypeVar("S", JobState, TaskState, ReplicaState)
 
-WAITING = (_R.PENDING, _R.BOUND)
-ON_NODE = (_R.RUNNING, _R.WILL_EVICTED, _R.UNKNOWN, _R.TERMINATING)
-ALIVE = (*WAITING, *ON_NODE)
+WAITING = frozenset((_R.PENDING, _R.BOUND))
+ON_NODE = frozenset((_R.RUNNING, _R.WILL_EVICTED, _R.UNKNOWN, _R.TERMINATING))
+ALIVE = WAITING | ON_NODE
+PENDING = frozenset((_R.PENDING,))
+_UNKNOWN = frozenset((_R.UNKNOWN,))
+_SUCCEEDED = frozenset((_R.SUCCEEDED,))
+_NO_LONGER_PENDING = frozenset((_R.BOUND, _R.SUCCEEDED))
+_ENDED_ITSELF = frozenset((_R.SUCCEEDED, _R.FAILED))
 OVER = frozenset((_J.SUCCEEDED, _J.FAILED, _J.STOPPED))
 
 
 def is_alive(task_or_job: Task | Job) -> bool:
     """Whether a pod waits or runs."""
-    return task_or_job.count(*ALIVE) > 0
+    return task_or_job.count(ALIVE) > 0
 
 
 def task_state(task: Task, *, over: bool, verdict: str = "") -> TaskState:
     """`over`: no further pods of its job are expected; `verdict`: what its owner says of the job then."""
-    if task.count(*ON_NODE):
+    if task.count(ON_NODE):
         return _T.RUNNING
-    if task.count(*WAITING):
+    if task.count(WAITING):
         return _T.PENDING
     ended = _ended((task,), verdict if verdict == _J.SUCCEEDED else "")
     # others of its job may still run; of a job with one task it is up to the owner whether others follow
@@ -41,24 +46,24 @@ def task_state(task: Task, *, over: bool, verdict: str = "") -> TaskState:
 
 def job_state(job: Job, *, over: bool, verdict: str, minimum: int) -> JobState:
     """`over`, `verdict`: as above. `minimum`: of pods that its gang needs at the same time, 0: it is no gang."""
-    running = job.count(*ON_NODE)
-    waiting = job.count(*WAITING)
+    running = job.count(ON_NODE)
+    waiting = job.count(WAITING)
     if running or waiting:
         if any(task.evicting for task in job.tasks.values()):
             return _J.WILL_EVICTED
         if any(task.privileged for task in job.tasks.values()):
             return _J.PRIVILEGED
     if running:
-        if running == job.count(_R.UNKNOWN):
+        if running == job.count(_UNKNOWN):
             return _J.UNKNOWN
-        placed = running + job.count(_R.BOUND, _R.SUCCEEDED)
-        return _J.UNKNOWN if job.count(_R.PENDING) and placed < minimum else _J.RUNNING
+        placed = running + job.count(_NO_LONGER_PENDING)
+        return _J.UNKNOWN if job.count(PENDING) and placed < minimum else _J.RUNNING
     if waiting:
         return _J.PENDING
     if over:
         return _ended(job.tasks.values(), verdict)
     # all pods have ended, and the owner has yet to say what follows, or has yet to create others
-    return _J.RUNNING if job.count(_R.SUCCEEDED, _R.FAILED) else _J.PENDING
+    return _J.RUNNING if job.count(_ENDED_ITSELF) else _J.PENDING
 
 
 def _ended(tasks: Iterable[Task], verdict: str) -> JobState:
@@ -70,7 +75,7 @@ def _ended(tasks: Iterable[Task], verdict: str) -> JobState:
         return _J.FAILED
     if any(task.open_evictions for task in found):
         return _J.STOPPED
-    return _J.SUCCEEDED if any(task.count(_R.SUCCEEDED) for task in found) else _J.STOPPED
+    return _J.SUCCEEDED if any(task.count(_SUCCEEDED) for task in found) else _J.STOPPED
 
 
 # -- ways between states --------------------------------------------------------------------------------------

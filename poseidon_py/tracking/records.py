@@ -1,6 +1,6 @@
 """The records of jobs, tasks and replicas: small, because there may be hundreds of thousands."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from poseidon_py.machines.states import JobState, ReplicaState, TaskState
 from poseidon_py.tracking.figures import Figures, Requests, merged
@@ -67,9 +67,13 @@ class Task:
         self.open_evictions: list[BadEnd] = []
         self.figures = Figures()
 
-    def count(self, *states: ReplicaState) -> int:
-        counts = self.counts
-        return sum(counts.get(state, 0) for state in states)
+    def count(self, states: Container[ReplicaState]) -> int:
+        """Pods in these states; those that are gone count with their last state."""
+        found = 0
+        for state, count in self.counts.items():
+            if state in states:
+                found += count
+        return found
 
 
 class Job:
@@ -112,9 +116,12 @@ class Job:
         for task in self.tasks.values():
             yield from task.replicas.items()
 
-    def count(self, *states: ReplicaState) -> int:
-        """Pods in these states; those that are gone count with their last state."""
-        return sum(task.count(*states) for task in self.tasks.values())
+    def count(self, states: Container[ReplicaState]) -> int:
+        """As of a task."""
+        found = 0
+        for task in self.tasks.values():
+            found += task.count(states)
+        return found
 
     def figures(self) -> Figures:
         """Those of its tasks together."""

@@ -21,6 +21,7 @@ from poseidon_py.tracking.derivation import (
     ALIVE,
     ON_NODE,
     OVER,
+    PENDING,
     is_alive,
     job_path,
     job_state,
@@ -315,7 +316,7 @@ class Tracker:
         alive = is_alive(job)
         over, verdict, minimum = False, "", 0
         if alive:
-            if job.count(_R.PENDING) and job.count(*ON_NODE):
+            if job.count(PENDING) and job.count(ON_NODE):
                 self._unsettled[job.key] = job  # whether it is in a gang may not be known yet
                 minimum = self._minimum(job)
         else:

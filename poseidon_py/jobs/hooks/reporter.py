@@ -10,7 +10,8 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec import structs
 
 from poseidon_py.hooks.hooks import Hooks
 from poseidon_py.hooks.leader_hooks import LeaderHooks
@@ -71,7 +72,7 @@ class HookReporter(LeaderHooks):
         if hooks is None:
             if transition.machine == "replica" and transition.new == ReplicaState.ABSENT:
                 # its whole path: the leader may have reported none of it
-                self._left.append(replace(transition, old=ReplicaState.ABSENT))
+                self._left.append(structs.replace(transition, old=ReplicaState.ABSENT))
             return
         job = self._cache.jobs.get((transition.namespace, transition.job)) if self._cache is not None else None
         if job is not None and job.owner.uid != transition.job_uid:

@@ -1,4 +1,4 @@
-"""Reports on pending pods reach a listener a moment later, in order, all others at once and after them."""
+"""Reports on pods reach a listener a moment later, in order, the newest of each; ends and deletions at once."""
 
 from collections.abc import Callable
 
@@ -40,13 +40,13 @@ class Bench:
 
 
 def pod(name: str, phase: str = "Pending", **metadata) -> Pod:
-    return Pod(Metadata(name=name, **metadata), status=PodStatus(phase=phase))
+    return Pod(Metadata(name=name, uid=f"uid-{name}", **metadata), status=PodStatus(phase=phase))
 
 
-def test_pending_pods_wait_and_keep_their_order():
+def test_reports_wait_and_keep_their_order():
     bench = Bench()
-    for name in "abc":
-        bench.deferred.observed(pod(name))
+    for name, phase in (("a", "Pending"), ("b", "Running"), ("c", "")):
+        bench.deferred.observed(pod(name, phase))
     assert bench.received == []
     assert bench.fire() == DELAY
     assert bench.received == ["a", "b", "c"]
@@ -74,14 +74,14 @@ def test_the_more_wait_the_larger_the_portions():
 @pytest.mark.parametrize(
     ("act", "last"),
     [
-        pytest.param(lambda deferred: deferred.observed(pod("b", "Running")), "b", id="running"),
-        pytest.param(lambda deferred: deferred.observed(pod("b", "Failed")), "b", id="ended"),
+        pytest.param(lambda deferred: deferred.observed(pod("b", "Succeeded")), "b", id="succeeded"),
+        pytest.param(lambda deferred: deferred.observed(pod("b", "Failed")), "b", id="failed"),
         pytest.param(lambda deferred: deferred.observed(pod("b", deleting="2026-01-01T00:00:00Z")), "b", id="deleting"),
         pytest.param(lambda deferred: deferred.removed(pod("b")), ("removed", "b"), id="removed"),
         pytest.param(lambda deferred: deferred.listed({"x"}), ("listed", "x"), id="listed"),
     ],
 )
-def test_all_else_is_passed_on_at_once_after_what_waits(act, last):
+def test_ends_and_deletions_are_passed_on_at_once_after_what_waits(act, last):
     bench = Bench()
     bench.deferred.observed(pod("a"))
     act(bench.deferred)
@@ -101,8 +101,19 @@ def test_the_clock_shows_the_time_of_the_report_that_is_passed_on():
     bench.observed = lambda pod: seen.append(bench.clock()) or received(pod)  # type: ignore[func-returns-value,method-assign]
     bench.fire()
     assert (seen, bench.clock()) == ([100.0, 101.0], 102.0)
-    bench.deferred.observed(pod("b", "Running"))
+    bench.deferred.observed(pod("b", "Failed"))
     assert seen[2:] == [102.0]
+
+
+def test_the_time_of_a_report_that_replaces_another_is_its_own():
+    bench = Bench()
+    seen: list[float] = []
+    bench.observed = lambda pod: seen.append(bench.clock())  # type: ignore[method-assign]
+    bench.deferred.observed(pod("a"))
+    bench.time = 101.0
+    bench.deferred.observed(pod("a", "Running"))
+    bench.fire()
+    assert seen == [101.0]
 
 
 def test_a_report_that_the_listener_fails_on_loses_no_other():
@@ -113,13 +124,23 @@ def test_a_report_that_the_listener_fails_on_loses_no_other():
     assert bench.received == ["a", "c"]
 
 
-@given(st.lists(st.sampled_from(["Pending", "", "Running", "Failed", "fire"])))
-def test_nothing_is_lost_or_overtaken(steps):
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["Pending", "", "Running", "Failed", "fire"]))))
+def test_of_each_pod_the_newest_report_is_passed_on_in_the_order_of_reports(steps):
     bench = Bench()
-    for number, step in enumerate(steps):
-        if step != "fire":
-            bench.deferred.observed(pod(str(number), step))
+    passed: list[Pod] = []
+    bench.observed = passed.append  # type: ignore[method-assign]
+    expected: list[Pod] = []
+    waiting: list[Pod] = []
+    for name, phase in steps:
+        if phase != "fire":
+            report = pod(name, phase)
+            waiting = [each for each in waiting if each.metadata.uid != report.metadata.uid] + [report]
+            bench.deferred.observed(report)
         elif bench.timers:
             bench.fire()
+        if phase in ("fire", "Failed"):
+            expected += waiting
+            waiting = []
+        assert [*map(id, passed)] == [*map(id, expected)]
     bench.deferred.flush()
-    assert bench.received == [str(number) for number, step in enumerate(steps) if step != "fire"]
+    assert [*map(id, passed)] == [*map(id, expected + waiting)]
