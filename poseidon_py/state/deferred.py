@@ -18,9 +18,11 @@ from poseidon_py.state.listeners import PodListener
 log = logging.getLogger(__name__)
 
 DELAY = 0.25
-"""Seconds until a report is passed on: longer than it usually takes until the pod is bound."""
+"""Seconds that a report waits: longer than it usually takes until the pod is bound."""
 PAUSE = 0.002
-"""Seconds between two portions."""
+"""Seconds between two portions of reports that are due, ..."""
+STEP = 0.02
+"""... and at least until others are."""
 PORTION = 20
 """Reports that are passed on at once, which takes a few milliseconds; or a tenth of those that wait, if these are
 more."""
@@ -55,7 +57,9 @@ class DeferredListener:
 
     def observed(self, pod: Pod) -> None:
         uid = pod.metadata.uid
-        self._waiting.pop(uid, None)  # at the end, since no report may overtake those before it
+        if uid in self._waiting and not _replaces(pod, self._waiting[uid][1]):
+            self.flush()
+        self._waiting.pop(uid, None)  # to the end, since no report may overtake those before it
         self._waiting[uid] = self._clock.now(), pod
         if pod.status.phase in ("Succeeded", "Failed") or pod.metadata.deleting:
             self.flush()
@@ -79,9 +83,12 @@ class DeferredListener:
 
     def _due(self) -> None:
         self._scheduled = False
-        self._pass_on(max(PORTION, len(self._waiting) // 10))
+        due = self._clock.now() - DELAY
+        portion = max(PORTION, len(self._waiting) // 10)
+        self._pass_on(sum(1 for at, _ in islice(self._waiting.values(), portion) if at <= due))
         if self._waiting:
-            self._after(PAUSE)
+            first, _ = next(iter(self._waiting.values()))
+            self._after(PAUSE if first <= due else min(max(first - due, STEP), DELAY))
 
     def _pass_on(self, count: int) -> None:
         """A defect of the listener loses no other report."""
@@ -93,3 +100,9 @@ class DeferredListener:
                 log.exception("a listener to pods failed")
             finally:
                 self._clock.reported = None
+
+
+def _replaces(newer: Pod, older: Pod) -> bool:
+    """Whether nothing is missed without the older report on a pod: an announcement in its annotations may have been
+    withdrawn since, and a phase may have ended."""
+    return newer.status.phase == older.status.phase and newer.metadata.annotations == older.metadata.annotations

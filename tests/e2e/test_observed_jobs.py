@@ -15,10 +15,10 @@ import yaml
 
 from tests.e2e.api import Json
 from tests.e2e.backends import PODS, Backend
+from tests.e2e.jobs.test_hooks import KEY, BillingEndpoint, endpoint
 from tests.e2e.objects import node, pod, taint
 from tests.e2e.preemption import HIGH, LOW, define_priorities, ranked
 from tests.e2e.processes import POSEIDON, Scheduler, run
-from tests.e2e.test_job_hooks import KEY, BillingEndpoint, endpoint
 from tests.e2e.test_queues import eventually
 from tests.e2e.test_restarts import LEASE
 

@@ -1,4 +1,4 @@
-"""deploy/jobs.yaml and deploy/jobs-crds.yaml agree with the code. tests/e2e/test_job_rights.py has the rights."""
+"""deploy/jobs.yaml and deploy/jobs-crds.yaml agree with the code. tests/e2e/jobs/test_rights.py has the rights."""
 
 import itertools
 import re

@@ -16,12 +16,10 @@ import yaml
 
 from tests.e2e.api import PATIENCE, View
 from tests.e2e.backends import PODS, Backend
+from tests.e2e.jobs.manifests import Start, job, task, until_phase, until_pods
 from tests.e2e.processes import POSEIDON, run
-from tests.e2e.test_jobs import Start, definitions, job, jobs, start, task, until_phase, until_pods
 from tests.e2e.test_restarts import LEASE
 from tests.poseidon_py.hooks.test_billing import load
-
-__all__ = ["definitions", "jobs", "start"]
 
 pytestmark = pytest.mark.e2e
 

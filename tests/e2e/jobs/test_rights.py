@@ -12,21 +12,9 @@ import yaml
 
 from tests.e2e.api import Json, View
 from tests.e2e.backends import Backend, home_of
+from tests.e2e.jobs.manifests import Start, command, job, phase, policy, task, until_phase, until_pods
 from tests.e2e.objects import pod
 from tests.e2e.real_backend import Real, why_not_real
-from tests.e2e.test_jobs import (
-    Start,
-    command,
-    definitions,
-    job,
-    jobs,
-    phase,
-    policy,
-    start,
-    task,
-    until_phase,
-    until_pods,
-)  # fmt: skip
 from tests.e2e.test_restarts import LEASE
 from tests.paths import ROOT
 
@@ -34,8 +22,6 @@ MANIFEST = ROOT / "deploy" / "jobs.yaml"
 ACCOUNT = "system:serviceaccount:kube-system:poseidon-jobs"
 UNSEEN = {("batch.volcano.sh", "jobs/finalizers", "update")}
 """Asked for by an admission plug-in of some servers, not by a request."""
-
-__all__ = ["definitions", "jobs", "start"]
 
 
 def manifest(*kinds: str) -> list[Json]:

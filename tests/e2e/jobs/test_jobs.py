@@ -1,140 +1,27 @@
-"""`poseidon jobs run`: whole jobs, on both servers. Without kubelets, the tests say what becomes of the pods."""
+"""Whole jobs, on both servers. Without kubelets, the tests say what becomes of the pods."""
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
-import pytest
-import yaml
+from collections.abc import Callable
 
 from tests.e2e.api import Json, View
 from tests.e2e.backends import PODS, Backend
-from tests.e2e.conftest import judge_output
-from tests.e2e.objects import condition, container, node
-from tests.e2e.processes import POSEIDON, Process, Scheduler
-from tests.e2e.test_restarts import LEASE
-from tests.paths import ROOT
-
-BATCH = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
-COMMANDS = "/apis/bus.volcano.sh/v1alpha1/namespaces/default/commands"
-GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
-
-Start = Callable[..., Process]
-
-
-@pytest.fixture(scope="module")
-def definitions(server: Backend) -> Iterator[None]:
-    """The kinds of deploy/jobs-crds.yaml."""
-    items = list(yaml.safe_load_all((ROOT / "deploy" / "jobs-crds.yaml").read_text()))
-    server.create(*items)
-    view = View(server.api, DEFINITIONS)
-    view.until(lambda found: all(condition(item, "Established").get("status") == "True" for item in found))
-    yield
-    names = {item["metadata"]["name"] for item in items}
-    server.delete(DEFINITIONS, *names)
-    view.until(lambda found: not names & {item["metadata"]["name"] for item in found})  # others create them again
-    view.stop()
-
-
-@pytest.fixture
-def jobs(backend: Backend, definitions: None) -> Iterator[View]:
-    """The jobs of a test."""
-    view = View(backend.api, BATCH)
-    yield view
-    view.stop()
-    for path in (BATCH, COMMANDS, GROUPS, POLICIES):
-        names = [item["metadata"]["name"] for item in backend.api("GET", path)["items"]]
-        backend.delete(path, *names)
-
-
-@pytest.fixture
-def start(backend: Backend, jobs: View, tmp_path: Path) -> Iterator[Start]:
-    """Starts `poseidon jobs run`, any number of times; each must exit cleanly when it is stopped."""
-    started: list[Process] = []
-
-    def run(*flags: str) -> Process:
-        given = ["--kubeconfig", str(backend.kubeconfig), "--health-port", "0", *flags]
-        if "--leader-elect" not in flags:
-            given.append("--no-leader-elect")
-        process = Process([*POSEIDON, "jobs", "run", *given], tmp_path / f"jobs-{len(started)}.log")
-        started.append(process)
-        return process
-
-    yield run
-    for process in started:
-        code = process.end()
-        assert code in (0, -signal.SIGKILL), f"exit code {code}:\n{process.output[-5000:]}"
-        judge_output(process.output)
-        assert "which its machine does not have" not in process.output
-
-
-def task(name: str = "w", replicas: int = 2, **fields: Any) -> Json:
-    template = {"spec": {"restartPolicy": "Never", "containers": [container(cpu="100m")]}}
-    return {"name": name, "replicas": replicas, "template": template, **fields}
-
-
-def job(name: str, *tasks: Json, annotations: Json | None = None, **fields: Any) -> Json:
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "metadata": {"name": name, "annotations": annotations or {}},
-        "spec": {"schedulerName": "poseidon", "tasks": list(tasks) or [task()], **fields},
-    }
-
-
-def policy(action: str, event: str = "PodFailed") -> Json:
-    return {"action": action, "event": event}
-
-
-def command(job_name: str, action: str) -> Json:
-    target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": job_name}
-    metadata = {"name": f"{job_name}-{action.lower()}"}
-    return {
-        "apiVersion": "bus.volcano.sh/v1alpha1",
-        "kind": "Command",
-        "metadata": metadata,
-        "target": target,
-        "action": action,
-    }
-
-
-def until_phase(jobs: View, name: str, phase: str, **status: Any) -> Json:
-    """Waits until a job is in a phase, with these values in its status, 0 for missing ones; returns it."""
-
-    def probe(items: list[Json]) -> Json | None:
-        for item in items:
-            found = item.get("status", {})
-            there = found.get("state", {}).get("phase") == phase
-            if item["metadata"]["name"] == name and there and all(found.get(k, 0) == v for k, v in status.items()):
-                return item
-        return None
-
-    found = jobs.until(probe, f"job {name} {phase} {status}")
-    assert found is not None
-    return found
-
-
-def until_pods(backend: Backend, *names: str, **texts: str) -> dict[str, Json]:
-    """Waits until exactly these pods exist, none of which is being deleted, with these annotations of volcano.sh."""
-    expected = {f"volcano.sh/{key.replace('_', '-')}": text for key, text in texts.items()}
-
-    def probe(pods: list[Json]) -> dict[str, Json]:
-        found = {p["metadata"]["name"]: p for p in pods if "deletionTimestamp" not in p["metadata"]}
-        marked = all(expected.items() <= p["metadata"].get("annotations", {}).items() for p in found.values())
-        return found if sorted(found) == sorted(names) and len(found) == len(pods) and marked else {}
-
-    return backend.pods.until(probe, f"pods {names} {texts}")
-
-
-def phase(backend: Backend, state: str, *names: str) -> None:
-    for name in names:
-        backend.finish_pod(name, state)
+from tests.e2e.jobs.manifests import (
+    BATCH,
+    COMMANDS,
+    GROUPS,
+    POLICIES,
+    Start,
+    command,
+    job,
+    phase,
+    policy,
+    task,
+    until_phase,
+    until_pods,
+)
+from tests.e2e.objects import node
+from tests.e2e.processes import Scheduler
 
 
 def test_a_job_runs_and_completes(backend: Backend, jobs: View, start: Start) -> None:
@@ -325,77 +212,3 @@ def test_replicas_change_while_the_job_runs(backend: Backend, jobs: View, start:
         until_pods(backend, *(f"j-w-{at}" for at in range(replicas)))
     phase(backend, "Succeeded", "j-w-0")
     until_phase(jobs, "j", "Completed", succeeded=1, retryCount=0)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
-def test_a_successor_continues_where_the_controller_stopped(
-    backend: Backend, jobs: View, start: Start, number: int
-) -> None:
-    first = start()
-    policies = [policy("RestartJob", "PodEvicted"), policy("AbortJob")]
-    backend.create(job("j", task("w", 4), policies=policies, maxRetry=9))
-    until_pods(backend, *(f"j-w-{at}" for at in range(4)))
-    phase(backend, "Running", *(f"j-w-{at}" for at in range(4)))
-    until_phase(jobs, "j", "Running", running=4)
-    backend.create(command("j", "RestartJob"))
-    jobs.until(lambda items: items[0]["status"].get("retryCount") == 1, "the restart")
-    first.end(number)  # somewhere in the restart
-    start()
-    until_pods(backend, *(f"j-w-{at}" for at in range(4)), job_version="1")
-    phase(backend, "Running", *(f"j-w-{at}" for at in range(4)))
-    second = until_phase(jobs, "j", "Running", running=4, retryCount=1)
-    assert second["status"]["version"] == 1
-
-
-def test_what_happens_while_no_controller_runs_has_its_effect(backend: Backend, jobs: View, start: Start) -> None:
-    first = start()
-    policies = [policy("RestartJob", "PodEvicted"), policy("AbortJob")]
-    backend.create(job("evicted", policies=policies), job("failed", policies=policies))
-    names = [f"{name}-w-{at}" for name in ("evicted", "failed") for at in range(2)]
-    until_pods(backend, *names)
-    phase(backend, "Running", *names)
-    until_phase(jobs, "evicted", "Running", running=2)
-    until_phase(jobs, "failed", "Running", running=2)
-    first.end(signal.SIGKILL)
-    backend.delete(PODS, "evicted-w-1")
-    phase(backend, "Failed", "failed-w-0")
-    start()
-    until_phase(jobs, "failed", "Aborted", failed=1)
-    until_phase(jobs, "evicted", "Pending", pending=2, version=1, retryCount=1)
-
-
-def test_the_other_replica_takes_over(backend: Backend, jobs: View, start: Start) -> None:
-    lease = (*LEASE, "--lease-name", "poseidon-jobs")
-    leader = start(*lease)
-    leader.until_says("leading: ")
-    standby = start(*lease)
-    standby.until_says("the leader is ")
-    backend.create(job("j"))
-    until_pods(backend, "j-w-0", "j-w-1")
-    leader.end(signal.SIGKILL)
-    phase(backend, "Running", "j-w-0", "j-w-1")
-    until_phase(jobs, "j", "Running", running=2)
-    standby.until_says("leading: ")
-
-
-def test_it_stands_by_while_volcanos_controller_is_at_work(backend: Backend, jobs: View, start: Start) -> None:
-    lease = {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {"name": "vc-controller-manager", "namespace": "kube-system"},
-        "spec": {
-            "holderIdentity": "volcano-controllers-0",
-            "leaseDurationSeconds": 1,
-            "renewTime": "2999-01-01T00:00:00.000000Z",
-        },
-    }
-    backend.create(lease)
-    waiting = start()
-    waiting.until_says("standing by: Volcano's controller is at work .volcano-controllers-0 renews lease")
-    backend.create(job("j"))
-    waiting.until_says("no other controller of jobs is at work")  # the lease is not renewed
-    until_pods(backend, "j-w-0", "j-w-1")
-    (found,) = jobs.until(lambda items: [i for i in items if i.get("status", {}).get("pending") == 2])
-    changed = found["status"] | {"state": {"phase": "Running"}, "version": 7}
-    backend.api("PATCH", f"{BATCH}/j/status", {"status": changed}, "application/merge-patch+json")
-    waiting.until_says(r"standing by: the status of job default/j was changed from Pending .* to Running \(version 7")

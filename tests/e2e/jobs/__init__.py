@@ -1,0 +1,1 @@
+"""Volcano's Jobs and `poseidon jobs run`, on both servers."""
