@@ -64,7 +64,13 @@ def cli() -> None:
     metavar="HOST:PORT",
     help="Second address, which serves only usage statistics (stats.PoseidonStats), without TLS.",
 )
-@click.option("--policy", "policy_name", default=DEFAULT_POLICY, show_default=True, help="See `firmament policies`.")
+@click.option(
+    "--policy",
+    "policy_name",
+    default=DEFAULT_POLICY,
+    show_default=True,
+    help="Policy of the costs; `firmament policies` lists all.",
+)
 @click.option(
     "--policy-option",
     "policy_options",
@@ -72,7 +78,14 @@ def cli() -> None:
     metavar="K=V",
     help="An option of the policy; repeatable.",
 )
-@click.option("--solver", "solver_name", type=click.Choice(sorted(SOLVERS)), default="or-tools", show_default=True)
+@click.option(
+    "--solver",
+    "solver_name",
+    type=click.Choice(sorted(SOLVERS)),
+    default="or-tools",
+    show_default=True,
+    help="Solver of min-cost flows; networkx is the slow reference.",
+)
 @click.option("--certify", is_flag=True, help="Prove each solution optimal; log and count those without a proof.")
 @click.option(
     "--usage",
@@ -90,8 +103,8 @@ def cli() -> None:
     default=f"{backfill.RESERVE_AFTER_US // 1_000_000}",
     show_default=True,
     metavar="SECONDS",
-    help="How long a gang or a single task waits before capacity is reserved for it; 0: from the start; never: smaller "
-    "ones can always be placed before it.",
+    help="Seconds that a gang or a single task waits before capacity is reserved for it; 0: from the start; never: "
+    "none is reserved.",
 )
 @click.option(
     "--improve",

@@ -1,8 +1,9 @@
 """Which tasks wait for a better node, although they fit: those whose node costs more than the delay does.
 
-A task that could pay for no node waits. A flow can also send a task to a node that it would not pay for, because others
-take the nodes that it would: then it is withdrawn, and the next flow tries again with what is left. So no task waits
-beside a node that it would pay for, and none of a higher priority waits because one of a lower priority is placed.
+A task waits if every node with capacity costs more than its delay. A flow can also send a task to such a node, because
+others take the cheaper ones: then it is withdrawn, and the next flow tries again with what is left. So no task waits
+beside a node that costs less than its delay, and none of a higher priority waits because one of a lower priority is
+placed.
 """
 
 import numpy as np
@@ -19,14 +20,14 @@ _NOWHERE = 2**61
 
 
 def wait_for_any(ledger: Ledger, subproblem: Subproblem, costs: Costs) -> Bools:
-    """(T',) which tasks of a subproblem could pay for no node."""
+    """(T',) for which tasks of a subproblem every node costs more than the delay."""
     if costs.delay is None:
         return np.zeros(len(subproblem.tasks), np.bool_)
     return (_least(subproblem, costs) > costs.delay) & _may_wait(ledger, subproblem)
 
 
 def wait_for_others(ledger: Ledger, subproblem: Subproblem, costs: Costs, sent: Assignment) -> Bools:
-    """(K,) which tasks of an assignment could not pay for the nodes that they are sent to."""
+    """(K,) which tasks of an assignment are sent to nodes that cost more than the delay."""
     if costs.delay is None:
         return np.zeros(len(sent.task), np.bool_)
     cost = _base(subproblem, costs)[sent.cls, sent.node]

@@ -143,7 +143,7 @@ class Bridge:
         self.store.spreading.enabled = spread
         self.store.classes.bandwidth = Bandwidth(counted, loading.link_bandwidth(settings))
         if counted:
-            log.info("bandwidth counts: kubernetes.io/ingress-bandwidth and egress-bandwidth of pods, links of nodes")
+            log.info("counting bandwidth: kubernetes.io/ingress-bandwidth and egress-bandwidth of pods, links of nodes")
 
     async def _engine_moved(self, address: str) -> None:
         await self.engine.move(address)

@@ -248,7 +248,7 @@ class Rebalancer:
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 while not await self.exchange():
-                    log.info("the flow service was restarted meanwhile: sends the plan of moves again")
+                    log.info("the flow service was restarted; sending the plan of moves again")
         except TimeoutError as error:
             raise RebalanceError(503, _UNSYNCHRONISED) from error
 

@@ -22,14 +22,18 @@ FITS, DOES_NOT_FIT, NO_ANSWER = 0, 1, 2
 
 @click.command()
 @click.argument("file", type=click.File(encoding="utf-8"))
-@click.option("--namespace", "-n", metavar="NAME", default="default", show_default=True, help="Of objects without one.")
+@click.option(
+    "--namespace", "-n", metavar="NAME", default="default", show_default=True, help="Namespace of objects without one."
+)
 @click.option(
     "--minimum",
     type=click.IntRange(min=0),
     help="Pods that are needed together; 0: each is placed on its own. Default: as the manifest declares its gang.",
 )
-@click.option("--topology", metavar="KEY", default="", help="Node label of which these need nodes with one value.")
-@click.option("--priority", type=int, help="Of pods that state none.")
+@click.option(
+    "--topology", metavar="KEY", default="", help="Node label: all pods of the gang need nodes with the same value."
+)
+@click.option("--priority", type=int, help="Priority of pods that have none.")
 @click.option("--with-preemption", is_flag=True, help="Count nodes that pods of lower priority would be evicted from.")
 @question
 def fits(

@@ -47,7 +47,7 @@ class _Cluster:
     type=click.FloatRange(min=0),
     default=10.0,
     show_default=True,
-    help="With --retry and --drop: time in which the controller should have carried them out.",
+    help="With --retry and --drop: seconds to wait until the controller has carried them out.",
 )
 @click.option(
     "--namespace",

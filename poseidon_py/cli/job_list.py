@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import click
 
 from poseidon_py.cli.ask import answer, question
+from poseidon_py.machines.states import JobState
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +18,7 @@ Json = dict[str, Any]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _NO_TASKS = "main"
+_STATES = [state.value for state in JobState if state is not JobState.NEW]
 
 
 @click.command("show")
@@ -24,7 +26,7 @@ _NO_TASKS = "main"
 @click.option("--namespace", "-n", metavar="NAME", default="", help="Only jobs in this namespace. Default: all.")
 @click.option("--user", metavar="NAME", default="", help="Only jobs of this user.")
 @click.option("--queue", metavar="NAME", default="", help="Only jobs of this queue.")
-@click.option("--state", metavar="STATE", default="", help="Only jobs in this state, such as Running or Failed.")
+@click.option("--state", type=click.Choice(_STATES), help="Only jobs in this state.")
 @click.option("--output", "-o", type=click.Choice(["table", "json"]), default="table", help="Form of the output.")
 @question
 def show(
@@ -32,7 +34,7 @@ def show(
     namespace: str,
     user: str,
     queue: str,
-    state: str,
+    state: str | None,
     output: str,
     address: str | None,
     kubeconfig: Path | None,

@@ -44,16 +44,16 @@ class _WithDefault(click.Group):
     """Arguments that begin with no command are those of `show`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args or (args[0] not in self.commands and args[0] != "--help"):
+        if not args or (args[0] not in (*self.commands, "-h", "--help")):
             args = ["show", *args]
         return super().parse_args(ctx, args)
 
 
 @click.group(cls=_WithDefault, options_metavar="[NAME] [OPTIONS]", subcommand_metavar="| COMMAND [ARGS]...")
 def jobs() -> None:
-    """The jobs that a running scheduler observes, or that of NAME; `poseidon jobs show --help` has the options.
+    """Show the jobs that a running scheduler observes, or the job NAME; `poseidon jobs show --help` has the options.
 
-    `poseidon jobs show NAME` shows a job whose name is that of a command.
+    `poseidon jobs show NAME` shows a job that has the name of a command.
     """
 
 

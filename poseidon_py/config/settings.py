@@ -146,11 +146,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     health_address: Annotated[
         str,
-        setting("Address to serve health, metrics and status on; status names pods.", metavar="HOST"),
+        setting("Address of the health port. Most of its answers name pods.", metavar="HOST"),
     ] = "127.0.0.1"
     health_port: Annotated[
         Annotated[int, Meta(ge=-1, le=65535)],
-        setting("Port for health, metrics and status. 0: any free port; -1: no server.", metavar="PORT"),
+        setting("The health port: health, metrics and JSON over HTTP. 0: any free port; -1: none.", metavar="PORT"),
     ] = 10271
 
     added_node_affinity: Annotated[
@@ -223,7 +223,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0.0
     longest_preemption_notice: Annotated[
         NotNegative,
-        setting("Limit on the time that annotations of pods give.", metavar="SECONDS"),
+        setting(
+            "Longest notice that the annotation poseidon.io/preemption-notice of a pod may ask for.", metavar="SECONDS"
+        ),
     ] = 3600.0
     protected_priority_classes: Annotated[
         tuple[str, ...],
@@ -260,14 +262,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = "auto"
     queue_drain_rate: Annotated[
         Positive,
-        setting("How many pods of queues that drain are evicted in a second at most.", metavar="NUMBER"),
+        setting("Limit on the pods that are evicted in a second from queues that drain.", metavar="NUMBER"),
     ] = 10.0
     queue_half_life: Annotated[
         NotNegative | None,
         setting(
-            "Seconds after which what queues have used counts half, for shares of queues by weight and for Kueue's "
-            "admission fair sharing; 0: it does not count. Default: as KAI's SchedulingShard or Kueue's configuration "
-            "say, else 0.",
+            "Half-life of the past use of queues, for shares of queues by weight and for Kueue's admission fair "
+            "sharing; 0: past use does not count. Default: as KAI's SchedulingShard or Kueue's configuration say, "
+            "else 0.",
             metavar="SECONDS",
         ),
     ] = None

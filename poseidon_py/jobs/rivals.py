@@ -107,7 +107,8 @@ class Rivals:
     def stranger(self, what: str) -> None:
         """The status of a job was changed by another process."""
         self._stranger = (
-            f"{what}, and not by this controller: another controller of jobs runs, or somebody edits statuses; stop it"
+            f"{what}, and not by this controller: another controller of jobs runs, or another client edits statuses; "
+            "stop it"
         )
         self._stranger_until = self._monotonic() + _STRANGER
         self._set(self._stranger)

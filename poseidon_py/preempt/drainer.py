@@ -144,7 +144,7 @@ class Drainer:
 
     def _refused(self, known: PodRecord, why: str) -> None:
         self._outcomes.labels("refused").inc()
-        log.info("%s is not drained for now: %s", known.full_name, why)
+        log.info("%s cannot be evicted from its draining queue yet: %s", known.full_name, why)
         name = self._store.queues.draining.get(known.queue.running_id, "")
         self._reporter.remark(known, "DrainDelayed", f"queue {name} drains, but the pod stays for now: {why}")
 

@@ -33,7 +33,7 @@ _FURTHER = {
     CLAIM_IN_USE: ONE_POD_CONFLICT,
 }
 
-_DELAYED = "waits a little for a node that costs less by the policy, although others would take it"
+_DELAYED = "waits for up to two minutes for a node that costs less by the policy; other nodes have capacity"
 _NO_QUEUE = "its queue does not exist, or has queues below it: see `poseidon explain`"
 _DEFERRED = "has many pod affinity, anti-affinity and topology spread terms: a later round considers it"
 

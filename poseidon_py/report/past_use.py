@@ -69,7 +69,7 @@ class PastUseStore:
         except NotFoundError:
             return
         except (KubeError, msgspec.DecodeError) as error:
-            log.warning("what queues used in the past counts from now on: cannot read ConfigMap %s: %s", NAME, error)
+            log.warning("past use of queues starts at 0: cannot read ConfigMap %s: %s", NAME, error)
             return
         self._written_us = content.at_us
         self._registry.past_use.restore(content.at_us, content.used)

@@ -70,7 +70,7 @@ def test_what_does_not_fit_has_reasons_and_exit_code_1(backend: Backend, schedul
     [
         ("kind: [", "manifest.yaml is not YAML"),
         ("{kind: Pod, apiVersion: v1, metadata: {name: p}}", "Pod default/p: spec: is missing; give it"),
-        ("", "the manifest: has no pods; give a Pod"),
+        ("", "the manifest: no pods; give a Pod"),
         ("{kind: Pod, when: 2026-01-01}", "has a value that is not JSON"),
     ],
 )

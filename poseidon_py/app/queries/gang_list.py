@@ -80,8 +80,8 @@ def _named(groups: list[Group], name: str) -> list[Group]:
     near = get_close_matches(name, full, _SUGGESTIONS) or [
         bare[each] for each in get_close_matches(name.rpartition("/")[2], bare, _SUGGESTIONS)
     ]
-    remedy = f"did you mean {' or '.join(near)}?" if near else "`poseidon gangs` lists those that there are"
-    raise UnknownGang(f"the scheduler knows no gang {name}; {remedy}")
+    remedy = f"did you mean {' or '.join(near)}?" if near else "`poseidon gangs` lists all"
+    raise UnknownGang(f"the scheduler has no gang {name}; {remedy}")
 
 
 def _gang(

@@ -93,8 +93,8 @@ def _named(jobs: list[Job], name: str) -> list[Job]:
     if found:
         return found
     near = get_close_matches(name, dict.fromkeys(job.key.name for job in jobs), _SUGGESTIONS)
-    remedy = f"did you mean {' or '.join(near)}?" if near else "`poseidon jobs` lists those that there are"
-    raise UnknownJob(f"the scheduler knows no job {name}; {remedy}")
+    remedy = f"did you mean {' or '.join(near)}?" if near else "`poseidon jobs` lists all"
+    raise UnknownJob(f"the scheduler has no job {name}; {remedy}")
 
 
 def _job(job: Job, now: float) -> Json:

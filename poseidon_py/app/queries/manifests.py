@@ -65,7 +65,10 @@ def manifest(items: Iterable[object], namespace: str, priority: int | None) -> M
             )
         _Reader(found, item, namespace, priority).read()
     if not found.templates:
-        raise InvalidField("the manifest", "has no pods; give a Pod, or a Job, Deployment or another owner of pods")
+        ignored = f" ({'; '.join(found.notes)})" if found.notes else ""
+        raise InvalidField(
+            "the manifest", f"no pods{ignored}; give a Pod, or a Job, Deployment or another owner of pods"
+        )
     return found
 
 

@@ -82,8 +82,8 @@ def _named(queues: list[Json], name: str, how: str) -> Iterable[Json]:
     """The queues of a name, and those below them, in the same order."""
     if not any(each["name"] == name for each in queues):
         near = get_close_matches(name, dict.fromkeys(each["name"] for each in queues), _SUGGESTIONS)
-        remedy = f"did you mean {' or '.join(near)}?" if near else "`poseidon queues` lists those that there are"
-        raise UnknownQueue(f"the scheduler knows no queue {name}; " + (f"there are none: {how}" if how else remedy))
+        remedy = f"did you mean {' or '.join(near)}?" if near else "`poseidon queues` lists all"
+        raise UnknownQueue(f"the scheduler has no queue {name}; " + (f"there are none: {how}" if how else remedy))
     top: int | None = None
     for each in queues:
         if top is not None and each["depth"] <= top:

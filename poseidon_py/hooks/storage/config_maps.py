@@ -132,7 +132,9 @@ class ConfigMapStore:
         """Write our name into a segment. Returns its texts that are new."""
         number = self._number(found)
         if number is None:
-            log.warning("ConfigMap %s has the label %s and is not of a store; remove one", found.metadata.name, LABEL)
+            log.warning(
+                "ConfigMap %s has the label %s, but holds no deliveries; remove the label", found.metadata.name, LABEL
+            )
             return {}
         for _ in range(_ATTEMPTS):
             try:

@@ -64,6 +64,19 @@ def test_what_is_no_command_is_the_name_of_a_job(arguments, usage):
     assert usage.removeprefix("poseidon ") in " ".join(result.output.split())
 
 
+def test_a_state_that_jobs_do_not_have_is_refused():
+    result = invoke(cli, "jobs", "--state", "Foo")
+    assert result.exit_code == 2
+    assert "'Foo' is not one of 'Pending', 'Privileged', 'Running'" in result.output
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_both_flags_show_the_help_of_the_group(flag):
+    result = invoke(cli, "jobs", flag)
+    assert result.exit_code == 0
+    assert "Run jobs of batch.volcano.sh" in result.output
+
+
 @pytest.mark.parametrize("arguments", [[], ["train"], ["-o", "json"]])
 def test_without_a_scheduler_the_remedy_is_named(arguments):
     result = invoke(cli, "jobs", *arguments, "--address", "127.0.0.1:9")

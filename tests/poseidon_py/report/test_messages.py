@@ -111,7 +111,7 @@ def test_a_pod_that_a_later_round_considers():
 
 
 def test_a_pod_that_waits_for_a_better_node():
-    text = "waits a little for a node that costs less by the policy, although others would take it"
+    text = "waits for up to two minutes for a node that costs less by the policy; other nodes have capacity"
     assert messages.unscheduled(7, [R(kind=R.DELAYED)]) == text
 
 

@@ -141,7 +141,7 @@ async def test_what_cannot_be_read_counts_as_nothing(text, caplog):
     bridge = Bridge(api)
     await bridge.store.load()
     assert bridge.resent().at_us == 0
-    assert "counts from now on" in caplog.text
+    assert "past use of queues starts at 0" in caplog.text
 
 
 async def test_what_is_too_large_is_not_written(caplog, monkeypatch):

@@ -137,11 +137,11 @@ def test_gangs_are_selected_by_name_and_namespace(rig):
     for name, remedy in (
         ("train", "did you mean ns/train-1?"),
         ("ns/train-2", "did you mean ns/train-1?"),
-        ("xyz", "`poseidon gangs` lists those that there are"),
+        ("xyz", "`poseidon gangs` lists all"),
     ):
         with pytest.raises(UnknownGang) as error:
             listed(rig, name=name)
-        assert str(error.value) == f"the scheduler knows no gang {name}; {remedy}"
+        assert str(error.value) == f"the scheduler has no gang {name}; {remedy}"
 
 
 def test_without_an_answer_of_the_engine_the_rest_is_known(rig):

@@ -169,8 +169,8 @@ def test_a_pod_group_of_the_cluster_counts():
 @pytest.mark.parametrize(
     ("objects", "fields", "says"),
     [
-        ([], {}, "the manifest: has no pods; give a Pod, or a Job"),
-        ([item("Service", "", {})], {}, "the manifest: has no pods"),
+        ([], {}, "the manifest: no pods; give a Pod, or a Job"),
+        ([item("Service", "", {})], {}, "the manifest: no pods"),
         ([3], {}, "object 1: is not a Kubernetes object"),
         ([item("Job", "batch", {"parallelism": "x", "template": template()})], {}, "Job ns/w"),
         ([item("Job", "batch", {"parallelism": 1})], {}, "Job ns/w: spec.template: is missing; give it"),

@@ -193,10 +193,10 @@ def test_past_use_is_shown_where_it_counts():
 def test_one_queue_has_those_below_it(rig):
     assert [each["name"] for each in listed(rig, "org")] == ["org", "a", "b"]
     assert [each["name"] for each in listed(rig, "alone")] == ["alone"]
-    for name, remedy in (("alon", "did you mean alone?"), ("xyz", "`poseidon queues` lists those that there are")):
+    for name, remedy in (("alon", "did you mean alone?"), ("xyz", "`poseidon queues` lists all")):
         with pytest.raises(UnknownQueue) as error:
             listed(rig, name)
-        assert str(error.value) == f"the scheduler knows no queue {name}; {remedy}"
+        assert str(error.value) == f"the scheduler has no queue {name}; {remedy}"
 
 
 @pytest.mark.parametrize(
