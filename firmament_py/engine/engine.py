@@ -9,7 +9,8 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypedDict, Unpack
 
 from firmament_py.engine.scheduler import RoundResult, Scheduler
@@ -92,6 +93,19 @@ class Engine:
         self._start(state)
         self.settle()
         self.resynced = True
+
+    @contextmanager
+    def undelivered_round_ends_epoch(self) -> Iterator[None]:
+        """If the block fails once the state has assumed what a round decided, nobody learns of these decisions: the epoch
+        ends, so that the client sends everything again."""
+        scheduler, before = self.scheduler, self.scheduler.commits
+        try:
+            yield
+        except BaseException:
+            if scheduler.commits != before:
+                self.epoch = secrets.randbits(63) | 1
+                log.error("a round failed after its decisions were assumed: a new epoch begins")
+            raise
 
     @property
     def wants_usage(self) -> bool:

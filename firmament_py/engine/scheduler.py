@@ -134,6 +134,8 @@ class Scheduler:
         self._passed_over = False  # whether others may use the quota of tasks that no node took
         self._claims_us = 0  # when tasks of queues may preempt that may not yet, or shares have changed by time alone
         self._quota_reasons: tuple[Queues, U64, Shortages] | None = None
+        self.commits = 0
+        """Number of rounds whose decisions the state has assumed, also of those that failed afterwards."""
         self.gang_fits: dict[int, int] = {}
         """Ids of gangs that the last round did not place -> how many of the members that they lack fitted at best."""
         self.gangs_at_best: dict[int, tuple[int, int]] = {}
@@ -228,6 +230,7 @@ class Scheduler:
             self._moves_us = now_us + max(MOVES_STEP_US, searched_us * MOVES_PAUSE)
         tasks, nodes = self._checked(current, placer)
         preemption = self._permitted(current, preemptor.outcome.preemption(), tasks, nodes)
+        self.commits += 1
         self.state.place(tasks, nodes)
         if not preemption.is_empty:
             self._assume(preemption, now_us)

@@ -117,12 +117,19 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             return flow_pb2.RoundReply(status=flow_pb2.STALE_EPOCH)
         if self._last_epoch == engine.epoch and request.acknowledged != self._last_reply.round:
             return self._last_reply
+        with engine.undelivered_round_ends_epoch():
+            reply = self._next_reply(request)
+        if reply.round:
+            self._last_epoch, self._last_reply = engine.epoch, reply
+        return reply
+
+    def _next_reply(self, request: flow_pb2.RoundRequest) -> flow_pb2.RoundReply:
+        engine = self._engine
         result = engine.run_round(request.now_us)
         wake_us = engine.scheduler.wake_us(request.now_us)
         if result is None:
             return flow_pb2.RoundReply(wake_us=wake_us)
-        self._last_epoch = engine.epoch
-        self._last_reply = flow_pb2.RoundReply(
+        return flow_pb2.RoundReply(
             round=engine.round_of_epoch,
             placed=replies.placements(engine.state, result.tasks, result.nodes),
             preempted=replies.preemptions(engine.state, result.preemption),
@@ -136,7 +143,6 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             stats=replies.round_stats(result.stats),
             wake_us=wake_us,
         )
-        return self._last_reply
 
     def ReportUsage(self, request: flow_pb2.UsageReport, context: grpc.ServicerContext) -> flow_pb2.UsageReply:
         engine = self._engine

@@ -163,6 +163,44 @@ def test_a_round_places_and_counts(service):
     assert {"snapshot", "costs", "solve", "check", "commit"} <= set(stats.stage_seconds)
 
 
+@pytest.mark.parametrize(
+    "fails",
+    [
+        pytest.param("firmament_py.engine.scheduler.waiting_classes", id="after-the-commit"),
+        pytest.param("firmament_py.service.replies.round_stats", id="in-the-reply"),
+    ],
+)
+def test_placements_that_no_reply_has_told_end_the_epoch(service, monkeypatch, fails):
+    service.tell_small()
+    first = service.round()
+    service.apply(tasks=tasks([9], 1))
+    old = service.engine.epoch
+    with monkeypatch.context() as broken, pytest.raises(grpc.RpcError):
+        broken.setattr(fails, lambda *_: 1 / 0)
+        service.round(acknowledged=first.round)
+    assert service.round(acknowledged=first.round, epoch=old).status == STALE
+    service.resync(flow_pb2.Update(classes=[task_class(1)], nodes=[node("b")], tasks=tasks([9], 1)))
+    assert placed(service.round()) == {9: "id-b"}
+
+
+def test_a_round_that_fails_before_it_decides_is_run_again(service, monkeypatch):
+    service.tell_small()
+    with monkeypatch.context() as broken, pytest.raises(grpc.RpcError):
+        broken.setattr("firmament_py.engine.round.Round.first_placer", lambda _: 1 / 0)
+        service.round()
+    assert len(placed(service.round())) == 3
+
+
+def test_a_reply_that_fails_leaves_none_of_another_epoch(service, monkeypatch):
+    service.tell_small()
+    assert len(placed(service.round())) == 3
+    service.resync(flow_pb2.Update(classes=[task_class(1)], nodes=[node("b")], tasks=tasks([9], 1)))
+    with monkeypatch.context() as broken, pytest.raises(grpc.RpcError):
+        broken.setattr("firmament_py.service.replies.round_stats", lambda *_: 1 / 0)
+        service.round()
+    assert service.round() == flow_pb2.RoundReply(wake_us=0)
+
+
 def test_an_unacknowledged_reply_is_sent_again(service):
     service.tell_small()
     lost = service.round()
