@@ -37,11 +37,6 @@ def inner(function: _F) -> _F:
     return _compiled(function, _INNER)
 
 
-def inlined(function: _F) -> _F:
-    """Compiles a function into each of its callers, which are compiled code."""
-    return _compiled(function, {"forceinline": True, **_INNER})
-
-
 def compiled_in_place(function: _F) -> _F:
     """Compiles a function that Python calls and that allocates nothing: without counting references.
 

@@ -9,6 +9,7 @@ up after a number of steps.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 
@@ -140,7 +141,7 @@ class _Search:
         """Kind k begins, `left` members are still lacked; None: it has failed before in the same state."""
         if k == len(self._kinds):
             return None
-        state = (k, left, tuple(self._roles), self._free.tobytes())
+        state = k, left, tuple(self._roles), blake2b(self._free.data, digest_size=16).digest()  # amounts are many
         if state in self._failed:
             return None
         if not self._affordable(k, left):

@@ -96,8 +96,8 @@ class Engine:
 
     @contextmanager
     def undelivered_round_ends_epoch(self) -> Iterator[None]:
-        """If the block fails once the state has assumed what a round decided, nobody learns of these decisions: the epoch
-        ends, so that the client sends everything again."""
+        """If the block fails once the state has assumed what a round decided, nobody learns of these decisions: the
+        epoch ends, so that the client sends everything again."""
         scheduler, before = self.scheduler, self.scheduler.commits
         try:
             yield

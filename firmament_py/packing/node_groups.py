@@ -60,7 +60,7 @@ def _members(group: I64) -> list[I64]:
 
 
 def _merged(group: I64, limit: int) -> I64:
-    """The smallest groups as one, so that there are no more than `most`: a coarser relaxation, but still one."""
+    """The smallest groups as one, so that there are no more than `limit`: a coarser relaxation, but still one."""
     sizes = np.bincount(group)
     rank = np.empty(len(sizes), np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))

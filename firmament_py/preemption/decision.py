@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -101,6 +102,7 @@ class EvictionSearch:
         although their gangs need them. shared_by (T,): by how many of its gang each such task shares the cost of one
         victim; None: by none. effort: multiplies the effort of the search. moves: whether tasks may move. waiving (W,):
         tasks that may use what is reserved for them, None: all of the question."""
+        again = partial(self.decide, question, condemned=condemned, loose=loose, shared_by=shared_by, effort=effort)
         tasks, movable = question.tasks, question.movable
         ledger, snapshot = self._ledger, self._snapshot
         state = snapshot.releases.state
@@ -175,15 +177,7 @@ class EvictionSearch:
             leaves = (resident.kind == Kind.RUNNING) & np.isin(resident.id, moving.row[away])
         displaced = first_of_each(group, np.lexsort((resident.run_us, leaves)), eviction.evicted)
         if leaves[displaced].any():  # a task that both moves and is evicted would free its requests twice
-            return self.decide(
-                question,
-                condemned=condemned,
-                loose=loose,
-                shared_by=shared_by,
-                effort=effort,
-                moves=False,
-                waiving=waiving,
-            )
+            return again(moves=False, waiving=waiving)
         of, node, count = eviction.placed.T
         by_seniority = np.argsort(question.seniority[tasks], kind="stable")
         assigned = np.array(
@@ -194,7 +188,7 @@ class EvictionSearch:
         unserved = [holders for holders in ledger.reserved_for(waiving) if not np.isin(holders, served).all()]
         if unserved:  # what is reserved for them is not for others
             waiving = np.setdiff1d(waiving, np.concatenate(unserved))
-            return self.decide(question, condemned=condemned, loose=loose, effort=effort, moves=moves, waiving=waiving)
+            return again(moves=moves, waiving=waiving)
         if moving is None:
             return Decision(resident, displaced, served, nodes, NO_ROWS, NO_ROWS, NO_ROWS, condemned, 0)
         origins, targets = moving.node[away], eviction.node_of_mover[away]

@@ -14,6 +14,7 @@ from firmament_py.model.arrays import F64, I64, Bools, add_rows
 from firmament_py.packing.clearing import clearing_costs
 from firmament_py.packing.problem import Problem
 from firmament_py.packing.relaxation import Relaxation
+from firmament_py.snapshot.solo_capacity import task_slots
 
 _GROUPS, _KINDS, _ROUNDS = 40, 40, 4
 """Limits on the groups of nodes, on the kinds of movers, and on how often the linear program is tightened."""
@@ -72,7 +73,7 @@ class ServedBound:
     def each(self, requests: I64, count: I64, suitable: Bools) -> I64:
         """(C,) how many of the `count` (C,) arrivals of each class fit at most without those of the others. requests
         (C, R); suitable (C, N)."""
-        slots = _slots(self._freed, requests, suitable, count)
+        slots = task_slots(self._freed, requests, suitable, count)
         found: I64 = np.minimum(count, slots.sum(axis=1))
         for cost, allowed in self._knapsacks:
             for c in np.flatnonzero(found).tolist():
@@ -95,7 +96,7 @@ class ServedBound:
     def of_domains(self, requests: I64, count: I64, suitable: Bools, domain: I64) -> tuple[I64, F64]:
         """Of D domains of nodes, domain (N,), -1: none: (D,) how many arrivals fit at most in each, and (D,) an
         estimate of how many tasks leave for them; each class is counted alone."""
-        slots = _slots(self._freed, requests, suitable, count)
+        slots = task_slots(self._freed, requests, suitable, count)
         slots[:, domain < 0] = 0
         number = int(domain.max(initial=-1)) + 1
         fitting, leaving = np.zeros(number, np.int64), np.zeros(number)
@@ -129,16 +130,6 @@ class ServedBound:
             if bound < needed or not relaxation.tighten(relaxed):
                 break
         return bound
-
-
-def _slots(free: I64, requests: I64, suitable: Bools, count: I64) -> I64:
-    """(C, N) how many of `count` (C,) tasks with requests (C, R) fit on each node alone."""
-    slots = np.where(suitable, count[:, None], 0)
-    available = np.maximum(free, 0)
-    for c, asked in enumerate(requests):
-        for r in np.flatnonzero(asked).tolist():
-            np.minimum(slots[c], available[:, r] // asked[r], out=slots[c])
-    return slots
 
 
 def _most_freed(free: I64, removable: Removable, first: int) -> I64:
@@ -179,12 +170,12 @@ def _relaxation(
     latter are placed. shared (N, R): capacity for both; freed (N, R): for arrivals alone."""
     sizes, number, allowed = _kinds(removable)
     arriving = np.arange(len(requests) + len(sizes)) < len(requests)
-    of_arrivals = _slots(np.minimum(shared, freed), requests, suitable, count)
+    of_arrivals = task_slots(np.minimum(shared, freed), requests, suitable, count)
     problem = Problem(
         requests=np.vstack([requests, sizes]),
         free=np.maximum(shared, 0),
         suitable=np.vstack([suitable, allowed]),
-        slots=np.vstack([of_arrivals, _slots(shared, sizes, allowed, number)]),
+        slots=np.vstack([of_arrivals, task_slots(shared, sizes, allowed, number)]),
         count=np.append(count, number),
         value=np.ones(len(arriving)),
         level=arriving.astype(np.int64),

@@ -3,6 +3,10 @@
 Each queue has a *champion*: its own head, or the best champion of its children by their keys. Only the keys on the path
 of the queue whose job was admitted change. Other champions are checked when they win: quota that others used since may
 have made them worse, never better.
+
+Hierarchical DRF (Volcano): the dominant share of amounts is their largest part of the cluster's total. A queue's
+amounts are the sum of its children's. Children with a champion are first rescaled to the least of their dominant
+shares: so one that uses a resource no other needs does not count against its siblings.
 """
 
 from typing import NamedTuple

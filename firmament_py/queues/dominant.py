@@ -1,14 +1,10 @@
-"""Dominant shares: of what is borrowed (Kueue's fair sharing), and hierarchical ones of what is used (Volcano's HDRF).
+"""Dominant shares: of what is borrowed (Kueue's fair sharing), and of what is used (Volcano's).
 
 For a queue n with parent p, request included in its usage:
 
     borrowed(n, r) = sum over flavors of max(0, usage(n) - subtree quota(n))
     ratio(n)       = 1000 x max over resources r of borrowed(n, r) / (sum over flavors of potential(p)), 0 for roots
     share(n)       = ratio(n) / weight(n); above all others if the weight is 0 and the ratio is not
-
-HDRF: the dominant share of amounts is their largest part of the cluster's total. A queue's amounts are the sum of its
-children's. Children that request more, and can get it, are first rescaled to the least of their dominant shares: so one
-that uses a resource no other needs does not count against its siblings. The other children are *saturated*.
 """
 
 from dataclasses import dataclass
@@ -96,57 +92,7 @@ def weighted_parts(queues: Queues, total: I64, usage: I64) -> F64:
     return weighted(_dominant(usage.reshape(shape).sum(axis=1), total.reshape(shape).sum(axis=1)[0]), queues.weight)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HierarchicalShares:
-    share: F64
-    """(Q,) by weight."""
-    saturated: Bools
-    """(Q,) whether all jobs of the queue, and of those below it, are saturated."""
-    amounts: F64
-    """(Q, R) rescaled."""
-
-    def order(self, queues: Queues) -> I64:
-        """(Q,) the place of each queue: from the roots downwards those that are not saturated, then by share."""
-        keys: list[F64 | Bools] = []
-        for step in range(queues.paths.shape[1]):
-            # paths are padded at their ends: the root is the last entry that is not -1
-            rows = np.take_along_axis(queues.paths, (queues.depth - step).clip(0)[:, None], axis=1)[:, 0]
-            there = queues.depth >= step
-            keys += [np.where(there, self.saturated[rows], False), np.where(there, self.share[rows], 0.0)]
-        places = np.empty(queues.count, np.int64)
-        places[np.lexsort(keys[::-1])] = np.arange(queues.count)
-        return places
-
-
-def hierarchical_shares(queues: Queues, total: I64, job_queue: I64, used: I64, request: I64) -> HierarchicalShares:
-    """HDRF shares of the queues (J,) of J jobs; `used` and `request` (J, R) are of all of a job, `total` (R,)."""
-    short = used.sum(axis=0) < total  # resources of which some is left
-    job_saturated = np.any(((used > 0) & (request > 0) & (used >= request)) | (~short & (request > 0)), axis=1)
-    job_share = _dominant(used, total)
-    fields = HierarchicalShares(
-        np.zeros(queues.count), np.ones(queues.count, np.bool_), np.zeros((queues.count, len(total)))
-    )
-    _rescale(fields, job_queue, job_share, job_saturated, used.astype(np.float64))
-    np.maximum(fields.share, _dominant(fields.amounts, total), out=fields.share)
-    for level in reversed(queues.levels):
-        rows = level.rows
-        _rescale(fields, level.parents, fields.share[rows], fields.saturated[rows], fields.amounts[rows])
-        parents = np.unique(level.parents)
-        fields.share[parents] = _dominant(fields.amounts[parents], total)
-    return HierarchicalShares(weighted(fields.share, queues.weight), fields.saturated, fields.amounts)
-
-
 def _dominant(amounts: I64 | F64, total: I64) -> F64:
     parts = np.divide(amounts, total, out=(amounts > 0).astype(np.float64), where=total > 0)
     share: F64 = parts.max(axis=1, initial=0.0)
     return share
-
-
-def _rescale(fields: HierarchicalShares, parents: I64, share: F64, saturated: Bools, amounts: F64) -> None:
-    """Adds the amounts of children to those of their parents."""
-    np.logical_and.at(fields.saturated, parents, saturated)
-    hungry = ~saturated & (share > 0.0)
-    least = np.ones(len(fields.share))
-    np.minimum.at(least, parents[hungry], share[hungry])
-    scale = np.where(saturated, 1.0, np.divide(least[parents], share, out=np.zeros_like(share), where=share > 0.0))
-    np.add.at(fields.amounts, parents, amounts * scale[:, None])

@@ -37,7 +37,7 @@ class Capacity:
 def capacity(queues: Queues) -> Capacity:
     subtree = queues.nominal.copy()
     for level in reversed(queues.levels):
-        _add_to_parents(subtree, level, subtree[level.rows] - _local(queues, subtree, level.rows))
+        add_to_parents(subtree, level, subtree[level.rows] - _local(queues, subtree, level.rows))
     local = _local(queues, subtree, slice(None))
     potential = subtree.copy()
     for level in queues.levels:
@@ -68,7 +68,7 @@ def counted_usage(queues: Queues, capacity: Capacity, own: I64) -> I64:
     usage = own.copy()
     for level in reversed(queues.levels):
         rows = level.rows
-        _add_to_parents(usage, level, np.maximum(0, usage[rows] - capacity.local[rows]))
+        add_to_parents(usage, level, np.maximum(0, usage[rows] - capacity.local[rows]))
     return usage
 
 
@@ -76,7 +76,7 @@ def total_usage(queues: Queues, own: I64) -> I64:
     """(Q, V) usage of each queue and all queues below it: what absolute limits bound."""
     usage = own.copy()
     for level in reversed(queues.levels):
-        _add_to_parents(usage, level, usage[level.rows])
+        add_to_parents(usage, level, usage[level.rows])
     return usage
 
 
@@ -122,7 +122,7 @@ def _local(queues: Queues, subtree: I64, rows: slice) -> I64:
     return withheld
 
 
-def _add_to_parents(values: I64, level: Level, amounts: I64) -> None:
+def add_to_parents(values: I64, level: Level, amounts: I64) -> None:
     """Adds amounts of a level's queues to those of their parents; sums stop at UNLIMITED and do not wrap around."""
     approximate = values.astype(np.float64)
     np.add.at(approximate, level.parents, amounts.astype(np.float64))  # numpy adds mixed types three times as slowly

@@ -13,6 +13,7 @@ import numpy as np
 
 from firmament_py.model.arrays import F64, I64
 from firmament_py.model.queues import UNLIMITED, Division
+from firmament_py.queues.quota import add_to_parents
 from firmament_py.queues.tree import Queues
 from firmament_py.queues.water_filling import divide
 
@@ -61,6 +62,6 @@ def guarantees(queues: Queues) -> I64:
     guarantee: I64 = np.where(lent < UNLIMITED, np.maximum(0, queues.nominal - lent), 0)
     for level in reversed(queues.levels):
         below = np.zeros_like(guarantee)
-        np.add.at(below, level.parents, guarantee[level.rows])
+        add_to_parents(below, level, guarantee[level.rows])
         np.maximum(guarantee, below, out=guarantee)
     return guarantee

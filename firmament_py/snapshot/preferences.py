@@ -17,6 +17,7 @@ other or prefer to be spread, `limits` bounds what a domain takes at no extra co
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class Preferences:
         ask to be avoided."""
         state, nodes = self._state, self._nodes
         self._domains = Domains(state.node_index, nodes)
-        self._static: dict[int, I64 | None] = {}
+        self._static: dict[int, _StaticParts] = {}
 
         selectors = Numbering[PeerSelector]()
         self._peers = [[(w, t, selectors.number(t.selector)) for w, t in p.peers] for p in self._preferred]
@@ -208,29 +209,33 @@ class Preferences:
             yield levels[k], DomainLimit(domain, unlimited, soft_limit, levels[k].cost, per_node=True)
 
     def _static_costs(self, c: int, feasible: Bools) -> I64 | None:
-        if c in self._static:
-            return self._static[c]
-        preferred, row = self._preferred[c], self._rows[c]
-        node_index = self._state.node_index
-        total = np.zeros(len(self._nodes), np.int64)
-        discouraged = node_index.discouraging(self._state.classes.demand(row), self._nodes)
+        """What does not depend on other tasks. Its parts are the same for the whole round, their scale is not: a gang
+        is tried on the nodes of one domain at a time."""
+        if c not in self._static:
+            self._static[c] = self._static_parts(c)
+        discouraged, preferred, fixed = self._static[c]
+        total = np.zeros(len(self._nodes), np.int64) if fixed is None else fixed.copy()
         if discouraged is not None:
             _, high = _range(discouraged, feasible)
             if high:
                 total += _short_of(_TAINTS, FULL - FULL * discouraged // high)
-        if preferred.nodes:
-            raw = np.zeros(len(self._nodes), np.int64)
-            for weight, term in preferred.nodes:
-                raw += weight * node_index.preferred(term, self._nodes)
-            _, high = _range(raw, feasible)
+        if preferred is not None:
+            _, high = _range(preferred, feasible)
             if high:
-                total += _short_of(_NODES, FULL * raw // high)
+                total += _short_of(_NODES, FULL * preferred // high)
+        return total if total.any() else None
+
+    def _static_parts(self, c: int) -> "_StaticParts":
+        preferred, node_index = self._preferred[c], self._state.node_index
+        weights, fixed = np.zeros((2, len(self._nodes)), np.int64)
+        for weight, term in preferred.nodes:
+            weights += weight * node_index.preferred(term, self._nodes)
         if preferred.images:
-            total += _short_of(_IMAGES, self._image_scores(preferred.images))
+            fixed += _short_of(_IMAGES, self._image_scores(preferred.images))
         if preferred.avoided_as:
-            total += _AVOIDED * node_index.avoiding(preferred.avoided_as, self._nodes)
-        self._static[c] = total if total.any() else None
-        return self._static[c]
+            fixed += _AVOIDED * node_index.avoiding(preferred.avoided_as, self._nodes)
+        discouraged = node_index.discouraging(self._state.classes.demand(self._rows[c]), self._nodes)
+        return _StaticParts(discouraged, weights if preferred.nodes else None, fixed if fixed.any() else None)
 
     def _image_scores(self, images: tuple[str, ...]) -> I64:
         """kube-scheduler's ImageLocality: bytes of images on a node, scaled by the share of nodes that have each."""
@@ -270,6 +275,15 @@ def _on(node_index: NodeIndex, preferred: PreferenceSet) -> PreferenceSet:
     if not preferred.images or any(node_index.has_image(image) for image in preferred.images):
         return preferred
     return replace(preferred, images=())
+
+
+class _StaticParts(NamedTuple):
+    """Of a class, (N,) each: number of taints that it does not tolerate, weights of the terms that nodes match, and
+    costs; None: 0 everywhere."""
+
+    discouraged: I64 | None
+    preferred: I64 | None
+    fixed: I64 | None
 
 
 @dataclass(frozen=True, slots=True)

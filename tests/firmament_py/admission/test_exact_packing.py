@@ -1,5 +1,6 @@
 """The search for a placement of a gang of several classes, against brute force over all placements."""
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -92,6 +93,24 @@ def test_many_members_on_many_nodes_need_no_backtracking():
     kinds = [Kind(0, 0, 250), Kind(1, 0, 250), Kind(2, 0, 250), Kind(3, 0, 500)]
     found = pack(free, requests, np.ones((4, 500), np.bool_), kinds, 1250, [], max_steps=1500)
     assert_right(found, free, requests, np.ones((4, 500), np.bool_), kinds, 1250, [])
+
+
+def test_memory_does_not_grow_with_nodes_times_steps():
+    """What has failed is remembered without the amounts of all nodes."""
+    rng = np.random.default_rng(1)
+    free = rng.integers(1, 8, (4000, 5))
+    free[:14] = np.column_stack([rng.integers(40, 100, (14, 2)), np.full((14, 3), 1000)])
+    requests = np.ones((8, 5), np.int64)
+    requests[:, :2] = rng.integers(11, 37, (8, 2))
+    suitable = np.zeros((8, len(free)), np.bool_)
+    suitable[:, :14] = True
+    kinds = [Kind(cls, 0, 6) for cls in range(8)]
+    tracemalloc.start()
+    found = pack(free, requests, suitable, kinds, 38, [], max_steps=2000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.steps > 500
+    assert peak < 20 * free.nbytes
 
 
 @pytest.mark.parametrize(("members", "fits"), [(4, True), (5, False)])

@@ -1,8 +1,11 @@
 """Preemption by tasks that have waited for so long that capacity is reserved for them: it is theirs to use."""
 
+import numpy as np
 import pytest
 
 from firmament_py.model.constraints import PeerDemand, PeerTerm
+from firmament_py.packing.eviction import evict
+from firmament_py.preemption.decision import EvictionSearch
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -55,10 +58,10 @@ def test_what_is_reserved_for_a_preemptor_is_free_for_it(waiting, created_us):
     assert set(cluster.nominated().values()) == {"a"}
 
 
-def test_what_is_reserved_for_a_task_that_is_not_served_is_not_free_for_other_preemptors():
+def one_is_served():
     """The budget permits one eviction, and task 10 has the higher priority. So 8 CPUs of node b stay reserved for task
     11, of which task 12 would take the 4 that are free."""
-    cluster = preempting_cluster(
+    return preempting_cluster(
         make_node("a", cpu=8),
         make_node("b", cpu=8),
         make_label_set(1, app="web"),
@@ -73,10 +76,39 @@ def test_what_is_reserved_for_a_task_that_is_not_served_is_not_free_for_other_pr
         make_tasks([11], 7, created_us=OVERDUE_US),
         make_tasks([12], 6, created_us=OVERDUE_US + SECOND_US),
     )
+
+
+def test_what_is_reserved_for_a_task_that_is_not_served_is_not_free_for_other_preemptors():
+    cluster = one_is_served()
     result = cluster.run()
     assert list(cluster.preempted(result).values()) == [10]
     assert cluster.names(result) == {}
     assert set(cluster.nominated()) == {10}
+
+
+def test_costs_of_victims_are_shared_also_where_a_reservation_stays(monkeypatch):
+    values: list[list[float]] = []
+
+    def noting(arrivals, residents, *others, **options):
+        values.append(residents.value.tolist())
+        return evict(arrivals, residents, *others, **options)
+
+    def sharing(search, question, **options):
+        if "shared_by" in options:
+            return decide(search, question, **options)
+        shared_by = np.full(search.state.tasks.capacity, 4)
+        return decide(search, question, **options, shared_by=shared_by)
+
+    decide = EvictionSearch.decide
+    with monkeypatch.context() as patched:
+        patched.setattr("firmament_py.packing.eviction.evict", noting)
+        one_is_served().run()
+        alone = values.copy()
+        patched.setattr(EvictionSearch, "decide", sharing)
+        values.clear()
+        one_is_served().run()
+    assert len(alone) > 1
+    assert values == [[value / 4 for value in each] for each in alone]
 
 
 def test_a_preemptor_waits_for_its_victim_beside_what_is_reserved():

@@ -1,4 +1,4 @@
-"""Dominant shares: Kueue's cases (fair_sharing_test), and hierarchical ones (HDRF's examples)."""
+"""Dominant shares: Kueue's cases (fair_sharing_test)."""
 
 import math
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.model.queues import UNLIMITED, Sharing
-from firmament_py.queues.dominant import dominant_shares, hierarchical_shares, lendable
+from firmament_py.queues.dominant import dominant_shares, lendable
 from firmament_py.queues.quota import capacity, counted_usage
 from firmament_py.queues.tree import build
 from tests.effort import examples
@@ -210,60 +210,3 @@ def test_dominant_shares_follow_their_definition(described, data):
         assert result.reported(row) == pytest.approx(
             math.inf if best and not weight else best / weight if weight else 0
         )
-
-
-def hdrf(queues, total, jobs):
-    """Shares of jobs (queue, used, request)."""
-    rows = np.array([queues.row[queue_id(name)] for name, _, _ in jobs])
-    used, request = (np.array([job[i] for job in jobs], np.int64) for i in (1, 2))
-    return hierarchical_shares(queues, np.array(total), rows, used, request)
-
-
-ENGINEERING = (
-    queue("root", weight=100.0),
-    queue("sci", "root", weight=50.0),
-    queue("eng", "root", weight=50.0),
-    queue("dev", "eng", weight=50.0),
-    queue("prod", "eng", weight=50.0),
-)
-
-
-def test_children_are_rescaled_to_the_least_dominant_share():
-    """dev uses 4 of 10 cpu, prod 1 of 10 GB: rescaled to (1, 1), so eng's share is 0.1 and not 0.4."""
-    queues = build(tree(*ENGINEERING))
-    result = hdrf(queues, [10, 10], [("sci", [2, 2], [10, 10]), ("dev", [4, 0], [10, 0]), ("prod", [0, 1], [0, 10])])
-    row = {name: queues.row[queue_id(name)] for name in ("sci", "eng", "dev", "prod", "root")}
-    assert result.amounts[row["eng"]] == pytest.approx([1.0, 1.0])
-    assert result.share[row["eng"]] == pytest.approx(0.1 / 50)
-    assert result.share[row["sci"]] == pytest.approx(0.2 / 50)
-    assert result.amounts[row["root"]] == pytest.approx([2.0, 2.0])  # sci rescaled to 0.1, and eng
-    assert not result.saturated.any()
-    order = result.order(queues)
-    assert order[row["prod"]] < order[row["dev"]] < order[row["sci"]]
-
-
-def test_what_is_saturated_is_not_rescaled_and_comes_last():
-    """All cpu is in use: jobs that request cpu are saturated, and do not block the others of their queue."""
-    queues = build(tree(*ENGINEERING))
-    result = hdrf(queues, [10, 10], [("sci", [6, 6], [10, 10]), ("dev", [4, 0], [10, 0]), ("prod", [0, 1], [0, 10])])
-    row = {name: queues.row[queue_id(name)] for name in ("sci", "eng", "dev", "prod")}
-    assert {name: bool(result.saturated[row[name]]) for name in row} == {
-        "sci": True,
-        "eng": False,
-        "dev": True,
-        "prod": False,
-    }
-    assert result.amounts[row["eng"]] == pytest.approx([4.0, 1.0])
-    order = result.order(queues)
-    assert order[row["prod"]] < order[row["dev"]] < order[row["sci"]]
-
-
-def test_a_satisfied_job_is_saturated():
-    queues = build(tree(queue("a"), queue("b")))
-    result = hdrf(queues, [10, 10], [("a", [2, 1], [2, 5]), ("b", [1, 1], [2, 5])])
-    assert result.saturated.tolist() == [True, False]
-
-
-def test_a_resource_that_the_cluster_does_not_have_is_used_up():
-    queues = build(tree(queue("a")))
-    assert hdrf(queues, [10, 0], [("a", [1, 1], [2, 2])]).share.tolist() == [1.0]

@@ -125,6 +125,12 @@ def test_a_parents_share_is_divided_among_its_children():
     assert shares(queues, 100, {"a1": 90, "a2": 90, "b1": 5})["a"] == 95
 
 
+def test_guarantees_without_bounds_add_up_to_one_without_bounds():
+    children = (queue(f"q{number}", "root", quota(UNLIMITED, lending_limit=0)) for number in range(9))
+    queues = build(tree(queue("root", "", quota(10)), *children))
+    assert guarantees(queues)[:, 0].tolist() == [UNLIMITED] * 10
+
+
 def test_a_limit_of_a_child_is_a_limit_of_its_parents_demand():
     queues = proportional(queue("a"), queue("b"), queue("a1", "a", quota(limit=10)), queue("b1", "b"))
     assert shares(queues, 100, {"a1": 90, "b1": 90}) == {"a": 10, "b": 90, "a1": 10, "b1": 90}

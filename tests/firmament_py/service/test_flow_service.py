@@ -175,9 +175,10 @@ def test_placements_that_no_reply_has_told_end_the_epoch(service, monkeypatch, f
     first = service.round()
     service.apply(tasks=tasks([9], 1))
     old = service.engine.epoch
-    with monkeypatch.context() as broken, pytest.raises(grpc.RpcError):
+    with monkeypatch.context() as broken:
         broken.setattr(fails, lambda *_: 1 / 0)
-        service.round(acknowledged=first.round)
+        with pytest.raises(grpc.RpcError):
+            service.round(acknowledged=first.round)
     assert service.round(acknowledged=first.round, epoch=old).status == STALE
     service.resync(flow_pb2.Update(classes=[task_class(1)], nodes=[node("b")], tasks=tasks([9], 1)))
     assert placed(service.round()) == {9: "id-b"}
@@ -185,9 +186,10 @@ def test_placements_that_no_reply_has_told_end_the_epoch(service, monkeypatch, f
 
 def test_a_round_that_fails_before_it_decides_is_run_again(service, monkeypatch):
     service.tell_small()
-    with monkeypatch.context() as broken, pytest.raises(grpc.RpcError):
+    with monkeypatch.context() as broken:
         broken.setattr("firmament_py.engine.round.Round.first_placer", lambda _: 1 / 0)
-        service.round()
+        with pytest.raises(grpc.RpcError):
+            service.round()
     assert len(placed(service.round())) == 3
 
 
@@ -195,9 +197,10 @@ def test_a_reply_that_fails_leaves_none_of_another_epoch(service, monkeypatch):
     service.tell_small()
     assert len(placed(service.round())) == 3
     service.resync(flow_pb2.Update(classes=[task_class(1)], nodes=[node("b")], tasks=tasks([9], 1)))
-    with monkeypatch.context() as broken, pytest.raises(grpc.RpcError):
+    with monkeypatch.context() as broken:
         broken.setattr("firmament_py.service.replies.round_stats", lambda *_: 1 / 0)
-        service.round()
+        with pytest.raises(grpc.RpcError):
+            service.round()
     assert service.round() == flow_pb2.RoundReply(wake_us=0)
 
 

@@ -11,9 +11,11 @@ from firmament_py.model.events import NodeObserved
 from firmament_py.snapshot.preferences import Preferences
 from firmament_py.snapshot.running_tasks import RunningTasks
 from tests.builders import (
+    NOW_US,
     Cluster,
     make_class,
     make_cluster,
+    make_gang,
     make_label_set,
     make_node,
     make_tasks,
@@ -163,6 +165,23 @@ def test_scores_are_relative_to_feasible_nodes():
     # without b the best is c with 20: 100 points
     wish = PreferenceSet(nodes=(node_wish(60, "b"), node_wish(20, "c")))
     assert costs(liking(wish, *THREE), [True, False, True]) == [20_000, 0, 0]
+
+
+def test_gangs_of_a_class_have_scores_relative_to_the_nodes_of_their_own_domain():
+    def racked(name: str, rack: str, disk: str, cpu: int) -> NodeObserved:
+        return make_node(name, cpu=cpu, labels={"rack": rack, "disk": disk})
+
+    cluster = make_cluster(
+        racked("a", "a", "hdd", 2),
+        racked("b", "b", "hdd", 4),
+        racked("c", "b", "ssd", 4),
+        make_class(1, cpu=1, preferences=PreferenceSet(nodes=((100, Term((needs("disk", "In", "ssd"),))),))),
+        make_gang(1, 2, topology="rack", required=True, created_us=NOW_US - 5_000_000),
+        make_tasks([11, 12], 1, gang=1, created_us=NOW_US - 5_000_000),
+        make_gang(2, 3, topology="rack", required=True),
+        make_tasks([21, 22, 23], 1, gang=2),
+    )
+    assert cluster.round() == {11: "a", 12: "a", 21: "c", 22: "c", 23: "c"}
 
 
 @pytest.mark.parametrize(
