@@ -1,11 +1,14 @@
 """Preemption for a task with constraints on other tasks: affinity, anti-affinity, spread.
 
-Which residents must be evicted depends on all others, so nodes are tried one by one, as in kube-scheduler: on each,
-all residents of lower priority are removed; if the node then satisfies the task's constraints, they are put back one
-after the other, the most important first, where it still does. The node whose victims cost least is taken. As in
-kube-scheduler, victims are on the preemptor's own node: constraints that residents of other nodes break are not
+Which residents must be evicted depends on all others, so each node is considered alone, as in kube-scheduler: all its
+residents of lower precedence are removed; if the node then satisfies the task's constraints, they are put back one
+after the other, first those whose disruption budget is used up, then the others, the most important first, where it
+still does. The node with the fewest evictions beyond budgets is taken, of several the one whose victims cost least. As
+in kube-scheduler, victims are on the preemptor's own node: constraints that residents of other nodes break are not
 resolved.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,133 +16,227 @@ from firmament_py.model.arrays import I64, NO_ROWS, Bools, add_rows
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import EvictionCosts
 from firmament_py.policy import COST_MAX
+from firmament_py.preemption.gang_victims import Surplus
 from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import Precedence
 from firmament_py.preemption.residents import Kind, Resident, budgets_of, residents_below
+from firmament_py.snapshot.conditions import Condition
 from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.running_tasks import RunningTasks
+from firmament_py.snapshot.snapshot import Snapshot
 
-TRIALS = 150
-"""How often a round evaluates the constraints of such tasks: once is some 2 ms with 100,000 running tasks."""
+SEARCHES = 150
+"""How many tasks a round searches victims for, not counting those like one that found none: a search is some 2 ms with
+100,000 running tasks."""
+NODES = 200
+"""How many nodes a search compares, those first whose residents cost least; further ones only until one is found."""
+FURTHER_NODES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a task may go. victims (V,): rows of the task table; displaced (K,): tasks that lose their nominations."""
+
+    node: int
+    victims: I64
+    displaced: I64
 
 
 class ConstrainedSearch:
     """For the tasks of one ledger, one after the other."""
 
     def __init__(
-        self, ledger: Ledger, outcome: Outcome, eviction_costs: EvictionCosts, *, beyond_budgets: bool
+        self,
+        ledger: Ledger,
+        outcome: Outcome,
+        eviction_costs: EvictionCosts,
+        movable: Bools | None = None,
+        spare: Surplus | None = None,
+        *,
+        beyond_budgets: bool,
     ) -> None:
-        """outcome: its victims leave in any case, and free what they use. beyond_budgets: disruption budgets are
-        exceeded for tasks that nothing else serves."""
+        """outcome: its victims leave in any case, and free what they use. movable (T,): tasks that may lose their
+        nominations; None: none may. spare: members of gangs that may be evicted; None: none may. beyond_budgets:
+        disruption budgets are exceeded for tasks that nothing else serves."""
         self._ledger = ledger
         self._snapshot = ledger.snapshot
         self._outcome = outcome
         self._eviction_costs = eviction_costs
+        self._movable = np.zeros(len(ledger.node_of), np.bool_) if movable is None else movable
         self._beyond_budgets = beyond_budgets
-        self._trials_left = TRIALS
+        self._searches_left = SEARCHES
+        rows = self._snapshot.releases.state.tasks.capacity
+        self._spare = spare or Surplus(NO_ROWS, np.full((rows, 2), -1), np.zeros(rows, np.bool_))
+        self._asked: tuple[Precedence | None, set[tuple[int, ...]]] = None, set()
+        """By which precedence tasks like which have no place."""
 
-    def find(self, task: int, precedence: Precedence, *, without_victims: bool = False) -> tuple[int, I64] | None:
-        """The node for a task, which has none, and the rows of its victims (V,); None: there is none.
-        without_victims: a node that suits it as it is will do, since the task may lack nothing but quota."""
-        if without_victims and (node := self._suiting(task, precedence)) is not None:
-            return node, NO_ROWS
-        found = self._find(task, precedence, beyond_budgets=False)
+    def find(self, task: int, precedence: Precedence, *, without_victims: bool = False) -> Place | None:
+        """The place of a task that has none; None: there is none. without_victims: a node that suits it as it is will
+        do, since the task may lack nothing but quota."""
+        snapshot = self._snapshot
+        c = int(snapshot.task_class[task])
+        if self._asked[0] is not precedence:
+            self._asked = precedence, set()
+        # tasks that are equal to placement find the same; what was decided since may have changed that
+        alike = c, self._changes()
+        if self._searches_left < 1 or alike in self._asked[1]:
+            return None
+        self._searches_left -= 1
+        conditions = self._conditions(c)
+        if without_victims and (node := self._suiting(task, precedence, conditions)) is not None:
+            return Place(node, NO_ROWS, NO_ROWS)
+        found = self._find(task, precedence, conditions, beyond_budgets=False)
         if found is None and self._beyond_budgets:
-            found = self._find(task, precedence, beyond_budgets=True)
+            found = self._find(task, precedence, conditions, beyond_budgets=True)
+        if found is None:
+            self._asked[1].add(alike)
         return found
 
-    def _suiting(self, task: int, precedence: Precedence) -> int | None:
+    def _changes(self) -> int:
+        """A number that grows with what this round decides."""
+        ledger = self._ledger
+        return len(self._outcome.victims) + int(np.count_nonzero((ledger.node_of >= 0) | (ledger.nominated >= 0)))
+
+    def _suiting(self, task: int, precedence: Precedence, conditions: list[Condition]) -> int | None:
         """A node that satisfies all constraints of the task as it is."""
         c = self._snapshot.task_class[task]
         requests = self._snapshot.requests[c]
         free = self._ledger.unreserved_for(np.array([task]), int(precedence.waiting[c]))
         suits = self._snapshot.suitable[c] & ((free >= requests) | (requests == 0)).all(axis=1)
-        if not suits.any() or not self._trials_left:
-            return None
-        suits &= self._allowed(task, NO_ROWS)
-        return int(suits.argmax()) if suits.any() else None
+        nodes = np.flatnonzero(suits)
+        for condition in conditions:
+            nodes = nodes[condition.met(nodes, np.zeros(len(nodes), np.int64))]
+        return int(nodes[0]) if len(nodes) else None
 
-    def _find(self, task: int, precedence: Precedence, *, beyond_budgets: bool) -> tuple[int, I64] | None:
+    def _find(
+        self, task: int, precedence: Precedence, conditions: list[Condition], *, beyond_budgets: bool
+    ) -> Place | None:
         ledger, snapshot, victims = self._ledger, self._snapshot, self._outcome.victims
+        state = snapshot.releases.state
         c = int(snapshot.task_class[task])
         priority, requests = int(precedence.waiting[c]), snapshot.requests[c]
-        low = residents_below(ledger, precedence, priority, np.zeros(len(ledger.node_of), np.bool_), victims)
-        allowed, counts = budgets_of(snapshot.releases.state, low)
-        if beyond_budgets:
-            allowed, counts = allowed[:0], counts[:, :0]
-        allowed = allowed - counts[np.isin(low.id, victims)].sum(axis=0)
-        exhausted = np.zeros(len(low.id), np.bool_) | counts[:, allowed <= 0].any(axis=1)
-        low, counts = low.only(~exhausted), counts[~exhausted]
-        if not len(low.id) or self._trials_left < 3:
+        low = residents_below(ledger, precedence, priority, self._movable, victims, self._spare.evictable)
+        limits = _Limits.of(self._snapshot, low, victims, self._spare)
+        if not beyond_budgets:
+            limits = limits.all_hard()
+        evictable = ~limits.exhausted()
+        low, limits = low.only(evictable), limits.only(evictable)
+        if not len(low.id):
             return None
-        state = snapshot.releases.state
+        leaving = state.tasks.leaving[np.where(low.kind == Kind.RUNNING, low.id, 0)] | (low.kind == Kind.LEAVING)
+        counted = np.array([each.counted(low.cls, low.label_set, leaving) for each in conditions], np.bool_)
+        counted = counted.reshape(len(conditions), len(low.id))
         released = np.zeros_like(ledger.free)
-        add_rows(released, low.node, state.classes.requests[low.cls])
+        asked = state.classes.requests[low.cls]
+        add_rows(released, low.node, asked)
         free = ledger.unreserved_for(np.array([task]), priority)
         able = snapshot.suitable[c] & ((free + released >= requests) | (requests == 0)).all(axis=1)
         able &= np.bincount(low.node, minlength=len(free)) > 0
-        able &= self._allowed(task, low.id) | self._allowed(task, self._leaving(low))
-        if not able.any():
-            return None
-        best: tuple[float, int, I64] | None = None
+        nodes = np.flatnonzero(able)
+        for condition, of in zip(conditions, counted, strict=True):
+            less = np.bincount(low.node[of], minlength=len(free))
+            nodes = nodes[condition.met(nodes, less[nodes])]
         weight = low.costs(state, self._eviction_costs) / COST_MAX * 64.0 ** np.minimum(low.rank(), 40)
         cost_of_all = np.bincount(low.node, weight, minlength=len(free))
-        for node in np.flatnonzero(able)[np.argsort(cost_of_all[able], kind="stable")].tolist():
-            on_node = np.flatnonzero(low.node == node)
-            if self._trials_left < 1:
+        by_node = np.argsort(low.node, kind="stable")
+        starts = np.searchsorted(low.node[by_node], np.arange(len(free) + 1))
+        best: tuple[int, float, int, I64] | None = None
+        for tried, node in enumerate(nodes[np.argsort(cost_of_all[nodes], kind="stable")].tolist()):
+            if tried >= (NODES if best is not None else FURTHER_NODES):
                 break
-            found = self._victims_on(task, node, low, on_node[np.argsort(-weight[on_node], kind="stable")], free[node])
-            if found is not None and (counts[found].sum(axis=0) <= allowed).all():
-                cost = float(weight[found].sum())
-                if best is None or cost < best[0]:
-                    best = cost, node, low.id[found[low.kind[found] == Kind.RUNNING]]
-        return best[1:] if best is not None else None
-
-    def _victims_on(self, task: int, node: int, low: Resident, on_node: I64, free: I64) -> I64 | None:
-        """Positions in `low` of those of `on_node` (K,), the most important first, that must be evicted; None: the node
-        does not suit the task even without all of them."""
-        snapshot = self._snapshot
-        state, requests = snapshot.releases.state, snapshot.requests[snapshot.task_class[task]]
-        if not self._allowed(task, low.id[on_node])[node]:
+            on_node = by_node[starts[node] : starts[node + 1]]
+            on_node = on_node[np.argsort(-weight[on_node], kind="stable")]
+            beyond = limits.beyond(on_node)
+            order = np.concatenate([on_node[beyond], on_node[~beyond]])
+            gone = _still_gone(
+                order, free[node] + asked[on_node].sum(axis=0) - requests, asked, requests, node, conditions, counted
+            )
+            exceeded = limits.exceeded(gone)
+            if exceeded is None:
+                continue
+            cost = float(weight[gone].sum())
+            if best is None or (exceeded, cost) < best[:2]:
+                best = exceeded, cost, node, gone
+        if best is None:
             return None
-        gone = on_node
-        left = free + state.classes.requests[low.cls[on_node]].sum(axis=0) - requests
-        matters = self._matters(task, low)
-        for at in on_node.tolist():
-            after = left - state.classes.requests[low.cls[at]]
-            if ((after < 0) & (requests > 0)).any():
-                continue
-            fewer = gone[gone != at]
-            if matters[at] and (self._trials_left < 1 or not self._allowed(task, low.id[fewer])[node]):
-                continue
-            left, gone = after, fewer
-        return gone
+        _, _, node, gone = best
+        kind, ident = low.kind[gone], low.id[gone]
+        return Place(node, ident[kind == Kind.RUNNING], ident[kind == Kind.NOMINATED])
 
-    def _matters(self, task: int, low: Resident) -> Bools:
-        """(P,) residents that constraints of the task, or their own ones, refer to."""
-        state = self._snapshot.releases.state
-        peers = state.classes.definition(int(self._snapshot.classes[self._snapshot.task_class[task]])).peers
-        selectors = [term.selector for term in (*peers.affinity, *peers.anti_affinity)]
-        selectors += [spread.selector for spread in peers.spread]
-        matched = state.classes.repels[low.cls]
-        for selector in selectors:
-            matched |= state.label_sets.matching(selector)[low.label_set]
-        return matched
-
-    def _leaving(self, low: Resident) -> I64:
-        leaving: I64 = low.id[low.kind == Kind.LEAVING]
-        return leaving
-
-    def _allowed(self, task: int, without: I64) -> Bools:
-        """(N,) nodes that satisfy the task's constraints without the task rows `without`."""
-        self._trials_left -= 1
+    def _conditions(self, c: int) -> list[Condition]:
+        """The constraints of class c, as the round's decisions leave the cluster."""
         ledger, snapshot = self._ledger, self._snapshot
-        state, c = snapshot.releases.state, snapshot.task_class[task]
-        stay = np.setdiff1d(np.flatnonzero(state.tasks.node >= 0), np.concatenate([without, self._outcome.victims]))
+        state = snapshot.releases.state
+        stay = np.setdiff1d(np.flatnonzero(state.tasks.node >= 0), self._outcome.victims)
         node_of = np.where(ledger.node_of >= 0, ledger.node_of, ledger.nominated)
         there = np.flatnonzero(node_of >= 0)
         running = RunningTasks(state, snapshot.nodes, stay, (snapshot.tasks[there], node_of[there]))
         constraints = IntertaskConstraints(
             state, snapshot.nodes, snapshot.classes[[c]], snapshot.label_sets[[c]], running
         )
-        return constraints.allowed(0)
+        return constraints.conditions(0)
+
+
+def _still_gone(
+    order: I64, left: I64, asked: I64, requests: I64, node: int, conditions: list[Condition], counted: Bools
+) -> I64:
+    """Those of the residents of a node, `order` (K,), that stay removed once the others are put back, in this order.
+    left (R,): what is left beside the task without them; asked (P, R): what residents request; counted (H, P): by each
+    condition."""
+    here, stay_gone = np.array([node]), np.ones(len(order), np.bool_)
+    less = counted[:, order].sum(axis=1)
+    for i, at in enumerate(order.tolist()):
+        after = left - asked[at]
+        if ((after < 0) & (requests > 0)).any():
+            continue
+        concerned = np.flatnonzero(counted[:, at]).tolist()
+        if all(conditions[h].met(here, less[h : h + 1] - 1)[0] for h in concerned):
+            left, stay_gone[i] = after, False
+            less[concerned] -= 1
+    return order[stay_gone]
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """Of disruption budgets, and of members of gangs above their minimums. allowed (B,): how many evictions each
+    permits; hard (B,): which may not be exceeded; counts (P, B): residents that each counts."""
+
+    allowed: I64
+    hard: Bools
+    counts: Bools
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, low: Resident, victims: I64, spare: Surplus) -> "_Limits":
+        """victims (V,): rows of the task table that leave by decisions so far."""
+        allowed, counts = budgets_of(snapshot.releases.state, low, victims)
+        running = low.kind == Kind.RUNNING
+        of = np.where(running[:, None], spare.of_row[np.where(running, low.id, 0)], -1)
+        some = np.unique(of[of >= 0])
+        left = spare.limit[some] - (spare.of_row[victims][:, :, None] == some).any(axis=1).sum(axis=0)
+        members = (of[:, :, None] == some).any(axis=1)
+        hard = np.arange(len(allowed) + len(some)) >= len(allowed)
+        return cls(np.concatenate([allowed, left]), hard, np.concatenate([counts, members], axis=1))
+
+    def all_hard(self) -> "_Limits":
+        return _Limits(self.allowed, np.ones_like(self.hard), self.counts)
+
+    def only(self, some: Bools) -> "_Limits":
+        return _Limits(self.allowed, self.hard, self.counts[some])
+
+    def exhausted(self) -> Bools:
+        """(P,) residents that no eviction is permitted of."""
+        exhausted: Bools = np.any(self.counts[:, self.hard & (self.allowed <= 0)], axis=1)
+        return exhausted
+
+    def beyond(self, residents: I64) -> Bools:
+        """(K,) which of the residents (K,), evicted in this order, are beyond a limit."""
+        counts = self.counts[residents]
+        beyond: Bools = np.any(counts & (np.cumsum(counts, axis=0) > self.allowed), axis=1)
+        return beyond
+
+    def exceeded(self, residents: I64) -> int | None:
+        """How many of the residents (K,), evicted together, are beyond limits; None: beyond a hard one."""
+        number = self.counts[residents].sum(axis=0)
+        if np.any(number[self.hard] > self.allowed[self.hard]):
+            return None
+        return int(np.maximum(number - np.maximum(self.allowed, 0), 0).sum())

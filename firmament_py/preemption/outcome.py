@@ -149,5 +149,6 @@ class Outcome:
         if len(decision.movers):
             needed_by = snapshot.tasks[preemptors_of(decision.movers)]
             targets = snapshot.nodes[decision.targets]
-            self._moved = Migration(decision.movers, targets, needed_by, np.zeros_like(targets))
-            self._least_moves = decision.least_moves
+            moved = Migration(decision.movers, targets, needed_by, np.zeros_like(targets))
+            self._moved = self._moved.followed_by(moved)
+            self._least_moves += decision.least_moves

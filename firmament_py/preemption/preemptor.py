@@ -46,6 +46,10 @@ class Preempting(Enum):
 TOGETHER = 2_000
 """If no more tasks than this are to be served, those that the round has placed compete with preemptors for places."""
 
+_LEVELS = 8
+"""At so many priorities tasks with constraints on others preempt before all others of a lower one; at those below after
+the others."""
+
 _ATTEMPTS = 8
 """Number of decisions of a round, each without the gangs that the last one did not serve entirely."""
 
@@ -129,7 +133,7 @@ class Preemptor:
         able_gangs = [demand for demand in demands if (able & independent)[demand.core()].all()]
         # a task that is never preempted keeps the node that it is nominated on, too
         holds = (ledger.nominated >= 0) & snapshot.releases.state.tasks.unevictable[snapshot.tasks]
-        movable = single & independent & ~holds
+        movable = single & ~holds & (independent | ((ledger.nominated >= 0) & (ledger.node_of < 0)))
         servable = Servable(
             ledger,
             self._precedence,
@@ -150,23 +154,45 @@ class Preemptor:
             )
             if found is not None:
                 within[demand.key] = found
-        removed = self._serve(singles, servable_gangs, movable, within)
-        evicts = self._evicts[snapshot.task_class]
-        self._preempt_constrained(np.flatnonzero(single & able & ~independent & evicts))
-        return removed
+        constrained = np.flatnonzero(single & able & ~independent & self._evicts[snapshot.task_class])
+        return self._in_order(singles, servable_gangs, constrained, movable, within)
 
-    def _preempt_constrained(self, preemptors: I64) -> None:
-        """Preempts for tasks (K,), ascending, that have constraints on others, one after the other."""
-        if not len(preemptors):
-            return
-        of = self._ledger, self.outcome, self._eviction_costs
-        search = ConstrainedSearch(*of, beyond_budgets=self._beyond_budgets)
+    def _in_order(
+        self, singles: I64, gangs: list[JobDemand], constrained: I64, movable: Bools, within: Mapping[int, Bools]
+    ) -> I64:
+        """Preempts for single tasks (K,) and gangs together, and for tasks (L,) that have constraints on others one by
+        one: these after all others of their priority or a higher one, and before those of a lower one. Returns the
+        tasks that lose the places that the round gave them."""
+        priority = self._precedence.waiting[self._snapshot.task_class]
+        levels = np.unique(priority[constrained])[::-1][:_LEVELS].tolist()
+        search = None
+        lost = [NO_ROWS]
+        for level in [*levels, None]:
+            now = singles if level is None else singles[priority[singles] >= level]
+            gangs_now = [demand for demand in gangs if level is None or demand.priority >= level]
+            singles = np.setdiff1d(singles, now)
+            gangs = [demand for demand in gangs if demand not in gangs_now]
+            if len(now) or gangs_now or len(levels) == 0:
+                lost.append(self._serve(now, gangs_now, movable, within))
+            if level is None:
+                break
+            if search is None:
+                of = self._ledger, self.outcome, self._eviction_costs, movable, self._search.surplus
+                search = ConstrainedSearch(*of, beyond_budgets=self._beyond_budgets)
+            last = level == levels[-1]
+            some = constrained[(priority[constrained] <= level) if last else (priority[constrained] == level)]
+            self._preempt_constrained(search, some)
+        return np.unique(np.concatenate(lost))
+
+    def _preempt_constrained(self, search: ConstrainedSearch, preemptors: I64) -> None:
+        """Preempts for tasks (K,), ascending, one after the other."""
         for task in preemptors.tolist():
             found = search.find(task, self._precedence)
             if found is not None:
-                node, victims = found
-                self._ledger.nominate(task, node)
-                self.outcome.evict(victims, np.full(len(victims), self._snapshot.tasks[task]))
+                for other in found.displaced.tolist():
+                    self._ledger.nominate(other, -1)
+                self._ledger.nominate(task, found.node)
+                self.outcome.evict(found.victims, np.full(len(found.victims), self._snapshot.tasks[task]))
 
     def _serve(self, singles: I64, demands: list[JobDemand], movable: Bools, within: Mapping[int, Bools]) -> I64:
         """Preempts for tasks (K,), ascending, and for gangs, each of which is served entirely or not at all. Those that

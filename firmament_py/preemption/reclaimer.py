@@ -261,7 +261,7 @@ class Reclaimer:
         ledger, snapshot = self._ledger, self._snapshot
         if not may_move(snapshot)[snapshot.task_class[tasks[0]]]:
             found = self._constrained.find(int(tasks[0]), precedence, without_victims=True)
-            return _Constrained(tasks, *found) if found is not None else None
+            return _Constrained(tasks, found.node, found.victims) if found is not None else None
         evicts = np.ones(len(self._snapshot.classes), np.bool_)
         search = EvictionSearch(
             ledger, precedence, evicts, self._eviction_costs, None, beyond_budgets=self._beyond_budgets

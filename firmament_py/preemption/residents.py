@@ -5,7 +5,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools, run_positions
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions
 from firmament_py.model.lifecycle import BOUND
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import EvictionCosts, run_times, victims_of
@@ -114,15 +114,17 @@ def residents_below(
     )
 
 
-def budgets_of(state: ClusterState, resident: Resident) -> tuple[I64, Bools]:
-    """(B,) how many evictions each budget that counts residents permits, and (P, B) the running residents it counts."""
+def budgets_of(state: ClusterState, resident: Resident, victims: I64 = NO_ROWS) -> tuple[I64, Bools]:
+    """(B,) how many evictions each budget that counts residents permits beside those of `victims` (V,), rows of the
+    task table, and (P, B) the running residents it counts."""
     if not len(state.budgets) or not len(resident.kind):
         return np.zeros(0, np.int64), np.zeros((len(resident.kind), 0), np.bool_)
     sets, of_resident = np.unique(resident.label_set, return_inverse=True)
     allowed, counted = state.evictions_allowed(sets)
     counts = counted[:, of_resident.reshape(-1)] & (resident.kind == Kind.RUNNING)
     some = counts.any(axis=1)
-    return allowed[some], counts[some].T
+    _, of_victims = state.evictions_allowed(state.tasks.label_set[victims])
+    return (allowed - of_victims.sum(axis=1))[some], counts[some].T
 
 
 def grouped(*columns: I64) -> tuple[I64, I64]:

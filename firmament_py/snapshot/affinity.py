@@ -4,10 +4,13 @@ One task must meet all terms of a class, as in kube-scheduler. If no task meets 
 do, its first tasks can go to any one domain.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import PeerDemand, PeerSelector
+from firmament_py.snapshot.conditions import Condition, Near
 from firmament_py.snapshot.domains import Domains, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.task_counts import Numbering, TaskCounts, of_classes
@@ -30,9 +33,9 @@ class Affinity:
         self._group = [groups.number(tuple(t.selector for t in d.affinity)) if d.affinity else -1 for d in demands]
         """Number of each class's set of selectors, all of which a task must match to count; -1: none."""
         self._keys = [list(dict.fromkeys(term.topology_key for term in d.affinity)) for d in demands]
-        matching = [np.logical_and.reduce([table.matching(s) for s in group]) for group in groups]
-        self._matched = of_classes(matching, label_sets)  # (groups, C)
-        self._counts = TaskCounts(running.by_node(m[running.label_set] for m in matching), self._matched)
+        self._matching = [np.logical_and.reduce([table.matching(s) for s in group]) for group in groups]
+        self._matched = of_classes(self._matching, label_sets)  # (groups, C)
+        self._counts = TaskCounts(running.by_node(m[running.label_set] for m in self._matching), self._matched)
 
     @property
     def counted(self) -> Bools:
@@ -60,6 +63,16 @@ class Affinity:
                 ok &= per_domain(domain, counts)[domain] > 0
         return ok
 
+    def conditions(self, c: int) -> Iterator[Condition]:
+        """Those that `allowed` means."""
+        group = self._group[c]
+        for key in self._keys[c]:
+            domain = self._domains[key]
+            total = int(self._counts[group][self._labelled(c)].sum())
+            counts = per_domain(domain, self._counts[group])
+            itself = bool(self._matched[group, c])
+            yield Near(domain, counts, self._matching[group], total=total, itself=itself)
+
     def conceivable(self, c: int) -> Bools:
         """(N,) nodes that can become allowed for class c by placing others; `allowed` if no waiting task meets its
         terms."""
@@ -75,10 +88,14 @@ class Affinity:
         group = self._group[c]
         if group < 0 or not self._matched[group, c]:
             return False
+        return not self._counts[group][self._labelled(c)].any()
+
+    def _labelled(self, c: int) -> Bools:
+        """(N,) nodes with any of the labels of class c's affinity."""
         labelled = np.zeros(len(self._domains.nodes), np.bool_)
         for key in self._keys[c]:
             labelled |= self._domains[key] >= 0
-        return not self._counts[group][labelled].any()
+        return labelled
 
     def first_domain(self, c: int, slots: I64) -> Bools:
         """(N,) nodes of the joint domain with the most slots (N,), for the first tasks of class c."""

@@ -1,9 +1,12 @@
 """Required anti-affinity between tasks, in both directions: of a task to others, and of others to it."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import PeerDemand, PeerSelector
+from firmament_py.snapshot.conditions import Absent, Condition
 from firmament_py.snapshot.domain_limits import DomainLimit
 from firmament_py.snapshot.domains import Domains, domain_count, keep_within, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
@@ -28,13 +31,14 @@ class AntiAffinity:
         self._own = [demand.anti_affinity for demand in demands]
         # tasks that the terms of a class match
         self._selectors = Numbering[PeerSelector](term.selector for terms in self._own for term in terms)
-        matching = [table.matching(selector) for selector in self._selectors]
-        self._matched = of_classes(matching, label_sets)  # (S, C)
-        self._counts = TaskCounts(running.by_node(m[running.label_set] for m in matching), self._matched)
+        self._matching = [table.matching(selector) for selector in self._selectors]
+        self._matched = of_classes(self._matching, label_sets)  # (S, C)
+        self._counts = TaskCounts(running.by_node(m[running.label_set] for m in self._matching), self._matched)
         # tasks with terms that match a class
         rows = running.classes_that(running_classes.repels)
-        of_running = {row: running_classes.definition(row).peers.anti_affinity for row in rows}
-        self._terms, self._holders = running.holders(of_running, self._own)
+        self._of_running = {row: running_classes.definition(row).peers.anti_affinity for row in rows}
+        self._class_rows = running_classes.capacity
+        self._terms, self._holders = running.holders(self._of_running, self._own)
         self._repelled = of_classes([table.matching(term.selector) for term in self._terms], label_sets)  # (H, C)
 
     @property
@@ -75,6 +79,17 @@ class AntiAffinity:
                 domain = self._domains[self._terms[number].topology_key]
                 ok &= (per_domain(domain, holders)[domain] == 0) | (domain < 0)
         return ok
+
+    def conditions(self, c: int) -> Iterator[Condition]:
+        """Those that `clear` and `clear_of_repelling` mean."""
+        for term in self._own[c]:
+            domain, number = self._domains[term.topology_key], self._selectors.number(term.selector)
+            yield Absent(domain, per_domain(domain, self._counts[number]), self._matching[number])
+        for number in np.flatnonzero(self._repelled[:, c]).tolist():
+            term = self._terms[number]
+            domain, classes = self._domains[term.topology_key], np.zeros(self._class_rows, np.bool_)
+            classes[[row for row, terms in self._of_running.items() if term in terms]] = True
+            yield Absent(domain, per_domain(domain, self._holders[number]), classes=classes)
 
     def limits(self, c: int) -> list[DomainLimit]:
         """One task in each domain of the terms by which tasks of class c repel each other."""

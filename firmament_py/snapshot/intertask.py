@@ -24,6 +24,7 @@ from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import NO_PEERS
 from firmament_py.snapshot.affinity import Affinity
 from firmament_py.snapshot.anti_affinity import AntiAffinity
+from firmament_py.snapshot.conditions import Condition
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.domains import Domains
 from firmament_py.snapshot.running_tasks import RunningTasks
@@ -111,6 +112,11 @@ class IntertaskConstraints:
     def allowed(self, c: int) -> Bools:
         """(N,) nodes that can take a further task of class c."""
         return self._affinity.allowed(c) & self._clear(c) & self._spread.allowed(c)
+
+    def conditions(self, c: int) -> list[Condition]:
+        """What `allowed` means, condition by condition: it follows what is allowed once tasks of a node are gone."""
+        parts = (self._affinity, self._anti_affinity, self._spread)
+        return [condition for part in parts for condition in part.conditions(c)]
 
     def conceivable(self, c: int) -> Bools:
         """(N,) nodes that placing other tasks can make allowed for class c: peers of its affinity or of its spread.

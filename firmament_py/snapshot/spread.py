@@ -1,6 +1,6 @@
 """Required topology spread: the matching tasks of a domain must not exceed those of the emptiest by over max_skew."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import NodeDemand, PeerDemand, PeerSelector, Spread
 from firmament_py.policy import COST_MAX
+from firmament_py.snapshot.conditions import Condition, Even
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.domains import Domains, domain_count, keep_within
 from firmament_py.snapshot.running_tasks import RunningTasks
@@ -45,11 +46,9 @@ class TopologySpread:
         # an empty selector matches its own task, but kube-scheduler counts nothing for it
         counts = np.array([selector.labels != () for selector in self._selectors], np.bool_)
         self._counted = self._matched & counts[:, None]
+        self._counting = [m & counted for m, counted in zip(matching, counts, strict=True)]
         self._counts = TaskCounts(
-            running.by_node(
-                m[running.label_set] & ~running.leaving & counted for m, counted in zip(matching, counts, strict=True)
-            ),
-            self._counted,
+            running.by_node(m[running.label_set] & ~running.leaving for m in self._counting), self._counted
         )
 
     @property
@@ -76,6 +75,23 @@ class TopologySpread:
             if spread not in waived:
                 ok &= self._even(c, spread)
         return ok
+
+    def conditions(self, c: int) -> Iterator[Condition]:
+        """Those that `allowed` means."""
+        for spread in self._spreads[c]:
+            domain, counts, domains = self._counts_of(c, spread)
+            number = self._selectors.number(spread.selector)
+            yield Even(
+                domain,
+                np.append(counts, 0),
+                self._counting[number],
+                staying=True,
+                eligible=self._eligible_nodes(c, spread),
+                domains=domains,
+                min_domains=spread.min_domains,
+                max_skew=spread.max_skew,
+                itself=bool(self._matched[number, c]),
+            )
 
     def labelled(self, c: int) -> Bools:
         """(N,) whether nodes have the labels of all spreads of class c."""
