@@ -120,7 +120,7 @@ class GangBinder:
             for known, _, node_id in members:
                 self._reject(known, node_id, self._now_us() + _REJECTED_FOR_US)
             return
-        gang = self._gangs.setdefault(group.id, GangBind(group))
+        gang = self._gangs[group.id] = self._current(group) or GangBind(group)
         gang.waiting.update({member.known.uid: member for member in members})
         for member in members:
             gang.turned_away.pop(member.known.uid, None)
@@ -130,6 +130,15 @@ class GangBinder:
         self._arm(gang)
         for member in members:
             self._binder.bind(*member)
+
+    def _current(self, group: Group) -> GangBind | None:
+        """None: the gang is not being bound. What is left of a former gang with this key, whose members were all
+        deleted, ends."""
+        gang = self._gangs.get(group.id)
+        if gang is None or gang.group is group:
+            return gang
+        self._drop(gang)
+        return None
 
     # -- called by the pod binder -----------------------------------------------------------------------------
 
@@ -206,7 +215,7 @@ class GangBinder:
 
     def found_half(self, group: Group) -> None:
         """A gang was found partly bound: by an earlier process, or after it lost members."""
-        if group.id not in self._gangs:
+        if self._current(group) is None:
             gang = self._gangs[group.id] = GangBind(group, open=True)
             self._arm(gang)
 

@@ -6,16 +6,20 @@ import pytest
 
 from poseidon_py.kube.client import ApiError, BusyError, ConflictError, UnreachableError, api_error
 from poseidon_py.kube.retry_after import MAX_SECONDS
-from tests.poseidon_py.bind.test_gang_binder import Rig
+from tests.poseidon_py.bind.test_gang_binder import CLAIM, Rig
 from tests.poseidon_py.settling import settle
 from tests.poseidon_py.state.gangs.builders import JOB
 
 
-async def half(rig, **fields):
+async def half_bound(rig, **fields):
     rig.pods("a", "b", "c", **fields)
     rig.kube.faults = [None, ConflictError(409, "Conflict", "no"), None]
     rig.place("a", "b", "c")
     await rig.run()
+
+
+async def half(rig, **fields):
+    await half_bound(rig, **fields)
     rig.deadlines[0].call()
     await settle()
 
@@ -76,6 +80,42 @@ async def test_a_gang_that_was_complete_is_never_unwound():
             timer.call()
     await settle()
     assert rig.evicted == []
+
+
+async def half_and_then_deleted(rig):
+    await half_bound(rig)
+    for name in ("a", "b", "c"):
+        rig.gone(name)
+    assert not rig.store.gangs.groups
+
+
+async def test_a_gang_of_the_same_name_is_not_bound_before_its_volumes_are_ready():
+    rig = Rig()
+    await half_and_then_deleted(rig)
+    rig.pods("d", "e", "f")
+    ready = asyncio.Event()
+    rig.store.pods["uid-f"].volumes.claims = (CLAIM,)
+    rig.prepare = lambda known, node: ready.wait() if known.name == "f" else None
+    rig.place("d", "e", "f")
+    await rig.run()
+    assert rig.bound == ["a", "c"]
+    assert [timer.cancelled for timer in rig.deadlines] == [True, False]
+    rig.deadlines[0].call()
+    assert rig.rejected == ["b"]
+    ready.set()
+    await rig.run()
+    assert rig.bound == ["a", "c", "d", "e", "f"]
+    assert not len(rig.gangs)
+
+
+async def test_a_gang_of_the_same_name_that_is_found_half_bound_gets_a_deadline_of_its_own():
+    rig = Rig()
+    await half_and_then_deleted(rig)
+    rig.pod("d", owner=JOB, node="n")
+    rig.pods("e", "f", owner=JOB)
+    assert [timer.cancelled for timer in rig.deadlines] == [True, False]
+    await call(rig.deadlines)
+    assert rig.evicted == ["d"]
 
 
 def lost(rig, name, **fields):
