@@ -11,6 +11,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from poseidon_py.describe.annotations.preemption_terms import PreemptionState
+from poseidon_py.preempt.announcements import Retractor
 from poseidon_py.preempt.attempt import PreemptApi, Result, nominate
 from poseidon_py.preempt.permission import Permission
 from poseidon_py.state.pod_lifecycle import PodState
@@ -21,6 +23,7 @@ from poseidon_py.util.backoff import Backoff
 log = logging.getLogger(__name__)
 
 _RETRY_FIRST, _RETRY_MAX = 0.2, 10.0
+_PENDING = (PodState.WAITING, PodState.ASSUMED)
 
 
 @dataclass(slots=True)
@@ -47,6 +50,7 @@ class Nominator:
         store: Store,
         permission: Permission,
         *,
+        retractor: Retractor,
         patience: float = 60.0,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
@@ -57,6 +61,7 @@ class Nominator:
         self._api = api
         self._nominations = store.nominations
         self._permission = permission
+        self._retractor = retractor
         self._patience = patience
         self._sleep = sleep
         self._monotonic = monotonic
@@ -80,21 +85,24 @@ class Nominator:
             write.task = asyncio.create_task(self._carry_out(write), name=f"nominate {known.full_name}")
 
     def settled(self, known: PodRecord) -> None:
-        """The pod is bound or deleted: its nomination is over."""
+        """The pod is bound or deleted: its nomination is over, and it is not privileged any more."""
         write = self._writes.get(known.uid)
         if write is not None and write.known is known and not write.sending:
             self._end(write)
+        known.privileged = False
+        self._end_state(known)
 
     def adopt(self, known: PodRecord) -> None:
         """The API server says that the pod is privileged."""
         self._privileged.add(known.uid)
 
-    def end_state(self, known: PodRecord) -> bool:
-        """The pod is bound or deleted. Returns whether it is privileged on the API server."""
+    def _end_state(self, known: PodRecord) -> None:
+        """The pod is bound or deleted."""
         if known.uid not in self._privileged:
-            return False
+            return
         self._privileged.discard(known.uid)
-        return True
+        if known.state is PodState.BOUND:
+            self._retractor.retract(known, PreemptionState.PRIVILEGED, "Placed", "it is bound to a node")
 
     def _changes_state(self, known: PodRecord) -> bool:
         return known.privileged != (known.uid in self._privileged)
@@ -123,7 +131,7 @@ class Nominator:
         known = write.known
         backoff, give_up = Backoff(_RETRY_FIRST, _RETRY_MAX, self._rng), self._monotonic() + self._patience
         try:
-            while known.state in (PodState.WAITING, PodState.ASSUMED):
+            while known.state in _PENDING:
                 if write.written == (known.nominated, known.privileged):
                     return
                 async with self._permission.slots:
@@ -139,6 +147,8 @@ class Nominator:
                         write.sending = False
                 if outcome.result is Result.DONE and state is not None:
                     (self._privileged.add if privileged else self._privileged.discard)(known.uid)
+                    if known.state not in _PENDING:  # `settled` came before the answer
+                        self._end_state(known)
                 if outcome.version:
                     write.version, write.node = outcome.version, node
                 if outcome.result is Result.RETRY:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from poseidon_py.describe.annotations.preemption_terms import PreemptionState
 from poseidon_py.preempt.announcements import Retractor, announcements
 from poseidon_py.preempt.attempt import PreemptApi
 from poseidon_py.preempt.decisions import Decisions
@@ -75,11 +74,19 @@ class Preemptor:
         self._now = now
         self._rng = rng
         self._permission = Permission(leads, concurrency)
-        self.nominator = Nominator(
-            api, store, self._permission, patience=patience, sleep=sleep, monotonic=monotonic, now=now, rng=rng
-        )
         self._retractor = Retractor(
             api, self._permission, patience=patience, sleep=sleep, monotonic=monotonic, now=now, rng=rng
+        )
+        self.nominator = Nominator(
+            api,
+            store,
+            self._permission,
+            retractor=self._retractor,
+            patience=patience,
+            sleep=sleep,
+            monotonic=monotonic,
+            now=now,
+            rng=rng,
         )
         self.evictor = Evictor(
             api,
@@ -155,9 +162,6 @@ class Preemptor:
         """The watch reports the pod bound or deleted."""
         self._failures.pop(known.uid, None)
         self.nominator.settled(known)
-        known.privileged = False
-        if self.nominator.end_state(known) and known.state is PodState.BOUND:
-            self._retractor.retract(known, PreemptionState.PRIVILEGED, "Placed", "it is bound to a node")
         self.evictor.settled(known)
         self.migrator.settled(known)
         if not known.node or known.observed.deleting:

@@ -125,6 +125,25 @@ async def test_a_preemptor_that_is_placed_is_privileged_no_more():
     assert not bench.known("p").privileged
 
 
+@pytest.mark.parametrize("end", ["bound", "removed"])
+async def test_a_preemptor_that_is_placed_before_the_answer_is_privileged_no_more(end):
+    bench = Bench(notice=NOTICE)
+    bench.asleep = asyncio.Event()
+    bench.api.hold = asyncio.Event()
+    await bench.preempt()
+    if end == "bound":
+        bench.observe("p", node="n")
+    else:
+        bench.store.remove_pod("uid-p")
+    bench.api.hold.set()
+    await settle()
+    assert bench.api.pods["p"]["annotations"] == ({} if end == "bound" else PRIVILEGED)
+    assert bench.api.of("retract") == (["p"] if end == "bound" else [])
+    if end == "bound":
+        assert bench.api.pods["p"]["condition"]["reason"] == "Placed"
+    assert not bench.preemptor.nominator.tasks
+
+
 async def test_a_preemptor_whose_nomination_ends_is_privileged_no_more():
     bench = await announced()
     bench.take(unnominated=["p"])
