@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 
 from poseidon_py.feed.client import Engine, EngineError
 from poseidon_py.feed.update_rows import Rows, describe_pod, node_message, quarantine, quarantine_node, target
-from poseidon_py.state.records import PodRecord
+from poseidon_py.state.records import PodRecord, SentState
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
 from protos.gen import flow_pb2
@@ -219,3 +219,19 @@ def note_refusal(session: Session, refusal: flow_pb2.Refusal) -> None:
         if len(session.refused) > _REFUSED_KEPT:  # the service rejects it again if it still has a pod
             del session.refused[next(iter(session.refused))]
     log.warning("the flow service rejected %s %s: %s", refusal.kind, refusal.id, problem)
+
+
+def substitute(session: Session, store: Store, known: PodRecord, goal: SentState) -> SentState | None:
+    """The state to send of a pod whose class the service rejects, which is reported on it. None: a pending pod, which
+    is not scheduled. The requests of a bound one still have to be counted."""
+    problem = session.refused[goal.class_id]
+    if known.described.problem != problem:
+        known.described.problem = problem
+        store.warn_pod(known.namespace, known.name, known.uid, problem)
+    if not goal.node:
+        return None
+    class_id = goal.class_id
+    for _ in range(2):  # its requests alone, or one pod slot
+        if class_id in session.refused:
+            class_id = store.classes.of_amounts(class_id)
+    return goal._replace(class_id=class_id)

@@ -13,12 +13,12 @@ object that cannot be described because of a defect is quarantined: left out, wi
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
 
 from poseidon_py.feed.client import Engine, EngineError
-from poseidon_py.feed.resync import Session, note_refusal
+from poseidon_py.feed.resync import Session, note_refusal, substitute
 from poseidon_py.feed.update_rows import Rows, describe_pod, node_message, quarantine, quarantine_node, target
 from poseidon_py.state.records import NodeRecord, PodRecord, SentState
 from poseidon_py.state.store import Store
@@ -80,14 +80,17 @@ class Feed:
     async def namespace_worker(self) -> None:
         await self._work("namespaces", self._store.namespaces.queue, self._feed_namespaces)
 
-    async def _work(self, name: str, queue: KeyedQueue[Key], feed: Callable[[list[Key], int], Awaitable[None]]) -> None:
+    async def _work(
+        self, name: str, queue: KeyedQueue[Key], feed: Callable[[list[Key], int], Awaitable[Collection[Key] | None]]
+    ) -> None:
+        """`feed` sends what has changed of some keys, in an epoch, and returns those that are to be retried later."""
         duration, size = self._metrics.queue_work.labels(name), self._metrics.batch.labels(name)
         max_items, duty = self._batch_size, DutyCycle(_SHARE, _MEMORY_SECONDS)
         while keys := await queue.get(max_items):
             try:
                 async with self._session.call() as epoch:
                     started = time.monotonic()
-                    await feed(keys, epoch)
+                    refused = await feed(keys, epoch) or ()
                     ended = time.monotonic()
                     duty.ended(started, ended)
                     duration.observe(ended - started)
@@ -114,7 +117,10 @@ class Feed:
             else:
                 max_items = min(self._batch_size, 2 * max_items)
                 for key in keys:
-                    queue.forget(key)
+                    if key in refused:
+                        queue.retry(key)
+                    else:
+                        queue.forget(key)
             finally:
                 queue.done(keys)
             # more keys become ready meanwhile
@@ -143,7 +149,7 @@ class Feed:
 
     # -- pods -------------------------------------------------------------------------------------------------
 
-    async def _feed_pods(self, uids: list[str], epoch: int) -> None:
+    async def _feed_pods(self, uids: list[str], epoch: int) -> Collection[str]:
         store, rows = self._store, Rows()
         gone: list[str] = []
         rejected: dict[str, tuple[int, flow_pb2.Rejection]] = {}
@@ -170,7 +176,7 @@ class Feed:
             if (rejection := self._rejections.pop(uid, None)) is not None and rejection[0] == epoch and not known.node:
                 rejected[uid] = rejection
         if not (rows.pods or removed or gone or rejected):
-            return
+            return ()
         rows.update.epoch = epoch
         rows.update.rejections.extend(rejection for _, rejection in rejected.values())
         session = self._session
@@ -186,11 +192,14 @@ class Feed:
             if reply.status == flow_pb2.STALE_EPOCH:
                 self._again(uids)  # a resync sends all other state; only removals remain
                 self._session.stale(epoch)
-                return
-            self._pods_sent(reply, rows, removed, gone)
+                return ()
+            refused = self._pods_sent(reply, rows, removed, gone)
             take_round(reply)
+            return refused
 
-    def _pods_sent(self, reply: flow_pb2.UpdateReply, rows: Rows, removed: list[PodRecord], gone: list[str]) -> None:
+    def _pods_sent(
+        self, reply: flow_pb2.UpdateReply, rows: Rows, removed: list[PodRecord], gone: list[str]
+    ) -> Collection[str]:
         store = self._store
         self._session.classes.update(rows.classes)
         self._session.profiles.update(rows.profiles)
@@ -203,19 +212,18 @@ class Feed:
             known.sent = None
         for known, state in rows.pods:
             known.sent = state
-        self._take_refusals(reply, rows.pods)
+        refused = self._take_refusals(reply, rows.pods)
         for known, state in rows.pods:
             if known.sent is state:
                 store.volumes.sent(known)
         store.prune()
+        return refused
 
     def _row(self, known: PodRecord, rows: Rows, removed: list[PodRecord]) -> None:
         """Adds the difference between a pod's sent and current state to `rows`, if there is one."""
         goal, sent = target(self._store, known), known.sent
-        refused = self._session.refused
-        if goal is not None and goal.class_id in refused:
-            self._refused(known, refused[goal.class_id])
-            goal = goal._replace(class_id=self._counted_as(goal.class_id)) if goal.node else None
+        if goal is not None and goal.class_id in self._session.refused:
+            goal = substitute(self._session, self._store, known, goal)
         if goal == sent and not (known.resend and goal is not None):
             return
         if goal is None:
@@ -232,20 +240,21 @@ class Feed:
             rows.resent.append(known)
         rows.add(known, goal)
 
-    def _take_refusals(self, reply: flow_pb2.UpdateReply, pods: list[tuple[PodRecord, SentState]]) -> None:
+    def _take_refusals(self, reply: flow_pb2.UpdateReply, pods: list[tuple[PodRecord, SentState]]) -> Collection[str]:
+        """Returns the UIDs of the pods whose tasks were refused."""
         for refusal in reply.refused:
             note_refusal(self._session, refusal)
-            if refusal.kind == "task":
+        names = {refusal.id for refusal in reply.refused if refusal.kind == "task"}
+        refused = set()
+        for known, state in pods:
+            if names and known.full_name in names:
                 # repaired by removing the task and adding it again
-                for known, state in pods:
-                    if refusal.id == known.full_name:
-                        known.sent = state._replace(node=state.node or "?")
-                        known.dirty = True
-                        self._store.pod_queue.retry(known.uid)
+                known.sent, known.dirty = state._replace(node=state.node or "?"), True
+                refused.add(known.uid)
         unknown, profiles = set(reply.unknown_classes), set(reply.unknown_profiles)
         gangs, inputs = set(reply.unknown_gangs), set(reply.unknown_inputs)
         if not (unknown or profiles or gangs or inputs):
-            return
+            return refused
         self._session.classes -= unknown
         self._session.profiles -= profiles
         self._session.inputs -= inputs
@@ -255,18 +264,7 @@ class Feed:
             if state.class_id in unknown or state.profile in profiles or state.gang in gangs or state.inputs in inputs:
                 known.sent = None
                 self._again([known.uid])
-
-    def _refused(self, known: PodRecord, problem: str) -> None:
-        if known.described.problem != problem:
-            known.described.problem = problem
-            self._store.warn_pod(known.namespace, known.name, known.uid, problem)
-
-    def _counted_as(self, class_id: int) -> int:
-        """A substitute for the rejected class of a bound pod, whose requests still have to be counted."""
-        for _ in range(2):  # its requests alone, or one pod slot
-            if class_id in self._session.refused:
-                class_id = self._store.classes.of_amounts(class_id)
-        return class_id
+        return refused
 
     def _again(self, uids: list[str]) -> None:
         for uid in uids:

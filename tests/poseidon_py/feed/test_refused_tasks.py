@@ -1,0 +1,49 @@
+"""Tasks that the engine refuses are sent again, ever more seldom."""
+
+from tests.poseidon_py.rig import Rig
+
+
+class Refusing:
+    """Refuses the first `times` updates with tasks; `whole`: all of their tasks together, as malformed ones."""
+
+    def __init__(self, rig, times=1, *, whole=False):
+        self._apply, self._times, self._whole = rig.engine.apply, times, whole
+        self.updates = []
+        rig.engine.apply = self.apply
+
+    async def apply(self, update):
+        if not update.tasks.uid:
+            return await self._apply(update)
+        names = list(update.tasks.name)
+        self.updates.append((len(update.removed_tasks), names))
+        if len(self.updates) > self._times:
+            return await self._apply(update)
+        if self._whole:
+            update.ClearField("tasks")
+        reply = await self._apply(update)
+        for name in [f"all {len(names)}"] if self._whole else names:
+            reply.refused.add(kind="task", id=name, field="state", reason="no")
+        return reply
+
+
+def retries_at_once(rig):
+    """The delays of retries, which pass at once."""
+    delays = []
+
+    def later(seconds, call):
+        delays.append(seconds)
+        call()
+
+    rig.store.pod_queue._call_later = later
+    return delays
+
+
+async def test_the_delay_of_a_task_that_is_refused_again_and_again_grows():
+    async with Rig(nodes=()) as rig:
+        delays, refusing = retries_at_once(rig), Refusing(rig, 4)
+        rig.pod("a")
+        await rig.settle()
+        assert delays == [0.05, 0.1, 0.2, 0.4]
+        assert len(refusing.updates) == 5
+        assert rig.store.pod_queue._attempts == {}
+        assert rig.agrees()
