@@ -231,9 +231,9 @@ class Feed:
             rows.update.removed_tasks.append(known.task)
             removed.append(known)
             return
-        if sent is not None and sent.node and not goal.node:
-            # sent as bound by a resync while it was being bound, and then the bind failed: tasks of the engine do not
-            # leave their nodes, so that one ends and another begins
+        if sent is not None and (not sent.class_id or (sent.node and not goal.node)):
+            # refused, or sent as bound by a resync while it was being bound, and then the bind failed: tasks of the
+            # engine do not leave their nodes, so that one ends and another begins
             rows.update.removed_tasks.append(known.task)
         if known.resend:
             known.resend = False
@@ -248,8 +248,7 @@ class Feed:
         refused = set()
         for known, state in pods:
             if names and known.full_name in names:
-                # repaired by removing the task and adding it again
-                known.sent, known.dirty = state._replace(node=state.node or "?"), True
+                known.sent, known.dirty = state._replace(class_id=0), True  # equal to no goal, see `_row`
                 refused.add(known.uid)
         unknown, profiles = set(reply.unknown_classes), set(reply.unknown_profiles)
         gangs, inputs = set(reply.unknown_gangs), set(reply.unknown_inputs)

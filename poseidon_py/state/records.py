@@ -19,6 +19,7 @@ class SentState(NamedTuple):
     """The state of a pod that was last sent to the engine."""
 
     class_id: int
+    """0: the engine refused the task."""
     node: str
     """Id of a node; "": none."""
     profile: int = 0

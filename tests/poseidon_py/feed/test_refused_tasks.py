@@ -1,5 +1,7 @@
 """Tasks that the engine refuses are sent again, ever more seldom."""
 
+import pytest
+
 from tests.poseidon_py.rig import Rig
 
 
@@ -46,4 +48,15 @@ async def test_the_delay_of_a_task_that_is_refused_again_and_again_grows():
         assert delays == [0.05, 0.1, 0.2, 0.4]
         assert len(refusing.updates) == 5
         assert rig.store.pod_queue._attempts == {}
+        assert rig.agrees()
+
+
+@pytest.mark.parametrize("node", ["", "n"])
+async def test_a_task_that_is_refused_is_removed_and_added_again(node):
+    async with Rig() as rig:
+        retries_at_once(rig)
+        refusing = Refusing(rig)
+        rig.pod("a", node=node)
+        await rig.settle()
+        assert refusing.updates[:2] == [(0, ["default/a"]), (1, ["default/a"])]
         assert rig.agrees()
