@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 _CHUNK = 5000
 _REFUSED_KEPT = 10_000
+_ALL_TASKS = "all "
+"""Begins the id of a rejection of all tasks of an update; other ids are names of pods, which have a slash."""
 
 
 class Session:
@@ -219,6 +221,15 @@ def note_refusal(session: Session, refusal: flow_pb2.Refusal) -> None:
         if len(session.refused) > _REFUSED_KEPT:  # the service rejects it again if it still has a pod
             del session.refused[next(iter(session.refused))]
     log.warning("the flow service rejected %s %s: %s", refusal.kind, refusal.id, problem)
+
+
+def check_tasks(session: Session, reply: flow_pb2.UpdateReply) -> None:
+    """Raises EngineError if the service has taken none of the update's tasks, because one of them is malformed: smaller
+    updates isolate it."""
+    for refusal in reply.refused:
+        if refusal.kind == "task" and refusal.id.startswith(_ALL_TASKS):
+            note_refusal(session, refusal)
+            raise EngineError("Apply", "INVALID_ARGUMENT", f"{refusal.field}: {refusal.reason}")
 
 
 def substitute(session: Session, store: Store, known: PodRecord, goal: SentState) -> SentState | None:

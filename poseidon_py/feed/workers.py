@@ -18,7 +18,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
 
 from poseidon_py.feed.client import Engine, EngineError
-from poseidon_py.feed.resync import Session, note_refusal, substitute
+from poseidon_py.feed.resync import Session, check_tasks, note_refusal, substitute
 from poseidon_py.feed.update_rows import Rows, describe_pod, node_message, quarantine, quarantine_node, target
 from poseidon_py.state.records import NodeRecord, PodRecord, SentState
 from poseidon_py.state.store import Store
@@ -184,6 +184,7 @@ class Feed:
         async with self.round_with(update) as take_round:
             try:
                 reply = await self._engine.apply(update)
+                check_tasks(session, reply)
             except BaseException:
                 self._rejections = rejected | self._rejections
                 for known in rows.resent:

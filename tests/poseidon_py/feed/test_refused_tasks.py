@@ -6,10 +6,11 @@ from tests.poseidon_py.rig import Rig
 
 
 class Refusing:
-    """Refuses the first `times` updates with tasks; `whole`: all of their tasks together, as malformed ones."""
+    """Refuses the first `times` updates with tasks; `whole`: all of their tasks together, as if one was malformed;
+    `name`: of a pod, only updates with its task."""
 
-    def __init__(self, rig, times=1, *, whole=False):
-        self._apply, self._times, self._whole = rig.engine.apply, times, whole
+    def __init__(self, rig, times=1, *, whole=False, name=""):
+        self._apply, self._times, self._whole, self._name = rig.engine.apply, times, whole, name
         self.updates = []
         rig.engine.apply = self.apply
 
@@ -18,7 +19,7 @@ class Refusing:
             return await self._apply(update)
         names = list(update.tasks.name)
         self.updates.append((len(update.removed_tasks), names))
-        if len(self.updates) > self._times:
+        if len(self.updates) > self._times or (self._name and f"default/{self._name}" not in names):
             return await self._apply(update)
         if self._whole:
             update.ClearField("tasks")
@@ -59,4 +60,33 @@ async def test_a_task_that_is_refused_is_removed_and_added_again(node):
         rig.pod("a", node=node)
         await rig.settle()
         assert refusing.updates[:2] == [(0, ["default/a"]), (1, ["default/a"])]
+        assert rig.agrees()
+
+
+async def test_tasks_that_are_refused_together_are_all_sent_again():
+    async with Rig() as rig:
+        rig.pod("running", node="n")
+        rig.pod("ends", node="n")
+        await rig.settle()
+        delays, refusing = retries_at_once(rig), Refusing(rig, whole=True)
+        rig.pod("a")
+        rig.gone("ends")
+        rig.store.resend_pod("uid-running")
+        await rig.settle()
+        assert refusing.updates[0] == (1, ["default/a", "default/running"])
+        assert {name for _, names in refusing.updates[1:] for name in names} == {"default/a", "default/running"}
+        assert delays == [0.05] * 3
+        assert rig.bound == ["a"]
+        assert rig.agrees()
+
+
+async def test_a_malformed_task_keeps_no_other_from_the_engine():
+    async with Rig() as rig:
+        retries_at_once(rig)
+        refusing = Refusing(rig, 20, whole=True, name="bad")
+        for name in ("a", "bad", "b"):
+            rig.pod(name)
+        await rig.settle()
+        assert ["default/bad"] in [names for _, names in refusing.updates[:10]]
+        assert rig.bound[:2] == ["a", "b"]
         assert rig.agrees()
