@@ -9,9 +9,9 @@
 The members of a gang that is preempted entirely are deleted once all of them have their condition, and from then on
 even if their preemptors no longer need it (eviction.py).
 
-A victim is `preempting` from the decision on, and stays so unless its deletion is dropped or refused. Temporary
-failures are retried with growing delays, which occupy no slot: no connection, 429 (not before Retry-After), 5xx, lost
-answers. `halt` takes effect at once: only requests that are already in flight complete.
+A victim is `preempting` from the decision on, and stays so unless its deletion is dropped or refused, or the pod is
+bound again. Temporary failures are retried with growing delays, which occupy no slot: no connection, 429 (not before
+Retry-After), 5xx, lost answers. `halt` takes effect at once: only requests that are already in flight complete.
 
 The eviction of some victims is announced: the pod gets the state WillEvicted, and is deleted at the announced time.
 Until then it keeps running, and whether its preemptor still needs it to leave is checked again and again; if not, its
@@ -153,7 +153,13 @@ class Evictor:
     def settled(self, known: PodRecord) -> None:
         """The pod is bound or deleted."""
         eviction = self._evictions.get(known.uid)
-        if eviction is not None and eviction.known is known and not eviction.sending:
+        if eviction is not None and eviction.known is not known:
+            eviction = None
+        if known.node and not known.observed.deleting:
+            known.preempting = False  # the API server's data was restored, and the pod is bound again
+            if eviction is not None:
+                self._drop(eviction)
+        elif eviction is not None and not eviction.sending:
             self._end(eviction, "gone")
         self.withdraw(known)
 
@@ -237,8 +243,10 @@ class Evictor:
     def _check(self, eviction: Eviction) -> None:
         """Raises if there is nothing to send."""
         known = eviction.known
-        if known.state is not PodState.BOUND or known.observed.deleting:
+        if known.state is PodState.GONE or known.observed.deleting:
             raise _Gone
+        if known.state is not PodState.BOUND or not known.preempting:
+            raise _Dropped  # the API server's data was restored
         if not self._permission.may_write() or self._need.is_over(eviction):
             raise _Dropped
 

@@ -240,6 +240,47 @@ async def test_a_deletion_that_was_accepted_is_not_undone():
     assert bench.outcomes() == {"deleted": 1}
 
 
+@pytest.mark.parametrize("how", ["not bound", "bound again"])
+async def test_a_victim_that_is_not_bound_after_all_is_dropped(how):
+    bench = Bench()
+    await retrying(bench)
+    bench.observe("v")  # the API server's data was restored
+    if how == "bound again":
+        bench.observe("v", node="n")
+        assert bench.outcomes() == {"dropped": 1}
+    await woken(bench)
+    assert bench.api.of("delete") == []
+    assert bench.outcomes() == {"dropped": 1}
+    assert not bench.known("v").leaving
+    assert bench.idle
+
+
+@pytest.mark.parametrize("fault", [None, AWAY], ids=str)
+async def test_a_victim_that_is_bound_again_during_its_deletion_is_not_deleted_again(fault):
+    bench = Bench()
+    bench.known("v").observed.disrupted = True
+    bench.api.hold, bench.api.only, bench.api.faults = asyncio.Event(), "delete", [fault]
+    await bench.preempt()
+    bench.observe("v")
+    bench.observe("v", node="n")
+    bench.api.hold.set()
+    await settle()
+    assert bench.api.of("delete") == ["v"]
+    assert bench.outcomes() == ({"dropped": 1} if fault else {"deleted": 1})
+    assert not bench.known("v").preempting
+
+
+async def test_a_victim_that_is_bound_again_after_its_deletion_can_be_one_again():
+    bench = Bench()
+    await bench.preempt()
+    bench.api.put("v")
+    bench.observe("v")
+    bench.observe("v", node="n")
+    assert not bench.known("v").leaving
+    await bench.preempt()
+    assert bench.outcomes() == {"deleted": 2}
+
+
 # -- leadership -------------------------------------------------------------------------------------------------------
 
 
