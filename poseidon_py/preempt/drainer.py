@@ -60,7 +60,7 @@ class Drainer:
         self._monotonic = monotonic
         self._rng = rng
         self._backoffs: dict[str, Backoff] = {}
-        """By UID of a pod that was refused, or of the first one of a gang."""
+        """By `_key_of` a unit of which a pod was refused."""
         self._not_before: dict[str, float] = {}
         self._evicted: set[str] = set()
         """UIDs of pods that the API server has accepted the eviction of, until they are gone."""
@@ -81,10 +81,13 @@ class Drainer:
             self._not_before.clear()
             self._evicted.clear()
             return
-        for unit in list(self._units()):
-            if self._monotonic() >= self._not_before.get(unit[0].uid, 0.0):
-                await self._drain(unit)
-        self._forget()
+        units = {_key_of(unit): unit for unit in self._units()}
+        for key, unit in units.items():
+            if self._monotonic() >= self._not_before.get(key, 0.0):
+                await self._drain(key, unit)
+        for key in self._backoffs.keys() - units:
+            del self._backoffs[key], self._not_before[key]
+        self._evicted.intersection_update(self._store.pods)
 
     def _units(self) -> Iterator[list[PodRecord]]:
         """Gangs, and single pods: the least important first, then the newest."""
@@ -108,10 +111,10 @@ class Drainer:
         stays = known.described.unevictable or known.described.daemon
         return not (stays or known.leaving or known.uid in self._evicted)
 
-    async def _drain(self, unit: list[PodRecord]) -> None:
+    async def _drain(self, key: str, unit: list[PodRecord]) -> None:
         if len(unit) > 1 and not self._is_begun(unit[0]) and (why := self._protected(unit)):
             self._refused(unit[0], why)
-            self._later(unit)
+            self._later(key)
             return
         refused = False
         for known in unit:
@@ -120,7 +123,7 @@ class Drainer:
             refused |= not await self._evict(known)
             await self._sleep(self._pause)
         if refused:
-            self._later(unit)
+            self._later(key)
 
     async def _evict(self, known: PodRecord) -> bool:
         """Returns whether it leaves."""
@@ -138,9 +141,9 @@ class Drainer:
             return False
         return True
 
-    def _later(self, unit: list[PodRecord]) -> None:
-        delay = self._backoffs.setdefault(unit[0].uid, Backoff(_AGAIN_FIRST, _AGAIN_MAX, self._rng)).next()
-        self._not_before[unit[0].uid] = self._monotonic() + delay
+    def _later(self, key: str) -> None:
+        delay = self._backoffs.setdefault(key, Backoff(_AGAIN_FIRST, _AGAIN_MAX, self._rng)).next()
+        self._not_before[key] = self._monotonic() + delay
 
     def _refused(self, known: PodRecord, why: str) -> None:
         self._outcomes.labels("refused").inc()
@@ -169,8 +172,7 @@ class Drainer:
                 )
         return ""
 
-    def _forget(self) -> None:
-        for uid in [uid for uid in self._backoffs if uid not in self._store.pods]:
-            del self._backoffs[uid]
-            self._not_before.pop(uid, None)
-        self._evicted.intersection_update(self._store.pods)
+
+def _key_of(unit: list[PodRecord]) -> str:
+    """Stays the same while members of a gang leave."""
+    return f"gang {unit[0].gang.id}" if unit[0].gang.id else unit[0].uid

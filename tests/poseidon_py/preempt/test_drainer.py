@@ -221,6 +221,26 @@ async def test_a_gang_that_has_lost_members_is_drained_to_the_end(rig):
     assert [event[0] for event in rig.events if len(event) == 2][1:] == others
 
 
+async def test_the_delay_of_a_gang_grows_while_its_members_leave(rig):
+    rig.gang("g1", "g2", "g3", size=3)
+    drain(rig)
+    rig.api.faults = [None, BUDGET, BUDGET]
+    first, second, third = await rig.step()
+    rig.ended(first)
+    assert await rig.step() == []
+    rig.clock += 5.0
+    rig.api.faults = [None, BUDGET]
+    assert await rig.step() == [second, third]
+    rig.ended(second)
+    rig.clock += 9.0
+    assert await rig.step() == []
+    rig.clock += 1.0
+    assert await rig.step() == [third]
+    rig.ended(third)
+    await rig.step()
+    assert rig.drainer._backoffs == rig.drainer._not_before == {}
+
+
 async def test_budgets_of_other_pods_do_not_protect_a_gang(rig):
     rig.gang("g1", "g2", size=2, app="x")
     rig.budget(0, app="y")
