@@ -23,7 +23,7 @@ from typing import Protocol
 
 from poseidon_py.bind.attempt import BindApi, Outcome, Result, read_back, send_bind
 from poseidon_py.bind.gate import End, GangGate, OpenGate, SendDecision
-from poseidon_py.bind.placement import PlacedPod, Placement, PlacementState
+from poseidon_py.bind.placement import Placement, PlacementState
 from poseidon_py.bind.slots import BindSlots
 from poseidon_py.kube.client import KubeError
 from poseidon_py.state.records import PodRecord
@@ -158,10 +158,6 @@ class Binder:
             self._slots.put(placement)
         else:
             self._preparing[placement] = asyncio.create_task(self._run_preparation(placement, work))
-
-    def bind_each(self, placed: Iterable[PlacedPod]) -> None:
-        for each in placed:
-            self.bind(*each)
 
     def settled(self, known: PodRecord) -> None:
         """The watch reports the pod bound or deleted."""

@@ -111,10 +111,6 @@ class Evictor:
         self._of_preemptor: dict[str, dict[str, None]] = {}
         """UID of a preemptor -> UIDs of its victims in `_evictions`."""
 
-    def __len__(self) -> int:
-        """Victims whose deletion has no outcome yet."""
-        return len(self._evictions)
-
     def evict(
         self,
         known: PodRecord,

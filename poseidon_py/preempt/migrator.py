@@ -77,10 +77,6 @@ class Migrator:
         """By UID, until they have ended."""
         self._refusals = Refusals(store, _set_refused, call_later=call_later, rng=rng)
 
-    def __len__(self) -> int:
-        """Pods whose eviction has no outcome yet."""
-        return len(self._migrations)
-
     def migrate(self, known: PodRecord, target: str, needed_by: str = "") -> None:
         """The engine has decided that a bound pod goes to another node, which has this name. needed_by: see
         MigratingPod."""

@@ -72,10 +72,6 @@ class Nominator:
         self._writes: dict[str, Write] = {}
         """By UID."""
 
-    def __len__(self) -> int:
-        """Nominations that are being written."""
-        return len(self._writes)
-
     def write(self, known: PodRecord) -> None:
         """The nomination of the pod has changed."""
         differs = known.nominated != self._nominations.on_server(known) or self._changes_state(known)

@@ -46,7 +46,7 @@ class Rig:
             self.store,
             self.engine,
             self.session,
-            self.binder.bind_each,
+            self._bind,
             self.feed.reject,
             UnscheduledReports(self.store, self._unschedulable, self._unschedulable, self._unschedulable).report,
             changed=self.changed,
@@ -68,6 +68,10 @@ class Rig:
 
     def _unschedulable(self, known, message):
         self.unscheduled.append((known.name, message))
+
+    def _bind(self, placed):
+        for each in placed:
+            self.binder.bind(*each)
 
     async def _sleep(self, seconds):
         await asyncio.sleep(0)

@@ -169,7 +169,7 @@ async def retrying(bench):
     bench.asleep = asyncio.Event()
     bench.api.only, bench.api.faults = "delete", [AWAY]
     await bench.preempt()
-    assert len(bench.preemptor.evictor) == 1
+    assert len(bench.preemptor.evictor.tasks) == 1
     bench.api.requests.clear()
 
 

@@ -169,7 +169,7 @@ async def retrying(bench):
     bench.asleep = asyncio.Event()
     bench.api.faults = [AWAY]
     await bench.move()
-    assert len(bench.preemptor.migrator) == 1
+    assert len(bench.preemptor.migrator.tasks) == 1
     bench.api.requests.clear()
     bench.known("v").resend = False
 
