@@ -45,7 +45,7 @@ class Outcome:
     """Label of the request in the metrics: bound, lost, busy, conflict or error."""
     error: KubeError | None = None
     node: str = ""
-    """Name of the other node of ELSEWHERE."""
+    """Name of the other node of OTHER_NODE."""
 
     @property
     def retry_after(self) -> float:

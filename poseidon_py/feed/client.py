@@ -52,7 +52,7 @@ _METHODS = (
 )  # fmt: skip
 
 _PLAN_SECONDS = 60.0
-"""Timeout of PlanMoves at least: the search of a plan may take some seconds."""
+"""Timeout of PlanMoves and WouldFit at least: a plan or a trial may take some seconds."""
 
 
 class EngineError(Exception):

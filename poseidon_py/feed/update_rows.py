@@ -65,7 +65,8 @@ def _internal(error: Exception) -> str:
 
 
 def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
-    """Marks a pod as invalid, without a class, and warns."""
+    """Updates what follows from the pod's object. An invalid pod is reported; it has no class, or, if bound, that of a
+    pod slot."""
     known.described.profile = store.profiles.of(pod)
     known.described.daemon, known.described.unevictable = daemon(pod), unevictable(pod)
     known.described.checkpoint_us = checkpoint.checkpoint_us(pod)

@@ -19,7 +19,7 @@ class Leadership:
         return self._stopped
 
     async def wait(self) -> None:
-        """Waits until this process is the leader, or has stopped permanently (`stopped`)."""
+        """Waits until this process is the leader; not at all after `stop`, which does not end a wait that has begun."""
         while not (self.leads or self._stopped):
             await self._leading.wait()
 
