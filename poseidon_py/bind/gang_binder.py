@@ -21,7 +21,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from poseidon_py.bind.gate import End, SendDecision
 from poseidon_py.bind.placement import PlacedPod
@@ -30,6 +30,7 @@ from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.registry import GangRegistry
 from poseidon_py.state.records import PodRecord
 from poseidon_py.util.metrics import Metrics
+from poseidon_py.util.timers import Timer
 
 log = logging.getLogger(__name__)
 
@@ -44,10 +45,6 @@ class PodBinder(Protocol):
     def preparing(self, uids: Iterable[str]) -> bool: ...
     def release(self, uids: Iterable[str]) -> None: ...
     def withdraw(self, uids: Iterable[str], why: str) -> None: ...
-
-
-class Timer(Protocol):
-    def cancel(self) -> Any: ...
 
 
 @dataclass(slots=True)

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 
 from poseidon_py.preempt.attempt import Outcome, PreemptApi, Result, evict
 from poseidon_py.preempt.permission import Permission
-from poseidon_py.preempt.refusals import Refusals, Timer
+from poseidon_py.preempt.refusals import Refusals
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
+from poseidon_py.util.timers import Timer
 
 log = logging.getLogger(__name__)
 

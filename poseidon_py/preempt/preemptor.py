@@ -20,13 +20,14 @@ from poseidon_py.preempt.evictor import AnnouncementReporter, Evictor
 from poseidon_py.preempt.migrator import Migrator
 from poseidon_py.preempt.nominator import Nominator
 from poseidon_py.preempt.permission import Permission
-from poseidon_py.preempt.refusals import Refusals, Timer
+from poseidon_py.preempt.refusals import Refusals
 from poseidon_py.preempt.remainders import Remainders
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
+from poseidon_py.util.timers import Timer
 
 log = logging.getLogger(__name__)
 

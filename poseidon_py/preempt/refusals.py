@@ -3,18 +3,14 @@
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Any, Protocol
 
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
+from poseidon_py.util.timers import Timer
 
 _FIRST, _MAX = 30.0, 600.0
 """Seconds."""
-
-
-class Timer(Protocol):
-    def cancel(self) -> Any: ...
 
 
 class Refusals:

@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Callable
 
 from poseidon_py.preempt.permission import Permission
-from poseidon_py.preempt.refusals import Timer
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
+from poseidon_py.util.timers import Timer
 
 _DELAY = 1.0
 """Seconds until a gang is checked, again and again on a standby: after a start its members are described one by one."""

@@ -29,6 +29,7 @@ from poseidon_py.report.messages import cannot_use, note
 from poseidon_py.report.paced_queue import Binds, Outbox
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
+from poseidon_py.util.timers import Timer
 from poseidon_py.util.timestamps import timestamp
 
 log = logging.getLogger(__name__)
@@ -43,10 +44,6 @@ class ReportApi(Protocol):
     async def create(self, path: str, body: Mapping[str, Any], timeout: float = 30.0) -> bytes: ...
     async def merge(self, path: str, patch: Mapping[str, Any]) -> bytes: ...
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None: ...
-
-
-class Timer(Protocol):
-    def cancel(self) -> Any: ...
 
 
 class _Report:
