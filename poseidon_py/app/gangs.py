@@ -19,7 +19,7 @@ from poseidon_py.state.gangs.listener import GangListener
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.state.gangs.object_cache import ObjectCache
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
-from poseidon_py.state.records import PodRecord
+from poseidon_py.state.records import PodRecord, Reject
 from poseidon_py.state.store import Store
 
 
@@ -68,7 +68,7 @@ class Gangs(GangListener):
         registry.objects = self._objects
         registry.listener = self
 
-    def binder_for(self, binder: PodBinder, reject: Callable[[PodRecord, str, int], None]) -> GangBinder:
+    def binder_for(self, binder: PodBinder, reject: Reject) -> GangBinder:
         """The gang binder, which binds gangs as units through the pod binder."""
         self._binder = gang_binder = GangBinder(
             self._store.gangs,

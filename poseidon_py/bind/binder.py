@@ -26,7 +26,7 @@ from poseidon_py.bind.gate import End, GangGate, OpenGate, SendDecision
 from poseidon_py.bind.placement import Placement, PlacementState
 from poseidon_py.bind.slots import BindSlots
 from poseidon_py.kube.client import KubeError
-from poseidon_py.state.records import PodRecord
+from poseidon_py.state.records import PodRecord, Reject
 from poseidon_py.state.store import Store
 from poseidon_py.state.volumes.gate import VolumeError, VolumesTakenError
 from poseidon_py.util.backoff import Backoff
@@ -41,9 +41,6 @@ _TAKEN_SECONDS = 0.2
 
 Prepare = Callable[[PodRecord, str], Awaitable[None] | None]
 """Pod, name of the node -> an awaitable for the time before the bind. Both may raise VolumeError."""
-
-Reject = Callable[[PodRecord, str, int], None]
-"""Pod, id of the node, earliest time of the next round for it (microseconds since the epoch)."""
 
 
 class BindReporter(Protocol):

@@ -28,7 +28,7 @@ from poseidon_py.bind.placement import PlacedPod
 from poseidon_py.bind.unwinding import Unwinder, is_short
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.registry import GangRegistry
-from poseidon_py.state.records import PodRecord
+from poseidon_py.state.records import PodRecord, Reject
 from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.timers import Timer
 
@@ -70,7 +70,7 @@ class GangBinder:
         self,
         book: GangRegistry,
         binder: PodBinder,
-        reject: Callable[[PodRecord, str, int], None],
+        reject: Reject,
         unwinder: Unwinder,
         *,
         timeout: float = 60.0,

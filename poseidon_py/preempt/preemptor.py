@@ -24,7 +24,7 @@ from poseidon_py.preempt.refusals import Refusals
 from poseidon_py.preempt.remainders import Remainders
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.pod_lifecycle import PodState
-from poseidon_py.state.records import PodRecord
+from poseidon_py.state.records import PodRecord, Reject
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.timers import Timer
@@ -33,9 +33,6 @@ log = logging.getLogger(__name__)
 
 _AGAIN_FIRST, _AGAIN_MAX = 1.0, 60.0
 """Seconds for which rounds leave out the preemptor of a refused victim."""
-
-Reject = Callable[[PodRecord, str, int], None]
-"""Pod, id of the node, earliest time of the next round for it (microseconds since the epoch)."""
 
 
 class PreemptReporter(AnnouncementReporter, Protocol):

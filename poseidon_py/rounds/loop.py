@@ -19,7 +19,7 @@ from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.rounds.pacer import Pacer
 from poseidon_py.rounds.preemptions import decisions_of
 from poseidon_py.state.pod_lifecycle import PodState
-from poseidon_py.state.records import PodRecord
+from poseidon_py.state.records import PodRecord, Reject
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
 from protos.gen import flow_pb2
@@ -36,7 +36,7 @@ class Loop:
         engine: Engine,
         session: Session,
         place: Callable[[list[PlacedPod]], None],
-        reject: Callable[[PodRecord, str, int], None],
+        reject: Reject,
         unscheduled: Callable[[Iterable[flow_pb2.Unscheduled]], None],
         *,
         preempt: Callable[[Decisions], None] = lambda decisions: None,

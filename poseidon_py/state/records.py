@@ -4,6 +4,7 @@ A pod's record is split by origin: the API server (`ObservedPod`), our descripti
 (`DescribedPod`, `VolumeNeeds`, `GangMembership`), and the state last sent to the engine (`SentState`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -278,6 +279,10 @@ class PodRecord:
         elif state is not PodState.ASSUMED:
             self.assumed = ""
         return True
+
+
+Reject = Callable[[PodRecord, str, int], None]
+"""Gives a placement back: pod, id of the node, earliest next round for it (microseconds since the epoch)."""
 
 
 class NodeRecord:
