@@ -20,7 +20,7 @@ from firmament_py.preemption.gang_victims import Surplus
 from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import Precedence
 from firmament_py.preemption.residents import Kind, Resident, budgets_of, residents_below
-from firmament_py.snapshot.conditions import Condition
+from firmament_py.snapshot.domains import Condition
 from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.snapshot import Snapshot
@@ -146,8 +146,8 @@ class ConstrainedSearch:
                 break
             on_node = by_node[starts[node] : starts[node + 1]]
             on_node = on_node[np.argsort(-weight[on_node], kind="stable")]
-            beyond = limits.beyond(on_node)
-            order = np.concatenate([on_node[beyond], on_node[~beyond]])
+            over = limits.over(on_node)
+            order = np.concatenate([on_node[over], on_node[~over]])
             gone = _still_gone(
                 order, free[node] + asked[on_node].sum(axis=0) - requests, asked, requests, node, conditions, counted
             )
@@ -228,11 +228,11 @@ class _Limits:
         exhausted: Bools = np.any(self.counts[:, self.hard & (self.allowed <= 0)], axis=1)
         return exhausted
 
-    def beyond(self, residents: I64) -> Bools:
+    def over(self, residents: I64) -> Bools:
         """(K,) which of the residents (K,), evicted in this order, are beyond a limit."""
         counts = self.counts[residents]
-        beyond: Bools = np.any(counts & (np.cumsum(counts, axis=0) > self.allowed), axis=1)
-        return beyond
+        over: Bools = np.any(counts & (np.cumsum(counts, axis=0) > self.allowed), axis=1)
+        return over
 
     def exceeded(self, residents: I64) -> int | None:
         """How many of the residents (K,), evicted together, are beyond limits; None: beyond a hard one."""

@@ -5,16 +5,33 @@ do, its first tasks can go to any one domain.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import PeerDemand, PeerSelector
-from firmament_py.snapshot.conditions import Condition, Near
-from firmament_py.snapshot.domains import Domains, per_domain
+from firmament_py.snapshot.domains import Condition, Domains, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.task_counts import Numbering, TaskCounts, of_classes
 from firmament_py.state.label_sets import LabelSetTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near(Condition):
+    """Affinity: something that it counts is in the domain. total: of what it counts on nodes with any of the labels;
+    itself: whether it counts the task, which may then be the first."""
+
+    total: int
+    itself: bool
+
+    def met(self, node: I64, less: I64) -> Bools:
+        domain = self.domain[node]
+        met = self.counts[domain] - less > 0
+        if self.itself:
+            met |= self.total - less <= 0
+        met &= domain >= 0
+        return met
 
 
 class Affinity:

@@ -1,18 +1,28 @@
 """Required anti-affinity between tasks, in both directions: of a task to others, and of others to it."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import PeerDemand, PeerSelector
-from firmament_py.snapshot.conditions import Absent, Condition
 from firmament_py.snapshot.domain_limits import DomainLimit
-from firmament_py.snapshot.domains import Domains, domain_count, keep_within, per_domain
+from firmament_py.snapshot.domains import Condition, Domains, domain_count, keep_within, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.task_counts import Numbering, TaskCounts, of_classes
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.label_sets import LabelSetTable
+
+
+@dataclass(frozen=True, slots=True)
+class Absent(Condition):
+    """Anti-affinity, of the task or of others: nothing that it counts is in the domain."""
+
+    def met(self, node: I64, less: I64) -> Bools:
+        domain = self.domain[node]
+        met: Bools = (self.counts[domain] - less <= 0) | (domain < 0)
+        return met
 
 
 class AntiAffinity:

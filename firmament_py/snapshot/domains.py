@@ -1,8 +1,10 @@
-"""Topology domains: the groups of nodes that have the same value of a label."""
+"""Topology domains: the groups of nodes that have the same value of a label, and conditions on the tasks in them."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, Bools
 from firmament_py.snapshot.domain_limits import UNLIMITED, has_one_node_each
 from firmament_py.state.node_index import NodeIndex
 
@@ -62,3 +64,31 @@ def keep_within(domain: I64, count: I64, limit: I64) -> I64:
     result = np.empty_like(count)
     result[order] = np.clip(np.append(limit, UNLIMITED)[of] - before, 0, sorted_count)
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A constraint of one task on others as a condition on counts by domain. From it follows what it says of a node
+    once tasks on that node are gone: only the count of the node's own domain is lower then.
+
+    domain (N,): that of each node, -1: none. counts (D + 1,): tasks that it counts, the last is 0. label_sets,
+    classes: rows of these tables whose tasks it counts; None: of all. staying: tasks that are leaving do not count."""
+
+    domain: I64
+    counts: I64
+    label_sets: Bools | None = None
+    classes: Bools | None = None
+    staying: bool = False
+
+    def counted(self, cls: I64, label_set: I64, leaving: Bools) -> Bools:
+        """(P,) whether it counts tasks of these classes and label sets."""
+        counted = ~leaving if self.staying else np.ones(len(cls), np.bool_)
+        if self.label_sets is not None:
+            counted &= self.label_sets[label_set]
+        if self.classes is not None:
+            counted &= self.classes[cls]
+        return counted
+
+    def met(self, node: I64, less: I64) -> Bools:
+        """(K,) whether it is met with the task on node[k], if less[k] of what it counts on that node are gone."""
+        raise NotImplementedError

@@ -24,9 +24,8 @@ from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import NO_PEERS
 from firmament_py.snapshot.affinity import Affinity
 from firmament_py.snapshot.anti_affinity import AntiAffinity
-from firmament_py.snapshot.conditions import Condition
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
-from firmament_py.snapshot.domains import Domains
+from firmament_py.snapshot.domains import Condition, Domains
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.spread import TopologySpread
 from firmament_py.state.cluster import ClusterState

@@ -1,20 +1,49 @@
 """Required topology spread: the matching tasks of a domain must not exceed those of the emptiest by over max_skew."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import NodeDemand, PeerDemand, PeerSelector, Spread
 from firmament_py.policy import COST_MAX
-from firmament_py.snapshot.conditions import Condition, Even
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
-from firmament_py.snapshot.domains import Domains, domain_count, keep_within
+from firmament_py.snapshot.domains import Condition, Domains, domain_count, keep_within
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.task_counts import Numbering, TaskCounts, of_classes
 from firmament_py.snapshot.water_level import water_level
 from firmament_py.state.cluster import ClusterState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Even(Condition):
+    """Topology spread: with the task the domain has at most max_skew more than the emptiest one. eligible (N,): nodes
+    whose tasks it counts; domains (D,): those that have such nodes; itself: whether it counts the task."""
+
+    eligible: Bools
+    domains: Bools
+    min_domains: int
+    max_skew: int
+    itself: bool
+
+    def met(self, node: I64, less: I64) -> Bools:
+        domain = self.domain[node]
+        here = self.counts[domain] - np.where(self.eligible[node], less, 0)
+        met: Bools = (here + self.itself <= self._emptiest(domain, here) + self.max_skew) & (domain >= 0)
+        return met
+
+    def _emptiest(self, domain: I64, here: I64) -> I64:
+        """(K,) the count of the emptiest domain if domain[k] has here[k]."""
+        if int(self.domains.sum()) < self.min_domains:
+            return np.zeros(len(domain), np.int64)
+        counts = np.where(self.domains, self.counts[:-1], UNLIMITED)
+        two = np.sort(np.append(counts, [UNLIMITED, UNLIMITED]))[:2]
+        # of the others: the second least where the domain itself is the emptiest
+        of_others = np.where(np.append(counts, UNLIMITED)[domain] == two[0], two[1], two[0])
+        counts_itself = np.append(self.domains, False)[domain]
+        emptiest: I64 = np.where(counts_itself, np.minimum(of_others, here), of_others)
+        return emptiest
 
 
 class TopologySpread:
