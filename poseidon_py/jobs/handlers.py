@@ -25,7 +25,6 @@ class CacheHandler(Generic[T]):
         self._observe = observe
         self._remove = remove
         self._listed = listed
-        self._unreadable: set[str] = set()
 
     def observe(self, item: T) -> None:
         try:
@@ -38,11 +37,9 @@ class CacheHandler(Generic[T]):
         self._remove(item.metadata)
 
     def listed(self, uids: set[str]) -> None:
-        self._listed(uids | self._unreadable)
-        self._unreadable.clear()
+        self._listed(uids)
 
     def invalid(self, metadata: Metadata, problem: str) -> None:
-        self._unreadable.add(metadata.uid)
         log.warning("ignoring %s/%s: %s", metadata.namespace, metadata.name, problem)
 
 

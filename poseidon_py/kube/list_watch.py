@@ -6,9 +6,9 @@
          +-----------------------------------------------------+        from the last version
 
 A handler may rely on this: between two `listed` calls it gets every change in order; `listed` names all objects that
-exist, so an object that the handler knows and the list does not contain is gone, however long the gap was. An invalid
-object is passed to `invalid`; it neither ends the watch nor hides the others. A line in which not even the object can
-be identified is dropped, and the objects are listed again when the watch ends.
+exist, invalid ones, too, so an object that the handler knows and the list does not contain is gone, however long the
+gap was. An invalid object is passed to `invalid`; it neither ends the watch nor hides the others. A line in which not
+even the object can be identified is dropped, and the objects are listed again when the watch ends.
 
 A watch can die silently, when a firewall drops its connection. That looks like a kind whose objects do not change,
 since servers send bookmarks only for new versions. So a watch that was silent for a while is started again, which is
@@ -242,7 +242,7 @@ class Watch(Generic[T]):
             tokens.add(token)
             parameters["continue"] = token
             await self._sleep(0)  # a page takes some milliseconds: let binds proceed
-        self._handler.listed(uids)
+        self._handler.listed(uids | {uid for uid, _ in skipped})  # those keep their last valid state
         self._version = metadata.resource_version
         self._dropped, self._listed_at = 0, self._monotonic()
         self._absent = False

@@ -20,7 +20,6 @@ class PodHandler:
     def __init__(self, store: Store, listeners: Sequence[PodListener] = ()) -> None:
         self._store = store
         self._listeners = listeners
-        self._unreadable: set[str] = set()
 
     def observe(self, item: Pod) -> None:
         self._tell(lambda listener: listener.observed(item))
@@ -34,10 +33,8 @@ class PodHandler:
         self._store.remove_pod(item.metadata.uid)
 
     def listed(self, uids: set[str]) -> None:
-        present = uids | self._unreadable
-        self._tell(lambda listener: listener.listed(present))
-        self._store.pods_listed(present)
-        self._unreadable.clear()
+        self._tell(lambda listener: listener.listed(uids))
+        self._store.pods_listed(uids)
 
     def _tell(self, report: Callable[[PodListener], None]) -> None:
         """A defect of a listener does not keep pods from being scheduled."""
@@ -48,7 +45,6 @@ class PodHandler:
                 log.exception("a listener to pods failed")
 
     def invalid(self, metadata: Metadata, problem: str) -> None:
-        self._unreadable.add(metadata.uid)  # it exists, so its last valid version is kept
         self._store.warn_pod(metadata.namespace, metadata.name, metadata.uid, problem)
 
 
@@ -57,7 +53,6 @@ class NodeHandler:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._unreadable: set[str] = set()
 
     def observe(self, item: Node) -> None:
         self._store.observe_node(item)
@@ -68,11 +63,9 @@ class NodeHandler:
             self._store.remove_node(item.metadata.name)
 
     def listed(self, uids: set[str]) -> None:
-        self._store.nodes_listed(uids | self._unreadable)
-        self._unreadable.clear()
+        self._store.nodes_listed(uids)
 
     def invalid(self, metadata: Metadata, problem: str) -> None:
-        self._unreadable.add(metadata.uid)
         self._store.warn("node", metadata.uid or metadata.name, metadata.name, problem)
 
 
@@ -96,31 +89,34 @@ class ObjectHandler(Generic[T]):
         self._drop = drop
         self._metrics = metrics
         self._uid: dict[Any, str] = {}
-        self._unreadable: set[str] = set()
+        self._warned: set[str] = set()
+        """UIDs of invalid objects."""
 
     def observe(self, item: T) -> None:
         metadata: Metadata = item.metadata  # type: ignore[attr-defined]
         self._uid[self._key(metadata)] = metadata.uid
+        self._warned.discard(metadata.uid)
         self._put(item)
 
     def removed(self, item: T) -> None:
         metadata: Metadata = item.metadata  # type: ignore[attr-defined]
         key = self._key(metadata)
+        self._warned.discard(metadata.uid)
         if self._uid.get(key) == metadata.uid:
             del self._uid[key]
             self._drop(key)
 
     def listed(self, uids: set[str]) -> None:
-        for key in [key for key, uid in self._uid.items() if uid not in uids and uid not in self._unreadable]:
+        for key in [key for key, uid in self._uid.items() if uid not in uids]:
             del self._uid[key]
             self._drop(key)
-        self._unreadable.clear()
+        self._warned &= uids
 
     def invalid(self, metadata: Metadata, problem: str) -> None:
-        if metadata.uid not in self._unreadable:
+        if metadata.uid not in self._warned:
             log.warning("skipping %s %s: %s", self._name, metadata.name, problem)
             self._metrics.invalid.labels(self._name).inc()
-        self._unreadable.add(metadata.uid)
+        self._warned.add(metadata.uid)
 
 
 def by_name(metadata: Metadata) -> str:

@@ -43,7 +43,8 @@ class ResourceCache:
         """UIDs of owners that do not exist, the latest last."""
         self.task: asyncio.Task[None] | None = None
         self._changed = changed
-        self._unreadable: set[str] = set()
+        self._warned: set[str] = set()
+        """UIDs of invalid objects."""
         self._metrics = metrics
 
     def observe(self, item: Item) -> None:
@@ -52,6 +53,7 @@ class ResourceCache:
         except InvalidField as problem:
             self.invalid(item.metadata, str(problem))
             return
+        self._warned.discard(entry.uid)
         before = self.by_uid.get(entry.uid)
         other = self.by_name.get((entry.namespace, entry.name))
         if other is not None and other.uid != entry.uid:
@@ -62,19 +64,20 @@ class ResourceCache:
             self._changed(self.resource, entry)
 
     def removed(self, item: Item) -> None:
+        self._warned.discard(item.metadata.uid)
         entry = self.by_uid.get(item.metadata.uid)
         if entry is not None:
             self._drop(entry)
 
     def listed(self, uids: set[str]) -> None:
-        for entry in [entry for uid, entry in self.by_uid.items() if uid not in uids | self._unreadable]:
+        for entry in [entry for uid, entry in self.by_uid.items() if uid not in uids]:
             self._drop(entry)
-        self._unreadable.clear()
+        self._warned &= uids
 
     def invalid(self, metadata: Metadata, problem: str) -> None:
-        if metadata.uid in self._unreadable:
+        if metadata.uid in self._warned:
             return
-        self._unreadable.add(metadata.uid)  # it exists: its last valid state is kept
+        self._warned.add(metadata.uid)
         self._metrics.invalid.labels(self.resource.plural).inc()
         log.warning("skipping %s %s/%s: %s", self.resource.label, metadata.namespace, metadata.name, problem)
 

@@ -48,27 +48,30 @@ class _Handler:
         self._resource = resource
         self._metrics = metrics
         self._uids: dict[tuple[str, str], str] = {}
-        self._unreadable: set[str] = set()
+        self._warned: set[str] = set()
+        """UIDs of invalid objects."""
 
     def observe(self, item: QueueObject) -> None:
         self._uids[item.metadata.namespace, item.metadata.name] = item.metadata.uid
+        self._warned.discard(item.metadata.uid)
         self._registry.put(self._kind, self._resource, item)
 
     def removed(self, item: QueueObject) -> None:
         key = item.metadata.namespace, item.metadata.name
+        self._warned.discard(item.metadata.uid)
         if self._uids.get(key) == item.metadata.uid:
             self._drop(key)
 
     def listed(self, uids: set[str]) -> None:
-        for key in [key for key, uid in self._uids.items() if uid not in uids and uid not in self._unreadable]:
+        for key in [key for key, uid in self._uids.items() if uid not in uids]:
             self._drop(key)
-        self._unreadable.clear()
+        self._warned &= uids
 
     def invalid(self, metadata: Metadata, problem: str) -> None:
-        if metadata.uid not in self._unreadable:  # it exists: its last valid state is kept
+        if metadata.uid not in self._warned:
             log.warning("skipping %s %s: %s", self._resource.label, metadata.name, problem)
             self._metrics.invalid.labels(self._resource.plural).inc()
-        self._unreadable.add(metadata.uid)
+        self._warned.add(metadata.uid)
 
     def _drop(self, key: tuple[str, str]) -> None:
         del self._uids[key]

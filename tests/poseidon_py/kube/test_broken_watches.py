@@ -51,7 +51,7 @@ async def test_an_object_that_cannot_be_decoded_affects_no_other(bad):
         ("invalid", "bad"),
         ("observe", "a"),
         ("observe", "b"),
-        ("listed", ["uid-a", "uid-b"]),
+        ("listed", ["uid-a", "uid-b", "uid-bad"]),
         ("observe", "c"),
         ("invalid", "bad"),
         ("removed", "a"),

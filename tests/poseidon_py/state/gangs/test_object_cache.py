@@ -7,15 +7,12 @@ import msgspec
 import pytest
 
 from poseidon_py.kube.client import ApiError, BusyError, NotFoundError, UnreachableError
-from poseidon_py.kube.objects import Metadata
 from poseidon_py.state.gangs.by_owner import JOBS, REPLICATION_CONTROLLERS
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
 from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, Unknown
 from poseidon_py.state.gangs.object_cache import ObjectCache
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
-from poseidon_py.state.gangs.resource_cache import ResourceCache
-from poseidon_py.util.metrics import Metrics
 from tests.poseidon_py.settling import settle, turns_until
 from tests.poseidon_py.state.gangs.builders import JOB, SET, owner_or_group
 
@@ -282,23 +279,6 @@ async def test_an_invalid_owner_is_fetched_again(rig, retries, odd):
     assert api.asked.count(path) == 2
     assert found.owner(JOB, "ns").counts.size == 3
     assert "jobs.batch/uid-j" in known
-
-
-def test_an_invalid_object_keeps_its_last_valid_state():
-    changed = []
-    cache = ResourceCache(
-        COSCHEDULING,
-        lambda resource, owner_or_group, gone=False: changed.append((owner_or_group.name, gone)),
-        Metrics(),
-    )
-    raw = b'{"metadata": {"name": "g", "uid": "u"}, "spec": {"minMember": 2}}'
-    cache.observe(msgspec.json.decode(raw, type=Item))
-    cache.invalid(Metadata(name="g", uid="u"), "is nested too deeply")
-    cache.listed(set())
-    assert changed == [("g", False)]
-    assert "u" in cache.by_uid
-    cache.listed(set())
-    assert changed == [("g", False), ("g", True)]
 
 
 @pytest.fixture
