@@ -180,7 +180,9 @@ class Watch(Generic[T]):
         return self._kind.name
 
     async def run(self) -> None:
-        """Never returns; errors are logged and retried with growing delays."""
+        """Never returns; errors are logged and retried with growing delays. Raises what the handler raises: a further
+        run lists first, since the handler may have missed something."""
+        self._version = ""
         while True:
             try:
                 if not self._version or (self._dropped and self._monotonic() - self._listed_at >= _RELIST):

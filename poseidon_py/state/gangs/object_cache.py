@@ -14,6 +14,7 @@ counts as unknown until there is an answer.
 """
 
 import asyncio
+import functools
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Protocol
@@ -28,6 +29,7 @@ from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, OwnerOrGroup, Resource, Unknown
 from poseidon_py.state.gangs.resource_cache import Changed, ResourceCache
 from poseidon_py.util.metrics import Metrics
+from poseidon_py.util.restarts import restarted
 
 log = logging.getLogger(__name__)
 
@@ -265,7 +267,9 @@ class ObjectCache:
             cache.path = path
             if path:
                 log.info("watching %s at %s", cache.resource.label, path)
-                cache.task = asyncio.create_task(self._follow(cache), name=f"watch {cache.resource.label}")
+                name = f"watch {cache.resource.label}"
+                follow = functools.partial(self._follow, cache)
+                cache.task = asyncio.create_task(restarted(name, follow, sleep=self._sleep), name=name)
             else:
                 cache.clear()
         if not path and not cache.ready:

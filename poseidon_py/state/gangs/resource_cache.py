@@ -45,6 +45,8 @@ class ResourceCache:
         self._changed = changed
         self._warned: set[str] = set()
         """UIDs of invalid objects."""
+        self._untold: set[str] = set()
+        """UIDs of objects whose last change was not taken, because of a defect: the next list reports them again."""
         self._metrics = metrics
 
     def observe(self, item: Item) -> None:
@@ -60,8 +62,10 @@ class ResourceCache:
             self._drop(other)
         self.by_name[entry.namespace, entry.name] = self.by_uid[entry.uid] = entry
         self.gone.pop(entry.uid, None)
-        if not same(before, entry):
+        if entry.uid in self._untold or not same(before, entry):
+            self._untold.add(entry.uid)
             self._changed(self.resource, entry)
+            self._untold.discard(entry.uid)
 
     def removed(self, item: Item) -> None:
         self._warned.discard(item.metadata.uid)
@@ -89,6 +93,7 @@ class ResourceCache:
 
     def _drop(self, entry: OwnerOrGroup) -> None:
         del self.by_uid[entry.uid]
+        self._untold.discard(entry.uid)
         if self.by_name.get((entry.namespace, entry.name)) is entry:
             del self.by_name[entry.namespace, entry.name]
         self.missing(entry.uid)

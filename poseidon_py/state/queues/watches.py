@@ -22,6 +22,7 @@ from poseidon_py.state.queues.others import check_others
 from poseidon_py.state.queues.registry import QueueRegistry
 from poseidon_py.state.queues.yunikorn import CONFIG, YuniKorn
 from poseidon_py.util.metrics import Metrics
+from poseidon_py.util.restarts import restarted
 
 log = logging.getLogger(__name__)
 
@@ -85,13 +86,20 @@ class _Handler:
 class _Watched:
     """A resource that is served."""
 
-    def __init__(self, path: str, watch: Watch[QueueObject], handler: _Handler) -> None:
+    def __init__(
+        self,
+        path: str,
+        watch: Watch[QueueObject],
+        handler: _Handler,
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
         self.path = path
         self.watch = watch
         self.handler = handler
         self.missed = False
         """Whether the last discovery missed it, as happens while a server starts."""
-        self.task = asyncio.create_task(watch.run(), name=f"watch {watch.name}")
+        name = f"watch {watch.name}"
+        self.task = asyncio.create_task(restarted(name, watch.run, sleep=sleep), name=name)
 
     async def stop(self) -> None:
         self.task.cancel()
@@ -220,7 +228,7 @@ class QueueWatches:
         selector = self._registry.sources[kind].selectors.get(resource, "")
         served_at = Kind(resource.label, path, QueueObject, selector, without=_WITHOUT)
         watch = Watch(self._api, served_at, handler, self._watching, metrics=self._metrics)
-        self._watched[kind, resource] = _Watched(path, watch, handler)
+        self._watched[kind, resource] = _Watched(path, watch, handler, self._sleep)
 
     def path_of(self, resource: Resource, namespace: str, name: str) -> str:
         """The path of an object; empty: its resource is not served."""

@@ -23,6 +23,7 @@ class Api:
     def __init__(self):
         self.served = {"/apis/batch": ["v1"], "/apis/batch/v1": ["jobs"]}
         self.items: dict[str, str] = {}
+        self.listed: dict[str, list[str]] = {}
         self.denied: set[str] = set()
         self.asked: list[str] = []
         self.faults: list[Exception] = []
@@ -45,7 +46,8 @@ class Api:
         await asyncio.sleep(0)
         if path in self.denied:
             raise ApiError(403, "Forbidden", "no")
-        return b'{"metadata": {"resourceVersion": "1"}, "items": []}'
+        listed = ", ".join(self.listed.get(path, ()))
+        return b'{"metadata": {"resourceVersion": "1"}, "items": [%b]}' % listed.encode()
 
     async def watch(self, path, parameters, silence):
         await asyncio.Event().wait()
@@ -279,6 +281,32 @@ async def test_an_invalid_owner_is_fetched_again(rig, retries, odd):
     assert api.asked.count(path) == 2
     assert found.owner(JOB, "ns").counts.size == 3
     assert "jobs.batch/uid-j" in known
+
+
+async def test_a_watch_that_a_defect_ends_lists_again(retries, caplog):
+    api = Api()
+    known: list[str] = []
+    changed: list[str] = []
+    api.listed["/apis/batch/v1/jobs"] = ['{"metadata": {"name": "j", "namespace": "ns", "uid": "uid-j"}}']
+
+    def take(resource, owner_or_group, gone=False):
+        changed.append(owner_or_group.name)
+        if len(changed) == 1:
+            raise RuntimeError("odd")
+
+    found = ObjectCache(api, take, known.append, patience=PATIENCE, sleep=retries.sleep)
+    task = asyncio.create_task(found.run())
+    with pytest.raises(Unknown):
+        found.find(JOBS, "ns", "j")
+    await settle()
+    assert "RuntimeError: odd" in caplog.text
+    retries.now.set()
+    await settle()
+    assert known == ["jobs.batch"]
+    assert found.find(JOBS, "ns", "j") is not None
+    assert changed == ["j", "j"]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 @pytest.fixture

@@ -141,6 +141,26 @@ async def test_the_newest_supported_version_is_watched_and_an_unknown_one_is_nam
         ]
 
 
+async def test_a_watch_that_a_defect_ends_lists_again(caplog):
+    rig = Watching("auto")
+    rig.api.groups["poseidon.io"] = {"v1": ["queues"]}
+    rig.api.objects[OWN_PATH] = [{"name": "a", "spec": {}}]
+    put, defects = rig.queues.put, [RuntimeError("odd")]
+
+    def put_or_fail(*arguments):
+        if defects:
+            raise defects.pop()
+        put(*arguments)
+
+    rig.queues.put = put_or_fail  # type: ignore[method-assign]
+    async with rig.running():
+        assert not rig.watches.listed.is_set()
+        await rig.recheck()
+        assert rig.watches.listed.is_set()
+        assert set(rig.tree()) == {"queue/a"}
+    assert "RuntimeError: odd" in caplog.text
+
+
 async def test_a_kind_that_may_not_be_read_does_not_stop_the_others():
     rig = Watching("auto")
     rig.api.groups |= {"poseidon.io": {"v1": ["queues"]}, "scheduling.run.ai": {"v2": ["queues"]}}
