@@ -4,7 +4,7 @@ A description is found by a key of undecoded bytes of the pod, so that a pod lik
 lookup. Ids are hashes of the content: keys that differ in spelling only lead to the same id.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, KeysView
 from typing import Generic, Protocol, TypeVar
 
 
@@ -29,6 +29,11 @@ class Vocabulary(Generic[K, D]):
     def __len__(self) -> int:
         """Number of keys, which bounds the number of descriptions."""
         return len(self._ids)
+
+    @property
+    def ids(self) -> KeysView[int]:
+        """Those of all descriptions."""
+        return self._descriptions.keys()
 
     def id_of(self, key: K, describe: Callable[[], D]) -> int:
         """The id of the description with this key. If the key is new, `describe` makes it, and may raise."""

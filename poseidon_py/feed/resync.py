@@ -60,7 +60,7 @@ class Session:
         self.wants_usage = False
         """Whether the service uses reports of measured usage."""
         self.classes: set[int] = set()
-        """Ids of the classes that were sent in this epoch."""
+        """Ids of the classes that were sent in this epoch, and not dropped since."""
         self.profiles: set[int] = set()
         """Ids of the profiles likewise."""
         self.inputs: set[int] = set()
@@ -99,6 +99,14 @@ class Session:
         """The service is unreachable; once it answers again, Hello shows whether it was restarted."""
         self._ready.clear()
         self._resync_due.set()
+
+    def prune(self) -> None:
+        """Removes descriptions that no pod uses from the store, and from what was sent: one may be sent twice."""
+        store = self._store
+        if store.prune():
+            self.classes.intersection_update(store.classes.ids)
+            self.profiles.intersection_update(store.profiles.ids)
+            self.inputs.intersection_update(store.inputs.ids)
 
     async def run(self) -> None:
         """Resynchronises whenever necessary, after all objects have been listed once."""

@@ -217,7 +217,7 @@ class Feed:
         for known, state in rows.pods:
             if known.sent is state:
                 store.volumes.sent(known)
-        store.prune()
+        self._session.prune()
         return refused
 
     def _row(self, known: PodRecord, rows: Rows, removed: list[PodRecord]) -> None:

@@ -350,14 +350,16 @@ class Store:
         movable = known.described.movable
         return known.namespace in self.namespaces.movable if movable is None else movable
 
-    def prune(self) -> None:
-        """Removes unused classes, profiles and input sets, once there may be many."""
-        if len(self.classes) + len(self.profiles) + len(self.inputs) >= self._prune_at:
-            pods = self.pods.values()
-            self.classes.keep({pod.described.class_id for pod in pods} | {pod.described.template for pod in pods})
-            self.profiles.keep({pod.described.profile for pod in pods})
-            self.inputs.keep({pod.described.inputs for pod in pods})
-            self._prune_at = max(_DESCRIPTIONS, 2 * (len(self.classes) + len(self.profiles) + len(self.inputs)))
+    def prune(self) -> bool:
+        """Removes unused classes, profiles and input sets, once there may be many. Returns whether it has."""
+        if len(self.classes) + len(self.profiles) + len(self.inputs) < self._prune_at:
+            return False
+        pods = self.pods.values()
+        self.classes.keep({pod.described.class_id for pod in pods} | {pod.described.template for pod in pods})
+        self.profiles.keep({pod.described.profile for pod in pods})
+        self.inputs.keep({pod.described.inputs for pod in pods})
+        self._prune_at = max(_DESCRIPTIONS, 2 * (len(self.classes) + len(self.profiles) + len(self.inputs)))
+        return True
 
     # -- problems ---------------------------------------------------------------------------------------------
 

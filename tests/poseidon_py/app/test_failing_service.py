@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from poseidon_py.describe.data_inputs import DATA_ANNOTATION
 from poseidon_py.feed.client import EngineError
 from tests.effort import examples
 from tests.poseidon_py.builders import node, pod
@@ -217,15 +218,19 @@ async def test_an_object_that_makes_calls_fail_is_isolated():
         assert sorted(rig.bound) == sorted(f"p{number}" for number in range(20) if number != 7)
 
 
-async def test_classes_without_pods_are_pruned(monkeypatch):
+async def test_descriptions_without_pods_are_pruned_and_sent_again(monkeypatch):
     monkeypatch.setattr("poseidon_py.state.store._DESCRIPTIONS", 10)
     async with Rig(cpu="100", pods="100") as rig:
         for number in range(40):
-            rig.pod(f"p{number}", cpu=f"{number + 1}m")
+            annotations = {DATA_ANNOTATION: f"{number + 1}Ki@n"}
+            rig.pod(f"p{number}", cpu=f"{number + 1}m", labels={"job": str(number)}, annotations=annotations)
             await rig.settle()
             rig.gone(f"p{number}")
             await rig.settle()
-        assert len(rig.store.classes) <= 20
+        for vocabulary in (rig.store.classes, rig.store.profiles, rig.store.inputs):
+            assert len(vocabulary) <= 20
+        for sent in (rig.session.classes, rig.session.profiles, rig.session.inputs):
+            assert 1 <= len(sent) <= 20
         rig.pod("again", cpu="1m")
         await rig.settle()
         assert rig.bound[-1] == "again"
