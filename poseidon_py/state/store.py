@@ -190,10 +190,16 @@ class Store:
     def _move(self, known: PodRecord, before: str) -> None:
         """Updates the nodes when the pod is no longer on `before`."""
         if before:
-            self._on_node.get(before, {}).pop(known.uid, None)
+            self._take_off(before, known.uid)
         if known.node:
             self._on_node.setdefault(known.node, {})[known.uid] = None
             self._settled(known)
+
+    def _take_off(self, node: str, uid: str) -> None:
+        there = self._on_node.get(node, {})
+        there.pop(uid, None)
+        if not there:
+            self._on_node.pop(node, None)
 
     def remove_pod(self, uid: str, outcome: Outcome | None = None) -> None:
         """A pod was deleted, or has ended with that outcome."""
@@ -203,7 +209,7 @@ class Store:
         if known is None:
             return
         if known.node:
-            self._on_node.get(known.node, {}).pop(uid, None)
+            self._take_off(known.node, uid)
         self.gangs.leave(uid, deleted=known.observed.deleting)
         self.queues.leave(uid)
         known.observed.deleting = True

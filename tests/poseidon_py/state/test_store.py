@@ -26,6 +26,18 @@ class ModelPod:
     deleting: bool = False
 
 
+def test_nothing_is_kept_of_a_node_without_pods():
+    store = Store(["poseidon"])
+    store.observe_node(node("n"))
+    store.observe_pod(pod("a", node="n"))
+    store.observe_pod(pod("b", node="n"))
+    store.remove_node("n")
+    store.remove_pod("uid-a")
+    assert store._on_node == {"n": {"uid-b": None}}
+    store.remove_pod("uid-b")
+    assert store._on_node == {}
+
+
 class StoreAgainstModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
