@@ -44,7 +44,7 @@ class ProblemReports:
     def lead(self) -> None:
         """Reports what was observed while another replica was the leader."""
         store = self._store
-        for uid, (namespace, name, problem) in list(store.invalid.items()):
+        for uid, (namespace, name, problem) in list(store.problems.invalid.items()):
             if uid not in store.pods or store.pods[uid].described.problem:
                 self.invalid(namespace, name, uid, problem)
         for known in list(store.waiting()):

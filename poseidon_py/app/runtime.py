@@ -175,7 +175,7 @@ def build_runtime(
     store.pod_queue.extend_deferral = lambda: slots.saturated
     store.subscribe(binder, preemptor, reporter)
     store.announced.on_list = preemptor.take_over
-    store.subscribe_to_problems(problems)
+    store.problems.subscribe(problems)
     queue_poll = QueuePoll(engine, session, store.queues, lambda: leadership.leads, queues.note, store.metrics)
     store.queues.delivered = queue_poll.wake
     drainer = Drainer(kube, store, evictions, leads=_both(leadership, holds_lease), rate=settings.queue_drain_rate)

@@ -246,7 +246,7 @@ def substitute(session: Session, store: Store, known: PodRecord, goal: SentState
     problem = session.refused[goal.class_id]
     if known.described.problem != problem:
         known.described.problem = problem
-        store.warn_pod(known.namespace, known.name, known.uid, problem)
+        store.problems.of_pod(known.namespace, known.name, known.uid, problem)
     if not goal.node:
         return None
     class_id = goal.class_id

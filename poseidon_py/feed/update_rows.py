@@ -51,13 +51,13 @@ def quarantine(store: Store, known: PodRecord, error: Exception) -> None:
     """Excludes a pod from all calls and reports it, if a defect prevents its description. Called in an `except`."""
     log.exception("cannot describe %s", known.full_name)
     known.described.problem = _internal(error)
-    store.warn_pod(known.namespace, known.name, known.uid, known.described.problem)
+    store.problems.of_pod(known.namespace, known.name, known.uid, known.described.problem)
 
 
 def quarantine_node(store: Store, known: NodeRecord, error: Exception) -> None:
     """The same for a node, whose sent state is kept."""
     log.exception("cannot describe node %s", known.name)
-    store.warn("node", known.uid, known.name, _internal(error))
+    store.problems.of_node(known.uid, known.name, _internal(error))
 
 
 def _internal(error: Exception) -> str:
@@ -78,7 +78,7 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
         store.volumes.use(known, claims)
     known.described.inputs, data_problem = _inputs_of(store, known, pod)
     problems = (each.problem_of(pod) for each in (lifetime, checkpoint, movable, preemption_terms, traits))
-    store.note_ignored(known, "; ".join(filter(None, (*problems, data_problem))))
+    store.problems.set_ignored(known, "; ".join(filter(None, (*problems, data_problem))))
     known.described.lasting = lasting(pod, assigned_to_us=known.observed.assigned_to_us)
     try:
         known.described.template = store.classes.of(pod)
@@ -86,7 +86,7 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     except InvalidField as problem:
         known.described.problem = str(problem)
         known.described.template = store.classes.unreadable(pod) if known.node else 0
-        store.warn_pod(known.namespace, known.name, known.uid, known.described.problem)
+        store.problems.of_pod(known.namespace, known.name, known.uid, known.described.problem)
 
 
 def _note_start(store: Store, known: PodRecord, pod: Pod | None) -> None:
@@ -146,7 +146,7 @@ def _extend(store: Store, known: PodRecord, spread_from: bytes) -> None:
         known.volumes.tokens = verdict.tokens
         known.volumes.blocked, known.volumes.blocked_anywhere = verdict.blocked, not verdict.per_node
         if verdict.blocked not in ("", before) and store.volumes.is_reportable(verdict):
-            store.note_blocked(known)
+            store.problems.blocked(known)
     waits = not known.node
     known.described.class_id = store.classes.extended(
         known.described.template,
@@ -172,13 +172,15 @@ def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
             try:
                 known.base = describe_node(node, known.id, store.classes.bandwidth)
             except InvalidField as problem:
-                store.warn("node", known.uid, known.name, str(problem))
+                store.problems.of_node(known.uid, known.name, str(problem))
                 return known.message
             known.key = (key, None)
             store.note_avoided(known.name, known.base.avoids)
             if not known.base.allocatable:
                 store.metrics.no_allocatable.inc()
-                store.warn("node", known.uid, known.name, "status.allocatable: is missing; no pod fits until it is set")
+                store.problems.of_node(
+                    known.uid, known.name, "status.allocatable: is missing; no pod fits until it is set"
+                )
     volumes = (limits, tuple(sorted(store.storage.limited)))
     if known.base is not None and known.key is not None and known.key[1] != volumes:
         known.key = (known.key[0], volumes)

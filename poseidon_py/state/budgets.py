@@ -1,7 +1,5 @@
 """The disruption budgets of the cluster, as the engine should have them."""
 
-from collections.abc import Callable
-
 from poseidon_py.describe.budgets import describe_budget
 from poseidon_py.describe.selectors import is_met
 from poseidon_py.kube.budget_objects import DisruptionBudget
@@ -10,15 +8,11 @@ from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import flow_pb2
 
-Warn = Callable[[str, str, str, str], object]
-"""Kind, UID, name, problem of an invalid object."""
-
 
 class Budgets:
     """`put` and `drop` what the watch reports."""
 
-    def __init__(self, warn: Warn, metrics: Metrics) -> None:
-        self._warn = warn
+    def __init__(self, metrics: Metrics) -> None:
         self._ids: dict[tuple[str, str], int] = {}
         self.messages: dict[int, flow_pb2.Budget] = {}
         """By id."""
@@ -28,15 +22,14 @@ class Budgets:
         """Ids."""
 
     def put(self, item: DisruptionBudget) -> None:
-        """A budget exists. One with an invalid selector limits nothing, as for kube-scheduler."""
+        """A budget exists. One with an invalid selector limits nothing, as for kube-scheduler. Raises InvalidField."""
         metadata = item.metadata
         key = metadata.namespace, metadata.name
         try:
             message = describe_budget(item)
-        except InvalidField as problem:
-            self._warn("disruption budget", metadata.uid, "/".join(key), str(problem))
+        except InvalidField:
             self.drop(key)
-            return
+            raise
         if self._ids.get(key) != message.id:
             self.drop(key)
         self._ids[key] = message.id

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from poseidon_py.kube.objects import Metadata, Node, Pod
+from poseidon_py.kube.objects import InvalidField, Metadata, Node, Pod
 from poseidon_py.state.listeners import PodListener
 from poseidon_py.state.store import Store
 from poseidon_py.util.metrics import Metrics
@@ -45,7 +45,7 @@ class PodHandler:
                 log.exception("a listener to pods failed")
 
     def invalid(self, metadata: Metadata, problem: str) -> None:
-        self._store.warn_pod(metadata.namespace, metadata.name, metadata.uid, problem)
+        self._store.problems.of_pod(metadata.namespace, metadata.name, metadata.uid, problem)
 
 
 class NodeHandler:
@@ -58,6 +58,7 @@ class NodeHandler:
         self._store.observe_node(item)
 
     def removed(self, item: Node) -> None:
+        self._store.problems.node_gone(item.metadata.uid)  # the store knows no node that was never valid
         known = self._store.nodes.get(item.metadata.name)
         if known is not None and known.uid == item.metadata.uid:
             self._store.remove_node(item.metadata.name)
@@ -66,13 +67,13 @@ class NodeHandler:
         self._store.nodes_listed(uids)
 
     def invalid(self, metadata: Metadata, problem: str) -> None:
-        self._store.warn("node", metadata.uid or metadata.name, metadata.name, problem)
+        self._store.problems.of_node(metadata.uid or metadata.name, metadata.name, problem)
 
 
 class ObjectHandler(Generic[T]):
     """Keeps objects of another kind up to date: `put` takes existing objects, `drop` the keys of deleted ones.
 
-    `key`: the key of an object, from its metadata.
+    `key`: the key of an object, from its metadata. `put` may raise InvalidField.
     """
 
     def __init__(
@@ -95,8 +96,12 @@ class ObjectHandler(Generic[T]):
     def observe(self, item: T) -> None:
         metadata: Metadata = item.metadata  # type: ignore[attr-defined]
         self._uid[self._key(metadata)] = metadata.uid
-        self._warned.discard(metadata.uid)
-        self._put(item)
+        try:
+            self._put(item)
+        except InvalidField as problem:
+            self.invalid(metadata, str(problem))
+        else:
+            self._warned.discard(metadata.uid)
 
     def removed(self, item: T) -> None:
         metadata: Metadata = item.metadata  # type: ignore[attr-defined]
@@ -114,7 +119,8 @@ class ObjectHandler(Generic[T]):
 
     def invalid(self, metadata: Metadata, problem: str) -> None:
         if metadata.uid not in self._warned:
-            log.warning("skipping %s %s: %s", self._name, metadata.name, problem)
+            name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
+            log.warning("skipping %s %s: %s", self._name, name, problem)
             self._metrics.invalid.labels(self._name).inc()
         self._warned.add(metadata.uid)
 

@@ -12,19 +12,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from poseidon_py.describe.data_inputs import Inputs
 from poseidon_py.describe.label_profiles import Profiles
 from poseidon_py.describe.task_classes import Classes
-from poseidon_py.kube.objects import InvalidField, Node, Pod
+from poseidon_py.kube.objects import Node, Pod
 from poseidon_py.kube.outcomes import Outcome, outcome_of
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.announced import Announced
 from poseidon_py.state.budgets import Budgets
 from poseidon_py.state.default_spreading import DefaultSpreading
 from poseidon_py.state.gangs.registry import GangRegistry
-from poseidon_py.state.listeners import ProblemListener, SettledListener
+from poseidon_py.state.listeners import SettledListener
 from poseidon_py.state.namespaces import Namespaces
 from poseidon_py.state.nominations import Nominations
 from poseidon_py.state.observed import fingerprint, is_disrupted
 from poseidon_py.state.pod_lifecycle import PodEvent
 from poseidon_py.state.preemption_rules import PreemptionRules
+from poseidon_py.state.problems import Problems
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.queues.registry import QueueRegistry
 from poseidon_py.state.records import NodeRecord, PodRecord
@@ -89,7 +90,7 @@ class Store:
         self.gone_nodes: set[str] = set()
         """Ids of nodes whose removal has not been sent to the engine yet."""
         self._settled_listeners: list[SettledListener] = []
-        self._problem_listeners: list[ProblemListener] = []
+        self.problems = Problems(self.metrics)
         self.gangs = GangRegistry(self.pods, self.touch_pod, self.metrics, self.preemption_rules.by_job)
         self.queues = QueueRegistry(
             self.pods, self.touch_pod, lambda: self.gangs.objects, self.metrics, queues, past_use=past_use
@@ -98,23 +99,17 @@ class Store:
         self.volumes = VolumeGate(
             self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes, preemption=preemption
         )
-        self.budgets = Budgets(self.warn, self.metrics)
+        self.budgets = Budgets(self.metrics)
         self.nominations = Nominations(self.touch_pod)
         self._tasks = TaskIds(self.metrics)
         self._on_node: dict[str, dict[str, None]] = {}
         """Node name -> UIDs of the pods that are bound to it."""
         self._node_name: dict[str, str] = {}
-        self.invalid: dict[str, tuple[str, str, str]] = {}
-        """Invalid pods, by UID: namespace, name, problem."""
-        self._warned: set[str] = set()
         self._prune_at = _DESCRIPTIONS
 
     def subscribe(self, *listeners: SettledListener) -> None:
         """Notified of bound and deleted pods, in this order."""
         self._settled_listeners.extend(listeners)
-
-    def subscribe_to_problems(self, listener: ProblemListener) -> None:
-        self._problem_listeners.append(listener)
 
     # -- lookups ----------------------------------------------------------------------------------------------
 
@@ -203,8 +198,7 @@ class Store:
 
     def remove_pod(self, uid: str, outcome: Outcome | None = None) -> None:
         """A pod was deleted, or has ended with that outcome."""
-        self._warned.discard(uid)
-        self.invalid.pop(uid, None)
+        self.problems.pod_gone(uid)
         known = self.pods.pop(uid, None)
         if known is None:
             return
@@ -255,7 +249,7 @@ class Store:
 
     def pods_listed(self, uids: set[str]) -> None:
         """Removes the pods that are not in a new list, because they were deleted while there was no watch."""
-        for uid in [uid for uid in (*self.pods, *self.invalid) if uid not in uids]:
+        for uid in [uid for uid in (*self.pods, *self.problems.invalid) if uid not in uids]:
             self.remove_pod(uid)
         self.announced.pods_listed()
 
@@ -282,6 +276,7 @@ class Store:
             return
         self._node_name.pop(known.id, None)
         self.note_avoided(name, ())
+        self.problems.node_gone(known.uid)
         self.nominations.node_removed(name)
         self.gone_nodes.add(known.id)
         self.node_queue.add(known.id)
@@ -290,6 +285,7 @@ class Store:
         """Likewise for nodes."""
         for name in [node.name for node in self.nodes.values() if node.uid not in uids]:
             self.remove_node(name)
+        self.problems.nodes_listed(uids)
 
     def touch_pod(self, uid: str) -> None:
         """Marks the pod for a new description, because a dependency of its description has changed."""
@@ -334,11 +330,9 @@ class Store:
                     self.touch_pod(known.uid)
 
     def observe_namespace(self, item: Namespace) -> None:
+        """Raises InvalidField."""
         self.queues.observe_namespace(item)
-        try:
-            self.namespaces.observe(item)
-        except InvalidField as problem:
-            self.warn("namespace", item.metadata.uid, item.metadata.name, str(problem))
+        self.namespaces.observe(item)
 
     def remove_namespace(self, name: str) -> None:
         self.queues.remove_namespace(name)
@@ -366,33 +360,3 @@ class Store:
         self.inputs.keep({pod.described.inputs for pod in pods})
         self._prune_at = max(_DESCRIPTIONS, 2 * (len(self.classes) + len(self.profiles) + len(self.inputs)))
         return True
-
-    # -- problems ---------------------------------------------------------------------------------------------
-
-    def warn(self, kind: str, uid: str, name: str, problem: str) -> bool:
-        """Logs and counts an invalid object, once per object. Returns whether this was the first time."""
-        if uid in self._warned:
-            return False
-        self._warned.add(uid)
-        log.warning("skipping %s %s: %s", kind, name, problem)
-        self.metrics.invalid.labels(kind).inc()
-        return True
-
-    def warn_pod(self, namespace: str, name: str, uid: str, problem: str) -> None:
-        """Likewise for a pod, with an event on it."""
-        if self.warn("pod", uid, f"{namespace}/{name}", problem):
-            self.invalid[uid] = namespace, name, problem
-            for listener in self._problem_listeners:
-                listener.invalid(namespace, name, uid, problem)
-
-    def note_ignored(self, known: PodRecord, ignored: str) -> None:
-        """Sets the problems of the pod's optional annotations, which are ignored; empty: none."""
-        if ignored != known.described.ignored:
-            known.described.ignored = ignored
-            for listener in self._problem_listeners:
-                listener.annotation_ignored(known)
-
-    def note_blocked(self, known: PodRecord) -> None:
-        """The pod is blocked by its volumes, or the reason has changed."""
-        for listener in self._problem_listeners:
-            listener.blocked(known)

@@ -58,7 +58,7 @@ class Rig:
         self.feed.round_with = self.loop.attached
         self.store.subscribe(self.binder)
         self.problems = Problems()
-        self.store.subscribe_to_problems(self.problems)
+        self.store.problems.subscribe(self.problems)
         self.kube.on_bind = self._bound
         self.confirm = True
         self._leads = leads

@@ -178,7 +178,7 @@ async def test_only_the_leader_reports_an_invalid_pod(world):
     await world.until(lambda: leader.election.leading)
     standby = await world.bridge(**fast)
     world.cluster.add_pods(1, template(resourceClaims=[{"name": "c", "resourceClaimName": "x"}]))
-    await world.until(lambda: leader.store.invalid and standby.store.invalid)
+    await world.until(lambda: leader.store.problems.invalid and standby.store.problems.invalid)
     for bridge in (leader, standby):
         await bridge.runtime.reporter.flush(5.0)
     assert len(world.events("FailedScheduling")) == 1

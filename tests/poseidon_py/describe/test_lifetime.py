@@ -107,7 +107,7 @@ def test_parts_add_up(parts):
 def test_all_problems_of_a_pod_are_reported_together():
     store = Store(["poseidon"])
     problems = Problems()
-    store.subscribe_to_problems(problems)
+    store.problems.subscribe(problems)
     store.observe_pod(pod(annotations={ANNOTATION: "soon", "poseidon.io/interference-class": "wolf"}))
     (known,) = store.pods.values()
     describe_pod(store, known)

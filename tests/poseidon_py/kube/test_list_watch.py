@@ -222,7 +222,7 @@ def test_invalid_pods_are_dropped_when_they_are_deleted():
         handler.invalid(Metadata(name=uid, namespace="ns", uid=uid), "spec: is odd")
     handler.removed(Pod(metadata=Metadata(name="seen going", namespace="ns", uid="seen going")))
     handler.listed({"there"})
-    assert list(store.invalid) == ["there"]
+    assert list(store.problems.invalid) == ["there"]
 
 
 async def test_a_forbidden_list_is_retried_and_the_remedy_is_named(caplog):

@@ -7,6 +7,7 @@ import pytest
 
 from poseidon_py.describe.budgets import describe_budget
 from poseidon_py.kube.budget_objects import DisruptionBudget
+from poseidon_py.state.handlers import ObjectHandler, by_namespace
 from poseidon_py.state.store import Store
 
 
@@ -75,11 +76,12 @@ def test_a_budget_that_is_created_again_is_another_one():
 
 def test_a_budget_with_an_invalid_selector_limits_nothing(caplog):
     store = Store(["poseidon"])
-    store.budgets.put(budget(selector=APP))
+    handler = ObjectHandler("disruption budget", by_namespace, store.budgets.put, store.budgets.drop, store.metrics)
+    handler.observe(budget(selector=APP))
     bad = {"matchExpressions": [{"key": "a", "operator": "Near"}]}
     for _ in range(2):
-        store.budgets.put(budget(selector=bad))
+        handler.observe(budget(selector=bad))
     assert ids(store) == set()
     assert caplog.text.count("skipping disruption budget default/b: spec.selector.matchExpressions") == 1
-    store.budgets.put(budget(selector=APP))
+    handler.observe(budget(selector=APP))
     assert not store.budgets.removed & ids(store)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from poseidon_py.kube.objects import Metadata
+from poseidon_py.kube.objects import InvalidField, Metadata
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.handlers import NodeHandler, ObjectHandler, PodHandler, by_name
 from poseidon_py.state.store import Store
@@ -40,6 +40,33 @@ def test_an_invalid_object_keeps_its_last_valid_state_until_a_list_is_without_it
     handler.invalid(item.metadata, "spec: is odd")
     handler.listed(set())
     assert known() == []
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("valid_before", [False, True])
+def test_the_problem_of_a_node_is_forgotten_when_it_is_gone(valid_before, listed, caplog):
+    handler, item, _ = of_nodes()
+    if valid_before:
+        handler.observe(item)
+    for times in (1, 2):
+        handler.invalid(item.metadata, "status: is odd")
+        handler.invalid(item.metadata, "status: is odd")
+        assert caplog.text.count("skipping node a: status: is odd") == times
+        handler.listed(set()) if listed else handler.removed(item)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_the_problem_of_a_namespace_or_budget_is_forgotten_when_it_is_gone(listed, caplog):
+    def put(item: Namespace) -> None:
+        raise InvalidField("metadata.labels", "is odd")
+
+    item = Namespace(metadata=Metadata(name="a", uid="uid-a"))
+    handler: ObjectHandler[Namespace] = ObjectHandler("namespace", by_name, put, lambda name: None, Metrics())
+    for times in (1, 2):
+        handler.observe(item)
+        handler.observe(item)
+        assert caplog.text.count("skipping namespace a: metadata.labels: is odd") == times
+        handler.listed(set()) if listed else handler.removed(item)
 
 
 def test_an_invalid_object_is_named_once_until_it_is_valid(caplog):

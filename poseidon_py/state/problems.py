@@ -1,0 +1,66 @@
+"""The problems of pods and nodes: each invalid object is logged, counted and reported once, until it is gone."""
+
+import logging
+
+from poseidon_py.state.listeners import ProblemListener
+from poseidon_py.state.records import PodRecord
+from poseidon_py.util.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+
+class Problems:
+    """`of_pod` and `of_node` while they exist, `pod_gone` and `node_gone` after that."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._listeners: list[ProblemListener] = []
+        self.invalid: dict[str, tuple[str, str, str]] = {}
+        """Invalid pods, by UID: namespace, name, problem."""
+        self._invalid_nodes: set[str] = set()
+        """UIDs."""
+
+    def subscribe(self, listener: ProblemListener) -> None:
+        """Notified of the problems of pods."""
+        self._listeners.append(listener)
+
+    def of_pod(self, namespace: str, name: str, uid: str, problem: str) -> None:
+        """A pod is invalid."""
+        if uid in self.invalid:
+            return
+        self.invalid[uid] = namespace, name, problem
+        self._warn("pod", f"{namespace}/{name}", problem)
+        for listener in self._listeners:
+            listener.invalid(namespace, name, uid, problem)
+
+    def pod_gone(self, uid: str) -> None:
+        self.invalid.pop(uid, None)
+
+    def of_node(self, uid: str, name: str, problem: str) -> None:
+        """A node is invalid. `uid`: its name if it has none."""
+        if uid not in self._invalid_nodes:
+            self._invalid_nodes.add(uid)
+            self._warn("node", name, problem)
+
+    def node_gone(self, uid: str) -> None:
+        self._invalid_nodes.discard(uid)
+
+    def nodes_listed(self, uids: set[str]) -> None:
+        """No other nodes exist."""
+        self._invalid_nodes &= uids
+
+    def _warn(self, kind: str, name: str, problem: str) -> None:
+        log.warning("skipping %s %s: %s", kind, name, problem)
+        self._metrics.invalid.labels(kind).inc()
+
+    def set_ignored(self, known: PodRecord, ignored: str) -> None:
+        """Sets the problems of the pod's optional annotations, which are ignored; empty: none."""
+        if ignored != known.described.ignored:
+            known.described.ignored = ignored
+            for listener in self._listeners:
+                listener.annotation_ignored(known)
+
+    def blocked(self, known: PodRecord) -> None:
+        """The pod is blocked by its volumes, or the reason has changed."""
+        for listener in self._listeners:
+            listener.blocked(known)
