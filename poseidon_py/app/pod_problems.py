@@ -45,8 +45,7 @@ class ProblemReports:
         """Reports what was observed while another replica was the leader."""
         store = self._store
         for uid, (namespace, name, problem) in list(store.problems.invalid.items()):
-            if uid not in store.pods or store.pods[uid].described.problem:
-                self.invalid(namespace, name, uid, problem)
+            self.invalid(namespace, name, uid, problem)
         for known in list(store.waiting()):
             self.annotation_ignored(known)
             if known.volumes.blocked:

@@ -83,6 +83,7 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     try:
         known.described.template = store.classes.of(pod)
         known.described.problem = ""
+        store.problems.pod_valid(known.uid)
     except InvalidField as problem:
         known.described.problem = str(problem)
         known.described.template = store.classes.unreadable(pod) if known.node else 0

@@ -36,7 +36,7 @@ class ProblemListener(Protocol):
     """Is notified of problems that prevent pods from being scheduled."""
 
     def invalid(self, namespace: str, name: str, uid: str, problem: str) -> None:
-        """The pod cannot be described; called once for each pod."""
+        """The pod cannot be described; called once for each problem."""
         ...
 
     def annotation_ignored(self, known: PodRecord) -> None:

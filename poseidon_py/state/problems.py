@@ -1,4 +1,4 @@
-"""The problems of pods and nodes: each invalid object is logged, counted and reported once, until it is gone."""
+"""The problems of pods and nodes: an invalid node, and each problem of a pod, is logged, counted and reported once."""
 
 import logging
 
@@ -10,13 +10,15 @@ log = logging.getLogger(__name__)
 
 
 class Problems:
-    """`of_pod` and `of_node` while they exist, `pod_gone` and `node_gone` after that."""
+    """`of_pod` and `of_node` while they exist, `pod_gone` and `node_gone` after that, `pod_valid` in between."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._listeners: list[ProblemListener] = []
         self.invalid: dict[str, tuple[str, str, str]] = {}
         """Invalid pods, by UID: namespace, name, problem."""
+        self._reported: dict[str, str] = {}
+        """UID of a pod -> the problem that was reported last."""
         self._invalid_nodes: set[str] = set()
         """UIDs."""
 
@@ -26,15 +28,21 @@ class Problems:
 
     def of_pod(self, namespace: str, name: str, uid: str, problem: str) -> None:
         """A pod is invalid."""
-        if uid in self.invalid:
-            return
         self.invalid[uid] = namespace, name, problem
+        if self._reported.get(uid) == problem:
+            return
+        self._reported[uid] = problem
         self._warn("pod", f"{namespace}/{name}", problem)
         for listener in self._listeners:
             listener.invalid(namespace, name, uid, problem)
 
+    def pod_valid(self, uid: str) -> None:
+        """As far as is known: the flow service may still reject its class, which is reported once all the same."""
+        self.invalid.pop(uid, None)
+
     def pod_gone(self, uid: str) -> None:
         self.invalid.pop(uid, None)
+        self._reported.pop(uid, None)
 
     def of_node(self, uid: str, name: str, problem: str) -> None:
         """A node is invalid. `uid`: its name if it has none."""

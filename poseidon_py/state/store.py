@@ -176,6 +176,7 @@ class Store:
         known.observed.version = pod.metadata.resource_version
         self.announced.observe(known, pod)
         if not (node or known.observed.assigned_to_us):
+            self.problems.pod_valid(uid)
             return  # another scheduler places it
         self.nominations.observe(known, pod.status.nominated or "", known.observed.version)
         known.observed.newest = pod

@@ -5,6 +5,7 @@ import pytest
 from poseidon_py.describe.pod_class import describe_class
 from poseidon_py.describe.task_classes import Classes
 from poseidon_py.feed import resync
+from poseidon_py.state.handlers import PodHandler
 from tests.poseidon_py.builders import pod
 from tests.poseidon_py.rig import Rig
 
@@ -105,6 +106,43 @@ async def test_an_invalid_pod_is_skipped_reported_once_and_delays_no_other(caplo
         rig.pod("bad")  # mended
         await rig.settle()
         assert rig.bound == ["good", "bad"]
+
+
+async def test_the_problem_of_a_pod_is_its_last_one_until_it_is_valid():
+    async with Rig() as rig:
+        handler, invalid = PodHandler(rig.store), rig.store.problems.invalid
+
+        async def now(problem=None, **fields):
+            if problem is not None:
+                handler.invalid(pod("odd").metadata, problem)
+            else:
+                rig.pod("odd", **fields)
+            await rig.settle()
+
+        await now("spec.priority: is odd")
+        assert invalid["uid-odd"] == ("default", "odd", "spec.priority: is odd")
+        await now(requests={"cpu": "ten"})
+        assert "requests[cpu]" in invalid["uid-odd"][2]
+        await now()
+        assert invalid == {}
+        await now("spec.priority: is odd")
+        await now(scheduler="another")
+        assert invalid == {}
+        assert [problem.split(":")[0] for _, problem in rig.problems.invalid_pods] == [
+            "spec.priority",
+            "spec.containers[0].resources.requests[cpu]",
+            "spec.priority",
+        ]
+
+
+async def test_a_rejected_class_is_the_problem_of_a_changed_pod_and_not_reported_again():
+    async with Rig() as rig:
+        rig.engine.refuse_classes[describe_class(pod("bad", cpu="7m")).id] = "is beyond me"
+        for labels in ({"x": "1"}, {"x": "2"}):
+            rig.pod("bad", cpu="7m", labels=labels)
+            await rig.settle()
+            assert rig.store.problems.invalid == {"uid-bad": ("default", "bad", "x: is beyond me")}
+        assert rig.problems.invalid_pods == [("bad", "x: is beyond me")]
 
 
 async def test_an_invalid_running_pod_holds_a_slot():
