@@ -33,7 +33,6 @@ from poseidon_py.util.restarts import restarted
 
 log = logging.getLogger(__name__)
 
-_OWNER_RESOURCES = frozenset(OWNERS.values())
 RECHECK = 30.0
 _RECHECK_ABSENT = 5.0
 _RECHECK_MISSING_ON_DEMAND = 2.0
@@ -145,13 +144,6 @@ class ObjectCache:
         """The path of an object; empty if its resource is not served."""
         cache = self._caches.get(resource)
         return _path(cache.path, entry.namespace, entry.name) if cache is not None and cache.path else ""
-
-    def rediscover(self) -> None:
-        """Discover absent resources again at once: their definitions may have been installed."""
-        for cache in self._caches.values():
-            if not cache.path:
-                cache.checked_at = -1e9
-        self._wake.set()
 
     def _cache(self, resource: Resource) -> ResourceCache:
         """The cache of a resource. Raises Unknown until it is ready."""

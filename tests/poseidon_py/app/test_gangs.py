@@ -12,6 +12,7 @@ from benchmarks.cluster import Rule, WatchFaults
 from benchmarks.cluster.store.kinds import NODES
 from tests.effort import seeds
 from tests.poseidon_py.gang_world import World, job, template
+from tests.poseidon_py.state.gangs.test_object_cache import recheck
 from tests.poseidon_py.world import world_of
 
 
@@ -295,7 +296,7 @@ async def test_a_pod_group_of_scheduler_plugins_whose_definition_appears_late_an
             "spec": {"minMember": 4, "scheduleTimeoutSeconds": 10},
         }
     )
-    world.bridges[0].runtime.gangs._objects.rediscover()
+    recheck(world.bridges[0].runtime.gangs._objects)
     await world.until(lambda: len(world.bound("pg")) == 4)
 
     def status():

@@ -116,7 +116,7 @@ async def test_a_definition_that_is_not_installed_is_looked_for_again(rig):
     await settle()
     assert found.find(COSCHEDULING, "ns", "g") is None
     api.served |= {"/apis/scheduling.x-k8s.io": ["v2"], "/apis/scheduling.x-k8s.io/v2": ["podgroups"]}
-    found.rediscover()
+    recheck(found)
     await settle()
     assert (
         found.path_of(COSCHEDULING, owner_or_group(COSCHEDULING, "g"))
@@ -257,7 +257,7 @@ async def test_an_invalid_discovery_answer_is_requested_again(rig, odd, path):
     await turns_until(lambda: api.asked.count(path) == 3)  # there is no pause in between
     assert known == []
     del api.items[path]
-    found.rediscover()
+    recheck(found)
     await settle()
     assert known == ["jobs.batch"]
 
@@ -360,7 +360,7 @@ async def test_a_kind_that_is_not_installed_is_logged_and_found_later(slow, capl
         "rayclusters.ray.io is not served, and is looked for again every 5 s"
     ]
     api.served |= RAY
-    found.rediscover()
+    recheck(found)
     await settle()
     with pytest.raises(Unknown):
         found.owner(owner, "ns")
