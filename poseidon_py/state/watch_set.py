@@ -5,8 +5,9 @@ from typing import Any
 
 from poseidon_py.kube import list_watch as kinds
 from poseidon_py.kube.list_watch import Kind, Source, Watch, WatchOptions
-from poseidon_py.state.handlers import NodeHandler, ObjectHandler, PodHandler, by_name, by_namespace
+from poseidon_py.state.handlers import NodeHandler, PodHandler
 from poseidon_py.state.listeners import PodListener
+from poseidon_py.state.object_handler import ObjectHandler, by_name, by_namespace
 from poseidon_py.state.store import Store
 
 

@@ -18,6 +18,7 @@ from poseidon_py.kube.objects import Metadata
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.yunikorn import FILE
 from poseidon_py.state.gangs.model import Resource
+from poseidon_py.state.object_handler import ObjectHandler, by_namespace
 from poseidon_py.state.queues.others import check_others
 from poseidon_py.state.queues.registry import QueueRegistry
 from poseidon_py.state.queues.yunikorn import CONFIG, YuniKorn
@@ -40,49 +41,6 @@ class QueueApi(Protocol):
     def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]: ...
 
 
-class _Handler:
-    """Passes the reports of one watch to the registry."""
-
-    def __init__(self, registry: QueueRegistry, kind: str, resource: Resource, metrics: Metrics) -> None:
-        self._registry = registry
-        self._kind = kind
-        self._resource = resource
-        self._metrics = metrics
-        self._uids: dict[tuple[str, str], str] = {}
-        self._warned: set[str] = set()
-        """UIDs of invalid objects."""
-
-    def observe(self, item: QueueObject) -> None:
-        self._uids[item.metadata.namespace, item.metadata.name] = item.metadata.uid
-        self._warned.discard(item.metadata.uid)
-        self._registry.put(self._kind, self._resource, item)
-
-    def removed(self, item: QueueObject) -> None:
-        key = item.metadata.namespace, item.metadata.name
-        self._warned.discard(item.metadata.uid)
-        if self._uids.get(key) == item.metadata.uid:
-            self._drop(key)
-
-    def listed(self, uids: set[str]) -> None:
-        for key in [key for key, uid in self._uids.items() if uid not in uids]:
-            self._drop(key)
-        self._warned &= uids
-
-    def invalid(self, metadata: Metadata, problem: str) -> None:
-        if metadata.uid not in self._warned:
-            log.warning("skipping %s %s: %s", self._resource.label, metadata.name, problem)
-            self._metrics.invalid.labels(self._resource.plural).inc()
-        self._warned.add(metadata.uid)
-
-    def _drop(self, key: tuple[str, str]) -> None:
-        del self._uids[key]
-        self._registry.drop(self._kind, self._resource, *key)
-
-    def clear(self) -> None:
-        for key in list(self._uids):
-            self._drop(key)
-
-
 class _Watched:
     """A resource that is served."""
 
@@ -90,7 +48,7 @@ class _Watched:
         self,
         path: str,
         watch: Watch[QueueObject],
-        handler: _Handler,
+        handler: ObjectHandler[QueueObject],
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         self.path = path
@@ -224,11 +182,21 @@ class QueueWatches:
         if not path:
             return
         log.info("watching %s at %s", resource.label, path)
-        handler = watched.handler if watched else _Handler(self._registry, kind, resource, self._metrics)
+        handler = watched.handler if watched else self._handler(kind, resource)
         selector = self._registry.sources[kind].selectors.get(resource, "")
         served_at = Kind(resource.label, path, QueueObject, selector, without=_WITHOUT)
         watch = Watch(self._api, served_at, handler, self._watching, metrics=self._metrics)
         self._watched[kind, resource] = _Watched(path, watch, handler, self._sleep)
+
+    def _handler(self, kind: str, resource: Resource) -> ObjectHandler[QueueObject]:
+        return ObjectHandler(
+            resource.label,
+            by_namespace,
+            lambda item: self._registry.put(kind, resource, item),
+            lambda key: self._registry.drop(kind, resource, *key),
+            self._metrics,
+            counted_as=resource.plural,
+        )
 
     def path_of(self, resource: Resource, namespace: str, name: str) -> str:
         """The path of an object; empty: its resource is not served."""

@@ -7,7 +7,7 @@ import pytest
 
 from poseidon_py.describe.budgets import describe_budget
 from poseidon_py.kube.budget_objects import DisruptionBudget
-from poseidon_py.state.handlers import ObjectHandler, by_namespace
+from poseidon_py.state.object_handler import ObjectHandler, by_namespace
 from poseidon_py.state.store import Store
 
 
