@@ -87,6 +87,7 @@ class ResourceCache:
 
     def missing(self, uid: str) -> None:
         """Record that an owner does not exist, and will not appear."""
+        self.gone.pop(uid, None)  # an assignment alone does not make it the latest
         self.gone[uid] = None
         if len(self.gone) > _GONE_KEPT:
             del self.gone[next(iter(self.gone))]

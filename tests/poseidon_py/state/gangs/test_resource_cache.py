@@ -3,6 +3,7 @@
 import msgspec
 
 from poseidon_py.kube.objects import Metadata
+from poseidon_py.state.gangs import resource_cache
 from poseidon_py.state.gangs.by_owner import JOBS
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
 from poseidon_py.state.gangs.decode import Item
@@ -44,3 +45,11 @@ def test_a_list_of_many_owners_is_taken_without_a_copy_for_each():
     listed = Uids({"u0", "u1", "u2", "u3"})
     cache.listed(listed)
     assert (set(cache.by_uid), listed.copies) == (listed, 0)
+
+
+def test_of_many_owners_that_do_not_exist_the_latest_are_remembered(monkeypatch):
+    monkeypatch.setattr(resource_cache, "_GONE_KEPT", 2)
+    cache = ResourceCache(JOBS, lambda *_, gone=False: None, Metrics())
+    for uid in ("a", "b", "a", "c"):
+        cache.missing(uid)
+    assert list(cache.gone) == ["a", "c"]
