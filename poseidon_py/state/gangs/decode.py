@@ -80,7 +80,11 @@ def _decode(raw: Raw, kind: Callable[..., Any], path: str) -> Any:
 
 
 def same(one: OwnerOrGroup | None, other: OwnerOrGroup) -> bool:
-    """Whether the two are equal in everything that conventions read."""
+    """Whether the two are equal in everything that conventions read.
+
+    The selector is not: default spreading reads it for each pod that it describes, and of the kinds that have one here
+    only a ReplicationController can change it.
+    """
     return one is not None and _content(one) == _content(other)
 
 
