@@ -315,6 +315,7 @@ class Scheduler:
         self.state.successors.expect(moved.tasks, moved.nodes, now_us + SUCCESSOR_US)
         self.state.nominate(*preemption.nominated)
         self.state.nominate(preemption.unnominated, np.full(len(preemption.unnominated), -1))
+        self.state.successors.displace(preemption.unnominated)
         self._rate.note(len(moved.tasks), now_us)
 
     def _movable(self, current: Round) -> MovableNearby | None:

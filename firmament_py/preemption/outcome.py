@@ -109,8 +109,12 @@ class Outcome:
         first: dict[int, int] = {}  # of each node, the most important preemptor
         waits: dict[int, int] = {}  # of each node, the most important one that is not placed at once
         left = ledger.unreserved_for(decision.tasks, precedence.lowest(snapshot, decision.tasks)).copy()
-        for task, node in zip(decision.tasks[again].tolist(), decision.nodes[again].tolist(), strict=True):
-            first.setdefault(node, task)
+        # what is free already goes to those that never preempt
+        never = snapshot.never_preempts[snapshot.task_class]
+        order = np.flatnonzero(again)[np.argsort(~never[decision.tasks[again]], kind="stable")]
+        for task, node in zip(decision.tasks[order].tolist(), decision.nodes[order].tolist(), strict=True):
+            if not never[task]:
+                first.setdefault(node, task)
             requests = snapshot.requests[snapshot.task_class[task]]
             fits = (left[node] >= requests)[requests > 0].all()
             fits &= not snapshot.withheld[task]
@@ -119,7 +123,8 @@ class Outcome:
                 ledger.place(np.array([task]), np.array([node]))
             else:
                 ledger.nominate(task, node)
-                waits.setdefault(node, task)
+                if not never[task]:
+                    waits.setdefault(node, task)
                 later[together[task]] |= not fits
         for gang in (gang for i, gang in enumerate(gangs) if not later[i]):
             nodes = ledger.nominated[gang]

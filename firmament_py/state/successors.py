@@ -93,6 +93,11 @@ class Successors:
                 del self._ended[next(iter(self._ended))]
         self._expected = [each for i, each in enumerate(self._expected) if i not in arrived]
 
+    def displace(self, rows: I64) -> None:
+        """Task rows (K,) have lost the places that were kept for them; they wait like others."""
+        lost = self._arriving(rows)
+        self._expected = [each for i, each in enumerate(self._expected) if i not in lost]
+
     def _arriving(self, rows: I64) -> dict[int, int]:
         """Which of task rows (K,) are expected: position in `_expected` -> row."""
         arrived: dict[int, int] = {}

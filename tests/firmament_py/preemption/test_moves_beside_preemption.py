@@ -1,0 +1,67 @@
+"""Rounds that move tasks and preempt others."""
+
+from firmament_py.placement.migration import Migrating
+from firmament_py.preemption.preemptor import Preempting
+from tests.builders import (
+    NOW_US,
+    SECOND_US,
+    make_class,
+    make_cluster,
+    make_node,
+    make_tasks,
+    needs,
+    removed,
+    selecting,
+)
+
+
+def moving_cluster(*events):
+    options = {"preempting": Preempting.WITHIN_BUDGETS, "migrating": Migrating.FOR_WAITING, "migrate_after_us": 0}
+    return make_cluster(*events, **options)
+
+
+def test_the_place_of_a_successor_goes_to_a_higher_priority():
+    """Task 1 moves from b to a, for task 2. Its successor 29 loses its place to 26, and waits like others."""
+    cluster = moving_cluster(
+        make_class(1, cpu=2),
+        make_class(2, cpu=2, demand=selecting(needs("b"))),
+        make_class(3, cpu=4, priority=5, demand=selecting(needs("a"))),
+        make_class(4, cpu=1, priority=5, demand=selecting(needs("c"))),
+        make_class(5, cpu=1),
+        *(make_node(name, cpu=cpu, labels={name: ""}) for name, cpu in (("a", 4), ("b", 2), ("c", 1))),
+        make_tasks([22], 1, on="a", started_us=1),
+        make_tasks([1], 1, on="b", movable=True, job=9, started_us=1),
+        make_tasks([2], 2),
+        make_tasks([50], 5, on="c", started_us=1),
+    )
+    assert cluster.migrating(cluster.run()) == {1: "a"}
+    cluster.tell(removed(1), make_tasks([29], 1, movable=True, job=9), make_tasks([26], 3), make_tasks([51], 4))
+    result = cluster.run(NOW_US + 2 * SECOND_US)
+    assert cluster.names(result) == {2: "b"}
+    assert cluster.preempted(result) == {22: 26, 50: 51}
+    assert cluster.nominated() == {26: "a", 51: "c"}
+    assert len(cluster.state.successors) == 0
+    cluster.tell(removed(22))
+    assert cluster.round(NOW_US + 4 * SECOND_US) == {26: "a"}
+
+
+def test_a_task_that_never_preempts_takes_what_is_free_and_evicts_none():
+    cluster = moving_cluster(
+        make_class(1),
+        make_class(2, priority=5),
+        make_class(7, priority=5, never_preempts=True),
+        make_class(8, priority=5, cpu=1, demand=selecting(needs("z"))),
+        make_class(9, cpu=1),
+        make_node("a", pods=2),
+        make_node("b", pods=1),
+        make_node("c", cpu=1, pods=1, labels={"z": ""}),
+        make_tasks([20], 1, on="a"),
+        make_tasks([5], 2, on="b", movable=True, job=9),
+        make_tasks([30], 9, on="c"),
+        make_tasks([19], 2),
+        make_tasks([21], 7, created_us=NOW_US + 1),
+        make_tasks([31], 8),
+    )
+    result = cluster.run()
+    assert cluster.names(result) == {21: "a"}
+    assert cluster.preempted(result) == {20: 19, 30: 31}
