@@ -180,14 +180,14 @@ def test_each_of_a_run_of_tasks_with_constraints_has_a_node_before_more_quota_is
 def test_a_round_evaluates_constraints_no_more_often_than_it_may(monkeypatch):
     """What is left for later is tried in the rounds that follow."""
     counts = list[int]()
-    evaluated = ConstrainedSearch._allowed
+    evaluated = ConstrainedSearch._conditions
 
-    def counting(search, task, without):
+    def counting(search, cls):
         counts[-1] += 1
-        return evaluated(search, task, without)
+        return evaluated(search, cls)
 
-    monkeypatch.setattr(constrained, "TRIALS", 7)
-    monkeypatch.setattr(ConstrainedSearch, "_allowed", counting)
+    monkeypatch.setattr(constrained, "SEARCHES", 3)
+    monkeypatch.setattr(ConstrainedSearch, "_conditions", counting)
     cluster = cluster_with(
         cohort(),
         *hosts("m", "n", "o", "p", cpu=2),
@@ -198,6 +198,6 @@ def test_a_round_evaluates_constraints_no_more_often_than_it_may(monkeypatch):
     for _ in range(4):
         counts.append(0)
         found.append(len(cluster.preempted(cluster.run())))
-    assert max(counts) <= 7
+    assert max(counts) <= 3
     assert 0 < found[0] < 4
     assert sum(found) == 4

@@ -16,8 +16,10 @@ from tests.builders import (
 
 
 def moving_cluster(*events):
-    options = {"preempting": Preempting.WITHIN_BUDGETS, "migrating": Migrating.FOR_WAITING, "migrate_after_us": 0}
-    return make_cluster(*events, **options)
+
+    return make_cluster(
+        *events, preempting=Preempting.WITHIN_BUDGETS, migrating=Migrating.FOR_WAITING, migrate_after_us=0
+    )
 
 
 def test_the_place_of_a_successor_goes_to_a_higher_priority():
