@@ -25,10 +25,10 @@ from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.snapshot import Snapshot
 
-SEARCHES = 150
-"""How many tasks a round searches victims for, not counting those like one that found none: a search is some 2 ms with
-100,000 running tasks."""
-NODES = 200
+SEARCHES = 60
+"""How many tasks a round searches victims for, not counting those like one that found none: a search is some 20 ms with
+40,000 running tasks on 2,000 nodes."""
+NODES = 100
 """How many nodes a search compares, those first whose residents cost least; further ones only until one is found."""
 FURTHER_NODES = 2_000
 
@@ -138,6 +138,8 @@ class ConstrainedSearch:
             nodes = nodes[condition.met(nodes, less[nodes])]
         weight = low.costs(state, self._eviction_costs) / COST_MAX * 64.0 ** np.minimum(low.rank(), 40)
         cost_of_all = np.bincount(low.node, weight, minlength=len(free))
+        scarce = np.flatnonzero(requests)
+        taken = asked[:, scarce]
         by_node = np.argsort(low.node, kind="stable")
         starts = np.searchsorted(low.node[by_node], np.arange(len(free) + 1))
         best: tuple[int, float, int, I64] | None = None
@@ -148,9 +150,8 @@ class ConstrainedSearch:
             on_node = on_node[np.argsort(-weight[on_node], kind="stable")]
             over = limits.over(on_node)
             order = np.concatenate([on_node[over], on_node[~over]])
-            gone = _still_gone(
-                order, free[node] + asked[on_node].sum(axis=0) - requests, asked, requests, node, conditions, counted
-            )
+            left = (free[node] + released[node] - requests)[scarce].tolist()
+            gone = _still_gone(order, left, taken[order].tolist(), node, conditions, counted[:, order])
             exceeded = limits.exceeded(gone)
             if exceeded is None:
                 continue
@@ -167,10 +168,11 @@ class ConstrainedSearch:
         """The constraints of class c, as the round's decisions leave the cluster."""
         ledger, snapshot = self._ledger, self._snapshot
         state = snapshot.releases.state
-        stay = np.setdiff1d(np.flatnonzero(state.tasks.node >= 0), self._outcome.victims)
+        stays = state.tasks.node >= 0
+        stays[self._outcome.victims] = False
         node_of = np.where(ledger.node_of >= 0, ledger.node_of, ledger.nominated)
         there = np.flatnonzero(node_of >= 0)
-        running = RunningTasks(state, snapshot.nodes, stay, (snapshot.tasks[there], node_of[there]))
+        running = RunningTasks(state, snapshot.nodes, np.flatnonzero(stays), (snapshot.tasks[there], node_of[there]))
         constraints = IntertaskConstraints(
             state, snapshot.nodes, snapshot.classes[[c]], snapshot.label_sets[[c]], running
         )
@@ -178,21 +180,24 @@ class ConstrainedSearch:
 
 
 def _still_gone(
-    order: I64, left: I64, asked: I64, requests: I64, node: int, conditions: list[Condition], counted: Bools
+    order: I64, left: list[int], asked: list[list[int]], node: int, conditions: list[Condition], counted: Bools
 ) -> I64:
     """Those of the residents of a node, `order` (K,), that stay removed once the others are put back, in this order.
-    left (R,): what is left beside the task without them; asked (P, R): what residents request; counted (H, P): by each
-    condition."""
-    here, stay_gone = np.array([node]), np.ones(len(order), np.bool_)
-    less = counted[:, order].sum(axis=1)
-    for i, at in enumerate(order.tolist()):
-        after = left - asked[at]
-        if ((after < 0) & (requests > 0)).any():
+    left (R'): what is left beside the task without them; asked (K, R'): what they request, of the resources that the
+    task requests; counted (H, K): by each condition. Lists, since there are few residents and many nodes."""
+    stay_gone, here = np.ones(len(order), np.bool_), np.array([node])
+    less = counted.sum(axis=1)
+    concerned = np.any(counted, axis=0)
+    for i, takes in enumerate(asked):
+        after = [had - taken for had, taken in zip(left, takes, strict=True)]
+        if min(after, default=0) < 0:
             continue
-        concerned = np.flatnonzero(counted[:, at]).tolist()
-        if all(conditions[h].met(here, less[h : h + 1] - 1)[0] for h in concerned):
-            left, stay_gone[i] = after, False
-            less[concerned] -= 1
+        if concerned[i]:
+            of = np.flatnonzero(counted[:, i])
+            if not all(conditions[h].met(here, less[h : h + 1] - 1)[0] for h in of.tolist()):
+                continue
+            less[of] -= 1
+        left, stay_gone[i] = after, False
     return order[stay_gone]
 
 
@@ -230,12 +235,16 @@ class _Limits:
 
     def over(self, residents: I64) -> Bools:
         """(K,) which of the residents (K,), evicted in this order, are beyond a limit."""
+        if not len(self.allowed):
+            return np.zeros(len(residents), np.bool_)
         counts = self.counts[residents]
         over: Bools = np.any(counts & (np.cumsum(counts, axis=0) > self.allowed), axis=1)
         return over
 
     def exceeded(self, residents: I64) -> int | None:
         """How many of the residents (K,), evicted together, are beyond limits; None: beyond a hard one."""
+        if not len(self.allowed):
+            return 0
         number = self.counts[residents].sum(axis=0)
         if np.any(number[self.hard] > self.allowed[self.hard]):
             return None
