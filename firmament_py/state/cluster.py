@@ -322,11 +322,12 @@ class ClusterState:
         return label_sets
 
     def nominate(self, rows: I64, nodes: I64) -> None:
-        """Keeps node rows (K,) for task rows (K,), all WAITING; -1: none."""
+        """Keeps node rows (K,) for task rows (K,), all WAITING; -1: none, and others may use what was kept before."""
         if not len(rows):
             return
         if (self.tasks.state[rows] != WAITING).any():
             raise ValueError("only a waiting task can be nominated")
+        self.opportunities += bool(((self.tasks.nominated[rows] >= 0) & (nodes < 0)).any())
         self.tasks.nominated[rows] = nodes
         there = nodes >= 0
         self.history.add("nominated", self.tasks.uid[rows[there]], self._names(nodes[there]))

@@ -136,6 +136,23 @@ def test_a_nomination_ends_with_its_node(change):
     assert not cluster.nominated()
 
 
+def test_others_may_use_what_was_kept_for_a_nomination_that_fails():
+    """Another scheduler takes 2 of the 4 cpu that the victim leaves: too few are left for its preemptor. The task of
+    1 cpu came before the nomination failed, and nothing changes afterwards."""
+    cluster = full_node(
+        *(make_class(8, cpu=2, priority=200), make_class(9, cpu=1)),
+        *(make_tasks([1], LOW, on="a"), make_tasks([2], HIGH)),
+        cpu=4,
+    )
+    assert cluster.preempted(cluster.run()) == {1: 2}
+    cluster.tell(make_tasks([3], 8, on="a"), removed(1), make_tasks([4], 9))
+    assert cluster.round() == {}
+    assert not cluster.nominated()
+    assert cluster.scheduler.due(NOW_US)
+    assert cluster.round() == {4: "a"}
+    assert not cluster.scheduler.due(NOW_US), "2 waits, and has lost no further nomination"
+
+
 def test_after_a_failover_the_nomination_and_the_terminating_victim_are_enough():
     cluster = full_node(
         make_tasks([1], LOW, on="a", leaving=True), make_tasks([2], HIGH, nominated="a"), make_tasks([3], MID), cpu=4
