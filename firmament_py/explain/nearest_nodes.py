@@ -6,18 +6,19 @@ from firmament_py.model.arrays import I64
 from firmament_py.model.resources import TOKEN
 from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.running_tasks import RunningTasks
+from firmament_py.snapshot.unreserved import unreserved
 from firmament_py.state.cluster import ClusterState
 
 
-def nearest(state: ClusterState, cls: int, limit: int = 3) -> list[tuple[str, dict[str, int]]]:
-    """The suitable nodes that lack least for a task of class row `cls`, as (name, lacking amounts); 1 for a token.
+def nearest(state: ClusterState, row: int, limit: int = 3) -> list[tuple[str, dict[str, int]]]:
+    """The suitable nodes that lack least for task row `row`, as (name, lacking amounts); 1 for a token.
 
     Nodes are ordered by the largest lacking share of a request. Nodes that lack nothing come first, with {}.
     """
-    nodes = state.present_nodes()
+    cls, nodes = int(state.tasks.cls[row]), state.present_nodes()
     selected, taint = state.node_index.evaluate(state.classes.demand(cls), nodes)
     nodes = nodes[selected & (taint < 0)]
-    missing, lacking = lacks(state, cls, nodes), state.classes.lacking(cls)
+    missing, lacking = lacks(state, cls, free_for(state, row)[nodes]), state.classes.lacking(cls)
     share = (missing / np.maximum(state.classes.requests[cls], 1)).max(axis=1, initial=1.0 if lacking else 0.0)
     return [
         (
@@ -39,7 +40,7 @@ def fitting_nodes(state: ClusterState, row: int) -> int:
         return 0
     selected, taint = state.node_index.evaluate(state.classes.demand(cls), nodes)
     fits = selected & (taint < 0) & intertask_of_task(state, row).allowed(0)
-    return int((fits & (lacks(state, cls, nodes) <= 0).all(axis=1)).sum())
+    return int((fits & (lacks(state, cls, free_for(state, row)[nodes]) <= 0).all(axis=1)).sum())
 
 
 def intertask_of_task(state: ClusterState, row: int) -> IntertaskConstraints:
@@ -48,8 +49,12 @@ def intertask_of_task(state: ClusterState, row: int) -> IntertaskConstraints:
     return IntertaskConstraints(state, nodes, tasks.cls[one], tasks.label_set[one], RunningTasks(state, nodes))
 
 
-def lacks(state: ClusterState, cls: int, nodes: I64) -> I64:
-    """(len(nodes), R) request of a class row minus free amounts of node rows; <= 0 where it fits."""
+def free_for(state: ClusterState, row: int) -> I64:
+    """(capacity of the node table, R) what task row `row` may use: also what is kept for it, but not for others."""
+    return unreserved(state, np.array([row], np.int64))
+
+
+def lacks(state: ClusterState, cls: int, free: I64) -> I64:
+    """(N, R) request of a class row minus the amounts that nodes have free (N, R); <= 0 where it fits."""
     request = state.classes.requests[cls]
-    free = state.nodes.allocatable[nodes] - state.nodes.used[nodes]
     return np.where(request > 0, request - np.maximum(free, 0), 0)

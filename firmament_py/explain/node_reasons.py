@@ -8,7 +8,7 @@ import numpy as np
 
 from firmament_py.explain.nearest_nodes import lacks
 from firmament_py.explain.reason import Reason, ReasonKind
-from firmament_py.model.arrays import I32, NO_ROWS, Bools
+from firmament_py.model.arrays import I32, I64, NO_ROWS, Bools
 from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.resources import TASK_SLOTS, TOKEN
 from firmament_py.snapshot.intertask import IntertaskConstraints
@@ -24,9 +24,10 @@ _INTERTASK_KINDS = {
 
 
 def node_reasons(
-    state: ClusterState, cls: int, intertask: IntertaskConstraints, c: int, reserved_for: str = ""
+    state: ClusterState, cls: int, free: I64, intertask: IntertaskConstraints, c: int, reserved_for: str = ""
 ) -> tuple[Reason, ...]:
-    """Why nodes cannot take a further task of class row `cls`, number `c` of `intertask`, now.
+    """Why nodes, of which tasks may use `free` (N, R), cannot take a further task of class row `cls`, number `c` of
+    `intertask`, now.
 
     In kube-scheduler's order: a node fails for a taint, else for the selector, else for a token, else for each resource
     that it lacks, else for a further affinity, else for inter-task constraints. A node that passes all of these counts
@@ -38,7 +39,7 @@ def node_reasons(
     left: Bools = (taint < 0) & selected  # nodes that have not failed yet
     found = [*_taint_reasons(state, taint)]
     found += _counted(ReasonKind.SELECTOR_MISMATCH, (taint < 0) & ~selected)
-    found += _amount_reasons(state, cls, lacks(state, cls, nodes) > 0, left)
+    found += _amount_reasons(state, cls, lacks(state, cls, free) > 0, left)
     for name, terms in demand.further:
         unmet = ~state.node_index.evaluate(NodeDemand(affinity=(terms,)), nodes)[0]
         found += _counted(ReasonKind.FURTHER_AFFINITY, unmet & left, name)

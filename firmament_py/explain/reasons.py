@@ -6,7 +6,7 @@ import numpy as np
 
 from firmament_py.admission.rejections import Rejected
 from firmament_py.explain.gang_status import full_gangs, gang_reasons
-from firmament_py.explain.nearest_nodes import intertask_of_task
+from firmament_py.explain.nearest_nodes import free_for, intertask_of_task
 from firmament_py.explain.node_reasons import node_reasons
 from firmament_py.explain.quota_reasons import waiting_for_quota
 from firmament_py.explain.reason import Reason, ReasonKind, Waiting, signature_of
@@ -17,6 +17,7 @@ from firmament_py.sharing.shortage import NO_SHORTAGES, Shortages
 from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.round_classes import by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
+from firmament_py.snapshot.unreserved import unreserved
 from firmament_py.state.cluster import ClusterState
 
 DEFERRED = Reason(ReasonKind.DEFERRED, 0)
@@ -56,16 +57,19 @@ def waiting_classes(
     full = full_gangs(state, tasks.gang[rows[starts]].tolist())
     holders = reservation_holders_among(state, rejected)
     first, nodes = rows[starts], state.present_nodes()
+    left = unreserved(state)[nodes]
+    awaited = (tasks.nominated[rows] >= 0) | (state.successors.nodes_for(rows) >= 0)
     intertask = IntertaskConstraints(state, nodes, tasks.cls[first], tasks.label_set[first], RunningTasks(state, nodes))
-    for c, of_class in enumerate(np.split(rows, starts[1:])):
+    for c, (of_class, own) in enumerate(zip(np.split(rows, starts[1:]), np.split(awaited, starts[1:]), strict=True)):
         cls, gang = int(tasks.cls[of_class[0]]), int(tasks.gang[of_class[0]])
+        free = unreserved(state, of_class)[nodes] if own.all() else left  # what is kept for themselves is theirs
         reasons: tuple[Reason, ...]
         if gang in full:  # reasons of nodes do not matter
             reasons = (full[gang],)
         elif gang in of_gang:
-            reasons = (*of_gang[gang], *node_reasons(state, cls, intertask, c))
+            reasons = (*of_gang[gang], *node_reasons(state, cls, free, intertask, c))
         else:
-            reasons = node_reasons(state, cls, intertask, c, _reserved_for(state, cls, holders))
+            reasons = node_reasons(state, cls, free, intertask, c, _reserved_for(state, cls, holders))
         signature = signature_of(reasons, len(state.nodes.observed))
         unreported = of_class[tasks.reported[of_class] != signature]
         tasks.reported[unreported] = signature
@@ -81,7 +85,8 @@ def reasons_of_task(
     if full:
         return tuple(full.values())
     cls = int(state.tasks.cls[row])
-    return node_reasons(state, cls, intertask_of_task(state, row), 0, _reserved_for(state, cls, reservation_holders))
+    free, reserved_for = free_for(state, row)[state.present_nodes()], _reserved_for(state, cls, reservation_holders)
+    return node_reasons(state, cls, free, intertask_of_task(state, row), 0, reserved_for)
 
 
 def reservation_holders_among(state: ClusterState, rejected: list[Rejected]) -> list[tuple[int, str]]:

@@ -63,6 +63,6 @@ def explain_reply(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_p
         reply.reserves = uid in scheduler.task_starts_us
         reply.starts_us = scheduler.task_starts_us.get(uid, 0)
         reply.fits_now = fitting_nodes(state, row)
-        for name, lacks in nearest(state, cls):
+        for name, lacks in nearest(state, row):
             reply.nearest.add(node=name, lacks=lacks)
     return reply

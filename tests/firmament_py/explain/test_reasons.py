@@ -1,5 +1,6 @@
 """Why a task waits: the nodes that fail for each reason, in kube-scheduler's order, and those that lack least."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -10,13 +11,17 @@ from firmament_py.model.constraints import NodeDemand, PeerDemand, PeerTerm, Tai
 from firmament_py.model.events import PlacementRejected
 from protos.gen import flow_pb2
 from tests.builders import (
+    NOW_US,
+    SECOND_US,
     Cluster,
     make_class,
     make_cluster,
+    make_gang,
     make_label_set,
     make_node,
     make_tasks,
     needs,
+    preempting_cluster,
     removed,
     selecting,
     tasks_like,
@@ -29,8 +34,10 @@ GPU, SPOT = Taint("gpu", "yes", "NoSchedule"), Taint("spot", "", "NoExecute")
 FAST = {"disk": "fast"}
 
 
-def class_row(cluster: Cluster, uid: int = 1) -> int:
-    return int(cluster.state.tasks.cls[cluster.state.task_row(uid)])
+def nodes_nearest(cluster: Cluster, uid: int = 1, limit: int = 3) -> list[tuple[str, dict[str, int]]]:
+    row = cluster.state.task_row(uid)
+    assert row is not None
+    return nearest(cluster.state, row, limit)
 
 
 def fitting(cluster: Cluster, uid: int = 1) -> int:
@@ -133,7 +140,7 @@ def test_the_nearest_nodes_lack_the_smallest_share():
         *(make_node("a", cpu=6, memory=4), make_node("e"), make_node("d", cpu=7, memory=3)),
         *(make_node("tainted", cpu=8, memory=3, taints=[GPU]), make_tasks([1], 1)),
     )
-    found = nearest(cluster.state, class_row(cluster), limit=9)
+    found = nodes_nearest(cluster, limit=9)
     assert found == [
         ("a", {"cpu": 2}),
         ("d", {"cpu": 1, "memory": 1}),
@@ -141,14 +148,14 @@ def test_the_nearest_nodes_lack_the_smallest_share():
         ("c", {"cpu": 4}),
         ("e", {"cpu": 8, "memory": 4}),
     ]
-    assert nearest(cluster.state, class_row(cluster)) == found[:3]
+    assert nodes_nearest(cluster) == found[:3]
 
 
 def test_a_node_that_lacks_nothing_comes_first():
     cluster = make_cluster(
         *(make_class(1, cpu=8), make_node("a", cpu=7), make_node("b", cpu=8), make_tasks([1], 1)),
     )
-    assert nearest(cluster.state, class_row(cluster)) == [("b", {}), ("a", {"cpu": 1})]
+    assert nodes_nearest(cluster) == [("b", {}), ("a", {"cpu": 1})]
     assert fitting(cluster) == 1
 
 
@@ -156,7 +163,51 @@ def test_an_over_committed_node_lacks_no_more_than_the_request():
     cluster = make_cluster(
         *(make_class(1, cpu=8), make_tasks([1], 1, on="a"), make_node("a", cpu=3), make_tasks([2], 1)),
     )
-    assert nearest(cluster.state, class_row(cluster)) == [("a", {"cpu": 8})]
+    assert nodes_nearest(cluster) == [("a", {"cpu": 8})]
+
+
+def test_a_node_lacks_what_it_keeps_for_a_nominated_task():
+    """4 cpu, of which a victim uses 3 until it has left, are kept for task 2. Tasks like it, less important and more
+    important ones that evict no other wait for them."""
+    cluster = preempting_cluster(
+        *(make_class(1, cpu=3), make_class(2, cpu=4, priority=5), make_class(3, cpu=1)),
+        *(make_class(4, cpu=1, priority=9, never_preempts=True), make_node("a", cpu=4)),
+        *(make_tasks([1], 1, on="a"), make_tasks([2], 2)),
+    )
+    assert cluster.preempted(cluster.run()) == {1: 2}
+    cluster.tell(make_tasks([3], 3), make_tasks([4], 4), make_tasks([5], 2))
+    waiting = cluster.run().waiting
+    assert [found.reasons for found in waiting] == [(Reason(LACKS, 1, "cpu"),)] * 3
+    for uid in (2, 3, 4, 5):
+        assert why(cluster, uid) == (Reason(LACKS, 1, "cpu"),)
+        assert fitting(cluster, uid) == 0
+    assert nodes_nearest(cluster, 2) == [("a", {"cpu": 3})], "what is kept for it is its own"
+    assert nodes_nearest(cluster, 3) == [("a", {"cpu": 1})]
+
+
+def test_a_member_of_a_nominated_gang_does_not_lack_what_is_kept_for_the_gang():
+    """Node a has room for its member at once; the other one waits for the victim on b."""
+    cluster = preempting_cluster(
+        *(make_class(1, cpu=4), make_class(2, cpu=4, priority=5), make_gang(7, 2)),
+        *(make_node("a", cpu=4), make_node("b", cpu=4), make_tasks([1], 1, on="b"), make_tasks([2, 3], 2, gang=7)),
+    )
+    result = cluster.run()
+    assert cluster.preempted(result).keys() == {1}
+    assert set(cluster.nominated().values()) == {"a", "b"}
+    [found] = result.waiting
+    assert Reason(LACKS, 1, "cpu") in found.reasons
+
+
+def test_a_node_lacks_what_it_keeps_for_the_successor_of_a_task_that_moves():
+    cluster = make_cluster(
+        *(make_class(1, cpu=2), make_class(2, cpu=3), make_node("a", cpu=4), make_node("b", cpu=3)),
+        *(make_tasks([1], 1, on="a", job=7), make_tasks([2], 2), make_tasks([3], 1, job=7)),
+    )
+    state = cluster.state
+    state.successors.expect(state.task_rows(np.array([1], np.uint64)), state.node_rows(["id-b"]), NOW_US + SECOND_US)
+    assert why(cluster, 2) == (Reason(LACKS, 2, "cpu"),)
+    assert nodes_nearest(cluster, 2) == [("a", {"cpu": 1}), ("b", {"cpu": 2})]
+    assert fitting(cluster, 3) == 2, "it is the successor, and b has 3 cpu"
 
 
 def reported(cluster: Cluster) -> list[tuple[int, int, set[int]]]:
@@ -206,4 +257,4 @@ def test_the_lacking_amount_of_a_token_is_one():
     cluster = make_cluster(
         *(make_class(1, tokens=["TCP:80"]), make_node("a"), make_tasks([1], 1, on="a"), make_tasks([2], 1)),
     )
-    assert nearest(cluster.state, class_row(cluster)) == [("a", {"TCP:80": 1})]
+    assert nodes_nearest(cluster) == [("a", {"TCP:80": 1})]

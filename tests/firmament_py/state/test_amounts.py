@@ -30,7 +30,7 @@ def test_a_resource_that_no_node_offers_has_no_column_and_is_insufficient():
     assert reasons(cluster, 1) == tuple(Reason(ReasonKind.INSUFFICIENT_RESOURCE, 2, name) for name in odd)
     [row] = cluster.state.task_rows(np.array([1], np.uint64)).tolist()
     assert fitting_nodes(cluster.state, row) == 0
-    assert nearest(cluster.state, int(cluster.state.tasks.cls[row]))[0] == ("a", odd)
+    assert nearest(cluster.state, row)[0] == ("a", odd)
 
 
 def test_a_node_fails_for_its_lacking_resources_and_for_unoffered_ones():
