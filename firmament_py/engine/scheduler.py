@@ -52,6 +52,10 @@ DELAY_STEP_US = 1_000_000
 """After which time tasks that wait for a better node, or for the searches, are tried again, unless something changes
 before."""
 
+DROPPED_STEP_US = 10_000_000
+"""After which time a round follows one that dropped decisions, unless something changes before: they stay undone, and
+so does what would have followed. Not at once: the next round may decide the same."""
+
 MOVES_STEP_US, MOVES_PAUSE = 1_000_000, 10
 """Least time between two searches of moves for waiting tasks: a constant, and this multiple of the last one's time."""
 
@@ -115,6 +119,7 @@ class Scheduler:
         self._preempting = preempting
         self.searchable = searchable
         self._search_us = 0  # when tasks are tried again that the last round left waiting without a search
+        self._dropped_us = 0  # when tasks are tried again after a round that dropped decisions
         self._migrating = migrating
         self.migrate_after_us = migrate_after_us
         self._moves_at_once = moves_at_once
@@ -176,8 +181,8 @@ class Scheduler:
 
     def wake_us(self, now_us: int) -> int:
         """When the next round is due without a change, 0 if none is: at once for deferred tasks, when the next
-        postponed or delayed task is tried again, or all are with a search, and when the next running task may be
-        moved."""
+        postponed or delayed task is tried again, or all are, with a search or after decisions were dropped, and when
+        the next running task may be moved."""
         if self._unconsidered or self._passed_over:
             return now_us
         (waiting,) = self._waiting.nonzero()
@@ -185,7 +190,8 @@ class Scheduler:
         if len(waiting):
             later = self.state.tasks.not_before_us[waiting]
             times.append(int(later.min(initial=_NEVER, where=later > now_us)))
-            times += self.state.successors.next_end_us, self.state.budgets.late_until_us, self._search_us
+            times += self.state.successors.next_end_us, self.state.budgets.late_until_us
+            times += self._search_us, self._dropped_us
         times += self.plan.wake_us, self._claims_us
         if self._migrator.enabled or (self._migrating is not Migrating.NEVER and len(waiting)):
             times.append(next_movable_us(self.state, self.migrate_after_us, now_us))
@@ -255,6 +261,7 @@ class Scheduler:
         shares_us = 0 if current.queues is None else shares_change_us(self.state, now_us)
         self._claims_us = min((time for time in (preemptor.due_us, shares_us) if time), default=0)
         self._quota_reasons = (self.state.queues, self.state.tasks.uid[shortages.rows], shortages)
+        self._dropped_us = now_us + DROPPED_STEP_US if current.stats.dropped else 0
         stats = current.finish(len(tasks), sum(w.count for w in waiting))
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
         stats.migrated_for_waiting, stats.least_moves = len(moved.tasks), preemption.least_moves
@@ -303,7 +310,7 @@ class Scheduler:
         complaints += self._checker.migration_problems(moved.tasks, moved.nodes, at_once=False)
         if not complaints:
             return preemption
-        current.stats.dropped += len(preemption.victims) + len(moved.tasks)
+        current.stats.dropped += len(preemption.victims) + len(moved.tasks) or len(preemption.nominated[0])
         log.error("no task is preempted in this round, by the independent check: %s", "; ".join(complaints))
         return NO_PREEMPTION
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.audit.placements import Checker
-from firmament_py.engine.scheduler import Scheduler
+from firmament_py.engine.scheduler import DROPPED_STEP_US, Scheduler
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.model.constraints import NodeDemand, Taint, Term, Toleration
 from firmament_py.model.events import NodeRemoved
@@ -201,6 +201,11 @@ def test_a_round_drops_and_logs_invalid_placements_and_places_the_others(monkeyp
     assert (result.stats.dropped, result.stats.placed) == (2, 1)
     assert "dropped 2 placements that failed the independent check" in caplog.text
     assert {1, 2} <= cluster.waiting()
+    monkeypatch.undo()
+    later_us = NOW_US + DROPPED_STEP_US
+    assert not cluster.scheduler.due(later_us - 1)
+    assert cluster.scheduler.due(later_us)
+    assert {1, 2} <= cluster.round(later_us).keys()
 
 
 def test_waiting_tasks_use_no_capacity():

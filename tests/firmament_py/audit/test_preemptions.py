@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from firmament_py.audit.preemptions import preemption_problems
+from firmament_py.engine.scheduler import DROPPED_STEP_US
 from firmament_py.model.arrays import NO_ROWS
 from tests.builders import (
     NOW_US,
@@ -151,3 +152,28 @@ def test_a_round_whose_preemptions_are_unsound_evicts_no_task(cluster, monkeypat
     assert not len(result.preemption.victims)
     assert not cluster.nominated()
     assert "no task is preempted in this round, by the independent check: it is wrong" in caplog.text
+
+
+def test_after_dropped_preemptions_a_round_is_due_later(cluster, monkeypatch):
+    """Nothing else changes; the next round is sound."""
+    scheduler = cluster.scheduler
+    cluster.tell(make_tasks([SECOND], 1, on="b"))
+    with monkeypatch.context() as patch:
+        patch.setattr("firmament_py.engine.scheduler.preemption_problems", lambda *_, **__: ["it is wrong"])
+        assert scheduler.run(NOW_US).stats.dropped > 0
+    later_us = NOW_US + DROPPED_STEP_US
+    assert scheduler.wake_us(NOW_US) == later_us
+    assert not scheduler.quiet
+    assert not scheduler.due(later_us - 1), "it would decide the same"
+    assert scheduler.due(later_us)
+    assert cluster.preempted(cluster.run(later_us))
+    assert not scheduler.wake_us(later_us)
+
+
+def test_nominations_without_victims_count_as_dropped(cluster, monkeypatch):
+    """HIGH gets node b, and what LEAVING uses suffices for OTHER."""
+    monkeypatch.setattr("firmament_py.engine.scheduler.preemption_problems", lambda *_, **__: ["it is wrong"])
+    result = cluster.scheduler.run(NOW_US)
+    assert cluster.names(result) == {HIGH: "b"}
+    assert result.stats.dropped == 1
+    assert not cluster.nominated()
