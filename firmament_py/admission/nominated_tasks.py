@@ -11,9 +11,11 @@ from firmament_py.snapshot.snapshot import Snapshot
 def place_nominated(placer: Placer) -> None:
     """Of each node the most important come first, then the oldest; the others wait, or are placed elsewhere. Members
     of an incomplete gang are placed only once the gang gets all members that it lacks; with constraints on other tasks,
-    or if the nodes are not in one domain of a required topology, the admission of gangs does that."""
+    or if the nodes are not in one domain of a required topology, the admission of gangs does that. No gang gets more
+    than its maximum."""
     ledger, snapshot = placer.ledger, placer.snapshot
     nominated = np.flatnonzero((ledger.nominated >= 0) & ~snapshot.withheld)  # by priority, then age
+    nominated = nominated[ledger.within_maximum(nominated)]
     if not len(nominated):
         return
     node, cls = ledger.nominated[nominated], snapshot.task_class[nominated]

@@ -7,7 +7,7 @@ from firmament_py.admission import overdue_tasks
 from firmament_py.admission.backfill import Reservations
 from firmament_py.admission.gang_placement import GangPlacer
 from firmament_py.admission.rejections import Rejections
-from firmament_py.model.arrays import I64, Bools, run_positions
+from firmament_py.model.arrays import I64, Bools
 from firmament_py.snapshot.job_demand import JobDemand
 
 
@@ -45,20 +45,14 @@ class SingleTasks:
             self._placer.place(tasks)
             return
         while len(tasks):
-            placed = snapshot.task_quota[(ledger.node_of >= 0) & (snapshot.task_quota >= 0)]
-            left = snapshot.quota - np.bincount(placed, minlength=len(snapshot.quota))
-            order = np.argsort(snapshot.task_quota[tasks], kind="stable")
-            sizes = np.unique(snapshot.task_quota[tasks], return_counts=True)[1]
-            number = np.empty(len(tasks), np.int64)  # of each task among those of its gang
-            number[order] = run_positions(sizes)
-            quota = snapshot.task_quota[tasks]
-            now = tasks[(quota < 0) | (number < left[quota])]
+            within = ledger.within_maximum(tasks)
+            now = tasks[within]
             if not len(now):
                 return
             self._placer.place(now)
             # in place of those that did not fit others may, of other classes
             failed = np.unique(snapshot.task_class[now[ledger.node_of[now] < 0]])
-            tasks = tasks[(quota >= 0) & (number >= left[quota]) & ~np.isin(snapshot.task_class[tasks], failed)]
+            tasks = tasks[~within & ~np.isin(snapshot.task_class[tasks], failed)]
 
     def place_all_priorities(self) -> bool:
         """Places the tasks of all priorities together if no overdue task is left out, else none of them: priority by

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools, add_rows
+from firmament_py.model.arrays import I64, Bools, add_rows, run_positions
 from firmament_py.placement.reserved_capacity import ReservedCapacity
 from firmament_py.snapshot.expected_releases import FOREVER
 from firmament_py.snapshot.snapshot import Snapshot
@@ -120,6 +120,22 @@ class Ledger:
         used = np.zeros_like(self.snapshot.free)
         add_rows(used, self.node_of[placed], self.snapshot.requests[self.snapshot.task_class[placed]])
         return used
+
+    def within_maximum(self, tasks: I64, *, nominated: bool = False) -> Bools:
+        """(K,) which of `tasks` (K,), which have no node, the maximums of their gangs admit: of each gang the first.
+        nominated: nominated tasks, of which none is among them, count as placed."""
+        quota, of_task = self.snapshot.quota, self.snapshot.task_quota
+        limit = of_task[tasks]
+        within = limit < 0
+        if within.all():
+            return within
+        there = (self.node_of >= 0) | (nominated & (self.nominated >= 0))
+        left = quota - np.bincount(of_task[there & (of_task >= 0)], minlength=len(quota))
+        order = np.argsort(limit, kind="stable")
+        number = np.empty(len(tasks), np.int64)  # of each task among those of its gang
+        number[order] = run_positions(np.unique(limit, return_counts=True)[1])
+        within |= number < left[limit]
+        return within
 
     def outcome(self) -> tuple[I64, I64, I64]:
         """Task rows (K,), the node rows (K,) they go to, and batches (K,): placed together, in ascending order."""

@@ -110,6 +110,7 @@ class Reclaimer:
         self._beyond_budgets = beyond_budgets
         self._position = np.full(self._state.tasks.capacity, -1, np.int64)
         self._position[self._snapshot.tasks] = np.arange(len(self._snapshot.tasks))
+        self._lacking = {demand.row: demand for demand in ledger.snapshot.gang_demands}
         self._searches = 0
         self._candidates = CandidateSearch(ledger, queues.standing, outcome)
         self._quota_victims = QuotaVictims(self._state, queues.standing, outcome, beyond_budgets=beyond_budgets)
@@ -182,6 +183,7 @@ class Reclaimer:
         tasks = np.sort(self._position[claim.rows])
         tasks = tasks[tasks >= 0]
         tasks = tasks[(ledger.node_of[tasks] < 0) & (ledger.nominated[tasks] < 0) & ~ledger.delayed[tasks]]
+        tasks = self._of_ready_gangs(claim, tasks)
         classes = np.unique(snapshot.task_class[tasks])
         if not len(tasks) or (claim.whole and len(tasks) < len(claim.rows)) or snapshot.never_preempts[classes].any():
             return True
@@ -235,6 +237,18 @@ class Reclaimer:
             else:
                 return False
         return False
+
+    def _of_ready_gangs(self, claim: Claim, tasks: I64) -> I64:
+        """Those of the claim's tasks (K,) that no gang holds back: one that lacks members, unless the claim is a whole
+        job and completes it, or one that has its maximum."""
+        snapshot, node_of = self._snapshot, self._ledger.node_of
+        gangs = self._lacking.keys() & set(snapshot.task_gang[tasks].tolist())
+        if gangs and claim.whole:
+            node_of = node_of.copy()
+            node_of[tasks] = 0
+        short = [gang for gang in gangs if not self._lacking[gang].satisfied(node_of)]
+        tasks = tasks[~np.isin(snapshot.task_gang[tasks], short)]
+        return tasks[self._ledger.within_maximum(tasks, nominated=True)]
 
     def _too_many(self, claim: Claim, victims: I64) -> bool:
         """Whether a queue limits how many of its tasks may be evicted in an hour, and would lose more."""
