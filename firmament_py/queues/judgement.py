@@ -20,6 +20,7 @@ from firmament_py.queues.permissions import (
     firm_within_nominal,
     permissions,
     weighted_parts_with,
+    what_queues_deserve,
 )
 from firmament_py.queues.quota import counted_usage, total_usage
 from firmament_py.queues.shares import guarantees
@@ -138,10 +139,26 @@ def _may_be_last(
         if not (total_usage(queues, after) >= guarantees(queues))[row, victims.amounts[k] > 0].all():
             return False  # it would take what is not lent
         if rules is ReclaimRules.DESERVED:
-            return bool((usage[row] > floor)[involved].any())
+            return bool((usage[row] > floor)[involved].any()) and _uses_less(s, victims, k, usage)
         mine, theirs = _sides(s, row)
         return bool(final[mine] < weighted_parts_with(s, after)[theirs])
     return bool((usage[between[-1]] > granted.floor[between[-1]]).any())
+
+
+def _uses_less(s: Situation, victims: Victims, k: int, usage: I64) -> bool:
+    """Whether the preemptor's queue is better entitled to what victim k uses than the victim's queue, when usage is
+    (Q, V): else that one could claim it back. First comes a queue within what it deserves of all that its task
+    requests, last one above it in all; of two others, that with the lower part of what it deserves."""
+    row, deserved = int(victims.queue[k]), what_queues_deserve(s)
+    mine = _part(usage[s.queue] + s.request, deserved[s.queue])[s.request > 0]
+    theirs = _part(usage[row], deserved[row])[victims.amounts[k] > 0]
+    return bool((mine <= 1).all() or (theirs > 1).all() or mine.max() < theirs.max())
+
+
+def _part(used: I64, share: I64) -> F64:
+    """(V,) the part of a share (V,) that is used."""
+    part: F64 = np.divide(used, share, out=np.where(used > 0, np.inf, 0.0), where=share > 0)
+    return part
 
 
 def _shares_permit(s: Situation, row: int, before: I64, after: I64, final: F64) -> bool:
@@ -181,10 +198,7 @@ def _ratios(s: Situation, victims: Victims, final: Situation) -> Verdict:
             if queue == s.queue or queues.parent[sibling] != queues.parent[row] or sibling == row:
                 continue
             involved = (victims.amounts[k] > 0) | (s.request > 0)
-            part = np.divide(mine, share[row], out=np.where(mine > 0, np.inf, 0.0), where=share[row] > 0)
-            theirs = np.divide(
-                used[sibling], share[sibling], out=np.where(used[sibling] > 0, np.inf, 0.0), where=share[sibling] > 0
-            )
+            part, theirs = _part(mine, share[row]), _part(used[sibling], share[sibling])
             worse = (part > 1) & (share[sibling] > 0) & (part * queues.tree.reclaim_ratio >= theirs)
             if worse[involved].any():
                 return Verdict("the preemptor's queue would use a larger part of its share than the victim's", k)

@@ -281,16 +281,22 @@ def _floors(s: Situation) -> tuple[I64, Bools, bool]:
         starved = deserves(s, after)
         return np.where(starved[:, None], np.minimum(queues.nominal, allocatable), allocatable), anywhere, True
     if rules is ReclaimRules.DESERVED:
-        deserved = queues.nominal if s.share is None else s.share
+        deserved = what_queues_deserve(s)
         allowed = (after <= queues.limit)[s.queue, requested].all()  # victims may be below the same ancestors
         below = ((after <= deserved)[s.queue] & requested).any()
-        return np.maximum(deserved, guarantees(queues)), anywhere & bool(allowed and below), True
+        return deserved, anywhere & bool(allowed and below), True
     if rules is ReclaimRules.DOMINANT_SHARE:
         parts = weighted_parts_with(s, s.own)
         allowed = (after <= queues.limit)[s.queue, requested].all()
         return guarantees(queues), (parts[own_sides(s)] < parts[sides(s)]) & bool(allowed), True
     entitled = (after <= queues.nominal)[path][:, requested].all(axis=1).any()
     return queues.nominal, anywhere & bool(entitled), False
+
+
+def what_queues_deserve(s: Situation) -> I64:
+    """(Q, V) of DESERVED: their shares, no less than their guarantees."""
+    deserved: I64 = np.maximum(s.queues.nominal if s.share is None else s.share, guarantees(s.queues))
+    return deserved
 
 
 def deserves(s: Situation, after: I64) -> Bools:

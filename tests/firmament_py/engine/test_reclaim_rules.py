@@ -312,3 +312,20 @@ def test_a_task_whose_victims_are_not_found_takes_the_next_flavor():
     assert cluster.scheduler.due(NOW_US)
     assert cluster.round() == {11: "blue"}
     assert not cluster.scheduler.due(NOW_US)
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_queues_that_deserve_one_resource_each_do_not_evict_each_other_in_turn(first):
+    """Each task uses what its queue deserves, and more than that of the other resource; one of them fits."""
+    described = tree(
+        queue("top"),
+        queue("a", "top", quota(0), quota(3, on="red/mem")),
+        queue("b", "top", quota(4), quota(0, on="red/mem")),
+        sharing=Sharing.PROPORTIONAL,
+        division=Division.AS_STATED,
+        reclaim_rules=ReclaimRules.DESERVED,
+    )
+    second = "b" if first == "a" else "a"
+    cluster = cluster_of(described, make_node("n", cpu=4, mem=3), make_class(3, cpu=3, mem=2), nodes=())
+    cluster.tell(running([1], 3, queue=queue_id(first)), make_tasks([2], 3, queue=queue_id(second)))
+    assert cluster.run().preemption.is_empty

@@ -285,6 +285,37 @@ def test_by_weight_a_share_limits_each_resource():
     assert "does not fit into its quota" in shown.judge("x").reason
 
 
+BOTH = rules(
+    ReclaimRules.DESERVED,
+    queue("a", "", quota(0), quota(3, on="red/gpu")),
+    queue("b", "", quota(4), quota(0, on="red/gpu")),
+)
+
+
+@pytest.mark.parametrize(
+    ("running", "preemptor", "permitted"),
+    [
+        pytest.param("x a red/cpu=2,red/gpu=2", "p b red/cpu=2", True, id="within what it deserves of all"),
+        pytest.param("x b red/cpu=2,red/gpu=2", "p a red/gpu=2", True, id="the same, of the other resource"),
+        pytest.param("x a red/cpu=2,red/gpu=2", "p b red/cpu=2,red/gpu=2", False, id="each above in one"),
+        pytest.param("x b red/cpu=2,red/gpu=2", "p a red/cpu=2,red/gpu=2", False, id="each above in one, vice versa"),
+        pytest.param("x a red/cpu=2,red/gpu=4", "p b red/cpu=2,red/gpu=2", True, id="the victim's is above in all"),
+    ],
+)
+def test_what_each_deserves_one_resource_of(running, preemptor, permitted):
+    """a deserves 3 GPUs and no CPU, b 4 CPUs and no GPU: neither claims back what the other one may claim."""
+    assert bool(Scene(BOTH, running, preemptor, total=[4, 4]).permitted()) == permitted
+
+
+@pytest.mark.parametrize(("preemptor", "permitted"), [("a", True), ("b", False)])
+def test_of_queues_above_what_they_deserve_in_one_resource_the_lower_part_counts(preemptor, permitted):
+    """Each deserves 4 CPUs and 4 GPUs; a would use 6 CPUs in the end, b 8 GPUs."""
+    described = rules(ReclaimRules.DESERVED, *(queue(name, "", quota(4), quota(4, on="red/gpu")) for name in "ab"))
+    running = {"a": "x b red/cpu=1,red/gpu=8", "b": "x a red/cpu=6,red/gpu=1"}[preemptor]
+    request = {"a": "red/cpu=6,red/gpu=1", "b": "red/cpu=1,red/gpu=8"}[preemptor]
+    assert bool(Scene(described, running, f"p {preemptor} {request}", total=[6, 8]).permitted()) == permitted
+
+
 def test_kai_does_not_take_from_a_queue_that_is_left_with_less_of_its_share():
     """Shares are 5 and 5. a would have 6 of 5 and is refused at once; up to 5 it may take what b has above its 5."""
     pair = queue("a", "", quota(1)), queue("b", "", quota(1))
