@@ -146,13 +146,13 @@ def _may_be_last(
 
 
 def _uses_less(s: Situation, victims: Victims, k: int, usage: I64) -> bool:
-    """Whether the preemptor's queue is better entitled to what victim k uses than the victim's queue, when usage is
-    (Q, V): else that one could claim it back. First comes a queue within what it deserves of all that its task
-    requests, last one above it in all; of two others, that with the lower part of what it deserves."""
+    """Whether the preemptor's queue would use a lower part of what it deserves than the queue of victim k when usage
+    is (Q, V): else that one could claim it back. Of the resources that their tasks request the one counts of which a
+    queue uses the highest part; if these are equal, the next."""
     row, deserved = int(victims.queue[k]), what_queues_deserve(s)
     mine = _part(usage[s.queue] + s.request, deserved[s.queue])[s.request > 0]
     theirs = _part(usage[row], deserved[row])[victims.amounts[k] > 0]
-    return bool((mine <= 1).all() or (theirs > 1).all() or mine.max() < theirs.max())
+    return sorted(mine.tolist(), reverse=True) < sorted(theirs.tolist(), reverse=True)
 
 
 def _part(used: I64, share: I64) -> F64:

@@ -297,13 +297,13 @@ BOTH = rules(
     [
         pytest.param("x a red/cpu=2,red/gpu=2", "p b red/cpu=2", True, id="within what it deserves of all"),
         pytest.param("x b red/cpu=2,red/gpu=2", "p a red/gpu=2", True, id="the same, of the other resource"),
-        pytest.param("x a red/cpu=2,red/gpu=2", "p b red/cpu=2,red/gpu=2", False, id="each above in one"),
-        pytest.param("x b red/cpu=2,red/gpu=2", "p a red/cpu=2,red/gpu=2", False, id="each above in one, vice versa"),
-        pytest.param("x a red/cpu=2,red/gpu=4", "p b red/cpu=2,red/gpu=2", True, id="the victim's is above in all"),
+        pytest.param("x a red/cpu=2,red/gpu=2", "p b red/cpu=2,red/gpu=2", True, id="the lower part of the other one"),
+        pytest.param("x b red/cpu=2,red/gpu=2", "p a red/cpu=2,red/gpu=2", False, id="the same, vice versa"),
+        pytest.param("x b red/cpu=4,red/gpu=3", "p a red/cpu=4,red/gpu=3", False, id="equal parts"),
     ],
 )
 def test_what_each_deserves_one_resource_of(running, preemptor, permitted):
-    """a deserves 3 GPUs and no CPU, b 4 CPUs and no GPU: neither claims back what the other one may claim."""
+    """a deserves 3 GPUs and no CPU, b 4 CPUs and no GPU: none claims back what the other one may claim."""
     assert bool(Scene(BOTH, running, preemptor, total=[4, 4]).permitted()) == permitted
 
 
