@@ -26,7 +26,12 @@ _STATES = [state.value for state in JobState if state is not JobState.NEW]
 @click.option("--namespace", "-n", metavar="NAME", default="", help="Only jobs in this namespace. Default: all.")
 @click.option("--user", metavar="NAME", default="", help="Only jobs of this user.")
 @click.option("--queue", metavar="NAME", default="", help="Only jobs of this queue.")
-@click.option("--state", type=click.Choice(_STATES), help="Only jobs in this state.")
+@click.option(
+    "--state",
+    metavar="STATE",
+    type=click.Choice(_STATES, case_sensitive=False),
+    help=f"Only jobs in this state: {', '.join(_STATES[:-1])} or {_STATES[-1]}.",
+)
 @click.option("--output", "-o", type=click.Choice(["table", "json"]), default="table", help="Form of the output.")
 @question
 def show(

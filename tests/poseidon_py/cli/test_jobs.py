@@ -67,7 +67,7 @@ def test_what_is_no_command_is_the_name_of_a_job(arguments, usage):
 def test_a_state_that_jobs_do_not_have_is_refused():
     result = invoke(cli, "jobs", "--state", "Foo")
     assert result.exit_code == 2
-    assert "'Foo' is not one of 'Pending', 'Privileged', 'Running'" in result.output
+    assert "'Foo' is not one of 'pending', 'privileged', 'running'" in result.output
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
