@@ -229,15 +229,15 @@ class World(WorldState):
             raise AssertionError("the rounds do not settle")
         assert not self.cluster.nominated(), "a task stays nominated although no task leaves its node"
         assert not len(self.cluster.state.successors), "a successor is expected, and none is to come"
-        kept = self.cluster.scheduler.reservation_holders  # for tasks that have waited for long
+        reserved = self.cluster.scheduler.reservation_holders  # for tasks that have waited for long
         for uid, task in self.tasks.items():
-            if task.on is None and task.shape.preempts and not task.gang and not kept:
+            if task.on is None and task.shape.preempts and not task.gang and not reserved:
                 assert not self.places_for(task), f"task {uid} waits, and could preempt"
         for number, gang in self.gangs.items():
             members = [task for task in self.tasks.values() if task.gang == number]
             lacking = gang.minimum - sum(task.on is not None for task in members)
             waiting = [task for task in members if task.on is None]
-            if 0 < lacking <= len(waiting) and len({task.number for task in waiting}) == 1 and not kept:
+            if 0 < lacking <= len(waiting) and len({task.number for task in waiting}) == 1 and not reserved:
                 there = [self.nodes[task.on].zone for task in members if task.on is not None]
                 for zones in self.choices(there) if gang.zonal else [None]:
                     assert self.places_for(waiting[0], zones) < lacking, f"gang {number} waits, and could preempt"
