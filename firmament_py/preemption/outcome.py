@@ -106,15 +106,11 @@ class Outcome:
         for i, gang in enumerate(gangs):
             together[gang] = i
         later = np.zeros(len(gangs) + 1, np.bool_)  # gangs of which some member has to wait
-        first: dict[int, int] = {}  # of each node, the most important preemptor
-        waits: dict[int, int] = {}  # of each node, the most important one that is not placed at once
         left = ledger.unreserved_for(decision.tasks, precedence.lowest(snapshot, decision.tasks)).copy()
+        served = [*zip(decision.tasks[again].tolist(), decision.nodes[again].tolist(), strict=True)]
+        waits = set[int]()  # tasks that are not placed at once
         # what is free already goes to those that never preempt
-        never = snapshot.never_preempts[snapshot.task_class]
-        order = np.flatnonzero(again)[np.argsort(~never[decision.tasks[again]], kind="stable")]
-        for task, node in zip(decision.tasks[order].tolist(), decision.nodes[order].tolist(), strict=True):
-            if not never[task]:
-                first.setdefault(node, task)
+        for task, node in sorted(served, key=lambda pair: self._evicts(pair[0])):
             requests = snapshot.requests[snapshot.task_class[task]]
             fits = (left[node] >= requests)[requests > 0].all()
             fits &= not snapshot.withheld[task]
@@ -123,36 +119,42 @@ class Outcome:
                 ledger.place(np.array([task]), np.array([node]))
             else:
                 ledger.nominate(task, node)
-                if not never[task]:
-                    waits.setdefault(node, task)
+                waits.add(task)
                 later[together[task]] |= not fits
         for gang in (gang for i, gang in enumerate(gangs) if not later[i]):
             nodes = ledger.nominated[gang]
             for task in gang.tolist():
                 ledger.nominate(task, -1)
             ledger.place(gang, nodes)
-        self._note(decision, precedence, {**waits, **{node: task for node, task in first.items() if node not in waits}})
+        self._note(decision, precedence, sorted(served, key=lambda pair: pair[0] not in waits))
         lost: I64 = removed[(ledger.node_of[removed] < 0) & (ledger.nominated[removed] < 0)]
         return lost
 
-    def _note(self, decision: Decision, precedence: Precedence, first: dict[int, int]) -> None:
-        """Records the preemptor of each victim and of each mover. first: node -> its most important preemptor."""
+    def _evicts(self, task: int) -> bool:
+        return not self._snapshot.never_preempts[self._snapshot.task_class[task]]
+
+    def _note(self, decision: Decision, precedence: Precedence, served: list[tuple[int, int]]) -> None:
+        """Records the preemptor of each victim and of each mover: of the tasks `served`, with their nodes, the first
+        one on its node that may evict it, or else the first."""
         snapshot = self._snapshot
         state = snapshot.releases.state
         positions = positions_of(snapshot, state.nodes.capacity)
-        highest = next(iter(first.values()), -1)
 
-        def preemptors_of(rows: I64) -> I64:
+        def preemptors_of(rows: I64, able: list[tuple[int, int]]) -> tuple[I64, int]:
+            first: dict[int, int] = {}
+            for task, node in able:
+                first.setdefault(node, task)
+            highest = able[0][0] if able else -1
             nodes = positions[state.tasks.node[rows]].tolist()
-            return np.array([first.get(node, highest) for node in nodes], np.int64)
+            return np.array([first.get(node, highest) for node in nodes], np.int64), highest
 
         victims = decision.victims
-        preemptors = preemptors_of(victims)
+        preemptors, highest = preemptors_of(victims, [pair for pair in served if self._evicts(pair[0])])
         # a member of a gang is evicted with it, also from a node that only gets less important tasks
         higher = precedence.waiting[snapshot.task_class[preemptors]] > precedence.running[victims]
         self.evict(victims, snapshot.tasks[np.where(higher, preemptors, highest)])
         if len(decision.movers):
-            needed_by = snapshot.tasks[preemptors_of(decision.movers)]
+            needed_by = snapshot.tasks[preemptors_of(decision.movers, served)[0]]
             targets = snapshot.nodes[decision.targets]
             moved = Migration(decision.movers, targets, needed_by, np.zeros_like(targets))
             self._moved = self._moved.followed_by(moved)

@@ -67,3 +67,20 @@ def test_a_task_that_never_preempts_takes_what_is_free_and_evicts_none():
     result = cluster.run()
     assert cluster.names(result) == {21: "a"}
     assert cluster.preempted(result) == {20: 19, 30: 31}
+
+
+def test_a_task_that_never_preempts_is_named_as_what_others_move_for():
+    """Of the tasks that wait, 99 is the last."""
+    cluster = moving_cluster(
+        make_class(1, cpu=2),
+        make_class(7, cpu=4, priority=5, never_preempts=True, demand=selecting(needs("a"))),
+        make_class(9, cpu=50),
+        make_node("a", cpu=4, labels={"a": ""}),
+        make_node("b", cpu=2),
+        make_tasks([1], 1, on="a", movable=True, job=9, started_us=1),
+        make_tasks([21], 7),
+        make_tasks([99], 9),
+    )
+    result = cluster.run()
+    assert cluster.migrating(result) == {1: "b"}
+    assert cluster.state.tasks.uid[result.migration.needed_by].tolist() == [21]
