@@ -77,8 +77,8 @@ class ConstrainedSearch:
         c = int(snapshot.task_class[task])
         if self._asked[0] is not precedence:
             self._asked = precedence, set()
-        # tasks that are equal to placement find the same; what was decided since may have changed that
-        alike = c, self._changes()
+        # tasks that are equal to placement find the same, unless something was decided in between
+        alike = c, self._decided()
         if self._searches_left < 1 or alike in self._asked[1]:
             return None
         self._searches_left -= 1
@@ -92,10 +92,10 @@ class ConstrainedSearch:
             self._asked[1].add(alike)
         return found
 
-    def _changes(self) -> int:
-        """A number that grows with what this round decides."""
+    def _decided(self) -> int:
+        """A number for what this round has decided so far."""
         ledger = self._ledger
-        return len(self._outcome.victims) + int(np.count_nonzero((ledger.node_of >= 0) | (ledger.nominated >= 0)))
+        return hash((len(self._outcome.victims), ledger.node_of.tobytes(), ledger.nominated.tobytes()))
 
     def _suiting(self, task: int, precedence: Precedence, conditions: list[Condition]) -> int | None:
         """A node that satisfies all constraints of the task as it is."""

@@ -59,9 +59,14 @@ class Outcome:
         return np.concatenate(self._victims)
 
     @property
+    def moves(self) -> int:
+        """Number of tasks that move by the decisions so far."""
+        return len(self._moved.tasks)
+
+    @property
     def _is_empty(self) -> bool:
         """Whether nothing was decided."""
-        return len(self._victims) == 1 and not len(self._moved.tasks)
+        return len(self._victims) == 1 and not self.moves
 
     def evict(self, victims: I64, preemptors: I64) -> None:
         """Rows (V,) of the task table leave for others, rows (V,)."""
@@ -156,6 +161,5 @@ class Outcome:
         if len(decision.movers):
             needed_by = snapshot.tasks[preemptors_of(decision.movers, served)[0]]
             targets = snapshot.nodes[decision.targets]
-            moved = Migration(decision.movers, targets, needed_by, np.zeros_like(targets))
-            self._moved = self._moved.followed_by(moved)
-            self._least_moves += decision.least_moves
+            self._moved = Migration(decision.movers, targets, needed_by, np.zeros_like(targets))
+            self._least_moves = decision.least_moves

@@ -26,7 +26,7 @@ from firmament_py.preemption.decision import EvictionSearch, Question
 from firmament_py.preemption.failed_nominations import end_failed_nominations
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.outcome import Outcome
-from firmament_py.preemption.precedence import Precedence, by_priority
+from firmament_py.preemption.precedence import PROTECTED, Precedence, by_priority
 from firmament_py.preemption.reclaimer import Reclaimer, ReclaimHistory
 from firmament_py.preemption.servable import KnownBounds, Servable
 from firmament_py.preemption.topology import preferred_domain
@@ -47,8 +47,7 @@ TOGETHER = 2_000
 """If no more tasks than this are to be served, those that the round has placed compete with preemptors for places."""
 
 _LEVELS = 8
-"""At so many priorities tasks with constraints on others preempt before all others of a lower one; at those below after
-the others."""
+"""At so many priorities, the highest, tasks with constraints on others preempt before all others of a lower one."""
 
 _ATTEMPTS = 8
 """Number of decisions of a round, each without the gangs that the last one did not serve entirely."""
@@ -104,7 +103,10 @@ class Preemptor:
 
     @cached_property
     def _search(self) -> EvictionSearch:
-        of = self._ledger, self._precedence, self._evicts, self._eviction_costs, self._nearby
+        return self._search_with(self._nearby)
+
+    def _search_with(self, nearby: MovableNearby | None) -> EvictionSearch:
+        of = self._ledger, self._precedence, self._evicts, self._eviction_costs, nearby
         return EvictionSearch(*of, beyond_budgets=self._beyond_budgets)
 
     def run(self, single: Bools, demands: Sequence[JobDemand] = ()) -> I64:
@@ -164,24 +166,18 @@ class Preemptor:
         one: these after all others of their priority or a higher one, and before those of a lower one. Returns the
         tasks that lose the places that the round gave them."""
         priority = self._precedence.waiting[self._snapshot.task_class]
-        levels = np.unique(priority[constrained])[::-1][:_LEVELS].tolist()
-        search = None
-        lost = [NO_ROWS]
-        for level in [*levels, None]:
-            now = singles if level is None else singles[priority[singles] >= level]
-            gangs_now = [demand for demand in gangs if level is None or demand.priority >= level]
-            singles = np.setdiff1d(singles, now)
-            gangs = [demand for demand in gangs if demand not in gangs_now]
-            if len(now) or gangs_now or len(levels) == 0:
-                lost.append(self._serve(now, gangs_now, movable, within))
-            if level is None:
-                break
-            if search is None:
-                of = self._ledger, self.outcome, self._eviction_costs, movable, self._search.surplus
-                search = ConstrainedSearch(*of, beyond_budgets=self._beyond_budgets)
-            last = level == levels[-1]
-            some = constrained[(priority[constrained] <= level) if last else (priority[constrained] == level)]
-            self._preempt_constrained(search, some)
+        of = self._ledger, self.outcome, self._eviction_costs, movable, self._search.surplus
+        search = ConstrainedSearch(*of, beyond_budgets=self._beyond_budgets)
+        lost, above = [NO_ROWS], PROTECTED
+        for level in np.unique(priority[constrained])[::-1][:_LEVELS].tolist():
+            now = singles[(level <= priority[singles]) & (priority[singles] < above)]
+            gangs_now = [demand for demand in gangs if level <= demand.priority < above]
+            lost.append(self._serve(now, gangs_now, movable, within))
+            self._preempt_constrained(search, constrained[priority[constrained] == level])
+            above = level
+        left = [demand for demand in gangs if demand.priority < above]
+        lost.append(self._serve(singles[priority[singles] < above], left, movable, within))
+        self._preempt_constrained(search, constrained[priority[constrained] < above])
         return np.unique(np.concatenate(lost))
 
     def _preempt_constrained(self, search: ConstrainedSearch, preemptors: I64) -> None:
@@ -203,6 +199,8 @@ class Preemptor:
         placed = movable & (ledger.node_of >= 0) & ~snapshot.never_preempts[snapshot.task_class]
         if len(singles) + sum(demand.lacking for demand in demands) + placed.sum() > TOGETHER:
             placed[:] = False
+        # the limit on moves holds for the round
+        search = self._search_with(None) if self.outcome.moves else self._search
         by_rank = sorted(demands, key=lambda demand: (-demand.priority, demand.created_us))
         waiting = by_rank
         for attempt in range(_ATTEMPTS):
@@ -220,7 +218,7 @@ class Preemptor:
             ]
             question = Question(tasks, movable & ~placed, self.outcome.victims, seniority, limited)
             effort = 1.0 if attempt == 0 else _FURTHER_EFFORT
-            decision = decide(self._search, ledger, question, self._highest(tasks), effort)
+            decision = decide(search, ledger, question, self._highest(tasks), effort)
             if decision is None:
                 return NO_ROWS
             served = np.zeros(len(ledger.node_of), np.bool_)

@@ -1,5 +1,6 @@
 """Rounds that move tasks and preempt others."""
 
+from firmament_py.model.constraints import PeerDemand, PeerTerm
 from firmament_py.placement.migration import Migrating
 from firmament_py.preemption.preemptor import Preempting
 from tests.builders import (
@@ -12,13 +13,17 @@ from tests.builders import (
     needs,
     removed,
     selecting,
+    tasks_like,
 )
 
 
-def moving_cluster(*events):
-
+def moving_cluster(*events, moves_at_once=16):
     return make_cluster(
-        *events, preempting=Preempting.WITHIN_BUDGETS, migrating=Migrating.FOR_WAITING, migrate_after_us=0
+        *events,
+        preempting=Preempting.WITHIN_BUDGETS,
+        migrating=Migrating.FOR_WAITING,
+        migrate_after_us=0,
+        moves_at_once=moves_at_once,
     )
 
 
@@ -84,3 +89,31 @@ def test_a_task_that_never_preempts_is_named_as_what_others_move_for():
     result = cluster.run()
     assert cluster.migrating(result) == {1: "b"}
     assert cluster.state.tasks.uid[result.migration.needed_by].tolist() == [21]
+
+
+def test_moves_of_one_round_have_one_limit_also_if_tasks_with_constraints_come_in_between():
+    """Task 11 has constraints. Before it comes 12, after it 13, and each of these needs a move, of which one may be on
+    its way."""
+    near = PeerDemand(anti_affinity=(PeerTerm(tasks_like(needs("app", "In", "none")), "kubernetes.io/hostname"),))
+    cluster = moving_cluster(
+        make_class(1, cpu=2, demand=selecting(needs("left"))),
+        make_class(6, cpu=2, demand=selecting(needs("right"))),
+        make_class(2, cpu=4, priority=9, demand=selecting(needs("a"))),
+        make_class(3, cpu=4, priority=1, demand=selecting(needs("b"))),
+        make_class(4, cpu=1, priority=5, peers=near, demand=selecting(needs("c"))),
+        make_class(5, cpu=1),
+        make_node("a", cpu=4, labels={"a": "", "left": ""}),
+        make_node("b", cpu=4, labels={"b": "", "right": ""}),
+        make_node("c", cpu=1, labels={"c": ""}),
+        make_node("d", cpu=4, labels={"left": "", "right": ""}),
+        make_tasks([1], 1, on="a", movable=True, job=8, started_us=1),
+        make_tasks([2], 6, on="b", movable=True, job=9, started_us=1),
+        make_tasks([3], 5, on="c", started_us=1),
+        make_tasks([11], 4),
+        make_tasks([12], 2),
+        make_tasks([13], 3),
+        moves_at_once=1,
+    )
+    result = cluster.run()
+    assert cluster.migrating(result) == {1: "d"}
+    assert cluster.preempted(result)[3] == 11
