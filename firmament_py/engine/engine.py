@@ -68,7 +68,7 @@ class Engine:
         self.resynced = False
 
     def _start(self, state: ClusterState) -> None:
-        self.epoch = secrets.randbits(63) | 1
+        self.epoch = _new_epoch()
         self.state = state
         self.scheduler = Scheduler(state, self.policy, self.solver, usage=self.usage, **self._options)
         self.round_of_epoch = 0
@@ -95,15 +95,15 @@ class Engine:
         self.resynced = True
 
     @contextmanager
-    def undelivered_round_ends_epoch(self) -> Iterator[None]:
-        """If the block fails once the state has assumed what a round decided, nobody learns of these decisions: the
-        epoch ends, so that the client sends everything again."""
+    def delivery(self) -> Iterator[None]:
+        """For running a round and encoding its reply. If that fails after the state has assumed the decisions, the
+        client never gets them: a new epoch begins, so that the client resynchronises."""
         scheduler, before = self.scheduler, self.scheduler.commits
         try:
             yield
         except BaseException:
             if scheduler.commits != before:
-                self.epoch = secrets.randbits(63) | 1
+                self.epoch = _new_epoch()
                 log.error("a round failed after its decisions were assumed: a new epoch begins")
             raise
 
@@ -132,6 +132,10 @@ class Engine:
             result.stats.arcs,
         )
         return result
+
+
+def _new_epoch() -> int:
+    return secrets.randbits(63) | 1
 
 
 def apply_all(state: ClusterState, events: Iterable[Event]) -> Outcome:

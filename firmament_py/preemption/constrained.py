@@ -26,7 +26,7 @@ from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.snapshot import Snapshot
 
 SEARCHES = 60
-"""How many tasks a round searches victims for, not counting those like one that found none: a search is some 20 ms with
+"""How many tasks a round searches victims for, not counting those like one that found none: a search is some 25 ms with
 40,000 running tasks on 2,000 nodes."""
 NODES = 100
 """How many nodes a search compares, those first whose residents cost least; further ones only until one is found."""

@@ -117,7 +117,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             return flow_pb2.RoundReply(status=flow_pb2.STALE_EPOCH)
         if self._last_epoch == engine.epoch and request.acknowledged != self._last_reply.round:
             return self._last_reply
-        with engine.undelivered_round_ends_epoch():
+        with engine.delivery():
             reply = self._next_reply(request)
         if reply.round:
             self._last_epoch, self._last_reply = engine.epoch, reply

@@ -166,7 +166,7 @@ class Health(Probes):
         except EngineError as error:
             return _json({"error": str(error)}, 503)
         if answer is None:
-            return _json({"error": f"the scheduler has no pod {namespace}/{name}"}, 404)
+            return _json({"error": f"pod {namespace}/{name} not found"}, 404)
         return _json(answer)
 
     async def _get_gangs(self, request: web.Request) -> web.Response:

@@ -82,7 +82,7 @@ def test_the_gangs_are_listed(backend: Backend, scheduler: Scheduler) -> None:
     assert json.loads(ask("--json", "--namespace", "other").stdout) == {"gangs": []}
     wrong = ask("smal")
     assert wrong.returncode == 1
-    assert wrong.stderr.strip().endswith("the scheduler has no gang smal; did you mean default/small?")
+    assert wrong.stderr.strip().endswith("gang smal not found; did you mean default/small?")
 
 
 def test_each_replica_of_a_leader_worker_set_is_a_gang(backend: Backend, scheduler: Scheduler) -> None:

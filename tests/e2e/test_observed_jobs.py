@@ -136,7 +136,7 @@ def test_states_statistics_and_reasons(backend: Backend, schedule: Schedule) -> 
     assert "default/good" not in table
     missing = run(*POSEIDON, "jobs", "goood", "--address", scheduler.address)
     assert missing.returncode == 1
-    assert missing.stderr == "error: the scheduler has no job goood; did you mean good?\n"
+    assert missing.stderr == "error: job goood not found; did you mean good?\n"
     assert scheduler.metric("poseidon_queue_pods_ended_total") == 3
     assert scheduler.status()["outcomes"] == {"succeeded": 1, "failed": 1, "removed": 1}
 

@@ -193,7 +193,7 @@ def test_status_and_explain(backend: Backend, schedule: Schedule) -> None:
     body = json.loads(run(*POSEIDON, "status", "--json", "--address", scheduler.address).stdout)
     assert (body["nodes"], body["pods"]["waiting"], body["bound"]) == (2, 1, 1)
     missing = run(*ask, "default/nobody")
-    assert (missing.returncode, missing.stderr) == (1, "error: the scheduler has no pod default/nobody\n")
+    assert (missing.returncode, missing.stderr) == (1, "error: pod default/nobody not found\n")
 
 
 def test_policies() -> None:

@@ -81,7 +81,7 @@ def _named(groups: list[Group], name: str) -> list[Group]:
         bare[each] for each in get_close_matches(name.rpartition("/")[2], bare, _SUGGESTIONS)
     ]
     remedy = f"did you mean {' or '.join(near)}?" if near else "`poseidon gangs` lists all"
-    raise UnknownGang(f"the scheduler has no gang {name}; {remedy}")
+    raise UnknownGang(f"gang {name} not found; {remedy}")
 
 
 def _gang(

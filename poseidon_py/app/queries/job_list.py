@@ -94,7 +94,7 @@ def _named(jobs: list[Job], name: str) -> list[Job]:
         return found
     near = get_close_matches(name, dict.fromkeys(job.key.name for job in jobs), _SUGGESTIONS)
     remedy = f"did you mean {' or '.join(near)}?" if near else "`poseidon jobs` lists all"
-    raise UnknownJob(f"the scheduler has no job {name}; {remedy}")
+    raise UnknownJob(f"job {name} not found; {remedy}")
 
 
 def _job(job: Job, now: float) -> Json:

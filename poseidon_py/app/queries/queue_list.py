@@ -83,7 +83,7 @@ def _named(queues: list[Json], name: str, how: str) -> Iterable[Json]:
     if not any(each["name"] == name for each in queues):
         near = get_close_matches(name, dict.fromkeys(each["name"] for each in queues), _SUGGESTIONS)
         remedy = f"did you mean {' or '.join(near)}?" if near else "`poseidon queues` lists all"
-        raise UnknownQueue(f"the scheduler has no queue {name}; " + (f"there are none: {how}" if how else remedy))
+        raise UnknownQueue(f"queue {name} not found; " + (f"there are none: {how}" if how else remedy))
     top: int | None = None
     for each in queues:
         if top is not None and each["depth"] <= top:

@@ -170,7 +170,7 @@ class Answers(BaseHTTPRequestHandler):
     bodies: ClassVar[dict[str, Any]] = {}
 
     def do_GET(self):
-        status, body = self.bodies.get(self.path, (404, b'{"error": "the scheduler has no pod a/b"}'))
+        status, body = self.bodies.get(self.path, (404, b'{"error": "pod a/b not found"}'))
         self.send_response(status)
         self.end_headers()
         self.wfile.write(body if isinstance(body, bytes) else json.dumps(body).encode())
@@ -278,7 +278,7 @@ def test_a_kubeconfig_that_is_missing_is_named(scheduler, monkeypatch, tmp_path)
 def test_queries_that_cannot_be_answered(scheduler):
     Answers.bodies = {"/status": (200, b"<html>")}
     for arguments, says in (
-        (("explain", "a/b", "--address", scheduler), "has no pod a/b"),
+        (("explain", "a/b", "--address", scheduler), "pod a/b not found"),
         (("status", "--address", scheduler), "no scheduler at"),
         (("status", "--address", "127.0.0.1:9"), "no scheduler at 127.0.0.1:9"),
     ):

@@ -141,7 +141,7 @@ def test_gangs_are_selected_by_name_and_namespace(rig):
     ):
         with pytest.raises(UnknownGang) as error:
             listed(rig, name=name)
-        assert str(error.value) == f"the scheduler has no gang {name}; {remedy}"
+        assert str(error.value) == f"gang {name} not found; {remedy}"
 
 
 def test_without_an_answer_of_the_engine_the_rest_is_known(rig):

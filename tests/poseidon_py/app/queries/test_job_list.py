@@ -62,9 +62,9 @@ async def test_which_jobs_are_listed(selection, expected):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("pp", "the scheduler has no job pp; did you mean p?"),
-        ("other/p", "the scheduler has no job p; `poseidon jobs` lists all"),
-        ("xyz", "the scheduler has no job xyz; `poseidon jobs` lists all"),
+        ("pp", "job pp not found; did you mean p?"),
+        ("other/p", "job p not found; `poseidon jobs` lists all"),
+        ("xyz", "job xyz not found; `poseidon jobs` lists all"),
     ],
 )
 async def test_an_unknown_job_is_told_from_those_that_are_near(name, message):

@@ -15,7 +15,7 @@ from poseidon_py.util.metrics import Metrics
 
 async def gangs(name, namespace):
     if name == "gone":
-        raise UnknownGang("the scheduler has no gang gone; did you mean ns/one?")
+        raise UnknownGang("gang gone not found; did you mean ns/one?")
     if name == "broken":
         raise EngineError("GetGangs", "UNAVAILABLE", "refused")
     return {"gangs": [], "asked": [name, namespace]}
@@ -23,7 +23,7 @@ async def gangs(name, namespace):
 
 async def queues(name):
     if name == "gone":
-        raise UnknownQueue("the scheduler has no queue gone; did you mean one?")
+        raise UnknownQueue("queue gone not found; did you mean one?")
     if name == "broken":
         raise EngineError("GetQueues", "UNAVAILABLE", "refused")
     return {"queues": [], "asked": name}
@@ -31,7 +31,7 @@ async def queues(name):
 
 async def jobs(**asked):
     if asked["name"] == "gone":
-        raise UnknownJob("the scheduler has no job gone; did you mean one?")
+        raise UnknownJob("job gone not found; did you mean one?")
     if asked["name"] == "broken":
         raise EngineError("Explain", "UNAVAILABLE", "refused")
     return {"jobs": [], "asked": {key: value for key, value in asked.items() if value}}
@@ -46,17 +46,17 @@ def none(*_):
     [
         ("gangs", 200, {"gangs": [], "asked": ["", ""]}),
         ("gangs?name=ns/g&namespace=ns", 200, {"gangs": [], "asked": ["ns/g", "ns"]}),
-        ("gangs?name=gone", 404, {"error": "the scheduler has no gang gone; did you mean ns/one?"}),
+        ("gangs?name=gone", 404, {"error": "gang gone not found; did you mean ns/one?"}),
         ("gangs?name=broken", 503, {"error": "GetGangs: UNAVAILABLE: refused"}),
         ("gangs?nam=x", 400, {"error": "'nam' is not a parameter; there are name and namespace"}),
         ("queues", 200, {"queues": [], "asked": ""}),
         ("queues?name=a%20b", 200, {"queues": [], "asked": "a b"}),
-        ("queues?name=gone", 404, {"error": "the scheduler has no queue gone; did you mean one?"}),
+        ("queues?name=gone", 404, {"error": "queue gone not found; did you mean one?"}),
         ("queues?name=broken", 503, {"error": "GetQueues: UNAVAILABLE: refused"}),
         ("jobs", 200, {"jobs": [], "asked": {}}),
         ("jobs?user=anna&state=Running", 200, {"jobs": [], "asked": {"user": "anna", "state": "Running"}}),
         ("jobs/ns/a%20b", 200, {"jobs": [], "asked": {"name": "a b", "namespace": "ns"}}),
-        ("jobs/ns/gone", 404, {"error": "the scheduler has no job gone; did you mean one?"}),
+        ("jobs/ns/gone", 404, {"error": "job gone not found; did you mean one?"}),
         ("jobs?name=broken", 503, {"error": "Explain: UNAVAILABLE: refused"}),
         ("jobs/ns/j?name=x", 400, {"error": "'name' is not a parameter; there are none"}),
         ("queues?namespace=x", 400, {"error": "'namespace' is not a parameter; there is name"}),

@@ -196,7 +196,7 @@ def test_one_queue_has_those_below_it(rig):
     for name, remedy in (("alon", "did you mean alone?"), ("xyz", "`poseidon queues` lists all")):
         with pytest.raises(UnknownQueue) as error:
             listed(rig, name)
-        assert str(error.value) == f"the scheduler has no queue {name}; {remedy}"
+        assert str(error.value) == f"queue {name} not found; {remedy}"
 
 
 @pytest.mark.parametrize(
