@@ -182,13 +182,18 @@ class Preemptor:
 
     def _preempt_constrained(self, search: ConstrainedSearch, preemptors: I64) -> None:
         """Preempts for tasks (K,), ascending, one after the other."""
-        for task in preemptors.tolist():
+        in_vain = -1  # the class of the last task without a place: for the others of it, which follow, nothing changes
+        for task, c in zip(preemptors.tolist(), self._snapshot.task_class[preemptors].tolist(), strict=True):
+            if c == in_vain:
+                continue
             found = search.find(task, self._precedence)
-            if found is not None:
-                for other in found.displaced.tolist():
-                    self._ledger.nominate(other, -1)
-                self._ledger.nominate(task, found.node)
-                self.outcome.evict(found.victims, np.full(len(found.victims), self._snapshot.tasks[task]))
+            if found is None:
+                in_vain = c
+                continue
+            for other in found.displaced.tolist():
+                self._ledger.nominate(other, -1)
+            self._ledger.nominate(task, found.node)
+            self.outcome.evict(found.victims, np.full(len(found.victims), self._snapshot.tasks[task]))
 
     def _serve(self, singles: I64, demands: list[JobDemand], movable: Bools, within: Mapping[int, Bools]) -> I64:
         """Preempts for tasks (K,), ascending, and for gangs, each of which is served entirely or not at all. Those that

@@ -217,3 +217,91 @@ def test_a_task_with_constraints_of_lower_priority_comes_after_the_others():
     )
     assert cluster.preempted(cluster.run()) == {1: 12}
     assert cluster.nominated() == {12: "a"}
+
+
+def test_what_another_preemptor_evicts_is_gone_once():
+    """Task 1 leaves for 11. Task 12 must not be near 2 either, which is worth more than 3."""
+    cluster = cluster_of(
+        host("a", cpu=3),
+        make_class(8, cpu=1, priority=2),
+        make_class(9, cpu=1, priority=10, peers=PeerDemand(anti_affinity=(PeerTerm(like("absent"), HOST),))),
+        make_tasks([1], LOW, on="a", label_set=NOISY),
+        make_tasks([2], PLAIN_MID, on="a", label_set=NOISY),
+        make_tasks([3], 8, on="a"),
+        make_tasks([11], 9),
+        make_tasks([12], HIGH),
+    )
+    assert cluster.preempted(cluster.run()) == {1: 11, 2: 12}
+
+
+def test_of_those_that_a_spread_counts_only_as_many_stay_as_it_permits():
+    even = PeerDemand(spread=(Spread(like("web"), ZONE, 1),))
+    cluster = cluster_of(
+        host("x", cpu=9, zone="x"),
+        host("y", cpu=9, zone="y", taints=[Taint("keep", "", "NoSchedule")]),
+        make_tasks([1, 2], LOW, on="x", label_set=WEB),
+        make_tasks([3], LOW, on="y", label_set=WEB),
+        make_tasks([11], HIGH, label_set=WEB),
+        peers=even,
+    )
+    assert len(victims(cluster)) == 1
+
+
+def test_a_spread_does_not_count_those_that_are_leaving():
+    even = PeerDemand(spread=(Spread(like("web"), ZONE, 1),))
+    cluster = cluster_of(
+        host("x", cpu=9, zone="x"),
+        host("y", cpu=9, zone="y", taints=[Taint("keep", "", "NoSchedule")]),
+        make_tasks([1], LOW, on="x", label_set=WEB, leaving=True),
+        make_tasks([2, 3], LOW, on="x", label_set=WEB),
+        make_tasks([11], HIGH, label_set=WEB),
+        peers=even,
+    )
+    assert victims(cluster) == {2, 3}
+
+
+def test_of_a_gang_no_more_leave_than_it_has_above_its_minimum():
+    cluster = cluster_of(
+        *(host(name, cpu=1) for name in "abc"),
+        make_gang(3, 2),
+        *(make_tasks([uid], LOW, on=name, gang=3) for uid, name in enumerate("abc", 1)),
+        make_tasks([11, 12], HIGH, label_set=WEB),
+    )
+    assert len(victims(cluster)) == 1
+
+
+def test_what_another_preemptor_evicts_is_in_nobodys_way():
+    apart = PeerDemand(anti_affinity=(PeerTerm(like("noisy"), ZONE),))
+    cluster = cluster_of(
+        *(host(name, cpu=1) for name in "ab"),
+        make_tasks([1], LOW, on="a", label_set=NOISY),
+        make_tasks([2], LOW, on="b"),
+        make_tasks([11, 12], HIGH),
+        peers=apart,
+    )
+    assert cluster.preempted(cluster.run()) == {1: 11, 2: 12}
+
+
+def test_tasks_of_the_lowest_of_many_priorities_preempt_too():
+    count = 12
+    cluster = cluster_of(
+        *(host(f"n{number}", cpu=1) for number in range(count)),
+        *(make_class(10 + number, cpu=1, priority=10 + number, peers=NOT_NOISY) for number in range(count)),
+        *(make_tasks([100 + number], LOW, on=f"n{number}") for number in range(count)),
+        *(make_tasks([200 + number], 10 + number) for number in range(count)),
+    )
+    assert len(victims(cluster)) == count
+
+
+def test_cheap_nodes_that_exceed_a_budget_do_not_hide_one_that_does_not():
+    """Each of the budget could leave, but on these nodes two have to."""
+    cluster = cluster_of(
+        *(host(f"x{number}", cpu=2) for number in range(120)),
+        host("y", cpu=2),
+        make_budget(7, like("guarded"), 1),
+        *(make_tasks([100 + 2 * at, 101 + 2 * at], LOW, on=f"x{at}", label_set=GUARDED) for at in range(120)),
+        make_tasks([1, 2], PLAIN_MID, on="y"),
+        make_tasks([11], HIGH),
+        cpu=2,
+    )
+    assert victims(cluster) == {1, 2}

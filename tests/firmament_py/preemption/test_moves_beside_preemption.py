@@ -117,3 +117,16 @@ def test_moves_of_one_round_have_one_limit_also_if_tasks_with_constraints_come_i
     result = cluster.run()
     assert cluster.migrating(result) == {1: "d"}
     assert cluster.preempted(result)[3] == 11
+
+
+def test_a_task_that_takes_what_is_free_evicts_none():
+    cluster = moving_cluster(
+        make_class(1, cpu=1),
+        make_class(2, cpu=1, priority=5),
+        make_node("a", cpu=2),
+        make_tasks([1], 1, on="a", started_us=1),
+        make_tasks([11, 12], 2),
+    )
+    result = cluster.run()
+    assert cluster.names(result) == {11: "a"}
+    assert cluster.preempted(result) == {1: 12}
