@@ -1,7 +1,6 @@
 """Objects found by discovery, over HTTP from a synthetic API server."""
 
 import asyncio
-import json
 
 import msgspec
 import pytest
@@ -12,61 +11,9 @@ from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
 from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, Unknown
 from poseidon_py.state.gangs.object_cache import ObjectCache
-from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from tests.poseidon_py.settling import settle, turns_until
 from tests.poseidon_py.state.gangs.builders import JOB, SET, owner_or_group
-
-
-class Api:
-    """Serves jobs, and the objects in `served`; `denied` paths answer 403."""
-
-    def __init__(self):
-        self.served = {"/apis/batch": ["v1"], "/apis/batch/v1": ["jobs"]}
-        self.items: dict[str, str] = {}
-        self.listed: dict[str, list[str]] = {}
-        self.denied: set[str] = set()
-        self.asked: list[str] = []
-        self.faults: list[Exception] = []
-
-    async def call(self, verb, path):
-        await asyncio.sleep(0)
-        self.asked.append(path)
-        if self.faults:
-            raise self.faults.pop()
-        if path in self.items:
-            return self.items[path].encode()
-        if path not in self.served:
-            raise NotFoundError(404, "NotFound", path)
-        names = self.served[path]
-        if path.count("/") == 2:
-            return json.dumps({"versions": [{"version": name} for name in names]}).encode()
-        return json.dumps({"resources": [{"name": name} for name in names]}).encode()
-
-    async def page(self, path, parameters):
-        await asyncio.sleep(0)
-        if path in self.denied:
-            raise ApiError(403, "Forbidden", "no")
-        listed = ", ".join(self.listed.get(path, ()))
-        return b'{"metadata": {"resourceVersion": "1"}, "items": [%b]}' % listed.encode()
-
-    async def watch(self, path, parameters, silence):
-        await asyncio.Event().wait()
-        yield b""
-
-
-PATIENCE = 0.1
-
-
-class Retries:
-    """Sleeps as long as is waited for an owner take no time; longer ones, before it is asked for again, end with
-    `now`."""
-
-    def __init__(self):
-        self.now = asyncio.Event()
-
-    async def sleep(self, seconds):
-        if seconds > PATIENCE:
-            await self.now.wait()
+from tests.poseidon_py.state.gangs.discovery import PATIENCE, Api, Retries, recheck
 
 
 @pytest.fixture
@@ -91,13 +38,6 @@ async def rig(retries):
     yield api, found, known, changed
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-def recheck(found):
-    """Lets the next discovery of the resources begin."""
-    for cache in found._caches.values():
-        cache.checked_at = -1e9
-    found._wake.set()
 
 
 async def test_looked_up_objects_are_discovered_and_listed(rig):
@@ -307,98 +247,3 @@ async def test_a_watch_that_a_defect_ends_lists_again(retries, caplog):
     assert changed == ["j", "j"]
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-@pytest.fixture
-async def slow(retries):
-    """A cache whose lookups take long at once, with the kind RayCluster."""
-    api = Api()
-    known: list[str] = []
-    kind, resource, _ = OWNER_KINDS["rayclusters"]
-    found = ObjectCache(
-        api,
-        lambda resource, owner_or_group, gone=False: None,
-        known.append,
-        patience=PATIENCE,
-        pause=3600,
-        kinds={(resource.group, kind): resource},
-        say_after=0.0,
-        sleep=retries.sleep,
-    )
-    task = asyncio.create_task(found.run())
-    yield api, found, known, Owner(kind, "r", "uid-r", resource.group)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-
-
-RAY = {"/apis/ray.io": ["v1"], "/apis/ray.io/v1": ["rayclusters"]}
-
-
-async def test_kinds_of_owners_that_are_asked_for_are_looked_up(slow):
-    api, found, _known, owner = slow
-    api.served |= RAY
-    path = "/apis/ray.io/v1/namespaces/ns/rayclusters/r"
-    api.items[path] = '{"metadata": {"name": "r", "namespace": "ns", "uid": "uid-r"}, "spec": {}}'
-    for _ in range(2):
-        with pytest.raises(Unknown):
-            found.owner(owner, "ns")
-        await settle()
-    assert found.owner(owner, "ns").counts.size == 1
-    assert found.has_owner("uid-r")
-    assert found.serves(OWNER_KINDS["rayclusters"].resource)
-
-
-async def test_a_kind_that_is_not_installed_is_logged_and_found_later(slow, caplog):
-    api, found, _known, owner = slow
-    with caplog.at_level("INFO"), pytest.raises(Unknown):
-        found.owner(owner, "ns")
-    with caplog.at_level("INFO"):
-        await settle()
-    assert found.owner(owner, "ns") is None
-    assert not found.serves(OWNER_KINDS["rayclusters"].resource)
-    assert [each.message for each in caplog.records] == [
-        "rayclusters.ray.io is not served, and is looked for again every 5 s"
-    ]
-    api.served |= RAY
-    recheck(found)
-    await settle()
-    with pytest.raises(Unknown):
-        found.owner(owner, "ns")
-
-
-async def test_a_discovery_that_takes_long_says_why(slow):
-    api, found, known, owner = slow
-    api.faults.append(UnreachableError("refused"))
-    with pytest.raises(Unknown) as lookup:
-        found.owner(owner, "ns")
-    assert lookup.value.why == ""
-    await settle()
-    assert known == ["rayclusters.ray.io"]  # so that the pods are resolved again
-    with pytest.raises(Unknown) as lookup:
-        found.owner(owner, "ns")
-    assert lookup.value.why == "cannot find out whether rayclusters.ray.io is served: refused"
-    recheck(found)
-    await settle()
-    assert found.owner(owner, "ns") is None
-
-
-async def test_a_lookup_of_an_owner_that_takes_long_says_why(slow, retries):
-    api, found, known, owner = slow
-    api.served |= RAY
-    for faults in ([], [UnreachableError("refused")]):
-        with pytest.raises(Unknown):
-            found.owner(owner, "ns")
-        api.faults += faults
-        await settle()
-        with pytest.raises(Unknown) as lookup:
-            found.owner(owner, "ns")
-        api.faults += [UnreachableError("refused")] if not faults else []
-        await settle()
-    assert known[-1] == "rayclusters.ray.io/uid-r"
-    with pytest.raises(Unknown) as lookup:
-        found.owner(owner, "ns")
-    assert lookup.value.why == "cannot look up its owner, RayCluster ns/r: refused"
-    retries.now.set()
-    await settle()
-    assert found.owner(owner, "ns") is None
-    assert found.serves(OWNER_KINDS["rayclusters"].resource)

@@ -1,0 +1,65 @@
+"""A synthetic API server for the discovery of objects, and the control of its retries."""
+
+import asyncio
+import json
+
+from poseidon_py.kube.client import ApiError, NotFoundError
+
+
+class Api:
+    """Serves jobs, and the objects in `served`; `denied` paths answer 403."""
+
+    def __init__(self):
+        self.served = {"/apis/batch": ["v1"], "/apis/batch/v1": ["jobs"]}
+        self.items: dict[str, str] = {}
+        self.listed: dict[str, list[str]] = {}
+        self.denied: set[str] = set()
+        self.asked: list[str] = []
+        self.faults: list[Exception] = []
+
+    async def call(self, verb, path):
+        await asyncio.sleep(0)
+        self.asked.append(path)
+        if self.faults:
+            raise self.faults.pop()
+        if path in self.items:
+            return self.items[path].encode()
+        if path not in self.served:
+            raise NotFoundError(404, "NotFound", path)
+        names = self.served[path]
+        if path.count("/") == 2:
+            return json.dumps({"versions": [{"version": name} for name in names]}).encode()
+        return json.dumps({"resources": [{"name": name} for name in names]}).encode()
+
+    async def page(self, path, parameters):
+        await asyncio.sleep(0)
+        if path in self.denied:
+            raise ApiError(403, "Forbidden", "no")
+        listed = ", ".join(self.listed.get(path, ()))
+        return b'{"metadata": {"resourceVersion": "1"}, "items": [%b]}' % listed.encode()
+
+    async def watch(self, path, parameters, silence):
+        await asyncio.Event().wait()
+        yield b""
+
+
+PATIENCE = 0.1
+
+
+class Retries:
+    """Sleeps as long as is waited for an owner take no time; longer ones, before it is asked for again, end with
+    `now`."""
+
+    def __init__(self):
+        self.now = asyncio.Event()
+
+    async def sleep(self, seconds):
+        if seconds > PATIENCE:
+            await self.now.wait()
+
+
+def recheck(found):
+    """Lets the next discovery of the resources begin."""
+    for cache in found._caches.values():
+        cache.checked_at = -1e9
+    found._wake.set()
