@@ -21,7 +21,6 @@ from firmament_py.network.capacities import Capacities
 from firmament_py.network.decode import assign
 from firmament_py.network.supply_groups import supply_order
 from firmament_py.placement.arrival_costs import ArrivalCosts
-from firmament_py.placement.move_rate import UNLIMITED
 from firmament_py.placement.placer import CLASSES_AT_ONCE, Placer
 from firmament_py.placement.running import (
     Snapshots,
@@ -37,6 +36,7 @@ from firmament_py.placement.running import (
 from firmament_py.placement.settled_tasks import SettledTasks
 from firmament_py.placement.subproblem import Subproblem
 from firmament_py.policy import Costs, Victims
+from firmament_py.snapshot.domain_limits import UNLIMITED
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.input_sets import NO_INPUTS

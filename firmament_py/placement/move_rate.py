@@ -2,8 +2,9 @@
 
 from collections import deque
 
+from firmament_py.snapshot.domain_limits import UNLIMITED
+
 _HOUR_US = 3_600_000_000
-UNLIMITED = 2**31
 
 
 class MoveRate:

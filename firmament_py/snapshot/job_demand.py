@@ -6,10 +6,8 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.events import GangObserved
+from firmament_py.snapshot.domain_limits import UNLIMITED
 from firmament_py.state.gangs import NO_GANG
-
-UNLIMITED = 2**40
-"""The quota of a gang without a maximum: more members than any gang has."""
 
 
 @dataclass(frozen=True, slots=True)

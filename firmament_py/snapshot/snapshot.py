@@ -15,10 +15,11 @@ from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.lifecycle import WAITING
 from firmament_py.policy.locality import Inputs, gather
 from firmament_py.queues.ranking import Ranking, by_rank, covered
+from firmament_py.snapshot.domain_limits import UNLIMITED
 from firmament_py.snapshot.domains import nested
 from firmament_py.snapshot.expected_releases import Releases
 from firmament_py.snapshot.intertask import IntertaskConstraints
-from firmament_py.snapshot.job_demand import UNLIMITED, JobDemand
+from firmament_py.snapshot.job_demand import JobDemand
 from firmament_py.snapshot.neighbour_counts import NeighbourCounts, nothing_measured
 from firmament_py.snapshot.preferences import Preferences
 from firmament_py.snapshot.round_classes import by_class

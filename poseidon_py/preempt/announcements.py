@@ -15,13 +15,13 @@ from poseidon_py.describe.annotations.preemption_terms import Announcement, Pree
 from poseidon_py.preempt.attempt import PreemptApi, Result, retract
 from poseidon_py.preempt.decisions import VictimPod
 from poseidon_py.preempt.permission import Permission
+from poseidon_py.preempt.retries import Retries
 from poseidon_py.state.preemption_rules import PreemptionRules
 from poseidon_py.state.records import PodRecord
-from poseidon_py.util.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
-_RETRY_FIRST, _RETRY_MAX = 0.2, 10.0
+_RETRY_FIRST = 0.2
 _Job = tuple[str, int]
 
 
@@ -115,19 +115,17 @@ class Retractor:
 
     async def _carry_out(self, end: _End) -> None:
         known = end.known
-        backoff, give_up = Backoff(_RETRY_FIRST, _RETRY_MAX, self._rng), self._monotonic() + self._patience
+        retries = Retries(_RETRY_FIRST, self._patience, self._monotonic, self._rng)
         try:
             while known.announced is None and not known.privileged:
                 async with self._permission.slots:
                     if not self._permission.may_write():
                         return
                     outcome = await retract(self._api, known, end.state, end.reason, end.message, self._now())
-                if outcome.result is not Result.RETRY:
-                    if outcome.result is Result.REFUSED:
-                        log.warning("cannot remove the state of %s: %s", known.full_name, outcome.error)
+                if outcome.result in (Result.DONE, Result.GONE):
                     return
-                delay = max(backoff.next(), outcome.retry_after)
-                if self._monotonic() + delay > give_up:
+                delay = retries.delay(outcome)
+                if delay is None:
                     log.warning("cannot remove the state of %s: %s", known.full_name, outcome.error)
                     return
                 await self._sleep(delay)

@@ -31,16 +31,16 @@ from poseidon_py.preempt.attempt import Outcome, PreemptApi, Result, announce, d
 from poseidon_py.preempt.eviction import Eviction, GangEviction
 from poseidon_py.preempt.need import Need
 from poseidon_py.preempt.permission import Permission
+from poseidon_py.preempt.retries import Retries
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
-from poseidon_py.util.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
 _Request = Callable[[Eviction], Awaitable[Outcome]]
 
-_RETRY_FIRST, _RETRY_MAX = 0.1, 10.0
+_RETRY_FIRST = 0.1
 _CHECK = 1.0
 """Seconds between the checks whether an announced eviction is still needed."""
 
@@ -188,12 +188,12 @@ class Evictor:
         known, preemptor = eviction.known, eviction.preemptor
         if eviction.announcement is not None and not eviction.marked:
             await self._give_notice(eviction, eviction.announcement)
-        give_up = self._monotonic() + self._patience
+        retries = self._retries()
         if eviction.gang is not None:
-            await self._retried(eviction, self._mark, give_up)
+            await self._retried(eviction, self._mark, retries)
             eviction.gang.marked(known.uid)
             await eviction.gang.wait()
-        await self._retried(eviction, self._delete, give_up)
+        await self._retried(eviction, self._delete, retries)
         self._end(eviction, "deleted")
         for_pod = preemptor.full_name if preemptor is not None else "an earlier decision"
         log.info("preempted %s on %s for %s", known.full_name, eviction.node, for_pod)
@@ -203,7 +203,7 @@ class Evictor:
         """Until the announced time; longer while its preemptor is being bound."""
         if not eviction.announced:
             await self._retractor.written(eviction.known)
-            await self._retried(eviction, self._announce, self._monotonic() + self._patience)
+            await self._retried(eviction, self._announce, self._retries())
             eviction.announced = True
             self._reporter.announced(eviction.known, announcement)
         while (left := announcement.eviction_us / 1e6 - self._now()) > 0 or self._need.is_served(eviction):
@@ -211,9 +211,12 @@ class Evictor:
             if self._need.is_over(eviction):
                 raise _Dropped
 
-    async def _retried(self, eviction: Eviction, request: _Request, give_up: float) -> None:
-        """Until the request is done; temporary failures are retried until `give_up`."""
-        backoff = Backoff(_RETRY_FIRST, _RETRY_MAX, self._rng)
+    def _retries(self) -> Retries:
+        return Retries(_RETRY_FIRST, self._patience, self._monotonic, self._rng)
+
+    async def _retried(self, eviction: Eviction, request: _Request, retries: Retries) -> None:
+        """Until the request is done; raises if it is not."""
+        retries.reset()
         while True:
             async with self._permission.slots:
                 outcome = await request(eviction)
@@ -223,8 +226,8 @@ class Evictor:
                 raise _Gone
             if self._need.is_over(eviction):
                 raise _Dropped
-            delay = max(backoff.next(), outcome.retry_after)
-            if outcome.result is not Result.RETRY or self._monotonic() + delay > give_up:
+            delay = retries.delay(outcome)
+            if delay is None:
                 raise _Refused(str(outcome.error))
             log.debug("preempting %s: %s; retry in %.1f s", eviction.known.full_name, outcome.error, delay)
             await self._sleep(delay)

@@ -21,15 +21,15 @@ from dataclasses import dataclass
 from poseidon_py.preempt.attempt import Outcome, PreemptApi, Result, evict
 from poseidon_py.preempt.permission import Permission
 from poseidon_py.preempt.refusals import Refusals
+from poseidon_py.preempt.retries import Retries
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
-from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.timers import Timer
 
 log = logging.getLogger(__name__)
 
-_RETRY_FIRST, _RETRY_MAX = 0.1, 10.0
+_RETRY_FIRST = 0.1
 
 
 @dataclass(slots=True, eq=False)
@@ -114,7 +114,7 @@ class Migrator:
 
     async def _carry_out(self, migration: Migration) -> None:
         known = migration.known
-        backoff, give_up = Backoff(_RETRY_FIRST, _RETRY_MAX, self._rng), self._monotonic() + self._patience
+        retries = Retries(_RETRY_FIRST, self._patience, self._monotonic, self._rng)
         try:
             while True:
                 async with self._permission.slots:
@@ -132,8 +132,8 @@ class Migrator:
                 elif self._is_obsolete(migration):
                     self._drop(migration)
                 else:
-                    delay = max(backoff.next(), outcome.retry_after)
-                    if outcome.result is Result.RETRY and self._monotonic() + delay <= give_up:
+                    delay = retries.delay(outcome)
+                    if delay is not None:
                         log.debug("evicting %s: %s; retry in %.1f s", known.full_name, outcome.error, delay)
                         await self._sleep(delay)
                         continue

@@ -15,14 +15,14 @@ from poseidon_py.describe.annotations.preemption_terms import PreemptionState
 from poseidon_py.preempt.announcements import Retractor
 from poseidon_py.preempt.attempt import PreemptApi, Result, nominate
 from poseidon_py.preempt.permission import Permission
+from poseidon_py.preempt.retries import Retries
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
-from poseidon_py.util.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
-_RETRY_FIRST, _RETRY_MAX = 0.2, 10.0
+_RETRY_FIRST = 0.2
 _PENDING = (PodState.WAITING, PodState.ASSUMED)
 
 
@@ -125,7 +125,7 @@ class Nominator:
 
     async def _carry_out(self, write: Write) -> None:
         known = write.known
-        backoff, give_up = Backoff(_RETRY_FIRST, _RETRY_MAX, self._rng), self._monotonic() + self._patience
+        retries = Retries(_RETRY_FIRST, self._patience, self._monotonic, self._rng)
         try:
             while known.state in _PENDING:
                 if write.written == (known.nominated, known.privileged):
@@ -149,11 +149,11 @@ class Nominator:
                     write.version, write.node = outcome.version, node
                 if outcome.result is Result.RETRY:
                     write.written = None
-                    delay = max(backoff.next(), outcome.retry_after)
                     if self._permission.halted:
                         self._nominations.follow_server(known)
                         return
-                    if self._monotonic() + delay > give_up:
+                    delay = retries.delay(outcome)
+                    if delay is None:
                         log.warning("cannot write the nomination of %s: %s", known.full_name, outcome.error)
                         return
                     await self._sleep(delay)

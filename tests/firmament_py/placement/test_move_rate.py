@@ -1,6 +1,7 @@
 """How many moves are left in an hour."""
 
-from firmament_py.placement.move_rate import UNLIMITED, MoveRate
+from firmament_py.placement.move_rate import MoveRate
+from firmament_py.snapshot.domain_limits import UNLIMITED
 from tests.builders import NOW_US, SECOND_US
 
 HOUR_US = 3600 * SECOND_US

@@ -12,7 +12,7 @@ from benchmarks.cluster import Rule, WatchFaults
 from benchmarks.cluster.store.kinds import NODES
 from tests.effort import seeds
 from tests.poseidon_py.gang_world import World, job, template
-from tests.poseidon_py.state.gangs.test_object_cache import recheck
+from tests.poseidon_py.state.gangs.discovery import recheck
 from tests.poseidon_py.world import world_of
 
 
