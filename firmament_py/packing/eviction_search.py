@@ -54,9 +54,10 @@ victims lose 3 to 7 % more run time on 200 nodes, and with 4, a pod on 20 nodes 
 _LOOKED = 20
 """Where tasks may move, trying one on a node takes about as long as visiting this many groups."""
 
-_BLINK = 0.5
+_BLINK = 0.25
 """In every other step, the largest probability that a node is overlooked. In those steps, chance also changes the order
-in which residents are taken."""
+in which residents are taken. Tuned with the suite `preemption`, six seeds: with 0.15 and 0.35, fewer are served on 20,
+and on 200 or 1,000 nodes; with 0.5, victims lose 5 % more run time on 200 nodes."""
 
 _SHARING = 0.3
 """The probability that the first tasks of a step leave a budget to the others."""
@@ -92,6 +93,8 @@ def search(
         np.zeros(1, np.int64),
         np.zeros(nodes),
         np.zeros(len(tasks.requests), np.int64),
+        np.zeros(nodes, np.int64),
+        np.zeros(1, np.int64),
     )
     lists = Lists(np.full(nodes, NONE), np.full(count, NONE))
     candidates = np.full((len(tasks.requests), _CANDIDATES), NONE)
@@ -263,6 +266,7 @@ def _move(
         c, home = tasks.cls[t], tasks.home[t]
         moves = tasks.level[c] == 0
         found, least = NONE, np.inf
+        scratch.insertions[0] += 1
         for i in range(-1, _CANDIDATES + affected + 4):
             n = NONE
             if i < 0:
@@ -273,7 +277,10 @@ def _move(
                 n = touched[i - _CANDIDATES]
             else:
                 n = np.int64(len(free) * rng.random())
-            if n < 0 or rng.random() < blink:
+            if n < 0 or scratch.tried[n] == scratch.insertions[0]:
+                continue
+            scratch.tried[n] = scratch.insertions[0]
+            if rng.random() < blink:
                 continue
             cost = np.inf
             if not moves or n == home:

@@ -91,7 +91,8 @@ class Scratch(NamedTuple):
     """Of plans for a node with G groups: chosen, and two others to compare it with. order, key, postponed (G,): the
     order in which groups are taken; need (R,): requests of the tasks so far; freed (R,): what they may use; spare (B,):
     further evictions that budgets permit. looked (1,): how many groups all plans have looked at. key_of_node (N,);
-    refill (W,): when the candidates of a class may be chosen anew, see looked.
+    refill (W,): when the candidates of a class may be chosen anew, see looked. tried (N,): the number of the last
+    insertion that has tried each node; insertions (1,): their number.
     """
 
     chosen: Victims
@@ -106,6 +107,8 @@ class Scratch(NamedTuple):
     looked: I64
     key_of_node: F64
     refill: I64
+    tried: I64
+    insertions: I64
 
 
 @inner

@@ -2,10 +2,10 @@
 
 Which residents must be evicted depends on all others, so each node is considered alone, as in kube-scheduler: all its
 residents of lower precedence are removed; if the node then satisfies the task's constraints, they are put back one
-after the other, first those whose disruption budget is used up, then the others, the most important first, where it
-still does. The node with the fewest evictions beyond budgets is taken, of several the one whose victims cost least. As
-in kube-scheduler, victims are on the preemptor's own node: constraints that residents of other nodes break are not
-resolved.
+after the other, where it still does: first those beyond a disruption budget, which the ones that can in no case stay
+use up first, then the others, the most important first. The node with the fewest evictions beyond budgets is taken, of
+several the one whose victims cost least. As in kube-scheduler, victims are on the preemptor's own node: constraints
+that residents of other nodes break are not resolved.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,8 @@ FURTHER_NODES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a task may go. victims (V,): rows of the task table; displaced (K,): tasks that lose their nominations."""
+    """Where a task may go. victims (V,): rows of the task table; displaced (K,): tasks that lose their nominations, or
+    the places that the round gave them."""
 
     node: int
     victims: I64
@@ -55,8 +56,8 @@ class ConstrainedSearch:
         beyond_budgets: bool,
     ) -> None:
         """outcome: its victims leave in any case, and free what they use. movable (T,): tasks that may lose their
-        nominations; None: none may. spare: members of gangs that may be evicted; None: none may. beyond_budgets:
-        disruption budgets are exceeded for tasks that nothing else serves."""
+        nominations, or the places that the round gave them; None: none may. spare: members of gangs that may be
+        evicted; None: none may. beyond_budgets: disruption budgets are exceeded for tasks that nothing else serves."""
         self._ledger = ledger
         self._snapshot = ledger.snapshot
         self._outcome = outcome
@@ -135,11 +136,12 @@ class ConstrainedSearch:
             if tried >= (NODES if best is not None else FURTHER_NODES):
                 break
             on_node = by_node[starts[node] : starts[node + 1]]
-            on_node = on_node[np.argsort(-weight[on_node], kind="stable")]
+            left = (free[node] + released[node] - requests)[scarce]
+            must_leave = _must_leave(left, taken[on_node], node, conditions, counted[:, on_node])
+            on_node = on_node[np.lexsort((-weight[on_node], ~must_leave))]
             over = limits.over(on_node)
             order = np.concatenate([on_node[over], on_node[~over]])
-            left = (free[node] + released[node] - requests)[scarce].tolist()
-            gone = _still_gone(order, left, taken[order].tolist(), node, conditions, counted[:, order])
+            gone = _still_gone(order, left.tolist(), taken[order].tolist(), node, conditions, counted[:, order])
             exceeded = limits.exceeded(gone)
             if exceeded is None:
                 continue
@@ -150,7 +152,7 @@ class ConstrainedSearch:
             return None
         _, _, node, gone = best
         kind, ident = low.kind[gone], low.id[gone]
-        return Place(node, ident[kind == Kind.RUNNING], ident[kind == Kind.NOMINATED])
+        return Place(node, ident[kind == Kind.RUNNING], ident[(kind == Kind.NOMINATED) | (kind == Kind.PLACED)])
 
     def _conditions(self, c: int) -> list[Condition]:
         """The constraints of class c, as the round's decisions leave the cluster."""
@@ -165,6 +167,17 @@ class ConstrainedSearch:
             state, snapshot.nodes, snapshot.classes[[c]], snapshot.label_sets[[c]], running
         )
         return constraints.conditions(0)
+
+
+def _must_leave(left: I64, asked: I64, node: int, conditions: list[Condition], counted: Bools) -> Bools:
+    """(K,) which of the residents of a node may not stay, even alone; these use up budgets first. left (R'), asked
+    (K, R') and counted (H, K): see _still_gone."""
+    must_leave: Bools = np.any(asked > left, axis=1)
+    here = np.array([node])
+    for condition, of in zip(conditions, counted, strict=True):
+        if not condition.met(here, of.sum(keepdims=True) - 1)[0]:
+            must_leave |= of
+    return must_leave
 
 
 def _still_gone(

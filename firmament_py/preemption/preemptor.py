@@ -173,15 +173,17 @@ class Preemptor:
             now = singles[(level <= priority[singles]) & (priority[singles] < above)]
             gangs_now = [demand for demand in gangs if level <= demand.priority < above]
             lost.append(self._serve(now, gangs_now, movable, within))
-            self._preempt_constrained(search, constrained[priority[constrained] == level])
+            lost.append(self._preempt_constrained(search, constrained[priority[constrained] == level]))
             above = level
         left = [demand for demand in gangs if demand.priority < above]
         lost.append(self._serve(singles[priority[singles] < above], left, movable, within))
-        self._preempt_constrained(search, constrained[priority[constrained] < above])
+        lost.append(self._preempt_constrained(search, constrained[priority[constrained] < above]))
         return np.unique(np.concatenate(lost))
 
-    def _preempt_constrained(self, search: ConstrainedSearch, preemptors: I64) -> None:
-        """Preempts for tasks (K,), ascending, one after the other."""
+    def _preempt_constrained(self, search: ConstrainedSearch, preemptors: I64) -> I64:
+        """Preempts for tasks (K,), ascending, one after the other. Returns the tasks that lose the places that the
+        round gave them."""
+        lost = [NO_ROWS]
         in_vain = -1  # the class of the last task without a place: for the others of it, which follow, nothing changes
         for task, c in zip(preemptors.tolist(), self._snapshot.task_class[preemptors].tolist(), strict=True):
             if c == in_vain:
@@ -190,10 +192,13 @@ class Preemptor:
             if found is None:
                 in_vain = c
                 continue
+            lost.append(found.displaced[self._ledger.node_of[found.displaced] >= 0])
+            self._ledger.remove(lost[-1])
             for other in found.displaced.tolist():
                 self._ledger.nominate(other, -1)
             self._ledger.nominate(task, found.node)
             self.outcome.evict(found.victims, np.full(len(found.victims), self._snapshot.tasks[task]))
+        return np.concatenate(lost)
 
     def _serve(self, singles: I64, demands: list[JobDemand], movable: Bools, within: Mapping[int, Bools]) -> I64:
         """Preempts for tasks (K,), ascending, and for gangs, each of which is served entirely or not at all. Those that

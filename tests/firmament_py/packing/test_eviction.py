@@ -117,6 +117,19 @@ def test_of_equal_arrivals_the_one_is_placed_that_costs_less():
     assert problem.solve().evicted.tolist() == [1, 0]
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_the_cheapest_victim_of_one_is_left_to_the_other(seed):
+    """The large arrival fits only if the small one, which is more important, does without the cheapest victims."""
+    problem = make_problem(
+        free=[[0], [0]],
+        arrivals=[([2], 2, 10, [0, 1]), ([1], 1, 11, [0, 1])],
+        residents=[(0, 0, 1), (0, 1, 1), (1, 2, 1), (1, 3, 1)],
+        kinds=[([1], 0, 1, 4, [0]), ([1], 5, 2, 3, [1]), ([1], 0, 1, 2, [1]), ([1], 0, 1, 1, [])],
+        allowed=[0, 2],
+    )
+    assert problem.solve(seed).placed.tolist() == [[0, 1, 1], [1, 0, 1]]
+
+
 def test_a_budget_is_spent_on_those_that_help():
     problem = make_problem(
         free=[[0]],

@@ -305,3 +305,35 @@ def test_cheap_nodes_that_exceed_a_budget_do_not_hide_one_that_does_not():
         cpu=2,
     )
     assert victims(cluster) == {1, 2}
+
+
+def test_a_place_that_the_round_gave_to_a_lower_priority_is_taken_back():
+    """11 must be near a database, which 12 is; 13 gives way."""
+    cluster = cluster_of(
+        host("a", cpu=2),
+        host("b", cpu=1, taints=[Taint("keep", "", "NoSchedule")]),
+        make_tasks([1], LOW, on="b"),
+        make_tasks([11], HIGH),
+        make_tasks([12], PLAIN_MID, label_set=DB),
+        make_tasks([13], PLAIN_MID, label_set=WEB),
+        peers=PeerDemand(affinity=(PeerTerm(like("db"), HOST),)),
+    )
+    assert cluster.round() == {12: "a"}
+    assert cluster.nominated() == {11: "a"}
+    assert cluster.round() == {11: "a"}
+
+
+def test_a_budget_is_left_to_those_that_cannot_stay():
+    """Task 3 has to leave, which uses up the budget: 2 stays, and so 1, which costs more, leaves."""
+    cluster = cluster_of(
+        host("a", cpu=3),
+        make_budget(7, like("web"), 1),
+        make_class(8, cpu=1, peers=NOT_NEAR_ITSELF),
+        make_tasks([1], LOW, on="a", started_us=1),
+        make_tasks([2], LOW, on="a", label_set=WEB, started_us=2),
+        make_tasks([3], 8, on="a", label_set=WEB, started_us=3),
+        make_tasks([11], HIGH, label_set=WEB),
+        cpu=2,
+        peers=PeerDemand(anti_affinity=(PeerTerm(like("absent"), HOST),)),
+    )
+    assert victims(cluster) == {1, 3}
