@@ -9,10 +9,11 @@ that residents of other nodes break are not resolved.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS, Bools, add_rows
+from firmament_py.model.arrays import F64, I64, NO_ROWS, Bools, add_rows
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import EvictionCosts
 from firmament_py.policy import COST_MAX
@@ -98,54 +99,44 @@ class ConstrainedSearch:
     def _find(
         self, task: int, precedence: Precedence, conditions: list[Condition], *, beyond_budgets: bool
     ) -> Place | None:
-        ledger, snapshot, victims = self._ledger, self._snapshot, self._outcome.victims
+        snapshot, victims = self._snapshot, self._outcome.victims
         state = snapshot.releases.state
         c = int(snapshot.task_class[task])
-        priority, requests = int(precedence.waiting[c]), snapshot.requests[c]
-        low = residents_below(ledger, precedence, priority, self._movable, victims, self._spare.evictable)
-        limits = _Limits.of(self._snapshot, low, victims, self._spare)
+        priority = int(precedence.waiting[c])
+        low = residents_below(self._ledger, precedence, priority, self._movable, victims, self._spare.evictable)
+        limits = _Limits.of(snapshot, low, victims, self._spare)
         if not beyond_budgets:
             limits = limits.all_hard()
         evictable = ~limits.exhausted()
         low, limits = low.only(evictable), limits.only(evictable)
         if not len(low.id):
             return None
-        leaving = state.tasks.leaving[np.where(low.kind == Kind.RUNNING, low.id, 0)] | (low.kind == Kind.LEAVING)
+        leaving = low.kind == Kind.LEAVING
         counted = np.array([each.counted(low.cls, low.label_set, leaving) for each in conditions], np.bool_)
         counted = counted.reshape(len(conditions), len(low.id))
-        # conditions do not count what leaves by a decision of this round
-        counted[:, (low.kind == Kind.LEAVING) & np.isin(low.id, victims)] = False
-        released = np.zeros_like(ledger.free)
-        asked = state.classes.requests[low.cls]
-        add_rows(released, low.node, asked)
-        free = ledger.unreserved_for(np.array([task]), priority)
-        able = snapshot.suitable[c] & ((free + released >= requests) | (requests == 0)).all(axis=1)
-        able &= np.bincount(low.node, minlength=len(free)) > 0
-        nodes = np.flatnonzero(able)
-        for condition, of in zip(conditions, counted, strict=True):
-            less = np.bincount(low.node[of], minlength=len(free))
-            nodes = nodes[condition.met(nodes, less[nodes])]
-        weight = low.costs(state, self._eviction_costs) / COST_MAX * 64.0 ** np.minimum(low.rank(), 40)
-        cost_of_all = np.bincount(low.node, weight, minlength=len(free))
-        scarce = np.flatnonzero(requests)
-        taken = asked[:, scarce]
-        by_node = np.argsort(low.node, kind="stable")
-        starts = np.searchsorted(low.node[by_node], np.arange(len(free) + 1))
+        counted[:, leaving & np.isin(low.id, victims)] = False  # the conditions do not count what this round evicts
+        released = np.zeros_like(self._ledger.free)
+        add_rows(released, low.node, state.classes.requests[low.cls])
+        scarce = np.flatnonzero(snapshot.requests[c])
+        free = self._ledger.unreserved_for(np.array([task]), priority)
+        emptied = _Emptied(
+            node=low.node,
+            weight=low.costs(state, self._eviction_costs) / COST_MAX * 64.0 ** np.minimum(low.rank(), 40),
+            takes=state.classes.requests[low.cls][:, scarce],
+            counted=counted,
+            left=(free + released - snapshot.requests[c])[:, scarce],
+            conditions=conditions,
+            limits=limits,
+        )
         best: tuple[int, float, int, I64] | None = None
-        for tried, node in enumerate(nodes[np.argsort(cost_of_all[nodes], kind="stable")].tolist()):
+        for tried, node in enumerate(emptied.nodes(snapshot.suitable[c])):
             if tried >= (NODES if best is not None else FURTHER_NODES):
                 break
-            on_node = by_node[starts[node] : starts[node + 1]]
-            left = (free[node] + released[node] - requests)[scarce]
-            must_leave = _must_leave(left, taken[on_node], node, conditions, counted[:, on_node])
-            on_node = on_node[np.lexsort((-weight[on_node], ~must_leave))]
-            over = limits.over(on_node)
-            order = np.concatenate([on_node[over], on_node[~over]])
-            gone = _still_gone(order, left.tolist(), taken[order].tolist(), node, conditions, counted[:, order])
+            gone = emptied.still_gone(node)
             exceeded = limits.exceeded(gone)
             if exceeded is None:
                 continue
-            cost = float(weight[gone].sum())
+            cost = float(emptied.weight[gone].sum())
             if best is None or (exceeded, cost) < best[:2]:
                 best = exceeded, cost, node, gone
         if best is None:
@@ -167,39 +158,6 @@ class ConstrainedSearch:
             state, snapshot.nodes, snapshot.classes[[c]], snapshot.label_sets[[c]], running
         )
         return constraints.conditions(0)
-
-
-def _must_leave(left: I64, asked: I64, node: int, conditions: list[Condition], counted: Bools) -> Bools:
-    """(K,) which of the residents of a node may not stay, even alone; these use up budgets first. left (R'), asked
-    (K, R') and counted (H, K): see _still_gone."""
-    must_leave: Bools = np.any(asked > left, axis=1)
-    here = np.array([node])
-    for condition, of in zip(conditions, counted, strict=True):
-        if not condition.met(here, of.sum(keepdims=True) - 1)[0]:
-            must_leave |= of
-    return must_leave
-
-
-def _still_gone(
-    order: I64, left: list[int], asked: list[list[int]], node: int, conditions: list[Condition], counted: Bools
-) -> I64:
-    """Those of the residents of a node, `order` (K,), that stay removed once the others are put back, in this order.
-    left (R'): what is left beside the task without them; asked (K, R'): what they request, of the resources that the
-    task requests; counted (H, K): by each condition. Lists, since there are few residents and many nodes."""
-    stay_gone, here = np.ones(len(order), np.bool_), np.array([node])
-    less = counted.sum(axis=1)
-    concerned = np.any(counted, axis=0)
-    for i, takes in enumerate(asked):
-        after = [had - taken for had, taken in zip(left, takes, strict=True)]
-        if min(after, default=0) < 0:
-            continue
-        if concerned[i]:
-            of = np.flatnonzero(counted[:, i])
-            if not all(conditions[h].met(here, less[h : h + 1] - 1)[0] for h in of.tolist()):
-                continue
-            less[of] -= 1
-        left, stay_gone[i] = after, False
-    return order[stay_gone]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,3 +208,74 @@ class _Limits:
         if np.any(number[self.hard] > self.allowed[self.hard]):
             return None
         return int(np.maximum(number - np.maximum(self.allowed, 0), 0).sum())
+
+
+@dataclass(frozen=True)
+class _Emptied:
+    """The nodes with the task and without P residents, H conditions of the task, and what each resident means to them.
+
+    node, weight (P,): of a resident, the latter by rank, then by cost. takes (P, R'): of the resources that the task
+    requests; left (N, R'): of these, beside the task. counted (H, P): by each condition."""
+
+    node: I64
+    weight: F64
+    takes: I64
+    counted: Bools
+    left: I64
+    conditions: list[Condition]
+    limits: _Limits
+
+    def nodes(self, suitable: Bools) -> list[int]:
+        """Those of `suitable` (N,) with residents that satisfy the task, first those whose residents cost least."""
+        number = len(self.left)
+        nodes = np.flatnonzero(suitable & (self.left >= 0).all(axis=1) & (np.bincount(self.node, minlength=number) > 0))
+        for condition, of in zip(self.conditions, self.counted, strict=True):
+            less = np.bincount(self.node[of], minlength=number)
+            nodes = nodes[condition.met(nodes, less[nodes])]
+        cost = np.bincount(self.node, self.weight, minlength=number)
+        in_order: list[int] = nodes[np.argsort(cost[nodes], kind="stable")].tolist()
+        return in_order
+
+    def still_gone(self, node: int) -> I64:
+        """Residents of a node (K,), those that stay removed once the others are put back, one after the other."""
+        order = self._order(node)
+        gone, here, left = np.ones(len(order), np.bool_), np.array([node]), self.left[node].tolist()
+        counted = self.counted[:, order]
+        less, concerned = counted.sum(axis=1), np.any(counted, axis=0)
+        for i, takes in enumerate(self.takes[order].tolist()):  # lists: there are few residents, and many nodes
+            after = [had - taken for had, taken in zip(left, takes, strict=True)]
+            if min(after, default=0) < 0:
+                continue
+            if concerned[i]:
+                of = np.flatnonzero(counted[:, i])
+                if not all(self.conditions[h].met(here, less[h : h + 1] - 1)[0] for h in of.tolist()):
+                    continue
+                less[of] -= 1
+            left, gone[i] = after, False
+        return order[gone]
+
+    def _order(self, node: int) -> I64:
+        """The residents of a node (K,) in the order in which they are put back: first those beyond a limit."""
+        residents = self._by_node[self._start[node] : self._start[node + 1]]
+        by_weight = residents[np.lexsort((-self.weight[residents], ~self._must_leave(node, residents)))]
+        over = self.limits.over(by_weight)
+        return np.concatenate([by_weight[over], by_weight[~over]])
+
+    def _must_leave(self, node: int, residents: I64) -> Bools:
+        """(K,) which of a node's residents (K,) cannot stay, even alone: these use up limits first."""
+        must_leave: Bools = np.any(self.takes[residents] > self.left[node], axis=1)
+        here = np.array([node])
+        for condition, of in zip(self.conditions, self.counted[:, residents], strict=True):
+            if not condition.met(here, of.sum(keepdims=True) - 1)[0]:
+                must_leave |= of
+        return must_leave
+
+    @cached_property
+    def _by_node(self) -> I64:
+        """(P,)"""
+        return np.argsort(self.node, kind="stable")
+
+    @cached_property
+    def _start(self) -> I64:
+        """(N + 1,) where the residents of each node begin in `_by_node`."""
+        return np.searchsorted(self.node[self._by_node], np.arange(len(self.left) + 1))

@@ -337,3 +337,16 @@ def test_a_budget_is_left_to_those_that_cannot_stay():
         peers=PeerDemand(anti_affinity=(PeerTerm(like("absent"), HOST),)),
     )
     assert victims(cluster) == {1, 3}
+
+
+def test_a_spread_counts_a_nominated_task_that_gives_way():
+    cluster = cluster_of(
+        make_tasks([1], LOW, on="x", leaving=True),
+        host("x", cpu=1, zone="x"),
+        host("y", cpu=9, zone="y", taints=[Taint("keep", "", "NoSchedule")]),
+        make_tasks([12], PLAIN_MID, label_set=WEB, nominated="x"),
+        make_tasks([11], HIGH, label_set=WEB),
+        peers=PeerDemand(spread=(Spread(like("web"), ZONE, 1),)),
+    )
+    assert victims(cluster) == set()
+    assert cluster.nominated() == {11: "x"}
