@@ -103,6 +103,7 @@ def test_nodes_added_and_removed_during_a_burst(backend: Backend, scheduler: Sch
         creating.result()
     backend.create(node("comes", cpu="8", pods=100))
     backend.until_bound(120)
+    backend.until_seen_by(scheduler)
     assert scheduler.metric("poseidon_nodes") == 2
 
 

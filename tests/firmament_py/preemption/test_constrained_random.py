@@ -80,21 +80,23 @@ class Case:
         apps = [self.running[uid - 100][1] for uid in victims]
         return sum(max(0, apps.count(APPS[i]) - n) for i, n in enumerate(self.allowed))
 
-    def low_on(self, node, *, beyond):
+    def low_on(self, node, *, beyond_budgets):
         """The tasks on a node that may leave for the preemptor."""
-        exhausted = [] if beyond else [APPS[i] for i, n in enumerate(self.allowed) if n == 0]
+        exhausted = [] if beyond_budgets else [APPS[i] for i, n in enumerate(self.allowed) if n == 0]
         return frozenset(
             100 + i
             for i, (cls, app, name) in enumerate(self.running)
             if name == node.name and self.classes[cls].priority < PREEMPTOR_PRIORITY and app not in exhausted
         )
 
-    def found_by_a_search(self, by_node, *, beyond):
+    def found_by_a_search(self, by_node, *, beyond_budgets):
         """Of the sets of victims by node those that a search can find, and the fewest violations; None: there is no
         set. The search begins without any that may leave, as kube-scheduler's does: what the task must be near may be
         gone then."""
         sets = {
-            node.id: by_node[node.id] for node in self.nodes if self.low_on(node, beyond=beyond) in by_node[node.id]
+            node.id: by_node[node.id]
+            for node in self.nodes
+            if self.low_on(node, beyond_budgets=beyond_budgets) in by_node[node.id]
         }
         return sets, min((self.violations(each) for found in sets.values() for each in found), default=None)
 
@@ -148,9 +150,9 @@ one = st.tuples(st.just(90), st.sampled_from(APPS)).map(lambda each: [each])
 
 
 @examples(300)
-@given(case=cases(any_peers, one), beyond=st.booleans())
-def test_one_finds_victims_where_there_are_some_and_no_more_than_it_needs(case, beyond):
-    cluster = case.cluster(Preempting.BEYOND_BUDGETS if beyond else Preempting.WITHIN_BUDGETS)
+@given(case=cases(any_peers, one), beyond_budgets=st.booleans())
+def test_one_finds_victims_where_there_are_some_and_no_more_than_it_needs(case, beyond_budgets):
+    cluster = case.cluster(Preempting.BEYOND_BUDGETS if beyond_budgets else Preempting.WITHIN_BUDGETS)
     result = cluster.run()
     world = case.world()
     task = world.tasks[200]
@@ -160,10 +162,10 @@ def test_one_finds_victims_where_there_are_some_and_no_more_than_it_needs(case, 
         assert not victims
         assert frozenset() in by_node["id-" + cluster.names(result)[200]]
         return
-    sets, fewest = case.found_by_a_search(by_node, beyond=False)
-    if beyond and fewest != 0:
-        sets, fewest = case.found_by_a_search(by_node, beyond=True)
-    if fewest is None or (fewest and not beyond):
+    sets, fewest = case.found_by_a_search(by_node, beyond_budgets=False)
+    if beyond_budgets and fewest != 0:
+        sets, fewest = case.found_by_a_search(by_node, beyond_budgets=True)
+    if fewest is None or (fewest and not beyond_budgets):
         assert not victims
         assert not cluster.nominated()
         return
