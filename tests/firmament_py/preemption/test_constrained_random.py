@@ -135,15 +135,10 @@ def solutions(case, world, task, node):
     low = [uid for uid, other in world.tasks.items() if other.node == node and other.cls.priority < task.cls.priority]
     for count in range(len(low) + 1):
         for victims in combinations(low, count):
-            with_gone(world, victims, gone := {})
+            gone = {uid: world.tasks.pop(uid) for uid in victims}
             if peer_oracle.may_place(world, task, node) is None:
                 yield frozenset(victims)
             world.tasks |= gone
-
-
-def with_gone(world, victims, gone):
-    for uid in victims:
-        gone[uid] = world.tasks.pop(uid)
 
 
 one = st.tuples(st.just(90), st.sampled_from(APPS)).map(lambda each: [each])
