@@ -58,7 +58,7 @@ def kueue(backend: Backend) -> Iterator[None]:
     backend.create(*(definition(kind, plural) for kind, plural in _KINDS.items()))
     until_served(backend, _CLUSTER_QUEUES, _LOCAL_QUEUES, _FLAVORS, _TOPOLOGIES)
     yield
-    backend.delete(_DEFINITIONS, *(f"{plural}.kueue.x-k8s.io" for plural in _KINDS.values()))
+    remove_definitions(backend, *(f"{plural}.kueue.x-k8s.io" for plural in _KINDS.values()))
 
 
 @pytest.fixture
@@ -68,7 +68,17 @@ def own(backend: Backend) -> Iterator[None]:
     backend.create(*items)
     until_served(backend, _OWN_QUEUES)
     yield
-    backend.delete(_DEFINITIONS, *(item["metadata"]["name"] for item in items))
+    remove_definitions(backend, *(item["metadata"]["name"] for item in items))
+
+
+def remove_definitions(backend: Backend, *names: str) -> None:
+    """Deletes them; the next test may create them again."""
+    backend.delete(_DEFINITIONS, *names)
+
+    def gone() -> bool:
+        return not {item["metadata"]["name"] for item in backend.api("GET", _DEFINITIONS)["items"]} & {*names}
+
+    eventually(gone, "the kinds are gone")
 
 
 def until_served(backend: Backend, *paths: str) -> None:
