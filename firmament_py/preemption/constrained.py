@@ -2,10 +2,10 @@
 
 Which residents must be evicted depends on all others, so each node is considered alone, as in kube-scheduler: all its
 residents of lower precedence are removed; if the node then satisfies the task's constraints, they are put back one
-after the other, where it still does: first those beyond a disruption budget, which the ones that can in no case stay
-use up first, then the others, the most important first. The node with the fewest evictions beyond budgets is taken, of
-several the one whose victims cost least. As in kube-scheduler, victims are on the preemptor's own node: constraints
-that residents of other nodes break are not resolved.
+after the other, where it still does: first those whose eviction would exceed a disruption budget, then the others, the
+most important first. Budgets count those first that cannot stay even alone. The node with the fewest evictions beyond
+budgets is taken, of several the one whose victims cost least. As in kube-scheduler, victims are on the preemptor's own
+node: constraints that residents of other nodes break are not resolved.
 """
 
 from dataclasses import dataclass

@@ -34,6 +34,15 @@ def defined(backend: Backend, *kinds: OwnerKind) -> Iterator[None]:
                 time.sleep(0.02)
 
 
+def remove_definitions(backend: Backend, *names: str) -> None:
+    """Deletes definitions, and waits until they are gone: the next test may create them again."""
+    backend.delete(DEFINITIONS, *names)
+    end = time.monotonic() + PATIENCE
+    while {item["metadata"]["name"] for item in backend.api("GET", DEFINITIONS)["items"]} & {*names}:
+        assert time.monotonic() < end, f"{', '.join(names)}: not all are gone"
+        time.sleep(0.02)
+
+
 def _served(backend: Backend, kind: OwnerKind) -> bool:
     try:
         backend.api("GET", collection(kind))

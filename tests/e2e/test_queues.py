@@ -12,6 +12,7 @@ import yaml
 
 from tests.e2e.api import PATIENCE, ApiError, Json
 from tests.e2e.backends import PODS, Backend
+from tests.e2e.definitions import remove_definitions
 from tests.e2e.objects import condition, node, pod
 from tests.e2e.preemption import guard, relax
 from tests.e2e.processes import POSEIDON, Scheduler, run
@@ -24,7 +25,6 @@ _CLUSTER_QUEUES = f"/apis/{KUEUE}/clusterqueues"
 _LOCAL_QUEUES = f"/apis/{KUEUE}/namespaces/default/localqueues"
 _FLAVORS = f"/apis/{KUEUE}/resourceflavors"
 _OWN_QUEUES = "/apis/poseidon.io/v1/queues"
-_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _TOPOLOGIES = f"/apis/{KUEUE}/topologies"
 _KINDS = {
     "ClusterQueue": "clusterqueues",
@@ -69,16 +69,6 @@ def own(backend: Backend) -> Iterator[None]:
     until_served(backend, _OWN_QUEUES)
     yield
     remove_definitions(backend, *(item["metadata"]["name"] for item in items))
-
-
-def remove_definitions(backend: Backend, *names: str) -> None:
-    """Deletes them; the next test may create them again."""
-    backend.delete(_DEFINITIONS, *names)
-
-    def gone() -> bool:
-        return not {item["metadata"]["name"] for item in backend.api("GET", _DEFINITIONS)["items"]} & {*names}
-
-    eventually(gone, "the kinds are gone")
 
 
 def until_served(backend: Backend, *paths: str) -> None:
