@@ -17,7 +17,7 @@ from firmament_py.source_hash import source_hash
 
 log = logging.getLogger(__name__)
 
-_FOLDERS = [Path(__file__).parent / name for name in ("packing", "queues")]
+_FOLDERS = [Path(__file__).parent / name for name in ("eviction", "packing", "queues")]
 
 
 PATIENCE_SECONDS = 180.0
@@ -66,11 +66,12 @@ def main() -> None:
 
 def compile_all() -> None:
     """Compiles the searches, and the order of admission by queues."""
-    from firmament_py.packing import compilation as searches
+    from firmament_py.eviction import compilation as eviction
+    from firmament_py.packing import compilation as packing
     from firmament_py.queues import compilation as queues
 
-    searches.compile_all()
-    queues.compile_all()
+    for package in (eviction, packing, queues):
+        package.compile_all()
 
 
 def _marker() -> Path:

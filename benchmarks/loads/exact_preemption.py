@@ -32,10 +32,13 @@ def best_preemption(load: PreemptionLoad, seconds: float) -> Result | None:
     for b, allowed in enumerate(load.allowed.tolist()):
         model.add(sum(evicted[pod] for pod in np.flatnonzero(load.budget == b).tolist()) <= allowed)
 
+    cost = load.costs().tolist()
     objectives = []
     for level, below in load.order():
         objectives.append(-sum(x for (c, _), x in sent.items() if load.waiting_priority[c] == level))
-        objectives += [sum(evicted[pod] for pod in np.flatnonzero(load.priority == p).tolist()) for p in below]
+        objectives += [
+            sum(cost[pod] * evicted[pod] for pod in np.flatnonzero(load.priority == p).tolist()) for p in below
+        ]
     objectives.append(sum(run_s * evicted[pod] for pod, run_s in enumerate(load.run_s.tolist())))
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = seconds

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.model.constraints import NodeDemand, Operator, PeerSelector, Requirement
 from firmament_py.model.events import BudgetObserved, ClassDefined, Event, LabelSetDefined, NodeObserved, TasksObserved
+from firmament_py.policy.preemption import Victims, eviction_cost
 
 START_US = 1_700_000_000_000_000
 """When the waiting pods are created, in one moment; rounds run a second later."""
@@ -161,15 +162,26 @@ class PreemptionLoad:
         excessive[guarded] = np.arange(len(guarded)) - first >= self.allowed[self.budget[guarded]]
         return excessive
 
+    def costs(self) -> I64:
+        """(P,) what evicting each running pod costs."""
+        run_us = self.run_s * 1_000_000
+        return eviction_cost(
+            Victims((), np.zeros((0, 0), np.int64), NO_ROWS, (), np.zeros_like(run_us), run_us, run_us)
+        )
+
     def standing(self, result: Result) -> list[int]:
-        """Greater is better: for each priority of `order`, served pods, then, negative, victims: those that no budget
-        permits, then all by priority."""
-        served, victims = self.served(result), self.victims(result)
+        """Greater is better: for each priority of `order`, served pods, then, negative, how many evictions no budget
+        permits, and what all cost, by priority."""
+        served, cost = self.served(result), np.where(result.evicted, self.costs(), 0)
         excess = _by_priority(self.priority, self._excessive(result))
         return [
             count
             for level, below in self.order()
-            for count in (served[level], -sum(excess[p] for p in below), *(-victims[p] for p in below))
+            for count in (
+                served[level],
+                -sum(excess[p] for p in below),
+                *(-int(cost[self.priority == p].sum()) for p in below),
+            )
         ]
 
     def order(self) -> list[tuple[int, list[int]]]:

@@ -5,21 +5,11 @@ import numpy as np
 
 def compile_all() -> None:
     """Runs every search on a small problem."""
-    from firmament_py.packing.clearing import Arrivals
-    from firmament_py.packing.eviction import Residents, evict
     from firmament_py.packing.pack import pack
     from firmament_py.packing.problem import Packing, Problem
     from firmament_py.packing.relaxation import Relaxation
     from firmament_py.packing.rounding import rounded
 
-    one, two = np.ones(1, np.int64), np.array([[2]])
-    zeros, everywhere = np.zeros(1, np.int64), np.ones((1, 1), np.bool_)
-    evict(
-        Arrivals(two, one, one, everywhere, everywhere[0], home=-one),
-        Residents(zeros, zeros, one, two, zeros, one, np.ones(1), np.ones((1, 0), np.bool_)),
-        np.zeros((1, 1), np.int64),
-        np.zeros(0, np.int64),
-    )
     count = np.array([2, 3])
     problem = Problem(
         requests=np.array([[2], [3]]),

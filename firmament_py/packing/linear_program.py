@@ -1,4 +1,4 @@
-"""Linear and integer programs, solved by OR-Tools' GLOP and SCIP. The only module of this package that imports it."""
+"""Linear and integer programs, solved by OR-Tools' GLOP, SCIP and CP-SAT, which no other module here imports."""
 
 import datetime
 from dataclasses import dataclass
@@ -69,8 +69,29 @@ class LinearProgram:
         x = np.rint(self._values(found)).astype(np.int64)
         return IntegerSolution(x, result.termination.objective_bounds.dual_bound)
 
+    def solve_from(self, start: I64, work: float) -> I64 | None:
+        """Integers x (K,) whose objective is the greatest, found from x = `start` by CP-SAT; None: that is not proved
+        within so much deterministic time. All data are integers."""
+        parameters = parameters_pb2.SolveParametersProto(threads=1)
+        parameters.cp_sat.max_deterministic_time = work
+        parameters.cp_sat.max_presolve_iterations = 1  # further ones take longer than they save in small programs
+        parameters.cp_sat.cp_model_probing_level = 0
+        hint = model_parameters_pb2.ModelSolveParametersProto()
+        values = hint.solution_hints.add().variable_values
+        values.ids.extend(np.arange(len(start)))
+        values.values.extend(start.astype(np.float64))
+        result = self._solved(parameters_pb2.SOLVER_TYPE_CP_SAT, parameters, integer=True, hint=hint)
+        if result.termination.reason != result_pb2.TERMINATION_REASON_OPTIMAL:
+            return None
+        return np.rint(self._values(result.solutions[0].primal_solution)).astype(np.int64)
+
     def _solved(
-        self, kind: parameters_pb2.SolverTypeProto, parameters: parameters_pb2.SolveParametersProto, *, integer: bool
+        self,
+        kind: parameters_pb2.SolverTypeProto,
+        parameters: parameters_pb2.SolveParametersProto,
+        *,
+        integer: bool,
+        hint: model_parameters_pb2.ModelSolveParametersProto | None = None,
     ) -> result_pb2.SolveResultProto:
         order = np.lexsort((self.column, self.row))
         program = model_pb2.ModelProto()
@@ -93,7 +114,7 @@ class LinearProgram:
             kind,
             parameters_pb2.SolverInitializerProto(),
             parameters,
-            model_parameters_pb2.ModelSolveParametersProto(),
+            hint or model_parameters_pb2.ModelSolveParametersProto(),
             None,
             callback_pb2.CallbackRegistrationProto(),
             None,

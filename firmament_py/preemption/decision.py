@@ -10,7 +10,6 @@ import numpy as np
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import EvictionCosts
-from firmament_py.policy import COST_MAX
 from firmament_py.preemption.gang_victims import Surplus, surplus
 from firmament_py.preemption.movable_tasks import MovableNearby, MovableTasks
 from firmament_py.preemption.precedence import Precedence
@@ -122,8 +121,8 @@ class EvictionSearch:
             tasks = tasks[(ledger.node_of[tasks] >= 0) | (evicting & (priority > lowest))]
         if (ledger.node_of[tasks] >= 0).all():
             return None
-        from firmament_py.packing.clearing import Arrivals, Movers  # numba: see placement/repacking.py
-        from firmament_py.packing.eviction import Residents, evict
+        from firmament_py.eviction.evict import evict  # numba: see placement/repacking.py
+        from firmament_py.eviction.problem import Arrivals, Movers, Residents
 
         limits = _Limits(state, resident, moving, spare, 0 if self._nearby is None else self._nearby.limit)
         limits.count(victims)
@@ -161,7 +160,7 @@ class EvictionSearch:
                 requests=state.classes.requests[resident.cls[first]],
                 priority=resident.priority[first],
                 rank=rank[first],
-                value=cost[first] / COST_MAX,
+                value=cost[first],
                 budgets=limits.counts(first),
             ),
             free,

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from firmament_py.eviction.clearing import TOLERANCE, clearing_costs
 from firmament_py.model.arrays import F64, I64, Bools, add_rows
-from firmament_py.packing.clearing import TOLERANCE, clearing_costs
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import (
     EvictionCosts,

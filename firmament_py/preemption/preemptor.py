@@ -1,7 +1,7 @@
 """Priority preemption: which running tasks are evicted, so that waiting tasks of higher priority fit.
 
-The victims are those of least cost for all preemptors of the round together (packing/eviction.py): none of a higher
-priority where lower ones do, then as few as possible, then those that have run for the shortest time. A preemptor is
+The victims are those of least cost for all preemptors of the round together (eviction/evict.py): none of a higher
+priority where lower ones do, and of these the set that the policy says costs least. A preemptor is
 *nominated*: its node keeps what it requests until its victims are gone, and counts as full for others meanwhile. It
 waits, and a later round places it: there, or sooner elsewhere. A nominated task does not preempt again unless its
 nomination has failed.

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from firmament_py.eviction.clearing import clearing_costs
 from firmament_py.model.arrays import F64, I64, Bools, add_rows
-from firmament_py.packing.clearing import clearing_costs
 from firmament_py.packing.problem import Problem
 from firmament_py.packing.relaxation import Relaxation
 from firmament_py.snapshot.solo_capacity import task_slots

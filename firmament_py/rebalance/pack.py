@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from firmament_py.eviction.clearing import clearing_costs
 from firmament_py.model.arrays import I64, Bools, add_rows
 from firmament_py.model.constraints import NO_DEMAND
 from firmament_py.model.plan import Win
 from firmament_py.model.resources import TASK_SLOTS
-from firmament_py.packing.clearing import clearing_costs
 from firmament_py.preemption.movable_tasks import Candidates
 from firmament_py.rebalance.joining import Joining, Takes
 from firmament_py.rebalance.moves import Gain, Moves

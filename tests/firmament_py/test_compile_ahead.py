@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from firmament_py import compile_ahead
-from firmament_py.packing import eviction, eviction_search, relaxation, rounding, ruin_recreate
-from firmament_py.packing.compilation import compile_all
+from firmament_py.compile_ahead import compile_all
+from firmament_py.eviction import tables
+from firmament_py.eviction.search import search as eviction_search
+from firmament_py.packing import relaxation, rounding, ruin_recreate
 from firmament_py.packing.pack import pack
 from firmament_py.packing.problem import Packing
-from tests.firmament_py.packing.evictions import random_problem as random_eviction
+from tests.firmament_py.eviction.evictions import random_problem as random_eviction
 from tests.firmament_py.packing.packings import random_problem
 
 
@@ -32,7 +34,7 @@ def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_every_search_is_compiled(monkeypatch: pytest.MonkeyPatch):
     called = set()
     functions = (
-        (eviction, "search"),
+        (tables, "search"),
         (ruin_recreate, "_search"),
         (rounding, "_fill"),
         (rounding, "_round"),
@@ -57,7 +59,7 @@ def test_nothing_is_compiled_later():
     problem = random_problem(1, nodes=30, classes=12, demand=1.2)
     pack(problem, Packing.empty(problem))
     random_eviction(3).solve()
-    searches: list[Any] = [eviction_search.search, ruin_recreate._search, rounding._fill, rounding._round]
+    searches: list[Any] = [eviction_search, ruin_recreate._search, rounding._fill, rounding._round]
     searches.append(relaxation._add_by_group)
     assert [len(search.signatures) for search in searches] == [1] * 5
 

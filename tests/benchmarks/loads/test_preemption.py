@@ -40,6 +40,10 @@ def make_load(nodes, running, waiting, allowed=(), suitable=None) -> PreemptionL
     )
 
 
+COST = 11_000
+"""Of evicting a pod that has run for a minute."""
+
+
 def pod(node, cpu, priority=0, run_s=60, budget=UNGUARDED):
     return (node, cpu, priority, run_s, budget)
 
@@ -197,7 +201,7 @@ def test_what_fits_evicts_no_task_and_is_placed_where_most_is_free():
 # -- the exact solver and the checks ------------------------------------------------------------------------------
 
 
-def test_the_exact_solver_serves_most_then_spares_priorities_then_run_time():
+def test_the_exact_solver_serves_most_then_spares_priorities_then_costs():
     load = make_load([4, 4], [pod(0, 4, run_s=90), pod(1, 4, run_s=30)], [(4, 9), (2, 5)])
     best = best_preemption(load, 10.0)
     assert best is not None
@@ -217,7 +221,7 @@ def test_no_waiting_pod_gains_by_the_eviction_of_what_is_as_important():
     best = best_preemption(load, 10.0)
     assert best is not None
     assert best.evicted.tolist() == [True, False]
-    assert load.standing(best) == [1, 0, 0, 0, 0, -1]
+    assert load.standing(best) == [1, 0, 0, 0, 0, -COST]
 
 
 def test_the_exact_solver_obeys_budgets_and_priorities():
@@ -250,18 +254,18 @@ def test_excess_and_lost_run_time():
     assert load.excess(result) == 1
     assert load.excess(replace(result, evicted=np.array([True, False]))) == 0
     assert load.lost_s(result) == 300
-    assert load.standing(result) == [1, -1, -2]
+    assert load.standing(result) == [1, -1, -(11_250 + 12_000)]
 
 
 def test_fewer_evictions_beyond_budgets_are_better_than_less_important_victims():
     load = make_load([2, 2], [pod(0, 2, priority=1, budget=0), pod(1, 2, priority=5)], [(2, 9)], allowed=[0])
     guarded, free = (Result(np.array([n]), np.arange(2) == n) for n in (0, 1))
     assert load.excess(guarded) == 1
-    assert load.standing(guarded) == [1, -1, 0, -1]
-    assert load.standing(free) == [1, 0, -1, 0]
+    assert load.standing(guarded) == [1, -1, 0, -COST]
+    assert load.standing(free) == [1, 0, -COST, 0]
 
 
 def test_what_a_budget_permits_counts_for_its_most_important_pods():
     pods = [pod(0, 1, priority=1, budget=0), pod(0, 1, priority=5, budget=0), pod(0, 1, priority=1, budget=1)]
     load = make_load([3], pods, [(3, 9), (1, 3)], allowed=[1, 1])
-    assert load.standing(Result(np.array([0, NOWHERE]), np.ones(3, np.bool_))) == [1, 0, -1, 0, -1, -2]
+    assert load.standing(Result(np.array([0, NOWHERE]), np.ones(3, np.bool_))) == [1, 0, -COST, 0, -1, -2 * COST]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from firmament_py.engine.scheduler import DELAY_STEP_US
-from firmament_py.packing import eviction, pack
+from firmament_py.eviction import tables
+from firmament_py.packing import pack
 from tests.builders import NOW_US, Cluster, make_class, make_node, make_tasks, preempting_cluster
 
 LOW, HIGH = 1, 2
@@ -24,7 +25,7 @@ class Compiler:
 def compiler(monkeypatch: pytest.MonkeyPatch) -> Compiler:
     """No search may be called while it compiles."""
     compiler = Compiler()
-    for module, name in ((eviction, "search"), (pack, "fill"), (pack, "ruin_and_recreate")):
+    for module, name in ((tables, "search"), (pack, "fill"), (pack, "ruin_and_recreate")):
         search = getattr(module, name)
 
         def guarded(*args, search=search):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from firmament_py.eviction.evict import evict
 from firmament_py.model.constraints import PeerDemand, PeerTerm
-from firmament_py.packing.eviction import evict
 from firmament_py.preemption.decision import EvictionSearch
 from tests.builders import (
     NOW_US,
@@ -101,7 +101,7 @@ def test_costs_of_victims_are_shared_also_where_a_reservation_stays(monkeypatch)
 
     decide = EvictionSearch.decide
     with monkeypatch.context() as patched:
-        patched.setattr("firmament_py.packing.eviction.evict", noting)
+        patched.setattr("firmament_py.eviction.evict.evict", noting)
         one_is_served().run()
         alone = values.copy()
         patched.setattr(EvictionSearch, "decide", sharing)

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.random import Generator
 
+from firmament_py.eviction.victims import NONE, Groups, Lists, Scratch, State, Tasks, plan
 from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import inner
-from firmament_py.packing.victims import NONE, Groups, Lists, Scratch, State, Tasks, plan
 
 
 @inner

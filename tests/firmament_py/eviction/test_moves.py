@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.packing.clearing import Arrivals, Movers, clearing_costs, least_cost
-from firmament_py.packing.eviction import Eviction, Residents, evict
+from firmament_py.eviction.clearing import clearing_costs, least_cost
+from firmament_py.eviction.evict import evict
+from firmament_py.eviction.problem import Arrivals, Eviction, Movers, Residents
 from tests.effort import examples
 
 pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
@@ -45,7 +46,7 @@ class Cluster:
     def solve(self, seed=0) -> Eviction:
         none, kinds = np.zeros(0, np.int64), (0, self.capacity.shape[1])
         budgets = np.zeros((0, len(self.allowed)), np.bool_)
-        nothing = Residents(none, none, none, np.zeros(kinds, np.int64), none, none, np.zeros(0), budgets)
+        nothing = Residents(none, none, none, np.zeros(kinds, np.int64), none, none, none, budgets)
         return evict(self.arrivals, nothing, self.capacity, self.allowed, seed, movers=self.movers)
 
     def placed(self, eviction) -> np.ndarray:

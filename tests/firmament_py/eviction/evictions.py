@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 from hypothesis import strategies as st
 
-from firmament_py.packing.clearing import Arrivals
-from firmament_py.packing.eviction import Eviction, Residents, evict
+from firmament_py.eviction.evict import evict
+from firmament_py.eviction.problem import Arrivals, Eviction, Residents
 
 _STEPS = 4096
-"""Values are multiples of 1 / _STEPS, so that sums are exact."""
+"""A value of 1 is this many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def make_problem(
             requests=np.array([k[0] for k in kinds], np.int64).reshape(-1, resources),
             priority=np.array([k[1] for k in kinds], np.int64),
             rank=np.array([k[2] for k in kinds], np.int64),
-            value=np.array([k[3] for k in kinds], np.float64),
+            value=np.array([round(k[3] * _STEPS) for k in kinds], np.int64),
             budgets=np.array([[b in k[4] for b in range(len(allowed))] for k in kinds], np.bool_).reshape(
                 len(kinds), len(allowed)
             ),
@@ -177,29 +177,28 @@ def violations(problem: EvictionProblem, eviction: Eviction) -> list[str]:
     return found
 
 
-def outcome_of(problem: EvictionProblem, placed: np.ndarray, evicted: np.ndarray) -> tuple[list[int], list[float]]:
-    """How many arrivals are placed of each priority and, negative, what the evicted are worth of each rank; both from
-    the highest. Greater is better."""
-    arrivals, residents = problem.arrivals, problem.residents
-    rank, value = residents.rank[residents.kind], residents.value[residents.kind]
-    worth = [-float((evicted * value)[rank == level].sum()) for level in descending(residents.rank)]
-    return [int(placed[arrivals.priority == p].sum()) for p in descending(arrivals.priority)], worth
+def served(problem: EvictionProblem, placed: np.ndarray) -> list[int]:
+    """How many arrivals of each priority are placed, from the highest."""
+    priority = problem.arrivals.priority
+    return [int(placed[priority == level].sum()) for level in descending(priority)]
 
 
-def by_priority(problem: EvictionProblem, placed: np.ndarray, evicted: np.ndarray) -> list[float]:
-    """The same priority by priority: how many arrivals are placed, then what is evicted that no lower priority may
-    evict, so that no arrival gains by the eviction of what is as important as itself."""
-    arrivals, residents = problem.arrivals, problem.residents
-    kind = residents.kind
-    levels = descending(arrivals.priority)
-    outcome: list[float] = []
-    for above, below in pairwise([np.inf, *levels, -np.inf]):
-        if above < np.inf:
-            outcome.append(float(placed[arrivals.priority == above].sum()))
-        between = (residents.priority[kind] < above) & (residents.priority[kind] >= below)
-        for level in descending(residents.rank):
-            chosen = between & (residents.rank[kind] == level)
-            outcome.append(-float((evicted * residents.value[kind])[chosen].sum()))
+def by_priority(
+    problem: EvictionProblem, placed: np.ndarray, evicted: np.ndarray, violating: np.ndarray | None = None
+) -> list[int]:
+    """Greater is better. Priority by priority: how many arrivals are placed, then what is evicted that no lower
+    priority may evict: how many beyond budgets, then their value by rank. So no arrival gains by the eviction of what
+    is as important as itself."""
+    residents = problem.residents
+    priority, rank = residents.priority[residents.kind], residents.rank[residents.kind]
+    value = evicted * residents.value[residents.kind]
+    violating = np.zeros_like(evicted) if violating is None else violating
+    levels = descending(problem.arrivals.priority)
+    outcome: list[int] = []
+    for count, above, below in zip(served(problem, placed), levels, [*levels[1:], -np.inf], strict=True):
+        between = (priority < above) & (priority >= below)
+        outcome += [count, -int(violating[between].sum())]
+        outcome += [-int(value[between & (rank == level)].sum()) for level in descending(residents.rank)]
     return outcome
 
 
@@ -208,27 +207,35 @@ def descending(numbers: np.ndarray) -> list[int]:
     return found
 
 
-def best_outcomes(problem: EvictionProblem) -> tuple[tuple[list[int], list[float]], list[float]]:
-    """The best of both kinds of outcomes of any answer without violations, by trying all."""
+def best_by_priority(problem: EvictionProblem, *, beyond_budgets: bool = False) -> list[int]:
+    """The best of any answer without violations, by trying all."""
+    budgets = problem.residents.budgets[problem.residents.kind]
+    exceedable = budgets.any(axis=1) & beyond_budgets
     evictions = [
-        np.array(way, np.int64)
-        for way in product(*(range(count + 1) for count in problem.residents.count.tolist()))
-        if (np.array(way, np.int64) @ problem.residents.budgets[problem.residents.kind] <= problem.allowed).all()
+        (evicted, violating)
+        for evicted in _ways(problem.residents.count)
+        for violating in _ways(np.where(exceedable, evicted, 0))
+        if ((evicted - violating) @ budgets <= problem.allowed).all()
     ]
     nothing = np.zeros(problem.arrivals.suitable.shape, np.int64)
-    evictions.sort(key=lambda evicted: outcome_of(problem, nothing, evicted)[1], reverse=True)
-    freed = np.array([_left(problem, nothing, evicted) for evicted in evictions])
-    first, second, none = [], [], np.zeros_like(problem.residents.count)
+    evictions.sort(key=lambda way: by_priority(problem, nothing, *way), reverse=True)
+    freed = np.array([_left(problem, nothing, evicted) for evicted, _ in evictions])
+    found, none = [], np.zeros_like(problem.residents.count)
     for placed in _assignments(problem):
         used = np.einsum("cn,cr->nr", placed, problem.arrivals.requests)
         asked = np.einsum("cn,cr->nr", placed, problem.arrivals.requests > 0) > 0
         fits = ((freed >= used) | ~asked).all(axis=(1, 2))
         for i in np.flatnonzero(fits).tolist():  # the cheapest first
-            if all(_justified(problem, placed, evictions[i], k, none) for k in np.flatnonzero(evictions[i]).tolist()):
-                first.append(outcome_of(problem, placed, evictions[i]))
-                second.append(by_priority(problem, placed, evictions[i]))
+            evicted, violating = evictions[i]
+            if all(_justified(problem, placed, evicted, k, none) for k in np.flatnonzero(evicted).tolist()):
+                found.append(by_priority(problem, placed, evicted, violating))
                 break
-    return max(first), max(second)
+    return max(found)
+
+
+def _ways(greatest: np.ndarray) -> list[np.ndarray]:
+    """All vectors (K,) with 0 to greatest[k] of each."""
+    return [np.array(way, np.int64) for way in product(*(range(count + 1) for count in greatest.tolist()))]
 
 
 def _assignments(problem: EvictionProblem) -> Iterator[np.ndarray]:

@@ -3,13 +3,11 @@
 import numpy as np
 from numpy.random import Generator
 
-from firmament_py.model.arrays import F64, I64
-from firmament_py.numba_cache import compiled, inner
-from firmament_py.packing.eviction_choice import choose
-from firmament_py.packing.eviction_insertion import insert_all
-from firmament_py.packing.insertion_cost import added_cost
-from firmament_py.packing.moves import count_move, may_leave, moving_cost, refill
-from firmament_py.packing.victims import (
+from firmament_py.eviction.choice import choose
+from firmament_py.eviction.insertion import insert_all
+from firmament_py.eviction.insertion_cost import added_cost
+from firmament_py.eviction.moves import count_move, may_leave, moving_cost, refill
+from firmament_py.eviction.victims import (
     NONE,
     Groups,
     Lists,
@@ -23,6 +21,8 @@ from firmament_py.packing.victims import (
     plan,
     remove,
 )
+from firmament_py.model.arrays import F64, I64
+from firmament_py.numba_cache import compiled, inner
 
 _CANDIDATES = 24
 """Number of nodes, the cheapest for its class at first, on which a step of the search tries a task."""

@@ -3,10 +3,8 @@
 import numpy as np
 from numpy.random import Generator
 
-from firmament_py.model.arrays import I64
-from firmament_py.numba_cache import inner
-from firmament_py.packing.insertion_cost import added_cost, cheapest
-from firmament_py.packing.victims import (
+from firmament_py.eviction.insertion_cost import added_cost, cheapest
+from firmament_py.eviction.victims import (
     NONE,
     Groups,
     Lists,
@@ -20,6 +18,8 @@ from firmament_py.packing.victims import (
     remove,
     use_of,
 )
+from firmament_py.model.arrays import I64
+from firmament_py.numba_cache import inner
 
 _TIE = 1e-3
 """Of nodes that cost the same, the one with the least free capacity after the move is chosen: each costs this share of

@@ -1,41 +1,12 @@
-"""Input of the search of evictions: waiting and movable tasks; lower bounds on the cost of making the former fit."""
-
-from dataclasses import dataclass
+"""Lower bounds on the cost of the evictions and moves that make tasks fit."""
 
 import numpy as np
 
+from firmament_py.eviction.problem import Arrivals
 from firmament_py.model.arrays import F64, I64, Bools
 
 TOLERANCE = 0.001
 """A search ends once its victims and moves cost no more than this share above the lower bound."""
-
-
-@dataclass(frozen=True, slots=True)
-class Arrivals:
-    """W classes of tasks to insert: requests (W, R), count (W,), priority (W,), suitable (W, N), evicts (W,): whether
-    residents are evicted for them. home (sum of count,): of the tasks of each class in turn, the node that each prefers
-    if it costs no more than others, -1: no node."""
-
-    requests: I64
-    count: I64
-    priority: I64
-    suitable: Bools
-    evicts: Bools
-    home: I64
-
-
-@dataclass(frozen=True, slots=True)
-class Movers:
-    """M running tasks of D kinds that may move. kind (M,); home (M,): their nodes, which can take them all. Of each
-    kind: requests (D, R); suitable (D, N); cost (D,) > 0 of moving one; budgets (D, B): which budgets a move counts
-    against."""
-
-    kind: I64
-    home: I64
-    requests: I64
-    suitable: Bools
-    cost: F64
-    budgets: Bools
 
 
 def clearing_costs(asked: I64, suitable: Bools, home: I64, requests: I64, cost: F64, free: I64) -> F64:

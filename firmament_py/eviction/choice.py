@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.random import Generator
 
+from firmament_py.eviction.victims import Lists, State, Tasks
 from firmament_py.model.arrays import I64
 from firmament_py.numba_cache import inner
-from firmament_py.packing.victims import Lists, State, Tasks
 
 _RETURNS = 0.1
 """The probability that a step considers the return of a mover to its home."""

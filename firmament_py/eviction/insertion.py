@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.random import Generator
 
+from firmament_py.eviction.insertion_cost import added_cost, cheapest
+from firmament_py.eviction.moves import place_by_moves
+from firmament_py.eviction.node_heap import build, sift_down
+from firmament_py.eviction.victims import NONE, Groups, Lists, Scratch, State, Tasks, add, apply
 from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import inner
-from firmament_py.packing.insertion_cost import added_cost, cheapest
-from firmament_py.packing.moves import place_by_moves
-from firmament_py.packing.node_heap import build, sift_down
-from firmament_py.packing.victims import NONE, Groups, Lists, Scratch, State, Tasks, add, apply
 
 _MOVES = 64
 """Limit on the tasks of a node that move so that one task fits."""

@@ -1,0 +1,103 @@
+"""Which residents of nodes to evict so that tasks of higher priority fit: a cheap set for all of them together.
+
+Tasks are inserted one after the other, the most important first, then those that are large for the nodes that suit
+them, each at the node where that costs least. The victims of a node are chosen anew for all of its tasks together:
+residents are taken in ascending order of importance until the tasks fit; then those are put back, the most important
+first, beside which they still do. Then a few tasks at a time are removed and inserted again (eviction/search.py).
+Results are compared priority by priority: more tasks of it, then less cost of victims that only these may evict, then
+the same for the next priority; last, fewer moves. A worse result is accepted now and then (simulated annealing).
+
+Integer programs complete that (eviction/neighbourhoods.py): in a small problem, one replaces the search and proves its
+answer to be best; in others, some improve what the search finds, on a few nodes each.
+
+Movers are running tasks that keep running, on their own nodes or on others. No resident is evicted for them, and where
+there are any, the search alone decides.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from firmament_py.eviction.clearing import TOLERANCE
+from firmament_py.eviction.neighbourhoods import considered, improved, is_small, solved
+from firmament_py.eviction.problem import Arrivals, Eviction, Movers, Problem, Residents
+from firmament_py.eviction.program import Standing
+from firmament_py.eviction.tables import Tables
+from firmament_py.model.arrays import I64, Bools
+
+_SEARCH = 0.5
+"""Effort of the search where integer programs improve what it finds."""
+
+_ROUNDING = 1e-9
+"""A relative gap that is due to rounding."""
+
+
+def evict(
+    arrivals: Arrivals,
+    residents: Residents,
+    free: I64,
+    allowed: I64,
+    seed: int = 0,
+    *,
+    beyond_budgets: bool = False,
+    hard: Bools | None = None,
+    movers: Movers | None = None,
+    effort: float = 1.0,
+) -> Eviction:
+    """Inserts as many arrivals as possible, the most important first, and evicts and moves what that takes.
+
+    free (N, R): may be below 0; without movers on their nodes. allowed (B,): how many evictions and moves each budget
+    permits. beyond_budgets: further evictions count as if of a rank above all others, except of those that a budget
+    counts which is `hard` (B,). effort: multiplies how much is tried. Deterministic in the arguments.
+    """
+    movers = movers or _no_movers(free.shape, len(allowed))
+    if not len(free):
+        none = np.zeros_like(residents.count)
+        return Eviction(none, none, np.zeros((0, 3), np.int64), movers.home, 0)
+    exceedable = np.full(len(residents.budgets), beyond_budgets) & residents.budgets.any(axis=1)
+    if hard is not None:
+        exceedable &= ~residents.budgets[:, hard].any(axis=1)
+    of = arrivals, residents, free, allowed, exceedable
+    tables = Tables(*of, movers)
+    if len(movers.kind) or not arrivals.count.any():
+        return tables.search(effort, seed)[0]
+    small = is_small(arrivals, residents)
+    found, gap = tables.search(0.0 if small else _SEARCH * effort, seed)
+    if small and gap > _ROUNDING:
+        nodes = np.arange(len(free))
+        best = solved(Problem.of(*of, nodes), _standing(found, arrivals, residents, nodes), effort)
+        if best is not None:
+            return _answer(best, found, residents, nodes)
+        found, gap = tables.search(_SEARCH * effort, seed)
+    if gap <= TOLERANCE:
+        return found
+    rng = np.random.default_rng(seed)
+    nodes = considered(arrivals, found.placed[:, 1], rng)
+    better = improved(Problem.of(*of, nodes), _standing(found, arrivals, residents, nodes), effort, rng)
+    return _answer(better, found, residents, nodes)
+
+
+def _standing(found: Eviction, arrivals: Arrivals, residents: Residents, nodes: I64) -> Standing:
+    """What an answer has on nodes (N,), ascending, among which are all that it uses."""
+    placed = np.zeros((len(arrivals.count), len(nodes)), np.int64)
+    cls, node, count = found.placed.T
+    placed[cls, np.searchsorted(nodes, node)] = count
+    groups = residents.groups_on(nodes)
+    return Standing(placed, found.evicted[groups], found.violating[groups])
+
+
+def _answer(standing: Standing, found: Eviction, residents: Residents, nodes: I64) -> Eviction:
+    """The answer `found`, but with this standing on nodes (N,)."""
+    evicted, violating = found.evicted.copy(), found.violating.copy()
+    groups = residents.groups_on(nodes)
+    evicted[groups], violating[groups] = standing.evicted, standing.violating
+    cls, node = np.nonzero(standing.placed)
+    placed = np.column_stack([cls, nodes[node], standing.placed[cls, node]])
+    return replace(found, evicted=evicted, violating=violating, placed=placed)
+
+
+def _no_movers(shape: tuple[int, ...], budgets: int) -> Movers:
+    nodes, resources = shape
+    none, kinds = np.zeros(0, np.int64), (0, nodes)
+    requests = np.zeros((0, resources), np.int64)
+    return Movers(none, none, requests, np.zeros(kinds, np.bool_), np.zeros(0), np.zeros((0, budgets), np.bool_))

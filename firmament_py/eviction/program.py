@@ -1,0 +1,207 @@
+"""Evictions on a few nodes as an integer program, which is solved for one objective after the other.
+
+Its variables are numbers: the tasks of each class on each node, and those of them that stay at home; the residents of
+each group that leave within their budgets, and beyond them. So alike tasks and residents are interchangeable. The
+objectives are those of the search (eviction/search.py). Each becomes a row once it is reached, which the later ones
+keep. No resident leaves where no task may evict it: a binary variable for each node and level says whether one may.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.eviction.problem import Problem
+from firmament_py.model.arrays import I64
+from firmament_py.packing.linear_program import LinearProgram
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """placed (W, N): tasks of each class on each node. Of each group of residents (K,): evicted, and violating: how
+    many of these no budget permits."""
+
+    placed: I64
+    evicted: I64
+    violating: I64
+
+
+class EvictionProgram:
+    """The program of one problem. Budgets permit at least 0."""
+
+    def __init__(self, problem: Problem) -> None:
+        arrivals, residents = problem.arrivals, problem.residents
+        self._problem = problem
+        self._home_count = problem.home_count
+        self._levels = np.unique(-arrivals.priority)
+        self._kind = residents.kind
+        # (K,) the last level whose tasks may evict each group, -1: none may
+        self._tier = np.searchsorted(self._levels, -residents.priority[self._kind]) - 1
+        self._cls, self._node = np.nonzero(arrivals.suitable & (arrivals.count > 0)[:, None])
+        self._exceedable = np.flatnonzero(problem.exceedable[self._kind])
+        self._stays = np.flatnonzero(self._home_count[self._cls, self._node])
+        self._evicting = np.unique(np.stack([residents.node, self._tier])[:, self._tier >= 0], axis=1)
+        self._lacking = np.argwhere(problem.free < 0).T
+        parts = (self._cls, self._kind, self._exceedable, self._stays, self._evicting[0], self._lacking[0])
+        end = np.cumsum([len(part) for part in parts])
+        self._width = int(end[-1])
+        columns = np.split(np.arange(self._width), end[:-1])
+        self._of_tasks, self._of_evicted, self._of_exceeding, self._of_stays, self._of_evicting, self._of_asking = (
+            columns
+        )
+        self._rows = _Rows()
+        self._add_capacities()
+        self._add_evictions()
+
+    def improved(self, start: Standing, work: float) -> Standing | None:
+        """The best standing; `start` itself if none is better. None: this is not proved within so much deterministic
+        time for each objective (CP-SAT's measure, about a second)."""
+        x = first = self._values(start)
+        upper = self._upper()
+        for objective, bound in self._objectives():
+            if objective @ x < bound:
+                found = self._rows.program(objective, upper).solve_from(x, work)
+                if found is None:
+                    return None
+                if objective @ found > objective @ x:
+                    x = found
+            some = np.flatnonzero(objective)
+            self._rows.add(np.array([-(objective @ x)]), np.zeros_like(some), some, -objective[some])
+        return start if x is first else self._standing(x)
+
+    def _upper(self) -> I64:
+        """(V,) upper bounds of the variables."""
+        leaving = np.where(self._tier >= 0, self._problem.residents.count, 0)
+        return np.concatenate(
+            [
+                self._problem.arrivals.count[self._cls],
+                leaving,
+                leaving[self._exceedable],
+                self._home_count[self._cls, self._node][self._stays],
+                np.ones(len(self._of_evicting) + len(self._of_asking), np.int64),
+            ]
+        )
+
+    @property
+    def _of_leaving(self) -> tuple[I64, I64]:
+        """The columns of residents that leave, and the group of each."""
+        return np.r_[self._of_evicted, self._of_exceeding], np.r_[np.arange(len(self._kind)), self._exceedable]
+
+    def _add_capacities(self) -> None:
+        """Nodes have what their tasks request, less what evictions release; classes have so many tasks."""
+        arrivals, residents, free = self._problem.arrivals, self._problem.residents, self._problem.free
+        self._rows.add(arrivals.count, self._cls, self._of_tasks, np.ones_like(self._cls))
+        leaving, group = self._of_leaving
+        requests = arrivals.requests[self._cls]
+        amount = np.vstack([requests, -residents.requests[self._kind[group]]])
+        row = np.r_[self._node, residents.node[group]][:, None] * free.shape[1] + np.arange(free.shape[1])
+        column = np.broadcast_to(np.r_[self._of_tasks, leaving][:, None], row.shape)
+        limit = free.reshape(-1).copy()
+        lacking = np.ravel_multi_index(tuple(self._lacking), free.shape)
+        limit[lacking] = 0  # such a node has tasks all the same if these do not request what it lacks
+        row = np.r_[row.reshape(-1), lacking]
+        column = np.r_[column.reshape(-1), self._of_asking]
+        amount = np.r_[amount.reshape(-1), -free.reshape(-1)[lacking]]
+        some = amount != 0
+        divisor = np.zeros_like(limit)
+        np.gcd.at(divisor, row[some], amount[some])
+        divisor = np.maximum(divisor, 1)
+        self._rows.add(limit // divisor, row[some], column[some], amount[some] // divisor[row[some]])
+        for asking, n, r in zip(self._of_asking.tolist(), *self._lacking.tolist(), strict=True):
+            asks = (self._node == n) & (requests[:, r] > 0)
+            self._rows.imply(self._of_tasks[asks], arrivals.count[self._cls[asks]], asking)
+        places = np.arange(len(self._stays))
+        columns = np.r_[self._of_stays, self._of_tasks[self._stays]]
+        self._rows.add(np.zeros_like(places), np.tile(places, 2), columns, np.repeat([1, -1], len(places)))
+
+    def _add_evictions(self) -> None:
+        """Residents leave where there are tasks that may evict them, within budgets, once at most."""
+        arrivals, residents = self._problem.arrivals, self._problem.residents
+        leaving, group = self._of_leaving
+        level = np.searchsorted(self._levels, -arrivals.priority)[self._cls]
+        for evicting, n, tier in zip(self._of_evicting.tolist(), *self._evicting.tolist(), strict=True):
+            able = self._of_tasks[(self._node == n) & arrivals.evicts[self._cls] & (level <= tier)]
+            entries = np.r_[1, np.full(len(able), -1)]
+            self._rows.add(np.zeros(1, np.int64), np.zeros_like(entries), np.r_[evicting, able], entries)
+            some = (residents.node[group] == n) & (self._tier[group] == tier)
+            self._rows.imply(leaving[some], residents.count[group[some]], evicting)
+        both = np.r_[self._of_evicted[self._exceedable], self._of_exceeding]
+        number = np.tile(np.arange(len(self._exceedable)), 2)
+        self._rows.add(residents.count[self._exceedable], number, both, np.ones_like(both))
+        budget, counted = np.nonzero(residents.budgets[self._kind].T)
+        self._rows.add(self._problem.allowed, budget, self._of_evicted[counted], np.ones_like(counted))
+
+    def _objectives(self) -> Iterator[tuple[I64, int]]:
+        """Coefficients (V,) of what is to be as large as possible, the most important first, and a bound on each."""
+        arrivals, residents = self._problem.arrivals, self._problem.residents
+        rank = residents.rank[self._kind]
+        unit = max(int(np.gcd.reduce(residents.value[self._kind], initial=0)), 1)
+        # without a value, too, as few as possible leave
+        value = np.maximum(residents.value[self._kind] // unit, 1)
+        leaving, group = self._of_leaving
+        for level, negative in enumerate(self._levels.tolist()):
+            some = -arrivals.priority == negative
+            yield self._objective(self._of_tasks, some[self._cls].astype(np.int64)), int(arrivals.count[some].sum())
+            yield self._objective(self._of_exceeding, -(self._tier[self._exceedable] == level).astype(np.int64)), 0
+            for each in np.unique(rank[self._tier == level])[::-1].tolist():
+                cost = np.where((self._tier == level) & (rank == each), value, 0)
+                yield self._objective(leaving, -cost[group]), 0
+        yield self._objective(self._of_stays, np.ones_like(self._of_stays)), int(self._home_count.sum())
+
+    def _objective(self, columns: I64, coefficients: I64) -> I64:
+        objective = np.zeros(self._width, np.int64)
+        objective[columns] = coefficients
+        return objective
+
+    def _values(self, standing: Standing) -> I64:
+        """(V,) the variables of a standing."""
+        arrivals, node = self._problem.arrivals, self._problem.residents.node
+        placed = standing.placed[self._cls, self._node]
+        leaves = {*zip(node[standing.evicted > 0].tolist(), self._tier[standing.evicted > 0].tolist(), strict=True)}
+        asked = standing.placed.T @ arrivals.requests > 0  # (N, R)
+        return np.concatenate(
+            [
+                placed,
+                standing.evicted - standing.violating,
+                standing.violating[self._exceedable],
+                np.minimum(placed, self._home_count[self._cls, self._node])[self._stays],
+                np.array([pair in leaves for pair in zip(*self._evicting.tolist(), strict=True)], np.int64),
+                asked[tuple(self._lacking)].astype(np.int64),
+            ]
+        )
+
+    def _standing(self, x: I64) -> Standing:
+        placed, violating = np.zeros_like(self._home_count), np.zeros_like(self._kind)
+        placed[self._cls, self._node] = x[self._of_tasks]
+        violating[self._exceedable] = x[self._of_exceeding]
+        return Standing(placed, x[self._of_evicted] + violating, violating)
+
+
+class _Rows:
+    """The rows of a program: matrix @ x <= limit."""
+
+    def __init__(self) -> None:
+        none = np.zeros(0, np.int64)
+        self._limit, self._row, self._column, self._entry = [none], [none], [none], [none]
+        self._number = 0
+
+    def add(self, limit: I64, row: I64, column: I64, entry: I64) -> None:
+        """Rows with limits (M,), and their entries (E,): `row` counts from the first of these."""
+        self._limit.append(limit)
+        self._row.append(row + self._number)
+        self._column.append(column)
+        self._entry.append(entry)
+        self._number += len(limit)
+
+    def imply(self, columns: I64, upper: I64, binary: int) -> None:
+        """Variables (K,) with upper bounds (K,) are 0 unless the binary variable is 1."""
+        row = np.tile(np.arange(len(columns)), 2)
+        entries = np.r_[np.ones_like(columns), -upper]
+        self.add(np.zeros_like(columns), row, np.r_[columns, np.full(len(columns), binary)], entries)
+
+    def program(self, objective: I64, upper: I64) -> LinearProgram:
+        row, column, entry = (np.concatenate(part) for part in (self._row, self._column, self._entry))
+        limit = np.concatenate(self._limit).astype(np.float64)
+        return LinearProgram(
+            objective.astype(np.float64), upper.astype(np.float64), limit, row, column, entry.astype(np.float64)
+        )
