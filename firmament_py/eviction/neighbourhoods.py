@@ -12,7 +12,7 @@ from firmament_py.eviction.problem import Arrivals, Problem, Residents
 from firmament_py.eviction.program import EvictionProgram, Standing
 from firmament_py.model.arrays import I64, Bools
 
-_WHOLE, _WHOLE_WORK = 250, 0.05
+_WHOLE, _WHOLE_WORK = 250, 0.3
 """Largest number of variables of a program for all nodes, and deterministic time for each of its objectives."""
 
 _SIZE = 150

@@ -1,9 +1,10 @@
 """Evictions on a few nodes as an integer program, which is solved for one objective after the other.
 
 Its variables are numbers: the tasks of each class on each node, and those of them that stay at home; the residents of
-each group that leave within their budgets, and beyond them. So alike tasks and residents are interchangeable. The
-objectives are those of the search (eviction/search.py). Each becomes a row once it is reached, which the later ones
-keep. No resident leaves where no task may evict it: a binary variable for each node and level says whether one may.
+each group that leave; and how many of these no budget permits, for all together that the same budgets count and the
+same tasks evict. So what is alike is interchangeable. The objectives are those of the search (eviction/search.py). Each
+becomes a row once it is reached, which the later ones keep. No resident leaves where no task may evict it: a binary
+variable for each node and level says whether one may.
 """
 
 from collections.abc import Iterator
@@ -38,17 +39,18 @@ class EvictionProgram:
         # (K,) the last level whose tasks may evict each group, -1: none may
         self._tier = np.searchsorted(self._levels, -residents.priority[self._kind]) - 1
         self._cls, self._node = np.nonzero(arrivals.suitable & (arrivals.count > 0)[:, None])
-        self._exceedable = np.flatnonzero(problem.exceedable[self._kind])
+        self._exceedable = np.flatnonzero(problem.exceedable[self._kind] & (self._tier >= 0))
+        counted = np.column_stack([self._tier, residents.budgets[self._kind]])[self._exceedable]
+        self._excess, number = np.unique(counted, axis=0, return_inverse=True)  # (X, 1 + B)
+        self._excess_of = number.reshape(-1)
         self._stays = np.flatnonzero(self._home_count[self._cls, self._node])
         self._evicting = np.unique(np.stack([residents.node, self._tier])[:, self._tier >= 0], axis=1)
         self._lacking = np.argwhere(problem.free < 0).T
-        parts = (self._cls, self._kind, self._exceedable, self._stays, self._evicting[0], self._lacking[0])
+        parts = (self._cls, self._kind, self._excess, self._stays, self._evicting[0], self._lacking[0])
         end = np.cumsum([len(part) for part in parts])
         self._width = int(end[-1])
         columns = np.split(np.arange(self._width), end[:-1])
-        self._of_tasks, self._of_evicted, self._of_exceeding, self._of_stays, self._of_evicting, self._of_asking = (
-            columns
-        )
+        self._of_tasks, self._of_leaving, self._of_excess, self._of_stays, self._of_evicting, self._of_asking = columns
         self._rows = _Rows()
         self._add_capacities()
         self._add_evictions()
@@ -72,30 +74,25 @@ class EvictionProgram:
     def _upper(self) -> I64:
         """(V,) upper bounds of the variables."""
         leaving = np.where(self._tier >= 0, self._problem.residents.count, 0)
+        excess = np.bincount(self._excess_of, leaving[self._exceedable], len(self._excess))
         return np.concatenate(
             [
                 self._problem.arrivals.count[self._cls],
                 leaving,
-                leaving[self._exceedable],
+                excess.astype(np.int64),
                 self._home_count[self._cls, self._node][self._stays],
                 np.ones(len(self._of_evicting) + len(self._of_asking), np.int64),
             ]
         )
 
-    @property
-    def _of_leaving(self) -> tuple[I64, I64]:
-        """The columns of residents that leave, and the group of each."""
-        return np.r_[self._of_evicted, self._of_exceeding], np.r_[np.arange(len(self._kind)), self._exceedable]
-
     def _add_capacities(self) -> None:
         """Nodes have what their tasks request, less what evictions release; classes have so many tasks."""
         arrivals, residents, free = self._problem.arrivals, self._problem.residents, self._problem.free
         self._rows.add(arrivals.count, self._cls, self._of_tasks, np.ones_like(self._cls))
-        leaving, group = self._of_leaving
         requests = arrivals.requests[self._cls]
-        amount = np.vstack([requests, -residents.requests[self._kind[group]]])
-        row = np.r_[self._node, residents.node[group]][:, None] * free.shape[1] + np.arange(free.shape[1])
-        column = np.broadcast_to(np.r_[self._of_tasks, leaving][:, None], row.shape)
+        amount = np.vstack([requests, -residents.requests[self._kind]])
+        row = np.r_[self._node, residents.node][:, None] * free.shape[1] + np.arange(free.shape[1])
+        column = np.broadcast_to(np.r_[self._of_tasks, self._of_leaving][:, None], row.shape)
         limit = free.reshape(-1).copy()
         lacking = np.ravel_multi_index(tuple(self._lacking), free.shape)
         limit[lacking] = 0  # such a node has tasks all the same if these do not request what it lacks
@@ -115,21 +112,24 @@ class EvictionProgram:
         self._rows.add(np.zeros_like(places), np.tile(places, 2), columns, np.repeat([1, -1], len(places)))
 
     def _add_evictions(self) -> None:
-        """Residents leave where there are tasks that may evict them, within budgets, once at most."""
+        """Residents leave where there are tasks that may evict them, and within budgets but for the excess."""
         arrivals, residents = self._problem.arrivals, self._problem.residents
-        leaving, group = self._of_leaving
         level = np.searchsorted(self._levels, -arrivals.priority)[self._cls]
         for evicting, n, tier in zip(self._of_evicting.tolist(), *self._evicting.tolist(), strict=True):
             able = self._of_tasks[(self._node == n) & arrivals.evicts[self._cls] & (level <= tier)]
             entries = np.r_[1, np.full(len(able), -1)]
             self._rows.add(np.zeros(1, np.int64), np.zeros_like(entries), np.r_[evicting, able], entries)
-            some = (residents.node[group] == n) & (self._tier[group] == tier)
-            self._rows.imply(leaving[some], residents.count[group[some]], evicting)
-        both = np.r_[self._of_evicted[self._exceedable], self._of_exceeding]
-        number = np.tile(np.arange(len(self._exceedable)), 2)
-        self._rows.add(residents.count[self._exceedable], number, both, np.ones_like(both))
+            some = (residents.node == n) & (self._tier == tier)
+            self._rows.imply(self._of_leaving[some], residents.count[some], evicting)
         budget, counted = np.nonzero(residents.budgets[self._kind].T)
-        self._rows.add(self._problem.allowed, budget, self._of_evicted[counted], np.ones_like(counted))
+        exceeded, excess = np.nonzero(self._excess[:, 1:].T)
+        entries = np.r_[np.ones_like(counted), -np.ones_like(excess)]
+        columns = np.r_[self._of_leaving[counted], self._of_excess[excess]]
+        self._rows.add(self._problem.allowed, np.r_[budget, exceeded], columns, entries)
+        number = np.r_[np.arange(len(self._excess)), self._excess_of]
+        entries = np.r_[np.ones_like(self._of_excess), -np.ones_like(self._exceedable)]
+        columns = np.r_[self._of_excess, self._of_leaving[self._exceedable]]
+        self._rows.add(np.zeros_like(self._of_excess), number, columns, entries)
 
     def _objectives(self) -> Iterator[tuple[I64, int]]:
         """Coefficients (V,) of what is to be as large as possible, the most important first, and a bound on each."""
@@ -138,14 +138,13 @@ class EvictionProgram:
         unit = max(int(np.gcd.reduce(residents.value[self._kind], initial=0)), 1)
         # without a value, too, as few as possible leave
         value = np.maximum(residents.value[self._kind] // unit, 1)
-        leaving, group = self._of_leaving
         for level, negative in enumerate(self._levels.tolist()):
             some = -arrivals.priority == negative
             yield self._objective(self._of_tasks, some[self._cls].astype(np.int64)), int(arrivals.count[some].sum())
-            yield self._objective(self._of_exceeding, -(self._tier[self._exceedable] == level).astype(np.int64)), 0
+            yield self._objective(self._of_excess, -(self._excess[:, 0] == level).astype(np.int64)), 0
             for each in np.unique(rank[self._tier == level])[::-1].tolist():
                 cost = np.where((self._tier == level) & (rank == each), value, 0)
-                yield self._objective(leaving, -cost[group]), 0
+                yield self._objective(self._of_leaving, -cost), 0
         yield self._objective(self._of_stays, np.ones_like(self._of_stays)), int(self._home_count.sum())
 
     def _objective(self, columns: I64, coefficients: I64) -> I64:
@@ -162,8 +161,8 @@ class EvictionProgram:
         return np.concatenate(
             [
                 placed,
-                standing.evicted - standing.violating,
-                standing.violating[self._exceedable],
+                standing.evicted,
+                np.bincount(self._excess_of, standing.violating[self._exceedable], len(self._excess)).astype(np.int64),
                 np.minimum(placed, self._home_count[self._cls, self._node])[self._stays],
                 np.array([pair in leaves for pair in zip(*self._evicting.tolist(), strict=True)], np.int64),
                 asked[tuple(self._lacking)].astype(np.int64),
@@ -171,10 +170,14 @@ class EvictionProgram:
         )
 
     def _standing(self, x: I64) -> Standing:
-        placed, violating = np.zeros_like(self._home_count), np.zeros_like(self._kind)
+        placed, evicted = np.zeros_like(self._home_count), x[self._of_leaving]
         placed[self._cls, self._node] = x[self._of_tasks]
-        violating[self._exceedable] = x[self._of_exceeding]
-        return Standing(placed, x[self._of_evicted] + violating, violating)
+        violating = np.zeros_like(evicted)
+        for number, excess in enumerate(x[self._of_excess].tolist()):
+            groups = self._exceedable[self._excess_of == number]
+            before = np.cumsum(evicted[groups]) - evicted[groups]
+            violating[groups] = np.clip(excess - before, 0, evicted[groups])
+        return Standing(placed, evicted, violating)
 
 
 class _Rows:
