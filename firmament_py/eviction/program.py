@@ -3,8 +3,8 @@
 Its variables are numbers: the tasks of each class on each node, and those of them that stay at home; the residents of
 each group that leave; and how many of these no budget permits, for all together that the same budgets count and the
 same tasks evict. So what is alike is interchangeable. The objectives are those of the search (eviction/search.py). Each
-becomes a row once it is reached, which the later ones keep. No resident leaves where no task may evict it: a binary
-variable for each node and level says whether one may.
+becomes a row once it is reached, which the later ones keep. So no resident leaves for tasks that may not evict it: what
+only more important tasks evict is decided before these are served. Tasks that evict nothing have what is free anyway.
 """
 
 from collections.abc import Iterator
@@ -44,13 +44,12 @@ class EvictionProgram:
         self._excess, number = np.unique(counted, axis=0, return_inverse=True)  # (X, 1 + B)
         self._excess_of = number.reshape(-1)
         self._stays = np.flatnonzero(self._home_count[self._cls, self._node])
-        self._evicting = np.unique(np.stack([residents.node, self._tier])[:, self._tier >= 0], axis=1)
         self._lacking = np.argwhere(problem.free < 0).T
-        parts = (self._cls, self._kind, self._excess, self._stays, self._evicting[0], self._lacking[0])
+        parts = (self._cls, self._kind, self._excess, self._stays, self._lacking[0])
         end = np.cumsum([len(part) for part in parts])
         self._width = int(end[-1])
         columns = np.split(np.arange(self._width), end[:-1])
-        self._of_tasks, self._of_leaving, self._of_excess, self._of_stays, self._of_evicting, self._of_asking = columns
+        self._of_tasks, self._of_leaving, self._of_excess, self._of_stays, self._of_asking = columns
         self._rows = _Rows()
         self._add_capacities()
         self._add_evictions()
@@ -81,7 +80,7 @@ class EvictionProgram:
                 leaving,
                 excess.astype(np.int64),
                 self._home_count[self._cls, self._node][self._stays],
-                np.ones(len(self._of_evicting) + len(self._of_asking), np.int64),
+                np.ones_like(self._of_asking),
             ]
         )
 
@@ -112,15 +111,15 @@ class EvictionProgram:
         self._rows.add(np.zeros_like(places), np.tile(places, 2), columns, np.repeat([1, -1], len(places)))
 
     def _add_evictions(self) -> None:
-        """Residents leave where there are tasks that may evict them, and within budgets but for the excess."""
-        arrivals, residents = self._problem.arrivals, self._problem.residents
-        level = np.searchsorted(self._levels, -arrivals.priority)[self._cls]
-        for evicting, n, tier in zip(self._of_evicting.tolist(), *self._evicting.tolist(), strict=True):
-            able = self._of_tasks[(self._node == n) & arrivals.evicts[self._cls] & (level <= tier)]
-            entries = np.r_[1, np.full(len(able), -1)]
-            self._rows.add(np.zeros(1, np.int64), np.zeros_like(entries), np.r_[evicting, able], entries)
-            some = (residents.node == n) & (self._tier == tier)
-            self._rows.imply(self._of_leaving[some], residents.count[some], evicting)
+        """Residents leave within budgets but for the excess, and for none of the tasks that evict nothing."""
+        arrivals, residents, free = self._problem.arrivals, self._problem.residents, self._problem.free
+        harmless = ~arrivals.evicts[self._cls]
+        requests = arrivals.requests[self._cls[harmless]]
+        row = self._node[harmless][:, None] * free.shape[1] + np.arange(free.shape[1])
+        column = np.broadcast_to(self._of_tasks[harmless][:, None], row.shape)
+        if harmless.any():
+            limit = np.maximum(free.reshape(-1), 0)
+            self._rows.add(limit, row[requests > 0], column[requests > 0], requests[requests > 0])
         budget, counted = np.nonzero(residents.budgets[self._kind].T)
         exceeded, excess = np.nonzero(self._excess[:, 1:].T)
         entries = np.r_[np.ones_like(counted), -np.ones_like(excess)]
@@ -154,17 +153,14 @@ class EvictionProgram:
 
     def _values(self, standing: Standing) -> I64:
         """(V,) the variables of a standing."""
-        arrivals, node = self._problem.arrivals, self._problem.residents.node
         placed = standing.placed[self._cls, self._node]
-        leaves = {*zip(node[standing.evicted > 0].tolist(), self._tier[standing.evicted > 0].tolist(), strict=True)}
-        asked = standing.placed.T @ arrivals.requests > 0  # (N, R)
+        asked = standing.placed.T @ self._problem.arrivals.requests > 0  # (N, R)
         return np.concatenate(
             [
                 placed,
                 standing.evicted,
                 np.bincount(self._excess_of, standing.violating[self._exceedable], len(self._excess)).astype(np.int64),
                 np.minimum(placed, self._home_count[self._cls, self._node])[self._stays],
-                np.array([pair in leaves for pair in zip(*self._evicting.tolist(), strict=True)], np.int64),
                 asked[tuple(self._lacking)].astype(np.int64),
             ]
         )

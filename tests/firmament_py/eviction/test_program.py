@@ -1,0 +1,95 @@
+"""The integer program of evictions, compared with trying everything."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from firmament_py.eviction.problem import Problem
+from firmament_py.eviction.program import EvictionProgram, Standing
+from tests.effort import examples
+from tests.firmament_py.eviction.evictions import (
+    best_by_priority,
+    by_priority,
+    eviction_problems,
+    make_problem,
+    random_problem,
+)
+
+
+def solved(problem, start=None, work=10.0, *, beyond_budgets=False):
+    """From a start with nothing placed and nobody evicted, unless given."""
+    residents = problem.residents
+    exceedable = residents.budgets.any(axis=1) & beyond_budgets
+    nodes = np.arange(len(problem.free))
+    program = Problem.of(problem.arrivals, residents, problem.free, problem.allowed, exceedable, nodes)
+    nobody = np.zeros_like(residents.count)
+    start = start or Standing(np.zeros(problem.arrivals.suitable.shape, np.int64), nobody, nobody)
+    return EvictionProgram(program).improved(start, work)
+
+
+@pytest.mark.slow
+@examples(100)
+@given(eviction_problems(nodes=2, members=5))
+def test_the_best_standing_is_found(problem):
+    best = solved(problem)
+    assert by_priority(problem, best.placed, best.evicted) == best_by_priority(problem)
+    assert not best.violating.any()
+    in_vain = problem.residents.value[problem.residents.kind] == 0
+    assert not best.evicted[in_vain].any() or best.placed.any()
+
+
+@pytest.mark.slow
+@examples(60)
+@given(eviction_problems(nodes=2, members=4, tasks=3))
+def test_the_best_standing_beyond_budgets_is_found(problem):
+    best = solved(problem, beyond_budgets=True)
+    assert by_priority(problem, best.placed, best.evicted, best.violating) == best_by_priority(
+        problem, beyond_budgets=True
+    )
+    assert (best.violating <= best.evicted).all()
+    within = (best.evicted - best.violating) @ problem.residents.budgets[problem.residents.kind]
+    assert (within <= problem.allowed).all()
+
+
+def test_a_start_that_is_best_is_returned():
+    for seed in range(20):
+        problem = random_problem(seed)
+        best = solved(problem)
+        assert solved(problem, best) is best
+
+
+def test_nothing_is_proved_without_time():
+    problem = random_problem(9)
+    assert solved(problem) is not None
+    assert solved(problem, work=0.0) is None
+
+
+def test_what_leaves_anyway_is_used_for_tasks_alone():
+    problem = make_problem(
+        free=[[0]],
+        arrivals=[([1], 1, 1, {0})],
+        residents=[(0, 0, 3)],
+        kinds=[([1], 0, 0, 0.0, ())],
+    )
+    assert solved(problem).evicted.tolist() == [1]
+
+
+def test_of_equal_answers_the_one_counts_that_keeps_tasks_at_home():
+    problem = make_problem(free=[[1], [1], [1]], arrivals=[([1], 2, 1, {0, 1, 2}, [0, 2])])
+    nobody = np.zeros(0, np.int64)
+    away = Standing(np.array([[0, 1, 1]]), nobody, nobody)
+    assert solved(problem, away).placed.tolist() == [[1, 0, 1]]
+
+
+def test_nothing_is_evicted_for_tasks_that_evict_nothing():
+    """The task that evicts comes first; the other one would fit beside it if a second resident left."""
+    problem = make_problem(
+        free=[[0], [1]],
+        arrivals=[([1], 1, 9, {0}), ([1], 2, 9, {0, 1})],
+        residents=[(0, 0, 3)],
+        kinds=[([1], 0, 1, 1.0, ())],
+    )
+    problem.arrivals.evicts[1] = False
+    best = solved(problem)
+    assert best.placed.tolist() == [[1, 0], [0, 1]]
+    assert best.evicted.tolist() == [1]
