@@ -35,7 +35,7 @@ from firmament_py.state.gangs import NO_GANG
 class Admission:
     """reserve_after_us: how long a gang or task waits before capacity is reserved for it (admission/backfill.py), None:
     that is never done. improve: multiplies the effort of placing single tasks anew, 0: never. searches: whether those
-    of packing/ are compiled; else no task is packed anew, nor is it calculated how many more could be placed.
+    are compiled; else no task is packed anew, nor is it calculated how many more could be placed.
     preemptor: evicts running tasks for those that are left, None: none are."""
 
     def __init__(

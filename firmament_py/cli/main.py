@@ -112,8 +112,8 @@ def cli() -> None:
     default=1.0,
     show_default=True,
     metavar="TIMES",
-    help="Effort of placing tasks anew where a round leaves some that would have fitted, as a multiple of the usual; "
-    "0: none.",
+    help="Effort of placing tasks anew where a round leaves some that would have fitted, and of choosing victims and "
+    "moves, as a multiple of the usual; 0: none.",
 )
 @click.option(
     "--preemption",

@@ -82,12 +82,12 @@ class Scheduler:
     With certified, each solution is checked for optimality (flow/certificate.py); one that fails is counted and logged,
     but still used: the independent check does not depend on it. reserve_after_us: how long a gang or a task waits
     before capacity is reserved for it; None: capacity is never reserved. improve: multiplies the effort of placing
-    single tasks anew where the flow has left some that would have fitted; 0: they are not. preempting: whether tasks
-    of lower priority are evicted for those that fit nowhere. migrating: when movable tasks are evicted, and placed on
-    other nodes; migrate_after_us: how long each runs before; moves_at_once, moves_per_hour: limits on those that are on
-    their way, and that move in an hour, the latter 0: none. searchable: whether the searches of packing/ are compiled;
-    until then, rounds place tasks without them, and try the remaining ones again later: a round that waited for the
-    compiler would delay all tasks.
+    single tasks anew where the flow has left some that would have fitted, and of the search of victims and moves; 0:
+    neither is improved. preempting: whether tasks of lower priority are evicted for those that fit nowhere. migrating:
+    when movable tasks are evicted, and placed on other nodes; migrate_after_us: how long each runs before;
+    moves_at_once, moves_per_hour: limits on those that are on their way, and that move in an hour, the latter 0: none.
+    searchable: whether the searches are compiled; until then, rounds place tasks without them, and try the remaining
+    ones again later: a round that waited for the compiler would delay all tasks.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ class Scheduler:
         nearby = movable if movable is not None and movable.some and not self._unmoved else None
         costs = current.eviction_costs
         known = self._known_bounds, current.queues, self._reclaims
-        preemptor = Preemptor(placer.ledger, preempting, costs, nearby, movable, *known)
+        preemptor = Preemptor(placer.ledger, preempting, costs, nearby, movable, *known, effort=self._improve)
         admission = self._admit(current, placer, preemptor, searches=searches)
         if nearby is not None:
             searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))
@@ -270,7 +270,7 @@ class Scheduler:
         return RoundResult(tasks, nodes, waiting, stats, preemption, migration)
 
     def _admit(self, current: Round, placer: Placer, preemptor: Preemptor, *, searches: bool) -> Admission:
-        """Places by priority and age, then preempts. searches: whether those of packing/ are compiled."""
+        """Places by priority and age, then preempts. searches: whether these are compiled."""
         demands, reserve_after_us = placer.snapshot.gang_demands, self._reserve_after_us
         admission = Admission(placer, demands, reserve_after_us, self._improve, preemptor, searches=searches)
         admission.run()

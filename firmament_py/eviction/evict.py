@@ -61,7 +61,7 @@ def evict(
     tables = Tables(*of, movers)
     if len(movers.kind) or not arrivals.count.any():
         return tables.search(effort, seed)[0]
-    small = is_small(arrivals, residents)
+    small = effort > 0 and is_small(arrivals, residents)
     found, gap = tables.search(0.0 if small else _SEARCH * effort, seed)
     if small and gap > _ROUNDING:
         nodes = np.arange(len(free))

@@ -64,7 +64,7 @@ class Question:
 
 class EvictionSearch:
     """Searches for the tasks of one ledger. precedence: who gives way to whom. evicts (C,): classes whose tasks may
-    evict residents; nearby: finds the tasks that may move, None: none may."""
+    evict residents; nearby: finds the tasks that may move, None: none may. effort: multiplies that of each decision."""
 
     def __init__(
         self,
@@ -75,8 +75,10 @@ class EvictionSearch:
         nearby: MovableNearby | None,
         *,
         beyond_budgets: bool,
+        effort: float = 1.0,
     ) -> None:
         self._ledger = ledger
+        self._effort = effort
         self.precedence = precedence
         self._snapshot = ledger.snapshot
         self._evicts = evicts
@@ -168,7 +170,7 @@ class EvictionSearch:
             beyond_budgets=self.beyond_budgets,
             hard=limits.hard,
             movers=movers,
-            effort=effort,
+            effort=self._effort * effort,
         )
         away = NO_ROWS if moving is None else np.flatnonzero(eviction.node_of_mover != moving.node)
         leaves = np.zeros(len(resident.kind), np.bool_)

@@ -59,7 +59,7 @@ _FURTHER_EFFORT = 0.25
 class Preemptor:
     """Preempts for the tasks of a ledger, and moves running tasks for them. nearby: finds those that may move, None:
     none may. movable: the same, but also if none may in this round. known: bounds of the last round. history: of
-    reclaims."""
+    reclaims. effort: multiplies that of the search of victims and moves."""
 
     def __init__(
         self,
@@ -71,6 +71,8 @@ class Preemptor:
         known: KnownBounds | None = None,
         queues: QueueDecision | None = None,
         history: ReclaimHistory | None = None,
+        *,
+        effort: float = 1.0,
     ) -> None:
         self._ledger = ledger
         self._snapshot = ledger.snapshot
@@ -80,6 +82,7 @@ class Preemptor:
         self._known = KnownBounds() if known is None else known
         self._beyond_budgets = preempting is Preempting.BEYOND_BUDGETS
         self._nearby = nearby
+        self._effort = effort
         self.outcome = Outcome(ledger)
         self._queues = queues
         self._history = ReclaimHistory() if history is None else history
@@ -107,7 +110,7 @@ class Preemptor:
 
     def _search_with(self, nearby: MovableNearby | None) -> EvictionSearch:
         of = self._ledger, self._precedence, self._evicts, self._eviction_costs, nearby
-        return EvictionSearch(*of, beyond_budgets=self._beyond_budgets)
+        return EvictionSearch(*of, beyond_budgets=self._beyond_budgets, effort=self._effort)
 
     def run(self, single: Bools, demands: Sequence[JobDemand] = ()) -> I64:
         """Preempts for those of the tasks `single` (T,) that wait, and for gangs that do. Returns tasks (K,),

@@ -25,7 +25,7 @@ class PlanError(Exception):
 @dataclass(frozen=True, slots=True)
 class WhatIf:
     """The state at `now_us`, microseconds since the epoch, and what its rounds use. migrate_after_us: how long a task
-    runs before it may move; searchable: whether the searches of packing/ are compiled."""
+    runs before it may move; searchable: whether the searches are compiled."""
 
     state: ClusterState
     policy: Policy
