@@ -25,8 +25,12 @@ from firmament_py.eviction.program import Standing
 from firmament_py.eviction.tables import Tables
 from firmament_py.model.arrays import I64, Bools
 
-_SEARCH = 0.5
-"""Effort of the search where integer programs improve what it finds."""
+_SEARCH, _PROGRAMS = 0.5, 25
+"""Effort of the search where integer programs improve what it finds, and the number of these, at most one per task."""
+
+_SEARCH_OF_ALIKE, _PROGRAMS_OF_ALIKE = 0.05, 50
+"""The same for arrivals of one class without budgets. What a node costs does not depend on others then, so the search
+gains little over inserting each task where it costs least; programs find better victims."""
 
 _ROUNDING = 1e-9
 """A relative gap that is due to rounding."""
@@ -61,19 +65,22 @@ def evict(
     tables = Tables(*of, movers)
     if len(movers.kind) or not arrivals.count.any():
         return tables.search(effort, seed)[0]
+    alike = np.count_nonzero(arrivals.count) == 1 and not residents.budgets.any()
+    share, programs = (_SEARCH_OF_ALIKE, _PROGRAMS_OF_ALIKE) if alike else (_SEARCH, _PROGRAMS)
     small = effort > 0 and is_small(arrivals, residents)
-    found, gap = tables.search(0.0 if small else _SEARCH * effort, seed)
+    found, gap = tables.search(0.0 if small else share * effort, seed)
     if small and gap > _ROUNDING:
         nodes = np.arange(len(free))
         best = solved(Problem.of(*of, nodes), _standing(found, arrivals, residents, nodes), effort)
         if best is not None:
             return _answer(best, found, residents, nodes)
-        found, gap = tables.search(_SEARCH * effort, seed)
+        found, gap = tables.search(share * effort, seed)
     if gap <= TOLERANCE:
         return found
     rng = np.random.default_rng(seed)
     nodes = considered(arrivals, found.placed[:, 1], rng)
-    better = improved(Problem.of(*of, nodes), _standing(found, arrivals, residents, nodes), effort, rng)
+    steps = int(effort * min(arrivals.count.sum(), programs))
+    better = improved(Problem.of(*of, nodes), _standing(found, arrivals, residents, nodes), steps, rng)
     return _answer(better, found, residents, nodes)
 
 

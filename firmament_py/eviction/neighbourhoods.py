@@ -18,9 +18,6 @@ _WHOLE, _WHOLE_WORK = 250, 0.3
 _SIZE = 150
 """Nodes are added to a program until it has this many variables."""
 
-_STEPS = 25
-"""Number of programs for some nodes; fewer if there are fewer tasks."""
-
 _WORK = 0.02
 """Deterministic time for each objective of a program for some nodes."""
 
@@ -54,13 +51,13 @@ def considered(arrivals: Arrivals, busy: I64, rng: Generator) -> I64:
     return np.union1d(busy, rng.permutation(np.flatnonzero(idle))[:_IDLE_NODES])
 
 
-def improved(problem: Problem, start: Standing, effort: float, rng: Generator) -> Standing:
-    """A standing no worse than the start; `start` itself if none is found that is better."""
+def improved(problem: Problem, start: Standing, steps: int, rng: Generator) -> Standing:
+    """A standing no worse than the start, `start` itself if none is found that is better, by so many programs."""
     standing = start
     if not len(problem.free):
         return start
     sizes, limit = _sizes(problem.arrivals, problem.residents), float(_SIZE)
-    for _ in range(int(effort * min(problem.arrivals.count.sum(), _STEPS))):
+    for _ in range(steps):
         found = _step(problem, standing, _nodes(sizes, standing, limit, rng), rng)
         if found is None:
             limit *= _SHRINKING

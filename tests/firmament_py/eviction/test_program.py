@@ -51,6 +51,18 @@ def test_the_best_standing_beyond_budgets_is_found(problem):
     assert (within <= problem.allowed).all()
 
 
+def test_budgets_are_exceeded_where_that_serves_more():
+    better = 0
+    for seed in range(0, 60):
+        problem = random_problem(seed)
+        if problem.residents.count.sum() <= 5:
+            best = solved(problem, beyond_budgets=True)
+            found = by_priority(problem, best.placed, best.evicted, best.violating)
+            assert found == best_by_priority(problem, beyond_budgets=True)
+            better += bool(best.violating.any())
+    assert better > 2
+
+
 def test_a_start_that_is_best_is_returned():
     for seed in range(20):
         problem = random_problem(seed)
@@ -71,7 +83,8 @@ def test_what_leaves_anyway_is_used_for_tasks_alone():
         residents=[(0, 0, 3)],
         kinds=[([1], 0, 0, 0.0, ())],
     )
-    assert solved(problem).evicted.tolist() == [1]
+    everyone = Standing(np.array([[1]]), np.array([3]), np.array([0]))
+    assert solved(problem, everyone).evicted.tolist() == [1]
 
 
 def test_of_equal_answers_the_one_counts_that_keeps_tasks_at_home():
