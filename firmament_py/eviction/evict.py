@@ -10,8 +10,8 @@ the same for the next priority; last, fewer moves. A worse result is accepted no
 Integer programs complete that (eviction/neighbourhoods.py): in a small problem, one replaces the search and proves its
 answer to be best; in others, some improve what the search finds, on a few nodes each.
 
-Movers are running tasks that keep running, on their own nodes or on others. No resident is evicted for them, and where
-there are any, the search alone decides.
+Movers are running tasks that keep running, on their own nodes or on others: the search decides. No resident is evicted
+for them.
 """
 
 from dataclasses import replace
@@ -61,35 +61,51 @@ def evict(
     exceedable = np.full(len(residents.budgets), beyond_budgets) & residents.budgets.any(axis=1)
     if hard is not None:
         exceedable &= ~residents.budgets[:, hard].any(axis=1)
-    of = arrivals, residents, free, allowed, exceedable
-    tables = Tables(*of, movers)
-    if len(movers.kind) or not arrivals.count.any():
-        return tables.search(effort, seed)[0]
+    problem = Problem(arrivals, residents, free, allowed, exceedable)
+    tables = Tables(problem, movers)
+    if not len(movers.kind):
+        return _without_movers(problem, tables, effort, seed)
+    found, _ = tables.search(effort, seed)
+    if not found.evicted.any() and found.placed[:, 2].sum() == arrivals.count.sum():
+        return found
+    moved = movers.kind[found.node_of_mover != movers.home]
+    free, allowed = free.copy(), allowed - movers.budgets[moved].sum(axis=0)
+    np.subtract.at(free, found.node_of_mover, movers.requests[movers.kind])
+    return _improved(found, replace(problem, free=free, allowed=allowed), effort * _PROGRAMS, seed)
+
+
+def _without_movers(problem: Problem, tables: Tables, effort: float, seed: int) -> Eviction:
+    arrivals, residents = problem.arrivals, problem.residents
+    if not arrivals.count.any():
+        return tables.search(0.0, seed)[0]
     alike = np.count_nonzero(arrivals.count) == 1 and not residents.budgets.any()
     share, programs = (_SEARCH_OF_ALIKE, _PROGRAMS_OF_ALIKE) if alike else (_SEARCH, _PROGRAMS)
     small = effort > 0 and is_small(arrivals, residents)
     found, gap = tables.search(0.0 if small else share * effort, seed)
     if small and gap > _ROUNDING:
-        nodes = np.arange(len(free))
-        best = solved(Problem.of(*of, nodes), _standing(found, arrivals, residents, nodes), effort)
+        nodes = np.arange(len(problem.free))
+        best = solved(problem.on(nodes), _standing(found, problem, nodes), effort)
         if best is not None:
             return _answer(best, found, residents, nodes)
         found, gap = tables.search(share * effort, seed)
-    if gap <= TOLERANCE:
-        return found
+    return found if gap <= TOLERANCE else _improved(found, problem, effort * programs, seed)
+
+
+def _improved(found: Eviction, problem: Problem, programs: float, seed: int) -> Eviction:
+    """What so many programs, at most one for each arrival, make of an answer; movers stay where it has them."""
     rng = np.random.default_rng(seed)
-    nodes = considered(arrivals, found.placed[:, 1], rng)
-    steps = int(effort * min(arrivals.count.sum(), programs))
-    better = improved(Problem.of(*of, nodes), _standing(found, arrivals, residents, nodes), steps, rng)
-    return _answer(better, found, residents, nodes)
+    nodes = considered(problem.arrivals, found.placed[:, 1], rng)
+    steps = int(min(problem.arrivals.count.sum(), programs))
+    standing = improved(problem.on(nodes), _standing(found, problem, nodes), steps, rng)
+    return _answer(standing, found, problem.residents, nodes)
 
 
-def _standing(found: Eviction, arrivals: Arrivals, residents: Residents, nodes: I64) -> Standing:
+def _standing(found: Eviction, problem: Problem, nodes: I64) -> Standing:
     """What an answer has on nodes (N,), ascending, among which are all that it uses."""
-    placed = np.zeros((len(arrivals.count), len(nodes)), np.int64)
+    placed = np.zeros((len(problem.arrivals.count), len(nodes)), np.int64)
     cls, node, count = found.placed.T
     placed[cls, np.searchsorted(nodes, node)] = count
-    groups = residents.groups_on(nodes)
+    groups = problem.residents.groups_on(nodes)
     return Standing(placed, found.evicted[groups], found.violating[groups])
 
 

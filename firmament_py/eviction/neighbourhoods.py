@@ -8,7 +8,7 @@ counts only if it is proved to be best, so that no resident leaves in vain.
 import numpy as np
 from numpy.random import Generator
 
-from firmament_py.eviction.problem import Arrivals, Problem, Residents
+from firmament_py.eviction.problem import Arrivals, Residents, Subproblem
 from firmament_py.eviction.program import EvictionProgram, Standing
 from firmament_py.model.arrays import I64, Bools
 
@@ -39,7 +39,7 @@ def is_small(arrivals: Arrivals, residents: Residents) -> bool:
     return len(residents.node) <= _WHOLE and int(_sizes(arrivals, residents).sum()) <= _WHOLE
 
 
-def solved(problem: Problem, start: Standing, effort: float) -> Standing | None:
+def solved(problem: Subproblem, start: Standing, effort: float) -> Standing | None:
     """The best standing in a small problem; None: not proved with so much effort."""
     return EvictionProgram(problem).improved(start, _WHOLE_WORK * effort)
 
@@ -51,7 +51,7 @@ def considered(arrivals: Arrivals, busy: I64, rng: Generator) -> I64:
     return np.union1d(busy, rng.permutation(np.flatnonzero(idle))[:_IDLE_NODES])
 
 
-def improved(problem: Problem, start: Standing, steps: int, rng: Generator) -> Standing:
+def improved(problem: Subproblem, start: Standing, steps: int, rng: Generator) -> Standing:
     """A standing no worse than the start, `start` itself if none is found that is better, by so many programs."""
     standing = start
     if not len(problem.free):
@@ -81,7 +81,7 @@ def _nodes(sizes: I64, standing: Standing, limit: float, rng: Generator) -> I64:
     return np.sort(nodes[: max(int(np.searchsorted(np.cumsum(sizes[nodes]), limit)), 2)])
 
 
-def _step(problem: Problem, standing: Standing, nodes: I64, rng: Generator) -> Standing | None:
+def _step(problem: Subproblem, standing: Standing, nodes: I64, rng: Generator) -> Standing | None:
     """Decides anew what is on nodes (N,), ascending; None: what is best there is not proved in time."""
     arrivals, residents = problem.arrivals, problem.residents
     groups, there = residents.groups_on(nodes), standing.placed[:, nodes]

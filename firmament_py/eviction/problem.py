@@ -68,9 +68,31 @@ class Residents:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Arrivals and residents on N nodes. home_count (W, N): how many of each class have their home there; free (N, R):
-    may be below 0; allowed (B,): how many evictions each budget permits; exceedable (E,): kinds of residents that may
-    be evicted beyond their budgets."""
+    """Arrivals and residents on N nodes. free (N, R): may be below 0. allowed (B,): how many evictions each budget
+    permits. exceedable (E,): kinds of residents that may be evicted beyond their budgets."""
+
+    arrivals: Arrivals
+    residents: Residents
+    free: I64
+    allowed: I64
+    exceedable: Bools
+
+    def on(self, nodes: I64) -> "Subproblem":
+        """On some nodes, ascending."""
+        position = np.full(len(self.free) + 1, -1, np.int64)  # the last is that of no home
+        position[nodes] = np.arange(len(nodes))
+        home = position[self.arrivals.home]
+        home_count = np.zeros((len(self.arrivals.count), len(nodes)), np.int64)
+        cls = np.repeat(np.arange(len(home_count)), self.arrivals.count)
+        np.add.at(home_count, (cls[home >= 0], home[home >= 0]), 1)
+        some = replace(self.arrivals, suitable=self.arrivals.suitable[:, nodes])
+        of = some, home_count, self.residents.on(nodes), self.free[nodes], self.allowed, self.exceedable
+        return Subproblem(*of)
+
+
+@dataclass(frozen=True, slots=True)
+class Subproblem:
+    """A problem on a few of its nodes, N. home_count (W, N): how many arrivals of each class have their home there."""
 
     arrivals: Arrivals
     home_count: I64
@@ -79,21 +101,8 @@ class Problem:
     allowed: I64
     exceedable: Bools
 
-    @classmethod
-    def of(
-        cls, arrivals: Arrivals, residents: Residents, free: I64, allowed: I64, exceedable: Bools, nodes: I64
-    ) -> "Problem":
-        """On some of all nodes, ascending."""
-        position = np.full(len(free) + 1, -1, np.int64)  # the last is that of no home
-        position[nodes] = np.arange(len(nodes))
-        home = position[arrivals.home]
-        home_count = np.zeros((len(arrivals.count), len(nodes)), np.int64)
-        np.add.at(home_count, (np.repeat(np.arange(len(home_count)), arrivals.count)[home >= 0], home[home >= 0]), 1)
-        some = replace(arrivals, suitable=arrivals.suitable[:, nodes])
-        return cls(some, home_count, residents.on(nodes), free[nodes], allowed, exceedable)
-
-    def on(self, nodes: I64, count: I64, allowed: I64) -> "Problem":
-        """On some of its nodes, ascending, with so many arrivals (W,) and evictions (B,)."""
+    def on(self, nodes: I64, count: I64, allowed: I64) -> "Subproblem":
+        """On some of these nodes, ascending, with so many arrivals (W,) and evictions (B,)."""
         return replace(
             self,
             arrivals=replace(self.arrivals, suitable=self.arrivals.suitable[:, nodes], count=count),

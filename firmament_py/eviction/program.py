@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.eviction.problem import Problem
+from firmament_py.eviction.problem import Subproblem
 from firmament_py.model.arrays import I64
 from firmament_py.packing.linear_program import LinearProgram
 
@@ -30,7 +30,7 @@ class Standing:
 class EvictionProgram:
     """The program of one problem. Budgets permit at least 0."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Subproblem) -> None:
         arrivals, residents = problem.arrivals, problem.residents
         self._problem = problem
         self._home_count = problem.home_count

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from firmament_py.eviction.clearing import TOLERANCE, clearing_costs, least_cost
-from firmament_py.eviction.problem import Arrivals, Eviction, Movers, Residents
+from firmament_py.eviction.problem import Arrivals, Eviction, Movers, Problem, Residents
 from firmament_py.eviction.search import search
 from firmament_py.eviction.victims import NONE, Groups, State, Tasks
 from firmament_py.model.arrays import F64, I64, Bools
@@ -21,17 +21,10 @@ _RANKS = 40
 
 
 class Tables:
-    """Of one problem; see evict(). exceedable (E,): kinds of residents that may be evicted beyond their budgets."""
+    """Of one problem."""
 
-    def __init__(
-        self,
-        arrivals: Arrivals,
-        residents: Residents,
-        free: I64,
-        allowed: I64,
-        exceedable: Bools,
-        movers: Movers,
-    ) -> None:
+    def __init__(self, problem: Problem, movers: Movers) -> None:
+        arrivals, residents, free, allowed = problem.arrivals, problem.residents, problem.free, problem.allowed
         weight = 1.0 / np.maximum(np.maximum(free.max(axis=0, initial=1), residents.requests.max(axis=0, initial=1)), 1)
         levels = np.unique(-arrivals.priority)
         size = arrivals.requests @ weight / np.maximum(arrivals.suitable.sum(axis=1), 1)
@@ -54,7 +47,7 @@ class Tables:
             budget_start=np.r_[0, np.cumsum(budgets.sum(axis=1))].astype(np.int64),
             share=weight,
         )
-        self._groups, self._by_node = _groups(residents, weight, len(free), levels, exceedable)
+        self._groups, self._by_node = _groups(residents, weight, len(free), levels, problem.exceedable)
         self._clearing = np.zeros((len(self._tasks.requests), 0))
         self._of_arrivals = np.zeros(arrivals.suitable.shape)
         if len(movers.kind):

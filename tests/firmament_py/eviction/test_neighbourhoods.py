@@ -1,11 +1,14 @@
 """Evictions improved on a few nodes at a time, where a problem is too large for one program."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.eviction import evict, neighbourhoods
+from firmament_py.eviction import evict, neighbourhoods, tables
+from firmament_py.eviction.problem import Movers
 from tests.effort import examples
 from tests.firmament_py.eviction.evictions import (
     best_by_priority,
@@ -63,6 +66,36 @@ def test_they_find_the_best_answer_where_the_first_solution_is_not(seed, monkeyp
     assert standing(problem, problem.solve()) == best
     monkeypatch.setattr(evict, "improved", lambda _problem, start, *_: start)
     assert standing(problem, problem.solve()) < best
+
+
+@pytest.mark.usefixtures("only_on_some_nodes")
+def test_evictions_are_improved_beside_movers(monkeypatch):
+    """The budget permits one eviction or one move, and the move spends it. So two residents of 1 leave instead of the
+    one of 2; if the search evicts all three, programs spare the latter."""
+    problem = make_problem(
+        free=[[0], [3], [3]],
+        arrivals=[([2], 1, 9, {0}), ([3], 1, 9, {2})],
+        residents=[(0, 0, 2), (0, 1, 1)],
+        kinds=[([1], 0, 1, 1.0, ()), ([2], 0, 1, 1.5, {0})],
+        allowed=[1],
+    )
+    mover = Movers(
+        kind=np.array([0]),
+        home=np.array([2]),
+        requests=np.array([[3]]),
+        suitable=np.array([[False, True, True]]),
+        cost=np.array([1.0]),
+        budgets=np.array([[True]]),
+    )
+    of = problem.arrivals, problem.residents, problem.free, problem.allowed
+    found = evict.evict(*of, movers=mover)
+    assert found.node_of_mover.tolist() == [1]
+    assert found.evicted.tolist() == [2, 0]
+    worse = replace(found, evicted=np.array([2, 1]))
+    monkeypatch.setattr(tables.Tables, "search", lambda *_: (worse, np.inf))
+    again = evict.evict(*of, movers=mover)
+    assert again.node_of_mover.tolist() == [1]
+    assert again.evicted.tolist() == [2, 0]
 
 
 @pytest.mark.usefixtures("only_on_some_nodes")

@@ -20,11 +20,11 @@ def solved(problem, start=None, work=10.0, *, beyond_budgets=False):
     """From a start with nothing placed and nobody evicted, unless given."""
     residents = problem.residents
     exceedable = residents.budgets.any(axis=1) & beyond_budgets
-    nodes = np.arange(len(problem.free))
-    program = Problem.of(problem.arrivals, residents, problem.free, problem.allowed, exceedable, nodes)
+    whole = Problem(problem.arrivals, residents, problem.free, problem.allowed, exceedable)
+    program = EvictionProgram(whole.on(np.arange(len(problem.free))))
     nobody = np.zeros_like(residents.count)
     start = start or Standing(np.zeros(problem.arrivals.suitable.shape, np.int64), nobody, nobody)
-    return EvictionProgram(program).improved(start, work)
+    return program.improved(start, work)
 
 
 @pytest.mark.slow
