@@ -143,6 +143,32 @@ def test_nothing_to_improve(problem):
     assert problem.solve().placed.tolist() == []
 
 
+@pytest.mark.usefixtures("only_on_some_nodes", "first_solution_only")
+@pytest.mark.parametrize(("effort", "programs"), [(0.0, 0), (0.1, 2), (1.0, 25), (2.0, 30)])
+def test_effort_multiplies_the_number_of_programs(effort, programs, monkeypatch):
+    """At most one for each of the 30 arrivals, which are not alike."""
+    solved = []
+    monkeypatch.setattr(neighbourhoods, "_step", lambda _problem, standing, *_: solved.append(1) or standing)
+    problem = make_problem(free=[[1], [1]], arrivals=[([1], 15, 1, {0, 1}), ([1], 15, 2, {0, 1})])
+    evict.evict(problem.arrivals, problem.residents, problem.free, problem.allowed, effort=effort)
+    assert len(solved) == programs
+
+
+@pytest.mark.usefixtures("only_on_some_nodes", "first_solution_only")
+def test_what_exceeds_a_budget_elsewhere_does_not_count_against_it():
+    """The budget permits one eviction. Of two nodes with a victim each, one exceeds it, in any order."""
+    problem = make_problem(
+        free=[[0], [0], [0]],
+        arrivals=[([1], 2, 9, {0, 1}), ([2], 1, 5, {2})],
+        residents=[(0, 0, 1), (1, 0, 1), (2, 1, 1), (2, 2, 2)],
+        kinds=[([1], 6, 2, 1.0, {0}), ([2], 0, 1, 1.0, {0}), ([1], 0, 1, 1.0, ())],
+        allowed=[1],
+    )
+    eviction = problem.solve(beyond_budgets=True)
+    assert eviction.violating.sum() == 1
+    assert eviction.evicted.tolist() == [1, 1, 0, 2]
+
+
 @pytest.mark.parametrize("work", [0.0, 1e-9])
 def test_without_time_for_programs_the_search_decides(monkeypatch, work):
     monkeypatch.setattr(neighbourhoods, "_WHOLE_WORK", work)
