@@ -16,7 +16,8 @@ _WHOLE, _WHOLE_WORK = 250, 0.3
 """Largest number of variables of a program for all nodes, and deterministic time for each of its objectives."""
 
 _SIZE = 150
-"""Nodes are added to a program until it has this many variables."""
+"""Nodes are added to a program until it has this many variables. Tuned with the suite `preemption`: with 90, answers on
+20 to 1,000 nodes are worse in as much time; with 200, programs take longer and answers are no better."""
 
 _WORK = 0.02
 """Deterministic time for each objective of a program for some nodes."""
@@ -52,7 +53,7 @@ def considered(arrivals: Arrivals, busy: I64, rng: Generator) -> I64:
 
 
 def improved(problem: Subproblem, start: Standing, steps: int, rng: Generator) -> Standing:
-    """A standing no worse than the start, `start` itself if none is found that is better, by so many programs."""
+    """A standing no worse than the start, by so many programs; `start` itself if none finds a better one."""
     standing = start
     if not len(problem.free):
         return start
