@@ -15,8 +15,8 @@ from firmament_py.packing.problem import Packing, Problem
 from firmament_py.packing.rounding import fill
 from firmament_py.packing.search_steps import above, accepted, add, choose_nodes, copy, reached, rivals, sort, uniform
 
-_NODES = 8
-"""Largest number of nodes in one step; the least is 2."""
+_NODES = 4
+"""Largest number of nodes in one step; the least is 2. Tuned with the suite `packing`, docs/performance.md."""
 
 _OTHERS = 8
 """Of so many classes with tasks left, at random, a step inserts some besides those that it has taken off its nodes."""
