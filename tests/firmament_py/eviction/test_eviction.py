@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 
+from firmament_py.eviction.evict import evict
 from firmament_py.eviction.problem import Eviction
 from tests.effort import examples
 from tests.firmament_py.eviction.evictions import (
@@ -182,6 +183,21 @@ def test_beyond_budgets_a_more_important_resident_is_evicted_before_a_guarded_on
     eviction = problem.solve(beyond_budgets=True)
     assert eviction.evicted.tolist() == [0, 2]
     assert not eviction.violating.any()
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_hard_limit_is_never_exceeded(hard):
+    problem = make_problem(
+        free=[[0]],
+        arrivals=[([1], 1, 9, {0})],
+        residents=[(0, 0, 1)],
+        kinds=[([1], 0, 1, 1.0, {0})],
+        allowed=[0],
+    )
+    of = problem.arrivals, problem.residents, problem.free, problem.allowed
+    eviction = evict(*of, beyond_budgets=True, hard=np.array([hard]))
+    assert eviction.violating.tolist() == [0 if hard else 1]
+    assert len(eviction.placed) == (0 if hard else 1)
 
 
 def test_beyond_budgets_what_they_permit_is_used_first():
