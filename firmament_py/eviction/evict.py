@@ -19,9 +19,9 @@ from dataclasses import replace
 import numpy as np
 
 from firmament_py.eviction.clearing import TOLERANCE
-from firmament_py.eviction.neighbourhoods import considered, improved, is_small, solved
+from firmament_py.eviction.neighbourhoods import candidate_nodes, improved, is_small, solved
 from firmament_py.eviction.problem import Arrivals, Eviction, Movers, Problem, Residents
-from firmament_py.eviction.program import Standing
+from firmament_py.eviction.program import Solution
 from firmament_py.eviction.tables import Tables
 from firmament_py.model.arrays import I64, Bools
 
@@ -84,7 +84,7 @@ def _without_movers(problem: Problem, tables: Tables, effort: float, seed: int) 
     found, gap = tables.search(0.0 if small else share * effort, seed)
     if small and gap > _ROUNDING:
         nodes = np.arange(len(problem.free))
-        best = solved(problem.on(nodes), _standing(found, problem, nodes), effort)
+        best = solved(problem.on(nodes), _solution(found, problem, nodes), effort)
         if best is not None:
             return _answer(best, found, residents, nodes)
         found, gap = tables.search(share * effort, seed)
@@ -94,28 +94,28 @@ def _without_movers(problem: Problem, tables: Tables, effort: float, seed: int) 
 def _improved(found: Eviction, problem: Problem, programs: float, seed: int) -> Eviction:
     """What so many programs, at most one for each arrival, make of an answer; movers stay where it has them."""
     rng = np.random.default_rng(seed)
-    nodes = considered(problem.arrivals, found.placed[:, 1], rng)
+    nodes = candidate_nodes(problem.arrivals, found.placed[:, 1], rng)
     steps = int(min(problem.arrivals.count.sum(), programs))
-    standing = improved(problem.on(nodes), _standing(found, problem, nodes), steps, rng)
-    return _answer(standing, found, problem.residents, nodes)
+    solution = improved(problem.on(nodes), _solution(found, problem, nodes), steps, rng)
+    return _answer(solution, found, problem.residents, nodes)
 
 
-def _standing(found: Eviction, problem: Problem, nodes: I64) -> Standing:
+def _solution(found: Eviction, problem: Problem, nodes: I64) -> Solution:
     """What an answer has on nodes (N,), ascending, among which are all that it uses."""
     placed = np.zeros((len(problem.arrivals.count), len(nodes)), np.int64)
     cls, node, count = found.placed.T
     placed[cls, np.searchsorted(nodes, node)] = count
     groups = problem.residents.groups_on(nodes)
-    return Standing(placed, found.evicted[groups], found.violating[groups])
+    return Solution(placed, found.evicted[groups], found.violating[groups])
 
 
-def _answer(standing: Standing, found: Eviction, residents: Residents, nodes: I64) -> Eviction:
-    """The answer `found`, but with this standing on nodes (N,)."""
+def _answer(solution: Solution, found: Eviction, residents: Residents, nodes: I64) -> Eviction:
+    """The answer `found`, but with this solution on nodes (N,)."""
     evicted, violating = found.evicted.copy(), found.violating.copy()
     groups = residents.groups_on(nodes)
-    evicted[groups], violating[groups] = standing.evicted, standing.violating
-    cls, node = np.nonzero(standing.placed)
-    placed = np.column_stack([cls, nodes[node], standing.placed[cls, node]])
+    evicted[groups], violating[groups] = solution.evicted, solution.violating
+    cls, node = np.nonzero(solution.placed)
+    placed = np.column_stack([cls, nodes[node], solution.placed[cls, node]])
     return replace(found, evicted=evicted, violating=violating, placed=placed)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from firmament_py.eviction.problem import Arrivals, Residents, Subproblem
-from firmament_py.eviction.program import EvictionProgram, Standing
+from firmament_py.eviction.program import EvictionProgram, Solution
 from firmament_py.model.arrays import I64, Bools
 
 _WHOLE, _WHOLE_WORK = 250, 0.3
@@ -40,31 +40,31 @@ def is_small(arrivals: Arrivals, residents: Residents) -> bool:
     return len(residents.node) <= _WHOLE and int(_sizes(arrivals, residents).sum()) <= _WHOLE
 
 
-def solved(problem: Subproblem, start: Standing, effort: float) -> Standing | None:
-    """The best standing in a small problem; None: not proved with so much effort."""
+def solved(problem: Subproblem, start: Solution, effort: float) -> Solution | None:
+    """The best solution in a small problem; None: not proved with so much effort."""
     return EvictionProgram(problem).improved(start, _WHOLE_WORK * effort)
 
 
-def considered(arrivals: Arrivals, busy: I64, rng: Generator) -> I64:
+def candidate_nodes(arrivals: Arrivals, busy: I64, rng: Generator) -> I64:
     """Nodes to improve evictions on, ascending: the `busy` ones (N,), that tasks arrive at, and some others."""
     idle: Bools = np.any(arrivals.suitable[arrivals.count > 0], axis=0)
     idle[busy] = False
     return np.union1d(busy, rng.permutation(np.flatnonzero(idle))[:_IDLE_NODES])
 
 
-def improved(problem: Subproblem, start: Standing, steps: int, rng: Generator) -> Standing:
-    """A standing no worse than the start, by so many programs; `start` itself if none finds a better one."""
-    standing = start
+def improved(problem: Subproblem, start: Solution, steps: int, rng: Generator) -> Solution:
+    """A solution no worse than the start, by so many programs; `start` itself if none finds a better one."""
+    solution = start
     if not len(problem.free):
         return start
     sizes, limit = _sizes(problem.arrivals, problem.residents), float(_SIZE)
     for _ in range(steps):
-        found = _step(problem, standing, _nodes(sizes, standing, limit, rng), rng)
+        found = _step(problem, solution, _nodes(sizes, solution, limit, rng), rng)
         if found is None:
             limit *= _SHRINKING
         else:
-            standing = found
-    return standing
+            solution = found
+    return solution
 
 
 def _sizes(arrivals: Arrivals, residents: Residents) -> I64:
@@ -74,32 +74,32 @@ def _sizes(arrivals: Arrivals, residents: Residents) -> I64:
     return sizes
 
 
-def _nodes(sizes: I64, standing: Standing, limit: float, rng: Generator) -> I64:
+def _nodes(sizes: I64, solution: Solution, limit: float, rng: Generator) -> I64:
     """Some nodes, ascending, two at least if there are as many."""
-    busy = standing.placed.any(axis=0)
+    busy = solution.placed.any(axis=0)
     weight = np.where(busy, (1 - _IDLE) / max(busy.sum(), 1), _IDLE / max((~busy).sum(), 1))
     nodes = rng.choice(len(weight), min(len(weight), _SIZE), replace=False, p=weight / weight.sum())
     return np.sort(nodes[: max(int(np.searchsorted(np.cumsum(sizes[nodes]), limit)), 2)])
 
 
-def _step(problem: Subproblem, standing: Standing, nodes: I64, rng: Generator) -> Standing | None:
+def _step(problem: Subproblem, solution: Solution, nodes: I64, rng: Generator) -> Solution | None:
     """Decides anew what is on nodes (N,), ascending; None: what is best there is not proved in time."""
     arrivals, residents = problem.arrivals, problem.residents
-    groups, there = residents.groups_on(nodes), standing.placed[:, nodes]
-    waiting = arrivals.count - standing.placed.sum(axis=1)
+    groups, there = residents.groups_on(nodes), solution.placed[:, nodes]
+    waiting = arrivals.count - solution.placed.sum(axis=1)
     classes = np.flatnonzero((waiting > 0) & arrivals.suitable[:, nodes].any(axis=1))
     classes = rng.permutation(classes)[:_WAITING]
     count = there.sum(axis=1)
     count[classes] += waiting[classes]
-    within = standing.evicted - standing.violating
+    within = solution.evicted - solution.violating
     within[groups] = 0
     allowed = problem.allowed - within @ residents.budgets[residents.kind]
-    before = Standing(there, standing.evicted[groups], standing.violating[groups])
+    before = Solution(there, solution.evicted[groups], solution.violating[groups])
     found = EvictionProgram(problem.on(nodes, count, allowed)).improved(before, _WORK)
     if found is None:
         return None
     if found is before:
-        return standing
-    placed, evicted, violating = (each.copy() for each in (standing.placed, standing.evicted, standing.violating))
+        return solution
+    placed, evicted, violating = (each.copy() for each in (solution.placed, solution.evicted, solution.violating))
     placed[:, nodes], evicted[groups], violating[groups] = found.placed, found.evicted, found.violating
-    return Standing(placed, evicted, violating)
+    return Solution(placed, evicted, violating)

@@ -18,7 +18,7 @@ from firmament_py.packing.linear_program import LinearProgram
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Solution:
     """placed (W, N): tasks of each class on each node. Of each group of residents (K,): evicted, and violating: how
     many of these no budget permits."""
 
@@ -54,8 +54,8 @@ class EvictionProgram:
         self._add_capacities()
         self._add_evictions()
 
-    def improved(self, start: Standing, work: float) -> Standing | None:
-        """The best standing; `start` itself if none is better. None: this is not proved within so much deterministic
+    def improved(self, start: Solution, work: float) -> Solution | None:
+        """The best solution; `start` itself if none is better. None: this is not proved within so much deterministic
         time for each objective (CP-SAT's measure, about a second)."""
         x = first = self._values(start)
         upper = self._upper()
@@ -68,7 +68,7 @@ class EvictionProgram:
                     x = found
             some = np.flatnonzero(objective)
             self._rows.add(np.array([-(objective @ x)]), np.zeros_like(some), some, -objective[some])
-        return start if x is first else self._standing(x)
+        return start if x is first else self._solution(x)
 
     def _upper(self) -> I64:
         """(V,) upper bounds of the variables."""
@@ -113,11 +113,11 @@ class EvictionProgram:
     def _add_evictions(self) -> None:
         """Residents leave within budgets but for the excess, and for none of the tasks that evict nothing."""
         arrivals, residents, free = self._problem.arrivals, self._problem.residents, self._problem.free
-        harmless = ~arrivals.evicts[self._cls]
-        requests = arrivals.requests[self._cls[harmless]]
-        row = self._node[harmless][:, None] * free.shape[1] + np.arange(free.shape[1])
-        column = np.broadcast_to(self._of_tasks[harmless][:, None], row.shape)
-        if harmless.any():
+        non_evicting = ~arrivals.evicts[self._cls]
+        requests = arrivals.requests[self._cls[non_evicting]]
+        row = self._node[non_evicting][:, None] * free.shape[1] + np.arange(free.shape[1])
+        column = np.broadcast_to(self._of_tasks[non_evicting][:, None], row.shape)
+        if non_evicting.any():
             limit = np.maximum(free.reshape(-1), 0)
             self._rows.add(limit, row[requests > 0], column[requests > 0], requests[requests > 0])
         budget, counted = np.nonzero(residents.budgets[self._kind].T)
@@ -151,21 +151,21 @@ class EvictionProgram:
         objective[columns] = coefficients
         return objective
 
-    def _values(self, standing: Standing) -> I64:
-        """(V,) the variables of a standing."""
-        placed = standing.placed[self._cls, self._node]
-        asked = standing.placed.T @ self._problem.arrivals.requests > 0  # (N, R)
+    def _values(self, solution: Solution) -> I64:
+        """(V,) the variables of a solution."""
+        placed = solution.placed[self._cls, self._node]
+        asked = solution.placed.T @ self._problem.arrivals.requests > 0  # (N, R)
         return np.concatenate(
             [
                 placed,
-                standing.evicted,
-                np.bincount(self._excess_of, standing.violating[self._exceedable], len(self._excess)).astype(np.int64),
+                solution.evicted,
+                np.bincount(self._excess_of, solution.violating[self._exceedable], len(self._excess)).astype(np.int64),
                 np.minimum(placed, self._home_count[self._cls, self._node])[self._stays],
                 asked[tuple(self._lacking)].astype(np.int64),
             ]
         )
 
-    def _standing(self, x: I64) -> Standing:
+    def _solution(self, x: I64) -> Solution:
         placed, evicted = np.zeros_like(self._home_count), x[self._of_leaving]
         placed[self._cls, self._node] = x[self._of_tasks]
         violating = np.zeros_like(evicted)
@@ -173,7 +173,7 @@ class EvictionProgram:
             groups = self._exceedable[self._excess_of == number]
             before = np.cumsum(evicted[groups]) - evicted[groups]
             violating[groups] = np.clip(excess - before, 0, evicted[groups])
-        return Standing(placed, evicted, violating)
+        return Solution(placed, evicted, violating)
 
 
 class _Rows:

@@ -187,7 +187,7 @@ def test_without_time_for_programs_the_search_decides(monkeypatch, work):
 def test_few_of_many_idle_nodes_are_considered(monkeypatch):
     monkeypatch.setattr(neighbourhoods, "_IDLE_NODES", 3)
     problem = make_problem(free=[[1]] * 50, arrivals=[([1], 1, 1, set(range(10, 50)))])
-    nodes = neighbourhoods.considered(problem.arrivals, np.array([20]), np.random.default_rng(0))
+    nodes = neighbourhoods.candidate_nodes(problem.arrivals, np.array([20]), np.random.default_rng(0))
     assert len(nodes) == 4
     assert 20 in nodes
     assert (nodes >= 10).all()

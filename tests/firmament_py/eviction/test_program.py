@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from firmament_py.eviction.problem import Problem
-from firmament_py.eviction.program import EvictionProgram, Standing
+from firmament_py.eviction.program import EvictionProgram, Solution
 from tests.effort import examples
 from tests.firmament_py.eviction.evictions import (
     best_by_priority,
@@ -17,20 +17,20 @@ from tests.firmament_py.eviction.evictions import (
 
 
 def solved(problem, start=None, work=10.0, *, beyond_budgets=False):
-    """From a start with nothing placed and nobody evicted, unless given."""
+    """The best solution. start: by default no task is placed, and no resident is evicted."""
     residents = problem.residents
     exceedable = residents.budgets.any(axis=1) & beyond_budgets
     whole = Problem(problem.arrivals, residents, problem.free, problem.allowed, exceedable)
     program = EvictionProgram(whole.on(np.arange(len(problem.free))))
-    nobody = np.zeros_like(residents.count)
-    start = start or Standing(np.zeros(problem.arrivals.suitable.shape, np.int64), nobody, nobody)
+    none_evicted = np.zeros_like(residents.count)
+    start = start or Solution(np.zeros(problem.arrivals.suitable.shape, np.int64), none_evicted, none_evicted)
     return program.improved(start, work)
 
 
 @pytest.mark.slow
 @examples(100)
 @given(eviction_problems(nodes=2, members=5))
-def test_the_best_standing_is_found(problem):
+def test_the_best_solution_is_found(problem):
     best = solved(problem)
     assert by_priority(problem, best.placed, best.evicted) == best_by_priority(problem)
     assert not best.violating.any()
@@ -41,7 +41,7 @@ def test_the_best_standing_is_found(problem):
 @pytest.mark.slow
 @examples(60)
 @given(eviction_problems(nodes=2, members=4, tasks=3))
-def test_the_best_standing_beyond_budgets_is_found(problem):
+def test_the_best_solution_beyond_budgets_is_found(problem):
     best = solved(problem, beyond_budgets=True)
     assert by_priority(problem, best.placed, best.evicted, best.violating) == best_by_priority(
         problem, beyond_budgets=True
@@ -83,14 +83,14 @@ def test_what_leaves_anyway_is_used_for_tasks_alone():
         residents=[(0, 0, 3)],
         kinds=[([1], 0, 0, 0.0, ())],
     )
-    everyone = Standing(np.array([[1]]), np.array([3]), np.array([0]))
-    assert solved(problem, everyone).evicted.tolist() == [1]
+    all_evicted = Solution(np.array([[1]]), np.array([3]), np.array([0]))
+    assert solved(problem, all_evicted).evicted.tolist() == [1]
 
 
 def test_of_equal_answers_the_one_counts_that_keeps_tasks_at_home():
     problem = make_problem(free=[[1], [1], [1]], arrivals=[([1], 2, 1, {0, 1, 2}, [0, 2])])
-    nobody = np.zeros(0, np.int64)
-    away = Standing(np.array([[0, 1, 1]]), nobody, nobody)
+    none_evicted = np.zeros(0, np.int64)
+    away = Solution(np.array([[0, 1, 1]]), none_evicted, none_evicted)
     assert solved(problem, away).placed.tolist() == [[1, 0, 1]]
 
 
