@@ -15,7 +15,7 @@ from firmament_py.packing.problem import Packing, Problem
 from firmament_py.packing.rounding import fill
 from firmament_py.packing.search_steps import above, accepted, add, choose_nodes, copy, reached, rivals, sort, uniform
 
-_NODES = 4
+_NODES = 3
 """Largest number of nodes in one step; the least is 2. Tuned with the suite `packing`, docs/performance.md."""
 
 _OTHERS = 8
