@@ -63,7 +63,7 @@ def _improved(problem: Problem, relaxation: Relaxation, bounds: "_Bounds", best:
         return best
     ruin_and_recreate(problem, best, int(_FIRST * effort), target)
     if _close(values(problem, best), target):
-        ruin_and_recreate(problem, best, int(_FIRST * effort), target, seed=1)
+        ruin_and_recreate(problem, best, int((1 - _FIRST) * effort), target, seed=1)
         return best
     weight = _LEVEL_STEP ** -np.minimum(problem.level.astype(np.float64), 6.0)
     relaxed = relaxation.solve(problem.value * weight)

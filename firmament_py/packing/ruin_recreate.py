@@ -289,7 +289,8 @@ def _recreate(
         for r in range(len(weight)):
             spare[i] += free[some[i], r] * weight[r]
     tries = 0
-    for again in range(2):  # first some of the tasks of most classes, then whatever fits, in the opposite order
+    for again in range(2):  # first some of the tasks of most classes, then what else fits, in the opposite order
+        some_left = 0  # classes of which not all are inserted, although there may be room; they are the first of `order`
         for position in range(candidates):
             c = order[position] if again == 0 else order[candidates - 1 - position]
             count = left[c]
@@ -308,6 +309,10 @@ def _recreate(
                 change[level[c]] += value[c]
                 for r in range(requests.shape[1]):
                     free[n, r] -= requests[c, r]
+            if again == 0 and count == 0 and left[c] > 0:
+                order[some_left] = c
+                some_left += 1
+        candidates = some_left
     return tries
 
 
