@@ -23,8 +23,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _INNER: Any = {"no_cpython_wrapper": True}
 """For functions that Python does not call, which compile faster without an entry for it; numba's type stubs lack it."""
 
-
 _IN_PLACE: Any = {"_nrt": False}
+"""Without counting the references to arrays. That takes twice as long as the work of a search, and ten times where
+arrays come in tuples. numba refuses what allocates."""
 
 
 def compiled(function: _F) -> _F:
@@ -32,21 +33,23 @@ def compiled(function: _F) -> _F:
     return _compiled(function, {})
 
 
-def inner(function: _F) -> _F:
-    """Compiles a function that only compiled code calls."""
-    return _compiled(function, _INNER)
-
-
 def compiled_in_place(function: _F) -> _F:
-    """Compiles a function that Python calls and that allocates nothing: without counting references.
-
-    Where arrays come in tuples, counting takes ten times as long as the work. numba refuses what allocates.
-    """
+    """Compiles a function that Python calls and that allocates nothing."""
     return _compiled(function, _IN_PLACE)
 
 
+def inner(function: _F) -> _F:
+    """Compiles a function that only compiled code calls and that allocates nothing."""
+    return _compiled(function, {**_IN_PLACE, **_INNER})
+
+
+def inner_allocating(function: _F) -> _F:
+    """Compiles a function that only compiled code calls and that returns an array, or needs one for a while."""
+    return _compiled(function, _INNER)
+
+
 def inlined_in_place(function: _F) -> _F:
-    """Compiles a function that allocates nothing into its callers, which are compiled in place."""
+    """Compiles a function that allocates nothing into its callers."""
     return _compiled(function, {"forceinline": True, **_IN_PLACE, **_INNER})
 
 

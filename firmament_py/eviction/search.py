@@ -22,7 +22,7 @@ from firmament_py.eviction.victims import (
     remove,
 )
 from firmament_py.model.arrays import F64, I64
-from firmament_py.numba_cache import compiled, inner
+from firmament_py.numba_cache import compiled, inner, inner_allocating
 
 _CANDIDATES = 24
 """Number of nodes, the cheapest for its class at first, on which a step of the search tries a task."""
@@ -177,7 +177,7 @@ def search(
     _copy(best, state, groups, all_tasks, changed[:moved])
 
 
-@inner
+@inner_allocating
 def _copy_of(state: State) -> State:
     return State(
         state.node_of.copy(), state.evicted.copy(), state.violating.copy(), state.allowed.copy(), state.cost.copy()

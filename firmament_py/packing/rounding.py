@@ -6,7 +6,7 @@ from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import compiled, inner
 from firmament_py.packing.problem import Packing, Problem
 from firmament_py.packing.relaxation import Shares
-from firmament_py.packing.search_steps import add
+from firmament_py.packing.search_tables import add
 
 _TOLERANCE = 1e-6
 """The solver's tolerance must not over-commit a node."""

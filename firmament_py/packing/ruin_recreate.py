@@ -9,11 +9,22 @@ worse result is accepted now and then, less often towards the end (simulated ann
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, U64, Bools
-from firmament_py.numba_cache import compiled, inner
-from firmament_py.packing.problem import Packing, Problem
+from firmament_py.model.arrays import F64, I64, U64
+from firmament_py.numba_cache import compiled_in_place, inner
+from firmament_py.packing.problem import Packing, Problem, values
 from firmament_py.packing.rounding import fill
-from firmament_py.packing.search_steps import above, accepted, add, choose_nodes, copy, reached, rivals, sort, uniform
+from firmament_py.packing.search_math import IndexSet, above, accepted, any_with, clear, insert, reached, sort, uniform
+from firmament_py.packing.search_tables import (
+    Nodes,
+    State,
+    Step,
+    Tasks,
+    copy_changed,
+    copy_node,
+    place,
+    remove,
+    undo,
+)
 
 _NODES = 3
 """Largest number of nodes in one step; the least is 2. Tuned with the suite `packing`, docs/performance.md."""
@@ -24,6 +35,12 @@ _OTHERS = 8
 _ORDERED = 0.25
 """Share of the steps that sort tasks before they insert them. That takes time, and where far more is requested than
 fits the others find more."""
+
+_SOME = 0.3
+"""The probability that a class is inserted in part at first, unless it is the chosen one."""
+
+_BLINK = 0.1
+"""The probability that a node is overlooked, at first."""
 
 _STEP = 50
 """Effort of a step besides that of trying tasks on nodes."""
@@ -36,337 +53,236 @@ _TEMPERATURE = 0.1
 
 
 def ruin_and_recreate(problem: Problem, packing: Packing, effort: int, target: F64, seed: int = 0) -> None:
-    """Improves `packing` in place. effort: how many times a task is tried on a node, some 30 to 100 million a second.
+    """Improves `packing` in place. effort: how many times a task is tried on a node, some 70 million a second.
     target (L,): values at which nothing can be gained any more. The result depends on nothing but the arguments."""
     if not packing.left.any() or not effort:
         return
     scale = problem.value.mean()
-    _search(
-        problem.requests,
-        packing.free,
-        packing.kinds,
-        packing.cls,
-        packing.number,
-        packing.left,
-        problem.slots > 0,
-        problem.count,
-        problem.value / scale,
-        problem.level,
-        (target - 1e-6) / scale,
-        problem.weight,
-        problem.requests @ problem.weight,
-        effort,
-        np.array([seed], np.uint64),
+    weight = problem.weight
+    tasks = Tasks(
+        requests=problem.requests,
+        takes=problem.slots > 0,
+        value=problem.value / scale,
+        level=problem.level,
+        weight=weight,
+        size=problem.requests @ weight,
     )
+    state, best = (_state(p, values(problem, p) / scale) for p in (packing, packing.copy()))
+    changed, waiting = IndexSet.of([], len(packing.free)), IndexSet.of(np.flatnonzero(packing.left), len(packing.left))
+    rng = np.array([seed], np.uint64)
+    _search(tasks, state, best, changed, waiting, _step(tasks, state), (target - 1e-6) / scale, effort, rng)
     fill(problem, packing)
 
 
-@compiled
+def _state(packing: Packing, total: F64) -> State:
+    return State(Nodes(packing.kinds, packing.cls, packing.number, packing.free), packing.left, total)
+
+
+def _step(tasks: Tasks, state: State) -> Step:
+    """An empty step."""
+    classes, width = len(state.left), state.nodes.cls.shape[1]
+    lists = np.zeros((2, _NODES, width), np.int64)
+    before = Nodes(np.zeros(_NODES, np.int64), lists[0], lists[1], np.zeros((_NODES, len(tasks.weight)), np.int64))
+    return Step(
+        node=np.zeros(_NODES, np.int64),
+        before=before,
+        change=np.zeros(len(state.total)),
+        classes=IndexSet.of([], classes),
+        key=np.zeros(classes),
+        spare=np.zeros(_NODES),
+    )
+
+
+@compiled_in_place
 def _search(
-    requests: I64,
-    free: I64,
-    kinds: I64,
-    cls: I64,
-    number: I64,
-    left: I64,
-    takes: Bools,
-    count: I64,
-    value: F64,
-    level: I64,
+    tasks: Tasks,
+    state: State,
+    best: State,
+    changed: IndexSet,
+    waiting: IndexSet,
+    step: Step,
     target: F64,
-    weight: F64,
-    size: F64,
     effort: int,
     rng: U64,
 ) -> None:
-    classes = len(left)
-    levels = len(target)
-    total = np.zeros(levels)  # value of what is placed, by level
-    waiting, is_waiting = (
-        np.empty(classes, np.int64),
-        np.zeros(classes, np.bool_),
-    )  # classes, also some of which none is
-    lengths = np.zeros(1, np.int64)  # the number of these
-    for c in range(classes):
-        total[level[c]] += value[c] * (count[c] - left[c])
-        if left[c] > 0:
-            _wait(c, waiting, is_waiting, lengths)
-    best = total.copy()
-    best_kinds, best_cls, best_number, best_left = kinds.copy(), cls.copy(), number.copy(), left.copy()
-    moved = 0  # number of nodes that differ from the best
-    changed, is_changed = np.empty(len(free), np.int64), np.zeros(len(free), np.bool_)
-    some = np.empty(_NODES, np.int64)
-    before_kinds, before_free = np.zeros(_NODES, np.int64), np.zeros((_NODES, len(weight)), np.int64)
-    before_cls, before_number = np.zeros((_NODES, cls.shape[1]), np.int64), np.zeros((_NODES, cls.shape[1]), np.int64)
-    change = np.zeros(levels)
-    order, key, is_candidate = np.empty(classes, np.int64), np.empty(classes), np.zeros(classes, np.bool_)
+    """Makes `state` the best packing found. best: a copy; changed: no nodes; waiting: classes with tasks left."""
     spent = found = 0
     while spent < effort and spent - found < _PATIENCE * effort:
-        chosen = _any_left(left, waiting, is_waiting, lengths, rng)
+        chosen = any_with(state.left, waiting, rng)
         if chosen < 0:
             break
-        spent += _STEP + rivals(len(free)) * len(some)
-        k = choose_nodes(chosen, requests, free, takes, weight, some, rng)
+        spent += _STEP + _rivals(len(state.nodes.free)) * len(step.node)
+        k = _choose_nodes(chosen, tasks, state.nodes.free, step.node, rng)
         if k == 0:
             continue
+        _ruin(k, tasks, state, step, rng)
+        candidates = _candidates(chosen, k, state.left, waiting, step, rng)
+        spent += _recreate(chosen, candidates, k, tasks, state, step, rng)
+        if not accepted(step.change, _TEMPERATURE * (1.0 - spent / effort), rng):
+            undo(k, state, step)
+            continue
+        for i in range(len(step.change)):
+            state.total[i] += step.change[i]
         for i in range(k):
-            n = some[i]
-            before_kinds[i] = kinds[n]
-            for j in range(kinds[n]):
-                before_cls[i, j], before_number[i, j] = cls[n, j], number[n, j]
-            for r in range(len(weight)):
-                before_free[i, r] = free[n, r]
-        change[:] = 0.0
-        share = 1.0 if uniform(rng) < 0.5 else 0.2 + 0.6 * uniform(rng)
-        for i in range(k):
-            _ruin(some[i], share, requests, free, kinds, cls, number, left, value, level, change, rng)
-        candidates = 0
-        for i in range(k):
-            for j in range(before_kinds[i]):
-                c = before_cls[i, j]
-                if left[c] > 0:
-                    _wait(c, waiting, is_waiting, lengths)
-                    candidates = _with_candidate(c, order, is_candidate, candidates)
-        candidates = _with_candidate(chosen, order, is_candidate, candidates)
-        first = int(lengths[0] * uniform(rng))
-        for i in range(min(lengths[0], _OTHERS)):
-            c = waiting[(first + i) % lengths[0]]
-            if left[c] > 0:
-                candidates = _with_candidate(c, order, is_candidate, candidates)
-        for i in range(candidates):
-            is_candidate[order[i]] = False
-        spent += _recreate(
-            requests,
-            free,
-            kinds,
-            cls,
-            number,
-            left,
-            takes,
-            value,
-            level,
-            size,
-            weight,
-            some,
-            k,
-            chosen,
-            order,
-            candidates,
-            key,
-            change,
-            rng,
-        )
-        if accepted(change, _TEMPERATURE * (1.0 - spent / effort), rng):
-            total += change
+            insert(step.node[i], changed)
+        if above(state.total, best.total):
+            found = spent
+            copy_changed(state, best, changed)
+            if reached(best.total, target):
+                break
+    copy_changed(best, state, changed)
+
+
+@inner
+def _rivals(nodes: int) -> int:
+    """Of so many nodes at random the one that lacks least is chosen."""
+    return min(max(nodes // 100, 3), 20)
+
+
+@inner
+def _choose_nodes(chosen: int, tasks: Tasks, free: I64, some: I64, rng: U64) -> int:
+    """Fills `some` with different nodes; the first can take a task of class `chosen` if others go. Their number."""
+    nodes = len(free)
+    target_nodes = min(2 + int((len(some) - 1) * uniform(rng)), nodes)
+    among = _rivals(nodes)
+    k = 0
+    for _ in range(2 * target_nodes):
+        if k == target_nodes:
+            break
+        least, nearest = np.inf, -1
+        for _ in range(among):
+            n = int(nodes * uniform(rng))
+            if k == 0 and not tasks.takes[chosen, n]:
+                continue
+            lacking = 0.0
+            for r in range(len(tasks.weight)):
+                lacking += max(tasks.requests[chosen, r] - free[n, r], 0) * tasks.weight[r]
             for i in range(k):
-                if not is_changed[some[i]]:
-                    changed[moved], is_changed[some[i]] = some[i], True
-                    moved += 1
-            if above(total, best):
-                found = spent
-                copy(total, best)
-                copy(left, best_left)
-                for i in range(moved):
-                    n = changed[i]
-                    best_kinds[n] = kinds[n]
-                    copy(cls[n], best_cls[n])
-                    copy(number[n], best_number[n])
-                    is_changed[n] = False
-                moved = 0
-                if reached(best, target):
-                    break
-        else:
-            for i in range(k):
-                n = some[i]
-                for j in range(kinds[n]):
-                    left[cls[n, j]] += number[n, j]
-                kinds[n] = before_kinds[i]
-                for j in range(kinds[n]):
-                    cls[n, j], number[n, j] = before_cls[i, j], before_number[i, j]
-                    left[cls[n, j]] -= number[n, j]
-                for r in range(len(weight)):
-                    free[n, r] = before_free[i, r]
-    for i in range(moved):
-        n = changed[i]
-        for r in range(requests.shape[1]):
-            for j in range(kinds[n]):
-                free[n, r] += number[n, j] * requests[cls[n, j], r]
-            for j in range(best_kinds[n]):
-                free[n, r] -= best_number[n, j] * requests[best_cls[n, j], r]
-        kinds[n] = best_kinds[n]
-        copy(best_cls[n], cls[n])
-        copy(best_number[n], number[n])
-    copy(best_left, left)
+                if some[i] == n:
+                    lacking = np.inf
+            if lacking < least:
+                least, nearest = lacking, n
+        if nearest >= 0:
+            some[k] = nearest
+            k += 1
+    return k
 
 
 @inner
-def _wait(c: int, waiting: I64, is_waiting: Bools, lengths: I64) -> None:
-    """Lists a class of which tasks are left."""
-    if not is_waiting[c]:
-        waiting[lengths[0]], is_waiting[c] = c, True
-        lengths[0] += 1
-
-
-@inner
-def _with_candidate(c: int, order: I64, is_candidate: Bools, candidates: int) -> int:
-    """Adds a class to the first `candidates` of `order` if it is not among them; their number."""
-    if is_candidate[c]:
-        return candidates
-    order[candidates], is_candidate[c] = c, True
-    return candidates + 1
-
-
-@inner
-def _any_left(left: I64, waiting: I64, is_waiting: Bools, lengths: I64, rng: U64) -> int:
-    """A class of which tasks are left, each as likely; -1: none. Those of which none are leave the list."""
-    while lengths[0] > 0:
-        i = int(lengths[0] * uniform(rng))
-        c = waiting[i]
-        if left[c] > 0:
-            return int(c)
-        lengths[0] -= 1
-        waiting[i], is_waiting[c] = waiting[lengths[0]], False
-    return -1
-
-
-@inner
-def _ruin(
-    n: int,
-    share: float,
-    requests: I64,
-    free: I64,
-    kinds: I64,
-    cls: I64,
-    number: I64,
-    left: I64,
-    value: F64,
-    level: I64,
-    change: F64,
-    rng: U64,
-) -> None:
-    """Takes a share of the tasks off a node."""
-    remaining = 0
-    for j in range(kinds[n]):
-        c, count = cls[n, j], number[n, j]
-        gone = min(int(count * share + uniform(rng)), count)
-        left[c] += gone
-        change[level[c]] -= gone * value[c]
-        for r in range(requests.shape[1]):
-            free[n, r] += gone * requests[c, r]
-        if gone < count:
-            cls[n, remaining], number[n, remaining] = c, count - gone
-            remaining += 1
-    kinds[n] = remaining
-
-
-@inner
-def _recreate(
-    requests: I64,
-    free: I64,
-    kinds: I64,
-    cls: I64,
-    number: I64,
-    left: I64,
-    takes: Bools,
-    value: F64,
-    level: I64,
-    size: F64,
-    weight: F64,
-    some: I64,
-    k: int,
-    chosen: int,
-    order: I64,
-    candidates: int,
-    key: F64,
-    change: F64,
-    rng: U64,
-) -> int:
-    """Inserts tasks of the first `candidates` classes of `order`; how many times one was tried on a node."""
-    if uniform(rng) < _ORDERED:
-        _sort(value, level, size, chosen, order, candidates, key, rng)
-    spare = np.zeros(k)  # what is free on each node, weighted
+def _ruin(k: int, tasks: Tasks, state: State, step: Step, rng: U64) -> None:
+    """Takes all tasks, or a random share of them, off the first k nodes of a step."""
+    for i in range(len(step.change)):
+        step.change[i] = 0.0
+    share = 1.0 if uniform(rng) < 0.5 else 0.2 + 0.6 * uniform(rng)
     for i in range(k):
-        for r in range(len(weight)):
-            spare[i] += free[some[i], r] * weight[r]
-    tries = 0
-    for again in range(2):  # first some of the tasks of most classes, then what else fits, in the opposite order
-        some_left = 0  # classes of which not all are inserted, although there may be room; they are the first of `order`
-        for position in range(candidates):
-            c = order[position] if again == 0 else order[candidates - 1 - position]
-            count = left[c]
-            if again == 0 and c != chosen and count > 1 and uniform(rng) < 0.3:
-                count = 1 + int(count * uniform(rng))
-            while count > 0:
-                i = _tightest(c, requests, free, takes, spare, size[c] - 1e-9, some, k, 0.1 if again == 0 else 0.0, rng)
-                tries += k
-                if i < 0:
-                    break
-                n = some[i]
-                spare[i] -= size[c]
-                add(c, n, 1, kinds, cls, number)
-                left[c] -= 1
-                count -= 1
-                change[level[c]] += value[c]
-                for r in range(requests.shape[1]):
-                    free[n, r] -= requests[c, r]
-            if again == 0 and count == 0 and left[c] > 0:
-                order[some_left] = c
-                some_left += 1
-        candidates = some_left
+        copy_node(state.nodes, step.node[i], step.before, i)
+        remove(step.node[i], share, tasks, state, step, rng)
+
+
+@inner
+def _candidates(chosen: int, k: int, left: I64, waiting: IndexSet, step: Step, rng: U64) -> int:
+    """Lists the classes that a step inserts: those of which tasks are left that its nodes had, the chosen one, and some
+    others; their number."""
+    for i in range(k):
+        for j in range(step.before.kinds[i]):
+            c = step.before.cls[i, j]
+            if left[c] > 0:
+                insert(c, waiting)
+                insert(c, step.classes)
+    insert(chosen, step.classes)
+    first = int(waiting.length[0] * uniform(rng))
+    for i in range(min(waiting.length[0], _OTHERS)):
+        c = waiting.members[(first + i) % waiting.length[0]]
+        if left[c] > 0:
+            insert(c, step.classes)
+    number = step.classes.length[0]
+    clear(step.classes)
+    return int(number)
+
+
+@inner
+def _recreate(chosen: int, candidates: int, k: int, tasks: Tasks, state: State, step: Step, rng: U64) -> int:
+    """Inserts tasks of the first classes of a step: first some of the tasks of most of them, then what else fits, in
+    the opposite order. How many times one was tried on a node."""
+    order = step.classes.members
+    if uniform(rng) < _ORDERED:
+        _sort(chosen, candidates, tasks, step, rng)
+    for i in range(k):
+        step.spare[i] = 0.0
+        for r in range(len(tasks.weight)):
+            step.spare[i] += state.nodes.free[step.node[i], r] * tasks.weight[r]
+    tries = further = 0
+    for position in range(candidates):
+        c = order[position]
+        count = state.left[c]
+        if c != chosen and count > 1 and uniform(rng) < _SOME:
+            count = 1 + int(count * uniform(rng))
+        remaining = state.left[c] - count
+        tries += _insert_tasks(c, count, _BLINK, k, tasks, state, step, rng)
+        if remaining > 0 and state.left[c] == remaining:  # there may be room for more
+            order[further] = c
+            further += 1
+    for position in range(further - 1, -1, -1):
+        c = order[position]
+        tries += _insert_tasks(c, state.left[c], 0.0, k, tasks, state, step, rng)
     return tries
 
 
 @inner
-def _sort(value: F64, level: I64, size: F64, chosen: int, order: I64, candidates: int, key: F64, rng: U64) -> None:
-    """Sorts the first `candidates` of `order` by level, then in one of four ways; in three of them the chosen class is
-    first."""
+def _sort(chosen: int, candidates: int, tasks: Tasks, step: Step, rng: U64) -> None:
+    """Sorts the first classes of a step by level, then in one of four ways; in three of these the chosen is first."""
     way = int(4 * uniform(rng))
     for i in range(candidates):
-        c = order[i]
+        c = step.classes.members[i]
+        size = tasks.size[c]
         if way == 0:
-            key[i] = -size[c] * (0.7 + 0.6 * uniform(rng))
+            step.key[i] = -size * (0.7 + 0.6 * uniform(rng))
         elif way == 1:
-            key[i] = uniform(rng)
+            step.key[i] = uniform(rng)
         elif way == 2:
-            key[i] = -size[c] / value[c] * (0.8 + 0.4 * uniform(rng))
+            step.key[i] = -size / tasks.value[c] * (0.8 + 0.4 * uniform(rng))
         else:
-            key[i] = -size[c]
-        key[i] += level[c] * 1e3
+            step.key[i] = -size
+        step.key[i] += tasks.level[c] * 1e3
         if c == chosen and way != 2:
-            key[i] = -1e3
-    sort(order, key, candidates)
+            step.key[i] = -1e3
+    sort(step.classes.members, step.key, candidates)
 
 
 @inner
-def _tightest(
-    c: int,
-    requests: I64,
-    free: I64,
-    takes: Bools,
-    spare: F64,
-    needed: float,
-    some: I64,
-    k: int,
-    blink: float,
-    rng: U64,
-) -> int:
-    """The number among `some` of the node that a task leaves with the least slack, -1: it fits on none; each is
-    overlooked with probability `blink` if there is another. spare (k,): what is free on each, weighted; a task needs so
-    much of it."""
+def _insert_tasks(c: int, count: int, blink: float, k: int, tasks: Tasks, state: State, step: Step, rng: U64) -> int:
+    """Places up to so many tasks of class c on the first k nodes of a step; how many times one was tried on a node."""
+    tries = 0
+    while count > 0:
+        i = _tightest(c, blink, k, tasks, state.nodes.free, step, rng)
+        tries += k
+        if i < 0:
+            break
+        step.spare[i] -= tasks.size[c]
+        place(c, step.node[i], tasks, state, step)
+        count -= 1
+    return tries
+
+
+@inner
+def _tightest(c: int, blink: float, k: int, tasks: Tasks, free: I64, step: Step, rng: U64) -> int:
+    """Which of the first k nodes of a step a task leaves with the least slack, -1: it fits on none. Each is overlooked
+    with probability `blink` if there is another."""
     overlooked = k
     if blink > 0.0:
         overlooked = int(uniform(rng) / blink)
+    needed = tasks.size[c] - 1e-9
     found, least = -1, np.inf
     for i in range(k):
-        slack = spare[i] + (1e6 if i == overlooked else 0.0)
-        if slack >= least or spare[i] < needed:
+        slack = step.spare[i] + (1e6 if i == overlooked else 0.0)
+        if slack >= least or step.spare[i] < needed:
             continue
-        n = some[i]
+        n = step.node[i]
         fits = True
-        for r in range(requests.shape[1]):
-            if free[n, r] < requests[c, r] and requests[c, r] > 0:
+        for r in range(len(tasks.weight)):
+            if free[n, r] < tasks.requests[c, r] and tasks.requests[c, r] > 0:
                 fits = False
                 break
-        if fits and takes[c, n]:
+        if fits and tasks.takes[c, n]:
             found, least = i, slack
     return found

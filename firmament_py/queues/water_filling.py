@@ -8,7 +8,7 @@ largest fractions, among equals to those that come first. So sums are preserved,
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64
-from firmament_py.numba_cache import compiled, inner
+from firmament_py.numba_cache import compiled, inner, inner_allocating
 
 _TIES = 1e6
 """Fractions that are equal after a multiplication by this and rounding are ties; floats differ in their last digits."""
@@ -57,7 +57,7 @@ def divide(
                 first = last
 
 
-@inner
+@inner_allocating
 def sorted_order(keys: F64) -> I64:
     """The order of keys (K,), stable. Shell's sort: compiles five seconds faster than numpy's."""
     count = len(keys)
@@ -78,7 +78,7 @@ def sorted_order(keys: F64) -> I64:
     return order
 
 
-@inner
+@inner_allocating
 def _by_level(amount: int, rows: I64, v: int, floor: I64, cap: I64, weight: F64, exact: F64) -> int:
     """Exact shares by weight, into exact[: len(rows)]; the sum that they have in integers."""
     count = len(rows)
@@ -159,7 +159,7 @@ def _usage_weight(part: float, past: float, usage_weight: float) -> float:
     return max(0.0, part + usage_weight * (part - past)) if part > 0.0 else 0.0
 
 
-@inner
+@inner_allocating
 def _rounded(target: int, rows: I64, v: int, floor: I64, cap: I64, exact: F64, share: I64) -> int:
     """Adds integers close to exact[: len(rows)], whose sum is `target`, to the shares; returns the sum."""
     count = len(rows)

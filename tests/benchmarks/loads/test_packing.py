@@ -31,7 +31,7 @@ def test_the_suite_is_sound_at_a_small_scale(name, monkeypatch):
 
 
 def test_a_round_places_all_that_kube_scheduler_places():
-    """Of 3,434 pods 28 fit nowhere. The flow leaves out a few more; half of the effort does not suffice for the last."""
+    """Of 3,434 pods 28 fit nowhere. The flow leaves out a few more; half of the effort does not place all of these."""
     [case] = [case for case in specs.load("packing").cases if case.name == "200-nodes/bin-packing"]
     load = PackingLoad.random(1, case.sizes["nodes"], case.sizes["classes"])
     _, stats = packing._round(load, case.sizes["policy"], 1.0)

@@ -12,7 +12,7 @@ from firmament_py.packing.problem import Packing, better, values
 from firmament_py.packing.relaxation import Relaxation, Shares
 from firmament_py.packing.rounding import fill, rounded
 from firmament_py.packing.ruin_recreate import ruin_and_recreate
-from firmament_py.packing.search_steps import uniform
+from firmament_py.packing.search_math import uniform
 from tests.effort import examples, seeds
 from tests.firmament_py.packing.packings import (
     assert_valid,

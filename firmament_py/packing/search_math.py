@@ -1,4 +1,6 @@
-"""Steps of the search for a packing: the choice of nodes, the comparison of values by level, sorting."""
+"""What the search for a packing calculates with: random numbers, sets, sorting, comparison by level. Compiled."""
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,15 +29,47 @@ def copy(source: I64 | F64, target: I64 | F64) -> None:
         target[i] = source[i]
 
 
+class IndexSet(NamedTuple):
+    """A set of numbers below K: the first length[0] of members (K,), in any order; contains (K,)."""
+
+    members: I64
+    contains: Bools
+    length: I64
+
+    @classmethod
+    def of(cls, some: I64 | list[int], limit: int) -> "IndexSet":
+        """The set of `some` different numbers below a limit."""
+        members, contains = np.zeros(limit, np.int64), np.zeros(limit, np.bool_)
+        members[: len(some)], contains[some] = some, True
+        return cls(members, contains, np.array([len(some)]))
+
+
 @inner
-def add(c: int, n: int, tasks: int, kinds: I64, cls: I64, number: I64) -> None:
-    """Counts so many more tasks of class c on node n."""
-    for j in range(kinds[n]):
-        if cls[n, j] == c:
-            number[n, j] += tasks
-            return
-    cls[n, kinds[n]], number[n, kinds[n]] = c, tasks
-    kinds[n] += 1
+def insert(i: int, some: IndexSet) -> None:
+    if not some.contains[i]:
+        some.members[some.length[0]], some.contains[i] = i, True
+        some.length[0] += 1
+
+
+@inner
+def clear(some: IndexSet) -> None:
+    """Empties the set; `members` stays as it is."""
+    for i in range(some.length[0]):
+        some.contains[some.members[i]] = False
+    some.length[0] = 0
+
+
+@inner
+def any_with(number: I64, some: IndexSet, rng: U64) -> int:
+    """A member i for which number[i] > 0, each as likely; -1: none. Others that are met on the way leave the set."""
+    while some.length[0] > 0:
+        at = int(some.length[0] * uniform(rng))
+        i = some.members[at]
+        if number[i] > 0:
+            return int(i)
+        some.length[0] -= 1
+        some.members[at], some.contains[i] = some.members[some.length[0]], False
+    return -1
 
 
 @inner
@@ -77,38 +111,3 @@ def reached(values: F64, target: F64) -> bool:
     for i in range(len(values)):
         reached &= bool(values[i] >= target[i])
     return reached
-
-
-@inner
-def rivals(nodes: int) -> int:
-    """Of so many nodes at random the one that lacks least is chosen."""
-    return min(max(nodes // 100, 3), 20)
-
-
-@inner
-def choose_nodes(chosen: int, requests: I64, free: I64, takes: Bools, weight: F64, some: I64, rng: U64) -> int:
-    """Fills `some` with different nodes; the first can take a task of class `chosen` if others go. Their number."""
-    nodes = len(free)
-    target_nodes = min(2 + int((len(some) - 1) * uniform(rng)), nodes)
-    among = rivals(nodes)
-    k = 0
-    for _ in range(2 * target_nodes):
-        if k == target_nodes:
-            break
-        least, nearest = np.inf, -1
-        for _ in range(among):
-            n = int(nodes * uniform(rng))
-            if k == 0 and not takes[chosen, n]:
-                continue
-            lacking = 0.0
-            for r in range(len(weight)):
-                lacking += max(requests[chosen, r] - free[n, r], 0) * weight[r]
-            for i in range(k):
-                if some[i] == n:
-                    lacking = np.inf
-            if lacking < least:
-                least, nearest = lacking, n
-        if nearest >= 0:
-            some[k] = nearest
-            k += 1
-    return k
