@@ -8,7 +8,7 @@ from firmament_py.eviction.moves import place_by_moves
 from firmament_py.eviction.node_heap import build, sift_down
 from firmament_py.eviction.victims import NONE, Groups, Lists, Scratch, State, Tasks, add, apply
 from firmament_py.model.arrays import F64, I64
-from firmament_py.numba_cache import inner_allocating
+from firmament_py.numba_cache import compiled
 
 _MOVES = 64
 """Limit on the tasks of a node that move so that one task fits."""
@@ -18,7 +18,7 @@ _SLACK = 8.0
 """
 
 
-@inner_allocating
+@compiled
 def insert_all(
     tasks: Tasks,
     groups: Groups,

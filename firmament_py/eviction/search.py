@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.random import Generator
 
+from firmament_py.eviction.buffers import Steps, copy_of, new_scratch, new_steps
 from firmament_py.eviction.choice import choose
 from firmament_py.eviction.insertion import insert_all
 from firmament_py.eviction.insertion_cost import added_cost
@@ -14,7 +15,6 @@ from firmament_py.eviction.victims import (
     Scratch,
     State,
     Tasks,
-    Victims,
     add,
     apply,
     keep,
@@ -22,7 +22,7 @@ from firmament_py.eviction.victims import (
     remove,
 )
 from firmament_py.model.arrays import F64, I64
-from firmament_py.numba_cache import compiled, inner, inner_allocating
+from firmament_py.numba_cache import compiled_in_place, inner
 
 _CANDIDATES = 24
 """Number of nodes, the cheapest for its class at first, on which a step of the search tries a task."""
@@ -63,7 +63,6 @@ _SHARING = 0.3
 """The probability that the first tasks of a step leave a budget to the others."""
 
 
-@compiled
 def search(
     tasks: Tasks,
     groups: Groups,
@@ -76,112 +75,111 @@ def search(
 ) -> None:
     """Fills the state, in which no task is placed. free (N, R): without evictions. clearing: see insert_all. least: the
     search ends once all tasks are served at this cost or less. effort: multiplies the limits on steps."""
-    nodes, count, levels = len(free), len(state.node_of), state.cost.shape[1]
-    widest = 1
-    for n in range(nodes):
-        widest = max(widest, groups.start[n + 1] - groups.start[n])
-    scratch = Scratch(
-        Victims(np.zeros(widest, np.int64), np.zeros(widest, np.int64), np.zeros(levels)),
-        Victims(np.zeros(widest, np.int64), np.zeros(widest, np.int64), np.zeros(levels)),
-        Victims(np.zeros(widest, np.int64), np.zeros(widest, np.int64), np.zeros(levels)),
-        np.zeros(widest, np.int64),
-        np.zeros(widest),
-        np.zeros(widest, np.bool_),
-        np.zeros(free.shape[1], np.int64),
-        np.zeros(free.shape[1], np.int64),
-        state.allowed.copy(),
-        np.zeros(1, np.int64),
-        np.zeros(nodes),
-        np.zeros(len(tasks.requests), np.int64),
-        np.zeros(nodes, np.int64),
-        np.zeros(1, np.int64),
-    )
+    nodes, count, classes = len(free), len(state.node_of), len(tasks.requests)
+    scratch = new_scratch(groups, state, free, classes)
     lists = Lists(np.full(nodes, NONE), np.full(count, NONE))
-    candidates = np.full((len(tasks.requests), _CANDIDATES), NONE)
+    candidates = np.full((classes, _CANDIDATES), NONE)
     insert_all(tasks, groups, state, lists, free, clearing, candidates, scratch, rng)
-    touched = np.zeros(2 * _REMOVED, np.int64)
-    old, best = _copy_of(state), _copy_of(state)
-    moved = 0  # number of nodes that differ from the best
-    changed, is_changed = np.empty(nodes, np.int64), np.zeros(nodes, np.bool_)
-    all_tasks = np.arange(count)
-    movers = 0
-    while movers < count and tasks.level[tasks.cls[movers]] == 0:
-        movers += 1
-    chosen = np.zeros(_REMOVED, np.int64)
-    # by level: how much more is served than in the best, and how much more that costs
-    served, excess = np.zeros(levels, np.int64), np.zeros(levels)
-    total = state.cost.sum(axis=0)
-    gain, change, weight = np.zeros(levels, np.int64), np.zeros(levels), np.zeros(levels)
-    waiting = _waiting(state)
-    idle = 0
     scratch.looked[0] = 0
-    seeking = 0
-    for home in tasks.home:
-        seeking += home < 0
-    seeking += min(movers, _MOVERS)
-    part = effort
-    effort *= min(_EFFORT * seeking**0.5, _EFFORT_LIMIT)
-    away = 0
-    patience = part * (min(_PATIENCE_PER_TASK * seeking, _PATIENCE) + _FURTHER_PATIENCE_PER_TASK * seeking)
-    while scratch.looked[0] < effort and idle <= patience and (waiting > 0 or total.sum() > least):
+    movers = int((tasks.level[tasks.cls] == 0).sum())
+    seeking = int((tasks.home < 0).sum()) + min(movers, _MOVERS)
+    _improve(
+        tasks,
+        groups,
+        state,
+        copy_of(state),
+        copy_of(state),
+        lists,
+        free,
+        candidates,
+        movers,
+        least,
+        float(effort * min(_EFFORT * seeking**0.5, _EFFORT_LIMIT)),
+        float(effort * (min(_PATIENCE_PER_TASK * seeking, _PATIENCE) + _FURTHER_PATIENCE_PER_TASK * seeking)),
+        new_steps(state, _REMOVED),
+        scratch,
+        rng,
+    )
+
+
+@compiled_in_place
+def _improve(
+    tasks: Tasks,
+    groups: Groups,
+    state: State,
+    old: State,
+    best: State,
+    lists: Lists,
+    free: I64,
+    candidates: I64,
+    movers: int,
+    least: float,
+    limit: float,
+    patience: float,
+    steps: Steps,
+    scratch: Scratch,
+    rng: Generator,
+) -> None:
+    """Makes `state` the best solution found. old, best: copies of it; movers: number of tasks that are movers."""
+    chosen, touched = steps.chosen, steps.touched
+    waiting, moved, idle, away = _waiting(state), 0, 0, 0
+    while scratch.looked[0] < limit and idle <= patience and (waiting > 0 or steps.total.sum() > least):
         scratch.looked[0] += 1
         idle += 1
         away += 1
         if moved > 0 and away > _RETURN:
             away = 0
-            _return(best, state, groups, lists, all_tasks, changed[:moved])
-            _copy(best, old, groups, all_tasks, changed[:moved])
-            for n in changed[:moved]:
-                is_changed[n] = False
-            moved = 0
-            total -= excess
-            served[:] = 0
-            excess[:] = 0.0
+            _return(best, state, groups, lists, steps.all_tasks, steps.changed[:moved])
+            _copy(best, old, groups, steps.all_tasks, steps.changed[:moved])
+            for i in range(len(steps.total)):
+                steps.total[i] -= steps.excess[i]
+            moved = _none_changed(moved, steps)
             waiting = _waiting(state)
         noise = rng.random() if rng.random() < 0.5 else 0.0
         k = choose(chosen, movers, tasks, state, lists, candidates, waiting, rng)
         affected = _move(tasks, groups, state, lists, free, candidates, chosen[:k], touched, noise, scratch, rng)
-        for i in range(levels):
-            gain[i], change[i], weight[i] = 0, 0.0, 0.0
-        for t in chosen[:k]:
-            gain[tasks.level[tasks.cls[t]]] += int(state.node_of[t] >= 0) - int(old.node_of[t] >= 0)
-        for i in range(levels):
-            for n in touched[:affected]:
-                change[i] += state.cost[n, i] - old.cost[n, i]
-                weight[i] += old.cost[n, i]
-        warm = 1.0 - scratch.looked[0] / effort
-        depth = 1 + int((levels - 2) * rng.random()) if rng.random() < _PARTIAL else levels
-        if change[0] == np.inf or not _accepted(
-            gain[:depth], change[:depth], weight[:depth], _TEMPERATURE * warm * rng.random()
-        ):
+        _compare(chosen[:k], touched[:affected], tasks, state, old, steps)
+        if not _accepted(1.0 - scratch.looked[0] / limit, steps, rng):
             _return(old, state, groups, lists, chosen[:k], touched[:affected])
             continue
         _copy(state, old, groups, chosen[:k], touched[:affected])
         waiting = _waiting(state)
         for n in touched[:affected]:
-            if not is_changed[n]:
-                changed[moved], is_changed[n] = n, True
+            if not steps.is_changed[n]:
+                steps.changed[moved], steps.is_changed[n] = n, True
                 moved += 1
-        served += gain
-        excess += change
-        total += change
-        if _better(served, excess, total):
+        for i in range(len(steps.total)):
+            steps.served[i] += steps.gain[i]
+            steps.excess[i] += steps.change[i]
+            steps.total[i] += steps.change[i]
+        if _better(steps.served, steps.excess, steps.total):
             idle = 0
             away = 0
-            _copy(state, best, groups, all_tasks, changed[:moved])
-            for n in changed[:moved]:
-                is_changed[n] = False
-            moved = 0
-            served[:] = 0
-            excess[:] = 0.0
-    _copy(best, state, groups, all_tasks, changed[:moved])
+            _copy(state, best, groups, steps.all_tasks, steps.changed[:moved])
+            moved = _none_changed(moved, steps)
+    _copy(best, state, groups, steps.all_tasks, steps.changed[:moved])
 
 
-@inner_allocating
-def _copy_of(state: State) -> State:
-    return State(
-        state.node_of.copy(), state.evicted.copy(), state.violating.copy(), state.allowed.copy(), state.cost.copy()
-    )
+@inner
+def _none_changed(moved: int, steps: Steps) -> int:
+    """Notes that no node differs from the best solution any more, of `moved` that did; 0."""
+    for n in steps.changed[:moved]:
+        steps.is_changed[n] = False
+    for i in range(len(steps.served)):
+        steps.served[i], steps.excess[i] = 0, 0.0
+    return 0
+
+
+@inner
+def _compare(chosen: I64, touched: I64, tasks: Tasks, state: State, old: State, steps: Steps) -> None:
+    """Fills gain, change and weight of a step that inserts tasks `chosen` again and changes nodes `touched`."""
+    for i in range(len(steps.gain)):
+        steps.gain[i], steps.change[i], steps.weight[i] = 0, 0.0, 0.0
+        for n in touched:
+            steps.change[i] += state.cost[n, i] - old.cost[n, i]
+            steps.weight[i] += old.cost[n, i]
+    for t in chosen:
+        steps.gain[tasks.level[tasks.cls[t]]] += int(state.node_of[t] >= 0) - int(old.node_of[t] >= 0)
 
 
 @inner
@@ -193,14 +191,19 @@ def _waiting(state: State) -> int:
 
 
 @inner
-def _accepted(gain: I64, change: F64, weight: F64, temperature: float) -> bool:
-    """Whether to accept a change, by level: of how many tasks are served, then of the costs that `weight` were before.
-    Costs may rise by a share of `temperature`. An infinite cost: a node cannot take all that it has."""
-    for i in range(len(gain)):
-        if gain[i] != 0:
-            return bool(gain[i] > 0)
-        if abs(change[i]) > 1e-12 * weight[i]:
-            return bool(change[i] <= temperature * weight[i])
+def _accepted(warm: float, steps: Steps, rng: Generator) -> bool:
+    """Whether to accept a step: by level, first of how many more tasks are served, then of costs, which may rise by
+    a share of what they were. warm: from 1 at the start to 0. An infinite cost: a node cannot take all that it has."""
+    levels = len(steps.gain)
+    depth = 1 + int((levels - 2) * rng.random()) if rng.random() < _PARTIAL else levels
+    if steps.change[0] == np.inf:
+        return False
+    temperature = _TEMPERATURE * warm * rng.random()
+    for i in range(depth):
+        if steps.gain[i] != 0:
+            return bool(steps.gain[i] > 0)
+        if abs(steps.change[i]) > 1e-12 * steps.weight[i]:
+            return bool(steps.change[i] <= temperature * steps.weight[i])
     return True
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from firmament_py import compile_ahead
 from firmament_py.compile_ahead import compile_all
-from firmament_py.eviction import tables
-from firmament_py.eviction.search import search as eviction_search
+from firmament_py.eviction import insertion
+from firmament_py.eviction import search as eviction_search
 from firmament_py.packing import relaxation, rounding, ruin_recreate
 from firmament_py.packing.pack import pack
 from firmament_py.packing.problem import Packing
@@ -34,7 +34,8 @@ def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_every_search_is_compiled(monkeypatch: pytest.MonkeyPatch):
     called = set()
     functions = (
-        (tables, "search"),
+        (eviction_search, "_improve"),
+        (eviction_search, "insert_all"),
         (ruin_recreate, "_search"),
         (rounding, "_fill"),
         (rounding, "_round"),
@@ -59,9 +60,9 @@ def test_nothing_is_compiled_later():
     problem = random_problem(1, nodes=30, classes=12, demand=1.2)
     pack(problem, Packing.empty(problem))
     random_eviction(3).solve()
-    searches: list[Any] = [eviction_search, ruin_recreate._search, rounding._fill, rounding._round]
-    searches.append(relaxation._add_by_group)
-    assert [len(search.signatures) for search in searches] == [1] * 5
+    searches: list[Any] = [eviction_search._improve, insertion.insert_all, ruin_recreate._search]
+    searches += [rounding._fill, rounding._round, relaxation._add_by_group]
+    assert [len(search.signatures) for search in searches] == [1] * 6
 
 
 def test_what_is_compiled_is_not_compiled_again(compiled: list[str]):
