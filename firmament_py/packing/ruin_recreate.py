@@ -10,7 +10,7 @@ worse result is accepted now and then, less often towards the end (simulated ann
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, U64
-from firmament_py.numba_cache import compiled_in_place, inner
+from firmament_py.numba_cache import compiled_in_place, inlined
 from firmament_py.packing.problem import Packing, Problem, values
 from firmament_py.packing.rounding import fill
 from firmament_py.packing.search_math import IndexSet, above, accepted, any_with, clear, insert, reached, sort, uniform
@@ -133,13 +133,13 @@ def _search(
     copy_changed(best, state, changed)
 
 
-@inner
+@inlined
 def _rivals(nodes: int) -> int:
     """Of so many nodes at random the one that lacks least is chosen."""
     return min(max(nodes // 100, 3), 20)
 
 
-@inner
+@inlined
 def _choose_nodes(chosen: int, tasks: Tasks, free: I64, some: I64, rng: U64) -> int:
     """Fills `some` with different nodes; the first can take a task of class `chosen` if others go. Their number."""
     nodes = len(free)
@@ -168,7 +168,7 @@ def _choose_nodes(chosen: int, tasks: Tasks, free: I64, some: I64, rng: U64) -> 
     return k
 
 
-@inner
+@inlined
 def _ruin(k: int, tasks: Tasks, state: State, step: Step, rng: U64) -> None:
     """Takes all tasks, or a random share of them, off the first k nodes of a step."""
     for i in range(len(step.change)):
@@ -179,7 +179,7 @@ def _ruin(k: int, tasks: Tasks, state: State, step: Step, rng: U64) -> None:
         remove(step.node[i], share, tasks, state, step, rng)
 
 
-@inner
+@inlined
 def _candidates(chosen: int, k: int, left: I64, waiting: IndexSet, step: Step, rng: U64) -> int:
     """Lists the classes that a step inserts: those of which tasks are left that its nodes had, the chosen one, and some
     others; their number."""
@@ -200,7 +200,7 @@ def _candidates(chosen: int, k: int, left: I64, waiting: IndexSet, step: Step, r
     return int(number)
 
 
-@inner
+@inlined
 def _recreate(chosen: int, candidates: int, k: int, tasks: Tasks, state: State, step: Step, rng: U64) -> int:
     """Inserts tasks of the first classes of a step: first some of the tasks of most of them, then what else fits, in
     the opposite order. How many times one was tried on a node."""
@@ -228,7 +228,7 @@ def _recreate(chosen: int, candidates: int, k: int, tasks: Tasks, state: State, 
     return tries
 
 
-@inner
+@inlined
 def _sort(chosen: int, candidates: int, tasks: Tasks, step: Step, rng: U64) -> None:
     """Sorts the first classes of a step by level, then in one of four ways; in three of these the chosen is first."""
     way = int(4 * uniform(rng))
@@ -249,7 +249,7 @@ def _sort(chosen: int, candidates: int, tasks: Tasks, step: Step, rng: U64) -> N
     sort(step.classes.members, step.key, candidates)
 
 
-@inner
+@inlined
 def _insert_tasks(c: int, count: int, blink: float, k: int, tasks: Tasks, state: State, step: Step, rng: U64) -> int:
     """Places up to so many tasks of class c on the first k nodes of a step; how many times one was tried on a node."""
     tries = 0
@@ -264,7 +264,7 @@ def _insert_tasks(c: int, count: int, blink: float, k: int, tasks: Tasks, state:
     return tries
 
 
-@inner
+@inlined
 def _tightest(c: int, blink: float, k: int, tasks: Tasks, free: I64, step: Step, rng: U64) -> int:
     """Which of the first k nodes of a step a task leaves with the least slack, -1: it fits on none. Each is overlooked
     with probability `blink` if there is another."""

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, U64, Bools
-from firmament_py.numba_cache import inner
+from firmament_py.numba_cache import inlined
 
 _STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
-@inner
+@inlined
 def uniform(rng: U64) -> float:
     """A random number 0 <= x < 1 (SplitMix64: Steele, Lea and Flood, 2014); rng (1,): the state of the generator.
 
@@ -23,7 +23,7 @@ def uniform(rng: U64) -> float:
     return float((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
 
 
-@inner
+@inlined
 def copy(source: I64 | F64, target: I64 | F64) -> None:
     for i in range(len(source)):  # numba compiles loops four seconds faster than an assignment to a slice
         target[i] = source[i]
@@ -44,14 +44,14 @@ class IndexSet(NamedTuple):
         return cls(members, contains, np.array([len(some)]))
 
 
-@inner
+@inlined
 def insert(i: int, some: IndexSet) -> None:
     if not some.contains[i]:
         some.members[some.length[0]], some.contains[i] = i, True
         some.length[0] += 1
 
 
-@inner
+@inlined
 def clear(some: IndexSet) -> None:
     """Empties the set; `members` stays as it is."""
     for i in range(some.length[0]):
@@ -59,7 +59,7 @@ def clear(some: IndexSet) -> None:
     some.length[0] = 0
 
 
-@inner
+@inlined
 def any_with(number: I64, some: IndexSet, rng: U64) -> int:
     """A member i for which number[i] > 0, each as likely; -1: none. Others that are met on the way leave the set."""
     while some.length[0] > 0:
@@ -72,7 +72,7 @@ def any_with(number: I64, some: IndexSet, rng: U64) -> int:
     return -1
 
 
-@inner
+@inlined
 def sort(order: I64, key: F64, count: int) -> None:
     """Sorts the first `count` of `order` by `key`, both in place (insertion sort; few classes are left)."""
     for i in range(1, count):
@@ -84,7 +84,7 @@ def sort(order: I64, key: F64, count: int) -> None:
         order[j + 1], key[j + 1] = c, value
 
 
-@inner
+@inlined
 def accepted(change: F64, temperature: float, rng: U64) -> bool:
     """Whether a change of the values of the levels is no loss, or a small one that is accepted."""
     for gain in change:
@@ -95,7 +95,7 @@ def accepted(change: F64, temperature: float, rng: U64) -> bool:
     return True
 
 
-@inner
+@inlined
 def above(one: F64, other: F64) -> bool:
     """Whether values are higher at the first level at which they differ."""
     for i in range(len(one)):
@@ -104,7 +104,7 @@ def above(one: F64, other: F64) -> bool:
     return False
 
 
-@inner
+@inlined
 def reached(values: F64, target: F64) -> bool:
     """Whether no value is below its target."""
     reached = True

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from firmament_py.model.arrays import F64, I64, U64, Bools
-from firmament_py.numba_cache import inner
+from firmament_py.numba_cache import inlined
 from firmament_py.packing.search_math import IndexSet, clear, copy, uniform
 
 
@@ -50,7 +50,7 @@ class Step(NamedTuple):
     spare: F64
 
 
-@inner
+@inlined
 def add(c: int, n: int, tasks: int, kinds: I64, cls: I64, number: I64) -> None:
     """Counts so many more tasks of class c on node n."""
     for j in range(kinds[n]):
@@ -61,7 +61,7 @@ def add(c: int, n: int, tasks: int, kinds: I64, cls: I64, number: I64) -> None:
     kinds[n] += 1
 
 
-@inner
+@inlined
 def place(c: int, n: int, tasks: Tasks, state: State, step: Step) -> None:
     """Places one task of class c on node n."""
     add(c, n, 1, state.nodes.kinds, state.nodes.cls, state.nodes.number)
@@ -71,7 +71,7 @@ def place(c: int, n: int, tasks: Tasks, state: State, step: Step) -> None:
         state.nodes.free[n, r] -= tasks.requests[c, r]
 
 
-@inner
+@inlined
 def remove(n: int, share: float, tasks: Tasks, state: State, step: Step, rng: U64) -> None:
     """Takes a share of the tasks of each class off node n, rounded at random."""
     nodes, remaining = state.nodes, 0
@@ -88,7 +88,7 @@ def remove(n: int, share: float, tasks: Tasks, state: State, step: Step, rng: U6
     nodes.kinds[n] = remaining
 
 
-@inner
+@inlined
 def undo(k: int, state: State, step: Step) -> None:
     """Restores the first k nodes of a step."""
     nodes = state.nodes
@@ -101,7 +101,7 @@ def undo(k: int, state: State, step: Step) -> None:
             state.left[nodes.cls[n, j]] -= nodes.number[n, j]
 
 
-@inner
+@inlined
 def copy_node(source: Nodes, n: int, target: Nodes, m: int) -> None:
     """Gives node m of the target what node n of the source has."""
     target.kinds[m] = source.kinds[n]
@@ -111,7 +111,7 @@ def copy_node(source: Nodes, n: int, target: Nodes, m: int) -> None:
         target.free[m, r] = source.free[n, r]
 
 
-@inner
+@inlined
 def copy_changed(source: State, target: State, changed: IndexSet) -> None:
     """Makes the target equal to the source; `changed`: the nodes that may differ, none afterwards."""
     copy(source.left, target.left)

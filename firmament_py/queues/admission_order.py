@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from firmament_py.model.arrays import F64, I64
 from firmament_py.model.queues import UNLIMITED
-from firmament_py.numba_cache import compiled_in_place, inlined_in_place
+from firmament_py.numba_cache import compiled_in_place, inlined
 from firmament_py.queues.admission_state import (
     Forest,
     Progress,
@@ -90,7 +90,7 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, ranked: bo
     return portions
 
 
-@inlined_in_place
+@inlined
 def _admit(t: Forest, w: Waiting, p: Progress, q: int, items: int, kind: int, log: I64, flavors: I64) -> None:
     """Admits items of the head of a queue; log (3,), flavors (R,): of the portion."""
     j, resources = p.job[q], w.request.shape[1]
@@ -108,7 +108,7 @@ def _admit(t: Forest, w: Waiting, p: Progress, q: int, items: int, kind: int, lo
     _renew_head(t, w, p, q)
 
 
-@inlined_in_place
+@inlined
 def _renew_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
     """The head of a queue now that more is used: in a queue that does not compete all fits where it did, and unless
     its lanes alternate, its head stays."""
@@ -119,13 +119,13 @@ def _renew_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
         p.level[q] = level_of(t, w, p, q, j, 1)
 
 
-@inlined_in_place
+@inlined
 def _root(t: Forest, parent: int) -> int:
     """Where the winner among the children of a queue stands; of the roots, if it is -1."""
     return int(2 * t.child_starts[parent + 1] + 1)
 
 
-@inlined_in_place
+@inlined
 def _renew_path(t: Forest, w: Waiting, p: Progress, m: Tournament, q: int) -> None:
     n = q
     while n >= 0:
@@ -133,7 +133,7 @@ def _renew_path(t: Forest, w: Waiting, p: Progress, m: Tournament, q: int) -> No
         n = t.parent[n]
 
 
-@inlined_in_place
+@inlined
 def _renew(t: Forest, w: Waiting, p: Progress, m: Tournament, n: int) -> None:
     """The champion of a queue whose children's are right, its key, and the winners of its parent."""
     start, stop = t.child_starts[n + 1], t.child_starts[n + 2]
@@ -156,7 +156,7 @@ def _renew(t: Forest, w: Waiting, p: Progress, m: Tournament, n: int) -> None:
         at //= 2
 
 
-@inlined_in_place
+@inlined
 def _better(t: Forest, m: Tournament, one: int, other: int) -> int:
     if one < 0 or other < 0:
         return max(one, other)
@@ -166,7 +166,7 @@ def _better(t: Forest, m: Tournament, one: int, other: int) -> int:
     return one if t.place[one] < t.place[other] else other
 
 
-@inlined_in_place
+@inlined
 def _set_key(t: Forest, w: Waiting, p: Progress, m: Tournament, n: int) -> None:
     q = m.champion[n]
     j = p.job[q]
@@ -185,7 +185,7 @@ def _set_key(t: Forest, w: Waiting, p: Progress, m: Tournament, n: int) -> None:
         key[0] = m.dominant[n] / t.weight[n] if t.weight[n] > 0.0 else m.dominant[n] * _WITHOUT_WEIGHT
 
 
-@inlined_in_place
+@inlined
 def _seen(t: Forest, q: int, n: int, priority: float) -> float:
     """The priority of a job of queue q as seen from outside of queue n, q itself or one above it."""
     seen, below = priority, q
@@ -195,7 +195,7 @@ def _seen(t: Forest, q: int, n: int, priority: float) -> float:
     return float((0.0 if t.priority_fence[n] else seen) + t.priority_offset[n])
 
 
-@inlined_in_place
+@inlined
 def _fair_key(t: Forest, w: Waiting, p: Progress, n: int, q: int, j: int, key: F64) -> None:
     """Whether the queue borrows what the job requests, and its weighted dominant share with the job."""
     if t.parent[n] < 0:
@@ -222,7 +222,7 @@ def _fair_key(t: Forest, w: Waiting, p: Progress, n: int, q: int, j: int, key: F
     key[1] = ratio / t.weight[n] if t.weight[n] > 0.0 else ratio * _WITHOUT_WEIGHT
 
 
-@inlined_in_place
+@inlined
 def _proportional_key(t: Forest, w: Waiting, p: Progress, n: int, j: int, flavor: I64, key: F64) -> None:
     """KAI's order: not above the share, within nominal with the job, priority, a share at all, dominant part of it."""
     resources = w.request.shape[1]
@@ -243,7 +243,7 @@ def _proportional_key(t: Forest, w: Waiting, p: Progress, n: int, j: int, flavor
     key[0], key[1], key[2] = 1.0 if above else 0.0, 0.0 if within else 1.0, -float(t.priority[n])
 
 
-@inlined_in_place
+@inlined
 def _rescale(t: Forest, w: Waiting, p: Progress, m: Tournament, n: int) -> None:
     """HDRF's amounts and dominant share of a queue: children with a head are rescaled to the least share."""
     resources = w.request.shape[1]
@@ -274,7 +274,7 @@ def _rescale(t: Forest, w: Waiting, p: Progress, m: Tournament, n: int) -> None:
             m.dominant[n] = max(m.dominant[n], m.amounts[n, r] / total if total > 0 else 1.0)
 
 
-@inlined_in_place
+@inlined
 def _kind(t: Forest, w: Waiting, p: Progress, q: int, j: int) -> int:
     """What one more item of the head uses."""
     if t.by_quota:

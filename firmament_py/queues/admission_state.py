@@ -6,7 +6,7 @@ import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.model.queues import UNLIMITED
-from firmament_py.numba_cache import inlined_in_place
+from firmament_py.numba_cache import inlined
 
 FITS, CLOSED, NO_QUOTA, NO_FLAVOR, TOO_LARGE, LACKING, BEHIND = range(7)
 """Why a job is not admitted: see admission.Reason."""
@@ -129,7 +129,7 @@ class Progress(NamedTuple):
     """(J,) the queue whose quota or limit lacks it."""
 
 
-@inlined_in_place
+@inlined
 def free(t: Forest, p: Progress, q: int, v: int, firm: bool) -> tuple[int, int]:
     """What queue q may use of column v beside what is used, and the queue that bounds it."""
     amount, bound = UNLIMITED, q
@@ -155,7 +155,7 @@ def free(t: Forest, p: Progress, q: int, v: int, firm: bool) -> tuple[int, int]:
     return amount, bound
 
 
-@inlined_in_place
+@inlined
 def use(t: Forest, p: Progress, q: int, v: int, amount: int, firm: bool) -> None:
     """Adds usage of a queue; what exceeds the quota that a queue does not lend counts in its parent, too."""
     counted = amount
@@ -171,7 +171,7 @@ def use(t: Forest, p: Progress, q: int, v: int, amount: int, firm: bool) -> None
     p.cluster_used[v] += amount
 
 
-@inlined_in_place
+@inlined
 def try_to_use(t: Forest, p: Progress, q: int, v: int, amount: int, firm: bool) -> None:
     """Adds what a queue may use although the cluster lacks it."""
     n = q
@@ -182,7 +182,7 @@ def try_to_use(t: Forest, p: Progress, q: int, v: int, amount: int, firm: bool) 
         n = t.parent[n]
 
 
-@inlined_in_place
+@inlined
 def borrowing_level(t: Forest, p: Progress, q: int, v: int, amount: int) -> int:
     """The height of the lowest ancestor whose quota holds the amount, too; that of the root if none does."""
     n = q
@@ -195,7 +195,7 @@ def borrowing_level(t: Forest, p: Progress, q: int, v: int, amount: int) -> int:
         n = t.parent[n]
 
 
-@inlined_in_place
+@inlined
 def items_that_fit(t: Forest, w: Waiting, p: Progress, q: int, j: int, at_most: int) -> int:
     """How many items of job j fit with its flavors; if sharing is CLASSICAL, without a higher level of borrowing."""
     resources = w.request.shape[1]
@@ -215,7 +215,7 @@ def items_that_fit(t: Forest, w: Waiting, p: Progress, q: int, j: int, at_most: 
     return low
 
 
-@inlined_in_place
+@inlined
 def level_of(t: Forest, w: Waiting, p: Progress, q: int, j: int, items: int) -> int:
     """The borrowing level of so many items of job j with its flavors."""
     resources = w.request.shape[1]
@@ -226,7 +226,7 @@ def level_of(t: Forest, w: Waiting, p: Progress, q: int, j: int, items: int) -> 
     return level
 
 
-@inlined_in_place
+@inlined
 def next_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
     """Makes the first job of the queue that fits its head; those before it get their reasons."""
     p.job[q] = -1
@@ -250,7 +250,7 @@ def next_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
             return
 
 
-@inlined_in_place
+@inlined
 def _next_lane(w: Waiting, p: Progress, q: int) -> int:
     """The lane of the queue that is served next, -1: none has a job. Ties: by priority and age of their heads."""
     best = -1
@@ -276,7 +276,7 @@ def _next_lane(w: Waiting, p: Progress, q: int) -> int:
     return best
 
 
-@inlined_in_place
+@inlined
 def choose_flavors(t: Forest, w: Waiting, p: Progress, q: int, j: int) -> int:
     """Sets the flavors of a job's resources, a group at a time, for one item; FITS or why it does not fit."""
     resources = w.request.shape[1]
@@ -303,7 +303,7 @@ def choose_flavors(t: Forest, w: Waiting, p: Progress, q: int, j: int) -> int:
     return found
 
 
-@inlined_in_place
+@inlined
 def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -> int:
     """The same for one group of resources. If LACKING, the flavor is that on which the job would best preempt."""
     resources = w.request.shape[1]
@@ -370,7 +370,7 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
     return FITS
 
 
-@inlined_in_place
+@inlined
 def _mode_of_preemption(t: Forest, w: Waiting, p: Progress, q: int, j: int, v: int, lacking: int) -> int:
     """How a job gets an amount of column v that is in use."""
     request = w.request[j, v % w.request.shape[1]]
@@ -386,7 +386,7 @@ def _mode_of_preemption(t: Forest, w: Waiting, p: Progress, q: int, j: int, v: i
     return BY_PREEMPTION if lacking <= others + own else WITHOUT_VICTIMS
 
 
-@inlined_in_place
+@inlined
 def _is_preferred(mode: int, level: int, other_mode: int, other_level: int, preemption_first: bool) -> bool:
     """Whether a mode with a level of borrowing is better than another one."""
     if min(mode, other_mode) <= WITHOUT_VICTIMS and mode != other_mode:
