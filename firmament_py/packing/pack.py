@@ -16,9 +16,9 @@ from firmament_py.packing.relaxation import Relaxation
 from firmament_py.packing.rounding import fill, rounded
 from firmament_py.packing.ruin_recreate import ruin_and_recreate
 
-EFFORT, LEAST_EFFORT, GREATEST_EFFORT = 1_200, 1_250_000, 40_000_000
+EFFORT, LEAST_EFFORT, GREATEST_EFFORT = 1_600, 2_000_000, 60_000_000
 """How often ruin and recreate tries a task on a node: for each task of the problem, at least, and at most, which bounds
-a round. A million tries take some 25 milliseconds."""
+a round. A million tries take some 15 milliseconds."""
 
 _LEVEL_STEP = 16.0
 """In the objective of the relaxation that is rounded, a task weighs this many times one of the next level."""
