@@ -1,7 +1,5 @@
 """Packings of several resources, compared with the best one by trying everything, and with their own bounds."""
 
-from typing import Any, cast
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +10,6 @@ from firmament_py.packing.problem import Packing, better, values
 from firmament_py.packing.relaxation import Relaxation, Shares
 from firmament_py.packing.rounding import fill, rounded
 from firmament_py.packing.ruin_recreate import ruin_and_recreate
-from firmament_py.packing.search_math import uniform
 from tests.effort import examples, seeds
 from tests.firmament_py.packing.packings import (
     assert_valid,
@@ -182,21 +179,6 @@ def test_rounding_does_not_trust_the_last_digits_of_a_solution():
     """Together the two tasks request one byte more than there is."""
     problem = make_problem([[300_000_001], [200_000_000]], [[500_000_000]], [1, 1])
     assert_valid(problem, rounded(problem, Shares(np.array([[1 - 1e-8], [1.0]]), np.zeros(1, np.int64), np.ones(1))))
-
-
-def test_random_numbers_are_those_of_splitmix64():
-    """The published sequence of the seed 1234567, of which a double takes the upper 53 bits."""
-    state, in_python = np.array([1234567], np.uint64), cast(Any, uniform).py_func
-    with np.errstate(over="ignore"):
-        found = [in_python(state) for _ in range(5)]
-    published = [
-        6457827717110365317,
-        3203168211198807973,
-        9817491932198370423,
-        4593380528125082431,
-        16408922859458223821,
-    ]
-    assert found == [(number >> 11) * 2.0**-53 for number in published]
 
 
 def test_only_the_first_of_many_levels_have_a_bound():
