@@ -1,12 +1,13 @@
 """One search: which residents of nodes are displaced, which running tasks move, and which waiting tasks get nodes."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from firmament_py.eviction.problem import Arrivals, Movers, Residents
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import EvictionCosts
@@ -104,72 +105,31 @@ class EvictionSearch:
         victim; None: by none. effort: multiplies the effort of the search. moves: whether tasks may move. waiving (W,):
         tasks that may use what is reserved for them, None: all of the question."""
         again = partial(self.decide, question, condemned=condemned, loose=loose, shared_by=shared_by, effort=effort)
-        tasks, movable = question.tasks, question.movable
-        ledger, snapshot = self._ledger, self._snapshot
-        state = snapshot.releases.state
-        priority = self.precedence.waiting[snapshot.task_class[tasks]]
-        evicting = self._evicts[snapshot.task_class[tasks]]
-        spare = self.surplus.with_loose(loose)
-        highest = int(priority[evicting].max(initial=np.iinfo(np.int64).min))
-        victims = np.concatenate([question.victims, condemned])
-        resident = residents_below(ledger, self.precedence, highest, movable, victims, spare.evictable)
-        lowest = resident.priority.min(initial=np.iinfo(np.int64).max)
-        group = np.zeros(len(ledger.node_of), np.int64)  # of tasks that may get the same nodes if of one class
-        for i, (members, _) in enumerate(question.within, start=1):
-            group[members] = i
-        variant = snapshot.task_class * (len(question.within) + 1) + group  # (T,)
-        moving = self._moving(tasks, variant, question) if moves else None
-        if moving is None:
-            tasks = tasks[(ledger.node_of[tasks] >= 0) | (evicting & (priority > lowest))]
+        ledger, state, variant = self._ledger, self.state, self._variant(question)
+        victims, spare = np.concatenate([question.victims, condemned]), self.surplus.with_loose(loose)
+        resident = self._residents_below(question, victims, spare)
+        moving = self._moving(question.tasks, variant, question) if moves else None
+        tasks = question.tasks if moving is not None else self._evicting(question.tasks, resident)
         if (ledger.node_of[tasks] >= 0).all():
             return None
         from firmament_py.eviction.evict import evict  # numba: see placement/repacking.py
-        from firmament_py.eviction.problem import Arrivals, Movers, Residents
 
         limits = _Limits(state, resident, moving, spare, 0 if self._nearby is None else self._nearby.limit)
         limits.count(victims)
-        rank, cost = resident.rank(), resident.costs(state, self._eviction_costs)
-        if shared_by is not None:
-            running = resident.kind == Kind.RUNNING
-            cost[running] = -(-cost[running] // shared_by[resident.id[running]])
-        kind, first = grouped(resident.cls, rank, cost, limits.pattern)
-        group, of_group = grouped(resident.node, kind)
-        # of each class, the tasks that have nodes come first: evict() takes `home` in this order
-        placed_first = np.lexsort((ledger.node_of[tasks] < 0, variant[tasks]))
-        variants, number = np.unique(variant[tasks], return_counts=True)
-        classes, suitable = self._arriving(variants, question)
         waiving = tasks if waiving is None else waiving
-        free = ledger.unreserved_for(waiving, self.precedence.lowest(snapshot, tasks)) + ledger.usage_of(tasks)
-        movers = None
+        free = ledger.unreserved_for(waiving, self.precedence.lowest(self._snapshot, tasks)) + ledger.usage_of(tasks)
         if moving is not None:
             free += moving.usage(len(free))
-            of_kind = moving.requests, moving.suitable, moving.cost
-            kinds = len(rank) + np.arange(len(moving.cost))
-            movers = Movers(moving.kind, moving.node, *of_kind, budgets=limits.counts(kinds))
+        variants, arrivals = self._arrivals(tasks, variant, question)
+        residents, group = self._grouped(resident, shared_by, limits)
         eviction = evict(
-            Arrivals(
-                requests=snapshot.requests[classes],
-                count=number,
-                priority=self.precedence.waiting[classes],
-                suitable=suitable,
-                evicts=self._evicts[classes],
-                home=ledger.node_of[tasks[placed_first]],
-            ),
-            Residents(
-                node=resident.node[of_group],
-                kind=kind[of_group],
-                count=np.bincount(group),
-                requests=state.classes.requests[resident.cls[first]],
-                priority=resident.priority[first],
-                rank=rank[first],
-                value=cost[first],
-                budgets=limits.counts(first),
-            ),
+            arrivals,
+            residents,
             free,
             limits.allowed,
             beyond_budgets=self.beyond_budgets,
             hard=limits.hard,
-            movers=movers,
+            movers=None if moving is None else _movers(moving, limits, len(resident.kind)),
             effort=self._effort * effort,
         )
         away = NO_ROWS if moving is None else np.flatnonzero(eviction.node_of_mover != moving.node)
@@ -180,20 +140,14 @@ class EvictionSearch:
         if leaves[displaced].any():  # a task that both moves and is evicted would free its requests twice
             return again(moves=False, waiving=waiving)
         of, node, count = eviction.placed.T
-        by_seniority = np.argsort(question.seniority[tasks], kind="stable")
-        assigned = np.array(
-            [*_assigned(tasks[by_seniority], ledger.node_of, variant, variants[of], node, count)],
-            np.int64,
-        ).reshape(-1, 2)
-        served, nodes = assigned[np.argsort(assigned[:, 0], kind="stable")].T
+        by_seniority = tasks[np.argsort(question.seniority[tasks], kind="stable")]
+        served, nodes = _assigned(by_seniority, ledger.node_of, variant, variants[of], node, count)
         unserved = [holders for holders in ledger.reserved_for(waiving) if not np.isin(holders, served).all()]
         if unserved:  # what is reserved for them is not for others
-            waiving = np.setdiff1d(waiving, np.concatenate(unserved))
-            return again(moves=moves, waiving=waiving)
+            return again(moves=moves, waiving=np.setdiff1d(waiving, np.concatenate(unserved)))
         if moving is None:
             return Decision(resident, displaced, served, nodes, NO_ROWS, NO_ROWS, NO_ROWS, condemned, 0)
-        origins, targets = moving.node[away], eviction.node_of_mover[away]
-        of_moves = moving.row[away], origins, targets
+        of_moves = moving.row[away], moving.node[away], eviction.node_of_mover[away]
         return Decision(resident, displaced, served, nodes, *of_moves, condemned, eviction.least_moves)
 
     @property
@@ -211,6 +165,63 @@ class EvictionSearch:
         self._surplus = self._surplus or surplus(self._snapshot.releases.state)
         return self._surplus
 
+    def _variant(self, question: Question) -> I64:
+        """(T,) equal for tasks of one class that may get the same nodes."""
+        group = np.zeros(len(self.task_class), np.int64)
+        for i, (members, _) in enumerate(question.within, start=1):
+            group[members] = i
+        variant: I64 = self.task_class * (len(question.within) + 1) + group
+        return variant
+
+    def _residents_below(self, question: Question, victims: I64, spare: Surplus) -> Resident:
+        """The residents that some of the question's tasks may evict; `victims` (V,), rows of the task table, leave."""
+        classes = self.task_class[question.tasks]
+        priority = self.precedence.waiting[classes[self._evicts[classes]]]
+        highest = int(priority.max(initial=np.iinfo(np.int64).min))
+        return residents_below(self._ledger, self.precedence, highest, question.movable, victims, spare.evictable)
+
+    def _evicting(self, tasks: I64, resident: Resident) -> I64:
+        """Those of `tasks` (K,) that are placed, or may evict a resident."""
+        classes = self.task_class[tasks]
+        lowest = resident.priority.min(initial=np.iinfo(np.int64).max)
+        may_evict = self._evicts[classes] & (self.precedence.waiting[classes] > lowest)
+        some: I64 = tasks[(self._ledger.node_of[tasks] >= 0) | may_evict]
+        return some
+
+    def _arrivals(self, tasks: I64, variant: I64, question: Question) -> tuple[I64, Arrivals]:
+        """The variants (W,) of `tasks` (K,), and the tasks as eviction/ knows them: a class is a variant."""
+        node_of = self._ledger.node_of
+        placed_first = tasks[np.lexsort((node_of[tasks] < 0, variant[tasks]))]  # evict() takes `home` in this order
+        variants, number = np.unique(variant[tasks], return_counts=True)
+        classes, suitable = self._arriving(variants, question)
+        return variants, Arrivals(
+            requests=self._snapshot.requests[classes],
+            count=number,
+            priority=self.precedence.waiting[classes],
+            suitable=suitable,
+            evicts=self._evicts[classes],
+            home=node_of[placed_first],
+        )
+
+    def _grouped(self, resident: Resident, shared_by: I64 | None, limits: "_Limits") -> tuple[Residents, I64]:
+        """Residents as eviction/ knows them, alike ones of a node in one group; and the group (P,) of each."""
+        rank, cost = resident.rank(), resident.costs(self.state, self._eviction_costs)
+        if shared_by is not None:
+            running = resident.kind == Kind.RUNNING
+            cost[running] = -(-cost[running] // shared_by[resident.id[running]])
+        kind, first = grouped(resident.cls, rank, cost, limits.pattern)
+        group, of_group = grouped(resident.node, kind)
+        return Residents(
+            node=resident.node[of_group],
+            kind=kind[of_group],
+            count=np.bincount(group),
+            requests=self.state.classes.requests[resident.cls[first]],
+            priority=resident.priority[first],
+            rank=rank[first],
+            value=cost[first],
+            budgets=limits.counts(first),
+        ), group
+
     def _arriving(self, variants: I64, question: Question) -> tuple[I64, Bools]:
         """The classes (W,) of variants (W,), and (W, N) the nodes that suit them."""
         classes, group = np.divmod(variants, len(question.within) + 1)
@@ -226,6 +237,13 @@ class EvictionSearch:
         variants, count = np.unique(variant[waiting], return_counts=True)
         classes, suitable = self._arriving(variants, question)
         return self._nearby.of(self._ledger, self._snapshot.requests[classes], suitable, count)
+
+
+def _movers(moving: MovableTasks, limits: "_Limits", residents: int) -> Movers:
+    """Tasks that may move, as eviction/ knows them; the limits count them after so many residents."""
+    kinds = residents + np.arange(len(moving.cost))
+    budgets = limits.counts(kinds)
+    return Movers(moving.kind, moving.node, moving.requests, moving.suitable, moving.cost, budgets=budgets)
 
 
 class _Limits:
@@ -271,10 +289,11 @@ class _Limits:
         return np.hstack([budgets, gangs])
 
 
-def _assigned(tasks: I64, node_of: I64, variant: I64, of: I64, node: I64, count: I64) -> Iterator[tuple[int, int]]:
-    """Pairs of a task of `tasks` (K,) and its node, of the places (P,) of its variant. As many tasks as possible stay
-    where they are; the other places are given in the order of `tasks`. node_of, variant (T,); of (P,): variants."""
-    of_task, before = variant[tasks], node_of[tasks]
+def _assigned(tasks: I64, node_of: I64, variant: I64, of: I64, node: I64, count: I64) -> tuple[I64, I64]:
+    """The tasks of `tasks` (K,) that get one of the places (P,) of their variants, ascending, and their nodes. As many
+    as possible stay where they are; the other places are given in the order of `tasks`. node_of, variant (T,); of (P,):
+    variants."""
+    of_task, before, assigned = variant[tasks], node_of[tasks], list[tuple[int, int]]()
     for v in np.unique(of).tolist():
         mine, some = of_task == v, of == v
         places = Counter(dict(zip(node[some].tolist(), count[some].tolist(), strict=True)))
@@ -282,7 +301,9 @@ def _assigned(tasks: I64, node_of: I64, variant: I64, of: I64, node: I64, count:
         for task, at in zip(tasks[mine].tolist(), before[mine].tolist(), strict=True):
             if places[at] > 0:
                 places[at] -= 1
-                yield task, at
+                assigned.append((task, at))
             else:
                 others.append(task)
-        yield from zip(others, places.elements(), strict=False)
+        assigned += zip(others, places.elements(), strict=False)
+    served, nodes = np.array(sorted(assigned), np.int64).reshape(-1, 2).T
+    return served, nodes
