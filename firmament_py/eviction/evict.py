@@ -25,8 +25,8 @@ from firmament_py.eviction.program import Solution
 from firmament_py.eviction.tables import Tables
 from firmament_py.model.arrays import I64, Bools
 
-_SEARCH, _PROGRAMS = 0.5, 25
-"""Effort of the search where integer programs improve what it finds, and the number of these, at most one per task."""
+_SEARCH, _PROGRAMS = 1.0, 25
+"""Effort of the search, and number of the integer programs that improve what it finds, at most one per task."""
 
 _SEARCH_OF_ALIKE, _PROGRAMS_OF_ALIKE = 0.05, 50
 """The same for arrivals of one class without budgets. What a node costs does not depend on others then, so the search
