@@ -27,7 +27,7 @@ _BOUNDED_LEVELS = 4
 """Of so many levels with tasks left, the most important ones, a bound is calculated: each needs a solve."""
 
 _SMALL_GAP = 1e-3
-"""If its bound is no further away, the given packing is improved once more, and no other is made."""
+"""If its bound is no further away, the given packing gets the rest of the effort, and no other is made."""
 
 _FIRST = 0.25
 """Share of the effort that is spent before the relaxation is rounded: where little is missing, that is enough."""
