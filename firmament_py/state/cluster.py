@@ -49,7 +49,7 @@ from firmament_py.queues.tree import NO_QUEUES, build
 from firmament_py.state.amounts import offer, sweep_columns
 from firmament_py.state.budgets import Budgets
 from firmament_py.state.classes import ClassTable
-from firmament_py.state.gangs import GangTable
+from firmament_py.state.gangs import NO_GANG, GangTable
 from firmament_py.state.history import REMOVED, SUCCEEDED, History, Outcomes, outcome_of
 from firmament_py.state.input_sets import InputSetTable
 from firmament_py.state.invariants import check_invariants
@@ -256,7 +256,7 @@ class ClusterState:
             self.gangs.sweep()
             for uid in tasks.uid[gone].tolist():
                 del self._task_row[uid]
-            tasks.name[gone] = ""
+            tasks.name[gone], tasks.gang[gone] = "", NO_GANG  # columns are searched without regard to free rows
             tasks.release(gone)
         self.nodes.release_absent(nodes[nodes >= 0])
         self.history.add(how, uids)

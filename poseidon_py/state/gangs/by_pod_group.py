@@ -121,6 +121,8 @@ class Volcano(_ByPodGroup):
             for name, least in sorted(_mapping(pod_group.spec, "minTaskMember").items())
         )
         minimum = number_of(pod_group.spec.get("minMember", 1), "spec.minMember")
+        if minimum < sum(least for _, least in roles):
+            roles = ()  # as in Volcano: minimums of tasks that together exceed that of the group do not count
         return {"minimum": minimum, "roles": roles, "role": hints.annotations.get(m.VOLCANO_ROLE, "")}
 
 
@@ -202,7 +204,8 @@ class Native(_ByPodGroup):
         constraints = _mapping(pod_group.spec, "schedulingConstraints")
         topology = _named(constraints, "topology", "spec.schedulingConstraints.topology", "key")
         key = str(topology[0]["key"]) if topology else ""
-        priority = pod_group.spec.get("priority")  # the API server resolves priorityClassName
+        # The API server resolves priorityClassName, and sets 0 without one: that is nobody's declaration.
+        priority = pod_group.spec.get("priority") if pod_group.spec.get("priorityClassName") else None
         return {
             "minimum": minimum,
             "topology_key": key,

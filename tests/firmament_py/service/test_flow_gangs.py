@@ -257,3 +257,15 @@ def test_the_standing_of_all_gangs_is_that_which_explain_shows(service):
     }
     for uid, name in ((1, "lacking"), (2, "whole"), (4, "large")):
         assert service.explain(uid).gang == found[name]
+
+
+def test_a_gang_that_has_ended_is_not_in_the_list(service):
+    """Rows of removed tasks are free: what they held before is nobody's."""
+    gangs = [flow_pb2.Gang(id=7, minimum=2, name="ended"), flow_pb2.Gang(id=8, minimum=1, name="runs")]
+    service.apply(classes=[task_class(1, cpu=1)], nodes=[node("a", cpu=4)], gangs=gangs)
+    service.apply(tasks=in_gang(tasks([1, 2], 1), 7))
+    service.apply(tasks=in_gang(tasks([3], 1), 8))
+    service.round()
+    service.apply(removed_tasks=[1, 2], succeeded_tasks=[1, 2])
+    service.apply(removed_gangs=[7])
+    assert [g.name for g in service.flow.GetGangs(flow_pb2.GangsRequest()).gangs] == ["runs"]

@@ -150,6 +150,14 @@ CASES = [
         [(VOLCANO, owner_or_group(VOLCANO, spec={"minMember": 5, "minTaskMember": {"worker": 4, "ps": 1}}))],
         {"minimum": 5, "roles": (("ps", 1), ("worker", 4)), "role": "worker"},
     ),
+    (  # Volcano: job_info.go, CheckTaskValid: "if job minAvailable is less than sum of(task minAvailable), skip"
+        Volcano,
+        {},
+        {NAME: "g", "volcano.sh/task-spec": "worker"},
+        {},
+        [(VOLCANO, owner_or_group(VOLCANO, spec={"minMember": 3, "minTaskMember": {"worker": 9, "ps": 1}}))],
+        {"minimum": 3, "roles": (), "role": "worker"},
+    ),
     (
         Kai,
         {"kai.scheduler/subgroup-name": "decode"},

@@ -35,10 +35,21 @@ def test_the_pod_group_of_each_version_of_kubernetes(version):
 @pytest.mark.parametrize("policy", [None, "PreemptLowerPriority"])
 @pytest.mark.parametrize("priority", [-(2**31), -1, 0, None])
 def test_a_pod_group_may_have_no_priority_and_may_preempt(priority, policy):
-    spec = {**GANG_OF_2, "priority": priority, "preemptionPolicy": policy}
+    spec = {**GANG_OF_2, "priorityClassName": "x", "priority": priority, "preemptionPolicy": policy}
     declaration = Native().read(hints(group="g"), Objects((NATIVE, owner_or_group(NATIVE, spec=spec))))
     assert declaration is not None
     assert (declaration.priority, declaration.never_preempts) == (priority, False)
+
+
+@pytest.mark.parametrize("priority", [0, 7, None])
+def test_the_priority_of_a_pod_group_without_a_class_is_nobodys_declaration(priority):
+    """The admission of PodGroups sets 0 (plugin/pkg/admission/priority, admitPodGroup), so that the PodGroups that the
+    Job controller makes have it. kube-scheduler 1.36 compares the priorities of pods (isPreemptionAllowed of the
+    plugin DefaultPreemption): a pod of 50 evicts no pod of 100 of such a group."""
+    spec = {**GANG_OF_2, "priority": priority}
+    declaration = Native().read(hints(group="g"), Objects((NATIVE, owner_or_group(NATIVE, spec=spec))))
+    assert declaration is not None
+    assert declaration.priority is None
 
 
 @pytest.mark.parametrize(

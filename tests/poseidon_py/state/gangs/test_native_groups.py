@@ -21,7 +21,7 @@ def native(mode, **spec):
     ],
 )
 def test_members_should_have_the_priority_of_their_pod_group(of_group, problem):
-    rig = Rig((NATIVE, native(None, priority=of_group)))
+    rig = Rig((NATIVE, native(None, priorityClassName="c", priority=of_group)))
     for name in ("a", "b"):
         rig.pod(name, priority=10, spec={"schedulingGroup": {"podGroupName": "g"}})
     rig.message("a")
