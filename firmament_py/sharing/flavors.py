@@ -10,7 +10,8 @@ from firmament_py.state.node_index import NodeIndex
 
 class Flavors:
     """F flavors of Q queues on N nodes, which are rows of the node table. nodes (F, N): of which flavors each is;
-    kind (N,): equal for nodes of the same flavors, below `kinds`."""
+    kind (N + 1,): equal for nodes of the same flavors, below `kinds`; the last one is that of nodes that are gone,
+    which have no labels."""
 
     def __init__(self, queues: Queues, index: NodeIndex, nodes: I64) -> None:
         self._queues = queues
@@ -19,9 +20,10 @@ class Flavors:
             if flavor.node_labels:
                 labels = tuple(Requirement(k, Operator.IN, (v,)) for k, v in sorted(flavor.node_labels.items()))
                 self.nodes[f] = index.evaluate(NodeDemand(selector=labels), nodes)[0]
-        kinds, kind = self.nodes[:, :1].T, np.zeros(len(nodes), np.int64)
-        if not (self.nodes == self.nodes[:, :1]).all():
-            kinds, kind = np.unique(self.nodes.T, axis=0, return_inverse=True)
+        unlabelled = np.array([[not flavor.node_labels for flavor in queues.tree.flavors]], np.bool_)
+        kinds, kind = unlabelled, np.zeros(len(nodes) + 1, np.int64)
+        if (self.nodes.transpose() != unlabelled).any():
+            kinds, kind = np.unique(np.vstack([self.nodes.T, unlabelled]), axis=0, return_inverse=True)
         self.kind: I64 = kind.reshape(-1)
         self.kinds = len(kinds)
         self._of_kind = _first_flavor(queues.flavor_order, kinds)

@@ -80,7 +80,8 @@ class QueueUse:
         return np.where(self._column >= 0, amounts[rows][:, np.maximum(self._column, 0)], 0)
 
     def of(self, rows: I64, nodes: I64) -> I64:
-        """(Q, V) what task rows (K,) request on node rows (K,); those without a queue count nothing."""
+        """(Q, V) what task rows (K,) request on node rows (K,). Tasks of a node that is gone hold quota until they are
+        gone, too; those without a queue count nothing."""
         return self._sums(rows, nodes, None, self.queues.count)
 
     def of_local_queues(self, rows: I64) -> I64:
@@ -92,7 +93,7 @@ class QueueUse:
         """(O, V) what task rows (K,) request on node rows (K,), by their owners (K,), -1: none; None: their queues."""
         used = np.zeros((owners, self.queues.nominal.shape[1]), np.int64)
         queue, node = self.queue_of(rows), self._position[nodes]
-        counted = (queue >= 0) & (node >= 0)
+        counted = queue >= 0
         if owner is not None:
             counted &= owner >= 0
         if not counted.any():

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament_py.model.events import QueuesObserved
+from firmament_py.model.events import NodeRemoved, QueuesObserved
 from firmament_py.model.queues import Flavor, QueueTree
 from firmament_py.sharing.use import QueueUse
-from tests.builders import make_class, make_cluster, make_node, make_tasks
+from tests.builders import make_class, make_cluster, make_node, make_tasks, removed
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 
 ON_DEMAND, SPOT = Flavor("on-demand", {"kind": "on-demand"}), Flavor("spot", {"kind": "spot"})
@@ -53,6 +53,27 @@ def test_a_task_takes_from_the_flavor_of_its_node(node, expected):
         make_tasks([1], 1, on=node, queue=queue_id("a")), make_tasks([2], 1, on=node, queue=queue_id("b"))
     )
     assert used(cluster, QueueUse(cluster.state).running(leaving=True)) == expected
+
+
+@pytest.mark.parametrize(("name", "flavor"), [("a", "on-demand"), ("b", "spot")])
+def test_a_task_holds_quota_until_it_is_gone_whatever_has_become_of_its_node(name, flavor):
+    """Kueue: a workload holds its quota until its pods have ended; a node that is deleted ends none of them. The labels
+    of the node are gone, so that it counts against the first flavor of its queue."""
+    cluster = two_kinds(make_tasks([1, 2], 1, on="n-spot", queue=queue_id(name)), NodeRemoved("id-n-spot"))
+    assert used(cluster, QueueUse(cluster.state).running(leaving=True)) == {f"{name} {flavor}/cpu": 4}
+
+
+def test_nothing_is_placed_with_the_quota_of_tasks_whose_node_is_gone():
+    """2 tasks of 2 cpu hold all of the 4 that the queue may use, although their node is gone."""
+    cluster = make_cluster(
+        *(make_node("n1", cpu=100), make_node("n2", cpu=100), make_class(1, cpu=2)),
+        QueuesObserved(tree(queue("a", "", quota(4)))),
+        make_tasks([1, 2], 1, on="n1", queue=queue_id("a")),
+        *(NodeRemoved("id-n1"), make_tasks([3], 1, queue=queue_id("a"))),
+    )
+    assert cluster.round() == {}
+    cluster.tell(removed(1))
+    assert cluster.round() == {3: "n2"}
 
 
 def test_what_is_nominated_takes_from_the_flavor_of_its_node():
