@@ -18,7 +18,6 @@ from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.listener import GangListener
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.state.gangs.object_cache import ObjectCache
-from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from poseidon_py.state.records import PodRecord, Reject
 from poseidon_py.state.store import Store
 
@@ -49,17 +48,12 @@ class Gangs(GangListener):
             registry.changed(resource, owner_or_group, gone=gone)
             store.queues.object_changed(resource, owner_or_group)
 
-        owners = gang_owners(settings)
-        registry.form_gangs_from(owners)
+        registry.form_gangs_from(gang_owners(settings))
         self._objects = ObjectCache(
             kube,
             changed,
             registry.resolved,
             watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
-            kinds={
-                (OWNER_KINDS[name].resource.group, OWNER_KINDS[name].kind): OWNER_KINDS[name].resource
-                for name in owners
-            },
             metrics=store.metrics,
         )
         self._status = StatusWriter(kube, registry, self._objects, lambda: leadership.leads)

@@ -45,6 +45,8 @@ _MAX_ERROR = 64 << 10
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 JSON = "application/json"
+_METADATA = ";as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
+"""Of a media type: of each object the metadata alone; in braces `List` for a list."""
 
 T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
@@ -318,19 +320,26 @@ class Kube:
         assert self._http is not None, "start() comes first"
         return self._http
 
-    async def page(self, path: str, parameters: Mapping[str, str]) -> bytes:
+    @property
+    def metadata(self) -> "MetadataStreams":
+        """Lists and watches in which objects have nothing but their metadata."""
+        return MetadataStreams(self)
+
+    async def page(self, path: str, parameters: Mapping[str, str], accept: str = JSON) -> bytes:
         """One page of a list. Raises KubeError; TooLargeError beyond MAX_PAGE bytes."""
         limits = aiohttp.ClientTimeout(total=_PAGE_TIMEOUT, sock_connect=_CONNECT_TIMEOUT, sock_read=_READ_TIMEOUT)
-        async with self._get(path, parameters, limits) as answer:
+        async with self._get(path, parameters, limits, accept) as answer:
             return await _read(answer, MAX_PAGE)
 
-    async def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]:
+    async def watch(
+        self, path: str, parameters: Mapping[str, str], silence: float, accept: str = JSON
+    ) -> AsyncIterator[bytes]:
         """The stream of a watch, in pieces cut anywhere, until the server ends it.
 
         Raises KubeError; QuietError after `silence` seconds without a byte.
         """
         limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT, sock_read=silence)
-        async with self._get(path, {**parameters, "watch": "true"}, limits) as answer:
+        async with self._get(path, {**parameters, "watch": "true"}, limits, accept) as answer:
             try:
                 while piece := await answer.content.readany():
                     yield piece
@@ -339,12 +348,13 @@ class Kube:
 
     @contextlib.asynccontextmanager
     async def _get(
-        self, path: str, parameters: Mapping[str, str], limits: aiohttp.ClientTimeout
+        self, path: str, parameters: Mapping[str, str], limits: aiohttp.ClientTimeout, accept: str
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         url = f"{self.url}{path}?{urlencode(parameters)}"
+        headers = {**self._access.headers, "Accept": accept}
         try:
             async with self._session.get(
-                url, headers=self._access.headers, timeout=limits, server_hostname=self._access.tls_name
+                url, headers=headers, timeout=limits, server_hostname=self._access.tls_name
             ) as answer:
                 if answer.status == 401:
                     await self._renew_token()  # for the next attempt
@@ -358,6 +368,19 @@ class Kube:
             raise LostAnswerError("the server closed the connection") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise LostAnswerError(str(error) or type(error).__name__) from error
+
+
+class MetadataStreams:
+    """The lists and watches of a Kube, of metadata alone."""
+
+    def __init__(self, kube: Kube) -> None:
+        self._kube = kube
+
+    async def page(self, path: str, parameters: Mapping[str, str]) -> bytes:
+        return await self._kube.page(path, parameters, JSON + _METADATA.format("List"))
+
+    def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]:
+        return self._kube.watch(path, parameters, silence, JSON + _METADATA.format(""))
 
 
 async def _read(answer: aiohttp.ClientResponse, limit: int, *, whole: bool = True) -> bytes:

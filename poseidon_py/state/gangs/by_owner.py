@@ -11,6 +11,7 @@ from poseidon_py.state.gangs.model import (
     Owner,
     OwnerOrGroup,
     Resource,
+    owner_chain,
     shown,
     whole,
 )
@@ -36,23 +37,22 @@ _NONE = ("false", "none", "no")
 
 
 class Own:
-    """The annotation poseidon.io/gang on the pod template, on the owner, or on the owner's owner."""
+    """The annotation poseidon.io/gang on the pod template, on the owner, or on an owner above it: the closest counts."""
 
     name = "poseidon.io/gang"
 
     def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
         declaration = hints.annotations
-        owner = objects.owner(hints.owner, hints.namespace) if hints.owner is not None else None
-        anchor, kind = owner, hints.owner
-        if m.OWN not in declaration and owner is not None:
-            above = objects.owner(owner.owner, hints.namespace) if owner.owner is not None else None
-            if m.OWN in owner.annotations:
-                declaration = {**owner.annotations, **declaration}
-            elif above is not None and m.OWN in above.annotations:
-                declaration = {**above.annotations, **declaration}
-                if owner.owner is not None and owner.owner.kind != "Deployment":
-                    # each ReplicaSet of a Deployment is a separate gang: during a rollout there are two
-                    anchor, kind = above, owner.owner
+        chain = list(owner_chain(hints, objects))
+        references = [hints.owner, *(each.owner for each in chain)]
+        at = 0
+        if m.OWN not in declaration:
+            at = next((level for level, each in enumerate(chain) if m.OWN in each.annotations), 0)
+            if chain:
+                declaration = {**chain[at].annotations, **declaration}
+            if (reference := references[at]) is not None and reference.kind == "Deployment":
+                at -= 1  # each ReplicaSet of a Deployment is a separate gang: during a rollout there are two
+        anchor, kind = chain[at] if chain else None, references[at]
         value = declaration.get(m.OWN)
         if value is None:
             return None

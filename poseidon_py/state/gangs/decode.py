@@ -38,14 +38,19 @@ class _Replicas(Struct):
     selector: Raw = NOTHING
 
 
-def owner_or_group_of(resource: Resource, item: Item) -> OwnerOrGroup:
-    """An object, reduced to what the conventions read. Raises InvalidField."""
+def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = False) -> OwnerOrGroup:
+    """An object, reduced to what the conventions read. `metadata_only`: its kind is one that no convention knows.
+    Raises InvalidField."""
     metadata = item.metadata
     annotations = pick(metadata.annotations, "metadata.annotations") if mentions_gangs(metadata.annotations) else {}
-    counts = counts_of(
-        resource,
-        lambda kind: _decode(item.spec, kind, "spec"),
-        lambda kind: _decode(item.status, kind, "status"),
+    counts = (
+        Counts()
+        if metadata_only
+        else counts_of(
+            resource,
+            lambda kind: _decode(item.spec, kind, "spec"),
+            lambda kind: _decode(item.status, kind, "status"),
+        )
     )
     spec: dict[str, object] = {}
     selector = b""

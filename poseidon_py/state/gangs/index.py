@@ -1,6 +1,6 @@
 """The gangs and pods to resolve again when an object changes or becomes known."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from poseidon_py.state.gangs.model import Owner, OwnerOrGroup, Resource
 
@@ -36,7 +36,8 @@ class Index:
         self.plain: dict[str, Owner] = {}
         """Owners that declare no gang, nor do their own owners; by UID."""
         self._parents: dict[str, str | None] = {}
-        """Their own owners, by UID; empty: none; None: unknown, because the owner itself could not be read."""
+        """Their own owners, and the owners of these, by UID; empty: none; None: unknown, because the owner itself could not
+        be read."""
         self._children: dict[str, set[str]] = {}
 
     def link(self, gang_id: int, key: object) -> None:
@@ -72,33 +73,43 @@ class Index:
         """The UIDs of the pods that waited for a lookup; they wait no longer."""
         return self._unknown.pop(what, ())
 
-    def note_plain(self, owner: Owner, found: OwnerOrGroup | None) -> None:
-        """Record that an owner declares no gang. `found`: the object; None: it cannot be read."""
+    def note_plain(self, owner: Owner, chain: Sequence[OwnerOrGroup]) -> None:
+        """Record that the owner of pods declares no gang, nor do those above it. `chain`: it and these, as far as they
+        can be read."""
         if len(self.plain) >= _MAX_UNDECLARED:  # kinds that are not watched: their deletion is never seen
             self.plain.clear()
             self._parents.clear()
             self._children.clear()
         self.plain[owner.uid] = owner
-        parent = None if found is None else found.owner.uid if found.owner is not None else ""
-        self._parents[owner.uid] = parent
-        if parent:
-            self._children.setdefault(parent, set()).add(owner.uid)
+        uid = owner.uid
+        for each in chain:
+            parent = each.owner.uid if each.owner is not None else ""
+            self._parents[uid] = parent
+            if parent:
+                self._children.setdefault(parent, set()).add(uid)
+            uid = parent
+        if uid:
+            self._parents[uid] = None
 
     def forget_plain(self, uid: str) -> Owner | None:
         """Forget such an owner. Returns it, if it was recorded."""
-        parent = self._parents.pop(uid, None)
-        if parent and (children := self._children.get(parent)):
-            children.discard(uid)
-            if not children:
-                del self._children[parent]
-        return self.plain.pop(uid, None)
+        found = self.plain.pop(uid, None)
+        while uid and uid not in self.plain and not self._children.get(uid):
+            parent = self._parents.pop(uid, None) or ""
+            if parent in self._children:
+                self._children[parent].discard(uid)
+                if not self._children[parent]:
+                    del self._children[parent]
+            uid = parent
+        return found
 
     def not_plain(self, uid: str, *, declares: bool) -> dict[str, Owner]:
-        """Owners to resolve again because this object was observed: if it declares a gang it and those below it, else
-        it alone if it could not be read before."""
-        uids = {uid, *self._children.get(uid, ())} if declares else {uid} if self._unread(uid) else set()
-        found = {each: self.forget_plain(each) for each in uids}
+        """Owners of pods to resolve again because this object was observed, itself and those below it: if it declares a
+        gang, or could not be read before."""
+        if not (declares or (uid in self._parents and self._parents[uid] is None)):
+            return {}
+        below = [uid]
+        for each in below:
+            below += self._children.get(each, ())
+        found = {each: self.forget_plain(each) for each in reversed(below)}
         return {each: owner for each, owner in found.items() if owner is not None}
-
-    def _unread(self, uid: str) -> bool:
-        return uid in self._parents and self._parents[uid] is None

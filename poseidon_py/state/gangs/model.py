@@ -1,24 +1,10 @@
 """What a convention declares for a pod, and the objects that it may read."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-
-class Resource(NamedTuple):
-    """A kind of object that conventions read.
-
-    `versions`: the supported ones, in order of preference; if the server has none of them, its own preferred version
-    is used.
-    """
-
-    group: str
-    plural: str
-    versions: tuple[str, ...]
-
-    @property
-    def label(self) -> str:
-        """plural.group, as in `kubectl get`."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+from poseidon_py.kube.informers.resource import Resource as Resource
 
 
 class Owner(NamedTuple):
@@ -165,6 +151,22 @@ class Unknown(Exception):
         super().__init__(what)
         self.what = what
         self.why = why
+
+
+MAX_OWNERS = 8
+"""Owners of owners that are read: a pod, its Job, a JobSet, a TrainJob, an AppWrapper and so on."""
+
+
+def owner_chain(hints: GangHints, objects: Objects) -> Iterator[OwnerOrGroup]:
+    """The controller of a pod, the controller of that, and so on, as far as they exist and may be read. Raises
+    Unknown."""
+    owner = hints.owner
+    for _ in range(MAX_OWNERS):
+        found = objects.owner(owner, hints.namespace) if owner is not None else None
+        if found is None:
+            return
+        yield found
+        owner = found.owner
 
 
 class Convention(Protocol):

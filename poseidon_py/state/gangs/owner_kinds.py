@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct, field
 
+from poseidon_py.kube.informers.kinds import GroupKind
 from poseidon_py.kube.objects import NOTHING, Condition, InvalidField
-from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS
+from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, OWNERS
 from poseidon_py.state.gangs.model import Counts, Invalid, Resource, number_of
 
 LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "leaderworkersets", ("v1",))
@@ -46,6 +47,12 @@ OWNER_KINDS: Mapping[str, OwnerKind] = {
     "rayclusters": OwnerKind("RayCluster", RAY_CLUSTERS),
 }
 """By the name in the flag."""
+
+KNOWN_KINDS: Mapping[GroupKind, Resource] = {
+    **{GroupKind(*kind): resource for kind, resource in OWNERS.items()},
+    **{GroupKind(each.resource.group, each.kind): each.resource for each in OWNER_KINDS.values()},
+}
+"""Owners whose specs are read; of others only metadata."""
 
 _OF_KUBEFLOW = {kind.resource: kind.replica_specs for kind in OWNER_KINDS.values() if kind.replica_specs}
 

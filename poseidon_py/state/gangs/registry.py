@@ -165,7 +165,7 @@ class GangRegistry:
             return
         if declaration is None and plain and not invalid:
             if hints.owner is not None:
-                self._index.note_plain(hints.owner, next(iter(owners(hints, self.objects)), None))
+                self._index.note_plain(hints.owner, owners(hints, self.objects))
             self.leave(known.uid)
             known.gang.id, known.gang.blocked = 0, ""
             return

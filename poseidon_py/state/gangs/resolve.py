@@ -1,12 +1,22 @@
 """The gang of a pod by all conventions together. Pure."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
 from poseidon_py.state.gangs.conventions import CONVENTIONS, OWN
 from poseidon_py.state.gangs.keys import JOBSET_ROLE
-from poseidon_py.state.gangs.model import Convention, Declaration, GangHints, Invalid, Objects, OwnerOrGroup, Unknown
+from poseidon_py.state.gangs.model import (
+    Convention,
+    Declaration,
+    GangHints,
+    Invalid,
+    Objects,
+    OwnerOrGroup,
+    Unknown,
+    owner_chain,
+)
 
 
 class Resolution(NamedTuple):
@@ -77,16 +87,8 @@ def as_whole(hints: GangHints, found: Declaration | None) -> Declaration | None:
 
 
 def owners(hints: GangHints, objects: Objects) -> tuple[OwnerOrGroup, ...]:
-    """The controller of the pod and that object's controller, as far as they are known."""
+    """The controller of the pod, the controller of that, and so on, as far as they are known."""
     found: list[OwnerOrGroup] = []
-    owner = hints.owner
-    while owner is not None and len(found) < 2:
-        try:
-            owner_or_group = objects.owner(owner, hints.namespace)
-        except Unknown:
-            break
-        if owner_or_group is None:
-            break
-        found.append(owner_or_group)
-        owner = owner_or_group.owner
+    with suppress(Unknown):
+        found.extend(owner_chain(hints, objects))
     return tuple(found)

@@ -1,9 +1,9 @@
 """The objects of one resource, kept up to date by its watch."""
 
-import asyncio
 import logging
 from typing import Protocol
 
+from poseidon_py.kube.informers.informer import Informer
 from poseidon_py.kube.objects import InvalidField, Metadata
 from poseidon_py.state.gangs.decode import Item, owner_or_group_of, same
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
@@ -12,6 +12,7 @@ from poseidon_py.util.metrics import Metrics
 log = logging.getLogger(__name__)
 
 _GONE_KEPT = 20_000
+_WITHOUT = "gangs and queues that its objects declare for pods are ignored, and their selectors for spreading"
 
 
 class Changed(Protocol):
@@ -21,27 +22,13 @@ class Changed(Protocol):
 class ResourceCache:
     """The objects of one resource; the handler of its watch."""
 
-    def __init__(self, resource: Resource, changed: Changed, metrics: Metrics) -> None:
+    def __init__(self, resource: Resource, changed: Changed, metrics: Metrics, *, metadata_only: bool = False) -> None:
         self.resource = resource
-        self.path = ""
-        """API path; empty: not served, as far as it is known."""
-        self.ready = False
-        """Whether its objects are known: it is listed, absent or forbidden."""
-        self.created_at = 0.0
-        """Monotonic seconds of the first lookup."""
-        self.checked_at = -1e9
-        """Monotonic seconds of the last discovery."""
-        self.missing_once = False
-        """Whether the last discovery missed it although it was served, as happens while a server starts."""
-        self.forbidden = False
-        """Whether the last discovery found that it may not be read."""
-        self.delayed = ""
-        """Why it takes long until it is ready; empty: it does not."""
+        self.informer = Informer(resource, self, Item, _WITHOUT, metadata_only=metadata_only)
         self.by_name: dict[tuple[str, str], OwnerOrGroup] = {}
         self.by_uid: dict[str, OwnerOrGroup] = {}
         self.gone: dict[str, None] = {}
         """UIDs of owners that do not exist, the latest last."""
-        self.task: asyncio.Task[None] | None = None
         self._changed = changed
         self._warned: set[str] = set()
         """UIDs of invalid objects."""
@@ -51,7 +38,7 @@ class ResourceCache:
 
     def observe(self, item: Item) -> None:
         try:
-            entry = owner_or_group_of(self.resource, item)
+            entry = owner_or_group_of(self.resource, item, metadata_only=self.informer.metadata_only)
         except InvalidField as problem:
             self.invalid(item.metadata, str(problem))
             return

@@ -9,11 +9,17 @@ from dataclasses import replace
 
 from poseidon_py.state.gangs import keys as m
 from poseidon_py.state.gangs.by_owner import JOBS
-from poseidon_py.state.gangs.model import Convention, Declaration, GangHints, Invalid, Objects, Owner, OwnerOrGroup
+from poseidon_py.state.gangs.model import (
+    MAX_OWNERS,
+    Convention,
+    Declaration,
+    GangHints,
+    Invalid,
+    Objects,
+    Owner,
+    OwnerOrGroup,
+)
 from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS, OWNER_KINDS, OwnerKind
-
-_LEVELS = 2
-"""A pod's controller, and that object's controller."""
 
 Kinds = Mapping[tuple[str, str], OwnerKind]
 """By group and kind."""
@@ -44,7 +50,7 @@ class FromOwners:
         anchor: Owner | None = None
         kind: OwnerKind | None = None
         owner = hints.owner
-        while owner is not None and len(chain) < _LEVELS:
+        while owner is not None and len(chain) < MAX_OWNERS:
             found = objects.owner(owner, hints.namespace)
             above = self._kind(owner, hints, gone=found is None)
             if above is not None and (found is not None or objects.serves(above.resource)):

@@ -9,10 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from poseidon_py.kube.queue_objects.keys import Pairs
-from poseidon_py.state.gangs.model import OwnerOrGroup, Resource, Unknown
-
-_GENERATIONS = 4
-"""Owners of owners that are asked for labels: a CronJob or JobSet above a Job above a pod."""
+from poseidon_py.state.gangs.model import MAX_OWNERS, OwnerOrGroup, Resource, Unknown
 
 
 class Choice(NamedTuple):
@@ -88,7 +85,7 @@ class Query:
         if found := self._labels.get(key):
             return found
         uid = self._choice.owner
-        for _ in range(_GENERATIONS):
+        for _ in range(MAX_OWNERS):
             if not uid:
                 break
             self.depends_on.add(("owner", uid))

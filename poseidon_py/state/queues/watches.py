@@ -5,14 +5,14 @@ A kind whose definition is removed is empty then. A version that is not supporte
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from poseidon_py.kube.client import KubeError
-from poseidon_py.kube.discovery import served
+from poseidon_py.kube.informers.discovery import served
 from poseidon_py.kube.list_watch import Kind, Watch, WatchOptions
 from poseidon_py.kube.objects import Metadata
 from poseidon_py.kube.queue_objects.fields import QueueObject
@@ -112,7 +112,7 @@ class QueueWatches:
 
     async def _discover(self) -> bool:
         """Starts and ends watches. Returns whether all groups were found out."""
-        groups: dict[str, dict[str, set[str]] | None] = {}
+        groups: dict[str, Mapping[str, Container[str]] | None] = {}
         for kind, source in self._registry.sources.items():
             for resource in source.resources:
                 if kind == YuniKorn.kind and self._file is not None:
@@ -137,7 +137,7 @@ class QueueWatches:
             data = msgspec.Raw(msgspec.json.encode({FILE: text}))
             self._registry.put(kind, CONFIG, QueueObject(Metadata(name=str(file)), data=data))
 
-    async def _served(self, group: str) -> dict[str, set[str]] | None:
+    async def _served(self, group: str) -> Mapping[str, Container[str]] | None:
         """What is served of a group; None: that cannot be found out now."""
         try:
             return await served(self._api, group)
@@ -145,7 +145,7 @@ class QueueWatches:
             log.warning("cannot find out which queues of %s are served: %s", group, error)
             return None
 
-    def _path(self, resource: Resource, found: Mapping[str, set[str]]) -> str:
+    def _path(self, resource: Resource, found: Mapping[str, Container[str]]) -> str:
         """The path of a resource; empty: it is not served in a supported version."""
         versions = [version for version, plurals in found.items() if resource.plural in plurals]
         for version in resource.versions:

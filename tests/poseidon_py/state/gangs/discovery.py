@@ -11,6 +11,10 @@ class Api:
 
     def __init__(self):
         self.served = {"/apis/batch": ["v1"], "/apis/batch/v1": ["jobs"]}
+        self.kinds: dict[str, dict] = {}
+        """Name of a resource -> further fields of its discovery."""
+        self.metadata_only: list[str] = []
+        """Paths of which metadata was listed."""
         self.items: dict[str, str] = {}
         self.listed: dict[str, list[str]] = {}
         self.denied: set[str] = set()
@@ -29,7 +33,11 @@ class Api:
         names = self.served[path]
         if path.count("/") == 2:
             return json.dumps({"versions": [{"version": name} for name in names]}).encode()
-        return json.dumps({"resources": [{"name": name} for name in names]}).encode()
+        return json.dumps({"resources": [{"name": name, **self.kinds.get(name, {})} for name in names]}).encode()
+
+    @property
+    def metadata(self):
+        return Metadata(self)
 
     async def page(self, path, parameters):
         await asyncio.sleep(0)
@@ -41,6 +49,20 @@ class Api:
     async def watch(self, path, parameters, silence):
         await asyncio.Event().wait()
         yield b""
+
+
+class Metadata:
+    """The lists and watches of metadata alone."""
+
+    def __init__(self, api):
+        self._api = api
+
+    async def page(self, path, parameters):
+        self._api.metadata_only.append(path)
+        return await self._api.page(path, parameters)
+
+    def watch(self, path, parameters, silence):
+        return self._api.watch(path, parameters, silence)
 
 
 PATIENCE = 0.1
@@ -61,5 +83,5 @@ class Retries:
 def recheck(found):
     """Lets the next discovery of the resources begin."""
     for cache in found._caches.values():
-        cache.checked_at = -1e9
-    found._wake.set()
+        cache.informer.checked_at = -1e9
+    found._informers._wake.set()

@@ -29,7 +29,6 @@ async def slow(retries):
         known.append,
         patience=PATIENCE,
         pause=3600,
-        kinds={(resource.group, kind): resource},
         say_after=0.0,
         sleep=retries.sleep,
     )

@@ -1,0 +1,88 @@
+"""Finds the resources of kinds that are known from references to their objects alone, such as owners of pods."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from poseidon_py.kube.client import KubeError
+from poseidon_py.kube.informers.discovery import DiscoveryApi, served
+from poseidon_py.kube.informers.informer import RECHECK, SAY_AFTER
+from poseidon_py.kube.informers.resource import Resource
+
+log = logging.getLogger(__name__)
+
+
+class GroupKind(NamedTuple):
+    """A kind as references name it."""
+
+    group: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
+class ServedKinds:
+    """`find` starts a lookup; `stop` ends those that go on."""
+
+    def __init__(
+        self,
+        api: DiscoveryApi,
+        found: Callable[[GroupKind], None],
+        *,
+        pause: float = 1.0,
+        say_after: float = SAY_AFTER,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`found`: called when a kind is found, when it turns out that it is not served, and when a lookup takes more
+        than `say_after` seconds. `pause`: seconds before a failed lookup is repeated."""
+        self.known: dict[GroupKind, Resource | None] = {}
+        """None: no such kind is served; it is looked for from time to time."""
+        self.delayed: dict[GroupKind, str] = {}
+        """Why a lookup takes long."""
+        self._api = api
+        self._found = found
+        self._pause = pause
+        self._say_after = say_after
+        self._sleep = sleep
+        self._tasks: dict[GroupKind, asyncio.Task[None]] = {}
+
+    def find(self, kind: GroupKind) -> None:
+        """Looks a kind up, unless that was begun before."""
+        if kind not in self._tasks:
+            self._tasks[kind] = asyncio.create_task(self._find(kind), name=f"discovery of {kind}")
+
+    async def _find(self, kind: GroupKind) -> None:
+        now = asyncio.get_running_loop().time
+        began, pause = now(), self._pause
+        while True:
+            try:
+                resource = await self._resource(kind)
+            except KubeError as error:
+                log.warning("cannot find out whether %s is served: %s", kind, error)
+                if kind not in self.known and kind not in self.delayed and now() - began >= self._say_after:
+                    self.delayed[kind] = f"cannot find out whether {kind} is served: {error}"
+                    self._found(kind)
+                await self._sleep(pause)
+                pause = min(2 * pause, RECHECK)
+                continue
+            self.delayed.pop(kind, None)
+            if kind not in self.known or resource is not None:
+                self.known[kind] = resource
+                self._found(kind)
+            if resource is not None:
+                return
+            await self._sleep(RECHECK)
+
+    async def _resource(self, kind: GroupKind) -> Resource | None:
+        for version, resources in (await served(self._api, kind.group)).items():
+            for each in resources.values():
+                if each.kind == kind.kind and "/" not in each.name:
+                    return Resource(kind.group, each.name, (version,), each.namespaced)
+        return None
+
+    async def stop(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
