@@ -48,7 +48,10 @@ class Gangs(GangListener):
             registry.changed(resource, owner_or_group, gone=gone)
             store.queues.object_changed(resource, owner_or_group)
 
-        registry.form_gangs_from(gang_owners(settings))
+        registry.form_gangs_from(
+            gang_owners(settings), lambda: settings.queue_unit == "workload" and store.queues.admits_workloads
+        )
+        store.queues.selected = registry.reconsider
         self._objects = ObjectCache(
             kube,
             changed,
@@ -92,6 +95,9 @@ class Gangs(GangListener):
 
     def gang_invalid(self, known: PodRecord, problem: str) -> None:
         self.reports.invalid(known, problem)
+
+    def owner_unreadable(self, known: PodRecord, problem: str) -> None:
+        self.reports.remark(known, "OwnerUnreadable", problem)
 
     def below_minimum(self, group: Group) -> None:
         self.reports.below_minimum(group)

@@ -260,6 +260,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "own scheduler does not run."
         ),
     ] = "auto"
+    queue_unit: Annotated[
+        Literal["workload", "pod"],
+        setting(
+            "What queues of Kueue admit: workload: all pods of an owner with a queue label together, or none; pod: each "
+            "pod by itself."
+        ),
+    ] = "workload"
     queue_drain_rate: Annotated[
         Positive,
         setting("Limit on the pods that are evicted in a second from queues that drain.", metavar="NUMBER"),

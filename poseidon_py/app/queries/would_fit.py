@@ -67,6 +67,9 @@ class _Objects:
     def known_owner(self, uid: str) -> OwnerOrGroup | None:
         return self._by_uid.get(uid)
 
+    def unreadable(self, owner: Owner) -> str:
+        return ""
+
     def serves(self, resource: Resource) -> bool:
         return True
 

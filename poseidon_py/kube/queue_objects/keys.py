@@ -36,7 +36,7 @@ def queue_labels(labels: Raw) -> Pairs:
 
 
 def queue_annotations(annotations: Raw) -> Pairs:
-    """Likewise for annotations."""
+    """The annotations that choose a queue, or a place in its topology; none if the annotations are invalid."""
     return _pick(annotations, "metadata.annotations", _ANNOTATIONS)
 
 
@@ -54,8 +54,3 @@ def _found(data: bytes, path: str, keys: frozenset[str]) -> Pairs:
     except InvalidField:
         return ()
     return tuple(sorted((key, value) for key, value in found.items() if key in keys))
-
-
-def name_a_queue(labels: Pairs) -> bool:
-    """Whether labels name a queue, so that those of owners do not count."""
-    return any(key not in (USER, KUEUE_PRIORITY) for key, _ in labels)

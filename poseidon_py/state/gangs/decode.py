@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Raw, Struct, field
 
 from poseidon_py.kube.objects import NOTHING, InvalidField, Metadata, micros
-from poseidon_py.kube.queue_objects.keys import queue_labels
+from poseidon_py.kube.queue_objects.keys import queue_annotations, queue_labels
 from poseidon_py.state.gangs.by_owner import (
     OWNERS,
     REPLICA_SETS,
@@ -73,6 +73,7 @@ def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = F
         version=metadata.resource_version,
         selector=selector,
         queue_labels=queue_labels(metadata.labels),
+        queue_annotations=queue_annotations(metadata.annotations),
     )
 
 
@@ -102,4 +103,5 @@ def _content(owner_or_group: OwnerOrGroup) -> tuple[object, ...]:
         owner_or_group.spec,
         owner_or_group.counts,
         owner_or_group.queue_labels,
+        owner_or_group.queue_annotations,
     )

@@ -22,6 +22,9 @@ class NoObjects:
     def known_owner(self, uid: str) -> OwnerOrGroup | None:
         return None
 
+    def unreadable(self, owner: Owner) -> str:
+        return ""
+
     def serves(self, resource: Resource) -> bool:
         return False
 

@@ -20,6 +20,7 @@ VOLCANO_ROLE = "volcano.sh/task-spec"
 KUEUE_NAME = "kueue.x-k8s.io/pod-group-name"
 KUEUE_COUNT = "kueue.x-k8s.io/pod-group-total-count"
 KUEUE_REQUIRED = "kueue.x-k8s.io/podset-required-topology"
+KUEUE_MINIMUM = "kueue.x-k8s.io/job-min-parallelism"
 KUEUE_PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"
 KAI_NAME = "pod-group-name"
 KAI_ROLE = "kai.scheduler/subgroup-name"
@@ -44,7 +45,7 @@ JOBSET_ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
 _KEYS = frozenset(
     (
         LIGHT_NAME, LIGHT_MINIMUM, COSCHEDULING, FLUENCE_SIZE, GROUP_NAME, GROUP_NUMBER, VOLCANO_ROLE, KUEUE_NAME,
-        KUEUE_COUNT, KUEUE_REQUIRED, KUEUE_PREFERRED,
+        KUEUE_COUNT, KUEUE_MINIMUM, KUEUE_REQUIRED, KUEUE_PREFERRED,
         KAI_NAME, KAI_ROLE, GODEL_NAME, YUNIKORN_NAME, YUNIKORN_GROUPS, *YUNIKORN_APP, LWS_NAME,
         LWS_INDEX, LWS_KEY, LWS_SIZE, PERCENT, OWN, OWN_MINIMUM, OWN_MAXIMUM, OWN_TOPOLOGY, OWN_TOPOLOGY_MODE,
         OWN_ROLE, OWN_NAME, JOBSET_ROLE,
@@ -63,7 +64,7 @@ def mentions_gangs(raw: Raw) -> bool:
     if raw is NOTHING:
         return False
     data = bytes(raw)
-    return b"group" in data or b"gang" in data or b"/podset-" in data
+    return b"group" in data or b"gang" in data or b"/podset-" in data or b"/job-min" in data
 
 
 def may_declare_gang(pod: Pod) -> bool:

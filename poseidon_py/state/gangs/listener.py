@@ -13,6 +13,9 @@ class GangListener:
     def gang_invalid(self, known: PodRecord, problem: str) -> None:
         """The gang that a pod declares is invalid, or part of the declaration is ignored."""
 
+    def owner_unreadable(self, known: PodRecord, problem: str) -> None:
+        """What an owner of a pod declares has no effect, because it may not be read."""
+
     def below_minimum(self, group: Group) -> None:
         """A complete gang has fallen below its minimum."""
 

@@ -74,6 +74,8 @@ class OwnerOrGroup:
     """spec.selector in JSON of an owner whose pods are spread by default; empty: another owner, or it has none."""
     queue_labels: tuple[tuple[str, str], ...] = ()
     """The labels that choose a queue for its pods."""
+    queue_annotations: tuple[tuple[str, str], ...] = ()
+    """The annotations that do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,9 @@ class Objects(Protocol):
 
     def known_owner(self, uid: str) -> OwnerOrGroup | None:
         """An owner that was looked up before; None: it was not, or is gone."""
+
+    def unreadable(self, owner: Owner) -> str:
+        """Why an owner may not be read; empty: it may, or it is gone."""
 
     def serves(self, resource: Resource) -> bool:
         """Whether the API server serves objects of this kind, and lets us read them. Raises Unknown until that is

@@ -65,10 +65,17 @@ class GangRegistry:
         """Conventions for pods that declare nothing."""
         self._gang_owners: frozenset[Resource] = frozenset()
 
-    def form_gangs_from(self, names: Collection[str]) -> None:
-        """Make the pods of each owner of these kinds, names of OWNER_KINDS, a gang without a declaration."""
-        self.without_marks = without_marks.conventions(names)
+    def form_gangs_from(self, names: Collection[str], units: Callable[[], bool] = lambda: False) -> None:
+        """Make the pods of each owner of these kinds, names of OWNER_KINDS, a gang without a declaration. `units`:
+        whether owners with Kueue's queue label are admitted as a whole."""
+        self.without_marks = (*without_marks.conventions(names), without_marks.QueuedWorkloads(units))
         self._gang_owners = frozenset(OWNER_KINDS[name].resource for name in names)
+
+    def reconsider(self) -> None:
+        """Resolves all pods again: other conventions are in force than before."""
+        self._rescan({uid: owner for uid in list(self._index.plain) if (owner := self._index.forget_plain(uid))})
+        for group in self.groups.values():
+            self._touch_members(group)
 
     # -- lookups ----------------------------------------------------------------------------------------------
 
@@ -165,7 +172,7 @@ class GangRegistry:
             return
         if declaration is None and plain and not invalid:
             if hints.owner is not None:
-                self._index.note_plain(hints.owner, owners(hints, self.objects))
+                self._note_plain(known, hints, hints.owner)
             self.leave(known.uid)
             known.gang.id, known.gang.blocked = 0, ""
             return
@@ -188,6 +195,19 @@ class GangRegistry:
         if warning and warning != member.warned:
             self.listener.gang_invalid(known, warning)
         member.warned = warning
+
+    def _note_plain(self, known: PodRecord, hints: GangHints, owner: Owner) -> None:
+        """The owner of a pod declares no gang, nor do those above it, as far as they may be read."""
+        chain = owners(hints, self.objects)
+        self._index.note_plain(owner, chain)
+        last = chain[-1].owner if chain else owner
+        if last is not None and (why := self.objects.unreadable(last)):
+            kind = f"{last.kind} of {last.group}" if last.group else last.kind
+            self.listener.owner_unreadable(
+                known,
+                f"its owner {last.kind} {known.namespace}/{last.name} cannot be read, so a queue, priority or gang that "
+                f"it declares has no effect: {why}; allow get, list and watch for {kind}",
+            )
 
     def _place(self, member: Member, declaration: Declaration | None) -> None:
         """Put the member into the group that its declaration names."""
@@ -328,7 +348,7 @@ class GangRegistry:
         else:
             counts = owner_or_group.counts
             several = resource in self._gang_owners and ((counts.size or 0) > 1 or bool(counts.problem))
-            declares = bool(owner_or_group.annotations) or several
+            declares = bool(owner_or_group.annotations) or several or without_marks.names_a_queue(owner_or_group)
             self._rescan(self._index.not_plain(owner_or_group.uid, declares=declares))
 
     def _rescan(self, owners: Mapping[str, Owner]) -> None:

@@ -4,9 +4,10 @@ These conventions apply to pods to which no other does. A gang needs as many pod
 as many as the owner itself says that it needs. An owner of a single pod has no gang.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from poseidon_py.kube.queue_objects.keys import KUEUE
 from poseidon_py.state.gangs import keys as m
 from poseidon_py.state.gangs.by_owner import JOBS
 from poseidon_py.state.gangs.model import (
@@ -18,6 +19,8 @@ from poseidon_py.state.gangs.model import (
     Objects,
     Owner,
     OwnerOrGroup,
+    owner_chain,
+    whole,
 )
 from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS, OWNER_KINDS, OwnerKind
 
@@ -29,12 +32,16 @@ def conventions(names: Iterable[str]) -> tuple[Convention, ...]:
     """The conventions for the kinds with these names in OWNER_KINDS."""
     kinds = [OWNER_KINDS[name] for name in names]
     found: list[Convention] = []
-    by_kind = {(each.resource.group, each.kind): each for each in kinds if each.resource != LEADER_WORKER_SETS}
+    by_kind = _by_kind(kinds)
     if by_kind:
         found.append(FromOwners(by_kind))
     if len(by_kind) < len(kinds):
         found.append(FromLeaderWorkerSets())
     return tuple(found)
+
+
+def _by_kind(kinds: Iterable[OwnerKind]) -> Kinds:
+    return {(each.resource.group, each.kind): each for each in kinds if each.resource != LEADER_WORKER_SETS}
 
 
 class FromOwners:
@@ -46,11 +53,15 @@ class FromOwners:
         self._kinds = kinds
 
     def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        return self._of_owner(hints, objects, MAX_OWNERS)
+
+    def _of_owner(self, hints: GangHints, objects: Objects, levels: int) -> Declaration | None:
+        """The gang of the uppermost owner of these kinds among so many levels."""
         chain: list[OwnerOrGroup] = []
         anchor: Owner | None = None
         kind: OwnerKind | None = None
         owner = hints.owner
-        while owner is not None and len(chain) < MAX_OWNERS:
+        while owner is not None and len(chain) < levels:
             found = objects.owner(owner, hints.namespace)
             above = self._kind(owner, hints, gone=found is None)
             if above is not None and (found is not None or objects.serves(above.resource)):
@@ -80,6 +91,35 @@ class FromOwners:
         kind = self._kinds.get((owner.group, owner.kind))
         of_job_set = gone and m.JOBSET_ROLE in hints.labels and (owner.group, owner.kind) == (JOBS.group, _JOB.kind)
         return _JOB if kind is None and of_job_set and (_SET.resource.group, _SET.kind) in self._kinds else kind
+
+
+class QueuedWorkloads(FromOwners):
+    """Workloads as Kueue admits them: all pods of an owner with a queue label, while its queues are in force."""
+
+    name = "Kueue workload"
+
+    def __init__(self, in_force: Callable[[], bool]) -> None:
+        super().__init__(_by_kind(OWNER_KINDS.values()))
+        self._in_force = in_force
+
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        if not self._in_force():
+            return None
+        chain = list(owner_chain(hints, objects))
+        labelled = [level for level, owner in enumerate(chain, 1) if names_a_queue(owner)]
+        if not labelled:
+            return None
+        declared = self._of_owner(hints, objects, labelled[-1])
+        least = next((owner.annotations[m.KUEUE_MINIMUM] for owner in chain if m.KUEUE_MINIMUM in owner.annotations), "")
+        if declared is None or not least:
+            return declared
+        minimum = whole(least, f"annotation {m.KUEUE_MINIMUM}")
+        return replace(declared, minimum=min(minimum, declared.minimum))
+
+
+def names_a_queue(owner: OwnerOrGroup) -> bool:
+    """Whether an owner has Kueue's queue label, so that it is a workload."""
+    return any(key == KUEUE for key, _ in owner.queue_labels)
 
 
 _JOB = OWNER_KINDS["jobs"]

@@ -4,7 +4,7 @@ Pods that say the same, in the same namespace and with the same owner, share one
 the resolution depends on is recorded, so that a change of an object finds the choices that it concerns.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -69,37 +69,43 @@ class Namespaces:
 class Query:
     """One resolution: what the choice says, and what the answer depends on."""
 
-    def __init__(self, choice: Choice, namespaces: Namespaces, objects: Objects) -> None:
+    def __init__(
+        self, choice: Choice, namespaces: Namespaces, objects: Objects, pod: Callable[[str], Choice | None]
+    ) -> None:
+        """`pod`: what a pod says, by UID; pods can own others, as the driver of a Spark application its executors."""
         self.namespace = choice.namespace
         self.depends_on: set[Hashable] = set()
         self.unknown = False
         """Whether something is being looked up, so that the answer may change."""
         self._choice = choice
-        self._labels = dict(choice.labels)
-        self._annotations = dict(choice.annotations)
         self._namespaces = namespaces
         self._objects = objects
+        self._pod = pod
 
     def label(self, key: str) -> str:
         """A label of the pods, or of the closest owner that has it; empty: there is none."""
-        if found := self._labels.get(key):
-            return found
+        return next((found for labels, _ in self._levels() for name, found in labels if name == key and found), "")
+
+    def annotation(self, key: str) -> str:
+        """An annotation of the pods, or of the closest owner that has it; empty: there is none."""
+        return next((found for _, marks in self._levels() for name, found in marks if name == key and found), "")
+
+    def _levels(self) -> Iterator[tuple[Pairs, Pairs]]:
+        """Labels and annotations of the pods, their owner, the owner of that, and so on."""
+        yield self._choice.labels, self._choice.annotations
         uid = self._choice.owner
         for _ in range(MAX_OWNERS):
             if not uid:
-                break
+                return
             self.depends_on.add(("owner", uid))
-            owner = self._objects.known_owner(uid)
-            if owner is None:
-                break
-            if found := dict(owner.queue_labels).get(key):
-                return found
-            uid = owner.owner.uid if owner.owner is not None else ""
-        return ""
-
-    def annotation(self, key: str) -> str:
-        """An annotation of the pods; empty: they have none."""
-        return self._annotations.get(key, "")
+            if (owner := self._objects.known_owner(uid)) is not None:
+                yield owner.queue_labels, owner.queue_annotations
+                uid = owner.owner.uid if owner.owner is not None else ""
+            elif (pod := self._pod(uid)) is not None:
+                yield pod.labels, pod.annotations
+                uid = pod.owner
+            else:
+                return
 
     def group(self, resource: Resource, name: str) -> OwnerOrGroup | None:
         """A group in the namespace of the pods."""

@@ -11,7 +11,7 @@ from poseidon_py.describe.queues.messages import queues_message
 from poseidon_py.describe.queues.model import Stop, Tree, id_of
 from poseidon_py.kube.objects import InvalidField, Pod, annotations_of, labels_of
 from poseidon_py.kube.queue_objects.fields import QueueObject
-from poseidon_py.kube.queue_objects.keys import name_a_queue, queue_annotations, queue_labels
+from poseidon_py.kube.queue_objects.keys import queue_annotations, queue_labels
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.state.queues.choice import NO_QUEUE, Choice, Namespaces, Objects, Query, Resolution
@@ -73,6 +73,8 @@ class QueueRegistry:
         """The kind in force; None: no quota is counted."""
         self.reported: Callable[[], None] = lambda: None
         """Called when what `declared` or `standing` says may have changed."""
+        self.selected: Callable[[], None] = lambda: None
+        """Called when another kind is in force."""
         self.delivered: Callable[[], None] = lambda: None
         """Called when the engine has taken a tree."""
         self._pods = pods
@@ -107,14 +109,14 @@ class QueueRegistry:
                 self.leave(known.uid)
                 known.queue = NO_MEMBERSHIP
                 return
-            labels = queue_labels(pod.metadata.labels)
-            owner = "" if name_a_queue(labels) else known.owner
-            choice = Choice(known.namespace, labels, queue_annotations(pod.metadata.annotations), owner)
+            labels, marks = queue_labels(pod.metadata.labels), queue_annotations(pod.metadata.annotations)
+            choice = Choice(known.namespace, labels, marks, known.owner)
             if group is None or group.choice != choice:
                 self.leave(known.uid)
                 group = self._choices.setdefault(choice, _Pods(choice))
                 group.uids.add(known.uid)
                 self._of_pod[known.uid] = group
+                self._touched({("owner", known.uid)})
         if group is None:
             return
         if group.unknown:
@@ -135,10 +137,14 @@ class QueueRegistry:
         group = self._of_pod.get(known.uid)
         return group.resolution if group is not None else NO_QUEUE
 
+    def _choice_of(self, uid: str) -> Choice | None:
+        group = self._of_pod.get(uid)
+        return group.choice if group is not None else None
+
     def _resolve(self, group: _Pods) -> bool:
         """Returns whether the resolution has changed."""
         before = group.resolution
-        query = Query(group.choice, self.namespaces, self._objects())
+        query = Query(group.choice, self.namespaces, self._objects(), self._choice_of)
         group.resolution = self.active.resolve(query) if self.active is not None else NO_QUEUE
         group.unknown = query.unknown
         group.membership = _membership(group.resolution)
@@ -231,6 +237,7 @@ class QueueRegistry:
         self._outdated = True
         self.queue.add(TREE, urgent=False)
         self._resolve_again(list(self._choices.values()))
+        self.selected()
         self.reported()
         return True
 
@@ -260,6 +267,11 @@ class QueueRegistry:
             others.append(f"queues of kind {', '.join(unused)} are not used; --queues names the kind to use")
         kind = f"queues of kind {self.active.kind}" if self.active is not None else "no queues"
         return "; ".join([f"{kind} are in force", *others])
+
+    @property
+    def admits_workloads(self) -> bool:
+        """Whether the queues in force admit workloads, not pods, and nobody else admits these."""
+        return self.active is not None and self.active.kind in _ADMITS and not self._running.get(self.active.kind)
 
     @property
     def writes_status(self) -> bool:

@@ -46,6 +46,9 @@ class Owners:
             raise Unknown(owner.uid)
         return OwnerOrGroup(owner.uid, namespace, owner.name, 0, {}, None, {}, selector=json.dumps(selector).encode())
 
+    def unreadable(self, owner):
+        return ""
+
     def serves(self, resource):
         return True
 

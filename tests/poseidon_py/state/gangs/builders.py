@@ -19,13 +19,14 @@ def hints(labels=None, annotations=None, group="", owner=None, name="p", created
 
 
 def owner_or_group(
-    resource, name="g", *, spec=None, status=None, annotations=None, owner=None, uid=None, created=CREATED
+    resource, name="g", *, spec=None, status=None, labels=None, annotations=None, owner=None, uid=None, created=CREATED
 ):
     metadata = {
         "name": name,
         "namespace": "ns",
         "uid": uid or f"uid-{name}",
         "creationTimestamp": created,
+        "labels": labels or {},
         "annotations": annotations or {},
     }
     if owner is not None:
@@ -54,6 +55,8 @@ class Objects:
         self.by_uid: dict[str, OwnerOrGroup] = {}
         self.unknown: set[object] = set()
         self.unserved: set[object] = set()
+        self.forbidden: dict[str, str] = {}
+        """Kind of owners that may not be read -> why."""
         for resource, each in objects:
             self.put(resource, each)
 
@@ -78,6 +81,9 @@ class Objects:
         if resource in self.unknown:
             raise Unknown(resource.label)
         return resource not in self.unserved
+
+    def unreadable(self, owner):
+        return self.forbidden.get(owner.kind, "")
 
     def has_owner(self, uid):
         return uid in self.by_uid

@@ -14,6 +14,7 @@ class Rig(GangListener):
         self.objects = self.registry.objects = Objects(*objects)
         self.blocked: list[tuple[str, str]] = []
         self.invalid: list[tuple[str, str]] = []
+        self.unreadable: list[tuple[str, str]] = []
         self.below: list[tuple[str, int]] = []
         self.halves: list[str] = []
         self.registry.listener = self
@@ -23,6 +24,9 @@ class Rig(GangListener):
 
     def gang_invalid(self, known, problem):
         self.invalid.append((known.name, problem))
+
+    def owner_unreadable(self, known, problem):
+        self.unreadable.append((known.name, problem))
 
     def below_minimum(self, group):
         self.below.append((group.name, len(group.bound)))

@@ -70,6 +70,27 @@ def test_the_label_of_the_job_or_of_its_owner_counts_for_its_pods(rig):
     assert rig.sent("p").queue == id_of("clusterqueue/team-a")
 
 
+def test_what_an_executor_is_owned_by_counts_for_it(rig):
+    """Spark: the executors are owned by their driver, a pod, and that by the SparkApplication with the label."""
+    simple(rig)
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    rig.pod("executor", owner="uid-driver")
+    assert rig.sent("executor").queue == 0
+    rig.pod("driver", owner="uid-app")
+    assert rig.sent("executor").queue == 0
+    rig.job("app", {LABEL: "lq"})
+    assert rig.sent("driver").queue == rig.sent("executor").queue == id_of("clusterqueue/team-a")
+
+
+def test_a_priority_of_the_owner_counts_for_pods_that_name_their_queue(rig):
+    simple(rig)
+    rig.put("WorkloadPriorityClass", "high", value=70)
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    rig.job("j", {"kueue.x-k8s.io/priority-class": "high"})
+    rig.pod("p", owner="uid-j", labels={LABEL: "lq"})
+    assert rig.known("p").queue.priority == 70
+
+
 def test_a_local_queue_of_the_name_default_takes_pods_without_a_label(rig):
     simple(rig)
     rig.pod("p")

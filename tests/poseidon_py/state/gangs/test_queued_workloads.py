@@ -1,0 +1,148 @@
+"""A workload with Kueue's queue label is admitted as a whole, as Kueue admits it: its pods are a gang."""
+
+import pytest
+
+from poseidon_py.kube.informers.resource import Resource
+from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, REPLICA_SETS
+from poseidon_py.state.gangs.model import Owner
+from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
+from tests.poseidon_py.state.gangs.builders import JOB, SET, owner_or_group
+from tests.poseidon_py.state.gangs.rig import Rig
+
+QUEUE = {"kueue.x-k8s.io/queue-name": "lq"}
+PYTORCH = OWNER_KINDS["pytorchjobs"].resource
+TRAIN_JOBS = Resource("trainer.kubeflow.org", "trainjobs", ("v1alpha1",))
+WORKERS = {"pytorchReplicaSpecs": {"Worker": {"replicas": 3}}}
+
+
+class Queues:
+    """Whether queues of Kueue are in force."""
+
+    in_force = True
+
+
+@pytest.fixture
+def queues():
+    return Queues()
+
+
+@pytest.fixture
+def rig(queues):
+    rig = Rig()
+    rig.registry.form_gangs_from((), lambda: queues.in_force)
+    return rig
+
+
+def test_a_label_on_the_owner_makes_its_pods_a_gang(rig):
+    """Kueue's example sample-pytorchjob: the label is on the PyTorchJob alone."""
+    rig.put(PYTORCH, owner_or_group(PYTORCH, "t", spec=WORKERS, labels=QUEUE))
+    rig.pod("a", owner=Owner("PyTorchJob", "t", "uid-t", "kubeflow.org"))
+    assert rig.gang("a") == (3, "ns/t")
+
+
+def test_an_owner_without_the_label_is_no_workload(rig):
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 3}))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") is None
+
+
+@pytest.mark.parametrize("level", ["TrainJob", "JobSet"])
+def test_the_uppermost_owner_with_known_pods_is_the_workload(rig, level):
+    """Of a TrainJob only its metadata is known: the JobSet below it has the number of pods."""
+    train = Owner("TrainJob", "t", "uid-t", "trainer.kubeflow.org")
+    rig.put(TRAIN_JOBS, owner_or_group(TRAIN_JOBS, "t", labels=QUEUE if level == "TrainJob" else None))
+    jobs = {"replicatedJobs": [{"name": "w", "replicas": 2, "template": {"spec": {"parallelism": 4}}}]}
+    rig.put(JOB_SETS, owner_or_group(JOB_SETS, "s", spec=jobs, owner=train, labels=QUEUE if level == "JobSet" else None))
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 4}, owner=SET))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") == (8, "ns/s")
+
+
+def test_a_label_of_a_job_below_counts_for_that_job_alone(rig):
+    jobs = {"replicatedJobs": [{"name": "w", "replicas": 2, "template": {"spec": {"parallelism": 4}}}]}
+    rig.put(JOB_SETS, owner_or_group(JOB_SETS, "s", spec=jobs))
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 4}, owner=SET, labels=QUEUE))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") == (4, "ns/j")
+
+
+def test_the_least_parallelism_of_a_job_is_its_minimum(rig):
+    """Partial admission of Kueue: pkg/controller/jobs/job/job_controller.go, JobMinParallelismAnnotation."""
+    least = {"kueue.x-k8s.io/job-min-parallelism": "2"}
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 5}, labels=QUEUE, annotations=least))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") == (2, "ns/j")
+
+
+def test_an_invalid_least_parallelism_is_said_and_its_pods_wait(rig):
+    least = {"kueue.x-k8s.io/job-min-parallelism": "few"}
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 5}, labels=QUEUE, annotations=least))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") == (
+        "annotation kueue.x-k8s.io/job-min-parallelism: 'few' is not valid; give a whole number from 1 to 2147483647"
+    )
+
+
+def test_a_declared_gang_comes_first(rig):
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 5}, labels=QUEUE))
+    rig.pod("a", owner=JOB, annotations={"poseidon.io/gang": "2"})
+    assert rig.gang("a") == (2, "ns/j")
+
+
+def test_other_queues_admit_pods(rig, queues):
+    """As Kueue's own controller does once it runs: it admits the workload before its pods are created."""
+    queues.in_force = False
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 3}, labels=QUEUE))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") is None
+    for queues.in_force in (True, False):
+        rig.registry.reconsider()
+        rig.work()
+        assert rig.gang("a") == ((3, "ns/j") if queues.in_force else None)
+
+
+def test_a_label_that_is_added_later_makes_a_gang(rig):
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 3}))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") is None
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 3}, labels=QUEUE))
+    assert rig.gang("a") == (3, "ns/j")
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 3}))
+    assert rig.gang("a") is None
+
+
+def test_a_label_that_is_added_to_the_uppermost_owner_later_makes_a_gang(rig):
+    app = Owner("AppWrapper", "t", "uid-t", "workload.codeflare.dev")
+    wrappers = Resource("workload.codeflare.dev", "appwrappers", ("v1beta2",))
+    jobs = {"replicatedJobs": [{"name": "w", "replicas": 2, "template": {"spec": {"parallelism": 4}}}]}
+    rig.put(wrappers, owner_or_group(wrappers, "t"))
+    rig.put(JOB_SETS, owner_or_group(JOB_SETS, "s", spec=jobs, owner=app))
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 4}, owner=SET))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") is None
+    rig.put(wrappers, owner_or_group(wrappers, "t", labels=QUEUE))
+    assert rig.gang("a") == (8, "ns/s")
+
+
+def test_an_owner_that_may_not_be_read_is_said_once(rig):
+    rig.objects.forbidden["PyTorchJob"] = "403 Forbidden: no"
+    owner = Owner("PyTorchJob", "t", "uid-t", "kubeflow.org")
+    for name in "ab":
+        rig.pod(name, owner=owner)
+        assert rig.gang(name) is None
+    assert rig.unreadable == [
+        (
+            "a",
+            "its owner PyTorchJob ns/t cannot be read, so a queue, priority or gang that it declares has no effect: "
+            "403 Forbidden: no; allow get, list and watch for PyTorchJob of kubeflow.org",
+        )
+    ]
+
+
+def test_an_owner_above_the_owner_that_may_not_be_read_is_said(rig):
+    rig.objects.forbidden["Rollout"] = "403 Forbidden: no"
+    above = Owner("Rollout", "r", "uid-r", "argoproj.io")
+    rig.put(REPLICA_SETS, owner_or_group(REPLICA_SETS, "s", spec={}, owner=above))
+    rig.pod("a", owner=Owner("ReplicaSet", "s", "uid-s", "apps"))
+    assert rig.gang("a") is None
+    assert [name for name, why in rig.unreadable if "its owner Rollout ns/r cannot be read" in why] == ["a"]
