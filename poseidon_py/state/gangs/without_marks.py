@@ -110,7 +110,9 @@ class QueuedWorkloads(FromOwners):
         if not labelled:
             return None
         declared = self._of_owner(hints, objects, labelled[-1])
-        least = next((owner.annotations[m.KUEUE_MINIMUM] for owner in chain if m.KUEUE_MINIMUM in owner.annotations), "")
+        least = next(
+            (owner.annotations[m.KUEUE_MINIMUM] for owner in chain if m.KUEUE_MINIMUM in owner.annotations), ""
+        )
         if declared is None or not least:
             return declared
         minimum = whole(least, f"annotation {m.KUEUE_MINIMUM}")

@@ -52,7 +52,9 @@ def test_the_uppermost_owner_with_known_pods_is_the_workload(rig, level):
     train = Owner("TrainJob", "t", "uid-t", "trainer.kubeflow.org")
     rig.put(TRAIN_JOBS, owner_or_group(TRAIN_JOBS, "t", labels=QUEUE if level == "TrainJob" else None))
     jobs = {"replicatedJobs": [{"name": "w", "replicas": 2, "template": {"spec": {"parallelism": 4}}}]}
-    rig.put(JOB_SETS, owner_or_group(JOB_SETS, "s", spec=jobs, owner=train, labels=QUEUE if level == "JobSet" else None))
+    rig.put(
+        JOB_SETS, owner_or_group(JOB_SETS, "s", spec=jobs, owner=train, labels=QUEUE if level == "JobSet" else None)
+    )
     rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 4}, owner=SET))
     rig.pod("a", owner=JOB)
     assert rig.gang("a") == (8, "ns/s")
