@@ -263,8 +263,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     queue_unit: Annotated[
         Literal["workload", "pod"],
         setting(
-            "What queues of Kueue admit: workload: all pods of an owner with a queue label together, or none; pod: each "
-            "pod by itself."
+            "What queues of Kueue admit: workload: all pods of an owner with a queue label together, or none; pod: "
+            "each pod by itself."
         ),
     ] = "workload"
     queue_drain_rate: Annotated[

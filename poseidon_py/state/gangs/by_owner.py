@@ -37,7 +37,7 @@ _NONE = ("false", "none", "no")
 
 
 class Own:
-    """The annotation poseidon.io/gang on the pod template, on the owner, or on an owner above it: the closest counts."""
+    """The annotation poseidon.io/gang on the pod template, on the owner, or on one above it: the closest counts."""
 
     name = "poseidon.io/gang"
 

@@ -39,8 +39,8 @@ class Index:
         self.plain: dict[str, Owner] = {}
         """Owners that declare no gang, nor do their own owners; by UID."""
         self._parents: dict[str, str | None] = {}
-        """Their own owners, and the owners of these, by UID; empty: none; None: unknown, because the owner itself could not
-        be read."""
+        """Their own owners, and the owners of these, by UID; empty: none; None: unknown, because the owner itself could
+        not be read."""
         self._children: dict[str, set[str]] = {}
 
     def link(self, gang_id: int, key: object) -> None:

@@ -1,7 +1,7 @@
 """The objects that conventions and queues look up: PodGroups, and owners of any kind.
 
-The first lookup of a resource starts its watch (kube/informers). An owner of a kind that no convention knows is found by
-discovery, and only its metadata is read: its labels, annotations and own owner.
+The first lookup of a resource starts its watch (kube/informers). An owner of a kind that no convention knows is found
+by discovery, and only its metadata is read: its labels, annotations and own owner.
 
 Watches lag behind each other: a pod can be observed before its owner. An owner that is not in the cache is fetched, and
 counts as unknown until there is an answer.
@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from poseidon_py.kube.client import KubeError, NotFoundError, decode_answer
-from poseidon_py.kube.informers.informer import SAY_AFTER, Informer, InformerApi, Informers
+from poseidon_py.kube.informers.informer import SAY_AFTER, InformerApi, Informers
 from poseidon_py.kube.informers.kinds import GroupKind, ServedKinds
 from poseidon_py.kube.informers.resource import Resource, path_of
 from poseidon_py.kube.list_watch import WatchOptions

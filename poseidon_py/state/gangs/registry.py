@@ -205,8 +205,8 @@ class GangRegistry:
             kind = f"{last.kind} of {last.group}" if last.group else last.kind
             self.listener.owner_unreadable(
                 known,
-                f"its owner {last.kind} {known.namespace}/{last.name} cannot be read, so a queue, priority or gang that "
-                f"it declares has no effect: {why}; allow get, list and watch for {kind}",
+                f"its owner {last.kind} {known.namespace}/{last.name} cannot be read, so a queue, priority or gang "
+                f"that it declares has no effect: {why}; allow get, list and watch for {kind}",
             )
 
     def _place(self, member: Member, declaration: Declaration | None) -> None:

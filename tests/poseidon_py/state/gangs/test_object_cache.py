@@ -12,7 +12,7 @@ from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, Unknown
 from poseidon_py.state.gangs.object_cache import ObjectCache
 from tests.poseidon_py.settling import settle, turns_until
-from tests.poseidon_py.state.gangs.builders import JOB, SET, owner_or_group
+from tests.poseidon_py.state.gangs.builders import JOB, owner_or_group
 from tests.poseidon_py.state.gangs.discovery import PATIENCE, Api, Retries, recheck
 
 
