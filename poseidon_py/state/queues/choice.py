@@ -88,7 +88,9 @@ class Query:
 
     def annotation(self, key: str) -> str:
         """An annotation of the pods, or of the closest owner that has it; empty: there is none."""
-        return next((found for _, marks in self._levels() for name, found in marks if name == key and found), "")
+        return next(
+            (found for _, annotations in self._levels() for name, found in annotations if name == key and found), ""
+        )
 
     def _levels(self) -> Iterator[tuple[Pairs, Pairs]]:
         """Labels and annotations of the pods, their owner, the owner of that, and so on."""

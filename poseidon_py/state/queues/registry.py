@@ -109,8 +109,8 @@ class QueueRegistry:
                 self.leave(known.uid)
                 known.queue = NO_MEMBERSHIP
                 return
-            labels, marks = queue_labels(pod.metadata.labels), queue_annotations(pod.metadata.annotations)
-            choice = Choice(known.namespace, labels, marks, known.owner)
+            labels, annotations = queue_labels(pod.metadata.labels), queue_annotations(pod.metadata.annotations)
+            choice = Choice(known.namespace, labels, annotations, known.owner)
             if group is None or group.choice != choice:
                 self.leave(known.uid)
                 group = self._choices.setdefault(choice, _Pods(choice))
