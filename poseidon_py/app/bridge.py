@@ -18,7 +18,7 @@ from poseidon_py.app.queries.answers import jobs_answer, queues_answer
 from poseidon_py.app.queries.gang_list import gangs_json
 from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
-from poseidon_py.app.startup import first_hello, new_election, wait_for_engine, wait_for_server
+from poseidon_py.app.startup import check_alone, first_hello, new_election, wait_for_engine, wait_for_server
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.describe.bandwidth import Bandwidth
@@ -28,7 +28,7 @@ from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.credentials import Access
-from poseidon_py.kube.lease import Election
+from poseidon_py.kube.lease import SCHEDULER_NAMES, Election
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
@@ -106,9 +106,8 @@ class Bridge:
         self._kube = Kube(access, settings.bind_concurrency)
         await self._kube.start()
         await wait_for_server(self._kube, settings.startup_timeout)
-        self.election = new_election(
-            self._kube, settings, self.identity, self._lead, self._stand_by, in_cluster=access.in_cluster
-        )
+        self.election = self._new_election(self._kube)
+        await check_alone(self.election, settings)
         runtime = self.runtime = self._build(self._kube)
         self.usage = await self._build_collector(self._kube, runtime.session)
         self._run(runtime)
@@ -151,8 +150,16 @@ class Bridge:
             self.runtime.session.lost()
 
     def _build(self, kube: Kube) -> Runtime:
-        holds_lease = self.election.holds if self.election is not None else _always
-        return build_runtime(self.settings, self.store, self.engine, kube, holds_lease, self._hooks, self.identity)
+        return build_runtime(
+            self.settings, self.store, self.engine, kube, self._holds_lease, self._hooks, self.identity
+        )
+
+    def _new_election(self, kube: Kube) -> Election:
+        names = {SCHEDULER_NAMES: ",".join(sorted(self.settings.scheduler_name))}
+        return new_election(kube, self.settings, self.identity, self._lead, self._stand_by, self.metrics, names)
+
+    def _holds_lease(self) -> bool:
+        return self.election is not None and self.election.holds()
 
     async def _build_collector(self, kube: Kube, session: Session) -> Collector | None:
         """None: usage is not polled."""
@@ -201,13 +208,10 @@ class Bridge:
             self._spawn(name.replace("_", " "), getattr(runtime, name).run())
         if self.usage is not None:
             self._spawn("usage", self.usage.run())
-        if self.election is None:
-            runtime.loop.lead()
-            runtime.jobs.lead()
-        else:
-            runtime.binder.halt()
-            runtime.preemptor.halt()
-            self._spawn("election", self.election.run())
+        assert self.election is not None
+        runtime.binder.halt()
+        runtime.preemptor.halt()
+        self._spawn("election", self.election.run())
 
     def _lead(self) -> None:
         if self.runtime is not None:
@@ -287,6 +291,10 @@ class Bridge:
             return "queues are not listed yet"
         return "" if self.runtime.session.ready else "the flow service is not synchronised"
 
+    @property
+    def _leads(self) -> bool:
+        return self.election is not None and self.election.leading
+
     def _refresh(self) -> None:
         waiting = {"active": 0, "gated": 0, "invalid": 0}
         for known in self.store.waiting():
@@ -295,8 +303,7 @@ class Bridge:
             self.metrics.pending.labels(queue).set(count)
         self.metrics.pods.set(len(self.store.pods))
         self.metrics.nodes.set(len(self.store.nodes))
-        leads = self.runtime is not None and (self.election is None or self.election.leading)
-        self.metrics.leader.set(leads)
+        self.metrics.leader.set(self._leads)
         self.metrics.usage_age.set(self.usage.age if self.usage is not None else math.nan)
 
     def serves(self) -> dict[str, Any]:
@@ -312,8 +319,8 @@ class Bridge:
         """The body of /status. Raises EngineError."""
         own = {
             **self.serves(),
-            "leading": self.election.leading if self.election is not None else True,
-            "leader": self.election.holder if self.election is not None else self.identity,
+            "leading": self._leads,
+            "leader": self.identity if self._leads else self.election.holder if self.election is not None else "",
             "not_ready": self._ready(),
             "pid": os.getpid(),
             "firmament": {
@@ -382,7 +389,3 @@ class Bridge:
             now_us=time.time_ns() // 1000,
         )
         return fitting.answer(await self.engine.would_fit(fitting.request))
-
-
-def _always() -> bool:
-    return True

@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from poseidon_py.app.http_endpoints import Probes
-from poseidon_py.app.startup import StartError, new_election, wait_for_server
+from poseidon_py.app.startup import StartError, check_alone, new_election, wait_for_server
 from poseidon_py.config.settings import Settings
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.hooks.hooks import Hooks
@@ -69,14 +69,15 @@ class JobService:
         await wait_for_server(kube, settings.startup_timeout)
         await self._check_kinds(kube)
         election = self._election = new_election(
-            kube, settings, self._identity, self._lead, self._stand_by, in_cluster=access.in_cluster
+            kube, settings, self._identity, self._lead, self._stand_by, self._metrics
         )
+        await check_alone(election, settings)
         reporter = self._reporter = self._report(kube, self._hook_config) if self._hook_config is not None else None
         controller = self.controller = JobController(
             kube,
             namespace=self._namespace,
             workers=self._workers,
-            holds_lease=election.holds if election is not None else lambda: True,
+            holds_lease=election.holds,
             watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
             metrics=self._metrics,
             outbox=reporter.outbox if reporter is not None else None,
@@ -87,11 +88,8 @@ class JobService:
         controller.start()
         for task in controller.tasks.values():
             task.add_done_callback(self._ended)
-        if election is None:
-            self._lead()
-            log.info("running jobs of %s", f"namespace {self._namespace}" if self._namespace else "all namespaces")
-        else:
-            self._spawn("election", election.run())
+        log.info("running jobs of %s", f"namespace {self._namespace}" if self._namespace else "all namespaces")
+        self._spawn("election", election.run())
 
     async def _check_kinds(self, kube: Kube) -> None:
         """Raises StartError if a kind is not served."""
@@ -123,7 +121,7 @@ class JobService:
 
     def _hooks_ended(self, why: str) -> None:
         """Nothing is reported from now on. If another process leads, the election says so, too."""
-        leads = self._election is None or self._election.holds()
+        leads = self._election is not None and self._election.holds()
         self._stand_by()
         if leads:
             remedy = "if another controller has the same file of hooks, give each file a namespace of its own"
@@ -194,4 +192,4 @@ class JobService:
     def _refresh(self) -> None:
         if self.controller is not None:
             self.controller.refresh()
-        self._metrics.leader.set(self._election is None or self._election.leading)
+        self._metrics.leader.set(self._election is not None and self._election.leading)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from poseidon_py.config.settings import Settings
@@ -16,8 +16,9 @@ from poseidon_py.kube.client import (
     MalformedAnswerError,
     UnreachableError,
 )
-from poseidon_py.kube.lease import Election
+from poseidon_py.kube.lease import REMEDY, Election
 from poseidon_py.util.backoff import Backoff
+from poseidon_py.util.metrics import Metrics
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -85,14 +86,11 @@ def new_election(
     identity: str,
     started: Callable[[], None],
     stopped: Callable[[], None],
-    *,
-    in_cluster: bool,
-) -> Election | None:
-    """An election for the lease of the settings; None: this process always leads. `started`, `stopped`: called when it
-    leads, and no longer. `in_cluster`: whether the process runs in a pod, where there is an election by default."""
-    elect = settings.leader_elect if settings.leader_elect is not None else in_cluster
-    if not elect:
-        return None
+    metrics: Metrics,
+    description: Mapping[str, str] | None = None,
+) -> Election:
+    """An election for the lease of the settings, in which this process takes part unless they say otherwise. `started`,
+    `stopped`: called when it leads, and no longer. `description`: annotations of the lease."""
     return Election(
         kube,
         name=settings.lease_name,
@@ -100,10 +98,30 @@ def new_election(
         identity=identity,
         started=started,
         stopped=stopped,
+        lost=lambda loss: metrics.lease_losses.labels(loss).inc(),
+        takes_part=settings.leader_elect,
+        description=description,
         lease_duration=settings.lease_duration,
         renew_deadline=settings.renew_deadline,
         retry_period=settings.retry_period,
     )
+
+
+async def check_alone(election: Election, settings: Settings) -> None:
+    """Without an election nothing but this keeps two processes from the same work. Raises StartError if another one
+    holds the lease, or that cannot be found out."""
+    if settings.leader_elect:
+        return
+    try:
+        rival = await _retry(election.rival, settings.startup_timeout, BusyError, UnreachableError, LostAnswerError)
+    except KubeError as error:
+        where = f"{settings.lease_namespace}/{settings.lease_name}"
+        raise StartError(
+            f"cannot find out whether another process holds lease {where}: {error}; allow get on leases in the Role "
+            "(deploy/poseidon.yaml)"
+        ) from error
+    if rival:
+        raise StartError(f"--no-leader-elect: {rival}: {REMEDY}")
 
 
 async def _retry(ask: Callable[[], Awaitable[T]], timeout: float, *errors: type[Exception]) -> T:

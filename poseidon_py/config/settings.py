@@ -124,9 +124,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = ""
 
     leader_elect: Annotated[
-        bool | None,
-        setting("Elect a leader among replicas.", shown="only in a cluster"),
-    ] = None
+        bool,
+        setting(
+            "Elect a leader among replicas. Without an election the process does not start where another one holds the "
+            "lease, and stops binding when another one takes it.",
+            shown="elect",
+        ),
+    ] = True
     lease_name: Annotated[str, setting("Name of the leader election lease.", metavar="NAME")] = "poseidon"
     lease_namespace: Annotated[str, setting("Namespace of the lease.", metavar="NAME")] = "kube-system"
     lease_duration: Annotated[

@@ -16,12 +16,13 @@ from poseidon_py.jobs.manifests.owner import Json, Owner
 from poseidon_py.jobs.objects import Command, JobObject, JobPod, PodGroup
 from poseidon_py.jobs.rules.annotations import EVENT
 from poseidon_py.jobs.rules.machines import ReplicaState
-from poseidon_py.jobs.rules.replicas import Replica, job_uid_of, replica_of, seconds
+from poseidon_py.jobs.rules.replicas import Replica, job_uid_of, replica_of
 from poseidon_py.jobs.rules.spec import JobSpec, read_spec
 from poseidon_py.jobs.rules.status import JobStatus, read_status
 from poseidon_py.jobs.rules.world import Eviction
 from poseidon_py.jobs.transitions import Transition, Transitions
 from poseidon_py.kube.objects import InvalidField, Metadata, annotations_of, labels_of
+from poseidon_py.util.timestamps import instant_of
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ def read_job(item: JobObject, known: CachedJob | None = None) -> CachedJob:
     return CachedJob(
         Owner(meta.namespace, meta.name, meta.uid, labels, annotations),
         meta.resource_version,
-        seconds(meta.created),
+        instant_of(meta.created),
         meta.deleting is not None,
         spec,
         status,

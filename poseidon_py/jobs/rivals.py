@@ -15,9 +15,9 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from poseidon_py.jobs.rules.replicas import seconds
 from poseidon_py.kube.client import ApiError, KubeError, decode_answer
 from poseidon_py.kube.objects import Metadata
+from poseidon_py.util.timestamps import instant_of
 
 log = logging.getLogger(__name__)
 
@@ -143,7 +143,7 @@ class Rivals:
         return ""
 
     def _age(self, renewed: str) -> float:
-        return max(self._now() - seconds(renewed), 0.0)
+        return max(self._now() - instant_of(renewed), 0.0)
 
     async def _deployment(self) -> str:
         try:

@@ -8,6 +8,9 @@
 Times are compared only with the local clock at which a change of the lease was *observed*, so the clocks of replicas
 need not agree. The leader stops after renew_deadline, standbys wait for lease_duration: the difference is the margin
 for requests of the old leader that are still in flight.
+
+A process that takes no part in the election reads the lease only: it leads while nobody else holds a fresh one, and it
+has read that within `renew_deadline`.
 """
 
 import asyncio
@@ -17,16 +20,40 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any, Protocol
 from urllib.parse import quote
 
 import msgspec
 
 from poseidon_py.kube.client import ApiError, ConflictError, KubeError, NotFoundError, decode_answer
+from poseidon_py.util.timestamps import instant_of
 
 log = logging.getLogger(__name__)
 
+SCHEDULER_NAMES = "poseidon.io/scheduler-names"
+"""Annotation of a lease: whose pods its holder schedules."""
 _JITTER = 1.2
+REMEDY = (
+    "stop it, or run with --leader-elect, which waits for its turn; a scheduler of other pods needs a --lease-name of "
+    "its own"
+)
+"""What to do about the holder of a lease, for a process that takes no part in the election."""
+_LATE = 1.0
+"""Seconds by which a pause took longer than it should, from which on that is named as the cause of a loss."""
+
+
+class Loss(StrEnum):
+    """Why a leader stopped leading."""
+
+    TAKEN = "taken"
+    """Another process holds the lease."""
+    ERROR = "error"
+    """The API server refused the requests, or could not be reached."""
+    UNANSWERED = "unanswered"
+    """A request was not answered in time."""
+    LATE = "late"
+    """This process did not run in time."""
 
 
 class _LeaseSpec(msgspec.Struct, rename="camel"):
@@ -65,6 +92,9 @@ class Election:
         identity: str,
         started: Callable[[], None],
         stopped: Callable[[], None],
+        lost: Callable[[Loss], None] = lambda loss: None,
+        takes_part: bool = True,
+        description: Mapping[str, str] | None = None,
         lease_duration: float = 15.0,
         renew_deadline: float = 10.0,
         retry_period: float = 2.0,
@@ -73,14 +103,18 @@ class Election:
         now: Callable[[], float] = time.time,
         rng: Callable[[], float] = random.random,
     ) -> None:
+        """`lost`: called with the cause when leadership ends. `takes_part`: False: the lease is only read.
+        `description`: annotations of the lease while this process holds it."""
         if not lease_duration > renew_deadline > retry_period * _JITTER:
             raise ValueError("lease_duration > renew_deadline > 1.2 * retry_period must hold")
         self._api = api
         self._folder = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace, safe='')}/leases"
         self._path = f"{self._folder}/{quote(name, safe='')}"
-        self._name, self._namespace = name, namespace
+        self._name, self._namespace, self._full = name, namespace, f"{namespace}/{name}"
         self.identity = identity
-        self._started, self._stopped = started, stopped
+        self._started, self._stopped, self._lost = started, stopped, lost
+        self._takes_part = takes_part
+        self._description = dict(description or {})
         self._duration = lease_duration
         self._deadline = renew_deadline
         self._period = retry_period
@@ -88,10 +122,12 @@ class Election:
         self._monotonic = monotonic
         self._now = now
         self._rng = rng
-        self._lease: dict[str, Any] = {}
+        self._stranger = ""  # the scheduler names of a holder that does other work
         self._spec: dict[str, Any] = {}
         self._seen = 0.0  # local time of the last observed change of _spec
         self._renewed = 0.0  # local time at which the lease that we hold was requested
+        self._obstacle = ""  # why the last attempt failed
+        self._late = 0.0  # by how much the pauses since the last renewal took longer than they should
         self.leading = False
         self.holder = ""
 
@@ -108,75 +144,130 @@ class Election:
                 await self._sleep(self._period * (1 + _JITTER * self._rng()))
                 self._renewed = self._monotonic()
             self.leading = True
-            log.info("leading: %s holds lease %s/%s", self.identity, self._namespace, self._name)
+            if self._takes_part:
+                log.info("leading: %s holds lease %s", self.identity, self._full)
+            else:
+                log.info("leading without an election: nobody holds lease %s", self._full)
             self._started()
             try:
-                await self._renew()
+                loss, why = await self._renew()
             finally:
                 self.leading = False
                 self._stopped()
-            log.warning("lost lease %s/%s, standing by", self._namespace, self._name)
+            self._lost(loss)
+            log.warning("standing by, because lease %s is lost: %s", self._full, why)
 
-    async def _renew(self) -> None:
-        """Renew the lease until that fails for too long, or it has another holder.
+    async def rival(self) -> str:
+        """Who else holds the lease, and since when by the clock of this machine; empty: nobody, or it has expired.
+        Raises KubeError."""
+        try:
+            lease = self._decode(await self._api.call("GET", self._path, timeout=self._deadline))
+        except NotFoundError:
+            return ""
+        spec = lease.get("spec") or {}
+        holder, renewed = str(spec.get("holderIdentity") or ""), str(spec.get("renewTime") or "")
+        duration = float(spec.get("leaseDurationSeconds") or self._duration)
+        age = self._now() - instant_of(renewed)
+        if holder in ("", self.identity) or age >= duration:
+            return ""
+        names = (lease["metadata"].get("annotations") or {}).get(SCHEDULER_NAMES, "")
+        of = f", scheduler of {names}," if names else ""
+        return f"{holder}{of} holds lease {self._full}, renewed at {renewed}"
+
+    async def _renew(self) -> tuple[Loss, str]:
+        """Renew the lease until that fails for too long, or it has another holder. Returns the cause.
 
         The time of the request counts, not that of the answer: other replicas may see the lease at once.
         """
+        self._obstacle, self._late = "", 0.0
         while True:
             left = self._renewed + self._deadline - self._monotonic()
             if left <= 0:
-                return
-            await self._sleep(min(self._period, left))
+                return self._expired()
+            pause = min(self._period, left)
+            end = self._monotonic() + pause
+            await self._sleep(pause)
+            self._late += max(0.0, self._monotonic() - end)
+            requested_at = self._monotonic()
             try:
                 # a request that hangs must not delay the end of leadership
-                async with asyncio.timeout(self._renewed + self._deadline - self._monotonic()):
-                    requested_at = self._monotonic()
+                async with asyncio.timeout(self._renewed + self._deadline - requested_at):
                     if await self._attempt():
-                        self._renewed = requested_at
+                        self._renewed, self._late = requested_at, 0.0
                     elif self.holder not in ("", self.identity):
-                        return
+                        return Loss.TAKEN, self._rival()
             except TimeoutError:
-                return
+                return self._expired(self._monotonic() - requested_at)
+
+    def _expired(self, unanswered: float = 0.0) -> tuple[Loss, str]:
+        """The cause of a lease that was not renewed in time. `unanswered`: seconds for which a request has waited."""
+        since = self._monotonic() - self._renewed
+        self._late = max(self._late, since - self._deadline)
+        loss, causes = Loss.ERROR, [self._obstacle]
+        if unanswered:
+            loss, causes = Loss.UNANSWERED, [f"the last request was not answered within {unanswered:.1f} s"]
+        if self._late >= _LATE:
+            loss = Loss.LATE
+            causes.append(f"this process was late by {self._late:.1f} s, as if suspended or short of CPU")
+        what = "not renewed" if self._takes_part else "not read"
+        return loss, "; ".join(filter(None, (f"it was {what} for {since:.1f} s", *causes)))
+
+    def _rival(self) -> str:
+        """Who holds the lease, and what to do about it."""
+        if self._takes_part:
+            return f"{self.holder} holds it"
+        return f"{self.holder} holds it, and this process takes no part in the election: {REMEDY}"
 
     async def _attempt(self) -> bool:
         """Try to acquire or renew the lease. Returns whether we hold it."""
         try:
             return await self._try()
         except ConflictError:
+            self._obstacle = "another client changed it first"
             log.debug("another client changed the lease first")
         except KubeError as error:
+            self._obstacle = str(error)
             denied = isinstance(error, ApiError) and error.code == 403
             remedy = "; standing by until its Role (deploy/poseidon.yaml) allows that" if denied else ""
-            log.warning("cannot use lease %s/%s: %s%s", self._namespace, self._name, error, remedy)
+            log.warning("cannot use lease %s: %s%s", self._full, error, remedy)
         return False
 
     async def _try(self) -> bool:
         try:
             lease = self._decode(await self._api.call("GET", self._path, timeout=self._deadline))
         except NotFoundError:
+            if not self._takes_part:
+                self._note({})
+                return True
             spec = self._fresh(0)
-            body = self._body({"name": self._name, "namespace": self._namespace}, spec)
-            await self._api.create(self._folder, body, timeout=self._deadline)
+            identity = {"name": self._name, "namespace": self._namespace, "annotations": self._description}
+            await self._api.create(self._folder, self._body(identity, spec), timeout=self._deadline)
             self._note(spec)
             return True
-        self._lease, spec = lease, lease.get("spec") or {}
+        spec = lease.get("spec") or {}
         if spec != self._spec:
             self._note(spec)
+            self._compare(lease["metadata"].get("annotations") or {})
         held_by_other = self.holder not in ("", self.identity)
         duration = float(spec.get("leaseDurationSeconds") or self._duration)
         if held_by_other and self._monotonic() < self._seen + duration:
             return False
+        if not self._takes_part:
+            return True
         transitions = int(spec.get("leaseTransitions") or 0)
         mine = self._fresh(transitions if self.holder == self.identity else transitions + 1)
         if self.holder == self.identity and spec.get("acquireTime"):
             mine["acquireTime"] = spec["acquireTime"]
-        await self._api.update(self._path, self._body(lease["metadata"], mine), timeout=self._deadline)
+        metadata: dict[str, Any] = dict(lease["metadata"])
+        if self._description:
+            metadata["annotations"] = (metadata.get("annotations") or {}) | self._description
+        await self._api.update(self._path, self._body(metadata, mine), timeout=self._deadline)
         self._note(mine)
         return True
 
     def _decode(self, body: bytes) -> dict[str, Any]:
         """The whole lease, since it is written back. Raises MalformedAnswerError if a field has another type."""
-        what = f"lease {self._namespace}/{self._name}"
+        what = f"lease {self._full}"
         decode_answer(body, _Lease, what)
         return decode_answer(body, dict[str, Any], what)
 
@@ -202,6 +293,21 @@ class Election:
             log.info("the leader is %s", holder)
         self.holder = holder
 
+    def _compare(self, annotations: Mapping[str, str]) -> None:
+        """Warns if the holder of the lease does other work, which nobody does for this process then."""
+        names, own = annotations.get(SCHEDULER_NAMES, ""), self._description.get(SCHEDULER_NAMES, "")
+        stranger = names if self.holder not in ("", self.identity) and names != own else ""
+        if stranger and own and stranger != self._stranger:
+            log.warning(
+                "%s holds lease %s and is the scheduler of %s, so nobody schedules the pods of %s: give this scheduler "
+                "a --lease-name of its own, and allow it in the Role",
+                self.holder,
+                self._full,
+                stranger,
+                own,
+            )
+        self._stranger = stranger
+
     async def release(self) -> None:
         """Release the lease if it is ours, so that a standby need not wait until it expires."""
         if self.holder != self.identity:
@@ -216,7 +322,7 @@ class Election:
             await self._api.update(self._path, self._body(lease["metadata"], spec), timeout=2.0)
             self.holder = ""
         except KubeError as error:
-            log.warning("cannot release lease %s/%s: %s", self._namespace, self._name, error)
+            log.warning("cannot release lease %s: %s", self._full, error)
 
 
 def _micro_time(seconds: float) -> str:

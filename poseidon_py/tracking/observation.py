@@ -8,7 +8,7 @@ from poseidon_py.kube.objects import NOTHING, InvalidField, Pod, decode
 from poseidon_py.kube.outcomes import Outcome, disruption_of, outcome_of
 from poseidon_py.machines.states import ReplicaState
 from poseidon_py.tracking.notice import NONE, WILL_EVICTED, Notice, notice_of
-from poseidon_py.tracking.times import seconds
+from poseidon_py.util.timestamps import instant_of
 
 _R = ReplicaState
 HAS_ENDED = frozenset((_R.SUCCEEDED, _R.FAILED, _R.EVICTED))
@@ -39,12 +39,12 @@ def observe(pod: Pod) -> Observation:
     bound = changed = 0.0
     for condition in status.conditions or ():
         if condition.type == "PodScheduled" and condition.status == "True":
-            bound = seconds(condition.changed)
+            bound = instant_of(condition.changed)
         elif condition.type == "Ready":
-            changed = seconds(condition.changed)
-    at_kubelet = seconds(status.started)
+            changed = instant_of(condition.changed)
+    at_kubelet = instant_of(status.started)
     bound = bound or at_kubelet
-    deletion = max(0.0, seconds(metadata.deleting) - (metadata.grace or 0)) if metadata.deleting else 0.0
+    deletion = max(0.0, instant_of(metadata.deleting) - (metadata.grace or 0)) if metadata.deleting else 0.0
     notice = notice_of(pod)
     disruption = disruption_of(pod)
     if phase == "Pending" and not metadata.deleting:
@@ -53,7 +53,7 @@ def observe(pod: Pod) -> Observation:
         state = _R.WILL_EVICTED if notice.state == WILL_EVICTED else _R.BOUND
         return Observation(state, bound, notice=notice, disrupted=bool(disruption), reason=disruption)
     ran = _containers(pod)
-    started = min((seconds(each.started) for each in ran if each.started), default=0.0)
+    started = min((instant_of(each.started) for each in ran if each.started), default=0.0)
     checkpoint = checkpoint_us(pod) / 1e6
     if phase == "Running":
         started = started or at_kubelet
@@ -67,7 +67,7 @@ def observe(pod: Pod) -> Observation:
         return Observation(
             state, bound, started, 0.0, deletion, checkpoint, disruption, notice, disrupted=bool(disruption)
         )
-    ended = max((seconds(each.finished) for each in ran if each.finished), default=0.0) or changed
+    ended = max((instant_of(each.finished) for each in ran if each.finished), default=0.0) or changed
     failed = next((each for each in ran if each.exit_code), None)
     code = failed.exit_code if failed is not None else 0
     state, reason = _STATES[outcome], disruption

@@ -1,14 +1,6 @@
-"""Times of objects as seconds since the epoch, and back."""
+"""Times as they are shown."""
 
 from datetime import UTC, datetime
-
-
-def seconds(timestamp: str | None) -> float:
-    """0: there is none, or it is invalid."""
-    try:
-        return datetime.fromisoformat(timestamp).timestamp() if timestamp else 0.0
-    except (ValueError, OverflowError):
-        return 0.0
 
 
 def written(at: float) -> str | None:

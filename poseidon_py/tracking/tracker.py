@@ -35,8 +35,8 @@ from poseidon_py.tracking.narration import Narration
 from poseidon_py.tracking.notice import PRIVILEGED, WILL_EVICTED
 from poseidon_py.tracking.observation import HAS_ENDED, Observation, observe
 from poseidon_py.tracking.records import Job, Replica, Task
-from poseidon_py.tracking.times import seconds
 from poseidon_py.tracking.transition import Observed
+from poseidon_py.util.timestamps import instant_of
 
 _R = ReplicaState
 SETTLE = 30.0
@@ -182,7 +182,7 @@ class Tracker:
 
     def _add(self, pod: Pod) -> Replica:
         uid, identity = pod.metadata.uid, identity_of(pod)
-        created = seconds(pod.metadata.created)
+        created = instant_of(pod.metadata.created)
         job = self.jobs.get(identity.job)
         if job is None:
             job = self.jobs[identity.job] = Job(identity.job, identity.user, created)

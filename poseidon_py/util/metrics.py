@@ -162,6 +162,12 @@ class Metrics:
         )
         self.queues = QueueMetrics(_PREFIX, self.registry)
         self.leader = self._gauge("leader_election_master_status", "1: leader, 0: standby.")
+        self.lease_losses = self._counter(
+            "leader_election_losses_total",
+            "Ends of leadership by cause: taken (by another process), error (of requests), unanswered (a request), "
+            "late (this process did not run in time).",
+            "cause",
+        )
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""

@@ -12,3 +12,11 @@ def _of(seconds: int) -> str:
 def timestamp(seconds: float) -> str:
     """Of seconds since the epoch, which are cut."""
     return _of(int(seconds))
+
+
+def instant_of(timestamp: str | None) -> float:
+    """Seconds since the epoch; 0: there is no timestamp, or it is invalid."""
+    try:
+        return datetime.fromisoformat(timestamp).timestamp() if timestamp else 0.0
+    except (ValueError, OverflowError):
+        return 0.0

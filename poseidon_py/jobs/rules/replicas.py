@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from decimal import Decimal
 
 from poseidon_py.describe.requests import requests
@@ -12,6 +11,7 @@ from poseidon_py.jobs.rules.annotations import EVENT
 from poseidon_py.jobs.rules.machines import ReplicaState
 from poseidon_py.kube.objects import InvalidField, Pod, annotations_of
 from poseidon_py.kube.quantity import CPU, PODS
+from poseidon_py.util.timestamps import instant_of
 
 _STATES = {
     "Pending": ReplicaState.PENDING,
@@ -103,7 +103,7 @@ def replica_of(pod: JobPod) -> Replica:
         _whole(annotations, names.JOB_VERSION),
         phase,
         meta.deleting is not None,
-        seconds(meta.created),
+        instant_of(meta.created),
         all(each.ready for each in status.containers or ()),
         sum(each.restarts or 0 for each in (*(status.containers or ()), *(status.init_containers or ()))),
         _exit_code((*(status.containers or ()), *(status.init_containers or ()))),
@@ -112,13 +112,13 @@ def replica_of(pod: JobPod) -> Replica:
         _float(annotations.get(names.EVICTED_AT, "")),
         annotations.get(EVENT, ""),
         _started(pod),
-        max(0.0, seconds(meta.deleting) - (meta.grace or 0)),
+        max(0.0, instant_of(meta.deleting) - (meta.grace or 0)),
         pod.spec.node_name or "",
         requests_of(pod),
         annotations.get(names.JOB_NAME, ""),
         annotations.get(names.USER, ""),
         annotations.get(names.QUEUE_NAME, ""),
-        max((seconds(each.changed) for each in status.conditions or () if each.type == "Ready"), default=0.0),
+        max((instant_of(each.changed) for each in status.conditions or () if each.type == "Ready"), default=0.0),
     )
 
 
@@ -149,16 +149,16 @@ def _exit_code(statuses: Iterable[ContainerStatus]) -> int:
 
 def _ended(pod: JobPod) -> float:
     ends = [each.state.terminated for each in pod.status.containers or () if each.state and each.state.terminated]
-    found = [seconds(end.finished) for end in ends if end.finished]
-    found += [seconds(each.changed) for each in pod.status.conditions or () if each.type == "Ready" and each.changed]
+    found = [instant_of(end.finished) for end in ends if end.finished]
+    found += [instant_of(each.changed) for each in pod.status.conditions or () if each.type == "Ready" and each.changed]
     return max(found, default=0.0)
 
 
 def _started(pod: JobPod) -> float:
     status = pod.status
     states = [state for each in status.containers or () for state in (each.state, each.last_state) if state]
-    found = [seconds(state.running.at) for state in states if state.running]
-    found += [seconds(state.terminated.started) for state in states if state.terminated]
+    found = [instant_of(state.running.at) for state in states if state.running]
+    found += [instant_of(state.terminated.started) for state in states if state.terminated]
     return min(filter(None, found), default=0.0)
 
 
@@ -174,13 +174,5 @@ def _whole(annotations: dict[str, str], name: str) -> int:
 def _float(text: str) -> float:
     try:
         return float(text)
-    except ValueError:
-        return 0.0
-
-
-def seconds(timestamp: str | None) -> float:
-    """Seconds since the epoch of an API timestamp; 0: there is none, or it is invalid."""
-    try:
-        return datetime.fromisoformat(timestamp).timestamp() if timestamp else 0.0
     except ValueError:
         return 0.0

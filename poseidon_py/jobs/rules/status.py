@@ -21,9 +21,10 @@ from msgspec import Raw, Struct, field
 
 from poseidon_py.jobs.rules.machines import JobPhase, ReplicaState, TaskState
 from poseidon_py.jobs.rules.noted import Noted, read_noted, write_noted
-from poseidon_py.jobs.rules.replicas import Replica, seconds
+from poseidon_py.jobs.rules.replicas import Replica
 from poseidon_py.kube.objects import InvalidField
 from poseidon_py.util.decoding import MalformedError, decode_json
+from poseidon_py.util.timestamps import instant_of
 
 Json = dict[str, Any]
 
@@ -111,7 +112,7 @@ def read_status(raw: Raw) -> JobStatus:
         phase,
         state.reason or "",
         state.message or "",
-        seconds(state.changed),
+        instant_of(state.changed),
         found.version or 0,
         found.retry_count or 0,
         {name: dict(each.phase or {}) for name, each in (found.task_counts or {}).items()},

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.cluster import Rule, WatchFaults
 from benchmarks.cluster.store.kinds import LEASES, NODES, PODS
 from poseidon_py.app.bridge import Bridge
+from poseidon_py.app.startup import StartError
 from poseidon_py.kube.client import KubeError
 from tests.poseidon_py.world import World, template, world_of
 
@@ -169,6 +170,34 @@ async def test_of_two_replicas_one_leads_and_the_other_takes_over(world):
     await world.until(lambda: b.runtime.binder.bound == 40)
     assert len(world.bound()) == 80
     assert world.cluster.get(LEASES, "poseidon", "kube-system")["spec"]["holderIdentity"] == b.identity
+    world.check()
+
+
+async def test_a_scheduler_without_election_does_not_start_beside_a_leader(world):
+    leader = await world.bridge(leader_elect=True)
+    await world.until(lambda: leader.election.leading)
+    with pytest.raises(StartError) as refusal:
+        await world.bridge(leader_elect=False)
+    assert str(refusal.value).startswith(
+        f"--no-leader-elect: {leader.identity}, scheduler of poseidon, holds lease kube-system/poseidon, renewed at "
+    )
+    assert "run with --leader-elect" in str(refusal.value)
+    await world.bridge(leader_elect=False, lease_name="batch", scheduler_name=("batch",))
+
+
+async def test_a_scheduler_without_election_binds_nothing_once_another_one_leads(world):
+    """The two commands of a README together over-committed nodes: neither knew of the other."""
+    fast = {"lease_duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.2}
+    alone = await world.bridge(leader_elect=False, **fast)
+    world.cluster.add_pods(10, template(), prefix="a-")
+    await world.until(lambda: alone.runtime.binder.bound == 10)
+    leader = await world.bridge(leader_elect=True, **fast)
+    await world.until(lambda: not alone.election.leading)
+    world.cluster.add_pods(10, template(), prefix="b-")
+    await world.until(lambda: leader.runtime.binder.bound == 10)
+    assert alone.runtime.binder.bound == 10
+    status = await alone.status()
+    assert (status["leading"], status["leader"]) == (False, leader.identity)
     world.check()
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from poseidon_py.kube.client import ApiError, ConflictError, LostAnswerError, NotFoundError, UnreachableError
-from poseidon_py.kube.lease import Election
+from poseidon_py.kube.lease import SCHEDULER_NAMES, Election
 from tests.poseidon_py.settling import settle
 
 FOLDER = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -94,9 +94,10 @@ class Api:
 
 
 class Replica:
-    def __init__(self, world: World, who: str, skew: float = 0.0) -> None:
+    def __init__(self, world: World, who: str, skew: float = 0.0, **options) -> None:
         self.api = Api(world, who)
         self.log: list[str] = []
+        self.losses: list[str] = []
         self.election = Election(
             self.api,
             name="poseidon",
@@ -108,6 +109,8 @@ class Replica:
             monotonic=lambda: world.now,
             now=lambda: world.now + skew,
             rng=lambda: 0.5,
+            lost=self.losses.append,
+            **options,
         )
         self.task = asyncio.create_task(self.election.run())
 
@@ -125,8 +128,8 @@ async def world():
     made = []
     world = World()
 
-    def replica(who, skew=0.0):
-        made.append(Replica(world, who, skew))
+    def replica(who, skew=0.0, **options):
+        made.append(Replica(world, who, skew, **options))
         return made[-1]
 
     world.replica = replica  # type: ignore[attr-defined]
@@ -354,3 +357,143 @@ async def test_an_invalid_lease_is_not_released(world, caplog):
     world.lease["spec"] = "mine"
     await a.election.release()
     assert "cannot release lease" in caplog.text
+
+
+# -- why leadership ends -----------------------------------------------------------------------------------------------
+
+
+async def test_a_leader_whose_requests_fail_says_with_which_error(world, caplog):
+    a = world.replica("a")
+    await world.pass_time(2)
+    world.down.add("a")
+    await world.pass_time(12)
+    assert a.losses == ["error"]
+    assert "standing by, because lease kube-system/poseidon is lost: it was not renewed for 10.0 s; down" in caplog.text
+
+
+async def test_a_leader_that_gets_no_answer_says_for_how_long(world, caplog, monkeypatch):
+    a = world.replica("a")
+    await world.pass_time(2)
+
+    class Timeout:
+        """Ends a request that hangs when its time is over."""
+
+        def __init__(self, left):
+            self.left = left
+
+        async def __aenter__(self):
+            if a.api.hang:
+                world.now += self.left
+                raise TimeoutError
+
+        async def __aexit__(self, *_):
+            return False
+
+    monkeypatch.setattr(asyncio, "timeout", Timeout)
+    a.api.hang = True
+    await world.pass_time(2)
+    assert a.losses == ["unanswered"]
+    assert "it was not renewed for 10.0 s; the last request was not answered within 8.0 s" in caplog.text
+
+
+async def test_a_leader_that_did_not_run_says_so(world, caplog):
+    a = world.replica("a")
+    await world.pass_time(2)
+    sleep = a.election._sleep
+
+    async def late(seconds):
+        await sleep(seconds)
+        world.now += 9.5
+
+    a.election._sleep = late
+    await world.pass_time(4)
+    assert a.losses == ["late"]
+    assert "it was not renewed for 11.5 s; this process was late by 9.5 s, as if suspended or short of" in caplog.text
+
+
+async def test_a_leader_names_the_one_that_took_the_lease(world, caplog):
+    a = world.replica("a")
+    await world.pass_time(0)
+    world.lease["spec"]["holderIdentity"] = "usurper"
+    await world.pass_time(2)
+    assert a.losses == ["taken"]
+    assert "lease kube-system/poseidon is lost: usurper holds it" in caplog.text
+
+
+# -- without taking part in the election -------------------------------------------------------------------------------
+
+
+async def test_without_an_election_a_process_leads_where_nobody_holds_the_lease_and_writes_none(world):
+    a = world.replica("a", takes_part=False)
+    await world.pass_time(30)
+    assert (a.log, world.lease, a.election.holds()) == (["started"], None, True)
+    await a.stop()
+    await a.election.release()
+    assert world.lease is None
+
+
+async def test_without_an_election_a_process_stops_when_another_one_takes_the_lease_and_goes_on_when_it_is_free(
+    world, caplog
+):
+    a = world.replica("a", takes_part=False)
+    await world.pass_time(10)
+    b = world.replica("b")
+    await world.pass_time(2)
+    assert (a.leads, b.leads, a.losses) == (False, True, ["taken"])
+    assert (
+        "b holds it, and this process takes no part in the election: stop it, or run with --leader-elect" in caplog.text
+    )
+    await b.stop()
+    await world.pass_time(14)
+    assert not a.leads  # the lease may be renewed yet
+    await world.pass_time(6)
+    assert a.leads
+
+
+async def test_without_an_election_a_process_that_cannot_read_the_lease_does_not_lead(world):
+    world.denied.add("a")
+    a = world.replica("a", takes_part=False)
+    await world.pass_time(30)
+    assert a.log == []
+    world.denied.clear()
+    await world.pass_time(5)
+    assert a.leads
+    world.denied.add("a")
+    await world.pass_time(11)
+    assert (a.log, a.election.holds(), a.losses) == (["started", "stopped"], False, ["error"])
+
+
+@pytest.mark.parametrize(
+    ("lease", "seconds", "rival"),
+    [
+        pytest.param(None, 0, "", id="none"),
+        pytest.param({}, 14, "b, scheduler of poseidon, holds lease kube-system/poseidon, renewed at", id="fresh"),
+        pytest.param({}, 15, "", id="expired"),
+        pytest.param({"holderIdentity": None}, 0, "", id="released"),
+        pytest.param({"renewTime": "2999-01-01T00:00:00Z"}, 0, "b, scheduler of poseidon, holds", id="of the future"),
+    ],
+)
+async def test_who_holds_the_lease_at_the_start(world, lease, seconds, rival):
+    if lease is not None:
+        b = world.replica("b", description={SCHEDULER_NAMES: "poseidon"})
+        await world.pass_time(0)
+        await b.stop()
+        world.lease["spec"] |= lease
+    world.now += seconds
+    found = await Replica(world, "a", takes_part=False).election.rival()
+    assert found.startswith(rival) if rival else found == ""
+
+
+async def test_a_scheduler_of_other_pods_is_told_to_use_a_lease_of_its_own(world, caplog):
+    world.replica("a", description={SCHEDULER_NAMES: "poseidon"})
+    await world.pass_time(0)
+    world.replica("b", description={SCHEDULER_NAMES: "poseidon"})
+    await world.pass_time(30)
+    assert "nobody schedules" not in caplog.text
+    world.replica("c", description={SCHEDULER_NAMES: "batch"})
+    await world.pass_time(30)
+    warnings = [each for each in caplog.messages if "nobody schedules" in each]
+    assert warnings == [
+        "a holds lease kube-system/poseidon and is the scheduler of poseidon, so nobody schedules the pods of batch: "
+        "give this scheduler a --lease-name of its own, and allow it in the Role"
+    ]
