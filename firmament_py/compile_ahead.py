@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 _FOLDERS = [Path(__file__).parent / name for name in ("eviction", "packing", "queues")]
 
+_COMMAND = (sys.executable, "-P", "-m", "firmament_py.compile_ahead")
+"""-P: nothing is imported from the present folder."""
 
 PATIENCE_SECONDS = 180.0
 """After so long a round that needs a search compiles it itself: on a busy machine the other process hardly runs."""
@@ -36,7 +38,7 @@ class Ahead:
         """Starts the process, unless everything is compiled already."""
         self._started = self._monotonic()
         if not _marker().exists():
-            self._process = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.DEVNULL)
+            self._process = subprocess.Popen(_COMMAND, stdin=subprocess.DEVNULL)
 
     def over(self) -> bool:
         """Whether it has ended, whatever the outcome, or takes too long."""

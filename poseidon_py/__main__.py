@@ -1,6 +1,22 @@
-"""`python -m poseidon_py` is the `poseidon` command."""
+"""The `poseidon` command, also as `python -m poseidon_py`."""
 
-from poseidon_py.cli.main import cli
+import signal
+import sys
+
+from poseidon_py.util.signals import INTERRUPTED
+
+
+def main() -> None:
+    """Run the command. Ctrl-C ends it without a traceback and with exit code 130, also while modules are loaded."""
+    try:
+        from poseidon_py.cli.main import cli
+
+        cli(prog_name="poseidon")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left to clean up
+
 
 if __name__ == "__main__":
-    cli(prog_name="poseidon")
+    main()

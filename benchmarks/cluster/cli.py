@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import click
 from benchmarks.cluster.cluster import Cluster
 from benchmarks.cluster.http.faults import Rule
 from benchmarks.cluster.settings import ClusterSettings, NodeShape, RunTime
+from poseidon_py.util.signals import end_signals
 
 
 def _shapes(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[NodeShape, ...]:
@@ -150,7 +150,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 async def _serve(settings: ClusterSettings, kubeconfig_out: Path | None, rules: list[Rule]) -> int:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in end_signals():
         loop.add_signal_handler(number, stopped.set)
     running = Cluster(settings)
     running.faults.set(*rules)

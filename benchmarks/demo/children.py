@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from poseidon_py.util.child_process import PYTHON
+
 _PR_SET_PDEATHSIG = 1
 _TUNABLES = "GLIBC_TUNABLES"
 _LARGE_PAGES = "glibc.malloc.hugetlb"
@@ -38,7 +40,7 @@ class ChildError(Exception):
 
 
 class Child:
-    """`python -m arguments...` with its output in the file `log`."""
+    """`python -P -m arguments...` with its output in the file `log`."""
 
     def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
         self.name = name
@@ -61,7 +63,7 @@ class Child:
         """Starts the process; returns at once."""
         with self._log.open("ab") as out:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
+                *PYTHON,
                 "-m",
                 *self._arguments,
                 stdin=asyncio.subprocess.PIPE,

@@ -6,7 +6,6 @@ Exit codes: 0 all checks passed, 1 a check failed, 2 wrong usage or a process fa
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 
 import click
@@ -19,9 +18,7 @@ from benchmarks.demo.scenario import Plan
 from benchmarks.demo.stack import Stack
 from poseidon_py.config.fields import FIELDS
 from poseidon_py.kube.client import KubeError
-
-_INTERRUPTED = 130
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+from poseidon_py.util.signals import INTERRUPTED, end_signals
 
 
 @click.command("demo")
@@ -54,13 +51,14 @@ def demo(
 async def _run(plan: Plan, as_json: bool, serve: bool) -> int:
     me, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert me is not None
+    numbers = end_signals()
 
     def interrupt() -> None:
-        for number in _SIGNALS:
+        for number in numbers:
             loop.add_signal_handler(number, lambda: None)  # the clean-up must not be interrupted
         me.cancel()
 
-    for number in _SIGNALS:
+    for number in numbers:
         loop.add_signal_handler(number, interrupt)
     console = Console()
     code: int | None = None
@@ -81,5 +79,5 @@ async def _run(plan: Plan, as_json: bool, serve: bool) -> int:
     except asyncio.CancelledError:
         if code is None or not serve:
             click.echo("interrupted; all started processes have been stopped", err=True)
-            return _INTERRUPTED
+            return INTERRUPTED
     return code if code is not None else 2

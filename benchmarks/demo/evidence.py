@@ -15,6 +15,7 @@ from poseidon_py.kube.client import ApiError, Kube
 Json = dict[str, Any]
 
 _PAGE = "2000"
+_ANSWER_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ async def gather(kube: Kube, health_url: str) -> Evidence:
         rejected = orjson.loads(await kube.call("GET", "/_stats"))["rejected"]
     except ApiError:  # not the synthetic API server
         audit, rejected = [], {}
-    metrics, status = await asyncio.gather(_get(f"{health_url}/metrics"), _get(f"{health_url}/status"))
+    metrics, status = await asyncio.gather(get(f"{health_url}/metrics"), get(f"{health_url}/status"))
     preempted = await listed(kube, "/api/v1/events", fieldSelector="reason=Preempted")
     moved = await listed(kube, "/api/v1/events", fieldSelector="reason=Migrated")
     return Evidence(pods, nodes, audit, rejected, samples(metrics.decode()), orjson.loads(status), preempted, moved)
@@ -79,8 +80,13 @@ def samples(exposition: str) -> dict[str, float]:
     return found
 
 
-async def _get(url: str) -> bytes:
-    limits = aiohttp.ClientTimeout(total=10.0)
-    async with aiohttp.ClientSession(timeout=limits) as session, session.get(url) as answer:
+async def get(url: str, seconds: float = _ANSWER_SECONDS) -> bytes:
+    """The answer of a scheduler to a request. Raises aiohttp.ClientError, OSError, TimeoutError."""
+    limits = aiohttp.ClientTimeout(total=None)
+    async with (
+        asyncio.timeout(seconds),
+        aiohttp.ClientSession(timeout=limits) as session,
+        session.get(url) as answer,
+    ):
         answer.raise_for_status()
         return await answer.read()

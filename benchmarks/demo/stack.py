@@ -3,16 +3,15 @@
 async with Stack(...) as stack:
     await stack.start_cluster(); ...; await stack.start_scheduler()
 
-The folder with the kubeconfig and the logs is removed at the end, also after an error.
+The folder with the kubeconfig and the logs is removed at the end, also after an error, unless it is to be kept. That of
+a process that is killed is removed by the next one.
 """
 
 from __future__ import annotations
 
 import asyncio
-import shutil
 import socket
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,12 +20,18 @@ import orjson
 
 from benchmarks.cluster import NodeShape
 from benchmarks.demo.children import Child, ChildError
+from benchmarks.demo.evidence import get
 from benchmarks.demo.workload import POOL_LABEL
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import MERGE_PATCH, Kube
+from poseidon_py.util.private_folder import PrivateFolder
+from poseidon_py.util.tasks import end_tasks
 
-_START_SECONDS = 60.0
-_COMPILE_SECONDS = 180.0
+_START_SECONDS = 600.0
+"""For a machine that is slow or busy: a process that fails to start ends at once."""
+_COMPILE_SECONDS = 1800.0
+_SAY_SECONDS = 10.0
+_ANSWER_SECONDS = 20.0
 _TAINTS_AT_ONCE = 32
 
 
@@ -34,7 +39,8 @@ class Stack:
     """The processes of a demo or a benchmark. `kube` is a client of the API server."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="poseidon-demo-"))
+        self._private = PrivateFolder("poseidon-demo-")
+        self.folder = self._private.path
         self.kubeconfig = self.folder / "kubeconfig"
         self.cluster: Child | None = None
         self.scheduler: Child | None = None
@@ -67,7 +73,11 @@ class Stack:
                 if child is not None:
                     await child.stop()
         finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._private.remove()
+
+    def keep_logs(self) -> None:
+        """The folder with the logs of all processes outlives this process."""
+        self._private.keep()
 
     async def start_cluster(self, nodes: int, shapes: Sequence[NodeShape], seed: int) -> None:
         """Starts a synthetic cluster and taints its nodes. Raises ChildError."""
@@ -88,54 +98,57 @@ class Stack:
         self._kube = Kube(await credentials.load(kubeconfig, None), concurrency)
         await self._kube.start()
 
-    async def start_scheduler(self, kubeconfig: Path, scheduler: str, policy: str, flags: Sequence[str] = ()) -> None:
-        """Starts `poseidon run` and waits until it is ready. Raises ChildError."""
-        await self._compile()
+    async def start_scheduler(
+        self,
+        kubeconfig: Path,
+        scheduler: str,
+        policy: str,
+        flags: Sequence[str] = (),
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """Starts `poseidon run` and waits until it is ready. `tell` gets what takes long. Raises ChildError."""
+        await self._compile(tell)
         self.health_port = free_port()
         arguments = ["poseidon_py", "run", "--kubeconfig", str(kubeconfig), "--scheduler-name", scheduler]
         arguments += ["--health-port", str(self.health_port), *(["--policy", policy] if policy else []), *flags]
         self.scheduler = Child("the scheduler", arguments, self.folder / "scheduler.log")
         await self.scheduler.start()
-        ready = asyncio.create_task(self._answers_readyz())
+        ready = asyncio.create_task(self._answers_readyz(), name="ready")
         try:
             await self.scheduler.until(ready.done, _START_SECONDS)
         finally:
-            ready.cancel()
+            await end_tasks(ready)
 
-    async def _compile(self) -> None:
+    async def _compile(self, tell: Callable[[str], None]) -> None:
         """Compiles the searches of the flow service, which preempts no tasks before they are compiled."""
         compiler = Child("the compiler", ["firmament_py.compile_ahead"], self.folder / "compiler.log")
         await compiler.start()
+        waited = 0.0
         try:
-            with suppress(ChildError):  # the flow service tries again
-                await compiler.until(lambda: not compiler.running, _COMPILE_SECONDS)
+            while waited < _COMPILE_SECONDS:
+                try:
+                    return await compiler.until(lambda: not compiler.running, _SAY_SECONDS)
+                except ChildError:
+                    if not compiler.running:
+                        return  # it has failed; the flow service tries again
+                waited += _SAY_SECONDS
+                tell(f"the searches of the flow service are compiled, once for an installation: {waited:.0f} s so far")
         finally:
             await compiler.stop()
 
     async def scheduler_status(self) -> dict[str, object]:
         """The scheduler's status; {} if it does not answer."""
-        limits = aiohttp.ClientTimeout(total=2.0)
-        try:
-            async with (
-                aiohttp.ClientSession(timeout=limits) as session,
-                session.get(f"{self.health_url}/status") as answer,
-            ):
-                found = orjson.loads(await answer.read()) if answer.status == 200 else {}
-                return found if isinstance(found, dict) else {}
-        except (aiohttp.ClientError, TimeoutError, OSError, orjson.JSONDecodeError):
-            return {}
+        with suppress(aiohttp.ClientError, TimeoutError, OSError, orjson.JSONDecodeError):
+            found = orjson.loads(await get(f"{self.health_url}/status", _ANSWER_SECONDS))
+            return found if isinstance(found, dict) else {}
+        return {}
 
     async def _answers_readyz(self) -> None:
-        limits = aiohttp.ClientTimeout(total=2.0)
-        async with aiohttp.ClientSession(timeout=limits) as session:
-            while True:
-                try:
-                    async with session.get(f"{self.health_url}/readyz") as answer:
-                        if answer.status == 200:
-                            return
-                except (aiohttp.ClientError, TimeoutError, OSError):
-                    pass  # not listening yet
-                await asyncio.sleep(0.05)
+        while True:
+            with suppress(aiohttp.ClientError, TimeoutError, OSError):  # it does not listen yet, or is not ready
+                await get(f"{self.health_url}/readyz", _ANSWER_SECONDS)
+                return
+            await asyncio.sleep(0.05)
 
     async def _taint(self, shape: NodeShape) -> None:
         """Taints the nodes of a shape through the API: the cluster's command line has no taints."""

@@ -21,6 +21,7 @@ from benchmarks.demo.evidence import listed
 from poseidon_py.config.settings import Settings
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube, KubeError
+from poseidon_py.util.tasks import end_tasks
 
 
 class _Metadata(Struct):
@@ -70,8 +71,7 @@ async def bind_all(kubeconfig: Path, scheduler: str, count: int, concurrency: in
         return {"bound": count - failed[0], "failed": failed[0]}
     finally:
         if feeder is not None:
-            feeder.cancel()
-            await asyncio.gather(feeder, return_exceptions=True)
+            await end_tasks(feeder)
         await kube.close()
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.harness.runner import CannotMeasureError
+from poseidon_py.util.child_process import PYTHON
 
 _STOP_SECONDS = 10.0
 
@@ -20,7 +20,7 @@ def child(arguments: Sequence[str], log: Path) -> Iterator[subprocess.Popen[byte
     """Runs `python -m arguments...` until the end of the block, with its output in the file `log`."""
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", *arguments], stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT
+            [*PYTHON, "-m", *arguments], stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT
         )
     try:
         yield process

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from benchmarks.live.processes import cpu_seconds
 from benchmarks.live.session import Pods
 from poseidon_py.kube.client import KubeError
 from poseidon_py.kube.credentials import CredentialsError
+from poseidon_py.util.child_process import PYTHON
 
 SCHEDULER, BLIND = "poseidon", "blind"
 _PATIENCE = 60.0
@@ -196,7 +196,7 @@ async def _blind(pods: Pods, kubeconfig: Path, run: _Run) -> _Bound:
         await pods.create(count)
     arguments = ["--kubeconfig", str(kubeconfig), "--scheduler-name", BLIND, "--count", str(count)]
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
+        *PYTHON,
         "-m",
         "benchmarks.live.blind",
         *arguments,

@@ -38,6 +38,7 @@ from poseidon_py.usage.collector import Collector, Source
 from poseidon_py.usage.metrics_api import MetricsApi
 from poseidon_py.usage.prometheus import Prometheus
 from poseidon_py.util.metrics import Metrics
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -257,12 +258,9 @@ class Bridge:
             # before the lease is released: our binds must not overlap with those of the next leader
             await runtime.binder.stop()
         if self.election is not None and "election" in self._tasks:
-            self._tasks["election"].cancel()
-            await asyncio.gather(self._tasks["election"], return_exceptions=True)
+            await end_tasks(self._tasks["election"])
             await self.election.release()
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await end_tasks(*self._tasks.values())
         await self.engine.close()
         if self.supervisor is not None:
             await self.supervisor.stop()

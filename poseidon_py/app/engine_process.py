@@ -9,18 +9,17 @@ the new epoch and resynchronises. Only the process that was started here is ever
 import asyncio
 import logging
 import os
-import shutil
-import signal
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from poseidon_py.feed.client import EngineError, wait_until_serving
 from poseidon_py.util.backoff import Backoff
-from poseidon_py.util.child_process import ChildProcess
+from poseidon_py.util.child_process import PYTHON, ChildProcess, how_it_ended
 from poseidon_py.util.decoding import MalformedError, decode_json
 from poseidon_py.util.metrics import Metrics
+from poseidon_py.util.private_folder import PrivateFolder
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +55,7 @@ class Supervisor:
         log_level: str = "info",
         log_format: str = "text",
         startup_timeout: float = 60.0,
-        command: Sequence[str] = (sys.executable, "-m", "firmament_py", "serve"),
+        command: Sequence[str] = (*PYTHON, "-m", "firmament_py", "serve"),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         metrics: Metrics | None = None,
     ) -> None:
@@ -73,7 +72,7 @@ class Supervisor:
         self._sleep = sleep
         self._process: ChildProcess | None = None
         self._backoff = Backoff(0.2, 10.0)
-        self._folder = ""
+        self._folder: PrivateFolder | None = None
         self._started = 0.0
         self._errors: list[str] = []
         self._serving = False
@@ -121,9 +120,7 @@ class Supervisor:
                 f"the flow service did not start within {self._timeout:g} s; increase --startup-timeout"
             ) from error
         finally:
-            for task in (serving, ended):
-                task.cancel()
-            await asyncio.gather(serving, ended, return_exceptions=True)
+            await end_tasks(serving, ended)
         self._serving = True
         for line in self._errors:
             self._pass_on(line)
@@ -133,13 +130,13 @@ class Supervisor:
     def _make_address(self) -> str:
         """Address of a socket in a new private folder, for one start. Raises FirmamentError."""
         try:
-            self._folder = tempfile.mkdtemp(prefix="poseidon-")  # mode 0700
+            self._folder = PrivateFolder("poseidon-")
         except OSError as error:
             raise FirmamentError(
                 f"cannot create a folder for the flow service's socket: {error}; set TMPDIR to a writable folder",
                 usage=True,
             ) from error
-        path = os.path.join(self._folder, _SOCKET)
+        path = str(self._folder.path / _SOCKET)
         if len(os.fsencode(path)) > _SOCKET_PATH_BYTES:
             raise FirmamentError(
                 f"the path of the flow service's socket, {path}, has more than {_SOCKET_PATH_BYTES} bytes; set TMPDIR "
@@ -149,9 +146,9 @@ class Supervisor:
         return f"unix:{path}"
 
     def _remove_folder(self) -> None:
-        folder, self._folder = self._folder, ""
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            folder.remove()
 
     async def _launch(self) -> ChildProcess:
         """Starts the process. Raises FirmamentError."""
@@ -256,15 +253,3 @@ def _is_object(line: str) -> bool:
     except MalformedError:
         return False
     return True
-
-
-def how_it_ended(code: int | None) -> str:
-    """How a process with this return code ended, in words."""
-    if code is None:
-        return "did not run"
-    if code >= 0:
-        return f"exited with code {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"

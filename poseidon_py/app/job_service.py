@@ -23,6 +23,7 @@ from poseidon_py.kube.client import Kube, KubeError, NotFoundError
 from poseidon_py.kube.lease import Election
 from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.util.metrics import Metrics
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -171,9 +172,7 @@ class JobService:
             await self.controller.stop()
         if self._reporter is not None:
             await self._reporter.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
         if self._election is not None:
             await self._election.release()
         if self._kube is not None:

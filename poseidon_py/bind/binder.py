@@ -30,6 +30,7 @@ from poseidon_py.state.records import PodRecord, Reject
 from poseidon_py.state.store import Store
 from poseidon_py.state.volumes.gate import VolumeError, VolumesTakenError
 from poseidon_py.util.backoff import Backoff
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -118,9 +119,7 @@ class Binder:
     async def stop(self) -> None:
         """Cancels the workers; the outcome of requests in flight stays unknown."""
         tasks = (*self._workers, *self._preparing.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*tasks)
         self._workers.clear()
 
     async def drain(self, timeout: float) -> bool:

@@ -16,6 +16,7 @@ from poseidon_py.kube.client import ApiError, KubeError, NotFoundError
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.records import PodRecord
 from poseidon_py.util.metrics import Metrics
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +65,7 @@ class Unwinder:
             task.cancel()
 
     async def stop(self) -> None:
-        self.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
 
     async def _unwind_group(self, group: Group, bound: list[PodRecord]) -> None:
         if group.preempted:

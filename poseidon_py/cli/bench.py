@@ -4,15 +4,19 @@ import importlib
 import sys
 
 from poseidon_py.cli.main import EXTRA
+from poseidon_py.util.signals import INTERRUPTED
 
 
 def main() -> None:
     """Run the benchmark suite. Exits with code 2 if the suite, or a module that it needs, is not installed."""
     try:
-        cli = importlib.import_module("benchmarks.__main__").cli
-    except ModuleNotFoundError as error:
-        sys.exit(_not_installed(error))
-    cli()
+        try:
+            cli = importlib.import_module("benchmarks.__main__").cli
+        except ModuleNotFoundError as error:
+            sys.exit(_not_installed(error))
+        cli(prog_name="poseidon-bench")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
 
 
 def _not_installed(error: ModuleNotFoundError) -> int:

@@ -1,12 +1,36 @@
 """How the commands report an error: one line on standard error, and an exit code."""
 
+import difflib
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
+
+from poseidon_py.util.signals import INTERRUPTED
 
 
 def fail(message: str, code: int) -> NoReturn:
     """Print the message and exit with the code."""
     click.echo(f"error: {message}", err=True)
     sys.exit(code)
+
+
+class Group(click.Group):
+    """A group of commands that Ctrl-C ends with exit code 130, and that knows what a mistyped command was to be."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """click itself would print `Aborted!` and exit with 1."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not name.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
+            close = difflib.get_close_matches(name, self.list_commands(ctx))
+            meant = f"; did you mean {' or '.join(close)}?" if close else f"; `{ctx.command_path} --help` lists them"
+            ctx.fail(f"there is no command {name!r}{meant}")
+        return super().resolve_command(ctx, args)

@@ -2,14 +2,13 @@
 Jobs in the foreground, until a signal or a fatal error."""
 
 import asyncio
-import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from poseidon_py.cli.errors import fail
+from poseidon_py.cli.errors import Group, fail
 from poseidon_py.cli.flags import settings_flags
 from poseidon_py.cli.hooks import loaded
 from poseidon_py.cli.job_list import show
@@ -18,6 +17,8 @@ from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.util import logs
+from poseidon_py.util.signals import end_signals
+from poseidon_py.util.tasks import end_tasks
 
 LEASE = "poseidon-jobs"
 HEALTH_PORT = 10272
@@ -40,7 +41,7 @@ _FLAGS = (
 _OWN_DEFAULTS = {"lease_name": LEASE, "health_port": HEALTH_PORT}
 
 
-class _WithDefault(click.Group):
+class _WithDefault(Group):
     """Arguments that begin with no command are those of `show`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -98,7 +99,7 @@ async def _run(settings: Settings, namespace: str, workers: int, hooks: HookConf
 
     stop_requested = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in end_signals():
         loop.add_signal_handler(number, stop_requested.set)
     service = JobService(settings, namespace, workers, hooks)
     ended = asyncio.create_task(stop_requested.wait())
@@ -118,8 +119,6 @@ async def _run(settings: Settings, namespace: str, workers: int, hooks: HookConf
         click.echo(f"error: {error}", err=True)
         code = 1 if isinstance(error, StartError) else 2
     finally:
-        for task in (starting, ended):
-            task.cancel()
-        await asyncio.gather(starting, ended, return_exceptions=True)
+        await end_tasks(starting, ended)
         await service.stop()
     return code

@@ -9,12 +9,13 @@ from typing import ClassVar
 import click
 
 from poseidon_py import __version__
+from poseidon_py.cli.errors import Group
 
 EXTRA = "poseidon-firmament[benchmarks]"
 _ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """Imports the module of a command on use: each of them needs only its own libraries, and an installation of the
     scheduler alone has no benchmark suite."""
 

@@ -1,14 +1,15 @@
 """The cost policies of the flow service, which is run as a process, not imported."""
 
 import json
+import shlex
 import subprocess
-import sys
 from typing import Any
 
 import click
 
 from poseidon_py.cli.errors import fail
 from poseidon_py.config.settings import Settings
+from poseidon_py.util.child_process import PYTHON, how_it_ended
 
 
 @click.command()
@@ -31,19 +32,26 @@ def check_policy(settings: Settings) -> None:
     arguments = [argument for option in settings.policy_option for argument in ("--policy-option", option)]
     done = _firmament("check-policy", "--load-only", *arguments, *([settings.policy] if settings.policy else []))
     if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["the flow service rejected the policy without an error message"]
-        error = next((line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")), lines[-1])
-        fail(error, 2)
+        fail(_error(done), 2)
 
 
 def _list_policies() -> list[dict[str, Any]]:
     done = _firmament("policies", "--json")
     if done.returncode:
-        fail(f"cannot list the policies of the flow service: {done.stderr.strip().splitlines()[-1:]}", 1)
+        fail(_error(done), 1)
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 
 
+def _error(done: subprocess.CompletedProcess[str]) -> str:
+    """The error message of the flow service's command, or, if it has failed without one, how to see why."""
+    for line in done.stderr.splitlines():
+        if line.startswith("Error: "):
+            return line.removeprefix("Error: ")
+    command = shlex.join(["firmament", *done.args[done.args.index("firmament_py") + 1 :]])
+    return f"the flow service's command {how_it_ended(done.returncode)} without an error message; run `{command}`"
+
+
 def _firmament(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "firmament_py", *arguments]
+    command = [*PYTHON, "-m", "firmament_py", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import os
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,8 @@ from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.util import logs
+from poseidon_py.util.signals import end_signals
+from poseidon_py.util.tasks import end_tasks
 
 if TYPE_CHECKING:
     from poseidon_py.feed.resync import Session
@@ -58,7 +59,7 @@ async def _run(settings: Settings, hooks: HookConfig | None) -> int:
 
     stop_requested = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in end_signals():
         loop.add_signal_handler(number, stop_requested.set)
     bridge = Bridge(settings, hooks)
     ended = asyncio.create_task(stop_requested.wait())
@@ -66,8 +67,7 @@ async def _run(settings: Settings, hooks: HookConfig | None) -> int:
     await asyncio.wait({ended, starting}, return_when=asyncio.FIRST_COMPLETED)
     code = 0
     if not starting.done():
-        starting.cancel()
-        await asyncio.gather(starting, return_exceptions=True)
+        await end_tasks(starting)
     elif (error := starting.exception()) is not None:
         if not isinstance(error, (StartError, CredentialsError, HealthAddressError, FirmamentError)):
             await bridge.stop()

@@ -25,6 +25,7 @@ from poseidon_py.hooks.sending.endpoint import Endpoint
 from poseidon_py.hooks.storage.store import Request, Store, StoreError, StoreTakenError
 from poseidon_py.hooks.transition import Transition, bounded, delivery_id
 from poseidon_py.util.backoff import Backoff
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -131,15 +132,12 @@ class Hooks:
     async def stop(self, grace: float = 5.0) -> None:
         """Stop delivering. Attempts in flight have `grace` seconds to end, and then the last write of the store."""
         self._end("the hooks were stopped")
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
         await asyncio.gather(*(lane.finish(grace) for lane in self._lanes.values()))
         self._journal.stop()
         if self._journal_task is not None:
             await asyncio.wait({self._journal_task}, timeout=grace)
-            self._journal_task.cancel()
-            await asyncio.gather(self._journal_task, return_exceptions=True)
+            await end_tasks(self._journal_task)
         await asyncio.gather(*(endpoint.close() for endpoint in self._endpoints))
 
     async def wait(self) -> str:

@@ -15,6 +15,7 @@ from poseidon_py.hooks.metrics import HookMetrics
 from poseidon_py.hooks.records import MAX_ERROR, Record
 from poseidon_py.hooks.sending.outcome import Outcome
 from poseidon_py.util.backoff import Backoff
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -111,9 +112,7 @@ class Lane:
         if self._tasks and grace > 0:
             await asyncio.wait(self._tasks, timeout=grace)
         tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*tasks)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

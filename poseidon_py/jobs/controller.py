@@ -25,6 +25,7 @@ from poseidon_py.jobs.writer import JobApi, NotLeadingError, Writer
 from poseidon_py.kube.client import BusyError, ConflictError, KubeError
 from poseidon_py.kube.list_watch import Watch, WatchOptions
 from poseidon_py.util.metrics import Metrics
+from poseidon_py.util.tasks import end_tasks
 from poseidon_py.util.work_queue import KeyedQueue
 
 log = logging.getLogger(__name__)
@@ -93,9 +94,7 @@ class JobController:
         """Stops the workers where they are: the next process continues there."""
         for timer in self._timers.values():
             timer.cancel()
-        for task in self.tasks.values():
-            task.cancel()
-        await asyncio.gather(*self.tasks.values(), return_exceptions=True)
+        await end_tasks(*self.tasks.values())
         await self.events.stop()
 
     # -- when it may work -------------------------------------------------------------------------------------

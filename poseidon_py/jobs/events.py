@@ -12,6 +12,7 @@ from urllib.parse import quote
 from poseidon_py.jobs.manifests.owner import Owner
 from poseidon_py.jobs.rules.status import timestamp
 from poseidon_py.kube.client import KubeError
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +85,4 @@ class JobEvents:
         """Waits for events that are on their way."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=timeout)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)

@@ -28,6 +28,7 @@ from poseidon_py.kube.credentials import Access, CredentialsError
 from poseidon_py.kube.objects import Pod, Status
 from poseidon_py.kube.retry_after import retry_after
 from poseidon_py.util.decoding import MalformedError, decode_json
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,9 @@ _TOKEN_SECONDS = 30.0
 _READ_TIMEOUT = 60.0
 _CONNECT_TIMEOUT = 10.0
 _PAGE_TIMEOUT = 600.0
+_UNLIMITED = aiohttp.ClientTimeout(total=None)
+"""asyncio limits the whole time of a request: of aiohttp's own limit, which counts its nested blocks, a cancellation in
+the same turn of the event loop comes out as a TimeoutError, and is lost."""
 
 MAX_PAGE = 256 << 20
 """Bytes of one page of a list, or of one answer of a source of usage."""
@@ -165,8 +169,7 @@ class Kube:
     async def close(self) -> None:
         """Close all connections; requests in flight fail."""
         if self._refresher is not None:
-            self._refresher.cancel()
-            await asyncio.gather(self._refresher, return_exceptions=True)
+            await end_tasks(self._refresher)
         self._pool.close()
         if self._http is not None:
             await self._http.close()
@@ -228,23 +231,25 @@ class Kube:
         self, verb: str, path: str, body: bytes, content_type: str, timeout: float
     ) -> short_requests.Answer:
         headers = self._access.headers | ({"Content-Type": content_type} if body else {})
-        limits = aiohttp.ClientTimeout(total=timeout)
         try:
-            async with self._session.request(
-                verb,
-                self.url + path,
-                data=body or None,
-                headers=headers,
-                timeout=limits,
-                server_hostname=self._access.tls_name,
-            ) as answer:
+            async with (
+                asyncio.timeout(timeout),
+                self._session.request(
+                    verb,
+                    self.url + path,
+                    data=body or None,
+                    headers=headers,
+                    timeout=_UNLIMITED,
+                    server_hostname=self._access.tls_name,
+                ) as answer,
+            ):
                 return short_requests.Answer(
                     answer.status, dict(answer.raw_headers), await _read(answer, short_requests.MAX_ANSWER)
                 )
         except aiohttp.ClientConnectorError as error:
             raise UnreachableError(f"cannot reach the API server at {self.url}: {error}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise LostAnswerError(str(error)) from error
+            raise LostAnswerError(str(error) or "no answer in time") from error
 
     async def bind(self, namespace: str, name: str, uid: str, node: str, timeout: float) -> None:
         """Bind the pod with that UID to a node. The body of the answer is ignored."""
@@ -327,9 +332,12 @@ class Kube:
 
     async def page(self, path: str, parameters: Mapping[str, str], accept: str = JSON) -> bytes:
         """One page of a list. Raises KubeError; TooLargeError beyond MAX_PAGE bytes."""
-        limits = aiohttp.ClientTimeout(total=_PAGE_TIMEOUT, sock_connect=_CONNECT_TIMEOUT, sock_read=_READ_TIMEOUT)
-        async with self._get(path, parameters, limits, accept) as answer:
-            return await _read(answer, MAX_PAGE)
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT, sock_read=_READ_TIMEOUT)
+        try:
+            async with asyncio.timeout(_PAGE_TIMEOUT), self._get(path, parameters, limits, accept) as answer:
+                return await _read(answer, MAX_PAGE)
+        except TimeoutError as error:
+            raise LostAnswerError(f"no complete answer within {_PAGE_TIMEOUT:g} s") from error
 
     async def watch(
         self, path: str, parameters: Mapping[str, str], silence: float, accept: str = JSON

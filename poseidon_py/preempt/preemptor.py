@@ -27,6 +27,7 @@ from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord, Reject
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff
+from poseidon_py.util.tasks import end_tasks
 from poseidon_py.util.timers import Timer
 
 log = logging.getLogger(__name__)
@@ -206,9 +207,7 @@ class Preemptor:
         tasks = [*self.evictor.tasks, *self.migrator.tasks, *self.nominator.tasks, *self._retractor.tasks]
         if tasks and timeout:
             await asyncio.wait(tasks, timeout=timeout)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*tasks)
 
     # -- refused deletions ------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from poseidon_py.report.messages import cannot_use, note
 from poseidon_py.report.paced_queue import Binds, Outbox
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
+from poseidon_py.util.tasks import end_tasks
 from poseidon_py.util.timers import Timer
 from poseidon_py.util.timestamps import timestamp
 
@@ -212,9 +213,7 @@ class Reporter:
     async def stop(self) -> None:
         for key in list(self._deferred):
             self._cancel_deferred(key)
-        for worker in self._workers:
-            worker.cancel()
-        await asyncio.gather(*self._workers, return_exceptions=True)
+        await end_tasks(*self._workers)
         self._workers.clear()
 
     async def _worker(self) -> None:

@@ -25,6 +25,7 @@ from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.model import Unknown
 from poseidon_py.state.gangs.object_cache import ObjectCache
 from poseidon_py.state.gangs.registry import GangRegistry
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -70,8 +71,7 @@ class StatusWriter:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end_tasks(self._task)
 
     async def _write_all(self) -> None:
         while self._dirty:

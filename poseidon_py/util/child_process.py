@@ -9,9 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
+
+PYTHON = (sys.executable, "-P")
+"""Begins the command of a child in Python; `-m MODULE` or `-c TEXT` follow. Without -P the present folder comes first
+on the child's module path, so that a file numpy.py there, or another checkout, would be imported."""
 
 
 class _Output(asyncio.StreamReaderProtocol):
@@ -32,9 +38,17 @@ class ChildProcess:
 
     @classmethod
     async def start(cls, command: Sequence[str], *, limit: int) -> ChildProcess:
-        """Starts `command` without a standard output. `limit`: bytes of a line of `stderr`. Raises OSError."""
+        """Starts `command` without a standard output. `limit`: bytes of a line of `stderr`. Raises OSError.
+
+        The signals of the terminal, such as Ctrl-C, reach this process alone, which ends the child in its turn.
+        """
         popen = subprocess.Popen(  # noqa: ASYNC220 - does not wait for the program
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
         )
         assert popen.stderr is not None
         stderr = asyncio.StreamReader(limit)
@@ -68,3 +82,15 @@ class ChildProcess:
 
     def kill(self) -> None:
         self._popen.kill()
+
+
+def how_it_ended(code: int | None) -> str:
+    """How a process with this return code ended, in words."""
+    if code is None:
+        return "did not run"
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"

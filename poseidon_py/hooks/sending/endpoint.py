@@ -1,5 +1,6 @@
 """Sends deliveries to one endpoint. The only module of the package that speaks HTTP to endpoints."""
 
+import asyncio
 import ssl
 from collections.abc import Mapping
 
@@ -35,7 +36,10 @@ class Endpoint:
         except SourceError as error:
             return Outcome(f"cannot be signed or sent: {error}")
         try:
-            async with self._opened().post(hook.url, data=body, headers=headers, allow_redirects=False) as answer:
+            async with (
+                asyncio.timeout(hook.timeout),
+                self._opened().post(hook.url, data=body, headers=headers, allow_redirects=False) as answer,
+            ):
                 text = await answer.content.read(_MAX_ANSWER) if answer.status >= 300 else b""
                 retry_after = answer.headers.get("Retry-After")
                 return outcome_of(answer.status, text.decode(errors="replace"), retry_after, now)
@@ -65,7 +69,7 @@ class Endpoint:
                 connector=aiohttp.TCPConnector(limit=self._hook.concurrency, ssl=tls),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "poseidon-hooks"},
-                timeout=aiohttp.ClientTimeout(total=self._hook.timeout),
+                timeout=aiohttp.ClientTimeout(total=None),  # `send` limits the time
                 auto_decompress=False,
             )
         return self._session

@@ -24,6 +24,7 @@ from poseidon_py.state.queues.registry import QueueRegistry
 from poseidon_py.state.queues.yunikorn import CONFIG, YuniKorn
 from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.restarts import restarted
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -60,8 +61,7 @@ class _Watched:
         self.task = asyncio.create_task(restarted(name, watch.run, sleep=sleep), name=name)
 
     async def stop(self) -> None:
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
+        await end_tasks(self.task)
 
 
 class QueueWatches:

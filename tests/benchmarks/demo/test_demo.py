@@ -18,6 +18,7 @@ from benchmarks.demo.checks import Check
 from benchmarks.demo.children import ChildError
 from benchmarks.demo.progress import Progress, Seen
 from benchmarks.demo.summary import summarise
+from poseidon_py.util.signals import end_signals
 from tests.benchmarks.demo.builders import make_evidence, make_node, make_pod
 from tests.paths import DOCS
 
@@ -191,7 +192,7 @@ def test_the_demo_passes_its_checks_and_cleans_up(tmp_path):
 
 @pytest.mark.e2e
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [number for number in end_signals() if number != signal.SIGTERM])
 def test_an_interrupted_demo_leaves_nothing_behind(tmp_path, number):
     process = subprocess.Popen(
         [*COMMAND, "--nodes", "5", "--pods", "40"],

@@ -1,5 +1,6 @@
 """The processes of a demo, and their order."""
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ class Processes:
         self.noted: list[str] = []
         self.slow = ""
         """A module that never gets ready."""
+        self.dead = ""
+        """A module that ends at once, with an error."""
 
     def child(self, name: str, arguments: Sequence[str], log: Path) -> "Process":
         return Process(self, arguments[0])
@@ -28,20 +31,51 @@ class Process:
     async def start(self) -> None:
         self._processes.noted.append(f"start {self._module}")
 
+    @property
+    def running(self) -> bool:
+        return self._module != self._processes.dead
+
     async def until(self, ready: Callable[[], bool], seconds: float) -> None:
-        if self._module == self._processes.slow:
+        if self._module in (self._processes.slow, self._processes.dead):
             raise ChildError("not ready")
 
     async def stop(self) -> None:
         self._processes.noted.append(f"stop {self._module}")
 
 
-@pytest.mark.parametrize("slow", ["", "firmament_py.compile_ahead"], ids=["compiled", "not compiled in time"])
-async def test_searches_are_compiled_before_the_scheduler_starts(monkeypatch: pytest.MonkeyPatch, slow: str):
-    processes = Processes()
-    processes.slow = slow
+COMPILER = "firmament_py.compile_ahead"
+LINE = "the searches of the flow service are compiled, once for an installation: "
+
+
+@pytest.mark.parametrize(
+    ("slow", "dead", "told"),
+    [
+        pytest.param("", "", 0, id="compiled"),
+        pytest.param("", COMPILER, 0, id="failed"),
+        pytest.param(COMPILER, "", 180, id="not compiled in time"),  # every 10 s for half an hour
+    ],
+)
+async def test_searches_are_compiled_before_the_scheduler_starts(
+    monkeypatch: pytest.MonkeyPatch, slow: str, dead: str, told: int
+):
+    """A first start compiles for minutes on a busy machine, and says so meanwhile."""
+    processes, lines = Processes(), list[str]()
+    processes.slow, processes.dead = slow, dead
     monkeypatch.setattr(stack, "Child", processes.child)
     async with stack.Stack() as demo:
-        await demo.start_scheduler(Path("kubeconfig"), "poseidon", "")
-    compiler = "firmament_py.compile_ahead"
-    assert processes.noted == [f"start {compiler}", f"stop {compiler}", "start poseidon_py", "stop poseidon_py"]
+        await demo.start_scheduler(Path("kubeconfig"), "poseidon", "", tell=lines.append)
+    assert processes.noted == [f"start {COMPILER}", f"stop {COMPILER}", "start poseidon_py", "stop poseidon_py"]
+    assert len(lines) == told
+    assert lines[:2] == [f"{LINE}10 s so far", f"{LINE}20 s so far"][:told]
+
+
+async def test_the_folder_is_removed_unless_it_is_kept():
+    for kept in (False, True):
+        async with stack.Stack() as demo:
+            (demo.folder / "scheduler.log").write_text("a complaint")
+            if kept:
+                demo.keep_logs()
+        assert (demo.folder / "scheduler.log").exists() is kept
+        stack.Stack()._private.remove()  # a later start takes none of it for that of a killed process
+        assert demo.folder.exists() is kept
+    shutil.rmtree(demo.folder)

@@ -7,14 +7,20 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import ModuleType
 from typing import Any, ClassVar
 
 import click
 import pytest
 
+from benchmarks.__main__ import cli as bench
 from firmament_py.cli.main import cli as firmament
+from poseidon_py import __version__
+from poseidon_py.__main__ import main
 from poseidon_py.cli.main import LazyGroup, cli
 from poseidon_py.config.fields import FIELDS, number_text
+from poseidon_py.util.child_process import PYTHON
+from poseidon_py.util.signals import INTERRUPTED
 from tests.command_line import invoke
 from tests.paths import DOCS
 
@@ -39,9 +45,11 @@ def run(*arguments):
     return invoke(cli, *arguments)
 
 
-def process(*arguments):
+def process(*arguments, folder=None):
+    """`folder`: the present one."""
     return subprocess.run(
-        [sys.executable, "-m", "poseidon_py", *arguments],
+        [sys.executable, "-P", "-m", "poseidon_py", *arguments],
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=60,
@@ -126,6 +134,58 @@ def test_a_command_that_is_not_installed_names_the_package(monkeypatch):
     assert run("--help").exit_code == 0
 
 
+def test_an_interrupted_command_exits_with_130(monkeypatch):
+    """As shells have it, also while modules are loaded; there is no traceback."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("poseidon_py.cli.ask.answer", interrupted)
+    result = run("status")
+    assert (result.exit_code, result.output) == (INTERRUPTED, "")
+    loading = ModuleType("loading")
+    loading.__getattr__ = interrupted  # type: ignore[method-assign]
+    monkeypatch.setitem(sys.modules, "poseidon_py.cli.main", loading)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == INTERRUPTED == 130
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "says"),
+    [
+        (cli, "stauts", "there is no command 'stauts'; did you mean status?"),
+        (cli, "polices", "there is no command 'polices'; did you mean policies?"),
+        (cli, "xyzzy", "there is no command 'xyzzy'; `cli --help` lists them"),
+        (bench, "comapre", "there is no command 'comapre'; did you mean compare?"),
+    ],
+)
+def test_a_mistyped_command_has_a_suggestion(command, name, says):
+    result = invoke(command, name)
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == f"Error: {says}"
+
+
+def test_each_command_line_tells_its_version():
+    for command in (cli, bench):
+        assert invoke(command, "--version").output.split()[-1] == __version__
+
+
+def test_a_flow_service_without_an_error_message_is_not_quoted(monkeypatch):
+    """What a child prints is not an error message, be it a warning or a traceback."""
+    words = [*PYTHON, "-m", "firmament_py", "policies", "--json"]
+    done = subprocess.CompletedProcess(words, 1, "", "Traceback (most recent call last):\nNameError: x\n")
+    monkeypatch.setattr("poseidon_py.cli.policies._firmament", lambda *_: done)
+    result = run("policies")
+    assert (result.exit_code, result.output) == (
+        1,
+        "error: the flow service's command exited with code 1 without an error message; "
+        "run `firmament policies --json`\n",
+    )
+
+
 @pytest.mark.e2e
 @pytest.mark.slow
 class TestProcesses:
@@ -135,9 +195,12 @@ class TestProcesses:
         assert done.stderr.startswith("error: there is no policy 'nope'; there are: ")
         assert "load-spreading" in done.stderr
 
-    def test_policies_as_json(self):
-        found = json.loads(process("policies", "--json").stdout)
-        assert "load-spreading" in {policy["name"] for policy in found}
+    def test_policies_as_json(self, tmp_path):
+        """The flow service imports nothing from the present folder, where files have any name."""
+        (tmp_path / "numpy.py").write_text("raise SystemExit('an output')")
+        done = process("policies", "--json", folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "load-spreading" in {policy["name"] for policy in json.loads(done.stdout)}
 
     def test_an_unreachable_api_server(self, kubeconfig):
         done = process(
