@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,6 @@ import click
 from benchmarks.cluster.cluster import Cluster
 from benchmarks.cluster.http.faults import Rule
 from benchmarks.cluster.settings import ClusterSettings, NodeShape, RunTime
-from poseidon_py.util.signals import end_signals
 
 
 def _shapes(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[NodeShape, ...]:
@@ -150,8 +150,9 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 async def _serve(settings: ClusterSettings, kubeconfig_out: Path | None, rules: list[Rule]) -> int:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in end_signals():
-        loop.add_signal_handler(number, stopped.set)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            loop.add_signal_handler(number, stopped.set)
     running = Cluster(settings)
     running.faults.set(*rules)
     try:
