@@ -3,7 +3,7 @@
 import signal
 import sys
 
-from poseidon_py.util.signals import INTERRUPTED
+from poseidon_py.util.process.signals import INTERRUPTED
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from poseidon_py.util.child_process import PYTHON
+from poseidon_py.util.process.child_process import PYTHON
 
 _PR_SET_PDEATHSIG = 1
 _TUNABLES = "GLIBC_TUNABLES"

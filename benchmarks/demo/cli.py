@@ -18,7 +18,7 @@ from benchmarks.demo.scenario import Plan
 from benchmarks.demo.stack import Stack
 from poseidon_py.config.fields import FIELDS
 from poseidon_py.kube.client import KubeError
-from poseidon_py.util.signals import INTERRUPTED, end_signals
+from poseidon_py.util.process.signals import INTERRUPTED, end_signals
 
 
 @click.command("demo")

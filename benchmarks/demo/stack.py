@@ -24,7 +24,7 @@ from benchmarks.demo.evidence import get
 from benchmarks.demo.workload import POOL_LABEL
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import MERGE_PATCH, Kube
-from poseidon_py.util.private_folder import PrivateFolder
+from poseidon_py.util.process.private_folder import PrivateFolder
 from poseidon_py.util.tasks import end_tasks
 
 _START_SECONDS = 600.0

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.harness.runner import CannotMeasureError
-from poseidon_py.util.child_process import PYTHON
+from poseidon_py.util.process.child_process import PYTHON
 
 _STOP_SECONDS = 10.0
 

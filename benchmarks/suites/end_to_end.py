@@ -25,7 +25,7 @@ from benchmarks.live.processes import cpu_seconds
 from benchmarks.live.session import Pods
 from poseidon_py.kube.client import KubeError
 from poseidon_py.kube.credentials import CredentialsError
-from poseidon_py.util.child_process import PYTHON
+from poseidon_py.util.process.child_process import PYTHON
 
 SCHEDULER, BLIND = "poseidon", "blind"
 _PATIENCE = 60.0

@@ -4,7 +4,7 @@ import importlib
 import sys
 
 from poseidon_py.cli.main import EXTRA
-from poseidon_py.util.signals import INTERRUPTED
+from poseidon_py.util.process.signals import INTERRUPTED
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import click
 
-from poseidon_py.util.signals import INTERRUPTED
+from poseidon_py.util.process.signals import INTERRUPTED
 
 
 def fail(message: str, code: int) -> NoReturn:

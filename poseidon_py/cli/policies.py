@@ -9,7 +9,7 @@ import click
 
 from poseidon_py.cli.errors import fail
 from poseidon_py.config.settings import Settings
-from poseidon_py.util.child_process import PYTHON, how_it_ended
+from poseidon_py.util.process.child_process import PYTHON, how_it_ended
 
 
 @click.command()

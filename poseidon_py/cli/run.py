@@ -18,7 +18,7 @@ from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.util import logs
-from poseidon_py.util.signals import end_signals
+from poseidon_py.util.process.signals import end_signals
 from poseidon_py.util.tasks import end_tasks
 
 if TYPE_CHECKING:

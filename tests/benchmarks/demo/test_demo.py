@@ -18,7 +18,7 @@ from benchmarks.demo.checks import Check
 from benchmarks.demo.children import ChildError
 from benchmarks.demo.progress import Progress, Seen
 from benchmarks.demo.summary import summarise
-from poseidon_py.util.signals import end_signals
+from poseidon_py.util.process.signals import end_signals
 from tests.benchmarks.demo.builders import make_evidence, make_node, make_pod
 from tests.paths import DOCS
 

@@ -19,8 +19,8 @@ from poseidon_py import __version__
 from poseidon_py.__main__ import main
 from poseidon_py.cli.main import LazyGroup, cli
 from poseidon_py.config.fields import FIELDS, number_text
-from poseidon_py.util.child_process import PYTHON
-from poseidon_py.util.signals import INTERRUPTED
+from poseidon_py.util.process.child_process import PYTHON
+from poseidon_py.util.process.signals import INTERRUPTED
 from tests.command_line import invoke
 from tests.paths import DOCS
 

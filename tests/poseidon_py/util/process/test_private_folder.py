@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from poseidon_py.util.child_process import PYTHON
-from poseidon_py.util.private_folder import PrivateFolder
+from poseidon_py.util.process.child_process import PYTHON
+from poseidon_py.util.process.private_folder import PrivateFolder
 
 PREFIX = "poseidon-test-"
 OTHER = f"""
 import sys
-from poseidon_py.util.private_folder import PrivateFolder
+from poseidon_py.util.process.private_folder import PrivateFolder
 print(PrivateFolder({PREFIX!r}).path, flush=True)
 sys.stdin.read()
 """

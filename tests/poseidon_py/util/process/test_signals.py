@@ -2,7 +2,7 @@
 
 import signal
 
-from poseidon_py.util.signals import end_signals
+from poseidon_py.util.process.signals import end_signals
 
 
 def test_hangups_count_unless_they_are_ignored():

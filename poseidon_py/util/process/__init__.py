@@ -1,0 +1,1 @@
+"""Processes: the children of this one, its signals, its temporary folders."""
