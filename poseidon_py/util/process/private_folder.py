@@ -48,11 +48,11 @@ def remove_stale(prefix: str) -> None:
         try:
             if lock.parent.lstat().st_uid != os.geteuid() or lock.parent.is_symlink():
                 continue
-            held = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(lock.parent, ignore_errors=True)
             finally:
-                os.close(held)
+                os.close(descriptor)
         except OSError:  # its process lives, or another one is removing it
             continue

@@ -48,7 +48,7 @@ LINE = "the searches of the flow service are compiled, once for an installation:
 
 
 @pytest.mark.parametrize(
-    ("slow", "dead", "told"),
+    ("slow", "dead", "expected_lines"),
     [
         pytest.param("", "", 0, id="compiled"),
         pytest.param("", COMPILER, 0, id="failed"),
@@ -56,7 +56,7 @@ LINE = "the searches of the flow service are compiled, once for an installation:
     ],
 )
 async def test_searches_are_compiled_before_the_scheduler_starts(
-    monkeypatch: pytest.MonkeyPatch, slow: str, dead: str, told: int
+    monkeypatch: pytest.MonkeyPatch, slow: str, dead: str, expected_lines: int
 ):
     """A first start compiles for minutes on a busy machine, and says so meanwhile."""
     processes, lines = Processes(), list[str]()
@@ -65,17 +65,17 @@ async def test_searches_are_compiled_before_the_scheduler_starts(
     async with stack.Stack() as demo:
         await demo.start_scheduler(Path("kubeconfig"), "poseidon", "", tell=lines.append)
     assert processes.noted == [f"start {COMPILER}", f"stop {COMPILER}", "start poseidon_py", "stop poseidon_py"]
-    assert len(lines) == told
-    assert lines[:2] == [f"{LINE}10 s so far", f"{LINE}20 s so far"][:told]
+    assert len(lines) == expected_lines
+    assert lines[:2] == [f"{LINE}10 s so far", f"{LINE}20 s so far"][:expected_lines]
 
 
 async def test_the_folder_is_removed_unless_it_is_kept():
-    for kept in (False, True):
+    for preserved in (False, True):
         async with stack.Stack() as demo:
             (demo.folder / "scheduler.log").write_text("a complaint")
-            if kept:
+            if preserved:
                 demo.keep_logs()
-        assert (demo.folder / "scheduler.log").exists() is kept
+        assert (demo.folder / "scheduler.log").exists() is preserved
         stack.Stack()._private.remove()  # a later start takes none of it for that of a killed process
-        assert demo.folder.exists() is kept
+        assert demo.folder.exists() is preserved
     shutil.rmtree(demo.folder)

@@ -66,10 +66,10 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next(tmp_path):
 def test_folders_of_others_are_left_alone(tmp_path):
     """One without a lock, and one that only looks like such a folder."""
     (tmp_path / f"{PREFIX}unlocked").mkdir()
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / ".lock").touch()
-    (tmp_path / f"{PREFIX}link").symlink_to(elsewhere)
+    target = tmp_path / "elsewhere"
+    target.mkdir()
+    (target / ".lock").touch()
+    (tmp_path / f"{PREFIX}link").symlink_to(target)
     PrivateFolder(PREFIX).remove()
     assert (tmp_path / f"{PREFIX}unlocked").exists()
-    assert elsewhere.exists()
+    assert target.exists()
