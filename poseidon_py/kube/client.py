@@ -230,19 +230,12 @@ class Kube:
     async def _send_by_proxy(
         self, verb: str, path: str, body: bytes, content_type: str, timeout: float
     ) -> short_requests.Answer:
-        headers = self._access.headers | ({"Content-Type": content_type} if body else {})
+        headers, name = self._access.headers | ({"Content-Type": content_type} if body else {}), self._access.tls_name
         try:
-            async with (
-                asyncio.timeout(timeout),
-                self._session.request(
-                    verb,
-                    self.url + path,
-                    data=body or None,
-                    headers=headers,
-                    timeout=_UNLIMITED,
-                    server_hostname=self._access.tls_name,
-                ) as answer,
-            ):
+            sent = self._session.request(
+                verb, self.url + path, data=body or None, headers=headers, timeout=_UNLIMITED, server_hostname=name
+            )
+            async with asyncio.timeout(timeout), sent as answer:
                 return short_requests.Answer(
                     answer.status, dict(answer.raw_headers), await _read(answer, short_requests.MAX_ANSWER)
                 )
@@ -333,11 +326,8 @@ class Kube:
     async def page(self, path: str, parameters: Mapping[str, str], accept: str = JSON) -> bytes:
         """One page of a list. Raises KubeError; TooLargeError beyond MAX_PAGE bytes."""
         limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT, sock_read=_READ_TIMEOUT)
-        try:
-            async with asyncio.timeout(_PAGE_TIMEOUT), self._get(path, parameters, limits, accept) as answer:
-                return await _read(answer, MAX_PAGE)
-        except TimeoutError as error:
-            raise LostAnswerError(f"no complete answer within {_PAGE_TIMEOUT:g} s") from error
+        async with self._get(path, parameters, limits, accept, _PAGE_TIMEOUT) as answer:
+            return await _read(answer, MAX_PAGE)
 
     async def watch(
         self, path: str, parameters: Mapping[str, str], silence: float, accept: str = JSON
@@ -356,14 +346,18 @@ class Kube:
 
     @contextlib.asynccontextmanager
     async def _get(
-        self, path: str, parameters: Mapping[str, str], limits: aiohttp.ClientTimeout, accept: str
+        self,
+        path: str,
+        parameters: Mapping[str, str],
+        limits: aiohttp.ClientTimeout,
+        accept: str,
+        total: float | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         url = f"{self.url}{path}?{urlencode(parameters)}"
         headers = {**self._access.headers, "Accept": accept}
         try:
-            async with self._session.get(
-                url, headers=headers, timeout=limits, server_hostname=self._access.tls_name
-            ) as answer:
+            sent = self._session.get(url, headers=headers, timeout=limits, server_hostname=self._access.tls_name)
+            async with asyncio.timeout(total), sent as answer:
                 if answer.status == 401:
                     await self._renew_token()  # for the next attempt
                 if answer.status != 200:

@@ -22,6 +22,7 @@ from poseidon_py.kube.informers.resource import Resource
 from poseidon_py.kube.list_watch import Handler, Kind, Source, Watch, WatchOptions
 from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.restarts import restarted
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -132,9 +133,7 @@ class Informers:
                     pass
         finally:
             tasks = [informer.task for informer in self._informers.values() if informer.task is not None]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_tasks(*tasks)
 
     # -- discovery --------------------------------------------------------------------------------------------
 

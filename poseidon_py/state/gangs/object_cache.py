@@ -21,6 +21,7 @@ from poseidon_py.state.gangs.model import Owner, OwnerOrGroup, Unknown
 from poseidon_py.state.gangs.owner_kinds import KNOWN_KINDS
 from poseidon_py.state.gangs.resource_cache import Changed, ResourceCache
 from poseidon_py.util.metrics import Metrics
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -192,6 +193,4 @@ class ObjectCache:
             await self._informers.run()
         finally:
             await self._kinds.stop()
-            for task in self._lookups.values():
-                task.cancel()
-            await asyncio.gather(*self._lookups.values(), return_exceptions=True)
+            await end_tasks(*self._lookups.values())
