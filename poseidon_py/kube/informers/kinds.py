@@ -9,6 +9,7 @@ from poseidon_py.kube.client import KubeError
 from poseidon_py.kube.informers.discovery import DiscoveryApi, served
 from poseidon_py.kube.informers.informer import RECHECK, SAY_AFTER
 from poseidon_py.kube.informers.resource import Resource
+from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
