@@ -38,7 +38,7 @@ _READ_TIMEOUT = 60.0
 _CONNECT_TIMEOUT = 10.0
 _PAGE_TIMEOUT = 600.0
 _UNLIMITED = aiohttp.ClientTimeout(total=None)
-"""asyncio limits the total: aiohttp's own limit turns a cancellation in the same turn into a TimeoutError; it is lost."""
+"""asyncio limits the total: of aiohttp's own limit a cancellation in the same turn comes out as a TimeoutError."""
 
 MAX_PAGE = 256 << 20
 """Bytes of one page of a list, or of one answer of a source of usage."""
