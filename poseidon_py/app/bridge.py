@@ -29,6 +29,7 @@ from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.credentials import Access
 from poseidon_py.kube.lease import SCHEDULER_NAMES, Election
+from poseidon_py.report.unscheduled import terms_of
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
@@ -338,11 +339,12 @@ class Bridge:
         return await self._explain(known) if known is not None else None
 
     async def _explain(self, known: PodRecord) -> dict[str, Any]:
-        queues = self.store.queues
+        queues, gang = self.store.queues, self.store.gangs.group_of(known)
         return status.explain_json(
             known,
             await self.engine.explain(known.task),
-            self.store.gangs.group_of(known),
+            gang,
+            terms_of(self.store, gang),
             queues.resolution_of(known).name,
             queues.problem_of(known),
         )

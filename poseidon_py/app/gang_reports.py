@@ -55,15 +55,18 @@ class GangReports:
 
     def _below_minimum(self, gang_id: int) -> None:
         group = self._store.gangs.groups.get(gang_id)
-        if group is None or group.complete or group.preempted:
+        if group is None or group.complete or group.preempted or not group.assigned_to_us:
             return
-        left = len(group.bound)
-        message = f"pod group {group.name}: only {left} of at least {group.minimum} members are left"
+        tally = group.tally()
+        left = tally.bound
+        has = "has" if tally.succeeded == 1 else "have"
+        done = f", and {tally.succeeded} {has} succeeded" if tally.succeeded else ""
+        message = f"pod group {group.name}: only {left} of at least {group.minimum} members are left{done}"
         if left:
             log.warning("%s", message)
         for uid in group.bound:
             known = self._store.pods.get(uid)
-            if known is not None:
+            if known is not None and known.observed.assigned_to_us:
                 self.remark(known, "GangBelowMinimum", message)
 
     def lead(self) -> None:

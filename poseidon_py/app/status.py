@@ -72,9 +72,15 @@ def usage_json(reply: flow_pb2.StatusReply, collector: Json) -> Json:
 
 
 def explain_json(
-    known: PodRecord, reply: flow_pb2.ExplainReply, group: Group | None = None, queue: str = "", queue_problem: str = ""
+    known: PodRecord,
+    reply: flow_pb2.ExplainReply,
+    group: Group | None = None,
+    terms: messages.GangTerms = messages.NO_TERMS,
+    queue: str = "",
+    queue_problem: str = "",
 ) -> Json:
-    """State of one pod, and why it waits. `group`: its gang. `queue_problem`: why its queue takes no pods."""
+    """State of one pod, and why it waits. `group`, `terms`: its gang, and what messages say of it. `queue_problem`: why
+    its queue takes no pods."""
     gang = gang_json(reply.gang, group) if reply.HasField("gang") else None
     return {
         "pod": known.full_name,
@@ -86,7 +92,7 @@ def explain_json(
         "problem": known.described.problem or known.gang.blocked or known.volumes.blocked or queue_problem,
         "queue": queue,
         "gang": gang,
-        "message": messages.unscheduled(reply.nodes, reply.reasons, queue_problem=queue_problem)
+        "message": messages.unscheduled(reply.nodes, reply.reasons, terms, queue_problem=queue_problem)
         if reply.reasons and not known.node
         else "",
         "reserves": reply.reserves,
@@ -98,11 +104,14 @@ def explain_json(
 
 
 def gang_json(gang: flow_pb2.GangStanding, group: Group | None) -> Json:
-    """State of a pod's gang. `maximum`: None without one; `fits`: None if it was not tried in the last round;
-    `reserves`: whether capacity is reserved for it; `starts`: when it is expected to fit, None if unknown."""
+    """State of a pod's gang. `minimum`: with the members that have `succeeded`, and so count; `maximum`: None without
+    one; `fits`: None if it was not tried in the last round; `reserves`: whether capacity is reserved for it; `starts`:
+    when it is expected to fit, None if unknown."""
+    succeeded = 0 if group is None else group.minimum - group.needed()[0]
     return {
         "name": gang.name,
-        "minimum": gang.minimum,
+        "minimum": gang.minimum + succeeded,
+        "succeeded": succeeded,
         "maximum": gang.maximum or None,
         "present": gang.present,
         "placed": gang.placed,

@@ -231,7 +231,8 @@ class GangBinder:
         if is_short(group):
             self._drop(gang)
             waiting = set(gang.waiting)
-            bound = [known for known in group.settled() if known.uid not in waiting]
+            settled = (known for known in group.settled() if known.uid not in waiting)
+            bound = [known for known in settled if known.observed.assigned_to_us]
             self._binder.withdraw(waiting, "its gang was not bound in time")
             self._unwinder.unwind(group, bound)
         elif not gang.waiting:

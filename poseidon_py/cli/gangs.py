@@ -80,10 +80,12 @@ def _print_gang(gang: Json, console: "Console") -> None:
 
     print_name(console, gang["name"])
     maximum = f", maximum {gang['maximum']}" if gang["maximum"] else ""
+    ended = "".join(f", {gang[how]} {how}" for how in ("succeeded", "failed") if gang[how])
     queue = f", queue {gang['queue']}" if gang["queue"] else ""
     console.print(
         f"  {gang['state']}; declared by {gang['source']}; minimum {gang['minimum']}{maximum}; "
-        f"{gang['present']} present, {gang['placed']} placed, {gang['running']} running, {gang['waiting']} waiting; "
+        f"{gang['present']} present, {gang['placed']} placed, {gang['running']} running, {gang['waiting']} waiting"
+        f"{ended}; "
         f"priority {gang['priority']}{queue}; age {age(gang['age_seconds'])}",
         highlight=False,
         markup=False,

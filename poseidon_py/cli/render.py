@@ -16,12 +16,14 @@ def gang_line(gang: Json) -> str:
     line = (
         f"gang {gang['name']}: minimum {gang['minimum']}{maximum}, {gang['present']} present, {gang['placed']} placed"
     )
+    if gang["succeeded"]:
+        line += f", {gang['succeeded']} succeeded"
     if gang["disruption"] == "whole":
         line += ", disrupted only as a whole"
     if gang["missing"]:
         return f"{line}; {gang['missing']} more must be created before it can be placed"
     if gang["fits"] is not None:
-        lacking = gang["minimum"] - gang["placed"]
+        lacking = gang["minimum"] - gang["placed"] - gang["succeeded"]
         fits = f"at most {gang['fits']} of the {lacking} members still to be placed"
         line = f"{line}; the last round had capacity for {fits}"
     return f"{line}; {reservation_line(gang)}" if gang["reserves"] else line

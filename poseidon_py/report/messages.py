@@ -1,6 +1,8 @@
 """Why a pod is pending, in kube-scheduler's words, which users and tools (cluster-autoscaler, dashboards) expect."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 from poseidon_py.describe.node import UNSCHEDULABLE_TAINT
 from poseidon_py.describe.ports_and_disks import is_port
@@ -21,6 +23,22 @@ from protos.gen import flow_pb2
 
 _LIMIT = 1024
 _KIND = flow_pb2.Reason.Kind
+
+
+class GangTerms(NamedTuple):
+    """What messages say of the gang in the reasons."""
+
+    minimum: int = 0
+    """Members that it needs; 0: unknown."""
+    missing: Mapping[str, int] = MappingProxyType({})
+    """How many members have yet to be created, by role."""
+    topology: str = ""
+    """The node label whose values are the domains that it requires; empty: none."""
+    absent: bool = False
+    """Whether no node has that label."""
+
+
+NO_TERMS = GangTerms()
 
 
 _FURTHER = {
@@ -76,16 +94,18 @@ def reason(why: flow_pb2.Reason) -> str:
     return f"node(s) failed for reason {_KIND.Name(why.kind) if why.kind in _KIND.values() else why.kind}"
 
 
-def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0, *, queue_problem: str = "") -> str:
+def unscheduled(
+    nodes: int, reasons: Iterable[flow_pb2.Reason], terms: GangTerms = NO_TERMS, *, queue_problem: str = ""
+) -> str:
     """The complete message: the number of nodes, and for each reason how many failed it, sorted as text.
 
-    minimum: that of the gang in the reasons; 0: unknown. queue_problem: why the queue takes no pods; empty: unknown.
+    terms: those of the gang in the reasons. queue_problem: why the queue takes no pods; empty: unknown.
     """
     counts: dict[str, int] = {}
     gang: list[str] = []
     for why in reasons:
         if why.kind == flow_pb2.Reason.GANG_INCOMPLETE:
-            return incomplete(why, minimum)
+            return incomplete(why, terms)
         if why.kind == flow_pb2.Reason.GANG_FULL:
             return full(why)
         if why.kind == flow_pb2.Reason.OVER_QUOTA:
@@ -108,7 +128,7 @@ def unscheduled(nodes: int, reasons: Iterable[flow_pb2.Reason], minimum: int = 0
         if why.kind == flow_pb2.Reason.GANG_DOES_NOT_FIT:
             fit, _, needed = why.value.partition("/")
             members = "1 member placed" if needed == "1" else f"{needed} members placed together"
-            gang.append(f"gang {why.detail} needs {members}, {fit} fit")
+            gang.append(f"gang {why.detail} needs {members}{_within(terms)}, {fit} fit")
             continue
         if why.kind == flow_pb2.Reason.NOT_BY_PREEMPTION:
             fit, _, needed = why.value.partition("/")
@@ -134,12 +154,30 @@ def cannot_use(problem: str) -> str:
     return f"cannot use {problem}"
 
 
-def incomplete(why: flow_pb2.Reason, minimum: int = 0) -> str:
+def more_members(count: int, of_roles: Mapping[str, int]) -> str:
+    """ "2 more members are", with the roles that lack some: role -> number."""
+    named = {role: lacking for role, lacking in of_roles.items() if role}
+    roles = " and ".join(f"{lacking} of role {role}" for role, lacking in sorted(named.items()))
+    if len(named) == 1 and sum(named.values()) == count:
+        roles = f"of role {next(iter(named))}"
+    return f"{count} more {'member' if count == 1 else 'members'}{f' ({roles})' if roles else ''} " + (
+        "is" if count == 1 else "are"
+    )
+
+
+def _within(terms: GangTerms) -> str:
+    """Where the members have to be together."""
+    if not terms.topology:
+        return ""
+    absent = ", which no node has" if terms.absent else ""
+    return f" on nodes with one value of label {terms.topology}{absent}"
+
+
+def incomplete(why: flow_pb2.Reason, terms: GangTerms = NO_TERMS) -> str:
     """The message of a gang that has too few members."""
-    missing = int(why.value) if why.value.isdigit() else 0
-    are = "member is" if missing == 1 else "members are"
+    missing, minimum = int(why.value) if why.value.isdigit() else 0, terms.minimum
     there = f" ({minimum - missing}/{minimum})" if 0 <= missing <= minimum else ""
-    return f"pod group {why.detail}: {missing} more {are} needed before it can be scheduled{there}"
+    return f"pod group {why.detail}: {more_members(missing, terms.missing)} needed before it can be scheduled{there}"
 
 
 def full(why: flow_pb2.Reason) -> str:

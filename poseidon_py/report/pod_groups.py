@@ -1,6 +1,6 @@
 """Keeps the status of PodGroups up to date, for the kinds whose status schedulers write.
 
-    scheduling.x-k8s.io   phase, scheduled, running, scheduleStartTime
+    scheduling.x-k8s.io   phase, running, succeeded, failed, scheduleStartTime
     scheduling.k8s.io     condition PodGroupInitiallyScheduled, with the reasons that kube-scheduler gives, which stays
                           True once it is; PodGroupScheduled in v1alpha2. Condition DisruptionTarget from the
                           preemption of all members until the group is scheduled again
@@ -20,6 +20,7 @@ from msgspec import Struct
 from poseidon_py.describe.annotations.preemption_terms import ANNOUNCED, PreemptionState
 from poseidon_py.kube.client import Kube, KubeError, NotFoundError, decode_answer
 from poseidon_py.kube.objects import PREEMPTED
+from poseidon_py.report.messages import more_members
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, NATIVE
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.model import Unknown
@@ -63,7 +64,8 @@ class StatusWriter:
 
     def note(self, group: Group) -> None:
         """The group, or the state of its members, has changed."""
-        if group.object_ref is None or group.object_ref[0] not in (COSCHEDULING, NATIVE) or not self._leads():
+        written = group.object_ref is not None and group.object_ref[0] in (COSCHEDULING, NATIVE)
+        if not (written and group.assigned_to_us and self._leads()):
             return
         self._dirty.setdefault(group.id, 0)
         if self._task is None or self._task.done():
@@ -108,7 +110,7 @@ class StatusWriter:
         path = self._object_cache.path_of(resource, pod_group) if pod_group is not None else ""
         if pod_group is None or not path:
             return
-        status = _native(group) if resource == NATIVE else self._coscheduling(group)
+        status = _native(group) if resource == NATIVE else _coscheduling(group)
         preemption = _preemption(group)
         key = {**status, "uid": pod_group.uid, "preemption": preemption}
         if self._written.get(group.id) == key:
@@ -122,40 +124,40 @@ class StatusWriter:
         await self._kube.merge(f"{path}/status", {"metadata": {"uid": pod_group.uid}, "status": body})
         self._written[group.id] = key
 
-    def _coscheduling(self, group: Group) -> dict[str, Any]:
-        bound = len(group.bound)
-        if group.complete:
-            phase = (
-                "Scheduled"
-                if any(not m.known.observed.running for m in group.members.values() if m.known.node)
-                else "Running"
-            )
-        elif bound:
-            phase = "Scheduling"
-        else:
-            phase = "Pending" if group.present() < group.minimum else "PreScheduling"
-        running = sum(member.known.observed.running for member in group.members.values())
-        return {"phase": phase, "scheduled": bound, "running": running}
-
     async def _conditions(self, path: str) -> list[_Condition]:
         """The present conditions, which must be sent again: a merge patch replaces the whole list."""
         found = decode_answer(await self._kube.call("GET", path), _Group, path)
         return found.status.conditions or [] if found.status is not None else []
 
 
+def _coscheduling(group: Group) -> dict[str, Any]:
+    """The status as the controller of scheduler-plugins derives it from the phases of the pods."""
+    tally = group.tally()
+    done = tally.succeeded + tally.running
+    if tally.succeeded >= group.minimum:
+        phase = "Finished"
+    elif tally.failed and not group.members:
+        phase = "Failed"  # unlike the controller: a failed pod that was replaced is no end
+    elif done >= group.minimum:
+        phase = "Running"
+    else:
+        phase = "Scheduling" if tally.present + tally.succeeded >= group.minimum else "Pending"
+    return {"phase": phase, "running": tally.running, "succeeded": tally.succeeded, "failed": tally.failed}
+
+
 def _native(group: Group) -> _Condition:
     """The condition of a group, without its type."""
     if _is_scheduled(group):
         return {"status": "True", "reason": "Scheduled", "message": "all pods that it needs are bound"}
-    present = group.present()
-    message = f"{len(group.bound)} of {group.minimum} pods are bound"
-    if present < group.minimum:
-        message = f"{group.minimum - present} more pods are needed before it can be scheduled"
+    tally, (missing, of_roles) = group.tally(), group.missing()
+    message = f"{tally.bound + tally.succeeded} of {group.minimum} pods are bound"
+    if missing:
+        message = f"{more_members(missing, of_roles)} needed before it can be scheduled"
     return {"status": "False", "reason": "Unschedulable", "message": message}
 
 
 def _is_scheduled(group: Group) -> bool:
-    return group.complete or (not group.minimum and bool(group.bound))
+    return group.complete
 
 
 def _preemption(group: Group) -> list[_Condition]:

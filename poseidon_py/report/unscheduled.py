@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from poseidon_py.report import messages
+from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
@@ -19,6 +20,15 @@ _QUEUE_REASONS = (
 
 Report = Callable[[PodRecord, str], None]
 """A pod and the message about it."""
+
+
+def terms_of(store: Store, gang: Group | None) -> messages.GangTerms:
+    """What messages say of a gang; None: a single pod."""
+    if gang is None:
+        return messages.NO_TERMS
+    key = gang.message.topology_key if gang.message is not None and gang.message.topology_required else ""
+    absent = bool(key) and not any(node.base is not None and key in node.base.labels for node in store.nodes.values())
+    return messages.GangTerms(gang.minimum, gang.missing()[1], key, absent)
 
 
 class UnscheduledReports:
@@ -46,9 +56,8 @@ class UnscheduledReports:
                 if known is None or not known.schedulable or known.volumes.blocked:
                     continue
                 if by_queue or not message:  # all pods of a group are in one gang, or none is; queues may differ
-                    gang = self._store.gangs.group_of(known)
                     problem = self._store.queues.problem_of(known) if by_queue else ""
-                    minimum = gang.minimum if gang else 0
-                    message = messages.unscheduled(group.nodes, group.reasons, minimum, queue_problem=problem)
+                    terms = terms_of(self._store, self._store.gangs.group_of(known))
+                    message = messages.unscheduled(group.nodes, group.reasons, terms, queue_problem=problem)
                 self._attempts.inc()
                 report(known, messages.with_nomination(message, known.nominated) if known.nominated else message)

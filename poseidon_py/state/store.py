@@ -148,6 +148,8 @@ class Store:
     def observe_pod(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         if (outcome := outcome_of(pod)) is not None:
+            assigned_to_us = pod.spec.scheduler_name in self._scheduler_names
+            self.gangs.ended(pod, succeeded=outcome is Outcome.SUCCEEDED, assigned_to_us=assigned_to_us)
             self.remove_pod(uid, outcome)
             return
         known = self.pods.get(uid)
@@ -200,12 +202,14 @@ class Store:
     def remove_pod(self, uid: str, outcome: Outcome | None = None) -> None:
         """A pod was deleted, or has ended with that outcome."""
         self.problems.pod_gone(uid)
+        if outcome is None:
+            self.gangs.forget_ended(uid)
         known = self.pods.pop(uid, None)
         if known is None:
             return
         if known.node:
             self._take_off(known.node, uid)
-        self.gangs.leave(uid, deleted=known.observed.deleting)
+        self.gangs.gone(known)
         self.queues.leave(uid)
         known.observed.deleting = True
         self._advance(known, PodEvent.REMOVE)
@@ -250,7 +254,8 @@ class Store:
 
     def pods_listed(self, uids: set[str]) -> None:
         """Removes the pods that are not in a new list, because they were deleted while there was no watch."""
-        for uid in [uid for uid in (*self.pods, *self.problems.invalid) if uid not in uids]:
+        present = (*self.pods, *self.problems.invalid, *self.gangs.ended_pods())
+        for uid in [uid for uid in present if uid not in uids]:
             self.remove_pod(uid)
         self.announced.pods_listed()
 

@@ -21,7 +21,6 @@ ALIVE = WAITING | ON_NODE
 PENDING = frozenset((_R.PENDING,))
 _UNKNOWN = frozenset((_R.UNKNOWN,))
 _SUCCEEDED = frozenset((_R.SUCCEEDED,))
-_NO_LONGER_PENDING = frozenset((_R.BOUND, _R.SUCCEEDED))
 _ENDED_ITSELF = frozenset((_R.SUCCEEDED, _R.FAILED))
 OVER = frozenset((_J.SUCCEEDED, _J.FAILED, _J.STOPPED))
 
@@ -44,8 +43,8 @@ def task_state(task: Task, *, over: bool, verdict: str = "") -> TaskState:
     return _T.RUNNING if task.state is _T.RUNNING else _T.PENDING
 
 
-def job_state(job: Job, *, over: bool, verdict: str, minimum: int) -> JobState:
-    """`over`, `verdict`: as above. `minimum`: of pods that its gang needs at the same time, 0: it is no gang."""
+def job_state(job: Job, *, over: bool, verdict: str, short: bool) -> JobState:
+    """`over`, `verdict`: as above. `short`: whether a gang of its pods has fewer members than it needs."""
     running = job.count(ON_NODE)
     waiting = job.count(WAITING)
     if running or waiting:
@@ -56,8 +55,7 @@ def job_state(job: Job, *, over: bool, verdict: str, minimum: int) -> JobState:
     if running:
         if running == job.count(_UNKNOWN):
             return _J.UNKNOWN
-        placed = running + job.count(_NO_LONGER_PENDING)
-        return _J.UNKNOWN if job.count(PENDING) and placed < minimum else _J.RUNNING
+        return _J.UNKNOWN if job.count(PENDING) and short else _J.RUNNING
     if waiting:
         return _J.PENDING
     if over:

@@ -54,8 +54,8 @@ class Surroundings:
 
     queue: Callable[[str], str] = lambda uid: ""
     """The name of the pod's queue; empty: none, or unknown."""
-    minimum: Callable[[str], int] = lambda uid: 0
-    """Pods that its gang needs at the same time; 0: it is in none."""
+    gang_is_short: Callable[[str], bool | None] = lambda uid: None
+    """Whether fewer members of its gang are bound, or have succeeded, than it needs; None: it is in none."""
     eviction: Callable[[str], str] = lambda uid: ""
     """Why this scheduler evicts it: preempted or migrated; empty: it does not."""
     verdict: Callable[[str, str], str | None] = lambda uid, kind: None
@@ -314,17 +314,18 @@ class Tracker:
     def _derive(self, job: Job) -> None:
         """Brings the states of a job and its tasks up to date."""
         alive = is_alive(job)
-        over, verdict, minimum = False, "", 0
+        over, verdict, short = False, "", False
         if alive:
             if job.count(PENDING) and job.count(ON_NODE):
                 self._unsettled[job.key] = job  # whether it is in a gang may not be known yet
-                minimum = self._minimum(job)
+                shown = (self._around.gang_is_short(uid) for uid, _ in job.replicas())
+                short = next((each for each in shown if each is not None), False)
         else:
             over, verdict = self._is_over(job)
             if not over:
                 self._unsettled[job.key] = job
         ran = job.first_started > 0 and (job.state is JobState.NEW or job.first_started >= job.changed)
-        new = job_state(job, over=over, verdict=verdict, minimum=minimum)
+        new = job_state(job, over=over, verdict=verdict, short=short)
         for task in job.tasks.values():
             of_task = task_state(task, over=over, verdict=verdict)
             if of_task is not task.state:
@@ -358,10 +359,6 @@ class Tracker:
         if job.state in OVER:
             return True, ""
         return verdict is None and self._now() >= job.ended + SETTLE, ""
-
-    def _minimum(self, job: Job) -> int:
-        """That of the gang of one of its pods: they have it in common."""
-        return next((self._around.minimum(uid) for uid, _ in job.replicas()), 0)
 
     # -- transitions ------------------------------------------------------------------------------------------
 

@@ -57,6 +57,12 @@ class World(world.World):
         node["spec"]["unschedulable"] = True
         self.cluster.api.update(NODES, "", name, node)
 
+    def finish(self, name, namespace="default"):
+        """The containers of the pod end with success."""
+        pod = self.cluster.get(PODS, name, namespace)
+        pod["status"]["phase"] = "Succeeded"
+        self.cluster.api.update(PODS, namespace, name, pod, "status")
+
     def jobs(self):
         return {each["metadata"]["name"]: each for each in self.cluster.objects(JOBS)}
 

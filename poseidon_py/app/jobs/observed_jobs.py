@@ -46,7 +46,7 @@ class ObservedJobs:
         self.tracker = Tracker(
             frozenset(settings.scheduler_name),
             self.transitions.passed,
-            Surroundings(self._queue, self._minimum, self._eviction, self._verdict),
+            Surroundings(self._queue, self._gang_is_short, self._eviction, self._verdict),
             keep_seconds=settings.ended_jobs_seconds,
             keep_jobs=settings.ended_jobs,
             now=clock,
@@ -89,10 +89,10 @@ class ObservedJobs:
         known = self._store.pods.get(uid)
         return self._store.queues.resolution_of(known).name if known is not None else ""
 
-    def _minimum(self, uid: str) -> int:
-        known = self._store.pods.get(uid)
-        group = self._store.gangs.group_of(known) if known is not None else None
-        return group.message.minimum if group is not None and group.message is not None else 0
+    def _gang_is_short(self, uid: str) -> bool | None:
+        pod = self._store.pods.get(uid)
+        group = self._store.gangs.group_of(pod) if pod is not None else None
+        return None if group is None else not group.complete
 
     def _eviction(self, uid: str) -> str:
         known = self._store.pods.get(uid)

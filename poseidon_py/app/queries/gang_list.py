@@ -5,10 +5,11 @@
     "source": str               what declares it: poseidon.io/gang, Volcano, Job, ... (docs/gangs.md)
     "state": str                one of STATES
     "minimum": int, "maximum": int | null, "roles": {name: minimum}
-    "present": int              members that are placed or can be placed
+    "present": int              members that count: placed, or can be placed, or have succeeded
     "placed": int               members that are bound, or being bound
     "running": int              members whose containers run
     "waiting": int              members without a node
+    "succeeded": int, "failed": int           members that have ended and whose pods exist
     "priority": int             the highest of its members
     "queue": str | null         of its members, else spec.queue of its PodGroup
     "created": str, "age_seconds": int
@@ -24,7 +25,9 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
 
-from poseidon_py.state.gangs.group import Group, Member
+from poseidon_py.report.messages import more_members
+from poseidon_py.state.gangs.group import Group
+from poseidon_py.state.gangs.members import Member, Tally
 from poseidon_py.state.gangs.model import Objects, Unknown
 from poseidon_py.state.gangs.registry import GangRegistry
 from poseidon_py.state.records import PodRecord
@@ -57,7 +60,8 @@ def gangs_json(
     it is in none. Raises UnknownGang if none has the name.
     """
     of_engine = {each.id: each for each in standings}
-    groups = sorted((group for group in registry.groups.values() if group.members), key=lambda group: group.name)
+    alive = (group for group in registry.groups.values() if group.members and group.assigned_to_us)
+    groups = sorted(alive, key=lambda group: group.name)
     if namespace:
         groups = [group for group in groups if group.name.startswith(f"{namespace}/")]
     if name:
@@ -94,22 +98,23 @@ def _gang(
     message = registry.message(group.id) or flow_pb2.Gang()
     members = list(group.members.values())
     records = [member.known for member in members]
-    placed = sum(bool(each.node or each.assumed) and not each.observed.deleting for each in records)
-    running = sum(each.observed.running and not each.observed.deleting for each in records)
-    state, why = _state(group, message, standing, placed, running)
+    tally = group.tally()
+    state, why = _state(group, standing, tally)
     created_us = message.created_us or group.first_us
     return {
         "name": group.name,
         "namespace": group.name.partition("/")[0],
         "source": next((each.declaration.convention for each in members if each.declaration is not None), ""),
         "state": state,
-        "minimum": message.minimum,
+        "minimum": group.minimum,
         "maximum": message.maximum or None,
-        "roles": {role.name: role.minimum for role in message.roles},
-        "present": group.present(),
-        "placed": placed,
-        "running": running,
-        "waiting": sum(each.schedulable and not each.assumed for each in records),
+        "roles": {role.name: least for role, least in zip(message.roles, group.needs.roles, strict=True)},
+        "present": tally.present + tally.succeeded,
+        "placed": tally.placed,
+        "running": tally.running,
+        "waiting": tally.waiting,
+        "succeeded": tally.succeeded,
+        "failed": tally.failed,
         "priority": max(member.known.gang.priority or member.priority for member in members),
         "queue": next(filter(None, map(queue_of, records)), None) or _queue(group, registry.objects),
         "created": _time(created_us),
@@ -121,46 +126,35 @@ def _gang(
     }
 
 
-def _state(
-    group: Group, message: flow_pb2.Gang, standing: flow_pb2.GangStanding | None, placed: int, running: int
-) -> tuple[str, str]:
+def _state(group: Group, standing: flow_pb2.GangStanding | None, tally: Tally) -> tuple[str, str]:
     """One of STATES, and why it waits."""
     records = [member.known for member in group.members.values()]
     settled = {each.uid: each.gang.role for each in group.settled()}
-    if message.minimum and not group.short(settled):
-        return (RUNNING if running >= message.minimum else PLACED), ""
+    if group.minimum and not group.short(settled):
+        return (RUNNING if tally.running >= min(group.needed()[0], tally.placed) else PLACED), ""
     blocked = next((each.gang.blocked for each in records if each.gang.blocked), "")
-    missing = _missing(group, message)
+    missing, of_roles = group.missing()
+    lacking, _ = group.lacking()
     if blocked:
         why = blocked
     elif missing:
-        why = f"{missing} more {'member is' if missing == 1 else 'members are'} needed before it can be placed"
+        why = f"{more_members(missing, of_roles)} needed before it can be placed"
     elif standing is not None and standing.reserves:
         until = f", expected to suffice at {_time(standing.starts_us)}" if standing.starts_us else ""
         why = f"capacity is reserved for it{until}"
     elif standing is not None and standing.fits >= 0:
-        why = f"there was capacity for at most {standing.fits} of the {message.minimum - placed} members that it lacks"
-    elif not message.minimum:
-        return (RUNNING if running else PLACED if placed else PENDING), "its members are placed one by one"
+        why = f"there was capacity for at most {standing.fits} of the {lacking} members that it lacks"
+    elif not group.minimum:
+        state = RUNNING if tally.running else PLACED if tally.placed else PENDING
+        return state, "its members are placed one by one"
     else:
         why = "the next round will try to place it"
-    if group.started or placed:
-        return INTERRUPTED, f"{placed} of at least {message.minimum} members are placed; {why}"
+    if group.started or tally.placed:
+        done = f", {tally.succeeded} have succeeded" if tally.succeeded else ""
+        return INTERRUPTED, f"{tally.placed} of at least {group.minimum} members are placed{done}; {why}"
     if missing and not blocked:
         return WAITING_FOR_MEMBERS, why
     return (RESERVED if standing is not None and standing.reserves else PENDING), why
-
-
-def _missing(group: Group, message: flow_pb2.Gang) -> int:
-    """Number of members that must be created before it can be tried."""
-    counts = [0] * len(message.roles)
-    for member in group.members.values():
-        known = member.known
-        present = not known.observed.deleting and (known.schedulable or bool(known.node or known.assumed))
-        if present and known.gang.role < len(counts):
-            counts[known.gang.role] += 1
-    of_roles = sum(max(role.minimum - count, 0) for role, count in zip(message.roles, counts, strict=True))
-    return max(message.minimum - group.present(), of_roles, 0)
 
 
 def _queue(group: Group, objects: Objects) -> str | None:

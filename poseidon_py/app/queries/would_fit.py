@@ -167,7 +167,7 @@ class Fitting:
                 {
                     "workload": self._workload(each.class_id),
                     "count": each.waiting,
-                    "message": messages.unscheduled(each.nodes, each.reasons, self.request.minimum),
+                    "message": messages.unscheduled(each.nodes, each.reasons, self._terms()),
                 }
                 for each in reply.unscheduled
             ],
@@ -176,6 +176,10 @@ class Fitting:
             "notes": self._notes,
             "seconds": reply.seconds,
         }
+
+    def _terms(self) -> messages.GangTerms:
+        topology = self.request.topology_key if self.request.topology_required else ""
+        return messages.GangTerms(self.request.minimum, topology=topology)
 
     def _workload(self, class_id: int) -> str:
         return ", ".join(self._workloads.get(class_id, ()))

@@ -64,7 +64,8 @@ class Kueue:
         if owner is None or not size:
             return None
         name = f"{hints.namespace}/{owner.name}"
-        return Declaration(self.name, f"kueue/{owner.uid}", name, size, created_us=owner.created_us, size=size)
+        key, created_us = f"kueue/{owner.uid}", owner.created_us
+        return Declaration(self.name, key, name, size, created_us=created_us, size=size, at_once=True)
 
     def _group(self, hints: GangHints, group: str) -> Declaration:
         text = hints.annotations.get(m.KUEUE_COUNT)

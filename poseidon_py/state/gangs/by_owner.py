@@ -74,6 +74,7 @@ class Own:
             topology_key=topology,
             topology_required=required,
             size=size,
+            at_once=size is not None,
             maximum=whole(declaration[m.OWN_MAXIMUM], f"annotation {m.OWN_MAXIMUM}")
             if m.OWN_MAXIMUM in declaration
             else 0,
@@ -142,4 +143,5 @@ class Percent:
             max(1, math.ceil(owner.counts.size * percent / 100)),
             created_us=owner.created_us,
             size=owner.counts.size,
+            at_once=True,
         )

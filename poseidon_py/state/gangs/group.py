@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from poseidon_py.state.gangs.model import Declaration, GangHints, OwnerOrGroup, Resource
+from poseidon_py.state.gangs.members import Ended, Member, Needs, Tally, shortage, tally
+from poseidon_py.state.gangs.model import Declaration, Resource
 from poseidon_py.state.records import PodRecord
 from poseidon_py.util.ids import hash64
 from protos.gen import flow_pb2
@@ -13,29 +14,14 @@ _SECOND_US = 1_000_000
 
 
 @dataclass(slots=True)
-class Member:
-    """A pod and what it declares about its gang."""
-
-    known: PodRecord
-    hints: GangHints
-    priority: int = 0
-    declaration: Declaration | None = None
-    owners: tuple[OwnerOrGroup, ...] = ()
-    """Its controller, and that object's controller."""
-    warned: str = ""
-    """The last warning about its declaration."""
-    waits_for: tuple[str, ...] = ()
-    """The lookups, or UIDs of objects with an invalid declaration, that it waits for."""
-
-
-@dataclass(slots=True)
 class Group:
     """A gang. It exists as long as a member, its PodGroup or its owner does."""
 
     key: str
     name: str = ""
     members: dict[str, Member] = field(default_factory=dict)
-    """By UID."""
+    """By UID: those that have not ended."""
+    ended: Ended = field(default_factory=Ended)
     announced: dict[str, int] = field(default_factory=dict)
     """Minimums that pods outside the gang declare, by their UIDs."""
     first_us: int = 0
@@ -47,14 +33,16 @@ class Group:
     bound: dict[str, int] = field(default_factory=dict)
     """UIDs of members that are bound and not being deleted, with the numbers of their roles."""
     complete: bool = False
-    """Whether its minimum is bound."""
+    """Whether its minimum is bound or has succeeded."""
     started: bool = False
-    """Whether its minimum was bound at some time since it last had no bound member."""
+    """Whether it was complete at some time since it last had no member on a node and none that has succeeded."""
     disrupted: bool = False
     """Whether a bound member was evicted or deleted since the gang was complete."""
     preempted: bool = False
     """Whether all of its bound members are victims of preemption, or were when it last had any."""
     message: flow_pb2.Gang | None = None
+    """As the engine has it: what it needs beside the members that have succeeded."""
+    needs: Needs = field(default_factory=Needs)
     problem: str = ""
     """Contradictions between the declarations of its members."""
     _roles: dict[str, int] = field(default_factory=dict)
@@ -67,7 +55,27 @@ class Group:
 
     @property
     def minimum(self) -> int:
-        return self.message.minimum if self.message is not None else 0
+        """Members that it needs, with those that have succeeded."""
+        counted = len(self.ended.succeeded) if self.needs.counted else 0
+        return min(self.needed()[0] + counted, self.needs.minimum)
+
+    def needed(self) -> tuple[int, list[int]]:
+        """Members that it needs beside those that have succeeded: in all, and of each role."""
+        return self.needs.still(self.ended.succeeded.values())
+
+    def tally(self) -> Tally:
+        """How many members it has."""
+        return tally(self.members.values(), self.ended)
+
+    @property
+    def assigned_to_us(self) -> bool:
+        """Whether any member is, or was, this scheduler's: others are left to theirs."""
+        return bool(self.ended.assigned_to_us) or any(member.assigned_to_us for member in self.members.values())
+
+    @property
+    def is_half_bound(self) -> bool:
+        """Whether this scheduler has bound members of it, and too few."""
+        return not self.complete and any(self.members[uid].assigned_to_us for uid in self.bound)
 
     @property
     def disrupted_whole(self) -> bool:
@@ -87,20 +95,28 @@ class Group:
             if (known.node or known.assumed) and not known.observed.deleting:
                 yield known
 
-    def present(self) -> int:
-        """Number of members that are placed or can be placed."""
-        return sum(
-            not m.known.observed.deleting and (m.known.schedulable or bool(m.known.node or m.known.assumed))
-            for m in self.members.values()
-        )
+    def missing(self) -> tuple[int, dict[str, int]]:
+        """Members that must be created before it can be placed: in all, and by the names of roles that lack some."""
+        there = {
+            uid: member.known.gang.role
+            for uid, member in self.members.items()
+            if not member.known.observed.deleting
+            and (member.known.schedulable or member.known.node or member.known.assumed)
+        }
+        count, roles = shortage(self.needed(), there)
+        names = list(self._roles)
+        return count, {names[role]: lacking for role, lacking in roles.items()}
+
+    def lacking(self) -> tuple[int, dict[int, int]]:
+        """Members that have yet to be placed: in all, and by role."""
+        return shortage(self.needed(), {known.uid: known.gang.role for known in self.settled()})
 
     def is_declared_elsewhere(self, declaration: Declaration) -> bool:
         """Whether other pods declare what this declaration leaves out."""
         return declaration.by_pods and (bool(self.announced) or self.message is not None)
 
-    def role_of(self, member: Member) -> int:
-        """The number of the member's role."""
-        declaration = member.declaration
+    def role_of(self, declaration: Declaration | None) -> int:
+        """The number of the role of a member with this declaration."""
         if declaration is None or not (declaration.roles or declaration.role or self._roles):
             return 0
         for name, _ in declaration.roles:
@@ -109,15 +125,10 @@ class Group:
         return number if number < _MAX_ROLES else 0
 
     def short(self, placed: Mapping[str, int]) -> bool:
-        """Whether these members (UID -> number of the role) are fewer than the gang needs, in total or of a role."""
-        if self.message is None:
-            return False
-        counts = [0] * len(self.message.roles)
-        for role in placed.values():
-            if role < len(counts):
-                counts[role] += 1
-        complete = all(count >= role.minimum for count, role in zip(counts, self.message.roles, strict=True))
-        return len(placed) < self.message.minimum or not complete
+        """Whether these members (UID -> number of the role), with those that have succeeded, are fewer than the gang
+        needs, in total or of a role."""
+        needed = self.needed()
+        return self.message is not None and (len(placed) < needed[0] or shortage(needed, placed)[0] > 0)
 
     def merge(self) -> bool:
         """Build `message` and `problem` from the declarations. Returns whether the message has changed."""
@@ -125,6 +136,8 @@ class Group:
         declarations = [
             m.declaration for m in self.members.values() if m.declaration is not None and not m.declaration.waits
         ]
+        if not self.members and self.ended.declaration is not None and not self.ended.declaration.waits:
+            declarations = [self.ended.declaration]
         if not declarations and not self.announced:
             return False  # nothing declares it at the moment: keep the last message
         self.problem = ""
@@ -148,7 +161,15 @@ class Group:
         self._compare_priorities({each.priority for each in declarations})
         message.disrupted_whole = any(each.disrupted_whole for each in declarations)
         self.timeout = next((each.timeout for each in declarations if each.timeout is not None), None)
-        self._lower(message, declarations)
+        self.needs = Needs(
+            message.minimum,
+            tuple(role.minimum for role in message.roles),
+            not any(each.at_once for each in declarations),
+            self._left(declarations),
+        )
+        message.minimum, roles = self.needed()
+        for role, minimum in zip(message.roles, roles, strict=True):
+            role.minimum = minimum
         message.created_us = self._created(declarations)
         if self.message == message:
             return False
@@ -158,8 +179,8 @@ class Group:
     def _widen(self, message: flow_pb2.Gang) -> None:
         """Add the levels above the preferred one, if the queues of all members name the same."""
         of_queues = {member.known.queue.topology_levels for member in self.members.values()}
-        levels = of_queues.pop()
-        if not of_queues and levels[:1] == (message.topology_key,):
+        levels = of_queues.pop() if len(of_queues) == 1 else ()
+        if levels[:1] == (message.topology_key,):
             message.narrower_keys[:], message.topology_key = levels[:-1], levels[-1]
 
     def _compare_priorities(self, declared: set[int | None]) -> None:
@@ -167,7 +188,7 @@ class Group:
         of_group = next((priority for priority in declared if priority is not None), None)
         own = {member.priority for member in self.members.values()}
         found = ", ".join(map(str, sorted(own)))
-        if of_group is not None and own != {of_group}:
+        if of_group is not None and own - {of_group}:
             self._note(f"its members have priority {found}, but the pod group has {of_group}, which applies")
         elif of_group is None and len(own) > 1:
             self._note(f"its members have different priorities ({found}); the highest of the pending ones applies")
@@ -199,14 +220,6 @@ class Group:
         if message.maximum < needed:
             self._note(f"its maximum of {message.maximum} is less than its minimum of {needed}; {needed} applies")
             message.maximum = needed
-
-    def _lower(self, message: flow_pb2.Gang, declarations: list[Declaration]) -> None:
-        """Lower the minimum of an owner that has fewer pods left before its end."""
-        left = self._left(declarations)
-        if left is not None and left < message.minimum:
-            message.minimum = max(left, 1)
-            for role in message.roles:
-                role.minimum = min(role.minimum, message.minimum) if len(message.roles) == 1 else 0
 
     def _left(self, declarations: list[Declaration]) -> int | None:
         """Number of pods that have yet to succeed; None: unknown, or there is no such number."""

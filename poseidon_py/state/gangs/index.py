@@ -42,6 +42,8 @@ class Index:
         """Their own owners, and the owners of these, by UID; empty: none; None: unknown, because the owner itself could
         not be read."""
         self._children: dict[str, set[str]] = {}
+        self._others: dict[str, set[str]] = {}
+        """Pods that another scheduler has bound and that declare nothing themselves, by the UID of their owner."""
 
     def link(self, gang_id: int, key: object) -> None:
         """Record that a gang depends on an object: resource, namespace, name of a PodGroup, or the UID of an owner."""
@@ -75,6 +77,25 @@ class Index:
     def take_waiting(self, what: str) -> Iterable[str]:
         """The UIDs of the pods that waited for a lookup; they wait no longer."""
         return self._unknown.pop(what, ())
+
+    def has_gang(self, owner: str) -> bool:
+        """Whether a gang depends on the owner with this UID."""
+        return owner in self._gangs
+
+    def note_other(self, owner: str, uid: str) -> None:
+        """Record a pod that another scheduler has bound, whose owner may declare a gang."""
+        self._others.setdefault(owner, set()).add(uid)
+
+    def forget_other(self, owner: str, uid: str) -> None:
+        there = self._others.get(owner)
+        if there is not None:
+            there.discard(uid)
+            if not there:
+                del self._others[owner]
+
+    def take_others(self, owner: str) -> Iterable[str]:
+        """Those of an owner that are recorded; they are recorded no more."""
+        return self._others.pop(owner, ())
 
     def note_plain(self, owner: Owner, chain: Sequence[OwnerOrGroup]) -> None:
         """Record that the owner of pods declares no gang, nor do those above it. `chain`: it and these, as far as they

@@ -89,6 +89,9 @@ class Declaration:
     """namespace/name, as messages show it."""
     minimum: int
     """Members that must be placed together; 0: members are placed like single pods."""
+    at_once: bool = False
+    """Whether the minimum is the number of pods that an owner runs at the same time, or what is left of it: members
+    that have succeeded do not count, since others follow them."""
     maximum: int = 0
     """Members that may be placed at most; 0: no limit."""
     created_us: int = 0

@@ -6,30 +6,27 @@ declaration is invalid. A bound pod is never blocked.
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from poseidon_py.kube.objects import InvalidField, Pod
 from poseidon_py.state.gangs import without_marks
-from poseidon_py.state.gangs.group import Group, Member
-from poseidon_py.state.gangs.index import Index, NoObjects
+from poseidon_py.state.gangs.group import Group
+from poseidon_py.state.gangs.group_book import GroupBook
 from poseidon_py.state.gangs.keys import gang_hints_of, may_declare_gang
-from poseidon_py.state.gangs.listener import GangListener
+from poseidon_py.state.gangs.members import Member
 from poseidon_py.state.gangs.model import (
     Convention,
     Declaration,
     GangHints,
-    Objects,
     Owner,
     OwnerOrGroup,
     Resource,
-    Unknown,
 )
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from poseidon_py.state.gangs.resolve import as_whole, has_no_hints, owners, resolve
 from poseidon_py.state.records import PodRecord
 from poseidon_py.util.metrics import Metrics
-from poseidon_py.util.work_queue import KeyedQueue
-from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +34,20 @@ LOOKUP_PENDING = "waits for the lookup of"
 """How the reason begins for which a pod is blocked while an object is being looked up."""
 
 
-class GangRegistry:
-    """See the module. `objects` is set when the watches of PodGroups and owners start, `listener` before."""
+@dataclass(slots=True)
+class _EndedPod:
+    """A pod that has ended. `declaration`: None until it is known."""
+
+    hints: GangHints
+    succeeded: bool
+    assigned_to_us: bool
+    declaration: Declaration | None = None
+    waits_for: str = ""
+    """The lookup that it waits for."""
+
+
+class GangRegistry(GroupBook):
+    """See the module."""
 
     def __init__(
         self,
@@ -48,19 +57,12 @@ class GangRegistry:
         by_job: Callable[[PodRecord], bool] = lambda known: False,
     ) -> None:
         """`by_job`: whether the job of a pod is preempted entirely or not at all."""
-        self.objects: Objects = NoObjects()
-        self.queue: KeyedQueue[int] = KeyedQueue("gangs", metrics=metrics)
-        """Ids of gangs that have changed or are gone."""
-        self.groups: dict[int, Group] = {}
-        """By id."""
-        self.removed: set[int] = set()
-        """Ids of gangs that are gone and that the engine has yet to remove."""
-        self.listener = GangListener()
+        super().__init__(touch, metrics)
         self._pods = pods
-        self._touch = touch
         self._by_job = by_job
         self._members: dict[str, Member] = {}
-        self._index = Index()
+        self._ended: dict[str, _EndedPod] = {}
+        """By UID: pods that have ended, and count in their gangs."""
         self.without_marks: tuple[Convention, ...] = ()
         """Conventions for pods that declare nothing."""
         self._gang_owners: frozenset[Resource] = frozenset()
@@ -83,14 +85,6 @@ class GangRegistry:
         """The gang of a pod; None: the engine places it as a single pod."""
         return self.groups.get(known.gang.id) if known.gang.id else None
 
-    def message(self, gang_id: int) -> flow_pb2.Gang | None:
-        """The message for the engine; None: there is no such gang."""
-        group = self.groups.get(gang_id)
-        if group is None:
-            return None
-        self._merge(group)
-        return group.message
-
     # -- pods -------------------------------------------------------------------------------------------------
 
     def describe(self, known: PodRecord, pod: Pod | None) -> None:
@@ -100,13 +94,15 @@ class GangRegistry:
             if member is not None:
                 self._resolve(member)
             return
+        marked = may_declare_gang(pod)
         plain = not known.owner or (known.owner in self._index.plain and not self._by_job(known))
-        if plain and not may_declare_gang(pod):
+        if plain and not marked:
             if known.gang.id or known.gang.blocked or known.uid in self._members:
                 self.leave(known.uid)
                 known.gang.id, known.gang.blocked = 0, ""
             return
-        if not known.observed.assigned_to_us:
+        if not (known.observed.assigned_to_us or marked or self._index.has_gang(known.owner)):
+            self._index.note_other(known.owner, known.uid)  # its owner is looked up once one of our pods has it
             return
         try:
             hints = gang_hints_of(pod)
@@ -126,6 +122,11 @@ class GangRegistry:
         known.observed.running = running
         self._resolve(member)
 
+    def gone(self, known: PodRecord) -> None:
+        """Record that a pod has ended or was deleted."""
+        self._index.forget_other(known.owner, known.uid)
+        self.leave(known.uid, deleted=known.observed.deleting)
+
     def leave(self, uid: str, *, deleted: bool = False) -> None:
         """Record that a pod is gone, or in no gang any more. `deleted`: it was evicted or deleted."""
         member = self._members.pop(uid, None)
@@ -133,26 +134,74 @@ class GangRegistry:
             return
         self._forget_unknown(member)
         if member.declaration is not None:
-            self._announce(uid, member.declaration, None)
+            if uid not in self._ended:
+                self._announce(uid, member.declaration, None)
             self._part(member, member.declaration.key, deleted)
 
-    def _below(self, group: Group) -> None:
-        """Update whether the gang is complete, and announce that it fell below its minimum."""
-        if group.message is None:
+    # -- pods that have ended ---------------------------------------------------------------------------------
+
+    def ended(self, pod: Pod, *, succeeded: bool, assigned_to_us: bool) -> None:
+        """Record that a pod has ended: it counts in its gang until it is deleted. Before `gone`."""
+        uid = pod.metadata.uid
+        if pod.metadata.deleting is not None or uid in self._ended:
             return
-        group.disrupted = group.disrupted and bool(group.bound)
-        if not group.started and len(group.bound) < group.message.minimum:
-            if group.bound:
-                self.listener.half_bound(group)
+        member = self._members.get(uid)
+        if member is not None and member.declaration is not None:
+            self._ended[uid] = _EndedPod(member.hints, succeeded, assigned_to_us)
+            self._count_ended(uid, member.declaration)
+        elif may_declare_gang(pod):
+            try:
+                hints = gang_hints_of(pod)
+            except InvalidField:
+                return  # it is in no gang that is known
+            if hints is not None:
+                self._ended[uid] = _EndedPod(hints, succeeded, assigned_to_us)
+                self._resolve_ended(uid)
+
+    def _resolve_ended(self, uid: str) -> None:
+        pod = self._ended[uid]
+        resolution = resolve(pod.hints, self.objects)
+        pod.waits_for = resolution.unknown
+        if resolution.unknown:
+            self._index.wait(uid, resolution.unknown)
+        elif resolution.declaration is None:
+            del self._ended[uid]
+        else:
+            self._count_ended(uid, resolution.declaration)
+
+    def _count_ended(self, uid: str, declaration: Declaration) -> None:
+        """Count a pod that has ended in the gang that it declared."""
+        if declaration.at_once or not (declaration.key or declaration.announced):
+            del self._ended[uid]
             return
-        complete = bool(group.bound) and not group.short(group.bound)
-        group.started = bool(group.bound) and (group.started or complete)
-        if group.complete and not complete and not group.preempted:
-            self.listener.below_minimum(group)
-        group.complete = complete
-        group.disrupted = group.disrupted and not complete
-        if group.broken:
-            self.listener.half_bound(group)
+        pod = self._ended[uid]
+        pod.declaration = declaration
+        self._announce(uid, None, declaration)
+        if declaration.key:
+            group = self._group(declaration.key)
+            self._define(group, declaration, pod.hints.created_us)
+            role = group.role_of(declaration)
+            group.ended.add(uid, role, declaration, succeeded=pod.succeeded, assigned_to_us=pod.assigned_to_us)
+            self._changed_group(group)
+
+    def forget_ended(self, uid: str) -> None:
+        """Record that a pod that had ended was deleted: it counts no more."""
+        pod = self._ended.pop(uid, None)
+        if pod is None:
+            return
+        if pod.declaration is None:
+            self._index.stop_waiting(uid, pod.waits_for)
+            return
+        self._announce(uid, pod.declaration, None)
+        group = self.groups.get(Group(pod.declaration.key).id) if pod.declaration.key else None
+        if group is not None:
+            group.ended.drop(uid)
+            self._changed_group(group, lost=False)
+            self._sweep(group)
+
+    def ended_pods(self) -> Collection[str]:
+        """UIDs of the pods that have ended and count in gangs."""
+        return self._ended.keys()
 
     # -- resolution -------------------------------------------------------------------------------------------
 
@@ -160,7 +209,7 @@ class GangRegistry:
         known, hints = member.known, member.hints
         self._forget_unknown(member)
         declaration, invalid, warning, unknown, delayed = resolve(hints, self.objects, self.without_marks)
-        if not unknown and self._by_job(known):
+        if not unknown and member.assigned_to_us and self._by_job(known):
             declaration = as_whole(hints, declaration)
         plain = has_no_hints(hints)
         if unknown:
@@ -192,7 +241,7 @@ class GangRegistry:
         else:
             known.gang.blocked = ""
             warning = warning or invalid
-        if warning and warning != member.warned:
+        if warning and warning != member.warned and member.assigned_to_us:
             self.listener.gang_invalid(known, warning)
         member.warned = warning
 
@@ -222,19 +271,15 @@ class GangRegistry:
             known.gang.id = known.gang.role = 0
             return
         group = self._group(declaration.key)
-        group.name, group.object_ref = declaration.name, declaration.object_ref or group.object_ref
-        if group.object_ref is not None:
-            self._index.link(group.id, group.object_ref)
+        self._define(group, declaration, member.hints.created_us)
         for owner_or_group in member.owners:
             if group.object_ref is None:
                 group.owner_uid = owner_or_group.uid  # the topmost owner, which lives longest
             self._index.link(group.id, owner_or_group.uid)
-        created = member.hints.created_us
-        group.first_us = min(group.first_us or created, created)
         group.members[known.uid] = member
         is_unit = declaration.minimum or declaration.disrupted_whole or group.is_declared_elsewhere(declaration)
         known.gang.id = group.id if is_unit else 0
-        known.gang.role = group.role_of(member)
+        known.gang.role = group.role_of(declaration)
         if group.bound.pop(known.uid, None) is not None and known.observed.deleting:
             group.disrupted = True
         if known.node and not known.observed.deleting:
@@ -243,19 +288,9 @@ class GangRegistry:
             self._note_preemption(group)
         elif known.uid in group.bound:
             group.preempted = False
-        self._below(group)
-        group.dirty = True
-        self.queue.add(group.id)
-        self.listener.gang_changed(group)
-
-    def _note_preemption(self, group: Group) -> None:
-        """Update whether all bound members are victims, after one has become a victim or is gone; without bound members
-        the last state is kept."""
-        if not group.preempted and group.bound:
-            bound = (group.members[uid].known for uid in group.bound)  # those that have changed come last
-            group.preempted = all(known.preempting or known.observed.disrupted for known in bound)
-        if group.preempted and group.bound:
-            self.listener.preempted(group)
+        self._changed_group(group)
+        if member.assigned_to_us and member.hints.owner is not None:
+            self._join(self._index.take_others(known.owner), member.hints.owner)
 
     def _block(self, known: PodRecord, why: str) -> None:
         if known.node:
@@ -267,25 +302,6 @@ class GangRegistry:
 
     # -- groups -----------------------------------------------------------------------------------------------
 
-    def _group(self, key: str) -> Group:
-        fresh = Group(key)
-        group = self.groups.setdefault(fresh.id, fresh)
-        self.removed.discard(group.id)
-        return group
-
-    def _announce(self, uid: str, before: Declaration | None, declaration: Declaration | None) -> None:
-        announced = dict(declaration.announced) if declaration is not None else {}
-        for key, minimum in announced.items():
-            group = self._group(key)
-            if group.announced.get(uid) != minimum:
-                group.announced[uid] = minimum
-                group.dirty = True
-                self._touch_members(group)
-        for key, _ in before.announced if before is not None else ():
-            if key not in announced and (found := self.groups.get(Group(key).id)) is not None:
-                found.announced.pop(uid, None)
-                self._sweep(found)
-
     def _part(self, member: Member, key: str, deleted: bool = False) -> None:
         group = self.groups.get(Group(key).id) if key else None
         if group is None or group.members.pop(member.known.uid, None) is None:
@@ -293,44 +309,8 @@ class GangRegistry:
         if group.bound.pop(member.known.uid, None) is not None and deleted:
             group.disrupted = True
         self._note_preemption(group)
-        self._below(group)
-        group.dirty = True
-        self.queue.add(group.id)
-        self.listener.gang_changed(group)
+        self._changed_group(group)
         self._sweep(group)
-
-    def _sweep(self, group: Group) -> None:
-        """Remove a group without members that no object declares."""
-        if group.members or group.announced or self._alive(group):
-            return
-        self.groups.pop(group.id, None)
-        self._index.forget(group.id)
-        self.removed.add(group.id)
-        self.queue.add(group.id)
-
-    def _alive(self, group: Group) -> bool:
-        try:
-            if group.object_ref is not None and self.objects.find(*group.object_ref) is not None:
-                return True
-        except Unknown:
-            return True
-        return bool(group.owner_uid) and self.objects.has_owner(group.owner_uid)
-
-    def _merge(self, group: Group) -> None:
-        if not group.dirty:
-            return
-        problem = group.problem
-        if group.merge():
-            self.queue.add(group.id)
-        self._below(group)
-        if group.problem and group.problem != problem:
-            for member in group.members.values():
-                if not member.known.node:
-                    self.listener.gang_invalid(member.known, f"pod group {group.name}: {group.problem}")
-
-    def _touch_members(self, group: Group) -> None:
-        for uid in group.members:
-            self._touch(uid)
 
     # -- objects ----------------------------------------------------------------------------------------------
 
@@ -356,16 +336,26 @@ class GangRegistry:
         if not owners:
             return
         for known in list(self._pods.values()):
-            owner = owners.get(known.owner) if known.observed.assigned_to_us else None
+            owner = owners.get(known.owner)
             if owner is not None:
-                hints = GangHints(known.namespace, known.name, known.uid, known.created_us, owner=owner)
-                self._members.setdefault(known.uid, Member(known, hints))
-                self._touch(known.uid)
+                self._join((known.uid,), owner)
+
+    def _join(self, uids: Iterable[str], owner: Owner) -> None:
+        """Resolve the gangs of pods of an owner that may declare one."""
+        for uid in uids:
+            known = self._pods.get(uid)
+            if known is not None and (known.observed.assigned_to_us or known.node):
+                hints = GangHints(known.namespace, known.name, uid, known.created_us, owner=owner)
+                self._members.setdefault(uid, Member(known, hints, known.described.priority))
+                self._touch(uid)
 
     def resolved(self, what: str) -> None:
         """Record that a lookup has ended: the pods that waited for it are resolved again."""
         for uid in self._index.take_waiting(what):
-            self._touch(uid)
+            if uid in self._ended:
+                self._resolve_ended(uid)
+            else:
+                self._touch(uid)
 
     def _wait(self, member: Member, what: str) -> None:
         member.waits_for += (what,)

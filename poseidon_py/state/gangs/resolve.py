@@ -83,7 +83,8 @@ def as_whole(hints: GangHints, found: Declaration | None) -> Declaration | None:
     owner = hints.owner
     if owner is None:
         return found
-    return Declaration("job", f"job/{owner.uid}", f"{hints.namespace}/{owner.name}", 0, disrupted_whole=True)
+    name = f"{hints.namespace}/{owner.name}"
+    return Declaration("job", f"job/{owner.uid}", name, 0, disrupted_whole=True, at_once=True)
 
 
 def owners(hints: GangHints, objects: Objects) -> tuple[OwnerOrGroup, ...]:

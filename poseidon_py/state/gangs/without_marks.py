@@ -138,7 +138,9 @@ def _declared(hints: GangHints, kind: OwnerKind, name: str, entry: OwnerOrGroup)
     minimum = size if counts.least is None else counts.least
     if size < 2 or minimum < 2:
         return None
-    return Declaration(kind.kind, key, name, minimum, created_us=entry.created_us, size=size, left=left)
+    if counts.least is not None and left is not None:
+        minimum = max(minimum - (size - left), 1)  # those that have succeeded count for what it says that it needs
+    return Declaration(kind.kind, key, name, minimum, created_us=entry.created_us, size=size, left=left, at_once=True)
 
 
 def _part_of(hints: GangHints, job_set: OwnerOrGroup) -> str:

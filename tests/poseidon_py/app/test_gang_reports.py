@@ -54,6 +54,23 @@ async def test_a_member_that_is_lost_is_reported(rig):
     assert rig.reporter.remarks == [(name, "GangBelowMinimum", message) for name in "bc"]
 
 
+async def test_the_report_says_how_many_have_succeeded_and_goes_to_pods_of_this_scheduler(rig):
+    marks = {
+        "labels": {"pod-group.scheduling.x-k8s.io/name": "g", "pod-group.scheduling.x-k8s.io/min-available": "4"},
+        "node": "n",
+    }
+    for name in ("d", "e", "f"):
+        rig.pod(name, **marks)
+    rig.pod("g", scheduler="other", **marks)
+    rig.pod("d", phase="Succeeded", **marks)
+    await asyncio.sleep(0.01)
+    assert rig.reporter.remarks == []
+    rig.gone("e")
+    await asyncio.sleep(0.01)
+    message = "pod group ns/g: only 2 of at least 4 members are left, and 1 has succeeded"
+    assert rig.reporter.remarks == [("f", "GangBelowMinimum", message)]
+
+
 async def test_a_member_that_has_succeeded_is_not(rig):
     rig.gone("a")
     rig.put(JOBS, owner_or_group(JOBS, "j", spec=SPEC, status={"succeeded": 1}))

@@ -152,6 +152,26 @@ async def test_a_gang_waits_for_missing_members_and_reports_them(world):
     assert world.never_half({"g": 5}, gang_of=lambda name: "g")
 
 
+async def test_a_replaced_member_joins_those_that_have_succeeded_and_those_of_another_scheduler(world):
+    labels = {"pod-group.scheduling.x-k8s.io/name": "g", "pod-group.scheduling.x-k8s.io/min-available": "4"}
+    foreign = template(labels=labels, nodeName=world.cluster.objects(NODES)[0]["metadata"]["name"])
+    foreign["spec"]["schedulerName"] = "other"
+    world.cluster.add_pods(1, foreign, prefix="g-other-")
+    first = await world.bridge()
+    world.cluster.add_pods(3, template(labels=labels), prefix="g-")
+    await world.until(lambda: len(world.running("g")) == 4)
+    done, lost, _ = sorted(world.bound("g") - world.bound("g-other"))
+    world.finish(done)
+    await world.until(lambda: world.pods[done]["status"]["phase"] == "Succeeded")
+    await world.stop(first)
+    world.delete(lost)
+    await world.bridge()
+    world.cluster.add_pods(1, template(labels=labels), prefix="g-again-")
+    await world.until(lambda: len(world.bound("g-again")) == 1)
+    assert world.events("GangBelowMinimum") == []
+    assert world.events("GangUnwound") == []
+
+
 async def test_failing_binds_never_leave_a_gang_partly_bound(world):
     # 6 gangs of 6 on 20 cores: two or three at a time, each for a moment
     gangs = {f"g{number}": 6 for number in range(6)}
@@ -303,8 +323,12 @@ async def test_a_pod_group_of_scheduler_plugins_whose_definition_appears_late_an
         return group(world, "scheduling.x-k8s.io/v1alpha1").get("status") or {}
 
     await world.until(lambda: status().get("phase") == "Running")
-    assert (status()["scheduled"], status()["running"]) == (4, 4)
+    assert status()["running"] == 4
     assert world.never_half({"pg": 4})
+    for name in sorted(world.bound("pg")):
+        world.finish(name)
+    await world.until(lambda: status().get("phase") == "Finished")
+    assert (status()["running"], status()["succeeded"]) == (0, 4)
 
 
 async def test_kubernetes_pod_groups_of_an_unknown_version(world):
@@ -326,7 +350,7 @@ async def test_kubernetes_pod_groups_of_an_unknown_version(world):
         return next((c for c in found if c["type"] == "PodGroupInitiallyScheduled"), {})
 
     await world.until(lambda: condition().get("reason") == "Unschedulable")
-    assert condition()["message"] == "1 more pods are needed before it can be scheduled"
+    assert condition()["message"] == "1 more member is needed before it can be scheduled"
     world.cluster.add_pods(1, template(schedulingGroup={"podGroupName": "pg"}), prefix="pg-x")
     await world.until(lambda: condition().get("status") == "True")
     assert len(world.bound()) == 4

@@ -51,6 +51,7 @@ def test_the_json_of_a_gang():
     assert gang_json(standing(maximum=5, fits=2), None) == {
         "name": "ns/g",
         "minimum": 4,
+        "succeeded": 0,
         "maximum": 5,
         "present": 6,
         "placed": 1,

@@ -148,8 +148,8 @@ async def test_pods_have_the_priority_and_the_preemption_policy_of_their_pod_gro
             return {(rig.engine.classes[each].priority, rig.engine.classes[each].never_preempts) for each in classes}
 
         for spec, found in (
-            ({"priority": 7, "preemptionPolicy": "Never"}, (7, True)),
-            ({"priority": 8}, (8, False)),
+            ({"priorityClassName": "c", "priority": 7, "preemptionPolicy": "Never"}, (7, True)),
+            ({"priorityClassName": "c", "priority": 8}, (8, False)),
             ({}, (100, False)),
         ):
             rig.put(owner_or_group(NATIVE, spec={"schedulingPolicy": policy, **spec}), NATIVE)

@@ -118,10 +118,10 @@ def test_a_pod_that_waits_for_a_better_node():
 def test_gangs_that_wait():
     missing = R(kind=R.GANG_INCOMPLETE, detail="ns/g", value="2")
     text = "pod group ns/g: 2 more members are needed before it can be scheduled"
-    assert messages.unscheduled(0, [missing], 5) == f"{text} (3/5)"
+    assert messages.unscheduled(0, [missing], messages.GangTerms(5)) == f"{text} (3/5)"
     assert messages.unscheduled(3, [missing]) == text
     one = R(kind=R.GANG_INCOMPLETE, detail="ns/g", value="1")
-    assert messages.unscheduled(3, [one], 2).startswith("pod group ns/g: 1 more member is needed")
+    assert messages.unscheduled(3, [one], messages.GangTerms(2)).startswith("pod group ns/g: 1 more member is needed")
     unfit = R(kind=R.GANG_DOES_NOT_FIT, detail="ns/g", value="3/5")
     why = R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=9)
     start = "0/12 nodes are available: gang ns/g needs 5 members placed together, 3 fit"
@@ -145,3 +145,39 @@ def test_the_problem_of_a_queue_is_the_message_of_its_pods():
 def test_the_node_of_a_nominated_pod_is_a_sentence_of_its_own():
     for message in ("waits for quota of queue q", "waits for quota of queue q."):
         assert messages.with_nomination(message, "n").startswith("waits for quota of queue q. Nominated to n: ")
+
+
+@pytest.mark.parametrize(
+    ("count", "of_roles", "text"),
+    [
+        (1, {}, "1 more member is"),
+        (2, {"": 2}, "2 more members are"),
+        (1, {"ps": 1}, "1 more member (of role ps) is"),
+        (3, {"worker": 3}, "3 more members (of role worker) are"),
+        (4, {"worker": 2}, "4 more members (2 of role worker) are"),
+        (3, {"worker": 2, "ps": 1}, "3 more members (1 of role ps and 2 of role worker) are"),
+    ],
+)
+def test_the_roles_that_lack_members_are_named(count, of_roles, text):
+    assert messages.more_members(count, of_roles) == text
+    missing = R(kind=R.GANG_INCOMPLETE, detail="ns/g", value=str(count))
+    terms = messages.GangTerms(9, of_roles)
+    assert messages.unscheduled(3, [missing], terms) == (
+        f"pod group ns/g: {text} needed before it can be scheduled ({9 - count}/9)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("terms", "text"),
+    [
+        (messages.GangTerms(4), "placed together, 3 fit."),
+        (messages.GangTerms(4, topology="rack"), "placed together on nodes with one value of label rack, 3 fit."),
+        (
+            messages.GangTerms(4, topology="rack", absent=True),
+            "placed together on nodes with one value of label rack, which no node has, 3 fit.",
+        ),
+    ],
+)
+def test_the_topology_that_a_gang_requires_is_named(terms, text):
+    unfit = R(kind=R.GANG_DOES_NOT_FIT, detail="ns/g", value="3/4")
+    assert messages.unscheduled(6, [unfit], terms) == f"0/6 nodes are available: gang ns/g needs 4 members {text}"

@@ -8,9 +8,11 @@ import pytest
 from poseidon_py.report.pod_groups import StatusWriter
 from poseidon_py.state.gangs.by_pod_group import NATIVE
 from poseidon_py.state.gangs.group import Group
+from poseidon_py.state.gangs.members import Member, Needs
+from poseidon_py.state.records import PodRecord
 from protos.gen import flow_pb2
 from tests.poseidon_py.settling import settle
-from tests.poseidon_py.state.gangs.builders import owner_or_group
+from tests.poseidon_py.state.gangs.builders import hints, owner_or_group, pod
 
 SINCE = "2026-01-01T00:00:00Z"
 OTHER = {"type": "Other", "status": "False", "reason": "X", "message": "", "lastTransitionTime": SINCE}
@@ -37,7 +39,12 @@ class Rig:
         monkeypatch.setattr("poseidon_py.report.pod_groups._GATHER", 0.0)
         self.conditions: list[dict[str, Any]] = list(conditions)
         self.path = f"/apis/scheduling.k8s.io/{version}/namespaces/ns/podgroups/g"
-        self.group = Group("k", "ns/g", object_ref=(NATIVE, "ns", "g"), message=flow_pb2.Gang(minimum=2))
+        self.group = Group(
+            "k", "ns/g", object_ref=(NATIVE, "ns", "g"), message=flow_pb2.Gang(minimum=2), needs=Needs(2)
+        )
+        record = PodRecord(pod("a"), 1, 0.0)
+        record.observed.assigned_to_us = True
+        self.group.members["a"] = Member(record, hints())
         self.groups = {self.group.id: self.group}
         self.writes = 0
         self.writer = StatusWriter(self, self, self, lambda: True)  # type: ignore[arg-type]

@@ -2,10 +2,14 @@
 
 import pytest
 
-from poseidon_py.report.unscheduled import UnscheduledReports
+from poseidon_py.report.messages import GangTerms
+from poseidon_py.report.unscheduled import UnscheduledReports, terms_of
+from poseidon_py.state.gangs.group import Group
+from poseidon_py.state.gangs.members import Needs
+from poseidon_py.state.records import NodeRecord
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
-from tests.poseidon_py.builders import pod
+from tests.poseidon_py.builders import node, pod
 
 R = flow_pb2.Reason
 
@@ -60,3 +64,17 @@ def test_of_nominated_pods_the_node_is_named():
     reports.report([group])
     plain = "0/3 nodes are available: 3 Insufficient cpu."
     assert found == [f"{plain} Nominated to n: it is bound once its victims have left.", plain]
+
+
+@pytest.mark.parametrize(("labels", "absent"), [({"rack": "r1"}, False), ({"zone": "z"}, True)])
+def test_what_is_said_of_a_gang_with_a_required_topology(labels, absent):
+    store = Store(["poseidon"])
+    for name in ("n1", "n2"):
+        known = NodeRecord(node(name))
+        known.base = flow_pb2.Node(labels=labels if name == "n2" else {})
+        store.nodes[name] = known
+    gang = Group("k", message=flow_pb2.Gang(topology_key="rack", topology_required=True), needs=Needs(4))
+    assert terms_of(store, gang) == GangTerms(4, {}, "rack", absent)
+    gang.message = flow_pb2.Gang(topology_key="rack")  # preferred: the gang does not wait for it
+    assert terms_of(store, gang) == GangTerms(4)
+    assert terms_of(store, None) == GangTerms()

@@ -122,7 +122,7 @@ class Watched:
         self.verdicts: dict[str, str] = dict(verdicts or {})
         self.evictions: dict[str, str] = {}
         self.queues: dict[str, str] = {}
-        self.minimum = 0
+        self.gang_is_short = False
         metrics = TrackingMetrics(CollectorRegistry())
         self.transitions: AnyTransitions[Observed] = AnyTransitions(
             {"job": JOB, "task": TASK, "replica": REPLICA}, metrics.transitions, metrics.illegal
@@ -131,7 +131,7 @@ class Watched:
         self.metrics = metrics
         around = Surroundings(
             lambda uid: self.queues.get(uid, ""),
-            lambda uid: self.minimum,
+            lambda uid: self.gang_is_short,
             lambda uid: self.evictions.get(uid, ""),
             lambda owner, kind: self.verdicts.get(owner),
         )

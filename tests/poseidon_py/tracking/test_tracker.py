@@ -94,12 +94,12 @@ def test_a_job_goes_from_one_notice_to_the_other_by_legal_transitions():
 
 def test_a_gang_of_which_a_part_runs_is_unknown():
     watched = Watched()
-    watched.minimum = 2
+    watched.gang_is_short = True
     watched.tell(of_job("j").start(T + 1), of_job("j", 1))
     assert watched.state("j") == "Unknown"
+    watched.gang_is_short = False
     watched.tell(of_job("j", 1).bind(T + 2))
     assert watched.state("j") == "Running"
-    watched.minimum = 1
     watched.tell(of_job("k").start(T + 1), of_job("k", 1))
     assert watched.state("k") == "Running"
 

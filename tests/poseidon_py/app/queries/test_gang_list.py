@@ -88,6 +88,8 @@ def test_the_fields_of_a_gang(rig):
         "placed": 1,
         "running": 1,
         "waiting": 1,
+        "succeeded": 0,
+        "failed": 0,
         "priority": 7,
         "queue": None,
         "created": "2026-01-01T00:00:00Z",
@@ -116,7 +118,7 @@ def test_roles_that_lack_members_and_the_queue_of_a_pod_group(rig):
     assert (gang["source"], gang["queue"], gang["roles"]) == ("Volcano", "research", {"ps": 1, "worker": 1})
     assert (gang["state"], gang["why"]) == (
         "Waiting for members",
-        "1 more member is needed before it can be placed",
+        "1 more member (of role ps) is needed before it can be placed",
     )
 
 
