@@ -250,7 +250,8 @@ class GangRegistry(GroupBook):
         chain = owners(hints, self.objects)
         self._index.note_plain(owner, chain)
         last = chain[-1].owner if chain else owner
-        if last is not None and (why := self.objects.unreadable(last)):
+        why = self.objects.unreadable(last) if last is not None and known.observed.assigned_to_us else ""
+        if last is not None and why:
             kind = f"{last.kind} of {last.group}" if last.group else last.kind
             self.listener.owner_unreadable(
                 known,
