@@ -55,14 +55,14 @@ async def test_a_member_that_is_lost_is_reported(rig):
 
 
 async def test_the_report_says_how_many_have_succeeded_and_goes_to_pods_of_this_scheduler(rig):
-    marks = {
+    declaring = {
         "labels": {"pod-group.scheduling.x-k8s.io/name": "g", "pod-group.scheduling.x-k8s.io/min-available": "4"},
         "node": "n",
     }
     for name in ("d", "e", "f"):
-        rig.pod(name, **marks)
-    rig.pod("g", scheduler="other", **marks)
-    rig.pod("d", phase="Succeeded", **marks)
+        rig.pod(name, **declaring)
+    rig.pod("g", scheduler="other", **declaring)
+    rig.pod("d", phase="Succeeded", **declaring)
     await asyncio.sleep(0.01)
     assert rig.reporter.remarks == []
     rig.gone("e")

@@ -18,7 +18,7 @@ from tests.poseidon_py.state.gangs.rig import Rig
 LWS = "leaderworkerset.sigs.k8s.io"
 STS = Owner("StatefulSet", "t", "uid-t", "apps")
 TASKS = '[{"name": "w", "minMember": 2}]'
-MARKS: dict[str, dict[str, Any]] = {
+CONVENTIONS: dict[str, dict[str, Any]] = {
     "coscheduling": {"labels": {"scheduling.x-k8s.io/pod-group": "g"}},
     "Fluence": {"labels": {"scheduling.x-k8s.io/pod-group": "f", "fluence.group-size": "2"}},
     "labels": {
@@ -48,7 +48,7 @@ OBJECTS = [
     (NATIVE, owner_or_group(NATIVE, spec={"schedulingPolicy": {"gang": {"minCount": 2}}})),
 ]
 RUNS: dict[str, Any] = {"node": "n", "phase": "Running"}
-by_convention = pytest.mark.parametrize("marks", MARKS.values(), ids=MARKS)
+by_convention = pytest.mark.parametrize("declaring", CONVENTIONS.values(), ids=CONVENTIONS)
 
 
 def gang_of(rig, name) -> Group:
@@ -64,19 +64,19 @@ def state(rig, name):
 
 
 @by_convention
-def test_a_member_that_has_succeeded_counts(marks):
+def test_a_member_that_has_succeeded_counts(declaring):
     """As in Volcano (job_info.go, ReadyTaskNum) and in coscheduling (core.go, PreFilter: all pods with the label)."""
     rig = Rig(*OBJECTS)
-    rig.pod("a", **RUNS, **marks)
-    rig.pod("b", **RUNS, **marks)
+    rig.pod("a", **RUNS, **declaring)
+    rig.pod("b", **RUNS, **declaring)
     assert state(rig, "b") == (2, 2, True)
-    rig.pod("a", node="n", phase="Succeeded", **marks)
+    rig.pod("a", node="n", phase="Succeeded", **declaring)
     assert state(rig, "b") == (1, 2, True)
     rig.gone("b")
-    rig.pod("b2", **marks)
+    rig.pod("b2", **declaring)
     assert state(rig, "b2") == (1, 2, False)
     assert rig.known("b2").gang.blocked == ""
-    rig.pod("b2", **RUNS, **marks)
+    rig.pod("b2", **RUNS, **declaring)
     assert state(rig, "b2") == (1, 2, True)
     assert [bound for _, bound in rig.below] == [0]  # when b was deleted, not when a had succeeded
 
@@ -84,13 +84,13 @@ def test_a_member_that_has_succeeded_counts(marks):
 @by_convention
 @pytest.mark.parametrize("first", ["ended", "waiting"])
 @pytest.mark.parametrize("looked_up", ["before", "later"])
-def test_it_counts_after_a_restart_too(marks, first, looked_up):
+def test_it_counts_after_a_restart_too(declaring, first, looked_up):
     rig = Rig(*OBJECTS)
     if looked_up == "later":
         rig.objects.unknown |= {(resource, "ns", "g") for resource, _ in OBJECTS}
     pods: list[dict[str, Any]] = [{"name": "a", "node": "n", "phase": "Succeeded"}, {"name": "b2"}]
     for each in pods if first == "ended" else reversed(pods):
-        rig.pod(**each, **marks)
+        rig.pod(**each, **declaring)
     rig.objects.unknown.clear()
     for resource, _ in OBJECTS:
         rig.registry.resolved(resource.label)
@@ -99,12 +99,12 @@ def test_it_counts_after_a_restart_too(marks, first, looked_up):
 
 
 @by_convention
-def test_it_counts_until_its_pod_is_deleted_which_is_no_loss(marks):
+def test_it_counts_until_its_pod_is_deleted_which_is_no_loss(declaring):
     rig = Rig(*OBJECTS)
     for name in "ab":
-        rig.pod(name, **RUNS, **marks)
+        rig.pod(name, **RUNS, **declaring)
     rig.halves.clear()
-    rig.pod("a", node="n", phase="Succeeded", **marks)
+    rig.pod("a", node="n", phase="Succeeded", **declaring)
     rig.gone("a")
     assert state(rig, "b") == (2, 2, False)
     assert rig.below == []
@@ -112,10 +112,10 @@ def test_it_counts_until_its_pod_is_deleted_which_is_no_loss(marks):
 
 
 @by_convention
-def test_a_list_shows_which_pods_that_had_ended_are_gone(marks):
+def test_a_list_shows_which_pods_that_had_ended_are_gone(declaring):
     rig = Rig(*OBJECTS)
-    rig.pod("a", node="n", phase="Succeeded", **marks)
-    rig.pod("b", **marks)
+    rig.pod("a", node="n", phase="Succeeded", **declaring)
+    rig.pod("b", **declaring)
     assert state(rig, "b")[0] == 1
     rig.store.pods_listed({"uid-b"})
     rig.work()
@@ -132,41 +132,41 @@ def test_a_list_shows_which_pods_that_had_ended_are_gone(marks):
     ],
     ids=["failed", "deleted", "evicted"],
 )
-def test_a_member_that_has_failed_or_is_deleted_does_not_count(marks, end):
+def test_a_member_that_has_failed_or_is_deleted_does_not_count(declaring, end):
     rig = Rig(*OBJECTS)
     for name in "ab":
-        rig.pod(name, **RUNS, **marks)
-    rig.pod("a", node="n", **end, **marks)
+        rig.pod(name, **RUNS, **declaring)
+    rig.pod("a", node="n", **end, **declaring)
     assert state(rig, "b") == (2, 2, False)
     assert len(rig.below) == 1
-    rig.pod("a2", **marks)
+    rig.pod("a2", **declaring)
     assert gang_of(rig, "a2").missing() == (0, {})
 
 
 @by_convention
-def test_members_that_another_scheduler_has_bound_count(marks):
+def test_members_that_another_scheduler_has_bound_count(declaring):
     """Pods move to this scheduler by a rolling restart. kube-scheduler counts all pods of a PodGroup, too
     (backend/cache/podgroupstate.go, addPod)."""
     rig = Rig(*OBJECTS)
-    rig.pod("a", scheduler="default-scheduler", **RUNS, **marks)
-    rig.pod("b", **marks)
+    rig.pod("a", scheduler="default-scheduler", **RUNS, **declaring)
+    rig.pod("b", **declaring)
     group = gang_of(rig, "b")
     assert (group.lacking()[0], group.missing()[0], list(group.bound)) == (1, 0, ["uid-a"])
     sent = [target(rig.store, rig.known(name)) for name in "ab"]
     assert [each.gang for each in sent if each is not None] == [group.id, group.id]  # so that the engine counts both
     assert rig.halves == []  # what others have bound is not unwound
-    rig.pod("b", **RUNS, **marks)
+    rig.pod("b", **RUNS, **declaring)
     assert group.complete
 
 
 @by_convention
-def test_gangs_of_other_schedulers_are_left_to_them(marks):
+def test_gangs_of_other_schedulers_are_left_to_them(declaring):
     rig = Rig(*OBJECTS)
-    rig.pod("a", scheduler="default-scheduler", **RUNS, **marks)
-    rig.pod("b", scheduler="default-scheduler", **marks)  # it waits: that scheduler may place it, or not
+    rig.pod("a", scheduler="default-scheduler", **RUNS, **declaring)
+    rig.pod("b", scheduler="default-scheduler", **declaring)  # it waits: that scheduler may place it, or not
     group = gang_of(rig, "a")
     assert (group.assigned_to_us, rig.halves, rig.invalid) == (False, [], [])
-    rig.pod("c", **marks)
+    rig.pod("c", **declaring)
     assert (group.assigned_to_us, group.missing()[0]) == (True, 0)
 
 
@@ -238,7 +238,7 @@ def test_a_pod_that_has_ended_still_describes_the_task_groups_of_others():
 
 def test_a_gang_with_ended_members_only_exists_until_they_are_deleted():
     rig = Rig()
-    rig.pod("a", node="n", phase="Succeeded", **MARKS["labels"])
+    rig.pod("a", node="n", phase="Succeeded", **CONVENTIONS["labels"])
     (group,) = rig.registry.groups.values()
     assert (group.minimum, group.complete, group.tally().succeeded) == (2, False, 1)
     rig.gone("a")
@@ -248,19 +248,19 @@ def test_a_gang_with_ended_members_only_exists_until_they_are_deleted():
 
 def test_how_members_are_counted():
     rig = Rig()
-    marks = MARKS["labels"]
-    rig.pod("waits", **marks)
-    rig.pod("gated", gates=True, **marks)
-    rig.pod("nominated", **marks)
+    declaring = CONVENTIONS["labels"]
+    rig.pod("waits", **declaring)
+    rig.pod("gated", gates=True, **declaring)
+    rig.pod("nominated", **declaring)
     rig.known("nominated").nominated = "n"
-    rig.pod("assumed", **marks)
+    rig.pod("assumed", **declaring)
     rig.store.assume(rig.known("assumed"), "n")
-    rig.pod("bound", node="n", **marks)
-    rig.pod("runs", **RUNS, **marks)
-    rig.pod("elsewhere", scheduler="default-scheduler", **RUNS, **marks)
-    rig.pod("leaves", deleting=True, **RUNS, **marks)
-    rig.pod("done", node="n", phase="Succeeded", **marks)
-    rig.pod("failed", node="n", phase="Failed", **marks)
+    rig.pod("bound", node="n", **declaring)
+    rig.pod("runs", **RUNS, **declaring)
+    rig.pod("elsewhere", scheduler="default-scheduler", **RUNS, **declaring)
+    rig.pod("leaves", deleting=True, **RUNS, **declaring)
+    rig.pod("done", node="n", phase="Succeeded", **declaring)
+    rig.pod("failed", node="n", phase="Failed", **declaring)
     (group,) = rig.registry.groups.values()
     assert group.tally()._asdict() == {
         "waiting": 2,
