@@ -4,7 +4,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64
 from firmament_py.model.resources import TOKEN
-from firmament_py.snapshot.intertask import IntertaskConstraints
+from firmament_py.snapshot.intertask import IntertaskConstraints, nominated_in, respecting
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.unreserved import unreserved
 from firmament_py.state.cluster import ClusterState
@@ -39,14 +39,15 @@ def fitting_nodes(state: ClusterState, row: int) -> int:
     if state.classes.lacking(cls):
         return 0
     selected, taint = state.node_index.evaluate(state.classes.demand(cls), nodes)
-    fits = selected & (taint < 0) & intertask_of_task(state, row).allowed(0)
+    fits = selected & (taint < 0) & intertask_of(state, np.array([row])).allowed(0)
     return int((fits & (lacks(state, cls, free_for(state, row)[nodes]) <= 0).all(axis=1)).sum())
 
 
-def intertask_of_task(state: ClusterState, row: int) -> IntertaskConstraints:
-    """The intertask constraints of one task row, as class number 0."""
-    tasks, nodes, one = state.tasks, state.present_nodes(), slice(row, row + 1)
-    return IntertaskConstraints(state, nodes, tasks.cls[one], tasks.label_set[one], RunningTasks(state, nodes))
+def intertask_of(state: ClusterState, rows: I64) -> IntertaskConstraints:
+    """The intertask constraints of task rows (K,), which are alike, as class number 0."""
+    tasks, nodes, one = state.tasks, state.present_nodes(), rows[:1]
+    of_class, others = (tasks.cls[one], tasks.label_set[one]), nominated_in(state, nodes, but=rows)
+    return IntertaskConstraints(state, nodes, *of_class, RunningTasks(state, nodes), others, respecting(state, one))
 
 
 def free_for(state: ClusterState, row: int) -> I64:

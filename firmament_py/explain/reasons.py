@@ -6,7 +6,7 @@ import numpy as np
 
 from firmament_py.admission.rejections import Rejected
 from firmament_py.explain.gang_status import full_gangs, gang_reasons
-from firmament_py.explain.nearest_nodes import free_for, intertask_of_task
+from firmament_py.explain.nearest_nodes import free_for, intertask_of
 from firmament_py.explain.node_reasons import node_reasons
 from firmament_py.explain.quota_reasons import waiting_for_quota
 from firmament_py.explain.reason import Reason, ReasonKind, Waiting, signature_of
@@ -14,7 +14,7 @@ from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.lifecycle import WAITING
 from firmament_py.queues.ranking import own_priority
 from firmament_py.sharing.shortage import NO_SHORTAGES, Shortages
-from firmament_py.snapshot.intertask import IntertaskConstraints
+from firmament_py.snapshot.intertask import IntertaskConstraints, nominated_in, respecting
 from firmament_py.snapshot.round_classes import by_class
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.unreserved import unreserved
@@ -59,17 +59,21 @@ def waiting_classes(
     first, nodes = rows[starts], state.present_nodes()
     left = unreserved(state)[nodes]
     awaited = (tasks.nominated[rows] >= 0) | (state.successors.nodes_for(rows) >= 0)
-    intertask = IntertaskConstraints(state, nodes, tasks.cls[first], tasks.label_set[first], RunningTasks(state, nodes))
+    of_classes, nominated = (tasks.cls[first], tasks.label_set[first]), nominated_in(state, nodes)
+    running = RunningTasks(state, nodes)
+    together = IntertaskConstraints(state, nodes, *of_classes, running, nominated, respecting(state, first))
     for c, (of_class, own) in enumerate(zip(np.split(rows, starts[1:]), np.split(awaited, starts[1:]), strict=True)):
         cls, gang = int(tasks.cls[of_class[0]]), int(tasks.gang[of_class[0]])
-        free = unreserved(state, of_class)[nodes] if own.all() else left  # what is kept for themselves is theirs
+        free, intertask, number = left, together, c
+        if own.all():  # what is kept for themselves is theirs
+            free, intertask, number = unreserved(state, of_class)[nodes], intertask_of(state, of_class), 0
         reasons: tuple[Reason, ...]
         if gang in full:  # reasons of nodes do not matter
             reasons = (full[gang],)
         elif gang in of_gang:
-            reasons = (*of_gang[gang], *node_reasons(state, cls, free, intertask, c))
+            reasons = (*of_gang[gang], *node_reasons(state, cls, free, intertask, number))
         else:
-            reasons = node_reasons(state, cls, free, intertask, c, _reserved_for(state, cls, holders))
+            reasons = node_reasons(state, cls, free, intertask, number, _reserved_for(state, cls, holders))
         signature = signature_of(reasons, len(state.nodes.observed))
         unreported = of_class[tasks.reported[of_class] != signature]
         tasks.reported[unreported] = signature
@@ -86,7 +90,7 @@ def reasons_of_task(
         return tuple(full.values())
     cls = int(state.tasks.cls[row])
     free, reserved_for = free_for(state, row)[state.present_nodes()], _reserved_for(state, cls, reservation_holders)
-    return node_reasons(state, cls, free, intertask_of_task(state, row), 0, reserved_for)
+    return node_reasons(state, cls, free, intertask_of(state, np.array([row])), 0, reserved_for)
 
 
 def reservation_holders_among(state: ClusterState, rejected: list[Rejected]) -> list[tuple[int, str]]:

@@ -185,13 +185,15 @@ class Ledger:
     # -- nominations --------------------------------------------------------------------------------------------
 
     def nominate(self, task: int, node: int) -> None:
-        """Keeps what a task without a node requests on `node`, -1: none, and nothing where it was kept before."""
+        """Keeps what a task without a node requests on `node`, -1: none, and nothing where it was kept before; from now
+        on others respect its constraints there."""
         requests = self.snapshot.requests[self.snapshot.task_class[task]]
         if self.nominated[task] >= 0:
             self.free[self.nominated[task]] += requests
         if node >= 0:
             self.free[node] -= requests
         self.nominated[task] = node
+        self.snapshot.intertask.nominate(int(self.snapshot.tasks[task]), int(self.snapshot.task_class[task]), node)
 
     def expect(self, nodes: I64, requests: I64) -> None:
         """Keeps `requests` (K, R) on nodes (K,) for tasks that are to move there."""

@@ -22,7 +22,7 @@ from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import Precedence
 from firmament_py.preemption.residents import Kind, Resident, budgets_of, residents_below
 from firmament_py.snapshot.domains import Condition
-from firmament_py.snapshot.intertask import IntertaskConstraints
+from firmament_py.snapshot.intertask import RESPECTS_ALL, IntertaskConstraints
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.snapshot import Snapshot
 
@@ -114,7 +114,8 @@ class ConstrainedSearch:
         leaving = low.kind == Kind.LEAVING
         counted = np.array([each.counted(low.cls, low.label_set, leaving) for each in conditions], np.bool_)
         counted = counted.reshape(len(conditions), len(low.id))
-        counted[:, leaving & np.isin(low.id, victims)] = False  # the conditions do not count what this round evicts
+        # the conditions count neither what this round evicts nor tasks that wait, which are less important
+        counted[:, (leaving & np.isin(low.id, victims)) | (low.kind == Kind.NOMINATED)] = False
         released = np.zeros_like(self._ledger.free)
         add_rows(released, low.node, state.classes.requests[low.cls])
         scarce = np.flatnonzero(snapshot.requests[c])
@@ -151,11 +152,12 @@ class ConstrainedSearch:
         state = snapshot.releases.state
         stays = state.tasks.node >= 0
         stays[self._outcome.victims] = False
-        node_of = np.where(ledger.node_of >= 0, ledger.node_of, ledger.nominated)
-        there = np.flatnonzero(node_of >= 0)
-        running = RunningTasks(state, snapshot.nodes, np.flatnonzero(stays), (snapshot.tasks[there], node_of[there]))
+        there = np.flatnonzero(ledger.node_of >= 0)
+        placed = snapshot.tasks[there], ledger.node_of[there]
+        running = RunningTasks(state, snapshot.nodes, np.flatnonzero(stays), placed)
+        of_class, respected = (snapshot.classes[[c]], snapshot.label_sets[[c]]), snapshot.intertask.respected(c)
         constraints = IntertaskConstraints(
-            state, snapshot.nodes, snapshot.classes[[c]], snapshot.label_sets[[c]], running
+            state, snapshot.nodes, *of_class, running, respected, np.array([RESPECTS_ALL])
         )
         return constraints.conditions(0)
 

@@ -5,6 +5,7 @@ do, its first tasks can go to any one domain.
 """
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,15 @@ class Near(Condition):
         return met
 
 
+@dataclass(frozen=True, slots=True)
+class Within(Condition):
+    """The node is in one of the domains other than -1, whatever runs there."""
+
+    def met(self, node: I64, less: I64) -> Bools:
+        met: Bools = self.domain[node] >= 0
+        return met
+
+
 class Affinity:
     """Affinity of C classes with these demands and label sets (C,). running: the tasks that count at the start."""
 
@@ -45,7 +55,7 @@ class Affinity:
         running: RunningTasks,
         domains: Domains,
     ) -> None:
-        self._domains = domains
+        self._domains, self._running = domains, running
         groups = Numbering[tuple[PeerSelector, ...]]()
         self._group = [groups.number(tuple(t.selector for t in d.affinity)) if d.affinity else -1 for d in demands]
         """Number of each class's set of selectors, all of which a task must match to count; -1: none."""
@@ -59,6 +69,12 @@ class Affinity:
         """(C,) whether a selector matches the tasks of each class."""
         counted: Bools = np.logical_or.reduce(self._matched)
         return counted
+
+    def copy(self) -> "Affinity":
+        """One that counts further tasks on its own."""
+        other = copy(self)
+        other._counts = self._counts.copy()
+        return other
 
     def add(self, cls: I64, node: I64, count: I64) -> None:
         self._counts.add(cls, node, count)
@@ -106,6 +122,24 @@ class Affinity:
         if group < 0 or not self._matched[group, c]:
             return False
         return not self._counts[group][self._labelled(c)].any()
+
+    def may_come_before(self, c: int, h: int) -> bool:
+        """Whether tasks of class h can be the first of their kind, and tasks of class c could be that instead."""
+        group = self._group[h]
+        return group >= 0 and bool(self._matched[group, h] and self._matched[group, c])
+
+    def leaves_first(self, c: int, h: int, node: int) -> Bools:
+        """(N,) the nodes on which a task of class c leaves one of class h, which is to run on `node`, what it must be
+        near. It may be the first of its kind there, once all that meets its terms elsewhere is gone: then no other may
+        begin elsewhere."""
+        ok = np.ones(len(self._domains.nodes), np.bool_)
+        if self.may_come_before(c, h):
+            group, joint, running = self._group[h], self._joint_domain(h), self._running
+            other_domains = self._labelled(h) & (joint != joint[node])
+            (leaving,) = running.by_node([self._matching[group][running.label_set] & running.leaving])
+            if not (self._counts[group] - leaving)[other_domains].any():
+                ok = ~other_domains
+        return ok
 
     def _labelled(self, c: int) -> Bools:
         """(N,) nodes with any of the labels of class c's affinity."""

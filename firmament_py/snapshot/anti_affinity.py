@@ -1,6 +1,7 @@
 """Required anti-affinity between tasks, in both directions: of a task to others, and of others to it."""
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +67,12 @@ class AntiAffinity:
         """(C,) whether a selector matches the tasks of each class."""
         counted: Bools = np.logical_or.reduce(self._matched)
         return counted
+
+    def copy(self) -> "AntiAffinity":
+        """One that counts further tasks on its own."""
+        other = copy(self)
+        other._counts, other._holders = self._counts.copy(), self._holders.copy()
+        return other
 
     def add(self, cls: I64, node: I64, count: I64) -> None:
         self._counts.add(cls, node, count)

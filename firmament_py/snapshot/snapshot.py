@@ -18,7 +18,7 @@ from firmament_py.queues.ranking import Ranking, by_rank, covered
 from firmament_py.snapshot.domain_limits import UNLIMITED
 from firmament_py.snapshot.domains import nested
 from firmament_py.snapshot.expected_releases import Releases
-from firmament_py.snapshot.intertask import IntertaskConstraints
+from firmament_py.snapshot.intertask import IntertaskConstraints, nominated_in, respecting
 from firmament_py.snapshot.job_demand import JobDemand
 from firmament_py.snapshot.neighbour_counts import NeighbourCounts, nothing_measured
 from firmament_py.snapshot.preferences import Preferences
@@ -174,6 +174,9 @@ def _snapshot(
     allocatable = state.nodes.allocatable[nodes]
     withheld = np.zeros(len(waiting), np.bool_) if ranking is None else ranking.withheld[waiting]
     gangs = _gangs(state, waiting, nodes, priority[task_class])
+    nominated = _nominated(state, waiting, nodes)
+    there, yields_to = nominated >= 0, respecting(state, first)
+    others_respect = nominated_in(state, nodes, but=waiting).beside(state, waiting[there], nominated[there])
     return Snapshot(
         now_us=now_us,
         resources=state.resources.names,
@@ -190,7 +193,7 @@ def _snapshot(
         never_preempts=state.classes.never_preempts[classes],
         suitable=suitable,
         like=like,
-        intertask=IntertaskConstraints(state, nodes, classes, label_sets, running),
+        intertask=IntertaskConstraints(state, nodes, classes, label_sets, running, others_respect, yields_to),
         preferences=Preferences(state, nodes, classes, label_sets, running),
         neighbour_counts=NeighbourCounts(state, nodes, classes, running, cpu_of),
         tasks=waiting,
@@ -200,7 +203,7 @@ def _snapshot(
         task_uid=tasks.uid[waiting],
         task_gang=tasks.gang[waiting],
         withheld=withheld,
-        nominated=_nominated(state, waiting, nodes),
+        nominated=nominated,
         inputs=None if rack_labels is None else _inputs(state, waiting, nodes, rack_labels),
         gang_demands=gangs.demands,
         quota=np.array(gangs.quota, np.int64),

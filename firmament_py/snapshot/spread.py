@@ -1,6 +1,7 @@
 """Required topology spread: the matching tasks of a domain must not exceed those of the emptiest by over max_skew."""
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,6 +45,24 @@ class Even(Condition):
         counts_itself = np.append(self.domains, False)[domain]
         emptiest: I64 = np.where(counts_itself, np.minimum(of_others, here), of_others)
         return emptiest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadLimit(Condition):
+    """Of another task's spread: with one more task a domain has no more than that one admits. maximum (D,)."""
+
+    maximum: I64
+
+    def met(self, node: I64, less: I64) -> Bools:
+        domain = self.domain[node]
+        met: Bools = (domain < 0) | (self.counts[domain] - less < np.append(self.maximum, 0)[domain])
+        return met
+
+    @property
+    def limit(self) -> DomainLimit:
+        """How many more tasks its domains admit."""
+        left = np.maximum(self.maximum - self.counts[:-1], 0)
+        return DomainLimit(self.domain, left, left, 0)
 
 
 class TopologySpread:
@@ -90,6 +109,12 @@ class TopologySpread:
         counted: Bools = np.logical_or.reduce(self._matched)
         return counted
 
+    def copy(self) -> "TopologySpread":
+        """One that counts further tasks on its own."""
+        other = copy(self)
+        other._counts = self._counts.copy()
+        return other
+
     def add(self, cls: I64, node: I64, count: I64) -> None:
         self._counts.add(cls, node, count)
 
@@ -121,6 +146,25 @@ class TopologySpread:
                 max_skew=spread.max_skew,
                 itself=bool(self._matched[number, c]),
             )
+
+    def counts_with(self, c: int, h: int) -> bool:
+        """Whether a spread of class h counts its own tasks and those of class c."""
+        return any(self._counted[self._selectors.number(spread.selector), c] for spread in self.own(h))
+
+    def limits_for(self, c: int, h: int, node: int) -> list[SpreadLimit]:
+        """What a task of class h on `node` admits of class c in its own domains, by its spreads, which count both."""
+        found = []
+        for spread in self.own(h):
+            number = self._selectors.number(spread.selector)
+            domain, counts, eligible = self._counts_of(h, spread)
+            if self._counted[number, c] and domain[node] >= 0:
+                maximum = np.full(len(counts), _emptiest(counts, eligible, spread) + spread.max_skew)
+                own = self._eligible_nodes(h, spread) & (domain == domain[node])
+                in_own = np.where(own, domain, -1)
+                found.append(
+                    SpreadLimit(in_own, np.append(counts, 0), self._counting[number], staying=True, maximum=maximum)
+                )
+        return found
 
     def labelled(self, c: int) -> Bools:
         """(N,) whether nodes have the labels of all spreads of class c."""

@@ -45,6 +45,9 @@ class TaskCounts:
         counts: I64 = self.by_node[kind].astype(np.int64)
         return counts
 
+    def copy(self) -> "TaskCounts":
+        return TaskCounts(self.by_node.copy(), self._of_class)
+
     def add(self, cls: I64, node: I64, count: I64) -> None:
         """Counts count[i] more tasks (below 0: fewer) of class cls[i] on node[i], (K,) each."""
         if not len(self.by_node):  # as in most rounds
