@@ -27,7 +27,7 @@ from benchmarks.simulate.cli import simulate
 from benchmarks.traces.cli import trace
 from poseidon_py import __version__
 from poseidon_py.cli.errors import Group
-from poseidon_py.util.terminal import print_name, print_rows
+from poseidon_py.util.terminal import new_console, print_name, print_rows
 
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
@@ -46,7 +46,7 @@ cli.add_command(simulate)
 @click.option("-v", "--verbose", is_flag=True, help="List the cases of each suite too.")
 def list_(verbose: bool) -> None:
     """List the benchmark suites."""
-    console = Console(highlight=False)
+    console = new_console(highlight=False)
     suites = [specs.load(name) for name in specs.available()]
     rows = [(suite.name, str(len(suite.cases)), suite.title) for suite in suites]
     header = ("suite", "cases", "what it measures")
@@ -119,7 +119,7 @@ def run(
     for name in (*extra, *(["nodes"] if nodes else []), *(["pods"] if pods else [])):
         if name not in suite.options:
             raise click.UsageError(f"--{name} does not apply to suite {suite_name}; leave it out")
-    results_file, console = ResultsFile(json_file), Console(highlight=False)
+    results_file, console = ResultsFile(json_file), new_console(highlight=False)
     times = repeat or (1 if quick else suite.repeat)
     with ended_cleanly():
         result = _measure(console, suite, cases, Options(seed, scale, extra), times, results_file)
@@ -158,7 +158,7 @@ def compare(a: Path, b: Path | None, metrics: tuple[str, ...], policies: tuple[s
             notes.append("to compare two policies on the same traces, use --policies X Y")
         why = "".join(f"\n  {note}" for note in notes)
         raise click.UsageError(f"{a} and {b} have no case and metric in common{why}")
-    tables.show_comparison(Console(highlight=False), found, notes)
+    tables.show_comparison(new_console(highlight=False), found, notes)
     sys.exit(1 if enforce and any(one.verdict in comparison.FAILS for one in found) else 0)
 
 
@@ -186,7 +186,7 @@ def report(files: tuple[Path, ...], out: Path, plots: Path | None, form: str) ->
         results = list(zip(labels(files), map(read, files), strict=True))
     except ResultError as error:
         raise click.UsageError(str(error)) from error
-    console = Console(highlight=False)
+    console = new_console(highlight=False)
     try:
         with Progress(*_COLUMNS, console=console, transient=True, disable=not console.is_terminal) as progress:
             bar = progress.add_task("drawing", total=sum(len(figures(result)) for _, result in results))

@@ -34,7 +34,7 @@ KIND_LABEL = "demo.poseidon.io/kind"
 GANG = "poseidon.io/gang"
 MOVABLE = "poseidon.io/movable"
 NAMESPACE = "default"
-_SERVICES_FILL, _BATCH_FILL, _LARGE_FILL = 0.6, 0.35, 0.4
+_SERVICES_FILL, _BATCH_FILL, _LARGE_FILL, _GANG_FILL = 0.6, 0.35, 0.4, 0.05
 LARGE, URGENT = "large", "urgent"
 """Kinds of pods. The second ones are as large as the first ones, and are submitted when these find no node; their
 priority class has the same name."""
@@ -174,14 +174,15 @@ class _Mix:
         return apps
 
     def _gangs(self, max_pods: int) -> list[App]:
-        """Jobs whose pods are placed together or not at all, by one annotation; one in three runs forever."""
+        """Jobs whose pods are placed together or not at all, by one annotation. They run forever: on a slow machine a
+        member that ends could have ended before the last one was bound."""
         apps: list[App] = []
         pods = 0
+        cpu = max(10, min(1000, int(_GANG_FILL * self._offered["cpu"] / max(max_pods, 1)) // 10 * 10))
         while max_pods - pods >= 2:
             count = min(max_pods - pods, self._rng.randint(2, 12))
-            sort = PodSort(f"gang-{len(apps):03d}", 1000, 2**30)
-            seconds = None if len(apps) % 3 == 2 else self._rng.uniform(1.0, 3.0)
-            app = self._job("gang", sort.name, count, self._pod("gang", sort, seconds=seconds))
+            sort = PodSort(f"gang-{len(apps):03d}", cpu, 2**28)
+            app = self._job("gang", sort.name, count, self._pod("gang", sort))
             app.manifest["metadata"]["annotations"] = {GANG: "all"}
             apps.append(app)
             pods += count

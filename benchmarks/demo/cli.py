@@ -10,7 +10,6 @@ import sys
 
 import click
 import orjson
-from rich.console import Console
 
 from benchmarks.demo import scenario, show
 from benchmarks.demo.children import ChildError
@@ -19,6 +18,7 @@ from benchmarks.demo.stack import Stack
 from poseidon_py.config.fields import FIELDS
 from poseidon_py.kube.client import KubeError
 from poseidon_py.util.process.signals import INTERRUPTED, end_signals
+from poseidon_py.util.terminal import new_console
 
 
 @click.command("demo")
@@ -34,7 +34,9 @@ from poseidon_py.util.process.signals import INTERRUPTED, end_signals
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, and nothing else.")
 @click.option("--serve", is_flag=True, help="Keep the cluster up afterwards for kubectl, until Ctrl-C.")
 @click.option(
-    "--patience", type=click.FloatRange(1), help="Seconds after which the demo fails if the workload has not settled."
+    "--patience",
+    type=click.FloatRange(1),
+    help="Seconds without any change after which the demo fails.",
 )
 def demo(
     nodes: int, pods: int, policy: str, usage: str | None, seed: int, as_json: bool, serve: bool, patience: float | None
@@ -60,12 +62,18 @@ async def _run(plan: Plan, as_json: bool, serve: bool) -> int:
 
     for number in numbers:
         loop.add_signal_handler(number, interrupt)
-    console = Console()
+    console = new_console()
     code: int | None = None
     try:
         async with Stack() as stack:
-            found = await scenario.run(stack, plan, show.Display(console, quiet=as_json))
+            try:
+                found = await scenario.run(stack, plan, show.Display(console, quiet=as_json))
+            except (ChildError, KubeError):
+                _keep_logs(stack)
+                raise
             code = 0 if found.result == "passed" else 1
+            if code:
+                _keep_logs(stack)
             if as_json:
                 click.echo(orjson.dumps(found.json(), option=orjson.OPT_INDENT_2))
             else:
@@ -81,3 +89,8 @@ async def _run(plan: Plan, as_json: bool, serve: bool) -> int:
             click.echo("interrupted; all started processes have been stopped", err=True)
             return INTERRUPTED
     return code if code is not None else 2
+
+
+def _keep_logs(stack: Stack) -> None:
+    stack.keep_logs()
+    click.echo(f"the logs of all processes are in {stack.folder}", err=True)

@@ -22,7 +22,8 @@ _ANSWER_SECONDS = 60.0
 class Evidence:
     """pods, nodes: complete objects. audit: the server's record of binds and ends, in order; empty if it keeps none.
     rejected: kubelets' rejections by reason. metrics: the scheduler's samples, `name{label="value"}` -> value.
-    preempted, moved: the events about victims of preemption, and about pods that were moved."""
+    preempted, moved: the events about victims of preemption, and about pods that were moved. complaints: the errors in
+    the scheduler's log. slowest_answer: the longest time, in seconds, that the scheduler took for an answer."""
 
     pods: Sequence[Json]
     nodes: Sequence[Json]
@@ -32,6 +33,8 @@ class Evidence:
     status: Mapping[str, Any] = field(default_factory=dict)
     preempted: Sequence[Json] = ()
     moved: Sequence[Json] = ()
+    complaints: Sequence[str] = ()
+    slowest_answer: float = 0.0
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's samples that have these labels."""

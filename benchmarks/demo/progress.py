@@ -78,6 +78,15 @@ class Seen(Struct):
     """A condition has said that it cannot be scheduled."""
     finite: bool = False
     """It runs for a limited time."""
+    leaving: bool = False
+    """Its deletion was requested."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to happen to it: it runs for ever, has ended, or has no node and the reason why."""
+        if self.phase == _DELETED or (self.phase in _DONE and not self.leaving):
+            return True
+        return not self.leaving and (self.unschedulable if self.bound_at is None else not self.finite)
 
 
 class Progress:
@@ -102,6 +111,8 @@ class Progress:
         self._observe = observe
         self.pods: dict[str, Seen] = {}
         self.bound = 0
+        self.version = 0
+        """The newest resource version of a pod, also of other schedulers' pods."""
         self.changed_at = time.monotonic()
         """When a pod was last created, bound, ended, or marked unschedulable."""
 
@@ -130,6 +141,8 @@ class Progress:
 
     def _take(self, event: _Event, now: float) -> None:
         pod = event.object
+        if event.type not in ("BOOKMARK", "ERROR"):
+            self.version = max(self.version, int(pod.metadata.version or 0))
         if event.type in ("BOOKMARK", "ERROR") or pod.spec.scheduler != self._scheduler:
             return
         self._observe(event.type, pod)
@@ -144,6 +157,9 @@ class Progress:
             seen = Seen(kind, now, finite=self._is_finite(pod.metadata.annotations or {}))
             self.pods[pod.metadata.uid] = seen
             self.changed_at = now
+        if pod.metadata.deleting and not seen.leaving:
+            seen.leaving = True
+            self.changed_at = now
         if pod.spec.node and seen.bound_at is None:
             seen.bound_at = now
             self.bound += 1
@@ -157,9 +173,14 @@ class Progress:
                     seen.unschedulable = True
                     self.changed_at = now
 
+    @property
+    def present(self) -> int:
+        """Number of pods that exist."""
+        return sum(pod.phase != _DELETED for pod in self.pods.values())
+
     def tried(self, expected: int) -> bool:
-        """Whether all expected pods exist, and each is bound or marked unschedulable."""
-        return len(self.pods) >= expected and all(
+        """Whether as many pods as expected exist, and each is bound or marked unschedulable."""
+        return self.present >= expected and all(
             pod.bound_at is not None or pod.unschedulable or pod.phase == _DELETED for pod in self.pods.values()
         )
 
@@ -167,14 +188,9 @@ class Progress:
         """Whether a pod of this kind is marked unschedulable and has no node."""
         return any(pod.kind == kind and pod.unschedulable and pod.bound_at is None for pod in self.pods.values())
 
-    def settled(self, expected: int, quiet_seconds: float) -> bool:
-        """Whether that holds, all finite pods have ended, and nothing has changed for `quiet_seconds`."""
-        if time.monotonic() - self.changed_at < quiet_seconds or not self.tried(expected):
-            return False
-        return not any(
-            pod.finite and pod.bound_at is not None and pod.phase not in (*_DONE, _DELETED)
-            for pod in self.pods.values()
-        )
+    def settled(self, expected: int) -> bool:
+        """Whether as many pods as expected exist, and nothing is left to happen to any."""
+        return self.present >= expected and all(pod.settled for pod in self.pods.values())
 
     def counts(self) -> dict[str, Counter[str]]:
         """By kind: submitted, bound, ended, waiting; without pods that were deleted before they had ended."""

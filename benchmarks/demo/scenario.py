@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import orjson
 
@@ -23,7 +23,7 @@ from benchmarks.demo.apps import (
 )
 from benchmarks.demo.checks import run_checks
 from benchmarks.demo.disruptions import Disruptions
-from benchmarks.demo.evidence import Evidence, gather
+from benchmarks.demo.evidence import gather
 from benchmarks.demo.moves_check import check_moves, moves
 from benchmarks.demo.preemption_check import check_preemption, preemption
 from benchmarks.demo.progress import Progress
@@ -32,14 +32,14 @@ from benchmarks.demo.stack import Stack
 from benchmarks.demo.summary import Summary, summarise
 from benchmarks.demo.workload import MIXED
 from poseidon_py.kube.client import Kube
+from poseidon_py.util.tasks import end_tasks
 
 _SUBMITS_AT_ONCE = 16
-_QUIET_SECONDS = 3.0
-"""The workload has settled when nothing has changed for so long."""
 _ENDLESS_SECONDS = 3600.0
 """Pods that run longer do not have to end."""
-_REPORT_SECONDS = 15.0
 _POLL_SECONDS = 0.2
+_SOON_SECONDS = 1.0
+"""A round that the engine has asked for within so long counts as work that is left."""
 _MOVES_FLAGS = ("--migrate-after", "0", "--moves-at-once", "100")
 """By default only pods that have run for ten minutes are moved, and few at a time."""
 _USAGE_FLAGS = ("--usage-interval", "1")
@@ -48,8 +48,8 @@ _USAGE_FLAGS = ("--usage-interval", "1")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run. policy, usage: empty for the scheduler's default. patience: seconds to wait for the workload to
-    settle; None: by its size."""
+    """What to run. policy, usage: empty for the scheduler's default. patience: seconds to wait for a change while the
+    workload has not settled; None: by its size."""
 
     nodes: int
     pods: int
@@ -62,7 +62,7 @@ class Plan:
     @property
     def patience_seconds(self) -> float:
         """`patience`, or a time that is enough on a slow machine."""
-        return self.patience if self.patience is not None else 90.0 + self.pods / 50
+        return self.patience if self.patience is not None else 180.0 + self.pods / 50
 
 
 async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
@@ -76,31 +76,47 @@ async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
     disruptions = Disruptions(budgets)
     progress = Progress(stack.kube, plan.scheduler, KIND_LABEL, _is_finite, disruptions.observe)
     watching = asyncio.create_task(progress.run(), name="progress")
-    polling: asyncio.Task[None] | None = None
     try:
         display.step("starting the scheduler: `poseidon run` and its flow service")
         usage_flags = ["--usage", plan.usage, *_USAGE_FLAGS] if plan.usage else []
-        await stack.start_scheduler(stack.kubeconfig, plan.scheduler, plan.policy, [*usage_flags, *_MOVES_FLAGS])
-        poller = StatusPoller()
-        polling = asyncio.create_task(poller.follow(stack), name="status")
-        deadline = time.monotonic() + plan.patience_seconds
+        flags = [*usage_flags, *_MOVES_FLAGS]
+        await stack.start_scheduler(stack.kubeconfig, plan.scheduler, plan.policy, flags, tell=display.step)
         urgent = [app for app in apps if app.kind == URGENT]
         display.step(
             f"submitting {plan.pods} pods through {len(apps)} Deployments, Jobs and Pods, the urgent ones last"
         )
-        expected = await _submit(stack.kube, [app for app in apps if app.kind != URGENT])
+        submitted = await _submit(stack.kube, [app for app in apps if app.kind != URGENT])
+        poller = StatusPoller()
+
+        def expected() -> int:
+            return submitted - disruptions.removed
 
         async def until(condition: Callable[[], bool]) -> bool:
-            return await _until(condition, stack, deadline, lambda: display.progress(progress, plan.pods, poller.note))
+            """Whether a condition holds before nothing has changed for too long. Raises ChildError if a process
+            ends."""
+            while not condition():
+                for child in (stack.cluster, stack.scheduler):
+                    if child is not None:
+                        child.check()
+                display.progress(progress, plan.pods, poller.note)
+                await asyncio.sleep(_POLL_SECONDS)
+                poller.take(await poller.asked(stack))
+                if time.monotonic() - max(progress.changed_at, poller.changed_at) > plan.patience_seconds:
+                    return False
+            return True
 
         with display:
-            await until(lambda: progress.waits(LARGE) or progress.tried(expected))
-            expected += await _submit(stack.kube, urgent)
-            settled = await until(lambda: progress.settled(expected, _QUIET_SECONDS))
+            await until(lambda: progress.waits(LARGE) or progress.tried(expected()))
+            submitted += await _submit(stack.kube, urgent)
+            settled = await until(lambda: progress.settled(expected()) and poller.idle(progress.version))
         seconds = time.monotonic() - began
         display.step("the workload has settled; checking the API server's view" if settled else "not settled in time")
-        evidence = await _reported(stack, disruptions)
-        checks = run_checks(evidence, plan.scheduler, expected - disruptions.removed, settled)
+        evidence = replace(
+            await gather(stack.kube, stack.health_url),
+            complaints=stack.complaints(),
+            slowest_answer=poller.slowest_answer,
+        )
+        checks = run_checks(evidence, plan.scheduler, expected(), settled)
         checks += [*check_preemption(evidence, disruptions), check_moves(evidence, disruptions)]
         return summarise(
             evidence,
@@ -116,11 +132,7 @@ async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
             seed=plan.seed,
         )
     finally:
-        for task in (watching, polling):
-            if task is not None:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+        await end_tasks(watching)
 
 
 class StatusPoller:
@@ -134,14 +146,37 @@ class StatusPoller:
         self.note = ""
         """The newest round, for the progress line."""
 
-    async def follow(self, stack: Stack) -> None:
-        """Polls the status until cancelled."""
-        while True:
-            self.take(await stack.scheduler_status())
-            await asyncio.sleep(_POLL_SECONDS)
+        self.slowest_answer = 0.0
+        """Seconds."""
+        self.changed_at = time.monotonic()
+        """When the scheduler's work was last another than before."""
+        self._work: object = None
+        self._unfinished: dict[str, int] | None = None
+        self._next_round: float | None = None
+        self._version = 0
 
-    def take(self, status: dict[str, object]) -> None:
+    async def asked(self, stack: Stack) -> dict[str, object]:
+        """The status of the scheduler, which is timed."""
+        began = time.monotonic()
+        status = await stack.scheduler_status()
+        self.slowest_answer = max(self.slowest_answer, time.monotonic() - began)
+        return status
+
+    def idle(self, version: int) -> bool:
+        """Whether the scheduler knew the pods up to this resource version, had nothing left to do, and will not have
+        soon, by its newest status."""
+        if self._unfinished is None or self._version < version or any(self._unfinished.values()):
+            return False
+        return self._next_round is None or self._next_round > _SOON_SECONDS
+
+    def take(self, status: dict[str, Any]) -> None:
         """Records one status."""
+        self._unfinished = status.get("unfinished")
+        self._next_round = status.get("next_round_seconds")
+        self._version = int(status.get("versions", {}).get("pods") or 0)
+        work = self._unfinished, self._version, status.get("bound")
+        if work != self._work:
+            self._work, self.changed_at = work, time.monotonic()
         self.policy = str(status.get("policy", "")) or self.policy
         self._record_usage(status.get("usage"))
         last = status.get("last_round")
@@ -175,29 +210,6 @@ async def _submit(kube: Kube, apps: Sequence[App]) -> int:
             *(kube.call("POST", app.path, orjson.dumps(app.manifest)) for app in apps[first : first + _SUBMITS_AT_ONCE])
         )
     return sum(app.pods for app in apps)
-
-
-async def _until(condition: Callable[[], bool], stack: Stack, deadline: float, show: Callable[[], None]) -> bool:
-    """Whether a condition holds before the deadline; calls `show` until then. Raises ChildError if a process ends."""
-    while time.monotonic() < deadline:
-        for child in (stack.cluster, stack.scheduler):
-            if child is not None:
-                child.check()
-        if condition():
-            return True
-        show()
-        await asyncio.sleep(0.1)
-    return False
-
-
-async def _reported(stack: Stack, disruptions: Disruptions) -> Evidence:
-    """The evidence, once there is an event for each victim: the scheduler may send events seconds later."""
-    deadline = time.monotonic() + _REPORT_SECONDS
-    while True:
-        evidence = await gather(stack.kube, stack.health_url)
-        if len(evidence.preempted) >= len(disruptions.victims) or time.monotonic() > deadline:
-            return evidence
-        await asyncio.sleep(_POLL_SECONDS)
 
 
 def _is_finite(annotations: dict[str, str]) -> bool:

@@ -38,7 +38,7 @@ class Display:
     def step(self, text: str) -> None:
         """A step of the demo begins."""
         if not self._quiet:
-            self._console.print(f"[dim]{time.monotonic() - self._began:5.1f} s[/]  {text}")
+            self._console.print(f"[dim]{time.monotonic() - self._began:5.1f} s[/]  {text}", soft_wrap=True)
 
     def __enter__(self) -> Display:
         if self._live is not None:
@@ -55,8 +55,9 @@ class Display:
             self._live.update(_panel(progress, expected, note, self._console.width))
         elif not self._quiet and time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + _LINE_SECONDS
-            ended = sum(count["ended"] for count in progress.counts().values())
-            self.step(f"{progress.bound} bound, {ended} ended, {len(progress.pods)} of {expected} submitted{note}")
+            counts = progress.counts().values()
+            bound, ended = (sum(count[name] for count in counts) for name in ("bound", "ended"))
+            self.step(f"{bound} bound, {ended} ended, {progress.present} of {expected} submitted{note}")
 
 
 def summary(console: Console, found: Summary) -> None:
@@ -105,6 +106,10 @@ def summary(console: Console, found: Summary) -> None:
         console.print("\n[bold]Moves[/]")
         for line in _moves(found.moves):
             console.print(f"  {line}", highlight=False, soft_wrap=True)
+    if found.complaints:
+        console.print("\n[bold]Errors in the scheduler's log[/]")
+        for line in found.complaints:
+            console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
     console.print("\n[bold]Checks[/] (against the API server's view)")
     for check in found.checks:
         mark = "[green]pass[/]" if check["ok"] else "[bold red]FAIL[/]"
@@ -139,7 +144,7 @@ Press Ctrl-C to stop them."""
 
 def _panel(progress: Progress, expected: int, note: str, width: int) -> RenderableType:
     """Counts by kind with bars; in a narrow terminal without the bars, or the totals only."""
-    total = Text(f"{len(progress.pods)} of {expected} pods{note}", style="dim")
+    total = Text(f"{progress.present} of {expected} pods{note}", style="dim")
     if width < _COUNTS_WIDTH:
         return total
     table = Table(box=None, pad_edge=False)

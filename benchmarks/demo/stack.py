@@ -10,6 +10,8 @@ a process that is killed is removed by the next one.
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -33,6 +35,8 @@ _COMPILE_SECONDS = 1800.0
 _SAY_SECONDS = 10.0
 _ANSWER_SECONDS = 20.0
 _TAINTS_AT_ONCE = 32
+_ERROR = re.compile(r' level=error .*?msg=(".*")$')
+"""A line of the log, with its message as a JSON string."""
 
 
 class Stack:
@@ -142,6 +146,12 @@ class Stack:
             found = orjson.loads(await get(f"{self.health_url}/status", _ANSWER_SECONDS))
             return found if isinstance(found, dict) else {}
         return {}
+
+    def complaints(self) -> list[str]:
+        """The errors that the scheduler and its flow service have logged, each line once."""
+        lines = (self.folder / "scheduler.log").read_text(errors="replace").splitlines()
+        found = (_ERROR.search(line) for line in lines)
+        return list(dict.fromkeys(json.loads(each[1]) for each in found if each is not None))
 
     async def _answers_readyz(self) -> None:
         while True:

@@ -40,6 +40,7 @@ class Summary:
     balance: dict[str, float]
     preemption: Json
     moves: Json
+    complaints: list[str]
     checks: list[Json]
 
     def json(self) -> Json:
@@ -86,6 +87,7 @@ def summarise(
         balance=balance(evidence),
         preemption=preemption,
         moves=moves,
+        complaints=list(evidence.complaints),
         checks=[asdict(check) for check in checks],
     )
 

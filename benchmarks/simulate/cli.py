@@ -29,6 +29,7 @@ from benchmarks.traces.presets import PRESETS
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.cli.durations import parse_after
 from firmament_py.policy.registry import DEFAULT_POLICY, UnknownPolicyError
+from poseidon_py.util.terminal import new_console
 
 SUITE = "simulate"
 
@@ -136,7 +137,7 @@ def simulate(
         reserve_after_us = parse_after(reserve_after)
     except ValueError as error:
         raise click.UsageError(f"--reserve-after {error}") from error
-    results_file, console = ResultsFile(json_file), Console(highlight=False)
+    results_file, console = ResultsFile(json_file), new_console(highlight=False)
     settings = Settings(None if as_measured else round_ms, bind_ms, gap_ms, expectations=expectations)
     suite = replace(specs.load("quality"), name=SUITE, virtual=path is None or not as_measured)
     began, times = time.perf_counter(), dict[str, float]()

@@ -1,4 +1,4 @@
-"""The service's log on standard error: lines of text, or one JSON object per line for log collectors."""
+"""The service's log on standard error: key=value lines, or one JSON object per line for log collectors."""
 
 import json
 import logging
@@ -24,9 +24,18 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(entry, ensure_ascii=False)
 
 
+class TextFormatter(logging.Formatter):
+    """Writes the lines of `poseidon run --log-format text`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        message = json.dumps(record.getMessage(), ensure_ascii=False)
+        line = f"time={time} level={record.levelname.lower()} logger={record.name} msg={message}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
 def configure(level: str, style: str) -> None:
     """Sends log records of this level and above to standard error, as `text` or `json`."""
     handler = logging.StreamHandler(sys.stderr)
-    text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
-    handler.setFormatter(JsonFormatter() if style == "json" else text)
+    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler])

@@ -327,6 +327,7 @@ class Bridge:
                 "pid": self.supervisor.pid if self.supervisor is not None else None,
             },
             "bound": self.runtime.binder.bound if self.runtime is not None else 0,
+            **(self.runtime.work(self.store) if self.runtime is not None else {}),
             "rebalance": self.runtime.rebalancer.summary() if self.runtime is not None else None,
             "queues": self.store.queues.summary() | (self.runtime.queues.summary() if self.runtime is not None else {}),
         }

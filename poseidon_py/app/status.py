@@ -8,6 +8,7 @@ from poseidon_py.report import messages
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
+from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import flow_pb2
 
 Json = dict[str, Any]
@@ -51,6 +52,30 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, bridge: Json, collect
         "usage": usage_json(reply, collector),
         "known": {"pods": len(store.pods), "nodes": len(store.nodes), "queued": len(store.pod_queue)},
     }
+
+
+def unfinished_json(store: Store, *, rounds: bool, reports: int) -> dict[str, int]:
+    """What is left to do, by kind of work; if all are 0, nothing happens until an object changes or the engine asks for
+    a round. `rounds`: whether one runs or is due; `reports`: that are not sent yet.
+
+    `changes`: of objects that the engine does not know yet; `binds`: pods with a placement that no watch has confirmed;
+    `evictions`: pods that are to leave or are leaving; `nominated`: pods that wait for these.
+    """
+    queues: tuple[KeyedQueue[Any], ...] = (
+        store.pod_queue,
+        store.node_queue,
+        store.namespaces.queue,
+        store.budgets.queue,
+        store.gangs.queue,
+        store.queues.queue,
+    )
+    counts = dict.fromkeys(("binds", "evictions", "nominated"), 0)
+    for pod in store.pods.values():
+        counts["binds"] += bool(pod.assumed)
+        counts["evictions"] += pod.preempting or pod.migrating or (pod.observed.deleting and bool(pod.node))
+        counts["nominated"] += bool(pod.nominated)
+    changes = sum(len(queue) + queue.working for queue in queues)
+    return {"changes": changes, "rounds": int(rounds), **counts, "reports": reports}
 
 
 def usage_json(reply: flow_pb2.StatusReply, collector: Json) -> Json:

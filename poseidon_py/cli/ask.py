@@ -55,11 +55,10 @@ def status(address: str | None, kubeconfig: Path | None, context: str | None, as
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return
-    from rich.console import Console
-
     from poseidon_py.cli.render import print_status
+    from poseidon_py.util.terminal import new_console
 
-    print_status(body, Console())
+    print_status(body, new_console())
 
 
 @click.command()
@@ -73,11 +72,10 @@ def explain(pod: str, address: str | None, kubeconfig: Path | None, context: str
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return
-    from rich.console import Console
-
     from poseidon_py.cli.render import print_explanation
+    from poseidon_py.util.terminal import new_console
 
-    print_explanation(body, Console())
+    print_explanation(body, new_console())
 
 
 def answer(path: str, address: str | None, kubeconfig: Path | None, context: str | None) -> dict[str, Any]:

@@ -75,9 +75,9 @@ def fits(
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
-        from rich.console import Console
+        from poseidon_py.util.terminal import new_console
 
-        print_fit(found, Console())
+        print_fit(found, new_console())
     sys.exit(FITS if found["fits"] else DOES_NOT_FIT)
 
 

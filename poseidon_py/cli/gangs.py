@@ -32,9 +32,9 @@ def gangs(
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return
-    from rich.console import Console
+    from poseidon_py.util.terminal import new_console
 
-    print_gangs(body["gangs"], Console())
+    print_gangs(body["gangs"], new_console())
 
 
 def print_gangs(gangs: list[Json], console: "Console") -> None:

@@ -90,15 +90,14 @@ def hooks(
     if as_json:
         click.echo(json.dumps(_as_json(stores, hook, dead=dead), indent=2))
         return
-    from rich.console import Console
-
     from poseidon_py.cli.render_hooks import print_dead, print_hooks
+    from poseidon_py.util.terminal import new_console
 
     now = time.time()
     if dead:
-        print_dead(stores, hook, now, Console())
+        print_dead(stores, hook, now, new_console())
     else:
-        print_hooks(stores, hook, now, Console())
+        print_hooks(stores, hook, now, new_console())
 
 
 def loaded(file: Path) -> HookConfig:

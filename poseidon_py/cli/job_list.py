@@ -56,9 +56,9 @@ def show(
     if as_json or output == "json":
         click.echo(json.dumps(body, indent=2))
         return
-    from rich.console import Console
+    from poseidon_py.util.terminal import new_console
 
-    console = Console()
+    console = new_console()
     print_jobs(body["jobs"], console)
     if body["more"]:
         console.print(f"and {body['more']} older jobs; select some by --namespace, --user, --queue or --state")

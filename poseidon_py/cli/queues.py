@@ -28,9 +28,9 @@ def queues(name: str, address: str | None, kubeconfig: Path | None, context: str
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return
-    from rich.console import Console
+    from poseidon_py.util.terminal import new_console
 
-    print_queues(body, Console())
+    print_queues(body, new_console())
 
 
 def print_queues(body: Json, console: "Console") -> None:

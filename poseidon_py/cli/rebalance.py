@@ -162,11 +162,10 @@ def _print(plan: Plan, *, as_json: bool, err: bool = False) -> None:
     if as_json and not err:
         click.echo(encode_plan(plan), nl=False)
         return
-    from rich.console import Console
-
     from poseidon_py.cli.render_plan import print_plan
+    from poseidon_py.util.terminal import new_console
 
-    print_plan(plan, Console(stderr=err))
+    print_plan(plan, new_console(stderr=err))
 
 
 def _execute(replicas: Replicas, plan: Plan, *, yes: bool, as_json: bool) -> NoReturn:

@@ -179,6 +179,11 @@ class Watch(Generic[T]):
         """The plural name of the kind."""
         return self._kind.name
 
+    @property
+    def version(self) -> str:
+        """The newest resource version that was handled; empty before the first list."""
+        return self._version
+
     async def run(self) -> None:
         """Never returns; errors are logged and retried with growing delays. Raises what the handler raises: a further
         run lists first, since the handler may have missed something."""

@@ -194,6 +194,11 @@ class Reporter:
 
     # -- sending ----------------------------------------------------------------------------------------------
 
+    @property
+    def unsent(self) -> int:
+        """Number of reports that are still to be sent, with those that are on their way."""
+        return len(self._pending) + len(self._deferred) + self._sending
+
     def start(self) -> None:
         self._workers = [
             asyncio.create_task(self._worker(), name=f"reporter {number}") for number in range(self._concurrency)

@@ -77,6 +77,16 @@ class Loop:
         """Number of rounds with pending tasks since the start."""
         self.last: flow_pb2.RoundStats | None = None
 
+    @property
+    def due(self) -> bool:
+        """Whether a round runs, or begins as soon as it may."""
+        return not self._none_runs.is_set() or self._changed.is_set() or self._collecting_since is not None
+
+    @property
+    def next_seconds(self) -> float | None:
+        """Seconds until the round that the engine has asked for; None: it waits for changes."""
+        return self._pacer.next_seconds(self._now_us() / 1e6)
+
     def lead(self) -> None:
         if self._leadership.lead():
             self._changed.set()

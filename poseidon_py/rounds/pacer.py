@@ -40,9 +40,12 @@ class Pacer:
 
     def idle_seconds(self, now: float) -> float:
         """Seconds to wait for a change before a round starts without one. `now`: since the epoch."""
-        if not self._wake_at:
-            return _IDLE_SECONDS
-        return min(_IDLE_SECONDS, max(_SHORTEST_WAIT, self._wake_at - now))
+        left = self.next_seconds(now)
+        return _IDLE_SECONDS if left is None else min(_IDLE_SECONDS, max(_SHORTEST_WAIT, left))
+
+    def next_seconds(self, now: float) -> float | None:
+        """Seconds until the round that the engine has asked for, 0: it is due; None: none. `now`: since the epoch."""
+        return max(0.0, self._wake_at - now) if self._wake_at else None
 
     def delay(self, began: float, now: float, *, arriving: bool) -> float:
         """Seconds after which to ask again; 0: the round starts. `began`: start of collection, monotonic; `arriving`:

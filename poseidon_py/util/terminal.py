@@ -1,7 +1,9 @@
-"""Tables that adapt to the width of the terminal."""
+"""Tables that adapt to the width of the terminal, and plain lines where the output is none."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +19,13 @@ _PROSE_WIDTH = 32
 """Minimum width of a column of prose."""
 
 
+def new_console(*, stderr: bool = False, **options: Any) -> Console:
+    """A console on standard output or error. What is piped is not wrapped, so that each record stays a line, unless
+    COLUMNS names a width."""
+    piped = not (sys.stderr if stderr else sys.stdout).isatty() and "COLUMNS" not in os.environ
+    return Console(stderr=stderr, width=_UNLIMITED if piped else None, **options)
+
+
 def print_rows(
     console: Console,
     header: Sequence[str],
@@ -28,11 +37,15 @@ def print_rows(
     caption: str = "",
     **style: Any,
 ) -> None:
-    """Print a table if it fits without wrapping, else each row as a record under its first cell.
+    """Print a table if it fits without wrapping, else each row as a record under its first cell. What is piped is a
+    line for each row, in columns that are separated by at least two spaces.
 
     The first cell of a row is its name, printed literally; the others may contain markup. `right`: columns that are
     aligned to the right; `prose`: the column whose text may be wrapped; `style`: arguments of the table.
     """
+    if console.width >= _UNLIMITED:
+        _print_lines(console, header, rows, right)
+        return
     table = Table(title=title or None, title_justify="left", caption=caption or None, caption_justify="left", **style)
     for name in header:
         heading = name if name == prose else name.replace(" ", "\n")
@@ -56,6 +69,17 @@ def print_rows(
         _print_record(console, header[1:], row[1:])
     if caption:
         console.print(f"[dim]{caption}[/]")
+
+
+def _print_lines(console: Console, header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
+    lines = [list(header), *([row[0], *(Text.from_markup(cell).plain for cell in row[1:])] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        cells = [
+            cell.rjust(width) if name in right else cell.ljust(width)
+            for cell, width, name in zip(line, widths, header, strict=True)
+        ]
+        console.print(Text("  ".join(cells).rstrip()))
 
 
 def _print_record(console: Console, header: Sequence[str], row: Sequence[str]) -> None:

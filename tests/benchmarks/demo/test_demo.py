@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -74,7 +75,11 @@ def test_a_failed_check_fails_the_demo(outcome):
     done = CliRunner().invoke(cli.demo, [])
     assert done.exit_code == 1
     assert "FAIL  no node is over-committed" in done.output
-    assert CliRunner().invoke(cli.demo, ["--json"]).exit_code == 1
+    (line,) = (line for line in done.stderr.splitlines() if "the logs of all processes are in " in line)
+    shutil.rmtree(line.rpartition(" ")[2])  # it is there
+    failed = CliRunner().invoke(cli.demo, ["--json"])
+    assert failed.exit_code == 1
+    shutil.rmtree(failed.stderr.strip().rpartition(" ")[2])
 
 
 def test_json_is_all_that_is_printed(outcome):
@@ -138,6 +143,7 @@ def test_a_process_that_does_not_start_is_one_line_and_exit_code_2(outcome):
     outcome(ChildError("the scheduler exited with code 1"))
     done = CliRunner().invoke(cli.demo, [])
     assert done.exit_code == 2
+    shutil.rmtree(done.stderr.splitlines()[0].rpartition(" ")[2])
     assert "error: the scheduler exited with code 1" in done.output
 
 

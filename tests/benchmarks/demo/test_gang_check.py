@@ -43,3 +43,10 @@ def test_histories(steps, found):
     ok, detail = check_gangs(Evidence(pods, [], entries(*steps)))
     assert ok == (not found)
     assert found in detail
+
+
+@pytest.mark.parametrize(("answer", "ok"), [(0.1, False), (1.9, True)])
+def test_the_time_of_a_burst_is_measured_by_the_machine(answer, ok):
+    """Nine seconds, where the scheduler takes 1.9 s for an answer: 9 < 5 * 1.9."""
+    steps = entries((0, "bind", "a"), (9, "bind", "b"))
+    assert check_gangs(Evidence(PODS[:2], [], steps, slowest_answer=answer))[0] is ok

@@ -1,5 +1,4 @@
 import asyncio
-import time
 
 import msgspec
 import pytest
@@ -11,7 +10,17 @@ from poseidon_py.kube.client import GoneError, KubeError
 UNSCHEDULABLE = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
 
 
-def event(what="ADDED", uid="u1", node=None, phase="Pending", scheduler="mine", annotations=None, version="", **status):
+def event(
+    what="ADDED",
+    uid="u1",
+    node=None,
+    phase="Pending",
+    scheduler="mine",
+    annotations=None,
+    version="",
+    deleting=None,
+    **status,
+):
     return msgspec.json.encode(
         {
             "type": what,
@@ -21,6 +30,7 @@ def event(what="ADDED", uid="u1", node=None, phase="Pending", scheduler="mine", 
                     "labels": {"kind": "web"},
                     "annotations": annotations or {},
                     "resourceVersion": version,
+                    "deletionTimestamp": deleting,
                 },
                 "spec": {"nodeName": node, "schedulerName": scheduler},
                 "status": {"phase": phase, **status},
@@ -54,25 +64,25 @@ def test_pods_of_other_schedulers_and_bookmarks_are_ignored():
 
 def test_settled_means_bound_or_marked_unschedulable():
     unschedulable = event("MODIFIED", uid="u2", **UNSCHEDULABLE)
-    assert not follow(event(node="n"), event(uid="u2")).settled(2, 0.0)
-    assert follow(event(node="n"), event(uid="u2"), unschedulable).settled(2, 0.0)
-    assert not follow(event(node="n"), event(uid="u2"), unschedulable).settled(3, 0.0)
+    assert not follow(event(node="n"), event(uid="u2")).settled(2)
+    assert follow(event(node="n"), event(uid="u2"), unschedulable).settled(2)
+    assert not follow(event(node="n"), event(uid="u2"), unschedulable).settled(3)
 
 
 def test_finite_pods_must_have_ended():
     finite = {"annotations": {"run": "3"}}
     running = (event(**finite), event("MODIFIED", node="n", phase="Running", **finite))
     done = event("MODIFIED", node="n", phase="Succeeded", **finite)
-    assert not follow(*running, is_finite=lambda a: "run" in a).settled(1, 0.0)
-    assert follow(*running, done, is_finite=lambda a: "run" in a).settled(1, 0.0)
-    assert follow(*running).settled(1, 0.0)
+    assert not follow(*running, is_finite=lambda a: "run" in a).settled(1)
+    assert follow(*running, done, is_finite=lambda a: "run" in a).settled(1)
+    assert follow(*running).settled(1)
 
 
 def test_tried_means_that_the_scheduler_has_answered_for_each():
     unschedulable = event("MODIFIED", uid="u2", **UNSCHEDULABLE)
     finite = follow(event(node="n"), event(uid="u2"), unschedulable, is_finite=lambda _: True)
     assert finite.tried(2)
-    assert not finite.settled(2, 0.0)
+    assert not finite.settled(2)
     assert not finite.tried(3)
     assert not follow(event()).tried(1)
 
@@ -88,7 +98,7 @@ def test_whether_a_pod_of_a_kind_waits():
 def test_deleted_pods_are_no_longer_counted_and_need_not_end():
     gone = (event(node="n"), event("DELETED", node="n"), event(uid="u2", node="n", phase="Succeeded"))
     progress = follow(*gone, event("DELETED", uid="u2", phase="Succeeded"), is_finite=lambda _: True)
-    assert progress.settled(2, 0.0)
+    assert progress.settled(1)
     assert progress.counts() == {"web": {"submitted": 1, "bound": 1, "waiting": 0, "ended": 1}}
 
 
@@ -100,10 +110,24 @@ def test_changes_are_passed_on_in_order():
     assert seen == [("ADDED", "u1"), ("DELETED", "u1")]
 
 
-def test_a_recent_change_means_not_settled():
-    progress = follow(event(node="n"))
-    progress.changed_at = time.monotonic() + 1000.0
-    assert not progress.settled(1, 1.0)
+def test_a_pod_that_is_being_deleted_is_not_settled():
+    """Its successor is still to come. One that has ended and is kept by a finalizer, likewise."""
+    deleting = {"deleting": "2026-01-01T00:00:00Z"}
+    assert not follow(event(node="n"), event("MODIFIED", node="n", **deleting)).settled(1)
+    assert not follow(event(node="n", phase="Succeeded"), event("MODIFIED", node="n", **deleting)).settled(1)
+    assert follow(event(node="n"), event("MODIFIED", node="n", **deleting), event("DELETED", node="n")).settled(0)
+
+
+def test_pods_that_are_replaced_count_once():
+    """A line said `1015 of 1000 pods`: 15 had been preempted and recreated."""
+    progress = follow(event(node="n"), event("DELETED", node="n"), event(uid="u2"))
+    assert progress.present == 1
+    assert not progress.tried(2)
+
+
+def test_the_newest_version_is_that_of_any_pod():
+    """The scheduler sees all pods as well, and its version is compared with this one."""
+    assert follow(event(version="9"), event(scheduler="other", version="12"), event(version="10")).version == 12
 
 
 class Server:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from benchmarks.demo.evidence import samples
@@ -17,6 +19,43 @@ def test_the_largest_network_is_kept():
     assert poller.largest_network == {"vertices": 4, "arcs": 9, "pending": 0, "solves": 0}
     assert poller.policy == "p"
     assert poller.note == "; round 4: 2.0 ms, 9 arcs"
+
+
+IDLE: dict[str, Any] = {
+    "unfinished": {"changes": 0, "rounds": 0, "binds": 0, "reports": 0},
+    "next_round_seconds": None,
+    "versions": {"pods": "7"},
+    "bound": 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "idle"),
+    [
+        pytest.param(IDLE, True, id="idle"),
+        pytest.param(IDLE | {"versions": {"pods": "6"}}, False, id="it has not seen the last change"),
+        pytest.param(IDLE | {"unfinished": {"reports": 1}}, False, id="an event is to be written"),
+        pytest.param(IDLE | {"unfinished": {"rounds": 1}}, False, id="a round runs"),
+        pytest.param(IDLE | {"next_round_seconds": 0.5}, False, id="a round is due soon"),
+        pytest.param(IDLE | {"next_round_seconds": 300.0}, True, id="a round is due later"),
+        pytest.param({}, False, id="no answer"),
+        pytest.param({"error": "starting"}, False, id="starting"),
+    ],
+)
+def test_the_scheduler_says_when_it_has_done_what_it_can(status, idle):
+    """However long that takes: seconds in which nothing happens prove nothing on a slow machine."""
+    poller = StatusPoller()
+    poller.take(IDLE)
+    poller.take(status)
+    assert poller.idle(7) is idle
+
+
+def test_progress_of_the_scheduler_is_a_change():
+    poller = StatusPoller()
+    for status, changes in ((IDLE, True), (IDLE, False), (IDLE | {"bound": 4}, True), ({}, True), ({}, False)):
+        poller.changed_at = 0.0
+        poller.take(status)
+        assert (poller.changed_at > 0.0) is changes
 
 
 def test_a_pod_that_runs_longer_than_the_demo_is_not_finite():

@@ -1,5 +1,6 @@
 """The processes of a demo, and their order."""
 
+import logging
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from benchmarks.demo import stack
 from benchmarks.demo.children import ChildError
+from firmament_py.cli.logs import TextFormatter
 
 
 class Processes:
@@ -79,3 +81,21 @@ async def test_the_folder_is_removed_unless_it_is_kept():
         stack.Stack()._private.remove()  # a later start takes none of it for that of a killed process
         assert demo.folder.exists() is preserved
     shutil.rmtree(demo.folder)
+
+
+async def test_errors_of_the_scheduler_and_of_its_flow_service_are_complaints():
+    """Each once, although rounds repeat them, in the words of the log."""
+    dropped = "dropped 1 placements that failed the independent check: ['pod \"a\" exceeds cpu on n']"
+    log = TextFormatter()
+    records = [
+        logging.LogRecord(name, level, "", 0, text, None, None)
+        for name, level, text in (
+            ("poseidon_py.rounds.loop", logging.INFO, "round placed=3 level=error msg=1"),
+            ("firmament_py.engine.scheduler", logging.ERROR, dropped),
+            ("firmament_py.engine.scheduler", logging.ERROR, dropped),
+            ("poseidon_py.app.bridge", logging.WARNING, "a warning"),
+        )
+    ]
+    async with stack.Stack() as demo:
+        (demo.folder / "scheduler.log").write_text("\n".join(map(log.format, records)))
+        assert demo.complaints() == [dropped]

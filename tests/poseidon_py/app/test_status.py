@@ -1,6 +1,6 @@
 """The JSON of /status and /explain, of a given answer of the flow service."""
 
-from poseidon_py.app.status import explain_json, status_json
+from poseidon_py.app.status import explain_json, status_json, unfinished_json
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
 from tests.poseidon_py.builders import pod
@@ -27,3 +27,20 @@ def test_the_state_of_a_pod_that_is_evicted():
     assert explain_json(known, flow_pb2.ExplainReply())["state"] == "being migrated"
     known.migrating, known.preempting = False, True
     assert explain_json(known, flow_pb2.ExplainReply())["state"] == "being preempted"
+
+
+def test_what_is_left_to_do():
+    """A script that waits for the scheduler, as the demo does, needs each kind of work that changes something later."""
+    store = Store(["poseidon"])
+    nothing = dict.fromkeys(("changes", "rounds", "binds", "evictions", "nominated", "reports"), 0)
+    assert unfinished_json(store, rounds=False, reports=0) == nothing
+    assert unfinished_json(store, rounds=True, reports=2) == {**nothing, "rounds": 1, "reports": 2}
+    for name in ("assumed", "preempted", "moved", "nominated", "waits"):
+        store.observe_pod(pod(name, node="n" if name in ("preempted", "moved") else ""))
+    records = {known.name: known for known in store.pods.values()}
+    records["assumed"].assumed = "n"
+    records["preempted"].preempting = True
+    records["moved"].migrating = True
+    records["nominated"].nominated = "n"
+    found = unfinished_json(store, rounds=False, reports=0)
+    assert found == {**nothing, "changes": 5, "binds": 1, "evictions": 2, "nominated": 1}

@@ -140,3 +140,25 @@ async def test_a_leader_that_has_stopped_does_not_lead_again():
     assert not bench.leadership.leads
     assert not bench.changed.is_set()
     await bench.loop.run()  # ends at once
+
+
+async def test_a_round_is_due_from_the_change_on():
+    bench = Bench()
+    assert not bench.loop.due
+    bench.changed.set()
+    assert bench.loop.due
+    await bench.loop._gather_changes()
+    with bench.loop._running(1) as (_, finish):
+        assert bench.loop.due
+        finish(flow_pb2.RoundReply(wake_us=int(200e6)))
+    assert not bench.loop.due
+
+
+def test_when_the_next_round_comes():
+    bench = Bench()
+    bench.loop._now_us = lambda: int(150e6)
+    assert bench.loop.next_seconds is None
+    bench.loop._pacer.wake_at(200.0)
+    assert bench.loop.next_seconds == 50.0
+    bench.loop._pacer.wake_at(100.0)
+    assert bench.loop.next_seconds == 0.0
