@@ -1,7 +1,11 @@
 """Pod affinity, anti-affinity and topology spread as messages of the contract. Pure.
 
 A term without namespaces and namespace selector applies to the pod's own namespace. Hence the classes of such pods
-differ between namespaces, and with matchLabelKeys between labels.
+differ between namespaces.
+
+The API server merges matchLabelKeys and mismatchLabelKeys of terms into their selectors when it creates a pod, and
+labels that change later do not matter to them. Those of spread constraints it merges, too, but kube-scheduler merges
+them again with the labels that the pod has now (podtopologyspread/common.go): their classes differ between labels.
 
 Default topology spread is that of kube-scheduler's system defaults: pods of Services and controllers without
 constraints of their own prefer to be even over nodes and zones. What they count is selected by the Services that match
@@ -32,7 +36,6 @@ def add_pod_affinity(
     near: PodAffinity | None,
     far: PodAffinity | None,
     namespace: str,
-    labels: Mapping[str, str],
 ) -> None:
     """Adds affinity and anti-affinity, required and preferred. Raises InvalidField."""
     for sign, given, required, name in (
@@ -42,16 +45,16 @@ def add_pod_affinity(
         if given is None:
             continue
         for at, term in enumerate(given.required or ()):
-            required.append(_term(term, namespace, labels, f"spec.affinity.{name}.required[{at}]"))
+            required.append(_term(term, namespace, f"spec.affinity.{name}.required[{at}]"))
         for at, weighted in enumerate(given.preferred or ()):
             path = f"spec.affinity.{name}.preferred[{at}]"
             if not 0 <= weighted.weight <= 100:
                 raise InvalidField(f"{path}.weight", f"{weighted.weight} is not valid; give 1 to 100")
-            peer_term = _term(weighted.term, namespace, labels, f"{path}.podAffinityTerm")
+            peer_term = _term(weighted.term, namespace, f"{path}.podAffinityTerm")
             message.preferred_peers.add(term=peer_term, weight=sign * weighted.weight)
 
 
-def _term(term: PodTerm, namespace: str, labels: Mapping[str, str], path: str) -> flow_pb2.PeerTerm:
+def _term(term: PodTerm, namespace: str, path: str) -> flow_pb2.PeerTerm:
     if not term.topology_key:
         raise InvalidField(f"{path}.topologyKey", "is empty; give a node label")
     selector = flow_pb2.PeerSelector(namespaces=sorted(set(term.namespaces or ())))
@@ -62,10 +65,6 @@ def _term(term: PodTerm, namespace: str, labels: Mapping[str, str], path: str) -
     elif not term.namespaces:
         selector.namespaces.append(namespace)
     _select_labels(selector, term.selector, path)
-    if term.selector is not None:
-        narrowed = with_label_keys(list(selector.labels), labels, term.match_keys or (), term.mismatch_keys or ())
-        del selector.labels[:]
-        selector.labels.extend(narrowed)
     return flow_pb2.PeerTerm(selector=selector, topology_key=term.topology_key)
 
 

@@ -53,7 +53,7 @@ def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
         near = bytes(spec.affinity) + bytes(spec.spread)
         if spec.spread is not NOTHING or b'"podA' in near:
             parts.append(pod.metadata.namespace)
-            if b'atchLabelKeys"' in near:
+            if b'"matchLabelKeys"' in bytes(spec.spread):
                 parts.append(bytes(pod.metadata.labels))
     if spec.node_name and _resizable(pod):
         parts.append(_status_key(pod))
@@ -148,9 +148,8 @@ def _add_affinity(message: flow_pb2.TaskClass, pod: Pod) -> None:
                 message.preferred_nodes.add(weight=preferred.weight, preference=term)
     spread = decode(spec.spread, SpreadConstraints, "spec.topologySpreadConstraints") or ()
     if spread or affinity.near is not None or affinity.far is not None:
-        labels = labels_of(pod.metadata)
-        add_pod_affinity(message, affinity.near, affinity.far, namespace, labels)
-        add_spread(message, spread, namespace, labels)
+        add_pod_affinity(message, affinity.near, affinity.far, namespace)
+        add_spread(message, spread, namespace, labels_of(pod.metadata))
 
 
 def _images(pod: Pod) -> list[str]:

@@ -70,15 +70,13 @@ def with_label_keys(
     requirements: list[RequirementMessage],
     labels: Mapping[str, str],
     match: Iterable[str],
-    mismatch: Iterable[str] = (),
 ) -> list[RequirementMessage]:
-    """`requirements`, narrowed to pods with the same values of the labels `match`, and other values of `mismatch`.
+    """`requirements`, narrowed to pods with the same values of the labels `match`.
 
     `labels` are those of the pod that has the constraint. API servers do the same on admission, so that usually nothing
     is added.
     """
     added = [RequirementMessage(key=key, operator="In", values=[labels[key]]) for key in match if key in labels]
-    added += [RequirementMessage(key=key, operator="NotIn", values=[labels[key]]) for key in mismatch if key in labels]
     known = {each.SerializeToString(deterministic=True) for each in requirements} if added else set()
     return requirements + [each for each in added if each.SerializeToString(deterministic=True) not in known]
 

@@ -30,8 +30,6 @@ class PodTerm(Struct):
     namespaces: list[str] | None = None
     namespace_selector: LabelSelector | None = field(default=None, name="namespaceSelector")
     topology_key: str = field(default="", name="topologyKey")
-    match_keys: list[str] | None = field(default=None, name="matchLabelKeys")
-    mismatch_keys: list[str] | None = field(default=None, name="mismatchLabelKeys")
 
 
 class WeightedPodTerm(Struct):

@@ -69,10 +69,31 @@ def pod(obj: Json) -> None:
                     "tolerationSeconds": EVICTION_DELAY_SECONDS,
                 }
             )
+    _merge_label_keys(spec, (obj.get("metadata") or {}).get("labels") or {})
     status = obj.get("status")
     obj["status"] = {"phase": "Pending", "qosClass": quality_of_service(spec)}
     if isinstance(status, dict) and status.get("nominatedNodeName"):
         obj["status"]["nominatedNodeName"] = status["nominatedNodeName"]
+
+
+def _merge_label_keys(spec: Json, labels: Json) -> None:
+    """What pkg/registry/core/pod/strategy.go does to a new pod: keys of labels whose values count become part of the
+    selectors of its pod affinity and spread, with the values that the pod has then."""
+    holders = list(spec.get("topologySpreadConstraints") or ())
+    affinity = spec.get("affinity") or {}
+    for kind in (affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}):
+        holders += kind.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+        weighted = kind.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+        holders += [each.get("podAffinityTerm") or {} for each in weighted]
+    for holder in holders:
+        selector = holder.get("labelSelector")
+        if selector is None:
+            continue
+        for operator, keys in (("In", holder.get("matchLabelKeys")), ("NotIn", holder.get("mismatchLabelKeys"))):
+            for key in keys or ():
+                if key in labels:
+                    merged = {"key": key, "operator": operator, "values": [labels[key]]}
+                    selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), merged]
 
 
 def _tolerates_no_execute(toleration: Json, key: str) -> bool:

@@ -216,9 +216,8 @@ class _Reader:
             return
         metadata = _part(template, "metadata", self.place) if template.get("metadata") else {}
         where = self.place if self._kind == "Pod" else f"{self.place}: template"
-        spec = _defaulted(
-            _part(template, "spec", where), f"{self.place}: spec" if self._kind == "Pod" else f"{where}.spec"
-        )
+        path = f"{self.place}: spec" if self._kind == "Pod" else f"{where}.spec"
+        spec = _with_label_keys(_defaulted(_part(template, "spec", where), path), metadata.get("labels"))
         spec["priority"] = self._priority_of(spec)
         metadata = {**metadata, "name": self._name, "namespace": self._namespace, "uid": self._metadata["uid"]}
         metadata.pop("ownerReferences", None)
@@ -277,6 +276,31 @@ def _with_requests(holder: Json) -> Json:
     if not isinstance(requests, dict):
         return holder  # its description reports it
     return {**holder, "resources": {**resources, "requests": {**resources["limits"], **requests}}}
+
+
+def _with_label_keys(spec: Json, labels: object) -> Json:
+    """The spec with matchLabelKeys and mismatchLabelKeys of pod affinity merged into the selectors of their terms, as
+    the API server merges them when it creates the pod. What is malformed its description reports."""
+
+    def merged(value: object) -> object:
+        if isinstance(value, list):
+            return [merged(each) for each in value]
+        if not isinstance(value, dict) or not isinstance(labels, dict):
+            return value
+        selector = value.get("labelSelector")
+        lists = [value.get(name) or [] for name in ("matchLabelKeys", "mismatchLabelKeys")]
+        if not isinstance(selector, dict) or not all(isinstance(each, list) for each in lists):
+            return {name: merged(each) for name, each in value.items()}
+        added = [
+            {"key": key, "operator": operator, "values": [labels[key]]}
+            for keys, operator in zip(lists, ("In", "NotIn"), strict=True)
+            for key in keys
+            if isinstance(key, str) and key in labels
+        ]
+        expressions = [*(selector.get("matchExpressions") or ()), *added]
+        return {**value, "labelSelector": {**selector, "matchExpressions": expressions}}
+
+    return {**spec, "affinity": merged(spec["affinity"])} if spec.get("affinity") else spec
 
 
 def _labelled(template: Json, labels: Mapping[str, str]) -> Json:

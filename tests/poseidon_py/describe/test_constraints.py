@@ -77,32 +77,17 @@ def triples(requirements):
             [("k", "NotIn", ["v"])],
             False,
         ),
-        (
-            {"labelSelector": APP, "matchLabelKeys": ["pod-template-hash", "absent"]},
-            ["default"],
-            False,
-            [],
-            [("app", "In", ["a"]), ("pod-template-hash", "In", ["x1"])],
-            False,
-        ),
-        (
-            {"labelSelector": APP, "mismatchLabelKeys": ["app"]},
-            ["default"],
-            False,
-            [],
-            [("app", "In", ["a"]), ("app", "NotIn", ["a"])],
-            False,
-        ),
-        # the API server has done it already
+        # the API server has merged the keys at creation, with the labels of then; interpodaffinity reads the selector
         (
             {
-                "labelSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["a"]}]},
+                "labelSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["before"]}]},
                 "matchLabelKeys": ["app"],
+                "mismatchLabelKeys": ["pod-template-hash"],
             },
             ["default"],
             False,
             [],
-            [("app", "In", ["a"])],
+            [("app", "In", ["before"])],
             False,
         ),
     ],
@@ -148,6 +133,13 @@ def test_spread(given, want):
         ({}, [], [], True),  # matches no pod, as in kube-scheduler
         ({}, ["app"], [("app", "In", ["a"])], False),
         (APP, ["pod-template-hash"], [("app", "In", ["a"]), ("pod-template-hash", "In", ["x1"])], False),
+        # merged at creation, with another label: then it matches no pod (podtopologyspread/common.go)
+        (
+            {"matchExpressions": [{"key": "app", "operator": "In", "values": ["before"]}]},
+            ["app"],
+            [("app", "In", ["before"]), ("app", "In", ["a"])],
+            False,
+        ),
     ],
 )
 def test_the_pods_that_a_spread_counts(selector, keys, labels, matches_none):
@@ -241,7 +233,10 @@ def test_namespace_and_labels_affect_the_class_if_a_constraint_refers_to_them():
     near = affinity(labelSelector=APP)
     assert classes.of(pod(spec=near)) != classes.of(pod(namespace="other", spec=near))
     assert classes.of(labelled({"r": "1"}, spec=near)) == classes.of(labelled({"r": "2"}, spec=near))
-    keyed = affinity(labelSelector=APP, matchLabelKeys=["r"])
+    merged = affinity(labelSelector=APP, matchLabelKeys=["r"])
+    assert classes.of(labelled({"r": "1"}, spec=merged)) == classes.of(labelled({"r": "2"}, spec=merged))
+    constraint = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": APP}
+    keyed = {"topologySpreadConstraints": [{**constraint, "matchLabelKeys": ["r"]}]}
     assert classes.of(labelled({"r": "1"}, spec=keyed)) != classes.of(labelled({"r": "2"}, spec=keyed))
 
 

@@ -40,6 +40,40 @@ def test_a_pod_gets_the_defaults_that_a_scheduler_sees(still):
     assert obj["metadata"]["generation"] == 1
 
 
+def test_label_keys_become_part_of_selectors_with_the_labels_of_creation(still):
+    """pkg/registry/core/pod/strategy.go, applyMatchLabelKeysAndMismatchLabelKeys and applyMatchLabelKeys, since 1.34
+    also of spread constraints. Not without a selector, which matches no pod, and not at later changes."""
+
+    def term(**selector):
+        return {"topologyKey": "z", **selector, "matchLabelKeys": ["app", "absent"], "mismatchLabelKeys": ["tier"]}
+
+    manifest = pod("p")
+    manifest["metadata"]["labels"] = {"app": "a", "tier": "t"}
+    far = {"requiredDuringSchedulingIgnoredDuringExecution": [term(labelSelector={}), term()]}
+    near = {
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term(labelSelector={})}]
+    }
+    spread = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}
+    keyed = {**spread, "labelSelector": {"matchLabels": {"x": "y"}}, "matchLabelKeys": ["app"]}
+    manifest["spec"] |= {
+        "affinity": {"podAntiAffinity": far, "podAffinity": near},
+        "topologySpreadConstraints": [keyed],
+    }
+    still.api.create(PODS, "default", manifest)
+    still.api.patch(PODS, "default", "p", {"metadata": {"labels": {"app": "b"}}}, MERGE_PATCH)
+    spec = still.api.get(PODS, "default", "p").parse()["spec"]
+    app = {"key": "app", "operator": "In", "values": ["a"]}
+    both = {"matchExpressions": [app, {"key": "tier", "operator": "NotIn", "values": ["t"]}]}
+    required = spec["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    [preferred] = spec["affinity"]["podAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert [each.get("labelSelector") for each in required] == [both, None]
+    assert preferred["podAffinityTerm"]["labelSelector"] == both
+    assert spec["topologySpreadConstraints"][0]["labelSelector"] == {
+        "matchLabels": {"x": "y"},
+        "matchExpressions": [app],
+    }
+
+
 def test_priority_classes_become_numbers(still):
     still.api.create(PRIORITY_CLASSES, "", {"metadata": {"name": "high"}, "value": 7})
     record = still.api.create(PODS, "default", pod("p", priorityClassName="high"))

@@ -251,3 +251,11 @@ def test_pods_are_as_they_would_be_created():
     spec = {"nodeName": "n", "schedulingGates": [{"name": "g"}]}
     (found,) = manifest([pod(**spec)], "ns", None).templates
     assert (found.pod.spec.node_name, found.pod.spec.gates) == (None, None)
+
+
+def test_label_keys_of_affinity_are_merged_as_the_api_server_does_for_new_pods():
+    term = {"topologyKey": "z", "labelSelector": {}, "matchLabelKeys": ["app"], "mismatchLabelKeys": ["absent"]}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    [got] = fitting(pod(labels={"app": "a"}, affinity=near)).request.members
+    [affinity] = getattr(got, "class").affinity
+    assert [(each.key, each.operator, list(each.values)) for each in affinity.selector.labels] == [("app", "In", ["a"])]
