@@ -83,7 +83,7 @@ def _over_committed(
     used = np.zeros((state.nodes.capacity, requests.shape[1]), np.int64)
     for rows, nodes in ((stays, tasks.node[stays]), placed, nominated, moved, (before, tasks.nominated[before])):
         np.add.at(used, nodes, requests[tasks.cls[rows]])
-    expected, amounts = state.successors.reserved(np.concatenate([placed[0], unnominated]))
+    expected, amounts = state.successors.reserved(np.concatenate([placed[0], nominated[0], unnominated]))
     np.add.at(used, expected, amounts)
     task, node = (np.concatenate(pair) for pair in zip(nominated, moved, strict=True))
     asked = requests[tasks.cls[task]]

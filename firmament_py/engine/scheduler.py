@@ -317,12 +317,12 @@ class Scheduler:
     def _assume(self, preemption: Preemption, now_us: int) -> None:
         """The state assumes what a round has decided on running tasks, and on nominations."""
         moved = preemption.moved
+        self.state.successors.displace(np.concatenate([preemption.nominated[0], preemption.unnominated]))
         self.state.preempt(np.concatenate([preemption.victims, moved.tasks]))
         self._reclaims.rates.note(self.state, preemption.victims, preemption.preemptors, now_us)
         self.state.successors.expect(moved.tasks, moved.nodes, now_us + SUCCESSOR_US)
         self.state.nominate(*preemption.nominated)
         self.state.nominate(preemption.unnominated, np.full(len(preemption.unnominated), -1))
-        self.state.successors.displace(preemption.unnominated)
         self._rate.note(len(moved.tasks), now_us)
 
     def _movable(self, current: Round) -> MovableNearby | None:

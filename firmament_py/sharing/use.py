@@ -136,8 +136,7 @@ class QueueUse:
         """(Q, V) what those use that have not arrived."""
         state, queues = self._state, self.queues
         used = np.zeros((queues.count, queues.nominal.shape[1]), np.int64)
-        waiting = np.flatnonzero((state.tasks.state == WAITING) & (state.tasks.queue != 0))
-        for ident, node, requests in state.successors.absent(waiting):
+        for ident, node, requests in state.successors.absent():
             queue = state.queues.rows_of(np.array([ident], np.uint64))
             if ident and queue[0] >= 0 and self._position[node] >= 0:
                 amounts = np.array([[requests.get(name, 0) for name in queues.resources]], np.int64)

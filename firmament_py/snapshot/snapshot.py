@@ -12,7 +12,6 @@ import numpy as np
 
 from firmament_py.model.arrays import F64, I64, NO_ROWS, U64, Bools, add_rows, positions_in
 from firmament_py.model.constraints import NodeDemand
-from firmament_py.model.lifecycle import WAITING
 from firmament_py.policy.locality import Inputs, gather
 from firmament_py.queues.ranking import Ranking, by_rank, covered
 from firmament_py.snapshot.domain_limits import UNLIMITED
@@ -215,10 +214,10 @@ def _snapshot(
 
 def _tasks_on(state: ClusterState, waiting: I64) -> I64:
     """(capacity of the node table,) assumed and bound tasks, and expected successors that are not among task rows
-    `waiting` (T,), of which those that run are no successors."""
+    `waiting` (T,)."""
     if not len(state.successors):
         return state.nodes.tasks
-    expected, _ = state.successors.reserved(waiting[state.tasks.node[waiting] < 0])
+    expected, _ = state.successors.reserved(waiting)
     return state.nodes.tasks + np.bincount(expected, minlength=len(state.nodes.tasks))
 
 
@@ -246,8 +245,7 @@ def _nominated(state: ClusterState, waiting: I64, nodes: I64) -> I64:
     """(T,) which of the node rows `nodes` (N,) reserves what each of the task rows `waiting` requests, -1: none."""
     nominated = state.tasks.nominated[waiting]
     if len(state.successors):
-        pending = (state.tasks.state[waiting] == WAITING) & (nominated < 0)
-        nominated = np.where(pending, state.successors.nodes_for(waiting), nominated)
+        nominated = np.where(nominated < 0, state.successors.nodes_for(waiting), nominated)
     return positions_in(nodes, state.nodes.capacity)[nominated] if (nominated >= 0).any() else nominated
 
 

@@ -294,10 +294,10 @@ class ClusterState:
             raise ValueError("only a waiting task can be placed, and only once")
         # a node that was kept for a task is free for others if it goes elsewhere
         self.opportunities += bool((self.tasks.nominated[rows] >= 0).any())
+        self.successors.arrive(rows, nodes)
         self.tasks.node[rows], self.tasks.state[rows], self.tasks.nominated[rows] = nodes, after, -1
         self.tasks.reported[rows] = 0
         self._usage.add(rows)
-        self.successors.arrive(rows)
         self.history.add("placed", self.tasks.uid[rows], self._names(nodes))
 
     def preempt(self, rows: I64) -> None:

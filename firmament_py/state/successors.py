@@ -5,6 +5,7 @@ tasks have. The owner of the one that was evicted creates it. Any such task is a
 arrive in time is not expected any more. For a task without a job none is expected: it could not be identified.
 """
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ import numpy as np
 from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.constraints import NO_PREFERENCES
 from firmament_py.model.events import ClassDefined
+from firmament_py.model.lifecycle import WAITING
 from firmament_py.model.resources import Resources
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.tables import TaskTable
@@ -84,72 +86,80 @@ class Successors:
         """The node of this row is gone."""
         self._expected = [each for each in self._expected if each.node != row]
 
-    def arrive(self, rows: I64) -> None:
-        """Task rows (K,) have been placed, on whichever nodes."""
-        arrived = self._arriving(rows)
-        for position, row in arrived.items():
-            self._ended[self._expected[position].uid] = int(self._tasks.node[row])
+    def arrive(self, rows: I64, nodes: I64) -> None:
+        """Task rows (K,), which wait, are about to be placed on node rows (K,), whichever these are."""
+        awaited = self._awaited()
+        arrived = {
+            awaited[row]: node for row, node in zip(rows.tolist(), nodes.tolist(), strict=True) if row in awaited
+        }
+        for position, node in arrived.items():
+            self._ended[self._expected[position].uid] = node
             if len(self._ended) > _REMEMBERED:
                 del self._ended[next(iter(self._ended))]
         self._expected = [each for i, each in enumerate(self._expected) if i not in arrived]
 
     def displace(self, rows: I64) -> None:
-        """Task rows (K,) have lost the places that were kept for them; they wait like others."""
-        lost = self._arriving(rows)
+        """Task rows (K,), which wait, are not expected any more: they have lost the places that were kept for them, or
+        are about to be nominated elsewhere."""
+        lost = self._positions(rows)
         self._expected = [each for i, each in enumerate(self._expected) if i not in lost]
-
-    def _arriving(self, rows: I64) -> dict[int, int]:
-        """Which of task rows (K,) are expected: position in `_expected` -> row."""
-        arrived: dict[int, int] = {}
-        if self._expected:
-            rows = rows[np.isin(self._tasks.job[rows], [each.job for each in self._expected])]
-            for row, kind in zip(rows.tolist(), self._kinds(rows), strict=True):
-                job = int(self._tasks.job[row])
-                for i, each in enumerate(self._expected):
-                    if each.job == job and each.kind == kind and i not in arrived:
-                        arrived[i] = row
-                        break
-        return arrived
 
     def nodes_for(self, rows: I64) -> I64:
         """(K,) node rows where task rows (K,) are expected, -1: nowhere."""
         nodes = np.full(len(rows), -1, np.int64)
-        if self._expected:
-            candidates = np.flatnonzero(np.isin(self._tasks.job[rows], [each.job for each in self._expected]))
-            jobs, kinds = self._tasks.job[rows[candidates]].tolist(), self._kinds(rows[candidates])
-            for each in self._expected:
-                for i, job, kind in zip(candidates.tolist(), jobs, kinds, strict=True):
-                    if job == each.job and nodes[i] < 0 and kind == each.kind:
-                        nodes[i] = each.node
-                        break
+        if awaited := self._awaited():
+            for i, row in enumerate(rows.tolist()):
+                if row in awaited:
+                    nodes[i] = self._expected[awaited[row]].node
         return nodes
 
     def reserved(self, placed: I64 = NO_ROWS) -> tuple[I64, I64]:
         """(K,) node rows, and (K, R) what each reserves. placed: task rows that are not expected any more."""
-        names, arrived = self._resources.names, self._arriving(placed)
+        names, arrived = self._resources.names, self._positions(placed)
         expected = [each for i, each in enumerate(self._expected) if i not in arrived]
         amounts = [[each.requests.get(name, 0) for name in names] for each in expected]
         nodes = np.array([each.node for each in expected], np.int64)
         return nodes, np.array(amounts, np.int64).reshape(len(amounts), len(names))
 
-    def absent(self, waiting: I64) -> list[tuple[int, int, dict[str, int]]]:
-        """Of each successor that is neither one of the `waiting` task rows (K,) nor still to follow a task on its node:
-        the id of its queue, the row of the node that it is expected on, and what it requests."""
+    def absent(self) -> list[tuple[int, int, dict[str, int]]]:
+        """Of each successor that neither waits nor is still to follow a task on its node: the id of its queue, the row
+        of the node that it is expected on, and what it requests."""
         if not self._expected:
             return []
-        arriving, on_nodes = self._arriving(waiting), self._tasks.uid[self._tasks.node >= 0]
+        waiting, on_nodes = {*self._awaited().values()}, self._tasks.uid[self._tasks.node >= 0]
         stays = np.isin(np.array([each.uid for each in self._expected], np.uint64), on_nodes)
         return [
             (each.queue, each.node, dict(each.requests))
             for i, each in enumerate(self._expected)
-            if not stays[i] and i not in arriving
+            if not stays[i] and i not in waiting
         ]
 
-    def _kinds(self, rows: I64) -> list[ClassDefined]:
-        """The classes, without preferences, of task rows (K,)."""
-        cls = self._tasks.cls[rows].tolist()
-        kind = {c: _kind(self._classes.definition(c)) for c in set(cls)}
-        return [kind[c] for c in cls]
+    def _positions(self, rows: I64) -> set[int]:
+        """Positions in `_expected` of those that are task rows (K,)."""
+        awaited = self._awaited() if len(rows) else {}
+        return {awaited[row] for row in rows.tolist() if row in awaited}
+
+    def _awaited(self) -> dict[int, int]:
+        """Which waiting tasks the successors are: row -> position in `_expected`. Of those that are alike, the one that
+        may be placed soonest, then the oldest. That follows from the tables alone, so that all who ask agree."""
+        if not self._expected:
+            return {}
+        tasks = self._tasks
+        rows = np.flatnonzero((tasks.state == WAITING) & (tasks.nominated < 0))
+        rows = rows[np.isin(tasks.job[rows], [each.job for each in self._expected])]
+        rows = rows[np.lexsort((tasks.uid[rows], tasks.created_us[rows], tasks.not_before_us[rows]))]
+        kinds = {c: _kind(self._classes.definition(c)) for c in set(tasks.cls[rows].tolist())}
+        alike = [each.kind for each in self._expected]
+        number = {c: alike.index(kind) for c, kind in kinds.items() if kind in alike}
+        waiting: dict[tuple[int, int], deque[int]] = {}
+        for row, job, cls in zip(rows.tolist(), tasks.job[rows].tolist(), tasks.cls[rows].tolist(), strict=True):
+            if cls in number:
+                waiting.setdefault((job, number[cls]), deque()).append(row)
+        awaited = {}
+        for i, each in enumerate(self._expected):
+            if found := waiting.get((each.job, alike.index(each.kind))):
+                awaited[found.popleft()] = i
+        return awaited
 
 
 def _kind(definition: ClassDefined) -> ClassDefined:

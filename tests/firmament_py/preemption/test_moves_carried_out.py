@@ -5,11 +5,13 @@ import pytest
 
 from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.placement.migration import SUCCESSOR_US
-from tests.builders import NOW_US, SECOND_US, make_tasks, removed
+from firmament_py.preemption.preemptor import Preempting
+from tests.builders import NOW_US, SECOND_US, make_class, make_tasks, removed
 from tests.firmament_py.preemption.moving import (
     LARGE,
     MIDDLE,
     SMALL,
+    VITAL,
     fixed,
     half_full,
     movable,
@@ -122,3 +124,48 @@ def test_a_place_that_a_successor_did_not_take_is_free():
     assert preemption_problems(cluster.state, *pairs, beyond_budgets=False) == []
     stays = (none, none), *pairs[1:]
     assert preemption_problems(cluster.state, *stays, beyond_budgets=False)
+
+
+def expect(cluster, *moves):
+    """Tasks that run are about to leave for other nodes: pairs of a uid and the name of a node."""
+    rows = np.array([cluster.state.task_row(uid) for uid, _ in moves])
+    nodes = np.array([cluster.state.node_row(f"id-{name}") for _, name in moves])
+    cluster.state.preempt(rows)
+    cluster.state.successors.expect(rows, nodes, NOW_US + SUCCESSOR_US)
+
+
+OF_A_NODE, OF_HALF = 6, 7
+"""Classes of 8 and 4 cpu, of the highest priority."""
+
+
+def test_a_successor_that_is_nominated_elsewhere_is_not_expected_any_more():
+    """Task 10 fits on a if 11 waits for task 2 to leave b. With both reserved for 11, a would be over-committed."""
+    cluster = moving_cluster(
+        *(make_class(OF_A_NODE, cpu=8, priority=100), movable(1, "c", VITAL), fixed(3, "c")),
+        *(fixed(2, "b", leaving=True), fixed(5, "b", VITAL)),
+        names="abc",
+        preempting=Preempting.WITHIN_BUDGETS,
+    )
+    expect(cluster, (1, "a"))
+    cluster.tell(removed(1), fixed(4, "c", VITAL), successor(11, of=1, cls=VITAL), make_tasks([10], OF_A_NODE))
+    assert cluster.round() == {10: "a"}
+    assert cluster.nominated() == {11: "b"}
+    assert not len(cluster.state.successors)
+
+
+def test_of_two_successors_each_has_its_own_place():
+    """12 has come to b, where task 6 leaves for 10; a is still reserved for 11, and nothing more on b."""
+    cluster = moving_cluster(
+        *(make_class(OF_HALF, cpu=4, priority=100), movable(1, "c", VITAL, job=7), movable(2, "c", VITAL, job=7)),
+        *(fixed(5, "a", VITAL), fixed(4, "a", leaving=True), fixed(6, "b")),
+        names="abc",
+        preempting=Preempting.WITHIN_BUDGETS,
+    )
+    expect(cluster, (1, "a"), (2, "b"))
+    cluster.tell(removed(1, 2), make_tasks([7, 8], VITAL, on="c"))
+    cluster.tell(successor(11, of=7, cls=VITAL), successor(12, of=7, cls=VITAL), make_tasks([10], OF_HALF))
+    result = cluster.run()
+    assert cluster.names(result) == {12: "b"}
+    assert cluster.preempted(result) == {6: 10}
+    cluster.tell(removed(4))
+    assert cluster.round(NOW_US + 1) == {11: "a"}
