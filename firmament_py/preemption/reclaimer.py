@@ -12,11 +12,11 @@ The tasks of the job are nominated, and hold their quota and their nodes from th
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.repacking import may_move
 from firmament_py.placement.running import EvictionCosts
@@ -27,6 +27,8 @@ from firmament_py.preemption.outcome import Outcome
 from firmament_py.preemption.precedence import PROTECTED, Precedence
 from firmament_py.preemption.quota_victims import QuotaVictims
 from firmament_py.preemption.reclaim_candidates import Candidates, CandidateSearch
+from firmament_py.preemption.servable import KnownBounds, Servable
+from firmament_py.preemption.topology import preferred_domain
 from firmament_py.preemption.whole_gangs import decide
 from firmament_py.queues.judgement import Victims, judge
 from firmament_py.queues.ranking import by_rank
@@ -280,9 +282,30 @@ class Reclaimer:
         search = EvictionSearch(
             ledger, precedence, evicts, self._eviction_costs, None, beyond_budgets=self._beyond_budgets
         )
+        within = self._within(search, tasks)
+        if within is None:
+            return None
         none = np.zeros(len(ledger.node_of), np.bool_)
-        question = Question(tasks, none, self._outcome.victims, np.arange(len(ledger.node_of)))
+        question = Question(tasks, none, self._outcome.victims, np.arange(len(ledger.node_of)), within)
         return decide(search, ledger, question, _PREEMPTOR, _EFFORT)
+
+    def _within(self, search: EvictionSearch, tasks: I64) -> list[tuple[I64, Bools]] | None:
+        """As Question.within, for the tasks (K,) of a claim: the domain of its gang's topology; None: the gang requires
+        one, and none may serve it."""
+        ledger, snapshot = self._ledger, self._snapshot
+        demand = self._lacking.get(int(snapshot.task_gang[tasks[0]]))
+        if demand is None or not demand.topology_key:
+            return []
+        role = demand.role[np.searchsorted(demand.members, tasks)]
+        demand, none = replace(demand, members=tasks, role=role), np.zeros(len(ledger.node_of), np.bool_)
+        of = ledger, search.precedence, np.ones(len(snapshot.classes), np.bool_), none, search.surplus, None
+        servable = Servable(*of, KnownBounds(), beyond_budgets=self._beyond_budgets)
+        if not servable.of(NO_ROWS, [demand])[1]:
+            return None
+        found = preferred_domain(search, ledger, demand, servable.within[demand.key], none, _PREEMPTOR)
+        if found is None:
+            return None if demand.topology_required else []
+        return [(tasks, found)]
 
     def _quota_for(self, claim: Claim, tasks: int, candidates: I64) -> int:
         """For how many of so many tasks quota suffices if all candidates, rows (K,), leave; of a gang, all or none."""

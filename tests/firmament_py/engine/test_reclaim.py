@@ -272,6 +272,34 @@ def test_gangs_leave_as_a_whole():
     assert victims == {6, 7, 8} or (len(victims) == 1 and victims <= set(range(1, 6)))
 
 
+@pytest.mark.parametrize("can_leave", [1, 2])
+def test_a_gang_reclaims_in_the_domain_that_it_requires(can_leave):
+    """Of 3 members 2 fit in zone x, and 1 in y: together all, but a required topology needs both places of b in y."""
+    cluster = cluster_of(
+        *(cohort(8, 0), make_gang(7, 3, topology="zone", required=True, created_us=OLD_US)),
+        *(make_node("x", cpu=4, labels={"zone": "x"}), make_node("y", cpu=3, labels={"zone": "y"})),
+        *(running([1, 2], on="x", unevictable=True), running([3], on="y")),
+        *(running([4], on="y", unevictable=can_leave == 1), make_tasks([11, 12, 13], 1, gang=7, queue=A)),
+        nodes=(),
+    )
+    result = cluster.run()
+    assert not cluster.names(result)
+    assert set(cluster.preempted(result)) == ({3, 4} if can_leave == 2 else set())
+    assert cluster.nominated() == (dict.fromkeys([11, 12, 13], "y") if can_leave == 2 else {})
+
+
+def test_a_gang_reclaims_in_the_domain_that_it_prefers_or_elsewhere():
+    cluster = cluster_of(
+        *(cohort(8, 0), make_gang(7, 3, topology="zone", created_us=OLD_US)),
+        *(make_node("x", cpu=4, labels={"zone": "x"}), make_node("y", cpu=2, labels={"zone": "y"})),
+        *(running([1, 2], on="x"), running([3, 4], on="y"), make_tasks([11, 12, 13], 1, gang=7, queue=A)),
+        nodes=(),
+    )
+    result = cluster.run()
+    assert len(cluster.preempted(result)) == 1
+    assert cluster.nominated() == dict.fromkeys([11, 12, 13], "x")
+
+
 def test_a_gang_of_which_a_member_leaves_is_placed_only_once_that_is_created_again():
     """Of two members one leaves, and the other one has been created again."""
     cluster = cluster_of(
