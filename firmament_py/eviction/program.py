@@ -14,7 +14,7 @@ import numpy as np
 
 from firmament_py.eviction.problem import Subproblem
 from firmament_py.model.arrays import I64
-from firmament_py.packing.linear_program import LinearProgram
+from firmament_py.packing.integer_rows import IntegerRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class EvictionProgram:
         self._width = int(end[-1])
         columns = np.split(np.arange(self._width), end[:-1])
         self._of_tasks, self._of_leaving, self._of_excess, self._of_stays, self._of_asking = columns
-        self._rows = _Rows()
+        self._rows = IntegerRows()
         self._add_capacities()
         self._add_evictions()
 
@@ -61,7 +61,7 @@ class EvictionProgram:
         upper = self._upper()
         for objective, bound in self._objectives():
             if objective @ x < bound:
-                found = self._rows.program(objective, upper).solve_from(x, work)
+                found = self._rows.solve_from(objective, upper, x, work)
                 if found is None:
                     return None
                 if objective @ found > objective @ x:
@@ -98,14 +98,11 @@ class EvictionProgram:
         row = np.r_[row.reshape(-1), lacking]
         column = np.r_[column.reshape(-1), self._of_asking]
         amount = np.r_[amount.reshape(-1), -free.reshape(-1)[lacking]]
-        some = amount != 0
-        divisor = np.zeros_like(limit)
-        np.gcd.at(divisor, row[some], amount[some])
-        divisor = np.maximum(divisor, 1)
-        self._rows.add(limit // divisor, row[some], column[some], amount[some] // divisor[row[some]])
+        self._rows.add(limit, row, column, amount)
         for asking, n, r in zip(self._of_asking.tolist(), *self._lacking.tolist(), strict=True):
             asks = (self._node == n) & (requests[:, r] > 0)
-            self._rows.imply(self._of_tasks[asks], arrivals.count[self._cls[asks]], asking)
+            columns = self._of_tasks[asks]
+            self._rows.imply(columns, arrivals.count[self._cls[asks]], np.full_like(columns, asking))
         places = np.arange(len(self._stays))
         columns = np.r_[self._of_stays, self._of_tasks[self._stays]]
         self._rows.add(np.zeros_like(places), np.tile(places, 2), columns, np.repeat([1, -1], len(places)))
@@ -119,7 +116,7 @@ class EvictionProgram:
         column = np.broadcast_to(self._of_tasks[non_evicting][:, None], row.shape)
         if non_evicting.any():
             limit = np.maximum(free.reshape(-1), 0)
-            self._rows.add(limit, row[requests > 0], column[requests > 0], requests[requests > 0])
+            self._rows.add(limit, row.reshape(-1), column.reshape(-1), requests.reshape(-1))
         budget, counted = np.nonzero(residents.budgets[self._kind].T)
         exceeded, excess = np.nonzero(self._excess[:, 1:].T)
         entries = np.r_[np.ones_like(counted), -np.ones_like(excess)]
@@ -174,33 +171,3 @@ class EvictionProgram:
             before = np.cumsum(evicted[groups]) - evicted[groups]
             violating[groups] = np.clip(excess - before, 0, evicted[groups])
         return Solution(placed, evicted, violating)
-
-
-class _Rows:
-    """The rows of a program: matrix @ x <= limit."""
-
-    def __init__(self) -> None:
-        none = np.zeros(0, np.int64)
-        self._limit, self._row, self._column, self._entry = [none], [none], [none], [none]
-        self._number = 0
-
-    def add(self, limit: I64, row: I64, column: I64, entry: I64) -> None:
-        """Rows with limits (M,), and their entries (E,): `row` counts from the first of these."""
-        self._limit.append(limit)
-        self._row.append(row + self._number)
-        self._column.append(column)
-        self._entry.append(entry)
-        self._number += len(limit)
-
-    def imply(self, columns: I64, upper: I64, binary: int) -> None:
-        """Variables (K,) with upper bounds (K,) are 0 unless the binary variable is 1."""
-        row = np.tile(np.arange(len(columns)), 2)
-        entries = np.r_[np.ones_like(columns), -upper]
-        self.add(np.zeros_like(columns), row, np.r_[columns, np.full(len(columns), binary)], entries)
-
-    def program(self, objective: I64, upper: I64) -> LinearProgram:
-        row, column, entry = (np.concatenate(part) for part in (self._row, self._column, self._entry))
-        limit = np.concatenate(self._limit).astype(np.float64)
-        return LinearProgram(
-            objective.astype(np.float64), upper.astype(np.float64), limit, row, column, entry.astype(np.float64)
-        )

@@ -9,7 +9,7 @@ from firmament_py.packing.relaxation import Shares
 from firmament_py.packing.search_tables import add
 
 _TOLERANCE = 1e-6
-"""The solver's tolerance must not over-commit a node."""
+"""Fractions that are this little above an integer count as that integer."""
 
 
 def rounded(problem: Problem, shares: Shares) -> Packing:
@@ -43,7 +43,12 @@ def _round(
         for n in range(len(free)):
             fraction = _fraction(c, n, slots, of_groups, group, share)
             if fraction > 1.0:
-                down = int(fraction - _TOLERANCE)
+                down = min(int(fraction - _TOLERANCE), left[c])
+                for r in range(requests.shape[1]):
+                    if requests[c, r] > 0:  # a solver's tolerance is many small tasks
+                        down = min(down, free[n, r] // requests[c, r])
+                if down <= 0:
+                    continue
                 add(c, n, down, kinds, cls, number)
                 left[c] -= down
                 for r in range(requests.shape[1]):

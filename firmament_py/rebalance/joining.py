@@ -12,11 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64
-from firmament_py.packing.linear_program import LinearProgram
+from firmament_py.model.arrays import I64
+from firmament_py.packing.integer_rows import IntegerRows
 
 _MOVES_WORTH, _GAP = 0.45, 0.5
 """What all moves together cost, in pieces; and how far a solution may be from the best: by less than a piece."""
+
+_ERROR, _RELATIVE_ERROR = 0.04, 4e-6
+"""Of a solver's bound, in pieces and relative to it. Solvers are exact to some 1e-6 of what they add up; with the gap
+and the cost of moves it is less than a piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +60,15 @@ class Joining:
         worth[leave], worth[piece] = -_MOVES_WORTH / max(moves, 1), 1.0
         tasks = np.concatenate([self.there[self._occupied], self.may_arrive])
         upper = np.concatenate([np.minimum(tasks, moves), self.number])
-        found = program.program(worth, upper).solve_integers(_GAP, nodes, seconds)
+        found = program.solve(worth, upper, _GAP, nodes, seconds)
         if found is None:
             return None
-        bound, pieces = int(np.floor(found.bound + _MOVES_WORTH + 1e-6)), int(found.x[piece].sum())
+        limit = found.bound + _MOVES_WORTH
+        bound, pieces = int(np.floor(limit + max(_ERROR, _RELATIVE_ERROR * limit))), int(found.x[piece].sum())
         # as many pieces by fewer moves
-        program.add(np.array([-pieces]), (np.zeros_like(piece), piece, np.full(len(piece), -1)))
+        program.add(np.array([-pieces]), np.zeros_like(piece), piece, np.full(len(piece), -1))
         worth[piece] = 0.0
-        fewer = program.program(worth, upper).solve_integers(_GAP * _MOVES_WORTH / moves, nodes // 100, seconds / 4)
+        fewer = program.solve(worth, upper, _GAP * _MOVES_WORTH / moves, nodes // 100, seconds / 4)
         best = found if fewer is None or fewer.x[leave].sum() > found.x[leave].sum() else fewer
         return self._joined(best.x, bound)
 
@@ -79,35 +84,34 @@ class Joining:
         leave, arrive, piece = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:2])
         return leave, arrive, piece
 
-    def _program(self, moves: int, before: int, per_piece: int) -> _Rows:
+    def _program(self, moves: int, before: int, per_piece: int) -> IntegerRows:
         ways, occupied = len(self.kind), self._occupied
         leave, arrive, piece = self._columns
         leave_of = np.full(ways, -1)
         leave_of[occupied] = leave
-        program = _Rows()
+        program = IntegerRows()
         leaving = leave_of[self.ways.one] >= 0
         program.add(
             self.free,
-            (self.ways.row, arrive[self.ways.one], self.ways.amount),
-            (self.ways.row[leaving], leave_of[self.ways.one[leaving]], -self.ways.amount[leaving]),
-            (self.pieces.row, piece[self.pieces.one], self.pieces.amount),
+            np.concatenate([self.ways.row, self.ways.row[leaving], self.pieces.row]),
+            np.concatenate([arrive[self.ways.one], leave_of[self.ways.one[leaving]], piece[self.pieces.one]]),
+            np.concatenate([self.ways.amount, -self.ways.amount[leaving], self.pieces.amount]),
         )
         kinds = int(self.kind.max(initial=-1)) + 1
-        for sign in (1, -1):  # as many arrive as leave
-            balance = (self.kind[occupied], leave, np.full(len(leave), sign)), (self.kind, arrive, np.full(ways, -sign))
-            program.add(np.zeros(kinds, np.int64), *balance)
-        all_leave = np.zeros_like(leave), leave, np.ones_like(leave)
-        program.add(np.array([moves]), all_leave)
+        balance = np.concatenate([self.kind[occupied], self.kind]), np.concatenate([leave, arrive])
+        sign = np.repeat([1, -1], [len(leave), len(arrive)])
+        for entries in (sign, -sign):  # as many arrive as leave
+            program.add(np.zeros(kinds, np.int64), *balance, entries)
+        program.add(np.array([moves]), np.zeros_like(leave), leave, np.ones_like(leave))
         if per_piece:
-            program.add(
-                np.array([-per_piece * before]),
-                all_leave,
-                (np.zeros_like(piece), piece, np.full(len(piece), -per_piece)),
-            )
+            of_all = np.concatenate([leave, piece])
+            entries = np.repeat([1, -per_piece], [len(leave), len(piece)])
+            program.add(np.array([-per_piece * before]), np.zeros_like(of_all), of_all, entries)
         whole, way = self.clears[:, self.there[self.clears[1]] > 0]
-        number = np.arange(len(whole))
-        gone = number, leave_of[way], np.full(len(whole), -1)
-        program.add(np.zeros(len(whole), np.int64), (number, piece[whole], self.there[way]), gone)
+        number = np.tile(np.arange(len(whole)), 2)
+        columns = np.concatenate([piece[whole], leave_of[way]])
+        entries = np.concatenate([self.there[way], np.full(len(whole), -1)])
+        program.add(np.zeros(len(whole), np.int64), number, columns, entries)
         return program
 
     def _joined(self, x: I64, bound: int) -> Joined:
@@ -127,23 +131,3 @@ class Joined:
     arrive: I64
     pieces: I64
     bound: int
-
-
-class _Rows:
-    """Collects the rows of a program."""
-
-    def __init__(self) -> None:
-        self._limits: list[I64] = []
-        self._entries: list[tuple[I64, I64, I64]] = []
-        self._count = 0
-
-    def add(self, limit: I64, *entries: tuple[I64, I64, I64]) -> None:
-        """Rows with these limits, and entries (row among these, column, entry)."""
-        self._entries += [(self._count + row, column, entry) for row, column, entry in entries]
-        self._limits.append(limit)
-        self._count += len(limit)
-
-    def program(self, objective: F64, upper: I64) -> LinearProgram:
-        row, column, entry = (np.concatenate(parts) for parts in zip(*self._entries, strict=True))
-        limit = np.concatenate(self._limits).astype(np.float64)
-        return LinearProgram(objective, upper.astype(np.float64), limit, row, column, entry.astype(np.float64))

@@ -105,7 +105,9 @@ class _Pieces:
             there = tasks.on_nodes
             count = np.bincount(tasks.node[there & ~tasks.daemon], minlength=state.nodes.capacity)[nodes]
             possible = count == np.bincount(found.node, minlength=len(nodes))
-            asked = np.where(possible[:, None], free + movable, 0)
+            # what is left over whatever tasks request is no part of a piece: so the amounts of a row have a divisor
+            unit = np.maximum(np.gcd.reduce(found.requests, axis=0), 1)
+            asked = np.where(possible[:, None], (free + movable) // unit * unit, 0)
             return cls(asked, possible & asked.any(axis=1), (possible & (count == 0)).astype(np.int64), True)
         names = list(snapshot.resources)
         unknown = sorted(name for name in shape if name not in names)

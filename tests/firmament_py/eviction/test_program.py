@@ -1,12 +1,14 @@
 """The integer program of evictions, compared with trying everything."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 
 from firmament_py.eviction.problem import Problem
 from firmament_py.eviction.program import EvictionProgram, Solution
-from tests.effort import examples
+from tests.effort import examples, seeds
 from tests.firmament_py.eviction.evictions import (
     best_by_priority,
     by_priority,
@@ -61,6 +63,21 @@ def test_budgets_are_exceeded_where_that_serves_more():
             assert found == best_by_priority(problem, beyond_budgets=True)
             better += bool(best.violating.any())
     assert better > 2
+
+
+@seeds(40)
+def test_the_best_solution_is_found_by_the_byte(seed):
+    """Amounts of 64 GiB each, more or less by a few bytes."""
+    problem, rng = random_problem(seed), np.random.default_rng(seed)
+
+    def in_bytes(amounts):
+        return np.where(amounts > 0, 2**36 * amounts + rng.integers(-3, 4, amounts.shape), 0)
+
+    arrivals = replace(problem.arrivals, requests=in_bytes(problem.arrivals.requests))
+    residents = replace(problem.residents, requests=in_bytes(problem.residents.requests))
+    problem = replace(problem, arrivals=arrivals, residents=residents, free=in_bytes(problem.free))
+    best = solved(problem)
+    assert by_priority(problem, best.placed, best.evicted) == best_by_priority(problem)
 
 
 def test_a_start_that_is_best_is_returned():

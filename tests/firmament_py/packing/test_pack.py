@@ -1,5 +1,7 @@
 """Packings of several resources, compared with the best one by trying everything, and with their own bounds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -179,6 +181,15 @@ def test_rounding_does_not_trust_the_last_digits_of_a_solution():
     """Together the two tasks request one byte more than there is."""
     problem = make_problem([[300_000_001], [200_000_000]], [[500_000_000]], [1, 1])
     assert_valid(problem, rounded(problem, Shares(np.array([[1 - 1e-8], [1.0]]), np.zeros(1, np.int64), np.ones(1))))
+
+
+def test_rounding_does_not_trust_a_solution_of_many_small_tasks():
+    """A millionth too many of tasks that request a millionth of the node, whose number is limited alike."""
+    problem = make_problem([[2**18], [2**38]], [[2**38], [2**38]], [2**20, 1])
+    too_many = Shares(np.array([[2**20 + 1.5], [1.0]]), np.array([0, 0]), np.ones(2))
+    packing = rounded(replace(problem, slots=2 * problem.slots), too_many)
+    assert_valid(problem, packing)
+    assert packing.left.tolist() == [0, 0]
 
 
 def test_only_the_first_of_many_levels_have_a_bound():
