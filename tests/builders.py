@@ -165,10 +165,14 @@ def make_gang(
     maximum: int = 0,
     whole: bool = False,
     narrower: Sequence[str] = (),
+    start: Mapping[str, int] | None = None,
 ) -> GangObserved:
-    """A gang named `gang-NUMBER`; roles: minimums by name, in the order of their numbers."""
+    """A gang named `gang-NUMBER`; roles: minimums by name, in the order of their numbers; start: what must be free."""
     of_role, name = tuple((roles or {}).items()), f"gang-{number}"
-    return GangObserved(number, minimum, created_us, of_role, topology, required, name, maximum, whole, tuple(narrower))
+    levels, start_amounts = tuple(narrower), tuple((start or {}).items())
+    return GangObserved(
+        number, minimum, created_us, of_role, topology, required, name, maximum, whole, levels, start_amounts
+    )
 
 
 def make_inputs(number: int, *blocks: tuple[int, str] | tuple[int, str, str]) -> InputsDefined:

@@ -14,6 +14,7 @@ import numpy as np
 
 from firmament_py.admission.backfill import Reservations
 from firmament_py.admission.gang_placement import GangPlacer
+from firmament_py.admission.gang_start import GangStart
 from firmament_py.admission.rejections import Rejections
 from firmament_py.model.arrays import I64
 from firmament_py.snapshot.job_demand import JobDemand
@@ -32,6 +33,7 @@ class GangQueue:
         self._snapshot = self._placer.snapshot
         self._reservations = reservations
         self._rejections = rejections
+        self._start = GangStart(self._ledger)
 
     def place(self, demands: Iterable[JobDemand]) -> list[JobDemand]:
         """Places complete gangs of one priority, oldest first; returns those that fit, and rejects the others."""
@@ -43,8 +45,11 @@ class GangQueue:
             accepted = self._until_short(batch, placed, short if strict > 0 else set())
             queue.extendleft(reversed(batch[accepted:]))  # back to the head of the queue
             for demand in batch[:accepted]:
-                if demand.key in placed or self._gang_placer.anywhere(demand):
+                if shortage := self._start.shortage(demand):
+                    self._rejections.add_untried(demand, shortage)
+                elif demand.key in placed or self._gang_placer.anywhere(demand):
                     admitted.append(demand)
+                    self._start.started(demand)
                 else:
                     self._rejections.add(demand)
         return admitted
@@ -76,7 +81,7 @@ class GangQueue:
 
     def _joins(self, demand: JobDemand) -> bool:
         """Whether it can be tried together with others: what is removed must not be what another gang depends on."""
-        return not demand.topology_key and not self._capacity.depends(demand)
+        return not demand.topology_key and demand.start is None and not self._capacity.depends(demand)
 
     def _needs(self, demand: JobDemand) -> I64:
         """(R,) what the members that it lacks request together."""

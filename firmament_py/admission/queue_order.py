@@ -106,8 +106,8 @@ class Admission:
         elsewhere."""
         if self._preemptor is None:
             return
-        gangs = [rejected.demand for rejected in self._rejections.all if rejected.demand.gang is not None]
-        independent = [demand for demand in gangs if not (demand.missing or demand.full)]
+        rejected = [each for each in self._rejections.all if each.demand.gang is not None]
+        independent = [each.demand for each in rejected if not each.untried]
         # further members of a gang that lacks none are single tasks, too, unless their number is limited
         single = (self._snapshot.task_quota < 0) & ~self._ledger.delayed
         for demand in self._demands:

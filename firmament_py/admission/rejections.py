@@ -12,7 +12,8 @@ from firmament_py.snapshot.job_demand import JobDemand
 @dataclass(frozen=True, slots=True)
 class Rejected:
     """A gang that was not placed, and how many of the members that it lacks would have fitted. missing: members that do
-    not exist yet (it was not tried, nor is one that is full: see JobDemand). reserves: capacity is reserved for it;
+    not exist yet (it was not tried, nor is one that is full: see JobDemand). shortage: (resource, amount) that must
+    become free before it can start, so that it was not tried. reserves: capacity is reserved for it;
     starts_us: when it is expected to fit, 0: unknown. at_best: how many would fit with all evictions and moves, -1:
     perhaps all."""
 
@@ -22,10 +23,11 @@ class Rejected:
     reserves: bool = False
     starts_us: int = 0
     at_best: int = -1
+    shortage: tuple[tuple[str, int], ...] = ()
 
     @property
     def untried(self) -> bool:
-        return self.missing > 0 or self.demand.full
+        return self.missing > 0 or self.demand.full or bool(self.shortage)
 
 
 class Rejections:
@@ -35,9 +37,10 @@ class Rejections:
         self._reservations = reservations
         self.all: list[Rejected] = []
 
-    def add_untried(self, demand: JobDemand) -> None:
-        """A gang that lacks members that do not exist yet, or would exceed its maximum."""
-        self.all.append(Rejected(demand, 0, demand.missing))
+    def add_untried(self, demand: JobDemand, shortage: tuple[tuple[str, int], ...] = ()) -> None:
+        """A gang that lacks members that do not exist yet, would exceed its maximum, or cannot start for this shortage
+        of resources."""
+        self.all.append(Rejected(demand, 0, demand.missing, shortage=shortage))
 
     def add(self, demand: JobDemand) -> None:
         """A gang that does not fit; capacity is reserved for it if it is overdue."""

@@ -11,6 +11,7 @@ import numpy as np
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.events import GangObserved
 from firmament_py.model.lifecycle import ASSUMED, BOUND
+from firmament_py.model.resources import TASK_SLOTS
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
@@ -34,7 +35,7 @@ def gang_problems(state: ClusterState, tasks: I64, nodes: I64, sound: Bools) -> 
     if not gangs:
         return {}
     holding = ((table.state == ASSUMED) | (table.state == BOUND)) & ~table.leaving
-    found = {what: np.zeros(len(tasks), np.bool_) for what in (_FEW, _MANY, _APART)}
+    found = {what: np.zeros(len(tasks), np.bool_) for what in (_FEW, _MANY, _APART, _POOR)}
     for gang in gangs:
         mine = table.gang[tasks] == gang
         there = np.flatnonzero(holding & (table.gang == gang))
@@ -46,11 +47,14 @@ def gang_problems(state: ClusterState, tasks: I64, nodes: I64, sound: Bools) -> 
             found[_MANY] |= mine
         elif not _together(state, case):
             found[_APART] |= mine
+        elif not len(case.there) and not _may_start(state, case.definition, tasks):
+            found[_POOR] |= mine
     return found
 
 
 _FEW = "the gang would have less than its minimum"
 _MANY = "the gang would have more than its maximum"
+_POOR = "the gang would start although less is free than it needs to start"
 _APART = "the gang would be spread over more than one domain of its topology"
 
 
@@ -59,6 +63,21 @@ def _reaches(definition: GangObserved, roles: I64) -> bool:
     return len(roles) >= definition.minimum and all(
         int((roles == number).sum()) >= minimum for number, (_, minimum) in enumerate(definition.roles)
     )
+
+
+def _may_start(state: ClusterState, definition: GangObserved, arriving: I64) -> bool:
+    """Whether as much was free in the cluster before the round as a gang needs to start. arriving: (K,) the tasks that
+    the round places."""
+    table, observed = state.tasks, state.nodes.observed
+    on = np.setdiff1d(np.flatnonzero(table.node >= 0), arriving)
+    for name, amount in definition.start_amounts:
+        left = {row: node.allocatable.get(name, 0) for row, node in observed.items()}
+        for cls, node in zip(table.cls[on].tolist(), table.node[on].tolist(), strict=True):
+            if node in left:
+                left[node] -= 1 if name == TASK_SLOTS else state.classes.definition(cls).requests.get(name, 0)
+        if sum(max(free, 0) for free in left.values()) < amount:
+            return False
+    return True
 
 
 def _together(state: ClusterState, case: _Case) -> bool:

@@ -143,6 +143,8 @@ class Scheduler:
         """Number of rounds whose decisions the state has assumed, also of those that failed afterwards."""
         self.gang_fits: dict[int, int] = {}
         """Ids of gangs that the last round did not place -> how many of the members that they lack fitted at best."""
+        self.gang_shortages: dict[int, tuple[tuple[str, int], ...]] = {}
+        """Ids of those that cannot start -> what must become free: resources and amounts."""
         self.gangs_at_best: dict[int, tuple[int, int]] = {}
         """Ids of those that evictions and moves cannot serve -> how many members would fit at best, and are lacking."""
         self.gang_starts_us: dict[int, int] = {}
@@ -388,6 +390,7 @@ class Scheduler:
         gangs = [(each.demand.gang.id, each) for each in rejected if each.demand.gang is not None]
         self.gang_starts_us = {gang: each.starts_us for gang, each in gangs if each.reserves}
         self.gang_fits = {gang: each.fitted for gang, each in gangs if not each.untried}
+        self.gang_shortages = {gang: each.shortage for gang, each in gangs if each.shortage}
         self.gangs_at_best = {gang: (each.at_best, each.demand.lacking) for gang, each in gangs if each.at_best >= 0}
         single, uid = [each for each in rejected if each.demand.gang is None], self.state.tasks.uid
         self.task_starts_us = {int(uid[each.demand.row]): each.starts_us for each in single}

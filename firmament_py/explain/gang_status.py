@@ -62,8 +62,16 @@ def gang_reasons(name: str, rejected: Rejected) -> tuple[Reason, ...]:
     lacking = rejected.demand.lacking
     if rejected.missing:
         return (Reason(ReasonKind.GANG_INCOMPLETE, 0, name, str(rejected.missing)),)
+    if rejected.shortage:
+        return (cannot_start(name, rejected.shortage),)
     unfit = Reason(ReasonKind.GANG_DOES_NOT_FIT, 0, name, f"{rejected.fitted}/{lacking}")
     return (unfit,) if rejected.at_best < 0 else (unfit, not_by_preemption(name, rejected.at_best, lacking))
+
+
+def cannot_start(name: str, shortage: Iterable[tuple[str, int]]) -> Reason:
+    """Not enough is free for a gang to start."""
+    lacking = ", ".join(f"{resource}: {amount}" for resource, amount in shortage)
+    return Reason(ReasonKind.GANG_CANNOT_START, 0, name, lacking)
 
 
 def not_by_preemption(name: str, at_best: int, lacking: int) -> Reason:

@@ -34,6 +34,7 @@ class ReasonKind(IntEnum):
     QUEUE_STOPPED = 21  # detail: the queue that is stopped
     NO_FLAVOR = 22  # detail: the queue; it has no quota on any node that suits the task
     QUEUE_BEHIND = 23  # detail: the queue, which goes strictly by age, and in which an older task waits
+    GANG_CANNOT_START = 24  # detail: the gang, value: "resource: lacking amount, ..." of what it needs to start
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,8 @@ class GangObserved(Immutable):
     the members up to the minimum are placed in one domain of that node label: always if topology_required, else if
     possible. Domains of narrower_keys are tried before, the narrowest first: nodes with the same values of that label,
     of those behind it, and of topology_key. disrupted_whole: its tasks are evicted all together or not at all;
-    otherwise those above the minimum can be evicted one by one.
+    otherwise those above the minimum can be evicted one by one. start_amounts: (resource, amount) that must be free, in
+    the cluster as a whole and in the quota of its queue, before its first task is placed.
     """
 
     id: int
@@ -101,6 +102,7 @@ class GangObserved(Immutable):
     maximum: int = 0
     disrupted_whole: bool = False
     narrower_keys: tuple[str, ...] = ()
+    start_amounts: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

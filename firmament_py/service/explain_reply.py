@@ -1,7 +1,7 @@
 """The reply to Explain: the node of a task, why it waits, and the nodes that lack least for it."""
 
 from firmament_py.engine.scheduler import Scheduler
-from firmament_py.explain.gang_status import GangStanding, gang_standing, not_by_preemption
+from firmament_py.explain.gang_status import GangStanding, cannot_start, gang_standing, not_by_preemption
 from firmament_py.explain.nearest_nodes import fitting_nodes, nearest
 from firmament_py.explain.reasons import DELAYED, reasons_of_task
 from firmament_py.model.lifecycle import WAITING, TaskState
@@ -24,6 +24,7 @@ def standing_message(standing: GangStanding, scheduler: Scheduler) -> flow_pb2.G
         maximum=standing.definition.maximum,
         reserves=gang in scheduler.gang_starts_us,
         starts_us=scheduler.gang_starts_us.get(gang, 0),
+        lacks=dict(scheduler.gang_shortages.get(gang, ())),
     )
 
 
@@ -59,6 +60,8 @@ def explain_reply(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_p
         if standing is not None and standing.definition.id in scheduler.gangs_at_best:
             at_best = scheduler.gangs_at_best[standing.definition.id]
             reasons = (not_by_preemption(standing.definition.name, *at_best), *reasons)
+        if standing is not None and (shortage := scheduler.gang_shortages.get(standing.definition.id)):
+            reasons = (cannot_start(standing.definition.name, shortage), *reasons)
         reply.reasons.extend(replies.reason(r) for r in reasons)
         reply.reserves = uid in scheduler.task_starts_us
         reply.starts_us = scheduler.task_starts_us.get(uid, 0)

@@ -237,6 +237,7 @@ def gang_observed(message: flow_pb2.Gang) -> GangObserved:
         message.maximum,
         message.disrupted_whole,
         tuple(message.narrower_keys),
+        tuple(sorted(message.start_amounts.items())),
     )
 
 

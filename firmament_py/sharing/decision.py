@@ -18,7 +18,7 @@ from firmament_py.queues.shares import fair_shares
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.claims import Claims, Standing
 from firmament_py.sharing.flavors import add_amounts
-from firmament_py.sharing.jobs import Jobs, waiting_jobs
+from firmament_py.sharing.jobs import Jobs, beyond_start, waiting_jobs
 from firmament_py.sharing.lanes import Lanes
 from firmament_py.sharing.past_use import parts_of_capacity, past_of
 from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages, of_cause
@@ -147,9 +147,20 @@ class _QueueRound:
     def admit(self, rows: I64, *, reserved: bool = False, tried: bool = False) -> None:
         """Admits what may be admitted of task rows (K,), beside what was before. reserved: the others are considered in
         the round, but not placed, and what they request counts as used. tried: no victims were found for them."""
+        later = beyond_start(self._state, self._use, rows)
+        self._admit(rows[~later], reserved=reserved, tried=tried)
+        if later.any():
+            rows, gang = rows[later], self._state.tasks.gang
+            starts = np.isin(gang[rows], gang[np.concatenate(self._admitted)])
+            self._admit(rows[starts], reserved=reserved, tried=tried, single=True)
+            waits = rows[~starts]
+            self._exclude(of_cause(waits, Cause.OVER_QUOTA, self._use.queue_of(waits)))
+
+    def _admit(self, rows: I64, *, reserved: bool, tried: bool, single: bool = False) -> None:
+        """Of task rows (K,). single: their gangs do not need them."""
         if not len(rows):
             return
-        jobs = waiting_jobs(self._state, self._use, rows)
+        jobs = waiting_jobs(self._state, self._use, rows, single=single)
         admission_of = self._admission(jobs, tried=tried)
         found = admission_of(ranked=False)
         self._lanes.charge(jobs, found.admitted)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.resources import LIMIT
 from firmament_py.sharing.use import QueueUse
 from firmament_py.state.cluster import ClusterState
 
@@ -12,10 +13,10 @@ from firmament_py.state.cluster import ClusterState
 @dataclass(frozen=True, slots=True)
 class Jobs:
     """J jobs with K tasks. queue (J,); local_queue (J,): its row where past use decides on the order, else -1; request
-    (J, R): what a gang's lacking members request together, or one of alike tasks; priority, created_us (J,); count
-    (J,): of alike tasks, 1 of a gang; suitable (J, F): flavors whose nodes may take all of it; preemptible (J,):
-    whether all of it is; complete (J,): whether a gang has all members that it needs. rows (K,): tasks, by job; start
-    (J + 1,): the first of each job."""
+    (J, R): what a gang's lacking members request together, at least what it needs to start, or one of alike tasks;
+    priority, created_us (J,); count (J,): of alike tasks, 1 of a gang; suitable (J, F): flavors whose nodes may take
+    all of it; preemptible (J,): whether all of it is; complete (J,): whether a gang has all members that it needs. rows
+    (K,): tasks, by job; start (J + 1,): the first of each job."""
 
     queue: I64
     local_queue: I64
@@ -34,10 +35,13 @@ class Jobs:
         return np.repeat(values, np.diff(self.start))
 
 
-def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64) -> Jobs:
-    """The jobs of waiting task rows (K,), each of which has a queue. Members that a gang does not need are single."""
+def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64, *, single: bool = False) -> Jobs:
+    """The jobs of waiting task rows (K,), each of which has a queue. Members that a gang does not need are single; all
+    if `single`."""
     tasks, cls = state.tasks, state.tasks.cls
-    needed, missing = _needed_members(state, rows)  # those that their gang lacks come first
+    needed, missing = np.zeros((2, len(rows)), np.bool_)
+    if not single:
+        needed, missing = _needed_members(state, use, rows)  # those that their gang lacks come first
     gang = np.where(needed, tasks.gang[rows], -1)
     queue = use.queue_of(rows)
     counts = use.queues.tree.usage_half_life_s > 0.0
@@ -62,33 +66,53 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64) -> Jobs:
     changes = (np.diff(queue) != 0) | (np.diff(local) != 0) | (np.diff(alike) != 0)
     begins = np.flatnonzero(np.r_[True, changes][: len(rows)])
     start = np.r_[begins, len(rows)].astype(np.int64)
-    single = gang[begins] < 0
+    alone = gang[begins] < 0
     # while it is nominated, this tells that no other task takes its node: it need not be within what queues deserve
     firm = tasks.unevictable[rows] & (tasks.nominated[rows] < 0)
     request, preemptible = use.requests(cls[rows[begins]]), ~firm[begins]
     if len(rows):
         preemptible = np.logical_and.reduceat(~firm, begins)
     if len(for_gang):
-        request = np.where(single[:, None], request, np.add.reduceat(use.requests(cls[rows]), begins))
+        request = np.where(alone[:, None], request, np.add.reduceat(use.requests(cls[rows]), begins))
+        for job in np.flatnonzero(np.isin(gang[begins], _not_started(state))).tolist():
+            start_amounts = dict(state.gangs.definition(int(gang[begins[job]])).start_amounts)
+            request[job] = np.maximum(request[job], use.amounts(start_amounts, 0))
     return Jobs(
         queue=queue[begins],
         local_queue=local[begins],
         request=use.counted(queue[begins], request),
         priority=priority[order][begins],
         created_us=created_us[order][begins],
-        count=np.where(single, np.diff(start), 1),
+        count=np.where(alone, np.diff(start), 1),
         suitable=_suitable(state, use, rows, start),
         preemptible=preemptible,
-        complete=single | ~missing[order][begins],
+        complete=alone | ~missing[order][begins],
         rows=rows,
         start=start,
     )
 
 
-def _needed_members(state: ClusterState, rows: I64) -> tuple[Bools, Bools]:
+def beyond_start(state: ClusterState, use: QueueUse, rows: I64) -> Bools:
+    """(K,) which of the waiting task rows (K,) are of gangs that have not started, beyond what these need to start."""
+    waits = np.isin(state.tasks.gang[rows], _not_started(state))
+    if waits.any():
+        waits[waits] = ~_needed_members(state, use, rows[waits])[0]
+    return waits
+
+
+def _not_started(state: ClusterState) -> list[int]:
+    """Rows of the gangs that need amounts of resources to start, and none of whose tasks has a node."""
+    tasks, rows = state.tasks, sorted(state.gangs.with_start_amounts)
+    if not rows:
+        return rows
+    started = set(tasks.gang[(tasks.node >= 0) & ~tasks.leaving & np.isin(tasks.gang, rows)].tolist())
+    return [row for row in rows if row not in started]
+
+
+def _needed_members(state: ClusterState, use: QueueUse, rows: I64) -> tuple[Bools, Bools]:
     """(K,) which task rows (K,) are members that their gangs lack: of each as many as it lacks, the largest ones if
-    they differ, so that what is admitted suffices for any of them. (K,) which are of gangs that lack more members than
-    there are."""
+    they differ, so that what is admitted suffices for any of them; and further ones within what it needs to start.
+    (K,) which are of gangs that lack more members than there are."""
     tasks = state.tasks
     needed, missing = np.zeros((2, len(rows)), np.bool_)
     ganged = np.flatnonzero(tasks.gang[rows] >= 0)
@@ -113,6 +137,11 @@ def _needed_members(state: ClusterState, rows: I64) -> tuple[Bools, Bools]:
         others = members[~needed[members]]
         missing[members] |= lacking > len(others)
         needed[others[: max(lacking, 0)]] = True
+        if definition.start_amounts and not placed[gang]:
+            order = np.r_[members[needed[members]], members[~needed[members]]]
+            together = use.requests(tasks.cls[rows[order]]).cumsum(axis=0)
+            within = together <= use.amounts(dict(definition.start_amounts), LIMIT)
+            needed[order[within.all(axis=1)]] = True
     return needed, missing
 
 

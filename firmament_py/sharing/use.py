@@ -1,5 +1,6 @@
 """What the tasks of queues use of their quotas."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from math import prod
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, counts_of
 from firmament_py.model.lifecycle import WAITING
-from firmament_py.model.resources import has_quota
+from firmament_py.model.resources import LIMIT, has_quota
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.completed import completed
 from firmament_py.sharing.flavors import Flavors, add_amounts
@@ -59,6 +60,10 @@ class QueueUse:
     def requests(self, classes: I64) -> I64:
         """(K, R) what classes (K,), rows of the class table, request of each resource that quotas name."""
         return self._columns_of(self._state.classes.requests, classes)
+
+    def amounts(self, stated: Mapping[str, int], default: int) -> I64:
+        """(R,) `stated` amounts of each resource that quotas name, `default` of the others."""
+        return np.array([min(stated.get(name, default), LIMIT) for name in self.queues.resources], np.int64)
 
     @property
     def allocatable(self) -> I64:

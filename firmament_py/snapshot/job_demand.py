@@ -11,6 +11,14 @@ from firmament_py.state.gangs import NO_GANG
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """What must be free before a gang starts: amounts (R,), and (resource, amount) of those that no node offers."""
+
+    amounts: I64
+    unoffered: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JobDemand:
     """A job that lacks tasks, in a round: all that it lacks are placed, or none. Tasks and nodes are numbered as in the
     snapshot.
@@ -18,7 +26,8 @@ class JobDemand:
     row: of the gang in its table, or of the single task in that of tasks. gang: None: a single task. created_us:
     microseconds since the epoch. members: (M,) its waiting tasks, ascending; role: (M,) their roles. lacking: how many
     more members must be placed; lacking_of_role: the same for each role. settled: the nodes of members that run. quota:
-    how many more may be placed before the gang has its maximum. begun: some members run, and need the others.
+    how many more may be placed before the gang has its maximum. begun: some members run, and need the others. start:
+    what must be free before the first is placed, None: that does not matter, or some are placed.
     """
 
     row: int
@@ -32,6 +41,7 @@ class JobDemand:
     priority: int
     quota: int = UNLIMITED
     begun: bool = False
+    start: Start | None = None
 
     @classmethod
     def of_task(cls, row: int, member: int, created_us: int, priority: int) -> "JobDemand":

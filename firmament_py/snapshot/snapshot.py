@@ -12,13 +12,15 @@ import numpy as np
 
 from firmament_py.model.arrays import F64, I64, NO_ROWS, U64, Bools, add_rows, positions_in
 from firmament_py.model.constraints import NodeDemand
+from firmament_py.model.events import GangObserved
+from firmament_py.model.resources import LIMIT
 from firmament_py.policy.locality import Inputs, gather
 from firmament_py.queues.ranking import Ranking, by_rank, covered
 from firmament_py.snapshot.domain_limits import UNLIMITED
 from firmament_py.snapshot.domains import nested
 from firmament_py.snapshot.expected_releases import Releases
 from firmament_py.snapshot.intertask import IntertaskConstraints, nominated_in, respecting
-from firmament_py.snapshot.job_demand import JobDemand
+from firmament_py.snapshot.job_demand import JobDemand, Start
 from firmament_py.snapshot.neighbour_counts import NeighbourCounts, nothing_measured
 from firmament_py.snapshot.preferences import Preferences
 from firmament_py.snapshot.round_classes import by_class
@@ -64,6 +66,7 @@ class Snapshot:
     withheld: Bools  # (T,) tasks that wait for their quota: they are not placed
     nominated: I64  # (T,) the node that is kept for each task while others leave it, -1: none
     inputs: Inputs | None  # locations of the tasks' data; None: not needed, or there is none
+    outstanding: I64  # (R,) what gangs with members on nodes have yet to take of what they needed to start
     gang_demands: list[JobDemand]  # of gangs that lack members and have waiting ones
     quota: I64  # (Q,) of gangs with a maximum: how many more of their tasks can be placed
     task_quota: I64  # (T,) which of these limits the task, -1: none
@@ -204,6 +207,7 @@ def _snapshot(
         withheld=withheld,
         nominated=nominated,
         inputs=None if rack_labels is None else _inputs(state, waiting, nodes, rack_labels),
+        outstanding=_outstanding(state),
         gang_demands=gangs.demands,
         quota=np.array(gangs.quota, np.int64),
         task_quota=gangs.task_quota,
@@ -310,6 +314,30 @@ def _gangs(state: ClusterState, waiting: I64, nodes: I64, priority: I64) -> _Gan
                     int(priority[members].max()),
                     quota,
                     begun=len(there) > 0,
+                    start=None if len(there) else _start(state, definition),
                 )
             )
     return answer
+
+
+def _start(state: ClusterState, gang: GangObserved) -> Start | None:
+    """What must be free before a gang starts; None: that does not matter."""
+    if not gang.start_amounts:
+        return None
+    unoffered = tuple((name, amount) for name, amount in gang.start_amounts if amount and name not in state.resources)
+    return Start(state.resources.vector(dict(gang.start_amounts), LIMIT), unoffered)
+
+
+def _outstanding(state: ClusterState) -> I64:
+    """(R,) what gangs with members on nodes have yet to take of what they needed to start."""
+    tasks, found = state.tasks, np.zeros(len(state.resources), np.int64)
+    rows = sorted(state.gangs.with_start_amounts)
+    if not rows:
+        return found
+    placed = np.flatnonzero(tasks.on_nodes & ~tasks.leaving & np.isin(tasks.gang, rows))
+    for row in np.unique(tasks.gang[placed]).tolist():
+        definition, members = state.gangs.definition(row), placed[tasks.gang[placed] == row]
+        if len(members) >= definition.minimum:  # else it has lost members, and may not get others
+            amounts = state.resources.vector(dict(definition.start_amounts), LIMIT)
+            found += np.maximum(amounts - state.classes.requests[tasks.cls[members]].sum(axis=0), 0)
+    return found

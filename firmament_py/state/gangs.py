@@ -21,6 +21,8 @@ class GangTable(KeyedTable[GangObserved]):
         super().__init__()
         self._row[0] = NO_GANG
         self._removed: set[int] = set()
+        self.with_start_amounts: set[int] = set()
+        """Rows of gangs that need amounts of resources to start."""
 
     def known(self, gang_id: int) -> GangObserved | None:
         """The gang as last observed, None if it is unknown."""
@@ -34,12 +36,17 @@ class GangTable(KeyedTable[GangObserved]):
             return Refusal("gang", gang.name or str(gang.id), *problem), False
         row = self._row.get(gang.id)
         if row is None:
-            self.add(gang.id, gang)
+            row = self.add(gang.id, gang)
+            self._note_start(row, gang)
             return None, True
         self._removed.discard(row)
+        self._note_start(row, gang)
         changed = self._definition[row] != gang
         self._definition[row] = gang
         return None, changed
+
+    def _note_start(self, row: int, gang: GangObserved) -> None:
+        (self.with_start_amounts.add if gang.start_amounts else self.with_start_amounts.discard)(row)
 
     def remove(self, gang_id: int) -> None:
         """Removes a gang whose owner no longer exists, as soon as no task refers to it."""
@@ -54,6 +61,7 @@ class GangTable(KeyedTable[GangObserved]):
             return
         gone = [row for row in self._removed if self.tasks[row] == 0]
         self._removed.difference_update(gone)
+        self.with_start_amounts.difference_update(gone)
         self.remove_rows(np.array(gone, np.int64))
 
 
@@ -74,6 +82,8 @@ def _problem(gang: GangObserved) -> tuple[str, str] | None:
         return "roles", "has a minimum below 0"
     if gang.topology_required and not gang.topology_key:
         return "topology_key", "is empty, but the topology is required; name a node label"
+    if any(amount < 0 for _, amount in gang.start_amounts):
+        return "start_amounts", "has an amount below 0"
     keys = (*gang.narrower_keys, gang.topology_key)
     if gang.narrower_keys and ("" in keys or len(set(keys)) < len(keys)):
         return "narrower_keys", "with topology_key, has an empty or repeated label; name different node labels"

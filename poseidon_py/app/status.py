@@ -130,8 +130,8 @@ def explain_json(
 
 def gang_json(gang: flow_pb2.GangStanding, group: Group | None) -> Json:
     """State of a pod's gang. `minimum`: with the members that have `succeeded`, and so count; `maximum`: None without
-    one; `fits`: None if it was not tried in the last round; `reserves`: whether capacity is reserved for it; `starts`:
-    when it is expected to fit, None if unknown."""
+    one; `fits`: None if it was not tried in the last round; `lacks`: what must become free before it can start, by
+    resource; `reserves`: whether capacity is reserved for it; `starts`: when it is expected to fit, None if unknown."""
     succeeded = 0 if group is None else group.minimum - group.needed()[0]
     return {
         "name": gang.name,
@@ -142,6 +142,7 @@ def gang_json(gang: flow_pb2.GangStanding, group: Group | None) -> Json:
         "placed": gang.placed,
         "missing": gang.missing,
         "fits": gang.fits if gang.fits >= 0 else None,
+        "lacks": dict(sorted(gang.lacks.items())),
         "reserves": gang.reserves,
         "starts": _time(gang.starts_us) if gang.starts_us else None,
         "disruption": "whole" if group is not None and group.disrupted_whole else "single",

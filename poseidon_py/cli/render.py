@@ -22,6 +22,9 @@ def gang_line(gang: Json) -> str:
         line += ", disrupted only as a whole"
     if gang["missing"]:
         return f"{line}; {gang['missing']} more must be created before it can be placed"
+    if gang["lacks"]:
+        amounts = ", ".join(f"{shown(name, amount)} {name}" for name, amount in gang["lacks"].items())
+        return f"{line}; it starts when {amounts} more are free in the cluster"
     if gang["fits"] is not None:
         lacking = gang["minimum"] - gang["placed"] - gang["succeeded"]
         fits = f"at most {gang['fits']} of the {lacking} members still to be placed"

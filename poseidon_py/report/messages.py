@@ -130,6 +130,9 @@ def unscheduled(
             members = "1 member placed" if needed == "1" else f"{needed} members placed together"
             gang.append(f"gang {why.detail} needs {members}{_within(terms)}, {fit} fit")
             continue
+        if why.kind == flow_pb2.Reason.GANG_CANNOT_START:
+            gang.append(f"gang {why.detail} cannot start until {cannot_start(_pairs(why.value))}")
+            continue
         if why.kind == flow_pb2.Reason.NOT_BY_PREEMPTION:
             fit, _, needed = why.value.partition("/")
             gang.append(f"no evictions or moves help: at most {fit} of {needed} would fit")
@@ -188,12 +191,27 @@ def full(why: flow_pb2.Reason) -> str:
 
 def over_quota(why: flow_pb2.Reason) -> str:
     """The message of a pod for which its queue has no quota left."""
-    lacking = [pair.rpartition(": ") for pair in why.value.split(", ") if pair]
-    amounts = [
-        f"{shown(resource, int(amount))} {resource}" if amount.isdigit() else f"{resource or amount}"
-        for resource, _, amount in lacking
-    ]
-    return f"waits for quota of queue {why.detail}" + (f": lacks {', '.join(amounts)}" if amounts else "")
+    amounts = _amounts(_pairs(why.value))
+    return f"waits for quota of queue {why.detail}" + (f": lacks {amounts}" if amounts else "")
+
+
+def cannot_start(lacking: Mapping[str, int]) -> str:
+    """What must happen before a gang can start: resource -> amount in the engine's units."""
+    is_or_are = "is" if len(lacking) == 1 else "are"
+    return f"{_amounts(lacking)} more {is_or_are} free in the cluster"
+
+
+def _pairs(text: str) -> dict[str, int]:
+    """Resources and amounts in a text like "cpu: 100, memory: 5"; -1: none is stated."""
+    found = {}
+    for pair in filter(None, text.split(", ")):
+        resource, _, amount = pair.rpartition(": ")
+        found[resource or amount] = int(amount) if resource and amount.isdigit() else -1
+    return found
+
+
+def _amounts(lacking: Mapping[str, int]) -> str:
+    return ", ".join(name if amount < 0 else f"{shown(name, amount)} {name}" for name, amount in lacking.items())
 
 
 def blocked(nodes: int, why: str, anywhere: bool = True) -> str:

@@ -245,7 +245,14 @@ class Block(_message.Message):
     def __init__(self, bytes: _Optional[int] = ..., nodes: _Optional[_Iterable[str]] = ..., racks: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Gang(_message.Message):
-    __slots__ = ("id", "minimum", "created_us", "roles", "topology_key", "topology_required", "name", "maximum", "disrupted_whole", "narrower_keys")
+    __slots__ = ("id", "minimum", "created_us", "roles", "topology_key", "topology_required", "name", "maximum", "disrupted_whole", "narrower_keys", "start_amounts")
+    class StartAmountsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     ID_FIELD_NUMBER: _ClassVar[int]
     MINIMUM_FIELD_NUMBER: _ClassVar[int]
     CREATED_US_FIELD_NUMBER: _ClassVar[int]
@@ -256,6 +263,7 @@ class Gang(_message.Message):
     MAXIMUM_FIELD_NUMBER: _ClassVar[int]
     DISRUPTED_WHOLE_FIELD_NUMBER: _ClassVar[int]
     NARROWER_KEYS_FIELD_NUMBER: _ClassVar[int]
+    START_AMOUNTS_FIELD_NUMBER: _ClassVar[int]
     id: int
     minimum: int
     created_us: int
@@ -266,7 +274,8 @@ class Gang(_message.Message):
     maximum: int
     disrupted_whole: bool
     narrower_keys: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[int] = ..., minimum: _Optional[int] = ..., created_us: _Optional[int] = ..., roles: _Optional[_Iterable[_Union[GangRole, _Mapping]]] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., name: _Optional[str] = ..., maximum: _Optional[int] = ..., disrupted_whole: _Optional[bool] = ..., narrower_keys: _Optional[_Iterable[str]] = ...) -> None: ...
+    start_amounts: _containers.ScalarMap[str, int]
+    def __init__(self, id: _Optional[int] = ..., minimum: _Optional[int] = ..., created_us: _Optional[int] = ..., roles: _Optional[_Iterable[_Union[GangRole, _Mapping]]] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., name: _Optional[str] = ..., maximum: _Optional[int] = ..., disrupted_whole: _Optional[bool] = ..., narrower_keys: _Optional[_Iterable[str]] = ..., start_amounts: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class GangRole(_message.Message):
     __slots__ = ("name", "minimum")
@@ -732,6 +741,7 @@ class Reason(_message.Message):
         QUEUE_STOPPED: _ClassVar[Reason.Kind]
         NO_FLAVOR: _ClassVar[Reason.Kind]
         QUEUE_BEHIND: _ClassVar[Reason.Kind]
+        GANG_CANNOT_START: _ClassVar[Reason.Kind]
     KIND_UNSPECIFIED: Reason.Kind
     INSUFFICIENT_RESOURCE: Reason.Kind
     TOO_MANY_TASKS: Reason.Kind
@@ -756,6 +766,7 @@ class Reason(_message.Message):
     QUEUE_STOPPED: Reason.Kind
     NO_FLAVOR: Reason.Kind
     QUEUE_BEHIND: Reason.Kind
+    GANG_CANNOT_START: Reason.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
@@ -923,7 +934,14 @@ class ExplainReply(_message.Message):
     def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ..., gang: _Optional[_Union[GangStanding, _Mapping]] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ...) -> None: ...
 
 class GangStanding(_message.Message):
-    __slots__ = ("name", "minimum", "present", "placed", "missing", "fits", "maximum", "reserves", "starts_us", "id")
+    __slots__ = ("name", "minimum", "present", "placed", "missing", "fits", "maximum", "reserves", "starts_us", "id", "lacks")
+    class LacksEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     MINIMUM_FIELD_NUMBER: _ClassVar[int]
     PRESENT_FIELD_NUMBER: _ClassVar[int]
@@ -934,6 +952,7 @@ class GangStanding(_message.Message):
     RESERVES_FIELD_NUMBER: _ClassVar[int]
     STARTS_US_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
+    LACKS_FIELD_NUMBER: _ClassVar[int]
     name: str
     minimum: int
     present: int
@@ -944,7 +963,8 @@ class GangStanding(_message.Message):
     reserves: bool
     starts_us: int
     id: int
-    def __init__(self, name: _Optional[str] = ..., minimum: _Optional[int] = ..., present: _Optional[int] = ..., placed: _Optional[int] = ..., missing: _Optional[int] = ..., fits: _Optional[int] = ..., maximum: _Optional[int] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ..., id: _Optional[int] = ...) -> None: ...
+    lacks: _containers.ScalarMap[str, int]
+    def __init__(self, name: _Optional[str] = ..., minimum: _Optional[int] = ..., present: _Optional[int] = ..., placed: _Optional[int] = ..., missing: _Optional[int] = ..., fits: _Optional[int] = ..., maximum: _Optional[int] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ..., id: _Optional[int] = ..., lacks: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class GangsRequest(_message.Message):
     __slots__ = ()

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
 
-from poseidon_py.report.messages import more_members
+from poseidon_py.report.messages import cannot_start, more_members
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.members import Member, Tally
 from poseidon_py.state.gangs.model import Objects, Unknown
@@ -142,6 +142,8 @@ def _state(group: Group, standing: flow_pb2.GangStanding | None, tally: Tally) -
     elif standing is not None and standing.reserves:
         until = f", expected to suffice at {_time(standing.starts_us)}" if standing.starts_us else ""
         why = f"capacity is reserved for it{until}"
+    elif standing is not None and standing.lacks:
+        why = f"it cannot start until {cannot_start(standing.lacks)}"
     elif standing is not None and standing.fits >= 0:
         why = f"there was capacity for at most {standing.fits} of the {lacking} members that it lacks"
     elif not group.minimum:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from poseidon_py.describe.pod_class import NEVER
+from poseidon_py.kube.quantity import QuantityError, nanos, requested, schedulable
 from poseidon_py.state.gangs import keys as m
 from poseidon_py.state.gangs.model import (
     Declaration,
@@ -80,6 +81,25 @@ def _named(spec: Mapping[str, object], name: str, path: str, key: str) -> list[d
     return found
 
 
+def _start_amounts(spec: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+    """spec.minResources in the engine's units, without what is a quota and no resource of nodes. Raises Invalid."""
+    found: dict[str, int] = {}
+    for name, quantity in sorted(_mapping(spec, "minResources").items()):
+        try:
+            amount = nanos(str(quantity))
+        except QuantityError:
+            amount = -1
+        if amount < 0:
+            raise Invalid(f"spec.minResources[{name}]: {shown(quantity)} is not valid; give a quantity of 0 or more")
+        if amount and schedulable(name) and not name.startswith(_QUOTAS):
+            found[name] = requested(name, amount)
+    return tuple(found.items())
+
+
+_QUOTAS = ("requests.", "limits.", "count/")
+"""How names begin that only ResourceQuotas have; Volcano's controller writes them, and its scheduler ignores them."""
+
+
 def _timeout(spec: Mapping[str, object]) -> float | None:
     seconds = spec.get("scheduleTimeoutSeconds")
     return None if seconds is None else float(number_of(seconds, "spec.scheduleTimeoutSeconds", 1))
@@ -96,7 +116,11 @@ class Coscheduling(_ByPodGroup):
 
     def declared(self, hints: GangHints, pod_group: OwnerOrGroup) -> dict[str, Any]:
         minimum = number_of(pod_group.spec.get("minMember", 1), "spec.minMember", 1)
-        return {"minimum": minimum, "timeout": _timeout(pod_group.spec)}
+        return {
+            "minimum": minimum,
+            "timeout": _timeout(pod_group.spec),
+            "start_amounts": _start_amounts(pod_group.spec),
+        }
 
     def without_object(self, hints: GangHints, absent: Declaration) -> Declaration:
         size = hints.labels.get(m.FLUENCE_SIZE) or hints.annotations.get(m.FLUENCE_SIZE)
@@ -123,7 +147,13 @@ class Volcano(_ByPodGroup):
         minimum = number_of(pod_group.spec.get("minMember", 1), "spec.minMember")
         if minimum < sum(least for _, least in roles):
             roles = ()  # as in Volcano: minimums of tasks that together exceed that of the group do not count
-        return {"minimum": minimum, "roles": roles, "role": hints.annotations.get(m.VOLCANO_ROLE, "")}
+        start_amounts = _start_amounts(pod_group.spec)
+        return {
+            "minimum": max(minimum, 1) if start_amounts else minimum,
+            "roles": roles,
+            "role": hints.annotations.get(m.VOLCANO_ROLE, ""),
+            "start_amounts": start_amounts,
+        }
 
 
 class Kai(_ByPodGroup):

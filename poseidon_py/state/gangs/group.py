@@ -170,6 +170,9 @@ class Group:
         message.minimum, roles = self.needed()
         for role, minimum in zip(message.roles, roles, strict=True):
             role.minimum = minimum
+        if not self.ended.succeeded:  # it has not started yet, as far as the API server shows
+            amounts = next((each.start_amounts for each in declarations if each.start_amounts), ())
+            message.start_amounts.update(amounts)
         message.created_us = self._created(declarations)
         if self.message == message:
             return False

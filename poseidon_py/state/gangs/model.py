@@ -102,6 +102,8 @@ class Declaration:
     topology_required: bool = False
     narrower_keys: tuple[str, ...] = ()
     """Node labels of levels within that of `topology_key` that are tried before it, the narrowest first."""
+    start_amounts: tuple[tuple[str, int], ...] = ()
+    """Resources and amounts, in the engine's units, that must be free before the first member is placed."""
     timeout: float | None = None
     """Seconds for which the gang may stay partly bound; None: the configured timeout."""
     size: int | None = None

@@ -45,6 +45,25 @@ def test_part_of_a_gang_is_refused_and_other_placements_are_not(gang, placed, so
     assert checked(cluster, *placed, 901) == [sound] * len(placed) + [True]
 
 
+@pytest.mark.parametrize(
+    ("start", "there", "sound"),
+    [
+        pytest.param({"cpu": 5, "pods": 3}, [], True, id="as-much-is-free"),
+        pytest.param({"cpu": 6}, [], False, id="less-is-free"),
+        pytest.param({"cpu": 1, "gpu": 1}, [], False, id="none-is-offered"),
+        pytest.param({"cpu": 6}, [102], True, id="it-has-started"),
+    ],
+)
+def test_a_gang_does_not_start_before_enough_is_free(start, there, sound):
+    """7 of 9 are free, 2 of them on a node that is over-committed by 3: 5 count."""
+    cluster = make_cluster(
+        *(make_node("n0", cpu=5, pods=9), make_node("m", cpu=4, pods=9), make_class(1, cpu=1), make_class(2, cpu=7)),
+        *(make_gang(1, 1, start=start), make_tasks([101], 1, gang=1), make_tasks([901], 2, on="m")),
+        make_tasks(there, 1, gang=1, on="m"),
+    )
+    assert checked(cluster, 101) == [sound]
+
+
 def test_placed_members_count():
     cluster = make_cluster(
         *gpu_nodes(9), GPU1, make_gang(1, 3), make_tasks([101, 102], 1, gang=1, on="n0"), make_tasks([103], 1, gang=1)

@@ -269,3 +269,21 @@ def test_a_gang_that_has_ended_is_not_in_the_list(service):
     service.apply(removed_tasks=[1, 2], succeeded_tasks=[1, 2])
     service.apply(removed_gangs=[7])
     assert [g.name for g in service.flow.GetGangs(flow_pb2.GangsRequest()).gangs] == ["runs"]
+
+
+def test_a_gang_that_cannot_start_says_what_must_become_free(service):
+    gang = flow_pb2.Gang(id=7, minimum=1, name="ns/g", start_amounts={"cpu": 11, "gpu": 1})
+    service.apply(classes=[task_class(1, cpu=1)], nodes=[node("a", cpu=4)], gangs=[gang])
+    service.apply(tasks=in_gang(tasks([1, 2], 1), 7))
+    reply = service.round()
+    assert placed(reply) == {}
+    (reason,) = [r for u in reply.unscheduled for r in u.reasons if r.kind == flow_pb2.Reason.GANG_CANNOT_START]
+    assert (reason.detail, reason.value) == ("ns/g", "cpu: 7, gpu: 1")
+    (standing,) = service.flow.GetGangs(flow_pb2.GangsRequest()).gangs
+    assert dict(standing.lacks) == {"cpu": 7, "gpu": 1}
+    explained = service.explain(1)
+    assert explained.gang == standing
+    assert explained.reasons[0] == reason
+    service.apply(gangs=[flow_pb2.Gang(id=7, minimum=1, name="ns/g", start_amounts={"cpu": 4})])
+    assert set(placed(service.round(acknowledged=reply.round))) == {1, 2}
+    assert not service.flow.GetGangs(flow_pb2.GangsRequest()).gangs[0].lacks

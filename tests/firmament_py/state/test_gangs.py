@@ -92,6 +92,7 @@ def test_satisfied_demands(it, placed, satisfied, surplus):
         pytest.param(
             make_gang(1, 1, roles={str(n): 0 for n in range(MAX_ROLES + 1)}), "roles", "at most 64", id="roles"
         ),
+        pytest.param(make_gang(1, 1, start={"cpu": -1}), "start_amounts", "below 0", id="start-amounts"),
         pytest.param(GangObserved(1, 1, topology_required=True), "topology_key", "name a node label", id="no-key"),
         pytest.param(make_gang(1, 1, narrower=["a"]), "narrower_keys", "empty or repeated label", id="no-wider-key"),
         pytest.param(

@@ -29,6 +29,11 @@ def standing(**extra: Any) -> flow_pb2.GangStanding:
             "gang ns/g: minimum 4, 2 present, 1 placed; 2 more must be created before it can be placed",
         ),
         (
+            standing(lacks={"memory": 2**30, "cpu": 7000}),
+            False,
+            "gang ns/g: minimum 4, 6 present, 1 placed; it starts when 7 cpu, 1Gi memory more are free in the cluster",
+        ),
+        (
             standing(fits=2, reserves=True),
             False,
             "gang ns/g: minimum 4, 6 present, 1 placed; the last round had capacity for at most 2 of the 3 members "
@@ -57,6 +62,7 @@ def test_the_json_of_a_gang():
         "placed": 1,
         "missing": 0,
         "fits": 2,
+        "lacks": {},
         "reserves": False,
         "starts": None,
         "disruption": "single",

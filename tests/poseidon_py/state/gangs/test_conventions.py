@@ -150,6 +150,42 @@ CASES = [
         [(VOLCANO, owner_or_group(VOLCANO, spec={"minMember": 5, "minTaskMember": {"worker": 4, "ps": 1}}))],
         {"minimum": 5, "roles": (("ps", 1), ("worker", 4)), "role": "worker"},
     ),
+    (
+        Coscheduling,
+        {"scheduling.x-k8s.io/pod-group": "g"},
+        {},
+        {},
+        [(COSCHEDULING, owner_or_group(COSCHEDULING, spec={"minMember": 1, "minResources": {"cpu": "11", "pods": 2}}))],
+        {"minimum": 1, "start_amounts": (("cpu", 11000), ("pods", 2))},
+    ),
+    (  # as Volcano's controller writes them; NewResource in resource_info.go ignores those of quotas
+        Volcano,
+        {},
+        {NAME: "g"},
+        {},
+        [
+            (
+                VOLCANO,
+                owner_or_group(
+                    VOLCANO,
+                    spec={
+                        "minMember": 0,
+                        "minResources": {
+                            "cpu": "500m",
+                            "memory": "1Gi",
+                            "nvidia.com/gpu": 2,
+                            "requests.cpu": "500m",
+                            "limits.nvidia.com/gpu": "2",
+                            "requests.nvidia.com/gpu": "2",
+                            "count/pods": "3",
+                            "ephemeral-storage": "0",
+                        },
+                    },
+                ),
+            )
+        ],
+        {"minimum": 1, "start_amounts": (("cpu", 500), ("memory", 2**30), ("nvidia.com/gpu", 2))},
+    ),
     (  # Volcano: job_info.go, CheckTaskValid: "if job minAvailable is less than sum of(task minAvailable), skip"
         Volcano,
         {},
