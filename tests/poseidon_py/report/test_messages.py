@@ -127,12 +127,11 @@ def test_gangs_that_wait():
     start = "0/12 nodes are available: gang ns/g needs 5 members placed together, 3 fit"
     assert messages.unscheduled(12, [unfit, why]) == f"{start}: 9 Insufficient cpu."
     assert messages.unscheduled(12, [unfit]) == f"{start}."
-    start = R(kind=R.GANG_CANNOT_START, detail="ns/g", value="cpu: 7000, nvidia.com/gpu: 2")
-    assert messages.unscheduled(12, [start, why]) == (
+    poor = R(kind=R.GANG_CANNOT_START, detail="ns/g", value="cpu: 7000, nvidia.com/gpu: 2")
+    assert messages.unscheduled(12, [poor, why]) == (
         "0/12 nodes are available: gang ns/g cannot start until 7 cpu, 2 nvidia.com/gpu more are free in the cluster: "
         "9 Insufficient cpu."
     )
-    start = "0/12 nodes are available: gang ns/g needs 5 members placed together, 3 fit"
     bound = R(kind=R.NOT_BY_PREEMPTION, detail="ns/g", value="4/5")
     proved = "no evictions or moves help: at most 4 of 5 would fit"
     assert messages.unscheduled(12, [unfit, bound, why]) == f"{start}; {proved}: 9 Insufficient cpu."
