@@ -49,7 +49,7 @@ class Gangs(GangListener):
             store.queues.object_changed(resource, owner_or_group)
 
         registry.form_gangs_from(
-            gang_owners(settings), lambda: settings.queue_unit == "workload" and store.queues.admits_workloads
+            gang_owners(settings), lambda: settings.queue_unit == "workload" and store.queues.kinds.admits_workloads
         )
         store.queues.selected = registry.reconsider
         self._objects = ObjectCache(

@@ -38,7 +38,7 @@ class Queues:
         self._watches = QueueWatches(kube, registry, watching, store.metrics, file=file)
         self._status = QueueStatusWriter(kube, registry, self._watches.path_of, binds, leads, component=component)
         self._past_use = PastUseStore(kube, registry, leads, namespace=namespace)
-        self._in_use = bool(registry.sources)
+        self._in_use = bool(registry.kinds.sources)
         registry.reported = self._status.changed
         self.listed = self._watches.listed
         """Set once the queues that exist at the start are known."""

@@ -173,7 +173,11 @@ def build_runtime(
         gangs.binder.place,
         feed.reject,
         UnscheduledReports(
-            store, reporter.unschedulable, gangs.reports.waits_for_gang, reporter.waits_for_quota
+            store,
+            reporter.unschedulable,
+            gangs.reports.waits_for_gang,
+            reporter.waits_for_quota,
+            reporter.waits_for_queue,
         ).report,
         preempt=preemptor.take,
         changed=changed,

@@ -18,6 +18,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
 
 from poseidon_py.feed.client import Engine, EngineError
+from poseidon_py.feed.queue_trees import QueueTrees
 from poseidon_py.feed.resync import Session, check_tasks, note_refusal, substitute
 from poseidon_py.feed.update_rows import Rows, describe_pod, node_message, quarantine, quarantine_node, target
 from poseidon_py.state.records import NodeRecord, PodRecord, SentState
@@ -61,6 +62,7 @@ class Feed:
         self._batch_size = batch_size
         self._min_pause = min_pause
         self._sleep = sleep
+        self._trees = QueueTrees(store.queues)
         self._rejections: dict[str, tuple[int, flow_pb2.Rejection]] = {}
         """By UID, with the epoch of the placement: they are obsolete after a resynchronisation."""
 
@@ -181,7 +183,7 @@ class Feed:
         rows.update.rejections.extend(rejection for _, rejection in rejected.values())
         session = self._session
         update = rows.finish(store, session.classes, session.profiles, session.gangs, session.inputs)
-        async with self.round_with(update) as take_round:
+        async with self._trees.with_news(update) as note_tree, self.round_with(update) as take_round:
             try:
                 reply = await self._engine.apply(update)
                 check_tasks(session, reply)
@@ -195,6 +197,7 @@ class Feed:
                 self._session.stale(epoch)
                 return ()
             refused = self._pods_sent(reply, rows, removed, gone)
+            note_tree(reply)
             take_round(reply)
             return refused
 
@@ -355,18 +358,17 @@ class Feed:
 
     async def _feed_queues(self, keys: list[str], epoch: int) -> None:
         """Sends the whole tree: it is small, and its parts depend on each other."""
-        queues = self._store.queues
-        message = queues.message()
-        if message is None or not queues.is_news(epoch):
-            return
-        outgoing = queues.past_use.attached(message)
-        reply = await self._engine.apply(flow_pb2.Update(epoch=epoch, queues=outgoing))
-        if reply.status == flow_pb2.STALE_EPOCH:
-            self._session.stale(epoch)  # a resync sends the tree
-            return
-        for refusal in reply.refused:
-            note_refusal(self._session, refusal)
-        queues.sent(epoch, message, reply.refused)
+        update = flow_pb2.Update(epoch=epoch)
+        async with self._trees.with_news(update) as note_tree:
+            if not update.HasField("queues"):
+                return
+            reply = await self._engine.apply(update)
+            if reply.status == flow_pb2.STALE_EPOCH:
+                self._session.stale(epoch)  # a resync sends the tree
+                return
+            for refusal in reply.refused:
+                note_refusal(self._session, refusal)
+            note_tree(reply)
         self._note(reply)
 
     # -- gangs ------------------------------------------------------------------------------------------------

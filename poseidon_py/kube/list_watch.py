@@ -169,6 +169,8 @@ class Watch(Generic[T]):
         """Number of dropped lines since the last list."""
         self._absent = False
         """Whether the last request found that the kind is not served, or may not be read."""
+        self.unreadable = ""
+        """Why no object is known, and the remedy; empty: they were listed, or have not been asked for yet."""
         kinds_of_event = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "malformed")
         self._counters = {what: self._metrics.watch_events.labels(kind.name, what) for what in kinds_of_event}
         self.listed = asyncio.Event()
@@ -220,6 +222,8 @@ class Watch(Generic[T]):
         """An optional kind cannot be listed; it is tried again, without further warnings."""
         if not self._absent:
             log.warning("cannot watch %s, so %s: %s%s", self._kind.name, self._kind.without, error, remedy)
+            if not self._version:
+                self.unreadable = f"cannot watch {self._kind.name}: {error}{remedy}"
         self._absent = True
         self.listed.set()
 
@@ -252,7 +256,7 @@ class Watch(Generic[T]):
         self._handler.listed(uids | {uid for uid, _ in skipped})  # those keep their last valid state
         self._version = metadata.resource_version
         self._dropped, self._listed_at = 0, self._monotonic()
-        self._absent = False
+        self._absent, self.unreadable = False, ""
         self.listed.set()
         log.info("listed %d %s at version %s", len(uids), self._kind.name, self._version)
 

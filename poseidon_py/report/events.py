@@ -35,6 +35,8 @@ from poseidon_py.util.timestamps import timestamp
 
 log = logging.getLogger(__name__)
 
+_QUEUE_GRACE = 2.0
+"""Seconds for which nobody is told that a queue does not exist."""
 _ATTEMPTS = 5
 _MESSAGES_KEPT = 8
 
@@ -155,9 +157,23 @@ class Reporter:
         """The pod's queue has no quota left for it, or takes no pods. Not Unschedulable, likewise."""
         self._waits(known, message, "WaitingForQuota")
 
+    def waits_for_queue(self, known: PodRecord, message: str) -> None:
+        """The pod's queue is not known. Reported after a moment: what creates both often creates the pod first."""
+        report = self._waiting(known, message, "WaitingForQuota")
+        report.at = self._now()
+        self._cancel_deferred(report.key)
+        if report.key in self._pending:
+            self._put(report)
+        else:
+            self._quiet.clear()
+            self._defer(report, _QUEUE_GRACE)
+
     def _waits(self, known: PodRecord, message: str, condition: str) -> None:
+        self._add(self._waiting(known, message, condition))
+
+    def _waiting(self, known: PodRecord, message: str, condition: str) -> _Report:
         about = known.namespace, known.name, known.uid
-        self._add(_Report(*about, "FailedScheduling", message, warning=True, condition=condition))
+        return _Report(*about, "FailedScheduling", message, warning=True, condition=condition)
 
     def remark(self, known: PodRecord, reason: str, message: str) -> None:
         """An additional event on the pod, which replaces no report on its scheduling."""

@@ -133,7 +133,7 @@ class QueueStatusWriter:
         if declared.problems != self._reported.get(ref, ()):
             await self._report(ref, declared.problems)
             self._reported[ref] = declared.problems
-        if not self._registry.writes_status:
+        if not self._registry.kinds.writes_status:
             return
         use = self._uses.get(id_of(declared.key)) if declared.key else None
         path = self._path_of(*ref[:3])

@@ -34,13 +34,22 @@ def terms_of(store: Store, gang: Group | None) -> messages.GangTerms:
 class UnscheduledReports:
     """Formats the reasons once for each group of pods that share them."""
 
-    def __init__(self, store: Store, unschedulable: Report, waits_for_gang: Report, waits_for_quota: Report) -> None:
+    def __init__(
+        self,
+        store: Store,
+        unschedulable: Report,
+        waits_for_gang: Report,
+        waits_for_quota: Report,
+        waits_for_queue: Report,
+    ) -> None:
         """`waits_for_gang`: called with pods that wait for other members of their gang to be created, or to end.
-        `waits_for_quota`: called with those that wait for quota, or whose queue takes no pods."""
+        `waits_for_quota`: called with those that wait for quota, or whose queue takes no pods. `waits_for_queue`: with
+        those whose queue does not exist, or is not known."""
         self._store = store
         self._unschedulable = unschedulable
         self._waits_for_gang = waits_for_gang
         self._waits_for_quota = waits_for_quota
+        self._waits_for_queue = waits_for_queue
         self._attempts = store.metrics.attempts.labels("unschedulable")
 
     def report(self, groups: Iterable[flow_pb2.Unscheduled]) -> None:
@@ -48,6 +57,8 @@ class UnscheduledReports:
             by_gang = any(why.kind in _GANG_REASONS for why in group.reasons)
             by_queue = any(why.kind in _QUEUE_REASONS for why in group.reasons)
             waits = self._waits_for_quota if by_queue else self._unschedulable
+            if any(why.kind == flow_pb2.Reason.QUEUE_UNKNOWN for why in group.reasons):
+                waits = self._waits_for_queue
             report = self._waits_for_gang if by_gang else waits
             message = ""
             for task in group.task_uid:

@@ -48,7 +48,7 @@ class Rig:
             self.session,
             self._bind,
             self.feed.reject,
-            UnscheduledReports(self.store, self._unschedulable, self._unschedulable, self._unschedulable).report,
+            UnscheduledReports(self.store, *[self._unschedulable] * 4).report,
             changed=self.changed,
             leadership=Leadership(),
             pacer=Pacer(0.0, 0.0),

@@ -1,6 +1,7 @@
 """Reads the fields of an object one by one, so that an invalid one does not hide the others.
 
-Every invalid field is recorded with what was found and the remedy, and counts as missing.
+Every invalid field is recorded with what was found and the remedy, and counts as missing. A field that limits something
+would limit nothing then: it closes the queue until it can be read. The kinds name the fields that limit nothing.
 """
 
 import math
@@ -38,16 +39,39 @@ class QueueObject(Struct):
 class Problems:
     """What is wrong with an object, as `path: what was found; remedy`."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits_nothing: tuple[str, ...] = ("",)) -> None:
+        """`limits_nothing`: paths of the fields that are ignored if they cannot be read, with all below them; an empty
+        path: all fields. Any other one closes the queue."""
         self._found: list[str] = []
+        self._limits_nothing = limits_nothing
+        self.closing = ""
+        """The first problem that closes the queue; empty: none does."""
 
     def add(self, path: str, reason: str) -> None:
+        """Records that a field has no effect, or another one than its user expects."""
         if len(self._found) < _MAX_PROBLEMS:
             self._found.append(f"{path}: {reason}")
+
+    def unreadable(self, path: str, found: str, remedy: str) -> None:
+        """Records that a field cannot be read. `found`: what is there, as a clause."""
+        if any(_is_below(path, each) for each in self._limits_nothing):
+            self.add(path, f"{found} and is ignored; {remedy}")
+            return
+        reason = f"{found}, so the queue is closed; {remedy}"
+        self.closing = self.closing or f"{path}: {reason}"
+        self.add(path, reason)
+
+    def extend(self, problems: tuple[str, ...]) -> None:
+        """Adds those of a part, which has been closed for them if need be."""
+        self._found += problems[: _MAX_PROBLEMS - len(self._found)]
 
     @property
     def all(self) -> tuple[str, ...]:
         return tuple(self._found)
+
+
+def _is_below(path: str, above: str) -> bool:
+    return not above or (path.startswith(above) and path[len(above) : len(above) + 1] in ("", ".", "["))
 
 
 def decoded(raw: Raw, path: str, problems: Problems) -> object:
@@ -58,7 +82,7 @@ def decoded(raw: Raw, path: str, problems: Problems) -> object:
     try:
         return decode_json(data, Any, path)
     except MalformedError as error:
-        problems.add(path, error.reason)
+        problems.unreadable(path, error.reason, "correct it")
         return None
 
 
@@ -72,10 +96,14 @@ class Fields:
         if isinstance(content, Mapping):
             self._values = content
         elif content is not None:
-            problems.add(path, f"{quoted(content)} is not valid; give a mapping")
+            problems.unreadable(path, f"{quoted(content)} is not valid", "give a mapping")
 
     def __contains__(self, name: str) -> bool:
         return self._values.get(name) is not None
+
+    def apart(self, problems: Problems) -> "Fields":
+        """The same fields, whose problems are recorded elsewhere."""
+        return Fields(self._values, self.path, problems)
 
     def names(self) -> tuple[str, ...]:
         """The names of the fields that are set."""
@@ -90,7 +118,7 @@ class Fields:
         self.problems.add(self.at(name), reason)
 
     def _invalid(self, name: str, expected: str) -> None:
-        self.problems.add(self.at(name), f"{quoted(self._values.get(name))} is not valid and is ignored; {expected}")
+        self.problems.unreadable(self.at(name), f"{quoted(self._values.get(name))} is not valid", expected)
 
     def text(self, name: str, default: str = "") -> str:
         found = self._values.get(name)

@@ -13,6 +13,7 @@ GPU = "nvidia.com/gpu"
 _UNITS = {"gpu": (GPU, 1), "cpu": ("cpu", 1), "memory": ("memory", 10**6)}
 """Field -> resource, and its unit in the engine's units."""
 DEFAULT_PRIORITY = 100
+_LIMITS_NOTHING = ("spec.priority", *(f"spec.resources.{each}.overQuotaWeight" for each in _UNITS))
 _WEEK = 7 * 86_400.0
 _LARGE = 700.0
 """Of which the exponential is still a number."""
@@ -37,6 +38,8 @@ class KaiQueue:
     preempt_min_runtime: float
     reclaim_min_runtime: float
     problems: tuple[str, ...]
+    closed_by: str
+    """The problem that closes it; empty: none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ def _half_life(given: Fields) -> float:
 
 
 def kai_queue(item: QueueObject) -> KaiQueue:
-    problems = Problems()
+    problems = Problems(_LIMITS_NOTHING)
     spec = spec_of(item, problems)
     resources = spec.part("resources")
     shares: dict[str, Share] = {}
@@ -99,6 +102,7 @@ def kai_queue(item: QueueObject) -> KaiQueue:
         spec.duration("preemptMinRuntime"),
         spec.duration("reclaimMinRuntime"),
         problems.all,
+        problems.closing,
     )
 
 

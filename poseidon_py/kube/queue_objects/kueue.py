@@ -16,6 +16,7 @@ PREFERENCES = ("BorrowingOverPreemption", "PreemptionOverBorrowing")
 STOP = ("None", "Hold", "HoldAndDrain")
 MAX_LEVELS = 16
 """Of a Topology, as its definition allows."""
+_LIMITS_NOTHING = ("spec.fairSharing", "spec.flavorFungibility", "spec.queueingStrategy", "spec.admissionScope")
 _NOT_RUN = "admission checks are not run here; Kueue's own controller runs them"
 
 
@@ -68,6 +69,8 @@ class ClusterQueue:
     fungibility: Fungibility
     by_past_use: bool
     problems: tuple[str, ...]
+    closed_by: str
+    """The problem that closes it; empty: none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class Cohort:
     groups: tuple[ResourceGroup, ...]
     weight: float | None
     problems: tuple[str, ...]
+    closed_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,7 @@ class LocalQueue:
     stop: str
     weight: float | None
     problems: tuple[str, ...]
+    closed_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,8 @@ class ResourceFlavor:
     node_labels: dict[str, str]
     topology: str
     problems: tuple[str, ...]
+    closed_by: str
+    """Why the queues with it take no pods; empty: they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +121,7 @@ class PriorityClass:
 
 
 def cluster_queue(item: QueueObject) -> ClusterQueue:
-    problems = Problems()
+    problems = Problems(_LIMITS_NOTHING)
     spec = spec_of(item, problems)
     preemption = spec.part("preemption")
     borrow = preemption.part("borrowWithinCohort")
@@ -144,32 +151,35 @@ def cluster_queue(item: QueueObject) -> ClusterQueue:
         _fungibility(spec.part("flavorFungibility")),
         spec.part("admissionScope").choice("admissionMode", ADMISSION, ADMISSION[0]) == ADMISSION[1],
         problems.all,
+        problems.closing,
     )
 
 
 def cohort(item: QueueObject) -> Cohort:
-    problems = Problems()
+    problems = Problems(_LIMITS_NOTHING)
     spec = spec_of(item, problems)
     parent = spec.text("parentName") or spec.text("parent")
-    return Cohort(item.metadata.name, parent, _groups(spec), _weight(spec), problems.all)
+    return Cohort(item.metadata.name, parent, _groups(spec), _weight(spec), problems.all, problems.closing)
 
 
 def local_queue(item: QueueObject) -> LocalQueue:
-    problems = Problems()
+    problems = Problems(_LIMITS_NOTHING)
     spec = spec_of(item, problems)
     target = spec.text("clusterQueue")
     if not target:
         spec.remark("clusterQueue", "is missing; give the name of a ClusterQueue")
     stop = spec.choice("stopPolicy", STOP, "None")
-    return LocalQueue(item.metadata.namespace, item.metadata.name, target, stop, _weight(spec), problems.all)
+    weight, name = _weight(spec), item.metadata.name
+    return LocalQueue(item.metadata.namespace, name, target, stop, weight, problems.all, problems.closing)
 
 
 def resource_flavor(item: QueueObject) -> ResourceFlavor:
-    problems = Problems()
+    problems = Problems(())
     spec = spec_of(item, problems)
     if "tolerations" in spec:
         spec.remark("tolerations", "are not added to pods here; put them into the pods")
-    return ResourceFlavor(item.metadata.name, spec.labels("nodeLabels"), spec.text("topologyName"), problems.all)
+    labels, levels = spec.labels("nodeLabels"), spec.text("topologyName")
+    return ResourceFlavor(item.metadata.name, labels, levels, problems.all, problems.closing)
 
 
 def topology(item: QueueObject) -> Topology:

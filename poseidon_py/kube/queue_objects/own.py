@@ -7,6 +7,7 @@ from poseidon_py.kube.queue_objects.fields import Fields, Problems, QueueObject,
 
 WITHIN = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
 BORROW_WITHIN = ("Never", "LowerPriority")
+_LIMITS_NOTHING = ("spec.weight", "spec.guarantee", "spec.priority", "spec.order", "spec.preemptionNotice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,12 @@ class OwnQueue:
     """Seconds between the announcement of a preemption of its pods, and the preemption; None: not given."""
     tenants: tuple[Tenant, ...]
     problems: tuple[str, ...]
+    closed_by: str
+    """The problem that closes it; empty: none does."""
 
 
 def own_queue(item: QueueObject) -> OwnQueue:
-    problems = Problems()
+    problems = Problems(_LIMITS_NOTHING)
     spec = spec_of(item, problems)
     reclaim, preemption = spec.part("reclaim"), spec.part("preemption")
     guarantee, limit, lending = (spec.amounts(name) for name in ("guarantee", "limit", "lendingLimit"))
@@ -87,6 +90,7 @@ def own_queue(item: QueueObject) -> OwnQueue:
         spec.duration("preemptionNotice") if "preemptionNotice" in spec else None,
         tuple(_tenant_of(fields) for fields in spec.parts("tenants")),
         problems.all,
+        problems.closing,
     )
 
 

@@ -9,6 +9,7 @@ HIERARCHY = "volcano.sh/hierarchy"
 HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
 _CLOSED = ("Closed", "Closing")
 _WEIGHT_MAX = 65535
+_LIMITS_NOTHING = ("spec.weight", "spec.priority", "spec.dequeueStrategy", "metadata.annotations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,12 @@ class VolcanoQueue:
     hierarchy: tuple[tuple[str, float], ...]
     """Names from the root to the queue, and their weights, as annotations give them; empty: they do not."""
     problems: tuple[str, ...]
+    closed_by: str
+    """The problem that closes it; empty: none does."""
 
 
 def volcano_queue(item: QueueObject) -> VolcanoQueue:
-    problems = Problems()
+    problems = Problems(_LIMITS_NOTHING)
     spec = spec_of(item, problems)
     status = Fields(decoded(item.status, "status", problems), "status", problems)
     for name in ("affinity", "extendClusters"):
@@ -54,6 +57,7 @@ def volcano_queue(item: QueueObject) -> VolcanoQueue:
         status.text("state") in _CLOSED,
         _hierarchy(item, problems),
         problems.all,
+        problems.closing,
     )
 
 

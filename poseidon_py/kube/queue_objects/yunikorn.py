@@ -5,7 +5,7 @@ Of the file the partition `default` is read, or else the first one. Queue names 
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -46,6 +46,8 @@ class FileQueue:
     """Whether others see the offset alone."""
     template: tuple[dict[str, int], dict[str, int]]
     """Guaranteed and largest amounts of queues that are created below it."""
+    closed_by: str = ""
+    """The problem that closes it; empty: none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class QueuesFile:
     queues: tuple[FileQueue, ...]
     rules: tuple[Rule, ...]
     problems: tuple[str, ...]
+    unreadable: str = ""
+    """Why it cannot be read, so that its queues are not known; empty: it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,8 @@ class NamespaceQuota:
     largest: dict[str, int]
     parent: str
     problems: tuple[str, ...]
+    closed_by: str
+    """The problem that closes the queue; empty: none does."""
 
 
 def queues_file(item: QueueObject) -> QueuesFile:
@@ -84,12 +90,10 @@ def queues_file(item: QueueObject) -> QueuesFile:
     try:
         content = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        problems.add(FILE, f"is not YAML: {' '.join(str(error).split())}")
-        return QueuesFile((), (), problems.all)
+        return _unreadable(problems, FILE, f"is not YAML: {' '.join(str(error).split())}", "correct it")
     partitions = list(Fields(content, "", problems).parts("partitions")) if isinstance(content, dict) else []
     if not partitions:
-        problems.add("partitions", "is missing or empty; give the partition default with its queues")
-        return QueuesFile((), (), problems.all)
+        return _unreadable(problems, "partitions", "is missing or empty", "give the partition default with its queues")
     chosen = next((each for each in partitions if each.text("name") == "default"), partitions[0])
     if len(partitions) > 1:
         problems.add("partitions", f"only {chosen.text('name') or 'the first one'} counts; put all queues into it")
@@ -102,16 +106,31 @@ def queues_file(item: QueueObject) -> QueuesFile:
     return QueuesFile(tuple(found.values()), rules, problems.all)
 
 
-def _add(queue: Fields, path: str, found: dict[str, FileQueue], depth: int) -> None:
+def _unreadable(problems: Problems, path: str, found: str, remedy: str) -> QueuesFile:
+    problems.add(path, f"{found}; {remedy}")
+    return QueuesFile((), (), problems.all, f"{path}: {found}; {remedy}")
+
+
+def _add(given: Fields, path: str, found: dict[str, FileQueue], depth: int) -> None:
+    problems = Problems((given.at("properties.preemption.delay"),))
+    queue = given.apart(problems)
+    below = _take(queue, path, found, depth, problems)
+    given.problems.extend(problems.all)
+    for each in below:
+        _add(each.apart(given.problems), f"{path}.{each.text('name').lower()}", found, depth + 1)
+
+
+def _take(queue: Fields, path: str, found: dict[str, FileQueue], depth: int, problems: Problems) -> list[Fields]:
+    """Adds one queue. Returns those below it."""
     if not path.rpartition(".")[2]:
         queue.remark("name", "is missing, so the queue is ignored; give one")
-        return
+        return []
     if path in found:
         queue.remark("name", f"{path} is there twice, and the second one is ignored; rename it")
-        return
+        return []
     if len(found) >= _MAX_QUEUES or depth > _MAX_DEPTH:
         queue.remark("queues", f"are too many or nested too deeply: {_MAX_QUEUES} queues, {_MAX_DEPTH} levels")
-        return
+        return []
     for name in _IGNORED:
         if name in queue:
             queue.remark(name, "has no effect here; use resources.max")
@@ -122,7 +141,8 @@ def _add(queue: Fields, path: str, found: dict[str, FileQueue], depth: int) -> N
     policy = properties.choice("preemption.policy", ("default", "fence", "disabled"), "default")
     resources = queue.part("resources")
     template = queue.part("childtemplate").part("resources")
-    found[path] = FileQueue(
+    below = list(queue.parts("queues"))
+    read = FileQueue(
         path,
         amounts(resources, "guaranteed"),
         amounts(resources, "max"),
@@ -133,8 +153,8 @@ def _add(queue: Fields, path: str, found: dict[str, FileQueue], depth: int) -> N
         properties.choice("priority.policy", ("default", "fence"), "default") == "fence",
         (amounts(template, "guaranteed"), amounts(template, "max")),
     )
-    for below in queue.parts("queues"):
-        _add(below, f"{path}.{below.text('name').lower()}", found, depth + 1)
+    found[path] = replace(read, closed_by=problems.closing)
+    return below
 
 
 def _offset(properties: Fields) -> int:
@@ -181,7 +201,7 @@ def _rule(rule: Fields, depth: int) -> Rule | None:
 
 def namespace_quota(annotations: Mapping[str, str]) -> NamespaceQuota:
     """The quota in the annotations of a namespace."""
-    problems = Problems()
+    problems = Problems(())
     largest = _annotated(annotations, QUOTA, problems)
     for key, resource in ((MAX_CPU, "cpu"), (MAX_MEMORY, "memory")):
         if key in annotations and resource not in largest:
@@ -189,7 +209,7 @@ def namespace_quota(annotations: Mapping[str, str]) -> NamespaceQuota:
             if amount is not None:
                 largest[resource] = amount
     guaranteed = _annotated(annotations, GUARANTEED, problems)
-    return NamespaceQuota(guaranteed, largest, annotations.get(PARENT, "").lower(), problems.all)
+    return NamespaceQuota(guaranteed, largest, annotations.get(PARENT, "").lower(), problems.all, problems.closing)
 
 
 def _annotated(annotations: Mapping[str, str], key: str, problems: Problems) -> dict[str, int]:
@@ -200,9 +220,9 @@ def _annotated(annotations: Mapping[str, str], key: str, problems: Problems) -> 
     try:
         content: Any = json.loads(text)
     except (ValueError, RecursionError):
-        problems.add(where, 'is not JSON and is ignored; give a mapping like {"cpu": "64", "memory": "100Gi"}')
+        problems.unreadable(where, "is not JSON", 'give a mapping like {"cpu": "64", "memory": "100Gi"}')
         return {}
-    return Fields({"": content}, where, problems).amounts("") if isinstance(content, dict) else {}
+    return Fields({"": content}, where, problems).amounts("")
 
 
 NEVER_PREEMPTED = LONGEST

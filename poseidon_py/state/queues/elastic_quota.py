@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from poseidon_py.describe.queues.model import EVERY_NODE, Flavor, Queue, Quota, Rules, Tree, Victims
+from poseidon_py.describe.queues.model import EVERY_NODE, Flavor, Queue, Quota, Rules, Stop, Tree, Victims
 from poseidon_py.kube.queue_objects import keys
 from poseidon_py.kube.queue_objects.elastic_quota import ElasticQuota, elastic_quota
 from poseidon_py.kube.queue_objects.fields import QueueObject
@@ -31,7 +31,10 @@ class ElasticQuotas(Source):
 
     def _put(self, resource: Resource, item: QueueObject) -> Touched:
         metadata = item.metadata
-        self._quotas.setdefault(metadata.namespace, {})[metadata.name] = elastic_quota(item)
+        quotas, now = self._quotas.setdefault(metadata.namespace, {}), elastic_quota(item)
+        if quotas.get(metadata.name) == now:
+            return set()
+        quotas[metadata.name] = now
         return {(QUOTAS, metadata.namespace)}
 
     def _drop(self, resource: Resource, namespace: str, name: str) -> Touched:
@@ -78,14 +81,15 @@ class ElasticQuotas(Source):
                 ),
                 within=Victims.LOWER_PRIORITY,
                 reclaim=Victims.ANY,
+                stop=Stop.HOLD if quota.closed_by else Stop.NONE,
             )
 
     def declared(self) -> Iterable[Declared]:
         for namespace, quotas in self._quotas.items():
             used = self._of(namespace)
             for name, quota in quotas.items():
-                why = ""
+                why = quota.closed_by
                 if used is not None and quota is not used:
                     why = f"ElasticQuota {used.name} is the one of namespace {namespace}; merge the two"
                 key = f"elasticquota/{namespace}/{name}"
-                yield Declared(self.refs[QUOTAS, namespace, name], "" if why else key, quota.problems, why)
+                yield Declared(self.refs[QUOTAS, namespace, name], key if quota is used else "", quota.problems, why)

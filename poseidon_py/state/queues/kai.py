@@ -15,6 +15,7 @@ from poseidon_py.describe.queues.model import (
     ReclaimRules,
     Rules,
     Sharing,
+    Stop,
     Tree,
     Victims,
 )
@@ -39,6 +40,7 @@ _RULES = Rules(Sharing.PROPORTIONAL, reclaim=ReclaimRules.FAIR_SHARE)
 class Kai(Source):
     kind = "kai"
     resources = (QUEUES, SHARDS)
+    limit_nothing = (SHARDS,)
 
     def __init__(self, namespaces: Namespaces) -> None:
         super().__init__(namespaces)
@@ -51,10 +53,11 @@ class Kai(Source):
 
     def _put(self, resource: Resource, item: QueueObject) -> Touched:
         name = item.metadata.name
-        if resource == SHARDS:
-            self._shards[name] = shard(item)
-        else:
-            self._queues[name] = kai_queue(item)
+        objects: dict[str, Any] = self._shards if resource == SHARDS else self._queues
+        now = shard(item) if resource == SHARDS else kai_queue(item)
+        if objects.get(name) == now:
+            return set()
+        objects[name] = now
         return {(resource, "", name)}
 
     def _drop(self, resource: Resource, namespace: str, name: str) -> Touched:
@@ -70,6 +73,10 @@ class Kai(Source):
         if DEFAULT_QUEUE not in self._queues:
             return NO_QUEUE
         return Resolution(f"kai/{DEFAULT_QUEUE}", DEFAULT_QUEUE, f"label {keys.KAI}")
+
+    def named(self, query: Query) -> Resolution:
+        name = query.label(keys.KAI)
+        return Resolution(f"kai/{name}", name, f"label {keys.KAI}") if name else NO_QUEUE
 
     def tree(self) -> Tree:
         queues = [_queue(queue) for queue in self._queues.values()]
@@ -93,7 +100,8 @@ class Kai(Source):
 
     def declared(self) -> Iterable[Declared]:
         for queue in self._queues.values():
-            yield Declared(self.refs[QUEUES, "", queue.name], f"kai/{queue.name}", queue.problems)
+            ref = self.refs[QUEUES, "", queue.name]
+            yield Declared(ref, f"kai/{queue.name}", queue.problems, queue.closed_by)
         chosen = self._shard()
         for each in self._shards.values():
             problems = each.problems
@@ -113,6 +121,7 @@ def _queue(queue: KaiQueue) -> Queue:
         priority=queue.priority,
         within=Victims.LOWER_PRIORITY,
         reclaim=Victims.ANY,
+        stop=Stop.HOLD if queue.closed_by else Stop.NONE,
         preempt_min_runtime_seconds=queue.preempt_min_runtime,
         reclaim_min_runtime_seconds=queue.reclaim_min_runtime,
     )

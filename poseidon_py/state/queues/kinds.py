@@ -12,6 +12,8 @@ from poseidon_py.state.queues.yunikorn import YuniKorn
 AUTO, OFF = "auto", "off"
 _SOURCES: tuple[type[Source], ...] = (Kueue, Kai, Volcano, YuniKorn, ElasticQuotas, Own)
 KINDS = tuple(source.kind for source in _SOURCES)
+WITH_CONTROLLERS = tuple(source.kind for source in _SOURCES if source is not Own)
+"""Kinds that have a controller or scheduler of their own, which may run in the cluster."""
 
 
 def sources_of(mode: str, namespaces: Namespaces) -> dict[str, Source]:

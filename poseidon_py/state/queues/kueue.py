@@ -4,9 +4,10 @@ A LocalQueue has no quota of its own. One that is stopped is a queue of its own,
 that; if it drains, so are its running ones.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from poseidon_py.describe.queues.model import (
     Flavor,
@@ -33,7 +34,7 @@ from poseidon_py.kube.queue_objects.kueue_config import (
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
 from poseidon_py.state.queues.past_use import unit_weights
-from poseidon_py.state.queues.source import Declared, Source, Touched
+from poseidon_py.state.queues.source import STOPPED, Declared, Source, Touched
 from poseidon_py.state.queues.tree import make_tree
 from poseidon_py.state.volumes.matching import matches
 
@@ -56,6 +57,15 @@ _VICTIMS = {
     "LowerOrNewerEqualPriority": Victims.LOWER_OR_NEWER_EQUAL_PRIORITY,
     "Any": Victims.ANY,
 }
+_READERS: Mapping[Resource, Callable[[QueueObject], object]] = {
+    CLUSTER_QUEUES: kueue.cluster_queue,
+    COHORTS: kueue.cohort,
+    LOCAL_QUEUES: kueue.local_queue,
+    FLAVORS: kueue.resource_flavor,
+    PRIORITIES: kueue.priority_class,
+    TOPOLOGIES: kueue.topology,
+    CONFIG: configuration,
+}
 _WITH_LEVELS = (FLAVORS, TOPOLOGIES)
 _TOPOLOGIES = ("levels", TOPOLOGIES)
 """What the choices depend on that request a topology."""
@@ -66,6 +76,7 @@ _ANY_NUMBER_OF_PODS = 2**40
 class Kueue(Source):
     kind = "kueue"
     resources = (CONFIG, TOPOLOGIES, FLAVORS, PRIORITIES, COHORTS, CLUSTER_QUEUES, LOCAL_QUEUES)
+    limit_nothing = (CONFIG, TOPOLOGIES, PRIORITIES)
     selectors = MappingProxyType({CONFIG: f"metadata.name={CONFIG_NAME}"})
 
     def __init__(self, namespaces: Namespaces) -> None:
@@ -84,38 +95,32 @@ class Kueue(Source):
 
     def _put(self, resource: Resource, item: QueueObject) -> Touched:
         namespace, name = item.metadata.namespace, item.metadata.name
-        if resource == CLUSTER_QUEUES:
-            self._queues[name] = kueue.cluster_queue(item)
-        elif resource == COHORTS:
-            self._cohorts[name] = kueue.cohort(item)
-        elif resource == LOCAL_QUEUES:
-            self._local[namespace, name] = kueue.local_queue(item)
-        elif resource == FLAVORS:
-            self._flavors[name] = kueue.resource_flavor(item)
-        elif resource == TOPOLOGIES:
-            self._topologies[name] = kueue.topology(item)
-        elif resource == CONFIG:
-            self._configs[namespace, name] = configuration(item)
-        else:
-            self._priorities[name] = kueue.priority_class(item)
+        objects, key = self._objects_of(resource, namespace, name)
+        now = _READERS[resource](item)
+        if objects.get(key) == now:
+            return set()
+        objects[key] = now
         return {(resource, namespace, name), *([_TOPOLOGIES] if resource in _WITH_LEVELS else [])}
 
     def _drop(self, resource: Resource, namespace: str, name: str) -> Touched:
-        if resource == LOCAL_QUEUES:
-            self._local.pop((namespace, name), None)
-        elif resource == CLUSTER_QUEUES:
-            self._queues.pop(name, None)
-        elif resource == COHORTS:
-            self._cohorts.pop(name, None)
-        elif resource == FLAVORS:
-            self._flavors.pop(name, None)
-        elif resource == TOPOLOGIES:
-            self._topologies.pop(name, None)
-        elif resource == CONFIG:
-            self._configs.pop((namespace, name), None)
-        else:
-            self._priorities.pop(name, None)
+        objects, key = self._objects_of(resource, namespace, name)
+        objects.pop(key, None)
         return {(resource, namespace, name), *([_TOPOLOGIES] if resource in _WITH_LEVELS else [])}
+
+    def _objects_of(self, resource: Resource, namespace: str, name: str) -> tuple[dict[Any, Any], Hashable]:
+        """Where the objects of a resource are, and the key of one."""
+        if resource == LOCAL_QUEUES:
+            return self._local, (namespace, name)
+        if resource == CONFIG:
+            return self._configs, (namespace, name)
+        by_name: dict[Resource, dict[Any, Any]] = {
+            CLUSTER_QUEUES: self._queues,
+            COHORTS: self._cohorts,
+            FLAVORS: self._flavors,
+            PRIORITIES: self._priorities,
+            TOPOLOGIES: self._topologies,
+        }
+        return by_name[resource], name
 
     # -- the queue of a choice --------------------------------------------------------------------------------
 
@@ -135,13 +140,16 @@ class Kueue(Source):
         if local is None:
             problem = f"LocalQueue {full} does not exist: create it or change label {label}"
             return Resolution(f"localqueue/{full}", full, f"label {label}", problem)
-        if local.stop != "None":
+        if _stop_of(local) is not Stop.NONE:
             running = "" if local.stop == "HoldAndDrain" else f"clusterqueue/{local.cluster_queue}"
             stopped = Resolution(f"localqueue/{full}", full, f"label {label}", running_key=running)
             found = self._with_priority(query, stopped)
         else:
             found = self._in_queue(query, local.cluster_queue, f"spec.clusterQueue of LocalQueue {full}")
         return found._replace(local_key=local_key(query.namespace, name))
+
+    def named(self, query: Query) -> Resolution:
+        return self.resolve(query)
 
     def _in_queue(self, query: Query, name: str, chosen_by: str) -> Resolution:
         query.depends_on.add((CLUSTER_QUEUES, "", name))
@@ -212,14 +220,15 @@ class Kueue(Source):
                 self._quotas(cohort.groups),
                 tuple(group.resources for group in cohort.groups),
                 cohort.weight,
+                stop=Stop.HOLD if cohort.closed_by else Stop.NONE,
                 unlimited=False,
             )
         for queue in self._queues.values():
             yield self._cluster_queue(queue)
         for local in self._local.values():
-            if local.stop != "None":
+            if (stop := _stop_of(local)) is not Stop.NONE:
                 full = f"{local.namespace}/{local.name}"
-                yield Queue(f"localqueue/{full}", full, stop=_STOPS[local.stop])
+                yield Queue(f"localqueue/{full}", full, stop=stop)
 
     def _cluster_queue(self, queue: kueue.ClusterQueue) -> Queue:
         counts_pods = any(PODS in group.resources for group in queue.groups)
@@ -256,12 +265,16 @@ class Kueue(Source):
 
     def _missing(self, queue: kueue.ClusterQueue) -> tuple[str, str]:
         """Why a queue takes no pods, in words and as the reason of a condition; empty: all that it names exists."""
+        if queue.closed_by:
+            return queue.closed_by, ""
         named = _flavor_names(queue)
         missing = [flavor for flavor in named if flavor not in self._flavors]
         if missing:
             problem = f"ResourceFlavor {', '.join(missing)} does not exist; create it or change spec.resourceGroups"
             return problem, "FlavorNotFound"
         for name in named:
+            if self._flavors[name].closed_by:
+                return f"ResourceFlavor {name} cannot be used: {self._flavors[name].closed_by}", "FlavorInvalid"
             topology = self._flavors[name].topology
             if topology and topology not in self._topologies:
                 remedy = f"create it or change spec.topologyName of ResourceFlavor {name}"
@@ -281,13 +294,16 @@ class Kueue(Source):
         for queue in self._queues.values():
             why, reason = self._missing(queue)
             if not why and queue.stop != "None":
-                why, reason = f"spec.stopPolicy is {queue.stop}", "Stopped"
+                why, reason = f"spec.stopPolicy is {queue.stop}", STOPPED
             ref = refs[CLUSTER_QUEUES, "", queue.name]
             yield Declared(ref, f"clusterqueue/{queue.name}", queue.problems, why, reason)
         for cohort in self._cohorts.values():
-            yield Declared(refs[COHORTS, "", cohort.name], f"cohort/{cohort.name}", cohort.problems)
+            ref = refs[COHORTS, "", cohort.name]
+            yield Declared(ref, f"cohort/{cohort.name}", cohort.problems, cohort.closed_by)
         for local in self._local.values():
-            why, reason = ("", "") if local.stop == "None" else (f"spec.stopPolicy is {local.stop}", "Stopped")
+            why, reason = local.closed_by, ""
+            if not why and local.stop != "None":
+                why, reason = f"spec.stopPolicy is {local.stop}", STOPPED
             if local.cluster_queue not in self._queues:
                 reason = "ClusterQueueDoesNotExist"
                 why = f"ClusterQueue {local.cluster_queue} does not exist; create it or change spec.clusterQueue"
@@ -330,6 +346,10 @@ def _levels_from(level: str, topologies: Sequence[kueue.Topology]) -> tuple[str,
 def local_key(namespace: str, name: str) -> str:
     """Of a LocalQueue, as a way into a ClusterQueue."""
     return f"local/{namespace}/{name}"
+
+
+def _stop_of(local: kueue.LocalQueue) -> Stop:
+    return max(_STOPS[local.stop], Stop.HOLD if local.closed_by else Stop.NONE)
 
 
 def _cohort_key(name: str) -> str:

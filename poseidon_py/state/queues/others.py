@@ -40,18 +40,22 @@ class _Deployments(Struct):
     items: list[_Deployment] | None = None
 
 
-async def check_others(api: OthersApi, registry: QueueRegistry) -> None:
-    """Tells the registry who runs, of the kinds whose objects exist. A check that fails changes nothing."""
+async def check_others(api: OthersApi, registry: QueueRegistry) -> bool:
+    """Tells the registry who runs, of the kinds whose objects exist. A check that fails changes nothing. Returns
+    whether all succeeded."""
+    complete = True
     for kind, names in DEPLOYMENTS.items():
-        source = registry.sources.get(kind)
+        source = registry.kinds.sources.get(kind)
         if source is None or not source.in_use:
             continue
         try:
             running = [name for name in names if await _runs(api, name)]
         except KubeError as error:
             log.warning("cannot find out whether %s runs: %s", names[0], error)
+            complete = False
         else:
             registry.set_running(kind, running[0] if running else "")
+    return complete
 
 
 async def _runs(api: OthersApi, name: str) -> bool:

@@ -20,7 +20,7 @@ from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.own import OwnQueue, Tenant, own_queue
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
-from poseidon_py.state.queues.source import Declared, Source, Touched
+from poseidon_py.state.queues.source import STOPPED, Declared, Source, Touched
 from poseidon_py.state.queues.tree import make_tree
 from poseidon_py.state.volumes.matching import matches
 
@@ -56,6 +56,8 @@ class Own(Source):
     def _put(self, resource: Resource, item: QueueObject) -> Touched:
         name = item.metadata.name
         before, now = self._queues.get(name), own_queue(item)
+        if before == now:
+            return set()
         self._queues[name] = now
         same = before is not None and before.selector == now.selector
         return {(QUEUES, "", name)} if same else {(QUEUES, "", name), _SELECTORS}
@@ -160,7 +162,7 @@ class Own(Source):
             borrow_within=_VICTIMS[queue.borrow_within],
             borrow_within_threshold=queue.borrow_threshold,
             strict_fifo=queue.strict_fifo,
-            stop=_STOPS[queue.stop],
+            stop=max(_STOPS[queue.stop], Stop.HOLD if queue.closed_by else Stop.NONE),
             preempt_min_runtime_seconds=queue.preempt_min_runtime,
             reclaim_min_runtime_seconds=queue.reclaim_min_runtime,
             preemption_delay_seconds=queue.delay,
@@ -169,8 +171,10 @@ class Own(Source):
 
     def declared(self) -> Iterable[Declared]:
         for queue in self._queues.values():
-            why = "" if queue.stop == "none" else f"spec.stop is {queue.stop}"
-            yield Declared(self.refs[QUEUES, "", queue.name], f"queue/{queue.name}", queue.problems, why, "Stopped")
+            why, reason = queue.closed_by, ""
+            if not why and queue.stop != "none":
+                why, reason = f"spec.stop is {queue.stop}", STOPPED
+            yield Declared(self.refs[QUEUES, "", queue.name], f"queue/{queue.name}", queue.problems, why, reason)
 
 
 def _flavor_name(labels: _Labels) -> str:

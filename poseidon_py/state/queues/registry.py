@@ -2,20 +2,24 @@
 
 One kind of queue is in force at a time. Pods that choose alike are resolved together, and again when an object changes
 on which that depends; only the pods whose queue is another one then are described again.
+
+What is not known closes: a pod that names a queue waits until that can be read, and is in force.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
-from poseidon_py.describe.queues.messages import queues_message
-from poseidon_py.describe.queues.model import Stop, Tree, id_of
+from poseidon_py.describe.queues.model import Tree, id_of
 from poseidon_py.kube.objects import InvalidField, Pod, annotations_of, labels_of
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.keys import queue_annotations, queue_labels
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
+from poseidon_py.state.queues.built_tree import BuiltTree
 from poseidon_py.state.queues.choice import NO_QUEUE, Choice, Namespaces, Objects, Query, Resolution
-from poseidon_py.state.queues.kinds import AUTO, OFF, sources_of
+from poseidon_py.state.queues.in_force import InForce
+from poseidon_py.state.queues.kinds import OFF
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.queues.source import Declared, Source, Touched
 from poseidon_py.state.records import NO_QUEUE as NO_MEMBERSHIP
@@ -28,8 +32,8 @@ log = logging.getLogger(__name__)
 
 TREE = "tree"
 """The key of the queue of changes: the tree is always sent as a whole."""
-_ADMITS = ("kueue",)
-"""Kinds whose own controller admits pods before they reach a scheduler, so that quota must not be counted again."""
+OPENING_DELAY = 10.0
+"""Seconds after which pods whose queue was deleted are in none, if nothing but that queue put them into one."""
 _NO_HALF_LIFE = "spec.admissionScope: has no effect, as past use does not count; give --queue-half-life SECONDS"
 
 
@@ -58,19 +62,16 @@ class QueueRegistry:
         objects: Callable[[], Objects],
         metrics: Metrics,
         mode: str = OFF,
-        defer_seconds: float = 0.1,
         past_use: PastUse | None = None,
+        call_later: Callable[[float, Callable[[], None]], object] | None = None,
     ) -> None:
-        """`touch` describes a pod again. `mode`: a kind, auto or off. `defer_seconds`: seconds for which changes of the
-        tree are collected before it is sent."""
+        """`touch` describes a pod again. `mode`: a kind, auto or off."""
         self.mode = mode
         self.past_use = past_use or PastUse()
         """What queues used in the past."""
-        self.queue: KeyedQueue[str] = KeyedQueue("queues", defer_seconds=defer_seconds, metrics=metrics)
+        self.queue: KeyedQueue[str] = KeyedQueue("queues", metrics=metrics)
         self.namespaces = Namespaces()
-        self.sources: dict[str, Source] = sources_of(mode, self.namespaces)
-        self.active: Source | None
-        """The kind in force; None: no quota is counted."""
+        self.kinds = InForce(mode, self.namespaces)
         self.reported: Callable[[], None] = lambda: None
         """Called when what `declared` or `standing` says may have changed."""
         self.selected: Callable[[], None] = lambda: None
@@ -83,19 +84,13 @@ class QueueRegistry:
         self._choices: dict[Choice, _Pods] = {}
         self._of_pod: dict[str, _Pods] = {}
         self._dependents: dict[Hashable, set[_Pods]] = {}
-        self._running: dict[str, str] = {}
-        """Kinds whose own controller or scheduler runs -> its name."""
-        self._tree = Tree()
-        self._outdated = True
+        self._call_later = call_later
+        self._opening: set[_Pods] = set()
+        """Pods whose queue was deleted a moment ago, and that are in none now."""
+        self._built: BuiltTree | None = None
         self._message = flow_pb2.Queues()
-        self._keys: set[str] = set()
-        self._draining: dict[int, str] = {}
-        self._without_half_life: set[str] = set()
-        """Keys of queues that are to be served by past use, which does not count."""
-        self._parents: set[str] = set()
         self._acknowledged: tuple[int, flow_pb2.Queues | None] = (0, None)
         self._refused: dict[str, str] = {}
-        self.active = self._best()
 
     # -- pods -------------------------------------------------------------------------------------------------
 
@@ -141,12 +136,16 @@ class QueueRegistry:
         group = self._of_pod.get(uid)
         return group.choice if group is not None else None
 
-    def _resolve(self, group: _Pods) -> bool:
-        """Returns whether the resolution has changed."""
+    def _resolve(self, group: _Pods, *, deleted: bool = False) -> bool:
+        """Returns whether the resolution has changed. `deleted`: because an object was deleted; pods that are in no
+        queue then stay in the one that is gone for a moment, as the object may be about to be created again."""
         before = group.resolution
         query = Query(group.choice, self.namespaces, self._objects(), self._choice_of)
-        group.resolution = self.active.resolve(query) if self.active is not None else NO_QUEUE
+        group.resolution = self.kinds.resolution(query)
         group.unknown = query.unknown
+        if deleted and before.key and group.resolution == NO_QUEUE:
+            group.resolution = before
+            self._open_later(group)
         group.membership = _membership(group.resolution)
         self._depend(group, frozenset(query.depends_on))
         return group.resolution != before
@@ -161,9 +160,19 @@ class QueueRegistry:
             self._dependents.setdefault(key, set()).add(group)
         group.depends_on = now
 
-    def _resolve_again(self, groups: Iterable[_Pods]) -> None:
+    def _open_later(self, group: _Pods) -> None:
+        def open_now() -> None:
+            self._opening.discard(group)
+            if group.uids:
+                self._resolve_again([group])
+
+        if group not in self._opening:
+            self._opening.add(group)
+            (self._call_later or asyncio.get_running_loop().call_later)(OPENING_DELAY, open_now)
+
+    def _resolve_again(self, groups: Iterable[_Pods], *, deleted: bool = False) -> None:
         for group in groups:
-            if self._resolve(group):
+            if self._resolve(group, deleted=deleted):
                 for uid in group.uids:
                     self._touch(uid)
 
@@ -171,13 +180,13 @@ class QueueRegistry:
 
     def put(self, kind: str, resource: Resource, item: QueueObject) -> None:
         """An object of a kind of queue exists or has changed."""
-        source = self.sources[kind]
+        source = self.kinds.sources[kind]
         self._changed(source, source.put(resource, item))
 
     def drop(self, kind: str, resource: Resource, namespace: str, name: str) -> None:
         """It is gone."""
-        source = self.sources[kind]
-        self._changed(source, source.drop(resource, namespace, name))
+        source = self.kinds.sources[kind]
+        self._changed(source, source.drop(resource, namespace, name), deleted=True)
 
     def observe_namespace(self, item: Namespace) -> None:
         if self.mode == OFF:
@@ -205,118 +214,92 @@ class QueueRegistry:
         """An owner of pods or a group has changed, or is gone."""
         self._touched({("owner", entry.uid), (resource, entry.namespace, entry.name)})
 
-    def _changed(self, source: Source, touched: Touched) -> None:
-        if self._select() or source is not self.active:
+    def _changed(self, source: Source, touched: Touched, *, deleted: bool = False) -> None:
+        if not touched or self._select(deleted=deleted):
             return
-        self._touched(touched)
-        self._outdated = True
-        self.queue.add(TREE, urgent=False)
-        self.reported()
+        self._touched(touched, deleted=deleted)
+        if source is self.active:
+            self._outdated()
 
-    def _touched(self, touched: Touched) -> None:
+    def _touched(self, touched: Touched, *, deleted: bool = False) -> None:
         found = [group for key in touched for group in self._dependents.get(key, ())]
         if found:
-            self._resolve_again(dict.fromkeys(found))
+            self._resolve_again(dict.fromkeys(found), deleted=deleted)
+
+    def _outdated(self) -> None:
+        self._built = None
+        self.queue.add(TREE)
+        self.reported()
 
     # -- the kind in force ------------------------------------------------------------------------------------
 
     def set_running(self, kind: str, name: str) -> None:
         """Whether the controller or scheduler that a kind belongs to runs: its name; empty: it does not."""
-        if self._running.get(kind, "") != name:
-            self._running[kind] = name
-            self._select()
+        if self.kinds.running.get(kind) != name:
+            self.kinds.running[kind] = name
+            self._reconsider()
+
+    def set_unreadable(self, kind: str, why: str) -> None:
+        """Why the objects of a kind cannot be read, and the remedy; empty: they can."""
+        if self.kinds.unreadable.get(kind, "") != why:
+            self.kinds.unreadable.pop(kind, None)
+            if why:
+                self.kinds.unreadable[kind] = why
+            self._reconsider()
+
+    def _reconsider(self) -> None:
+        if not self._select():
+            self._resolve_again(list(self._choices.values()))
             self.reported()
 
-    def _select(self) -> bool:
+    def _select(self, *, deleted: bool = False) -> bool:
         """Chooses the kind in force. Returns whether it has changed."""
-        best = self._best()
-        if best is self.active:
+        if not self.kinds.select():
             return False
-        self.active = best
-        log.info("%s", self.why_active())
-        self._outdated = True
-        self.queue.add(TREE, urgent=False)
-        self._resolve_again(list(self._choices.values()))
+        log.info("%s", self.kinds.why())
+        self._resolve_again(list(self._choices.values()), deleted=deleted)
         self.selected()
-        self.reported()
+        self._outdated()
         return True
 
-    def _best(self) -> Source | None:
-        for kind, source in self.sources.items():
-            if self._running.get(kind) and (self.mode == AUTO or kind in _ADMITS):
-                continue
-            if self.mode != AUTO or source.in_use:
-                return source
-        return self.sources.get("poseidon")
-
-    def why_active(self) -> str:
-        """Which queues are in force, and why."""
-        others = [
-            f"{name} runs and admits by its own queues, so those of kind {kind} are not counted again"
-            if kind in _ADMITS
-            else f"{name} runs, so the queues of kind {kind} are left to it; --queues {kind} counts them here, too"
-            for kind, name in self._running.items()
-            if name and self.sources[kind].in_use and self.sources[kind] is not self.active
-        ]
-        unused = [
-            kind
-            for kind, source in self.sources.items()
-            if source.in_use and source is not self.active and not self._running.get(kind)
-        ]
-        if unused:
-            others.append(f"queues of kind {', '.join(unused)} are not used; --queues names the kind to use")
-        kind = f"queues of kind {self.active.kind}" if self.active is not None else "no queues"
-        return "; ".join([f"{kind} are in force", *others])
-
     @property
-    def admits_workloads(self) -> bool:
-        """Whether the queues in force admit workloads, not pods, and nobody else admits these."""
-        return self.active is not None and self.active.kind in _ADMITS and not self._running.get(self.active.kind)
-
-    @property
-    def writes_status(self) -> bool:
-        """Whether the status of the objects in force is ours to write."""
-        return self.active is not None and not self._running.get(self.active.kind)
+    def active(self) -> Source | None:
+        """The kind in force; None: no quota is counted."""
+        return self.kinds.active
 
     # -- the tree ---------------------------------------------------------------------------------------------
 
     @property
+    def built(self) -> BuiltTree:
+        """The tree of the kind in force, with what is derived from it."""
+        if self._built is None:
+            self._built = BuiltTree(self.active, self.past_use)
+            if self._built.message != self._message:
+                self._message = self._built.message
+        return self._built
+
+    @property
     def tree(self) -> Tree:
         """The tree of the kind in force."""
-        self._build()
-        return self._tree
+        return self.built.tree
 
     @property
     def draining(self) -> Mapping[int, str]:
         """Id -> name of the queues whose running pods are evicted; none where another controller does that."""
-        self._build()
-        return self._draining if self.writes_status else {}
-
-    def _build(self) -> None:
-        if not self._outdated:
-            return
-        self._outdated = False
-        tree = self._tree = self.active.tree() if self.active is not None else Tree()
-        tree = self._tree = self.past_use.ruled(tree)
-        self._message = queues_message(tree)
-        self._parents = {queue.parent for queue in tree.queues}
-        self._keys = {queue.key for queue in tree.queues}
-        self._draining = {queue.id: queue.name for queue in tree.queues if queue.stop is Stop.HOLD_AND_DRAIN}
-        self._without_half_life = {
-            queue.key for queue in tree.queues if queue.by_past_use and not self.past_use.counts(tree)
-        }
+        return self.built.draining if self.kinds.writes_status else {}
 
     def message(self) -> flow_pb2.Queues | None:
         """The tree for the engine; None: queues are off."""
         if self.mode == OFF:
             return None
-        self._build()
+        assert self.built is not None
         return self._message
 
     def is_news(self, epoch: int) -> bool:
         """Whether the engine of an epoch lacks the present tree."""
-        self._build()
-        return self._acknowledged != (epoch, self._message)
+        message = self.message()
+        known_to, sent = self._acknowledged
+        return message is not None and (epoch != known_to or message is not sent)
 
     def sent(self, epoch: int, message: flow_pb2.Queues | None, refusals: Iterable[flow_pb2.Refusal]) -> None:
         """The engine has taken a tree, without what it refused."""
@@ -345,21 +328,20 @@ class QueueRegistry:
             return found.problem
         if problem := self.broken(found.key):
             return f"queue {found.name} is not used: {problem}"
-        if found.key not in self._keys:
+        if found.key not in self.built:
             return f"queue {found.name} does not exist: create it or change {found.chosen_by}"
-        if found.key in self._parents:
+        if self.built.has_queues_below(found.key):
             return f"queue {found.name} has queues below it, which take pods: name one of them in {found.chosen_by}"
-        return ""
+        return self.built.why_closed(found.local_key, found.key)
 
     def declared(self) -> Iterable[Declared]:
         """All objects in force, with the problems of the tree and those that the engine found."""
         if self.active is None:
             return
-        self._build()
         for each in self.active.declared():
             if broken := self.broken(each.key):
                 each = each._replace(problems=(broken, *each.problems), inactive=broken, reason="")
-            if each.key in self._without_half_life:
+            if each.key in self.built.without_half_life:
                 each = each._replace(problems=(*each.problems, _NO_HALF_LIFE))
             yield each
 
@@ -369,7 +351,7 @@ class QueueRegistry:
         return {
             "mode": self.mode,
             "kind": self.active.kind if self.active is not None else None,
-            "why": self.why_active() if self.mode != OFF else "--queues is off",
+            "why": self.kinds.why() if self.mode != OFF else "--queues is off",
             "queues": len(self.tree.queues),
             "problems": problems,
         }

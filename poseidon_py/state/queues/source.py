@@ -8,10 +8,13 @@ from typing import NamedTuple
 from poseidon_py.describe.queues.model import Tree
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.state.gangs.model import Resource
-from poseidon_py.state.queues.choice import Namespaces, Query, Resolution
+from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
 
 Touched = set[Hashable]
-"""What has changed, as `Query.depends_on` names it."""
+"""What has changed, as `Query.depends_on` names it; empty: nothing has."""
+
+STOPPED = "Stopped"
+"""The reason of what its owner has stopped."""
 
 
 class Ref(NamedTuple):
@@ -46,6 +49,8 @@ class Source(ABC):
     kind: str
     """As --queues names it."""
     resources: tuple[Resource, ...]
+    limit_nothing: tuple[Resource, ...] = ()
+    """Those of `resources` whose objects limit nothing."""
     selectors: Mapping[Resource, str] = MappingProxyType({})
     """Field selectors, of resources of which a few objects matter."""
 
@@ -62,8 +67,9 @@ class Source(ABC):
         """An object exists or has changed. Returns what that concerns."""
         metadata = item.metadata
         key = (resource, metadata.namespace, metadata.name)
-        self.refs[key] = Ref(*key, metadata.uid)
-        return self._put(resource, item)
+        before, self.refs[key] = self.refs.get(key), Ref(*key, metadata.uid)
+        touched = self._put(resource, item)
+        return touched or ({key} if before != self.refs[key] else touched)
 
     def drop(self, resource: Resource, namespace: str, name: str) -> Touched:
         """An object is gone."""
@@ -84,6 +90,14 @@ class Source(ABC):
     def resolve(self, query: Query) -> Resolution:
         """The queue of a choice."""
 
+    def named(self, query: Query) -> Resolution:
+        """The queue of a choice that names one in the way of this kind, whether or not it exists."""
+        return NO_QUEUE
+
     @abstractmethod
     def declared(self) -> Iterable[Declared]:
         """All objects, with their problems apart from those of the tree."""
+
+    def closed(self) -> Mapping[str, str]:
+        """Key -> why a queue or local queue takes no pods, of those that nobody has stopped on purpose."""
+        return {each.key: each.inactive for each in self.declared() if each.inactive and each.reason != STOPPED}

@@ -24,7 +24,7 @@ from poseidon_py.kube.queue_objects.volcano import VolcanoQueue, volcano_queue
 from poseidon_py.state.gangs.by_pod_group import VOLCANO as GROUPS
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
-from poseidon_py.state.queues.source import Declared, Source, Touched
+from poseidon_py.state.queues.source import STOPPED, Declared, Source, Touched
 from poseidon_py.state.queues.tree import make_tree
 
 QUEUES = Resource("scheduling.volcano.sh", "queues", ("v1beta1",))
@@ -47,7 +47,10 @@ class Volcano(Source):
 
     def _put(self, resource: Resource, item: QueueObject) -> Touched:
         name = item.metadata.name
-        self._queues[name] = volcano_queue(item)
+        now = volcano_queue(item)
+        if self._queues.get(name) == now:
+            return set()
+        self._queues[name] = now
         return {(QUEUES, "", name)}
 
     def _drop(self, resource: Resource, namespace: str, name: str) -> Touched:
@@ -59,6 +62,23 @@ class Volcano(Source):
     def resolve(self, query: Query) -> Resolution:
         if name := query.label(keys.OWN):
             return Resolution(f"volcano/{name}", name, f"label {keys.OWN}")
+        found = self.named(query)
+        if found != NO_QUEUE:
+            return found
+        query.depends_on.add((QUEUES, "", DEFAULT))
+        if DEFAULT not in self._queues:
+            return NO_QUEUE
+        return Resolution(f"volcano/{DEFAULT}", DEFAULT, f"annotation {keys.VOLCANO}")
+
+    def named(self, query: Query) -> Resolution:
+        """Volcano creates the queue `default`, without limits: where it does not exist, it is no queue."""
+        found = self._named(query)
+        if found.name == DEFAULT:
+            query.depends_on.add((QUEUES, "", DEFAULT))
+            return found if DEFAULT in self._queues else NO_QUEUE
+        return found
+
+    def _named(self, query: Query) -> Resolution:
         if group := query.annotation(keys.VOLCANO_GROUP):
             found = query.group(GROUPS, group)
             if found is not None:
@@ -69,10 +89,7 @@ class Volcano(Source):
             return Resolution(f"volcano/{name}", name, f"annotation {keys.VOLCANO}")
         if name := query.label(keys.VOLCANO):
             return Resolution(f"volcano/{name}", name, f"label {keys.VOLCANO}")
-        query.depends_on.add((QUEUES, "", DEFAULT))
-        if DEFAULT not in self._queues:
-            return NO_QUEUE
-        return Resolution(f"volcano/{DEFAULT}", DEFAULT, f"annotation {keys.VOLCANO}")
+        return NO_QUEUE
 
     # -- the tree ---------------------------------------------------------------------------------------------
 
@@ -107,8 +124,10 @@ class Volcano(Source):
 
     def declared(self) -> Iterable[Declared]:
         for queue in self._queues.values():
-            why = "it is closed: open it, or change the queue of the pods" if queue.closed else ""
-            yield Declared(self.refs[QUEUES, "", queue.name], f"volcano/{queue.name}", queue.problems, why)
+            why, reason = queue.closed_by, ""
+            if not why and queue.closed:
+                why, reason = "it is closed: open it, or change the queue of the pods", STOPPED
+            yield Declared(self.refs[QUEUES, "", queue.name], f"volcano/{queue.name}", queue.problems, why, reason)
 
 
 def _queue(queue: VolcanoQueue, parent: str, weight: float) -> Queue:
@@ -122,7 +141,7 @@ def _queue(queue: VolcanoQueue, parent: str, weight: float) -> Queue:
         within=Victims.LOWER_PRIORITY,
         reclaim=Victims.ANY,
         strict_fifo=queue.strict_fifo,
-        stop=Stop.HOLD if queue.closed else Stop.NONE,
+        stop=Stop.HOLD if queue.closed or queue.closed_by else Stop.NONE,
         reclaimable=queue.reclaimable,
     )
 

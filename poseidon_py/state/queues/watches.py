@@ -1,6 +1,7 @@
 """Watches the objects of all kinds of queues that the server serves, and discovers those that are installed later.
 
-A kind whose definition is removed is empty then. A version that is not supported is named, and the other kinds go on.
+A kind whose definition is removed is empty then. A version that is not supported is named, and the other kinds go on. A
+kind that may not be read is not known, and takes no pods; if --queues names it, nothing is scheduled until then.
 """
 
 import asyncio
@@ -31,7 +32,8 @@ log = logging.getLogger(__name__)
 RECHECK = 30.0
 """Seconds between two discoveries."""
 _RETRY = 1.0
-_WITHOUT = "queues that it declares are ignored"
+_WITHOUT = "pods that name queues of this kind wait"
+_WITHOUT_SETTINGS = "its settings are ignored"
 
 
 class QueueApi(Protocol):
@@ -89,8 +91,10 @@ class QueueWatches:
         self._text = ""
         self._named: set[str] = set()
         """Unsupported versions that were logged."""
+        self._wake = asyncio.Event()
+        registry.kinds.unchecked = self._wake.set
         self.listed = asyncio.Event()
-        if not registry.sources:
+        if not registry.kinds.sources:
             self.listed.set()
 
     async def run(self) -> None:
@@ -101,19 +105,42 @@ class QueueWatches:
                 if complete and not self.listed.is_set():
                     for watched in list(self._watched.values()):
                         await watched.watch.listed.wait()
-                    await check_others(self._api, self._registry)
+                self._note_unreadable()
+                self._wake.clear()
+                checked = await check_others(self._api, self._registry)
+                if complete:
                     self.listed.set()
-                else:
-                    await check_others(self._api, self._registry)
-                await self._sleep(RECHECK if complete else _RETRY)
+                await self._pause(RECHECK if complete and checked else _RETRY)
         finally:
             for watched in self._watched.values():
                 await watched.stop()
 
+    async def _pause(self, seconds: float) -> None:
+        """Until the next discovery, which comes at once if somebody waits for it, but no sooner than a retry."""
+        if seconds == _RETRY:
+            await self._sleep(seconds)
+            return
+        tasks = [asyncio.ensure_future(self._sleep(seconds)), asyncio.ensure_future(self._wake.wait())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    def _note_unreadable(self) -> None:
+        """Tells the registry of which kinds no limits are known."""
+        for kind, source in self._registry.kinds.sources.items():
+            watches = [
+                each.watch
+                for (of, resource), each in self._watched.items()
+                if of == kind and resource not in source.limit_nothing
+            ]
+            self._registry.set_unreadable(kind, next((each.unreadable for each in watches if each.unreadable), ""))
+
     async def _discover(self) -> bool:
         """Starts and ends watches. Returns whether all groups were found out."""
         groups: dict[str, Mapping[str, Container[str]] | None] = {}
-        for kind, source in self._registry.sources.items():
+        for kind, source in self._registry.kinds.sources.items():
             for resource in source.resources:
                 if kind == YuniKorn.kind and self._file is not None:
                     self._read_file(kind, self._file)
@@ -183,8 +210,12 @@ class QueueWatches:
             return
         log.info("watching %s at %s", resource.label, path)
         handler = watched.handler if watched else self._handler(kind, resource)
-        selector = self._registry.sources[kind].selectors.get(resource, "")
-        served_at = Kind(resource.label, path, QueueObject, selector, without=_WITHOUT)
+        source = self._registry.kinds.sources[kind]
+        without = _WITHOUT_SETTINGS if resource in source.limit_nothing else _WITHOUT
+        if self._registry.mode == kind and without == _WITHOUT:
+            without = ""
+        selector = source.selectors.get(resource, "")
+        served_at = Kind(resource.label, path, QueueObject, selector, without=without)
         watch = Watch(self._api, served_at, handler, self._watching, metrics=self._metrics)
         self._watched[kind, resource] = _Watched(path, watch, handler, self._sleep)
 

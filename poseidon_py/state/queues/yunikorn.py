@@ -4,6 +4,7 @@ Without placement rules pods are in the queue that they name.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from poseidon_py.describe.queues.model import (
@@ -14,6 +15,7 @@ from poseidon_py.describe.queues.model import (
     ReclaimRules,
     Rules,
     Sharing,
+    Stop,
     Tree,
     Victims,
 )
@@ -58,13 +60,21 @@ class YuniKorn(Source):
         self._files: dict[tuple[str, str], QueuesFile] = {}
         self._by_path: dict[str, FileQueue] = {}
         self._rules: tuple[Rule, ...] = ()
+        self._unreadable = ""
 
     @property
     def in_use(self) -> bool:
-        return len(self._by_path) > 1 or bool(self._rules)
+        return len(self._by_path) > 1 or bool(self._rules or self._unreadable)
 
     def _put(self, resource: Resource, item: QueueObject) -> Touched:
-        self._files[item.metadata.namespace, item.metadata.name] = queues_file(item)
+        key, now = (item.metadata.namespace, item.metadata.name), queues_file(item)
+        before = self._files.get(key)
+        if now.unreadable and before is not None and not before.unreadable:
+            problem = f"{now.unreadable}; its last valid content counts until then"
+            now = replace(before, problems=(problem, *now.problems[1:]))
+        if before == now:
+            return set()
+        self._files[key] = now
         return self._take()
 
     def _drop(self, resource: Resource, namespace: str, name: str) -> Touched:
@@ -76,6 +86,7 @@ class YuniKorn(Source):
         found = self._files[min(self._files)] if self._files else QueuesFile((), (), ())
         self._by_path = {queue.path: queue for queue in found.queues}
         self._rules = found.rules
+        self._unreadable = found.unreadable
         return {_FILE}
 
     # -- the queue of a choice --------------------------------------------------------------------------------
@@ -85,6 +96,9 @@ class YuniKorn(Source):
         return self._chosen(query)
 
     def _chosen(self, query: Query) -> Resolution:
+        if self._unreadable:
+            problem = f"the queues of YuniKorn are not known: {self._unreadable}"
+            return Resolution(f"yunikorn/{ROOT}", ROOT, f"ConfigMap {CONFIG_NAME}", problem)
         if name := query.label(keys.OWN):
             return Resolution(f"yunikorn/{name}", name, f"label {keys.OWN}")
         for rule in self._rules or (_PROVIDED,):
@@ -96,6 +110,14 @@ class YuniKorn(Source):
             return Resolution(f"yunikorn/{path}", path, chosen_by)
         if _DEFAULT in self._by_path:
             return Resolution(f"yunikorn/{_DEFAULT}", _DEFAULT, f"label {keys.YUNIKORN}")
+        return NO_QUEUE
+
+    def named(self, query: Query) -> Resolution:
+        """By its own label or annotation; the other one, `queue`, can mean anything."""
+        if name := query.label(keys.YUNIKORN):
+            return Resolution(f"yunikorn/{_full(name)}", _full(name), f"label {keys.YUNIKORN}")
+        if name := query.annotation(keys.YUNIKORN):
+            return Resolution(f"yunikorn/{_full(name)}", _full(name), f"annotation {keys.YUNIKORN}")
         return NO_QUEUE
 
     def _place(self, rule: Rule, query: Query) -> tuple[str, str]:
@@ -163,6 +185,7 @@ class YuniKorn(Source):
                 min_runtime=NEVER_PREEMPTED if queue.protected else 0.0,
                 offset=queue.offset,
                 hides_priority=queue.hides_priority,
+                closed=bool(queue.closed_by),
             )
         created: set[str] = set()
         for path, namespace in self._of_namespaces():
@@ -172,7 +195,8 @@ class YuniKorn(Source):
                 yield _queue(above, {}, {})
             guaranteed, largest = self._by_path[above].template if above in self._by_path else ({}, {})
             quota = namespace_quota(self.namespaces.annotations[namespace])
-            yield _queue(path, guaranteed | quota.guaranteed, largest | quota.largest)
+            closed = bool(quota.closed_by)
+            yield _queue(path, guaranteed | quota.guaranteed, largest | quota.largest, closed=closed)
 
     def declared(self) -> Iterable[Declared]:
         used = min(self._files) if self._files else None
@@ -180,6 +204,14 @@ class YuniKorn(Source):
             ref = self.refs[CONFIG, *key]
             why = "" if key == used else f"the one in namespace {used[0] if used else ''} counts; delete one of them"
             yield Declared(ref, f"yunikorn/{ROOT}" if not why else "", (*file.problems, *self._of_annotations()), why)
+
+    def closed(self) -> Mapping[str, str]:
+        """By queue, not by object."""
+        found = {f"yunikorn/{path}": queue.closed_by for path, queue in self._by_path.items() if queue.closed_by}
+        for path, namespace in self._of_namespaces():
+            if why := namespace_quota(self.namespaces.annotations[namespace]).closed_by:
+                found[f"yunikorn/{path}"] = f"namespace {namespace}: {why}"
+        return found
 
     def _of_annotations(self) -> Iterator[str]:
         for _, namespace in self._of_namespaces():
@@ -197,6 +229,7 @@ def _queue(
     min_runtime: float = 0.0,
     offset: int = 0,
     hides_priority: bool = False,
+    closed: bool = False,
 ) -> Queue:
     above = path.rpartition(".")[0]
     return Queue(
@@ -208,6 +241,7 @@ def _queue(
             for resource in dict.fromkeys((*guaranteed, *largest))
         ),
         reclaim=Victims.ANY,
+        stop=Stop.HOLD if closed else Stop.NONE,
         fence=fence,
         preempt_min_runtime_seconds=min_runtime,
         reclaim_min_runtime_seconds=min_runtime,

@@ -1,5 +1,7 @@
 """What the engine is sent of queues, and when."""
 
+import asyncio
+
 from poseidon_py.describe.queues.model import id_of
 from poseidon_py.feed.client import EngineError
 from poseidon_py.state.queues.own import QUEUES
@@ -126,6 +128,54 @@ async def test_a_pod_in_an_unknown_queue_has_a_message_that_names_it():
             (name, f"queue {queue} does not exist: create it or change label {LABEL}")
             for name, queue in (("p", "none"), ("q", "lost"))
         ]
+
+
+async def test_a_pod_is_never_sent_before_a_change_of_the_queues_that_came_before_it():
+    """A pod that was created right after `stopPolicy: Hold`, a lowered quota or the deletion of its queue was bound."""
+    async with Rig() as rig:
+        await rig.queue("a")
+        rig.queues.put("poseidon", QUEUES, queue_object("a", {"stop": "hold"}))
+        rig.pod("p", labels={LABEL: "a"}, cpu="64")
+        sent = len(rig.engine.updates)
+        await rig.settle()
+        updates = rig.engine.updates[sent:]
+        first = next(update for update in updates if update.tasks.uid)
+        assert [queue.stop for queue in rig.engine.trees[-1].queues] == [flow_pb2.Queue.HOLD]
+        assert any(update.HasField("queues") for update in updates[: updates.index(first) + 1])
+        assert len([update for update in updates if update.HasField("queues")]) == 1
+
+
+async def test_a_pod_takes_the_tree_along_while_the_worker_of_queues_is_busy():
+    async with Rig() as rig:
+        await rig.queue("a")
+        rig.queues.queue._working.add("tree")  # it has not come back yet
+        rig.queues.put("poseidon", QUEUES, queue_object("a", {"stop": "hold"}))
+        rig.pod("p", labels={LABEL: "a"}, cpu="64")
+        await rig.settle()
+        (update,) = [update for update in rig.engine.updates if update.tasks.uid]
+        assert [queue.stop for queue in update.queues.queues] == [flow_pb2.Queue.HOLD]
+
+
+async def test_an_older_tree_does_not_arrive_after_a_newer_one():
+    async with Rig() as rig:
+        await rig.queue("a")
+        apply, arrived = rig.engine.apply, asyncio.Event()
+
+        async def slow(update):
+            if update.HasField("queues") and not update.tasks.uid:
+                await arrived.wait()
+            return await apply(update)
+
+        rig.engine.apply = slow
+        rig.queues.put("poseidon", QUEUES, queue_object("b"))
+        await rig.settle()
+        rig.queues.put("poseidon", QUEUES, queue_object("c"))
+        rig.pod("p", labels={LABEL: "a"}, cpu="64")
+        await rig.settle()
+        arrived.set()
+        await rig.settle()
+        assert rig.engine.queues == {"a", "b", "c"}
+        assert not rig.queues.is_news(rig.session.epoch)
 
 
 async def test_off_sends_no_tree():

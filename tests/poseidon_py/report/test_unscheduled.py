@@ -20,7 +20,7 @@ R = flow_pb2.Reason
         (R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=3), "unschedulable"),
         (R(kind=R.NO_FLAVOR, detail="q"), "unschedulable"),  # a new node may suit the pod
         (R(kind=R.OVER_QUOTA, detail="q", value="cpu: 1000"), "quota"),
-        (R(kind=R.QUEUE_UNKNOWN), "quota"),
+        (R(kind=R.QUEUE_UNKNOWN), "queue"),
         (R(kind=R.QUEUE_STOPPED, detail="q"), "quota"),
         (R(kind=R.QUEUE_BEHIND, detail="q"), "quota"),
         (R(kind=R.GANG_FULL, detail="g", value="2/2"), "gang"),
@@ -39,6 +39,7 @@ def test_the_report_follows_from_the_reason(reason, report):
         lambda pod, message: found.append(("unschedulable", pod.name)),
         lambda pod, message: found.append(("gang", pod.name)),
         lambda pod, message: found.append(("quota", pod.name)),
+        lambda pod, message: found.append(("queue", pod.name)),
     )
     reports.report([flow_pb2.Unscheduled(nodes=3, waiting=1, reasons=[reason], task_uid=[known.task])])
     assert found == [(report, "p")]
@@ -58,7 +59,7 @@ def test_of_nominated_pods_the_node_is_named():
     def report(pod, message):
         found.append(message)
 
-    reports = UnscheduledReports(store, report, report, report)
+    reports = UnscheduledReports(store, *[report] * 4)
     reason = R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=3)
     group = flow_pb2.Unscheduled(nodes=3, waiting=2, reasons=[reason], task_uid=[known.task for known in pods])
     reports.report([group])

@@ -1,6 +1,7 @@
 """A store whose queues, namespaces, owners and pods tests change."""
 
 import json
+from collections.abc import Callable
 
 import msgspec
 
@@ -12,7 +13,7 @@ from poseidon_py.state.gangs.by_pod_group import VOLCANO
 from poseidon_py.state.gangs.decode import Item, owner_or_group_of
 from poseidon_py.state.queues import elastic_quota, kai, kueue, own, volcano, yunikorn
 from poseidon_py.state.queues.choice import Namespaces
-from poseidon_py.state.queues.kinds import sources_of
+from poseidon_py.state.queues.kinds import WITH_CONTROLLERS, sources_of
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import pod
 from tests.poseidon_py.state.gangs.builders import Objects
@@ -36,7 +37,7 @@ RESOURCES = {
 def queue_object(name, spec=None, *, namespace="", uid="", **fields):
     metadata = {"name": name, "namespace": namespace, "uid": uid or f"uid-{namespace}-{name}"}
     metadata |= {key: fields.pop(key) for key in ("labels", "annotations") if key in fields}
-    body = {"metadata": metadata, "spec": spec or {}, **fields}
+    body = {"metadata": metadata, "spec": {} if spec is None else spec, **fields}
     return msgspec.json.decode(json.dumps(body), type=QueueObject)
 
 
@@ -61,7 +62,10 @@ class Rig:
     def __init__(self, kind):
         self.store = Store(["poseidon"], queues=kind)
         self.queues = self.store.queues
-        self.queues.queue._defer_seconds = 0.0  # no event loop runs
+        self.later: list[tuple[float, Callable[[], None]]] = []
+        self.queues._call_later = lambda seconds, call: self.later.append((seconds, call))
+        for each in WITH_CONTROLLERS:  # nobody else runs
+            self.queues.set_running(each, "")
         self.objects = self.store.gangs.objects = Objects()
         self.kind_of = {
             resource: kind
@@ -114,6 +118,13 @@ class Rig:
 
     def pod(self, name, **fields):
         self.store.observe_pod(pod(name, **fields))
+        self.work()
+
+    def wait(self):
+        """Until all that was to happen later has happened."""
+        calls, self.later = self.later, []
+        for _, call in calls:
+            call()
         self.work()
 
     def work(self):

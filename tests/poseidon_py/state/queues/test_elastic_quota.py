@@ -35,6 +35,7 @@ def test_each_quota_is_the_queue_of_its_namespace(rig):
     quota(rig, "b")
     assert rig.sent("free").queue == id_of("elasticquota/b/q")
     rig.drop("ElasticQuota", "q", namespace="a")
+    rig.wait()
     assert rig.sent("p").queue == 0
     assert set(rig.tree()) == {"elasticquotas/all", "elasticquota/b/q"}
 
@@ -54,7 +55,10 @@ def test_of_two_in_a_namespace_the_first_counts_and_the_other_says_so(rig):
     ("spec", "problem"),
     [
         ({"min": {"cpu": 2}, "max": {"cpu": 1}}, "spec.max.cpu: is less than min; raise it, or lower spec.min"),
-        ({"max": {"cpu": "x"}}, "spec.max.cpu: 'x' is not valid and is ignored; give a quantity like 8, 500m or 64Gi"),
+        (
+            {"max": {"cpu": "x"}},
+            "spec.max.cpu: 'x' is not valid, so the queue is closed; give a quantity like 8, 500m or 64Gi",
+        ),
     ],
 )
 def test_an_invalid_amount_is_named(rig, spec, problem):

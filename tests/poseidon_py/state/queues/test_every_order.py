@@ -96,7 +96,7 @@ class Orders(RuleBasedStateMachine):
 
     @staticmethod
     def _put(rig, kind, namespace, name, content):
-        if _resource_kind(rig, kind) not in rig.queues.sources:
+        if _resource_kind(rig, kind) not in rig.queues.kinds.sources:
             return
         if kind == "ConfigMap":
             rig.put(kind, name, namespace=namespace, data={"queues.yaml": content})
@@ -108,7 +108,7 @@ class Orders(RuleBasedStateMachine):
         if self.objects:
             kind, namespace, name = sorted(self.objects)[at % len(self.objects)]
             del self.objects[kind, namespace, name]
-            if _resource_kind(self.rig, kind) in self.rig.queues.sources:
+            if _resource_kind(self.rig, kind) in self.rig.queues.kinds.sources:
                 self.rig.drop(kind, name, namespace=namespace)
 
     @rule(name=NAMESPACES, labels=LABELS, parent=st.sampled_from([None, "root.a"]))

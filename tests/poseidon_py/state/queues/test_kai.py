@@ -78,7 +78,7 @@ def test_what_is_not_set_is_0_and_said(rig):
         ),
         pytest.param(
             {"gpu": {"quota": -2, "limit": -1}},
-            "spec.resources.gpu.quota: -2 is not valid and is ignored; give a number of at least -1",
+            "spec.resources.gpu.quota: -2 is not valid, so the queue is closed; give a number of at least -1",
             id="negative",
         ),
         pytest.param(
@@ -86,7 +86,9 @@ def test_what_is_not_set_is_0_and_said(rig):
             "spec.resources.overQuotaWeight: differs by resource; that of gpu counts for all resources",
             id="weights",
         ),
-        pytest.param({"cpu": 5}, "spec.resources.cpu: 5 is not valid; give a mapping", id="no mapping"),
+        pytest.param(
+            {"cpu": 5}, "spec.resources.cpu: 5 is not valid, so the queue is closed; give a mapping", id="no mapping"
+        ),
     ],
 )
 def test_an_invalid_field_is_named_and_the_others_count(rig, resources, problem):
@@ -107,6 +109,7 @@ def test_pods_name_their_queue_and_the_others_are_in_the_default_one(rig):
     queue(rig, "default-queue", resources=free())
     assert rig.sent("plain").queue == id_of("kai/default-queue")
     rig.drop("KaiQueue", "default-queue")
+    rig.wait()
     assert rig.sent("plain").queue == 0
 
 
@@ -123,7 +126,7 @@ def test_the_queues_are_left_to_their_own_scheduler_unless_they_are_named():
         queue(rig, "team", resources=free())
         assert rig.kind == "kai"
         rig.queues.set_running("kai", "kai-scheduler-default")
-        assert (rig.kind, rig.queues.writes_status) == (kind, writes)
+        assert (rig.kind, rig.queues.kinds.writes_status) == (kind, writes)
 
 
 # -- past use ----------------------------------------------------------------------------------------------------

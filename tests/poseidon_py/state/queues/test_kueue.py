@@ -89,16 +89,20 @@ def test_a_quota_for_pods_is_not_replaced(rig):
         ),
         pytest.param(
             {"stopPolicy": 3},
-            "spec.stopPolicy: 3 is not valid and is ignored; give None, Hold, HoldAndDrain",
+            "spec.stopPolicy: 3 is not valid, so the queue is closed; give None, Hold, HoldAndDrain",
             id="stop",
         ),
         pytest.param(
             {"preemption": {"withinClusterQueue": "Any"}},
-            "spec.preemption.withinClusterQueue: 'Any' is not valid and is ignored; "
+            "spec.preemption.withinClusterQueue: 'Any' is not valid, so the queue is closed; "
             "give Never, LowerPriority, LowerOrNewerEqualPriority",
             id="within",
         ),
-        pytest.param({"preemption": []}, "spec.preemption: [] is not valid; give a mapping", id="preemption"),
+        pytest.param(
+            {"preemption": []},
+            "spec.preemption: [] is not valid, so the queue is closed; give a mapping",
+            id="preemption",
+        ),
         pytest.param(
             {"preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}},
             "spec.preemption.borrowWithinCohort.policy: LowerPriority has no effect while reclaimWithinCohort is "
@@ -132,19 +136,23 @@ def test_a_quota_for_pods_is_not_replaced(rig):
             "spec.admissionChecksStrategy: admission checks are not run here; Kueue's own controller runs them",
             id="checks",
         ),
-        pytest.param({"cohortName": 5}, "spec.cohortName: 5 is not valid and is ignored; give a text", id="cohort"),
         pytest.param(
-            {"resourceGroups": {}}, "spec.resourceGroups: {} is not valid and is ignored; give a list", id="groups"
+            {"cohortName": 5}, "spec.cohortName: 5 is not valid, so the queue is closed; give a text", id="cohort"
+        ),
+        pytest.param(
+            {"resourceGroups": {}},
+            "spec.resourceGroups: {} is not valid, so the queue is closed; give a list",
+            id="groups",
         ),
         pytest.param(
             {"resourceGroups": [group(flavor("on-demand", cpu={"nominalQuota": "a"}))]},
-            "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: 'a' is not valid and is ignored; "
+            "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: 'a' is not valid, so the queue is closed; "
             "give a quantity like 8, 500m or 64Gi",
             id="quantity",
         ),
         pytest.param(
             {"resourceGroups": [group(flavor("on-demand", cpu={"nominalQuota": "-1"}))]},
-            "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: '-1' is not valid and is ignored; "
+            "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: '-1' is not valid, so the queue is closed; "
             "give 0 or more",
             id="negative",
         ),

@@ -50,7 +50,7 @@ def test_without_a_half_life_the_mode_has_no_effect_and_says_so(rig):
         "team-a": ["spec.admissionScope: has no effect, as past use does not count; give --queue-half-life SECONDS"]
     }
     rig.queues.past_use.half_life_seconds = 60.0
-    simple(rig, **BY_USE)
+    simple(rig, **BY_USE, cohortName="org")
     assert rig.problems() == {}
     assert rig.message().half_life_seconds == 60.0
     assert dict(rig.message().resource_weights) == {"cpu": 0.001}  # as if in cores

@@ -97,6 +97,7 @@ def test_a_local_queue_of_the_name_default_takes_pods_without_a_label(rig):
     rig.put("LocalQueue", "default", {"clusterQueue": "team-a"}, namespace="default")
     assert rig.sent("p").queue == id_of("clusterqueue/team-a")
     rig.drop("LocalQueue", "default", namespace="default")
+    rig.wait()
     assert rig.sent("p").queue == 0
 
 

@@ -107,12 +107,14 @@ def test_a_queue_that_is_its_own_parent_is_left_out(rig):
     [
         pytest.param(
             {"reclaim": {"evictionsPerHour": -1}},
-            "spec.reclaim.evictionsPerHour: -1 is not valid and is ignored; give a whole number from 0 to 2147483647",
+            "spec.reclaim.evictionsPerHour: -1 is not valid, so the queue is closed; "
+            "give a whole number from 0 to 2147483647",
             id="evictions",
         ),
         pytest.param(
             {"reclaim": {"minRuntime": "soon"}},
-            "spec.reclaim.minRuntime: 'soon' is not valid and is ignored; give a duration like 90s, 10m or 1h30m",
+            "spec.reclaim.minRuntime: 'soon' is not valid, so the queue is closed; "
+            "give a duration like 90s, 10m or 1h30m",
             id="duration",
         ),
         pytest.param(
@@ -133,7 +135,7 @@ def test_a_queue_that_is_its_own_parent_is_left_out(rig):
         ),
         pytest.param(
             {"tenants": [{"users": "eve"}]},
-            "spec.tenants[0].users: 'eve' is not valid and is ignored; give a list of texts",
+            "spec.tenants[0].users: 'eve' is not valid, so the queue is closed; give a list of texts",
             id="users",
         ),
         pytest.param(
@@ -144,7 +146,7 @@ def test_a_queue_that_is_its_own_parent_is_left_out(rig):
         ),
         pytest.param(
             {"reclaim": {"allow": "yes"}},
-            "spec.reclaim.allow: 'yes' is not valid and is ignored; give true or false",
+            "spec.reclaim.allow: 'yes' is not valid, so the queue is closed; give true or false",
             id="flag",
         ),
     ],

@@ -95,8 +95,9 @@ def test_auto_takes_the_first_kind_with_objects_and_ours_if_there_is_none():
     rig.put("ClusterQueue", "q", {"namespaceSelector": {}})
     assert rig.kind == "kueue"
     assert rig.sent("p").queue == id_of("clusterqueue/q")
-    assert rig.queues.why_active() == (
-        "queues of kind kueue are in force; queues of kind poseidon are not used; --queues names the kind to use"
+    assert rig.queues.kinds.why() == (
+        "queues of kind kueue are in force; queues of kind poseidon are not used, so pods that "
+        "name them wait; --queues names the kind to use"
     )
     rig.drop("ClusterQueue", "q")
     assert rig.sent("p").queue == id_of("queue/q")

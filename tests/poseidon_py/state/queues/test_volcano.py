@@ -139,6 +139,8 @@ def test_the_queue_of_a_pod_is_that_of_its_group_and_follows_it(rig):
     rig.group("g", {"minMember": 1, "queue": "c"})
     assert rig.problem("p") == "queue c does not exist: create it or change spec.queue of PodGroup default/g"
     rig.group("g", {"minMember": 1})
+    assert rig.key("p") == ""  # Volcano would create the queue default, without limits
+    queue(rig, "default")
     assert rig.key("p") == "volcano/default"
 
 

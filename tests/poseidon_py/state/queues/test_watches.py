@@ -4,6 +4,8 @@ import asyncio
 import json
 from contextlib import asynccontextmanager
 
+import pytest
+
 from poseidon_py.kube.client import ApiError, NotFoundError, UnreachableError
 from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.state.queues.kueue import CLUSTER_QUEUES
@@ -24,6 +26,7 @@ class Api:
         self.denied: set[str] = set()
         self.fail: list[Exception] = []
         self.listed: list[tuple[str, str]] = []
+        self.events: dict[str, asyncio.Queue] = {}
 
     async def call(self, verb, path):
         await asyncio.sleep(0)
@@ -53,13 +56,21 @@ class Api:
         return json.dumps({"metadata": {"resourceVersion": "1"}, "items": items}).encode()
 
     async def watch(self, path, parameters, silence):
-        await asyncio.Event().wait()
-        yield b""
+        while True:
+            events = self.events.setdefault(path, asyncio.Queue())
+            yield json.dumps(await events.get()).encode() + b"\n"
+
+    def create(self, path, name, **fields):
+        """An object that watches see."""
+        metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": "2"}
+        event = {"type": "ADDED", "object": {"metadata": metadata, **fields}}
+        self.events.setdefault(path, asyncio.Queue()).put_nowait(event)
 
 
 class Watching(Rig):
     def __init__(self, kind, file=None):
         super().__init__(kind)
+        self.queues.kinds.running.clear()
         self.api = Api()
         self.again = asyncio.Event()
         self.pauses: list[float] = []
@@ -169,6 +180,51 @@ async def test_a_kind_that_may_not_be_read_does_not_stop_the_others():
     async with rig.running():
         assert rig.watches.listed.is_set()
         assert set(rig.tree()) == {"queue/a"}
+
+
+async def test_pods_that_name_a_queue_that_may_not_be_read_wait():
+    rig = Watching("auto")
+    rig.api.groups |= {"scheduling.run.ai": {"v2": ["queues"]}}
+    rig.api.denied.add("/apis/scheduling.run.ai/v2/queues")
+    rig.pod("p", labels={"kai.scheduler/queue": "q"})
+    async with rig.running():
+        rig.work()
+        assert rig.sent("p").queue != 0
+        assert rig.problem("p") == (
+            "queue q is not known: cannot watch queues.scheduling.run.ai: 403 Forbidden: no; allow list and watch in "
+            "the ClusterRole (deploy/poseidon.yaml)"
+        )
+
+
+@pytest.mark.parametrize(
+    ("path", "known"),
+    [
+        pytest.param("/apis/scheduling.run.ai/v2/queues", False, id="queues"),
+        pytest.param("/apis/kai.scheduler/v1/schedulingshards", True, id="settings"),
+    ],
+)
+async def test_a_kind_that_is_named_must_be_readable_before_anything_is_scheduled(path, known):
+    rig = Watching("kai")
+    rig.api.groups |= {"scheduling.run.ai": {"v2": ["queues"]}, "kai.scheduler": {"v1": ["schedulingshards"]}}
+    rig.api.denied.add(path)
+    async with rig.running():
+        assert rig.watches.listed.is_set() is known
+
+
+async def test_who_runs_is_found_out_as_soon_as_it_matters():
+    """From the first ClusterQueue on, its pods were scheduled without Kueue for up to half a minute."""
+    rig = Watching("auto")
+    path = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
+    rig.api.groups["kueue.x-k8s.io"] = {"v1beta2": ["clusterqueues"]}
+    rig.api.deployments["kueue-controller-manager"] = 1
+    async with rig.running():
+        assert rig.pauses == [RECHECK]
+        assert rig.queues.kinds.running == {}
+        rig.api.create(path, "q", spec={"namespaceSelector": {}})
+        await settle()
+        assert rig.queues.kinds.running["kueue"] == "kueue-controller-manager"
+        assert rig.kind == "poseidon"
+        assert rig.pauses == [RECHECK, RECHECK]
 
 
 async def test_nothing_is_known_while_the_server_does_not_answer():

@@ -116,7 +116,8 @@ def test_annotations_of_a_namespace_are_the_quota_of_its_queue(rig):
     rig.namespace("a", annotations={"yunikorn.apache.org/namespace.quota": "much"})
     assert rig.key("p") == "yunikorn/root.a"
     assert rig.problems()["yunikorn/yunikorn-configs"] == [
-        "namespace a: metadata.annotations[yunikorn.apache.org/namespace.quota]: is not JSON and is ignored; give a "
+        "namespace a: metadata.annotations[yunikorn.apache.org/namespace.quota]: is not JSON, so the queue is closed; "
+        "give a "
         'mapping like {"cpu": "64", "memory": "100Gi"}'
     ]
 
@@ -237,7 +238,7 @@ def test_pods_keep_their_own_priority(rig):
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("x", "'x' is not valid and is ignored; give a number of at least -1e+09"),
+        ("x", "'x' is not valid, so the queue is closed; give a number of at least -1e+09"),
         ("1.5", "1.5 counts as 1; give a whole number"),
     ],
 )
