@@ -65,5 +65,6 @@ def check_round(load: EngineLoad, engine: Engine, result: RoundResult) -> list[C
         Check("no node is over-committed, every taint is tolerated", not violations, "; ".join(violations)),
         Check("no task waits that fits in the free capacity of a node", not unused, unused),
         Check("the engine dropped nothing", result.stats.dropped == 0, f"{result.stats.dropped} placements dropped"),
+        Check("every network is solved", not result.stats.unsolved, str(result.stats.unsolved)),
         Check("the policy kept its contract", not result.stats.fallback, result.stats.fallback),
     ]

@@ -133,6 +133,8 @@ def _measure(load: ChurnLoad, churn: float, case: Case) -> Measured:
         evicted = engine.state.tasks.uid[result.migration.tasks].copy()
         _apply(engine, load.evict(evicted), found)
         found.migrated += len(evicted)
+        if stats.unsolved:
+            found.wrong.append(f"networks without a solution: {stats.unsolved}")
         if stats.uncertified:
             found.wrong.append(f"{stats.uncertified} solutions have no certificate")
         if stats.dropped or stats.fallback:

@@ -9,7 +9,7 @@ import numpy as np
 
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.certificate import certify
-from firmament_py.flow.network import Solution, Status
+from firmament_py.flow.network import FlowNetwork, Solution, Status
 from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import F64, I64
 from firmament_py.network.build import PlacementNetwork
@@ -175,7 +175,8 @@ class Round:
         if self._observer is not None:
             self._observer(network, solution)
         if solution.status is not Status.OPTIMAL:
-            log.error("the solver %s reports status %s for the network", self._solver.name, solution.status)
+            self.stats.unsolved[solution.status] = self.stats.unsolved.get(solution.status, 0) + 1
+            log.error("the solver %s finds no flow: %s; %s", self._solver.name, solution.status, _size(network.flow))
         if self._certified:
             self.telemetry.lap("solve")
             problems = certify(network.flow, solution)
@@ -184,3 +185,11 @@ class Round:
                 self.stats.uncertified += 1
                 log.error("a solution of %s has no certificate: %s", self._solver.name, "; ".join(problems))
         return solution
+
+
+def _size(network: FlowNetwork) -> str:
+    """What a solver's limits depend on."""
+    costs, capacity = np.abs(network.unit_cost).max(initial=0), network.capacity.max(initial=0)
+    supply = network.supply[network.supply > 0].sum()
+    size = f"{len(network.supply)} vertices, {len(network.tail)} arcs, supply {supply}"
+    return f"{size}, costs up to {costs}, capacities up to {capacity}"

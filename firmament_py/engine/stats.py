@@ -28,6 +28,9 @@ class RoundStats:
     usage_stale: int = 0
     uncertified: int = 0
     """Solutions without a proof of optimality, if the scheduler checks for one."""
+    unsolved: dict[str, int] = field(default_factory=dict)
+    """Networks that the solver found no flow for, by its status. What a network has is then placed one by one, the
+    oldest first, so costs have little effect."""
     trials: int = 0
     """Networks solved only to find out what could be placed, and where to reserve capacity; they place nothing."""
     pricing_rounds: int = 0

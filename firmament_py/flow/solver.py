@@ -1,9 +1,9 @@
-"""Min-cost flow solvers behind one small interface. The only module that imports OR-Tools.
+"""Min-cost flow solvers behind one small interface.
 
 Safe range: OR-Tools multiplies unit costs by the number of vertices, and its potentials are sums of these along a path:
 costs times vertices times the arcs of the longest path must stay below 2**62, and sums of capacities and supplies below
 2**63. The policy contract keeps costs below 2**40, and placement networks have paths of a few arcs: 2**19 vertices are
-safe.
+safe. Beyond that the status is BAD_COST_RANGE. docs/performance.md lists what else solvers do.
 """
 
 from collections.abc import Callable
@@ -38,6 +38,8 @@ class OrToolsSolver:
     }
 
     def solve(self, network: FlowNetwork) -> Solution:
+        if network.capacity.min(initial=0) < 0:  # OR-Tools may never return
+            return Solution(Status.BAD_CAPACITY_RANGE, np.zeros(len(network.tail), np.int64), 0)
         solver = min_cost_flow.SimpleMinCostFlow()
         arcs = solver.add_arcs_with_capacity_and_unit_cost(
             network.tail, network.head, network.capacity, network.unit_cost

@@ -87,7 +87,7 @@ class ColumnGeneration:
             found = self._found(*self._in_part(problem), costs)
         else:
             found = self._of_rows(capacities, costs, offsets, task_class, trial)
-        if not trial:
+        if not trial and found.sent is not None:
             flow = found.network.flow
             self.first = self.first or First(len(flow.supply), len(flow.tail), found.solution.cost)
         return found

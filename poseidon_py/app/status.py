@@ -48,6 +48,7 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, bridge: Json, collect
             "objective": last.objective,
             "gap": last.gap,
             "fallback": last.fallback,
+            "unsolved": dict(last.unsolved),
         },
         "usage": usage_json(reply, collector),
         "known": {"pods": len(store.pods), "nodes": len(store.nodes), "queued": len(store.pod_queue)},

@@ -73,6 +73,8 @@ def print_status(body: Json, console: Console) -> None:
         console.print(f"a better packing could have placed at most {last['gap']} more", highlight=False)
     if last.get("fallback"):
         console.print(f"[red]the last round placed pods anywhere they fit[/red]: {last['fallback']}", highlight=False)
+    for status, count in last.get("unsolved", {}).items():
+        console.print(f"[red]{count} networks of the last round have no solution[/red]: {status}", highlight=False)
     if queues := body.get("queues"):
         print_queues(queues, console)
     if plan := body.get("rebalance"):

@@ -243,6 +243,12 @@ class Loop:
         if stats.dropped:
             self._metrics.dropped.inc(stats.dropped)
             log.error("the engine's check rejected %d placements: a defect, please report it", stats.dropped)
+        for status, count in stats.unsolved.items():
+            self._metrics.unsolved.labels(status).inc(count)
+            placed = "whose pods are placed one by one"
+            log.error(
+                "the solver found no flow for %d networks, %s: %s; a defect, please report it", count, placed, status
+            )
         if stats.fallback:
             self._metrics.fallbacks.labels(stats.policy).inc()
             if stats.fallback != self._fallback:

@@ -58,6 +58,11 @@ class Metrics:
         self.dropped = self._counter(
             "placements_dropped_total", "Placements that the engine's independent check rejected; each is a defect."
         )
+        self.unsolved = self._counter(
+            "networks_unsolved_total",
+            "Networks that the solver found no flow for, by its status; each is a defect.",
+            "status",
+        )
         self.bind = self._histogram("bind_duration_seconds", "Duration of bind requests, by attempt.", _SHORT, "result")
         self.binds_in_flight = self._gauge("binds_in_flight", "Bind requests in flight.")
         self.fallbacks = self._counter(

@@ -778,7 +778,7 @@ class Reason(_message.Message):
     def __init__(self, kind: _Optional[_Union[Reason.Kind, str]] = ..., detail: _Optional[str] = ..., value: _Optional[str] = ..., nodes: _Optional[int] = ...) -> None: ...
 
 class RoundStats(_message.Message):
-    __slots__ = ("started_us", "stage_seconds", "seconds", "solves", "vertices", "arcs", "objective", "pending", "placed", "waiting", "classes", "nodes", "dropped", "policy", "fallback", "uncertified", "pricing_rounds", "trials", "gap", "preempted", "nominated", "migrated", "migrated_for_waiting", "least_moves", "delayed", "usage_measured", "usage_missing", "usage_stale")
+    __slots__ = ("started_us", "stage_seconds", "seconds", "solves", "vertices", "arcs", "objective", "pending", "placed", "waiting", "classes", "nodes", "dropped", "policy", "fallback", "uncertified", "unsolved", "pricing_rounds", "trials", "gap", "preempted", "nominated", "migrated", "migrated_for_waiting", "least_moves", "delayed", "usage_measured", "usage_missing", "usage_stale")
     class StageSecondsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -786,6 +786,13 @@ class RoundStats(_message.Message):
         key: str
         value: float
         def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    class UnsolvedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     STARTED_US_FIELD_NUMBER: _ClassVar[int]
     STAGE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
@@ -802,6 +809,7 @@ class RoundStats(_message.Message):
     POLICY_FIELD_NUMBER: _ClassVar[int]
     FALLBACK_FIELD_NUMBER: _ClassVar[int]
     UNCERTIFIED_FIELD_NUMBER: _ClassVar[int]
+    UNSOLVED_FIELD_NUMBER: _ClassVar[int]
     PRICING_ROUNDS_FIELD_NUMBER: _ClassVar[int]
     TRIALS_FIELD_NUMBER: _ClassVar[int]
     GAP_FIELD_NUMBER: _ClassVar[int]
@@ -830,6 +838,7 @@ class RoundStats(_message.Message):
     policy: str
     fallback: str
     uncertified: int
+    unsolved: _containers.ScalarMap[str, int]
     pricing_rounds: int
     trials: int
     gap: int
@@ -842,7 +851,7 @@ class RoundStats(_message.Message):
     usage_measured: int
     usage_missing: int
     usage_stale: int
-    def __init__(self, started_us: _Optional[int] = ..., stage_seconds: _Optional[_Mapping[str, float]] = ..., seconds: _Optional[float] = ..., solves: _Optional[int] = ..., vertices: _Optional[int] = ..., arcs: _Optional[int] = ..., objective: _Optional[int] = ..., pending: _Optional[int] = ..., placed: _Optional[int] = ..., waiting: _Optional[int] = ..., classes: _Optional[int] = ..., nodes: _Optional[int] = ..., dropped: _Optional[int] = ..., policy: _Optional[str] = ..., fallback: _Optional[str] = ..., uncertified: _Optional[int] = ..., pricing_rounds: _Optional[int] = ..., trials: _Optional[int] = ..., gap: _Optional[int] = ..., preempted: _Optional[int] = ..., nominated: _Optional[int] = ..., migrated: _Optional[int] = ..., migrated_for_waiting: _Optional[int] = ..., least_moves: _Optional[int] = ..., delayed: _Optional[int] = ..., usage_measured: _Optional[int] = ..., usage_missing: _Optional[int] = ..., usage_stale: _Optional[int] = ...) -> None: ...
+    def __init__(self, started_us: _Optional[int] = ..., stage_seconds: _Optional[_Mapping[str, float]] = ..., seconds: _Optional[float] = ..., solves: _Optional[int] = ..., vertices: _Optional[int] = ..., arcs: _Optional[int] = ..., objective: _Optional[int] = ..., pending: _Optional[int] = ..., placed: _Optional[int] = ..., waiting: _Optional[int] = ..., classes: _Optional[int] = ..., nodes: _Optional[int] = ..., dropped: _Optional[int] = ..., policy: _Optional[str] = ..., fallback: _Optional[str] = ..., uncertified: _Optional[int] = ..., unsolved: _Optional[_Mapping[str, int]] = ..., pricing_rounds: _Optional[int] = ..., trials: _Optional[int] = ..., gap: _Optional[int] = ..., preempted: _Optional[int] = ..., nominated: _Optional[int] = ..., migrated: _Optional[int] = ..., migrated_for_waiting: _Optional[int] = ..., least_moves: _Optional[int] = ..., delayed: _Optional[int] = ..., usage_measured: _Optional[int] = ..., usage_missing: _Optional[int] = ..., usage_stale: _Optional[int] = ...) -> None: ...
 
 class UsageReport(_message.Message):
     __slots__ = ("epoch", "task_uid", "tasks", "node_id", "nodes")

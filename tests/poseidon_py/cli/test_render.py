@@ -33,6 +33,11 @@ def printed(**fields: Any) -> str:
         ),
         pytest.param({"not_ready": "nodes are not listed yet"}, "not ready: nodes are not listed yet", id="not-ready"),
         pytest.param({"not_ready": ""}, "no round yet", id="no-round"),
+        pytest.param(
+            {"rounds": 3, "last_round": NEVER | {"unsolved": {"infeasible": 2}}},
+            "2 networks of the last round have no solution: infeasible\n",
+            id="unsolved",
+        ),
         pytest.param({"rounds": 3}, "round 3: placed 0 of 0", id="rounds"),
         pytest.param({"rounds": 3, "last_round": NEVER | {"solves": 1}}, " 0 arcs, 1 solve\n", id="one-solve"),
         pytest.param(

@@ -162,3 +162,10 @@ def test_when_the_next_round_comes():
     assert bench.loop.next_seconds == 50.0
     bench.loop._pacer.wake_at(100.0)
     assert bench.loop.next_seconds == 0.0
+
+
+def test_networks_without_a_solution_are_counted_and_logged(caplog):
+    bench = Bench()
+    bench.loop._note(flow_pb2.RoundStats(unsolved={"bad cost range": 2}), 0.1)
+    assert bench.store.metrics.unsolved.labels("bad cost range")._value.get() == 2
+    assert "the solver found no flow for 2 networks, whose pods are placed one by one: bad cost range" in caplog.text
