@@ -146,6 +146,7 @@ def build_runtime(
         store,
         feed.reject,
         evictions,
+        withdraw=lambda uids: binder.withdraw(uids, ""),
         leads=holds_lease,
         scheduler=settings.scheduler_name[0],
         patience=settings.bind_patience,

@@ -153,6 +153,7 @@ class Binder:
         if work is None:
             self._slots.put(placement)
         else:
+            self._store.set_revocable(known, True)
             self._preparing[placement] = asyncio.create_task(self._run_preparation(placement, work))
 
     def settled(self, known: PodRecord) -> None:
@@ -264,6 +265,7 @@ class Binder:
         decision = self._gate.may_send(known) if known.gang.id else SendDecision.SEND
         if decision is SendDecision.WAIT:
             placement.move(PlacementState.PARKED)
+            self._store.set_revocable(known, True)
         elif decision is SendDecision.DROP:
             self._give_back(placement, "", report=False)
         else:
@@ -309,6 +311,7 @@ class Binder:
             return
         log.debug("binding %s: %s; retry in %.1f s", placement.known.full_name, outcome.error, delay)
         placement.move(PlacementState.DEFERRED)
+        self._store.set_revocable(placement.known, not placement.in_doubt)
 
         def due() -> None:
             if placement.state is PlacementState.DEFERRED:
@@ -354,6 +357,7 @@ class Binder:
 
     def _queue(self, placement: Placement) -> None:
         placement.move(PlacementState.READY)
+        self._store.set_revocable(placement.known, False)
         self._slots.put(placement)
 
     def _finish(self, placement: Placement, end: End | None = None) -> None:

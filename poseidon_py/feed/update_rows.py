@@ -197,7 +197,8 @@ def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
 def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState | None:
     """The state of a pod that the engine should have; None: it should not have the pod.
 
-    `fresh`: for an engine without any state, to which an assumed placement is sent as a bound one.
+    An assumed placement whose bind waits is sent as a bound one, which may be a victim of preemption as long as it
+    waits. `fresh`: for an engine without any state, to which every assumed placement is sent as a bound one.
     """
     described = known.described
     if not described.class_id:
@@ -221,9 +222,11 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
             queue=known.queue.running_id,
             local_queue=known.queue.local_id,
         )
-    node = ""
-    if known.state is PodState.ASSUMED and (fresh or known.sent is not None):
-        node = store.id_of_node(known.assumed) if fresh or known.sent is None else known.sent.node
+    node, assumed = "", known.state is PodState.ASSUMED
+    if assumed and (fresh or known.revocable):
+        node = store.id_of_node(known.assumed)
+    elif assumed and known.sent is not None:
+        node = known.sent.node
     elif not known.schedulable or known.volumes.blocked or known.gang.blocked:
         return None
     return SentState(
@@ -234,9 +237,10 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
         known.gang.id,
         known.gang.role,
         described.inputs,
-        started_us=described.started_us if node else 0,
+        started_us=described.started_us if node and not known.revocable else 0,
+        lasting=bool(node) and described.lasting,
         nominated=_nominated_on(store, known),
-        unevictable=known.privileged,
+        unevictable=not (known.revocable and store.preemption_rules.preemptible(known)) if node else known.privileged,
         queue=known.queue.running_id if node else known.queue.id,
         local_queue=known.queue.local_id,
     )

@@ -15,7 +15,7 @@ class NominatedPod(NamedTuple):
 
 
 class VictimPod(NamedTuple):
-    """A bound pod that is to be deleted."""
+    """A bound pod that is to be deleted, or one whose bind waits and is not to be sent."""
 
     known: PodRecord
     preemptor: PodRecord

@@ -9,12 +9,12 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 from poseidon_py.preempt.announcements import Retractor, announcements
 from poseidon_py.preempt.attempt import PreemptApi
-from poseidon_py.preempt.decisions import Decisions
+from poseidon_py.preempt.decisions import Decisions, VictimPod
 from poseidon_py.preempt.eviction import GangEviction, gang_evictions
 from poseidon_py.preempt.evictor import AnnouncementReporter, Evictor
 from poseidon_py.preempt.migrator import Migrator
@@ -54,6 +54,7 @@ class Preemptor:
         reject: Reject,
         reporter: PreemptReporter,
         *,
+        withdraw: Callable[[Iterable[str]], None] = lambda uids: None,
         leads: Callable[[], bool] = lambda: True,
         scheduler: str = "poseidon",
         concurrency: int = 20,
@@ -64,12 +65,14 @@ class Preemptor:
         call_later: Callable[[float, Callable[[], None]], Timer] | None = None,
         rng: Callable[[], float] = random.random,
     ) -> None:
-        """`leads` is called before each write. `scheduler`: the name in conditions of victims. `concurrency`: maximum
-        number of requests in flight. `patience`: seconds for all attempts to write one decision."""
+        """`withdraw` gives back the placements of pods, by UID, whose binds were not sent. `leads` is called before
+        each write. `scheduler`: the name in conditions of victims. `concurrency`: maximum number of requests in flight.
+        `patience`: seconds for all attempts to write one decision."""
         self._store = store
         self._attempts = store.metrics.preemptions
         self._reject = reject
         self._reporter = reporter
+        self._withdraw = withdraw
         self._now = now
         self._rng = rng
         self._permission = Permission(leads, concurrency)
@@ -131,9 +134,11 @@ class Preemptor:
             if known.nominated != node:
                 self._attempts.inc()
             self._nominate(known, node)
-        gangs = gang_evictions(self._store.gangs, [known for known, _ in decisions.victims])
-        announced = announcements(self._store.preemption_rules, decisions.victims, self._now())
-        for known, preemptor in decisions.victims:
+        victims = [victim for victim in decisions.victims if not victim.known.revocable]
+        gangs = gang_evictions(self._store.gangs, [known for known, _ in victims])
+        announced = announcements(self._store.preemption_rules, victims, self._now())
+        self._revoke([victim for victim in decisions.victims if victim.known.revocable])
+        for known, preemptor in victims:
             if known.uid in announced:
                 self._privilege(preemptor)
             self.evictor.evict(known, preemptor, gangs.get(known.uid), announced.get(known.uid))
@@ -143,6 +148,17 @@ class Preemptor:
     def finish(self, group: Group) -> None:
         """All bound members of a gang are victims: deletes those whose deletion is not under way, see Remainders."""
         self._remainders.note(group)
+
+    def _revoke(self, victims: list[VictimPod]) -> None:
+        """Gives back placements whose binds wait. As with kube-scheduler, nothing is deleted: the pods wait again."""
+        for known, preemptor in victims:
+            node = known.assumed
+            self._withdraw([known.uid])
+            if known.assumed:
+                continue  # its bind has been sent by now
+            self._store.metrics.victims.labels("unbound").inc()
+            log.info("took %s back from %s for %s", known.full_name, node, preemptor.full_name)
+            self._reporter.preempted(known, preemptor, node)
 
     def _nominate(self, known: PodRecord, node: str) -> None:
         self._store.nominations.set(known, node)

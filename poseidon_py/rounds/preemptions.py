@@ -40,8 +40,8 @@ def decisions_of(
         if known is None:
             continue
         store.resend_pod(known.uid)
-        if known.state is not PodState.BOUND or known.observed.deleting or known.preempting:
-            continue  # gone, or decided before
+        if not (known.state is PodState.BOUND or known.revocable) or known.observed.deleting or known.preempting:
+            continue  # gone, or decided before; or its bind was sent in the meantime
         if preemptor is None or not is_pending(preemptor):
             store.metrics.victims.labels("dropped").inc()
         else:

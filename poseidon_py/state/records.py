@@ -184,6 +184,7 @@ class PodRecord:
         "queue",
         "refusal",
         "resend",
+        "revocable",
         "sent",
         "spared",
         "state",
@@ -222,6 +223,9 @@ class PodRecord:
         """Name of the node to which it is or was bound, as observed."""
         self.assumed = ""
         """Name of the node to which it is being bound; empty unless it is ASSUMED."""
+        self.revocable = False
+        """Whether its bind waits, for volumes, for its gang or for another attempt: until it is sent, its placement can
+        be taken back for a pod of higher priority. False unless it is ASSUMED."""
         self.nominated = ""
         """Name of the node that keeps capacity for it while its victims leave; empty unless it is pending."""
         self.preempting = False
@@ -277,7 +281,7 @@ class PodRecord:
         if event is PodEvent.ASSUME:
             self.assumed = node
         elif state is not PodState.ASSUMED:
-            self.assumed = ""
+            self.assumed, self.revocable = "", False
         return True
 
 

@@ -23,7 +23,7 @@ from poseidon_py.state.listeners import SettledListener
 from poseidon_py.state.namespaces import Namespaces
 from poseidon_py.state.nominations import Nominations
 from poseidon_py.state.observed import fingerprint, is_disrupted
-from poseidon_py.state.pod_lifecycle import PodEvent
+from poseidon_py.state.pod_lifecycle import PodEvent, PodState
 from poseidon_py.state.preemption_rules import PreemptionRules
 from poseidon_py.state.problems import Problems
 from poseidon_py.state.queues.past_use import PastUse
@@ -299,6 +299,12 @@ class Store:
         if known is not None:
             known.dirty = True
             self.pod_queue.add(uid)
+
+    def set_revocable(self, known: PodRecord, revocable: bool) -> None:
+        """Sets whether the bind of an assumed pod waits. The engine learns it unless that changes again soon."""
+        if known.state is PodState.ASSUMED and known.revocable != revocable:
+            known.revocable, known.dirty = revocable, True
+            self.pod_queue.add(known.uid, urgent=False)
 
     def resend_pod(self, uid: str) -> None:
         """Has the pod's row sent again even if it has not changed, because a round has changed the engine's."""

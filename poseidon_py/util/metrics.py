@@ -76,8 +76,8 @@ class Metrics:
         )
         self.victims = self._counter(
             "preemption_victims_total",
-            "Victims by outcome: deleted; gone (by themselves); dropped (no longer needed, or another replica leads); "
-            "refused (by the API server).",
+            "Victims by outcome: deleted; unbound (not bound yet: they wait again); gone (by themselves); "
+            "dropped (no longer needed, or another replica leads); refused (by the API server).",
             "outcome",
         )
         self.migrations = self._counter(

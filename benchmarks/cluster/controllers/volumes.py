@@ -17,6 +17,9 @@ _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 _TOPOLOGY = ("topology.kubernetes.io/zone",)
+PROVISIONS = "cluster.poseidon.io/provisions"
+"""Annotation of a storage class: "never", or the names of the nodes, separated by commas, for which it provisions
+volumes. For another node that fails, as without capacity there: the claim loses its selected node."""
 
 
 class Volumes:
@@ -80,7 +83,13 @@ class Volumes:
         node = (claim["metadata"].get("annotations") or {}).get(SELECTED_NODE)
         if storage_class.get("volumeBindingMode") == "WaitForFirstConsumer" and not node:
             return
-        if storage_class.get("provisioner") != _NO_PROVISIONER:
+        able = (storage_class["metadata"].get("annotations") or {}).get(PROVISIONS)
+        if storage_class.get("provisioner") == _NO_PROVISIONER or able == "never":
+            return
+        if able is not None and node not in able.split(","):
+            del claim["metadata"]["annotations"][SELECTED_NODE]
+            self._api.store.put(CLAIMS, claim, record)
+        else:
             volume = self._provision(record, claim, storage_class, node)
             self._bind(record, claim, volume, volume.parse())
 

@@ -85,8 +85,8 @@ class Constrained(World):
             "storage.k8s.io/v1", "StorageClass", name, provisioner=provisioner, volumeBindingMode=mode, **fields
         )
 
-    def make(self, version, kind, name, *, labels=None, **body):
-        metadata = {"name": name, "labels": labels or {}}
+    def make(self, version, kind, name, *, labels=None, annotations=None, **body):
+        metadata = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
         return self.cluster.create({"apiVersion": version, "kind": kind, "metadata": metadata, **body})
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from benchmarks.cluster import Rule
-from benchmarks.cluster.store.kinds import NODES, PODS
+from benchmarks.cluster.controllers.volumes import PROVISIONS, SELECTED_NODE
+from benchmarks.cluster.store.kinds import CLAIMS, NODES, PODS
 from poseidon_py.report.messages import with_nomination
 from tests.poseidon_py.app.test_constraints import HOST, Constrained, with_claim
 from tests.poseidon_py.world import template, world_of
@@ -218,6 +219,40 @@ async def test_a_new_bridge_continues_the_preemption(world):
     await world.bridge()
     await world.until(lambda: world.placed("high", 1))
     assert world.deleted == ["low-0000"]
+
+
+async def waiting_for_volumes(world, count, *, mates=0, **spec):
+    """Pods `low-0`, ... of low priority that are placed, and whose volumes are never provisioned. mates: pods `mate`
+    without volumes."""
+    world.prepare(0)
+    world.run(mates, "mate", priorityClassName=LOW, **spec)
+    world.storage_class("stuck", annotations={PROVISIONS: "never"})
+    for at in range(count):
+        world.claim(f"v{at}", "stuck")
+        world.run(1, f"low-{at}", priorityClassName=LOW, **with_claim(f"v{at}"), **spec)
+    await world.until(lambda: sum(SELECTED_NODE in str(each) for each in world.cluster.objects(CLAIMS)) == count)
+
+
+async def test_a_pod_that_waits_for_its_volume_gives_its_place_back_at_once(world):
+    """kube-scheduler preempts it in memory (framework/preemption/executor.go, PreemptPod): no pod is deleted."""
+    await world.bridge(volume_timeout=600.0)
+    await waiting_for_volumes(world, 3, cpu="3")
+    world.run(1, "high", priorityClassName=HIGH, cpu="3")
+    await world.until(lambda: world.placed("high", 1))
+    await world.until(lambda: len(world.victims) == 1)
+    assert world.deleted == []
+    assert world.placed("low", 0)
+
+
+async def test_a_gang_that_waits_for_volumes_gives_its_places_back_as_a_whole(world):
+    """Two members of three nodes wait, one for the other's volume; the high pods need one of their nodes."""
+    await world.bridge(volume_timeout=600.0)
+    gang = {f"pod-group.scheduling.x-k8s.io/{key}": value for key, value in (("name", "g"), ("min-available", "2"))}
+    await waiting_for_volumes(world, 1, cpu="3", labels=gang, mates=1)
+    world.run(2, "high", priorityClassName=HIGH, cpu="3")
+    await world.until(lambda: world.placed("high", 2))
+    await world.until(lambda: world.victims == ["low-0-0000", "mate-0000"])
+    assert world.deleted == []
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from poseidon_py.bind.binder import Binder
 from poseidon_py.bind.slots import BindSlots
 from poseidon_py.kube.client import ApiError, BusyError, ConflictError, LostAnswerError, UnreachableError
+from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.store import Store
 from tests.effort import examples
 from tests.poseidon_py.builders import node, pod
@@ -391,3 +392,43 @@ async def test_a_leader_whose_lease_has_run_out_unnoticed_sends_nothing():
         bench.kube.hold.set()
         await settle()
         assert (bench.kube.asked, [name for name, *_ in bench.rejected], bench.failed) == (["a"], ["b"], [])
+
+
+async def test_a_placement_is_revocable_while_its_bind_waits():
+    """Until another attempt; not if the last one may have bound it, and not while a request is on its way."""
+    async with Bench() as bench:
+        bench.kube.faults = [BusyError(429, "TooManyRequests", "wait", 1.0), LostAnswerError("lost")]
+        bench.kube.read_faults = [UnreachableError("no route")]
+        known = bench.place()
+        assert not known.revocable
+        await settle()
+        assert known.revocable
+        bench.timers.pop()[1]()
+        assert not known.revocable  # ready for the next attempt
+        await settle()
+        assert not known.revocable
+        assert known.assumed
+
+
+async def test_a_placement_that_waits_for_volumes_is_revocable_until_they_are_ready_or_it_is_withdrawn():
+    async with Bench() as bench:
+        ready = asyncio.Event()
+
+        async def wait():
+            await ready.wait()
+
+        bench.prepare = lambda known, node: wait()
+        bench.kube.hold = asyncio.Event()
+        for name in ("a", "b"):
+            bench.kube.put(name)
+            bench.store.observe_pod(pod(name))
+            bench.store.pods[f"uid-{name}"].volumes.claims = (ClaimUse("c"),)
+            bench.binder.bind(bench.store.pods[f"uid-{name}"], "n", bench.store.id_of_node("n"))
+        a, b = bench.store.pods.values()
+        assert a.revocable
+        bench.binder.withdraw([a.uid], "")
+        assert (a.revocable, a.assumed) == (False, "")
+        ready.set()
+        await settle()
+        assert (b.revocable, b.assumed) == (False, "n")
+        bench.kube.hold.set()

@@ -2,6 +2,9 @@
 
 import asyncio
 
+from poseidon_py.feed.update_rows import describe_pod, target
+from poseidon_py.state.store import Store
+from tests.poseidon_py.builders import node, pod
 from tests.poseidon_py.fakes import unavailable
 from tests.poseidon_py.rig import Rig
 from tests.poseidon_py.state.test_budgets import APP, budget
@@ -115,3 +118,30 @@ async def test_victims_and_nominations_are_in_the_rows_until_they_end():
             await rig.settle()
             assert rows(rig, "v")[-1] == (on, "")
             assert rows(rig, "p")[-1] == (False, rig.store.id_of_node("n") if on else "")
+
+
+async def test_a_placement_whose_bind_waits_is_sent_as_bound_and_may_be_a_victim():
+    """Until its bind is sent. If it fails, that task ends, and another one waits."""
+    store = Store(["poseidon"])
+    store.observe_node(node("n"))
+    store.observe_pod(pod("a"))
+    known = store.pods["uid-a"]
+    describe_pod(store, known)
+    store.assume(known, "n")
+
+    def row(*, fresh=False):
+        found = target(store, known, fresh=fresh)
+        assert found is not None
+        return found
+
+    assert row().node == ""
+    store.set_revocable(known, True)
+    waits = row()
+    assert (waits.node, waits.unevictable, waits.started_us) == (store.id_of_node("n"), False, 0)
+    known.sent = waits
+    store.set_revocable(known, False)
+    sent = row()
+    assert (sent.node, sent.unevictable) == (waits.node, True)
+    assert row(fresh=True) == sent  # also for a new engine
+    store.release(known)
+    assert row().node == ""

@@ -147,6 +147,7 @@ class Bench:
         self.api = api or FakePods()
         self.reports = Reports()
         self.rejected: list[tuple[str, str, int]] = []
+        self.withdrawn: list[str] = []
         self.timers: list[Timer] = []
         self.sleeps: list[float] = []
         self.asleep: asyncio.Event | None = None
@@ -157,6 +158,7 @@ class Bench:
             self.store,
             lambda known, node_id, not_before: self.rejected.append((known.name, node_id, not_before)),
             self.reports,
+            withdraw=self._withdraw,
             leads=lambda: self.leads,
             scheduler="poseidon",
             concurrency=concurrency,
@@ -174,6 +176,11 @@ class Bench:
         if api is None:
             self.bound("v")
             self.pending("p")
+
+    def _withdraw(self, uids):
+        for uid in uids:
+            self.withdrawn.append(uid)
+            self.store.release(self.store.pods[uid])
 
     def _later(self, seconds, call):
         timer = Timer(seconds, call)

@@ -356,3 +356,18 @@ async def test_stopping_waits_for_requests_in_flight_as_long_as_it_may():
     await settle()
     await bench.preemptor.stop()
     assert "deleting" not in bench.api.pods["w"]
+
+
+async def test_a_victim_whose_bind_waits_is_taken_back_and_not_deleted():
+    """kube-scheduler's PreemptPod: a pod that is not bound yet is preempted in memory, with the same event."""
+    bench = Bench()
+    bench.pending("w")
+    bench.store.assume(bench.known("w"), "n")
+    bench.store.set_revocable(bench.known("w"), True)
+    bench.take(nominated=[("p", "n")], victims=[("w", "p")])
+    await settle()
+    assert bench.withdrawn == ["uid-w"]
+    assert bench.api.of("delete") == bench.api.of("mark") == []
+    assert bench.reports.preemptions == [("w", "p", "n")]
+    assert bench.outcomes() == {"unbound": 1}
+    assert not bench.known("w").preempting

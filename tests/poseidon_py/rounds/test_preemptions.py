@@ -60,6 +60,16 @@ def test_unknown_pods_are_skipped(store):
     assert resent(store) == set()
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_victim_that_is_being_bound_can_only_go_while_its_bind_waits(store, waits):
+    store.observe_pod(pod("w"))
+    store.assume(store.pods["uid-w"], "n")
+    store.set_revocable(store.pods["uid-w"], waits)
+    decisions = read(store, victims=[("uid-w", "uid-p")])
+    assert [victim.known.name for victim in decisions.victims] == ["w"] * waits
+    assert resent(store) == {"w"}
+
+
 @pytest.mark.parametrize("why", ["not bound", "being deleted", "decided before", "preemptor gone", "preemptor bound"])
 def test_a_victim_that_cannot_or_need_not_go_is_skipped(store, why):
     match why:
