@@ -1,6 +1,7 @@
 """The flags of `poseidon run` and `poseidon jobs run`, generated from the annotations of Settings."""
 
 from collections.abc import Callable, Collection, Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +12,45 @@ from msgspec import inspect
 from poseidon_py.config.fields import FIELDS, Field
 
 Command = Callable[..., Any]
+_OTHERS = "Options"
+
+
+GROUPS = {
+    "Cluster": "kubeconfig context scheduler-name",
+    "Policy": "policy policy-option bandwidth link-bandwidth default-spreading added-node-affinity improve",
+    "Measured usage": "usage usage-* prometheus-*",
+    "Gangs": "gangs-from gang-*",
+    "Preemption and moves": "preemption preemption-* preempt-* longest-preemption-notice protected-* migrate migrate-* "
+    "moves-*",
+    "Queues": "queues queue-* yunikorn-queues",
+    "Jobs": "ended-jobs ended-jobs-* hooks",
+    "Rounds, binds and events": "batch-* bind-* event-*",
+    "Flow service": "firmament-* stats-address",
+    "Leader election": "leader-elect lease-* renew-deadline retry-period",
+    "Health, logs, start and stop": "health-* startup-timeout shutdown-timeout log-*",
+}
+"""Heading of the help -> patterns of the flags under it. Each flag matches those of one heading."""
+
+
+def group_of(name: str) -> str:
+    """The heading of a setting; `Options` for other options."""
+    key = name.replace("_", "-")
+    return next((each for each, words in GROUPS.items() if any(fnmatch(key, word) for word in words.split())), _OTHERS)
+
+
+class GroupedCommand(click.Command):
+    """A command whose help has the flags of settings under the headings of their groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (_OTHERS, *GROUPS)}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                records[group_of(parameter.name or "")].append(record)
+        for heading, lines in records.items():
+            if lines:
+                with formatter.section(heading):
+                    formatter.write_dl(lines)
 
 
 def settings_flags(

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from poseidon_py.cli.errors import Group, fail
-from poseidon_py.cli.flags import settings_flags
+from poseidon_py.cli.flags import GroupedCommand, settings_flags
 from poseidon_py.cli.hooks import loaded
 from poseidon_py.cli.job_list import show
 from poseidon_py.cli.run import loop_factory
@@ -61,7 +61,7 @@ def jobs() -> None:
 jobs.add_command(show)
 
 
-@jobs.command()
+@jobs.command(cls=GroupedCommand)
 @click.option("--namespace", default="", metavar="NAME", help="Run only the jobs of this namespace. Default: all.")
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Jobs that are worked on at a time."

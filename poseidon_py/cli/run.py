@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poseidon_py.cli.errors import fail
-from poseidon_py.cli.flags import settings_flags
+from poseidon_py.cli.flags import GroupedCommand, settings_flags
 from poseidon_py.cli.hooks import loaded
 from poseidon_py.cli.policies import check_policy
 from poseidon_py.config import loading
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from poseidon_py.feed.resync import Session
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.option(
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),

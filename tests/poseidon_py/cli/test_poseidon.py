@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from fnmatch import fnmatch
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import ModuleType
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ from benchmarks.__main__ import cli as bench
 from firmament_py.cli.main import cli as firmament
 from poseidon_py import __version__
 from poseidon_py.__main__ import main
+from poseidon_py.cli.flags import GROUPS
 from poseidon_py.cli.main import LazyGroup, cli
 from poseidon_py.config.fields import FIELDS, number_text
 from poseidon_py.util.process.child_process import PYTHON
@@ -74,6 +76,30 @@ def test_help_has_a_short_flag():
         short, long = (invoke(command, *arguments, flag).output for flag in ("-h", "--help"))
         assert short == long
         assert short.startswith("Usage: ")
+
+
+def test_the_flags_of_run_are_under_headings():
+    """70 flags in one list are not read."""
+    lines = run("run", "--help").output.splitlines()
+    headings = [line.removesuffix(":") for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert headings == ["Options", *GROUPS]
+    sections: dict[str, list[str]] = {}
+    for line in lines:
+        if line.removesuffix(":") in headings:
+            heading = line.removesuffix(":")
+        elif line.startswith("  --"):
+            sections.setdefault(heading, []).append(line.split()[0])
+    assert "--queue-drain-rate" in sections["Queues"]
+    assert sections["Options"] == ["--config"]
+    assert sum(map(len, sections.values())) == len(run_flags()) + 1
+    assert max(map(len, sections.values())) <= 10
+    for flag in run_flags():
+        matching = [
+            each
+            for each, words in GROUPS.items()
+            if any(fnmatch(flag, word.replace("-", "_")) for word in words.split())
+        ]
+        assert len(matching) == 1, f"{flag} belongs to one group of poseidon_py/cli/flags.py"
 
 
 def test_every_setting_is_a_flag_or_a_key_of_the_file_that_the_documentation_lists():
