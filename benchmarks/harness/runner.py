@@ -12,8 +12,8 @@ from benchmarks.harness import environment
 from benchmarks.harness.results import CaseResult, Sample, SuiteResult
 from benchmarks.harness.specs import Case, Suite
 
-EXTRA = "poseidon-firmament[benchmarks]"
-"""The distribution with the extra that suites on the synthetic cluster need."""
+REMEDY = "in a checkout of the source, `make install` or `pip install '.[benchmarks]'` adds"
+"""How to get what suites on the synthetic cluster need."""
 QUICK = "short"
 """Label of the cases that --quick runs."""
 
@@ -66,7 +66,7 @@ def measure_of(suite: str) -> Measure:
         if error.name == name:
             raise
         raise CannotMeasureError(
-            f"suite {suite} needs the module {error.name}, which is not installed: pip install '{EXTRA}'"
+            f"suite {suite} needs the module {error.name}, which is not installed; {REMEDY} it"
         ) from error
     return measure
 

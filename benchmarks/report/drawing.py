@@ -47,7 +47,7 @@ def _matplotlib() -> Any:
     try:
         import matplotlib
     except ImportError as error:
-        raise DrawingError("plots need matplotlib and jinja2: pip install 'poseidon-firmament[report]'") from error
+        raise DrawingError("plots need matplotlib and jinja2: in a checkout, pip install '.[report]'") from error
     matplotlib.use("Agg")
     matplotlib.rcParams.update({"svg.hashsalt": "poseidon", "svg.fonttype": "none", "font.size": 9})
     import matplotlib.pyplot as plots

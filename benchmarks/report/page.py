@@ -55,7 +55,7 @@ def render(results: Sequence[tuple[str, SuiteResult]], drawn: Callable[[Figure],
     try:
         import jinja2
     except ImportError as error:
-        raise DrawingError("a report needs matplotlib and jinja2: pip install 'poseidon-firmament[report]'") from error
+        raise DrawingError("a report needs matplotlib and jinja2: in a checkout, pip install '.[report]'") from error
     sections = []
     for label, result in results:
         pictures = []

@@ -16,6 +16,7 @@ from poseidon_py.app.engine_process import Supervisor
 from poseidon_py.app.http_endpoints import Health
 from poseidon_py.app.queries.answers import jobs_answer, queues_answer
 from poseidon_py.app.queries.gang_list import gangs_json
+from poseidon_py.app.queries.pod_answer import pod_answer
 from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
 from poseidon_py.app.startup import check_alone, first_hello, new_election, wait_for_engine, wait_for_server
@@ -129,6 +130,7 @@ class Bridge:
             startup_timeout=settings.startup_timeout,
             metrics=self.metrics,
         )
+        self.metrics.follow_child("poseidon_firmament", lambda: self.supervisor.pid if self.supervisor else None)
         await self.supervisor.start()
         self._spawn("supervisor", self.supervisor.run())
 
@@ -335,9 +337,11 @@ class Bridge:
         return status.status_json(self.store, await self.engine.status(), own, collector)
 
     async def explain(self, namespace: str, name: str) -> dict[str, Any] | None:
-        """The body of /explain; None: the pod does not exist. Raises EngineError."""
-        known = self.store.pod_named(namespace, name)
-        return await self._explain(known) if known is not None else None
+        """The body of /explain; None: the pod does not exist. Raises EngineError, KubeError."""
+        if self._kube is None:
+            return None
+        ours = self.settings.scheduler_name
+        return await pod_answer(self.store, self._kube.pod, self._explain, namespace, name, ours=ours)
 
     async def _explain(self, known: PodRecord) -> dict[str, Any]:
         queues, gang = self.store.queues, self.store.gangs.group_of(known)

@@ -28,6 +28,7 @@ from poseidon_py.app.queries.queue_list import UnknownQueue
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.rebalance_endpoints import RebalanceEndpoints
 from poseidon_py.feed.client import EngineError
+from poseidon_py.kube.client import KubeError
 from poseidon_py.kube.objects import InvalidField
 from poseidon_py.state.gangs.model import Unknown
 from poseidon_py.util.metrics import Metrics
@@ -120,7 +121,8 @@ class Health(Probes):
         fits: Callable[[Json], Awaitable[Json]],
         rebalancer: Callable[[], Rebalancer | None],
     ) -> None:
-        """`status`, `explain`, `gangs`, `queues` and `jobs` may raise EngineError, which becomes a 503. `gangs`, of a
+        """`status`, `explain`, `gangs`, `queues` and `jobs` may raise EngineError, `explain` KubeError,
+        too; both become a 503. `gangs`, of a
         name and a namespace, may raise UnknownGang; `queues`, of a name, UnknownQueue; `jobs`, of _JOB_PARAMETERS by
         name, UnknownJob. `fits` answers POST /fits, may raise EngineError, InvalidField and Unknown.
         `rebalancer`: None while the bridge starts. The others are those of Probes."""
@@ -163,7 +165,7 @@ class Health(Probes):
             return _json({"error": "the parameter pod is missing or malformed: /explain?pod=NAMESPACE/NAME"}, 400)
         try:
             answer = await self._explain(namespace, name)
-        except EngineError as error:
+        except (EngineError, KubeError) as error:
             return _json({"error": str(error)}, 503)
         if answer is None:
             return _json({"error": f"pod {namespace}/{name} not found"}, 404)

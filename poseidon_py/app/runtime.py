@@ -18,7 +18,7 @@ from poseidon_py.app.pod_problems import ProblemReports
 from poseidon_py.app.queue_poll import QueuePoll
 from poseidon_py.app.queues import Queues
 from poseidon_py.app.rebalance import Rebalancer
-from poseidon_py.app.status import unfinished_json
+from poseidon_py.app.status import reasons_json, unfinished_json
 from poseidon_py.bind.binder import Binder
 from poseidon_py.bind.slots import BindSlots
 from poseidon_py.bind.volumes import VolumeBinder
@@ -70,9 +70,10 @@ class Runtime:
     jobs: ObservedJobs
 
     def work(self, store: Store) -> dict[str, Any]:
-        """What is left to do; seconds until the next round without a change, None if there will be none; the newest
-        resource version that each watch has handled."""
+        """Why pods wait; what is left to do; seconds until the next round without a change, None if there will be none;
+        the newest resource version that each watch has handled."""
         return {
+            "reasons": reasons_json(store, self.reporter.conditions),
             "unfinished": unfinished_json(store, rounds=self.loop.due, reports=self.reporter.unsent),
             "next_round_seconds": self.loop.next_seconds,
             "versions": {watch.name: watch.version for watch in self.watches},

@@ -1,6 +1,7 @@
 """The JSON of /status and /explain, which `poseidon status` and `poseidon explain` print."""
 
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -77,6 +78,16 @@ def unfinished_json(store: Store, *, rounds: bool, reports: int) -> dict[str, in
         counts["nominated"] += bool(pod.nominated)
     changes = sum(len(queue) + queue.working for queue in queues)
     return {"changes": changes, "rounds": int(rounds), **counts, "reports": reports}
+
+
+def reasons_json(store: Store, messages_of: Mapping[str, str]) -> list[Json]:
+    """Why pods wait, most frequent first. `messages_of`: UID of a pod -> the message of its condition."""
+    groups: dict[str, list[str]] = {}
+    for uid, message in messages_of.items():
+        if (pod := store.pods.get(uid)) is not None:
+            groups.setdefault(message, []).append(pod.full_name)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [{"pods": len(names), "message": message, "example": min(names)} for message, names in ordered]
 
 
 def usage_json(reply: flow_pb2.StatusReply, collector: Json) -> Json:

@@ -23,6 +23,7 @@ from poseidon_py.kube.kubeconfig import server_of
 
 _TIMEOUT_SECONDS = 30.0
 _REMEDY = "give --address HOST:PORT of its health port"
+_COMPLETION_SECONDS = 1.0
 DEFAULT_ADDRESS = f"127.0.0.1:{Settings().health_port}"
 
 
@@ -47,6 +48,19 @@ def question(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def names(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Completes the names of `gangs`, `jobs` or `queues` of the scheduler that the flags select, if it answers soon."""
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+        try:
+            body = ask(context.params.get("address") or DEFAULT_ADDRESS, f"/{kind}", timeout=_COMPLETION_SECONDS)
+        except AskError:
+            return []
+        return sorted(each["name"] for each in body[kind] if each["name"].startswith(incomplete))
+
+    return complete
+
+
 @click.command()
 @question
 def status(address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool) -> None:
@@ -62,12 +76,17 @@ def status(address: str | None, kubeconfig: Path | None, context: str | None, as
 
 
 @click.command()
-@click.argument("pod", metavar="NAMESPACE/POD")
+@click.argument("pod", metavar="[NAMESPACE/]POD")
+@click.option(
+    "--namespace", "-n", metavar="NAME", default="default", show_default=True, help="Namespace of a POD without one."
+)
 @question
-def explain(pod: str, address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool) -> None:
+def explain(
+    pod: str, namespace: str, address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool
+) -> None:
     """Show why a pod is pending, and what would let it be placed."""
     if "/" not in pod:
-        pod = f"default/{pod}"
+        pod = f"{namespace}/{pod}"
     body = answer("/explain?" + urlencode({"pod": pod}), address, kubeconfig, context)
     if as_json:
         click.echo(json.dumps(body, indent=2))

@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-from poseidon_py.cli.main import EXTRA
+from poseidon_py.cli.main import REMEDY
 from poseidon_py.util.process.signals import INTERRUPTED
 
 
@@ -20,7 +20,7 @@ def main() -> None:
 
 
 def _not_installed(error: ModuleNotFoundError) -> int:
-    print(f"error: there is no module {error.name}; pip install '{EXTRA}' adds the benchmark suite", file=sys.stderr)
+    print(f"error: there is no module {error.name}; {REMEDY} the benchmark suite", file=sys.stderr)
     return 2
 
 

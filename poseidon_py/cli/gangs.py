@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import click
 
 from poseidon_py.app.queries.gang_list import counts_by_state
-from poseidon_py.cli.ask import answer, question
+from poseidon_py.cli.ask import answer, names, question
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 @click.command()
-@click.argument("name", metavar="[NAME]", default="")
+@click.argument("name", metavar="[NAME]", default="", shell_complete=names("gangs"))
 @click.option("--namespace", "-n", metavar="NAME", default="", help="Only gangs in this namespace. Default: all.")
 @question
 def gangs(
@@ -38,7 +38,10 @@ def gangs(
 
 
 def print_gangs(gangs: list[Json], console: "Console") -> None:
-    """Print a table of gangs; those that have `members` one by one, with these."""
+    """Print a table of gangs; those that have `members` one by one, with these. Columns that would be empty are left
+    out."""
+    from rich.markup import escape
+
     from poseidon_py.util.terminal import print_rows
 
     if not gangs:
@@ -48,21 +51,22 @@ def print_gangs(gangs: list[Json], console: "Console") -> None:
     listed = [each for each in gangs if "members" not in each]
     if not listed:
         return
-    header = ("gang", "source", "state", "minimum", "present", "running", "waiting", "priority", "queue", "age", "why")
-    numbers = ("minimum", "present", "running", "waiting", "priority", "age")
+    optional = [key for key in ("priority", "queue") if any(each[key] for each in listed)]
+    counts_of = ("minimum", "present", "running", "waiting")
+    header = ("gang", "source", "state", *counts_of, *optional, "age", "why")
     rows = [
         (
             each["name"],
-            each["source"],
+            escape(each["source"]),
             each["state"],
-            *(str(each[key]) for key in ("minimum", "present", "running", "waiting", "priority")),
-            each["queue"] or "",
+            *(str(each[key]) for key in counts_of),
+            *(escape(str(each[key] or "")) for key in optional),
             age(each["age_seconds"]),
             _why(each),
         )
         for each in listed
     ]
-    print_rows(console, header, rows, right=numbers, prose="why")
+    print_rows(console, header, rows, right=(*counts_of, "priority", "age"), prose="why")
     counts = ", ".join(f"{count} {state.lower()}" for state, count in counts_by_state(listed).items())
     console.print(f"{len(listed)} {'gang' if len(listed) == 1 else 'gangs'}: {counts}", highlight=False)
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import click
 
-from poseidon_py.cli.ask import answer, question
+from poseidon_py.cli.ask import answer, names, question
 from poseidon_py.machines.states import JobState
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _STATES = [state.value for state in JobState if state is not JobState.NEW]
 
 
 @click.command("show")
-@click.argument("name", metavar="[NAME]", default="")
+@click.argument("name", metavar="[NAME]", default="", shell_complete=names("jobs"))
 @click.option("--namespace", "-n", metavar="NAME", default="", help="Only jobs in this namespace. Default: all.")
 @click.option("--user", metavar="NAME", default="", help="Only jobs of this user.")
 @click.option("--queue", metavar="NAME", default="", help="Only jobs of this queue.")

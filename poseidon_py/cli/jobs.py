@@ -2,23 +2,29 @@
 Jobs in the foreground, until a signal or a fatal error."""
 
 import asyncio
+import logging
+import os
+import platform
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from poseidon_py import __version__
 from poseidon_py.cli.errors import Group, fail
 from poseidon_py.cli.flags import GroupedCommand, settings_flags
 from poseidon_py.cli.hooks import loaded
 from poseidon_py.cli.job_list import show
-from poseidon_py.cli.run import loop_factory
+from poseidon_py.cli.run import loop_factory, requested_to_end
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.util import logs
 from poseidon_py.util.process.signals import end_signals
 from poseidon_py.util.tasks import end_tasks
+
+log = logging.getLogger(__name__)
 
 LEASE = "poseidon-jobs"
 HEALTH_PORT = 10272
@@ -87,8 +93,12 @@ def run(namespace: str, workers: int, hooks_file: Path | None, **flags: Any) -> 
         fail(str(error), 2)
     hooks = loaded(hooks_file) if hooks_file is not None else None
     logs.configure(settings.log_level, settings.log_format)
+    log.info("poseidon jobs %s starts on Python %s, pid %d", __version__, platform.python_version(), os.getpid())
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        sys.exit(runner.run(_run(settings, namespace, workers, hooks)))
+        code = runner.run(_run(settings, namespace, workers, hooks))
+    if not code:  # else its error is the last line
+        log.info("poseidon jobs has ended")
+    sys.exit(code)
 
 
 async def _run(settings: Settings, namespace: str, workers: int, hooks: HookConfig | None) -> int:
@@ -100,7 +110,7 @@ async def _run(settings: Settings, namespace: str, workers: int, hooks: HookConf
     stop_requested = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in end_signals():
-        loop.add_signal_handler(number, stop_requested.set)
+        loop.add_signal_handler(number, requested_to_end, stop_requested, number)
     service = JobService(settings, namespace, workers, hooks)
     ended = asyncio.create_task(stop_requested.wait())
     starting = asyncio.create_task(service.start())

@@ -11,7 +11,8 @@ import click
 from poseidon_py import __version__
 from poseidon_py.cli.errors import Group
 
-EXTRA = "poseidon-firmament[benchmarks]"
+REMEDY = "in a checkout of the source, `make install` or `pip install '.[benchmarks]'` adds"
+"""How to get what the extra `benchmarks` has; no package index has it."""
 _ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -54,11 +55,13 @@ class LazyGroup(Group):
 def _not_installed(name: str, error: ModuleNotFoundError) -> click.Command:
     """Takes the place of a command whose package, or a dependency of it, is not installed."""
 
-    @click.command(name, short_help=f"(needs {EXTRA})", add_help_option=False, context_settings=_ANY_ARGUMENTS)
+    @click.command(
+        name, short_help="(needs the extra `benchmarks`)", add_help_option=False, context_settings=_ANY_ARGUMENTS
+    )
     def command() -> None:
         raise click.ClickException(
             f"{name} is not installed here: there is no module {error.name}; "
-            f"pip install '{EXTRA}' adds the synthetic cluster and its dependencies"
+            f"{REMEDY} the synthetic cluster and its dependencies"
         )
 
     return command

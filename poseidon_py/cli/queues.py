@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import click
 
-from poseidon_py.cli.ask import answer, question
+from poseidon_py.cli.ask import answer, names, question
 from poseidon_py.cli.job_list import statistics_lines
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 @click.command()
-@click.argument("name", metavar="[NAME]", default="")
+@click.argument("name", metavar="[NAME]", default="", shell_complete=names("queues"))
 @question
 def queues(name: str, address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool) -> None:
     """Show the queues: what they use, what they may use, and what is wrong with them.

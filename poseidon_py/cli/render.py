@@ -8,6 +8,8 @@ from poseidon_py.kube.quantity import shown
 from poseidon_py.util.terminal import print_rows
 
 Json = dict[str, Any]
+_REASONS = 10
+"""How many of the reasons for which pods wait are printed."""
 
 
 def gang_line(gang: Json) -> str:
@@ -69,6 +71,9 @@ def print_status(body: Json, console: Console) -> None:
         if body["rounds"]
         else "no round yet"
     )
+    print_reasons(body.get("reasons", []), console)
+    if left := ", ".join(f"{count} {kind}" for kind, count in body.get("unfinished", {}).items() if count):
+        console.print(f"left to do: {left}", highlight=False)
     if last.get("gap"):
         console.print(f"a better packing could have placed at most {last['gap']} more", highlight=False)
     if last.get("fallback"):
@@ -83,6 +88,15 @@ def print_status(body: Json, console: Console) -> None:
         console.print(line, highlight=False)
     for source, problem in body["usage"].get("problems", {}).items():
         console.print(f"  no answer from {source}: {problem}", highlight=False)
+
+
+def print_reasons(reasons: list[Json], console: Console) -> None:
+    """Why pods wait, the most frequent reasons first."""
+    lines = [f"{each['pods']:>7}  {each['message']} For example {each['example']}." for each in reasons[:_REASONS]]
+    if others := reasons[_REASONS:]:
+        lines.append(f"{sum(each['pods'] for each in others):>7}  {len(others)} other reasons")
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def print_queues(queues: Json, console: Console) -> None:
@@ -142,7 +156,7 @@ def print_explanation(body: Json, console: Console) -> None:
         console.print("  requests: " + ", ".join(f"{k} {shown(k, v)}" for k, v in body["requests"].items()))
     if body["state"] == "waits for a node":
         console.print(f"  nodes on which it fits now: {body['fits_now']}")
-    if body["nearest"]:
+    if any(near["lacks"] for near in body["nearest"]):
         lacks = [", ".join(f"{k} {shown(k, v)}" for k, v in near["lacks"].items()) for near in body["nearest"]]
         names = [near["node"] for near in body["nearest"]]
         print_rows(console, ("node", "lacks"), list(zip(names, lacks, strict=True)), prose="lacks")

@@ -2,7 +2,10 @@
 
 import asyncio
 import gc
+import logging
 import os
+import platform
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from poseidon_py import __version__
 from poseidon_py.cli.errors import fail
 from poseidon_py.cli.flags import GroupedCommand, settings_flags
 from poseidon_py.cli.hooks import loaded
@@ -23,6 +27,8 @@ from poseidon_py.util.tasks import end_tasks
 
 if TYPE_CHECKING:
     from poseidon_py.feed.resync import Session
+
+log = logging.getLogger(__name__)
 
 
 @click.command(cls=GroupedCommand)
@@ -46,8 +52,12 @@ def run(config: Path | None, **flags: Any) -> None:
         check_policy(settings)
     # almost all objects of the start live as long as the bridge: collect rarely
     gc.set_threshold(100_000, 20, 50)
+    log.info("poseidon %s starts on Python %s, pid %d", __version__, platform.python_version(), os.getpid())
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        sys.exit(runner.run(_run(settings, hooks)))
+        code = runner.run(_run(settings, hooks))
+    if not code:  # else its error is the last line
+        log.info("poseidon has ended")
+    sys.exit(code)
 
 
 async def _run(settings: Settings, hooks: HookConfig | None) -> int:
@@ -60,7 +70,7 @@ async def _run(settings: Settings, hooks: HookConfig | None) -> int:
     stop_requested = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in end_signals():
-        loop.add_signal_handler(number, stop_requested.set)
+        loop.add_signal_handler(number, requested_to_end, stop_requested, number)
     bridge = Bridge(settings, hooks)
     ended = asyncio.create_task(stop_requested.wait())
     starting = asyncio.create_task(bridge.start())
@@ -88,6 +98,12 @@ async def _run(settings: Settings, hooks: HookConfig | None) -> int:
     ended.cancel()
     await bridge.stop()
     return code
+
+
+def requested_to_end(event: asyncio.Event, number: signal.Signals) -> None:
+    """A signal has come: sets the event."""
+    log.info("%s was received: ending", number.name)
+    event.set()
 
 
 async def settle(session: "Session") -> None:

@@ -99,7 +99,7 @@ class Reporter:
         binds: Binds,
         *,
         component: str = "poseidon",
-        rate: float = 500.0,
+        rate: float = 1000.0,
         concurrency: int = 8,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         call_later: Callable[[float, Callable[[], None]], Timer] | None = None,
@@ -209,6 +209,11 @@ class Reporter:
         self._quiet.clear()
 
     # -- sending ----------------------------------------------------------------------------------------------
+
+    @property
+    def conditions(self) -> Mapping[str, str]:
+        """UID of a pending pod -> the message of the condition that it was given."""
+        return self._condition
 
     @property
     def unsent(self) -> int:

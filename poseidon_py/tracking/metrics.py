@@ -33,13 +33,13 @@ class TrackingMetrics(Collector):
     def __init__(self, registry: CollectorRegistry) -> None:
         self._tracker: Tracker | None = None
         self.transitions = Counter(
-            f"{_PREFIX}job_transitions_total",
-            "Transitions by machine (job, task, replica) and new state.",
+            f"{_PREFIX}observed_job_transitions_total",
+            "Observed transitions by machine (job, task, replica) and new state.",
             ["machine", "state"],
             registry=registry,
         )
         self.illegal = Counter(
-            f"{_PREFIX}job_illegal_transitions_total",
+            f"{_PREFIX}observed_job_illegal_transitions_total",
             "Transitions that were observed although the machine does not have them.",
             ["machine", "old", "new"],
             registry=registry,

@@ -4,7 +4,7 @@ Each bridge has its own metrics in its own registry: they never appear among tho
 process, or of a program that embeds it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from prometheus_client import (
     CollectorRegistry,
@@ -12,11 +12,14 @@ from prometheus_client import (
     Gauge,
     GCCollector,
     Histogram,
+    Info,
     PlatformCollector,
     ProcessCollector,
+    disable_created_metrics,
 )
 from prometheus_client.exposition import generate_latest
 
+from poseidon_py import __version__
 from poseidon_py.util.queue_metrics import QueueMetrics
 
 _PREFIX = "poseidon_"
@@ -32,6 +35,7 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)
+        Info(f"{_PREFIX}build", "The version of the scheduler.", registry=self.registry).info({"version": __version__})
         self.attempts = self._counter(
             "schedule_attempts_total",
             "Decisions about pods: scheduled, unschedulable (reasons new or changed), error.",
@@ -174,8 +178,13 @@ class Metrics:
             "cause",
         )
 
+    def follow_child(self, prefix: str, pid: Callable[[], int | None]) -> None:
+        """Adds the cpu, memory and files of a process that is started again from time to time. `pid`: its id now."""
+        ProcessCollector(namespace=prefix, pid=lambda: pid() or "none", registry=self.registry)
+
     def exposition(self) -> bytes:
-        """All metrics in Prometheus' text format."""
+        """All metrics in Prometheus' text format, without the times at which counters were created."""
+        disable_created_metrics()
         return generate_latest(self.registry)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:

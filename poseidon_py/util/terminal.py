@@ -37,8 +37,9 @@ def print_rows(
     caption: str = "",
     **style: Any,
 ) -> None:
-    """Print a table if it fits without wrapping, else each row as a record under its first cell. What is piped is a
-    line for each row, in columns that are separated by at least two spaces.
+    """Print a table if it fits without wrapping, else without a box and with the prose of a row on the line below it,
+    else each row as a record under its first cell. What is piped is a line for each row, in columns that are separated
+    by at least two spaces.
 
     The first cell of a row is its name, printed literally; the others may contain markup. `right`: columns that are
     aligned to the right; `prose`: the column whose text may be wrapped; `style`: arguments of the table.
@@ -61,6 +62,8 @@ def print_rows(
         return
     if title:
         console.print(f"[italic]{title.strip()}[/]")
+    if prose and _print_lines(console, header, rows, right, below=prose):
+        return
     before = None
     for row in rows:
         if row[0] != before:
@@ -71,15 +74,30 @@ def print_rows(
         console.print(f"[dim]{caption}[/]")
 
 
-def _print_lines(console: Console, header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
-    lines = [list(header), *([row[0], *(Text.from_markup(cell).plain for cell in row[1:])] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+def _print_lines(
+    console: Console,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Sequence[str],
+    below: str = "",
+) -> bool:
+    """Print a line for each row; `below`: the column whose text is on a line of its own. False: it does not fit."""
+    at = header.index(below) if below else len(header)
+    texts = [[Text(row[0]), *(Text.from_markup(cell) for cell in row[1:])] for row in rows]
+    lines = [[Text(name) for name in header], *texts]
+    columns = [index for index in range(len(header)) if index != at]
+    widths = {index: max(line[index].cell_len for line in lines) for index in columns}
+    if sum(widths.values()) + 2 * (len(columns) - 1) > console.width:
+        return False
     for line in lines:
-        cells = [
-            cell.rjust(width) if name in right else cell.ljust(width)
-            for cell, width, name in zip(line, widths, header, strict=True)
-        ]
-        console.print(Text("  ".join(cells).rstrip()))
+        for index, width in widths.items():
+            line[index].align("right" if header[index] in right else "left", width)
+        whole = Text("  ").join(line[index] for index in columns)
+        whole.rstrip()
+        console.print(whole)
+        if below and line is not lines[0] and line[at]:
+            console.print(Padding(line[at], (0, 0, 0, 4)))
+    return True
 
 
 def _print_record(console: Console, header: Sequence[str], row: Sequence[str]) -> None:

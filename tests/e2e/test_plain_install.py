@@ -89,7 +89,7 @@ def test_a_missing_module_is_one_line(
     done = run(*command)
     assert done.returncode == code, done.stderr
     assert text in done.stderr
-    assert "pip install 'poseidon-firmament[benchmarks]'" in done.stderr
+    assert "pip install '.[benchmarks]'" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

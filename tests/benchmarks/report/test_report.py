@@ -236,4 +236,4 @@ def test_without_matplotlib_the_error_names_the_package(tmp_path, monkeypatch):
     result(*grown()).write(tmp_path / "a.json")
     ran = CliRunner().invoke(cli, ["report", str(tmp_path / "a.json"), "--out", str(tmp_path / "page.html")])
     assert ran.exit_code == 2
-    assert "pip install 'poseidon-firmament[report]'" in ran.output
+    assert "pip install '.[report]'" in ran.output

@@ -1,6 +1,6 @@
 """The JSON of /status and /explain, of a given answer of the flow service."""
 
-from poseidon_py.app.status import explain_json, status_json, unfinished_json
+from poseidon_py.app.status import explain_json, reasons_json, status_json, unfinished_json
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
 from tests.poseidon_py.builders import pod
@@ -44,3 +44,15 @@ def test_what_is_left_to_do():
     records["nominated"].nominated = "n"
     found = unfinished_json(store, rounds=False, reports=0)
     assert found == {**nothing, "changes": 5, "binds": 1, "evictions": 2, "nominated": 1}
+
+
+def test_why_pods_wait():
+    """Counted by message; the message of a pod that is gone is left out."""
+    store = Store(["poseidon"])
+    for name in "abc":
+        store.observe_pod(pod(name))
+    found = reasons_json(store, {"uid-c": "no cpu", "uid-a": "no cpu", "uid-b": "no memory", "uid-gone": "no cpu"})
+    assert found == [
+        {"pods": 2, "message": "no cpu", "example": "default/a"},
+        {"pods": 1, "message": "no memory", "example": "default/b"},
+    ]

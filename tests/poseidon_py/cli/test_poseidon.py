@@ -1,7 +1,9 @@
 """The `poseidon` command: one clear line for each error, and its exit codes."""
 
+import io
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from typing import Any, ClassVar
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 from benchmarks.__main__ import cli as bench
 from firmament_py.cli.main import cli as firmament
@@ -156,7 +159,7 @@ def test_a_command_that_is_not_installed_names_the_package(monkeypatch):
     result = run("demo", "--nodes", "5")
     assert result.exit_code == 1
     assert "there is no module benchmarks.not_there" in result.output
-    assert "pip install 'poseidon-firmament[benchmarks]'" in result.output
+    assert "`pip install '.[benchmarks]'`" in result.output
     assert run("--help").exit_code == 0
 
 
@@ -248,11 +251,17 @@ class TestProcesses:
         with subprocess.Popen(
             [sys.executable, "-m", "poseidon_py", *arguments], stderr=subprocess.PIPE, text=True
         ) as child:
+            first = next(iter(child.stderr or ()))
+            assert f"poseidon {__version__} starts on Python {platform.python_version()}, pid {child.pid}" in first
             for line in child.stderr or ():
+                assert line.startswith("time=")  # the flow service's, too
                 if "cannot reach" in line:
                     break
             os.kill(child.pid, signal.SIGTERM)
+            rest = (child.stderr or io.StringIO()).read()
             assert child.wait(30) == 0
+        assert "SIGTERM was received: ending" in rest
+        assert rest.splitlines()[-1].endswith('msg="poseidon has ended"')
 
 
 class Answers(BaseHTTPRequestHandler):
@@ -304,6 +313,26 @@ def test_explain_as_text_and_as_json(scheduler):
 def test_a_pod_without_namespace_is_in_default(scheduler):
     Answers.bodies = {"/explain?pod=default%2Fp": (200, EXPLAINED)}
     assert run("explain", "p", "--address", scheduler).exit_code == 0
+
+
+def test_the_namespace_of_a_pod_can_be_a_flag(scheduler):
+    Answers.bodies = {"/explain?pod=ns%2Fp": (200, EXPLAINED)}
+    assert run("explain", "p", "-n", "ns", "--address", scheduler).exit_code == 0
+    assert run("explain", "ns/p", "-n", "other", "--address", scheduler).exit_code == 0
+
+
+def test_names_are_completed_by_the_scheduler(scheduler):
+    """As a shell asks for them; without a scheduler there are none, and no error."""
+    Answers.bodies = {"/queues": (200, {"queues": [{"name": "research"}, {"name": "web"}, {"name": "research/a"}]})}
+    for words, found in (
+        (f"poseidon queues --address {scheduler} re", ["research", "research/a"]),
+        ("poseidon queues --address 127.0.0.1:9 re", []),
+        ("poseidon sta", ["status"]),
+    ):
+        arguments, _, incomplete = words.rpartition(" ")
+        completion = ShellComplete(cli, {}, "poseidon", "_POSEIDON_COMPLETE")
+        items = completion.get_completions(arguments.split()[1:], incomplete)
+        assert [item.value for item in items] == found
 
 
 def serving(server, **fields):

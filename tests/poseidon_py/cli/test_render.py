@@ -107,3 +107,14 @@ def test_a_problem_that_is_the_message_is_shown_once():
     with console.capture() as captured:
         print_explanation({"pod": "ns/p", "state": "waiting", "node": "", "priority": 0} | body, console)
     assert captured.get().count("queue x does not exist") == 1
+
+
+def test_status_says_why_pods_wait_and_what_is_left_to_do():
+    reasons = [{"pods": 30 - n, "message": f"reason {n}.", "example": f"ns/p{n}"} for n in range(12)]
+    out = printed(reasons=reasons, unfinished={"binds": 2, "rounds": 0, "reports": 7})
+    assert "     30  reason 0. For example ns/p0.\n" in out
+    assert "reason 9." in out
+    assert "reason 10." not in out
+    assert "     39  2 other reasons\n" in out  # 20 + 19
+    assert "left to do: 2 binds, 7 reports\n" in out
+    assert "left to do" not in printed(unfinished={"binds": 0})

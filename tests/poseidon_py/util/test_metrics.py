@@ -1,7 +1,10 @@
 """Metrics of each bridge, and of the process."""
 
+import os
+
 import pytest
 
+from poseidon_py import __version__
 from poseidon_py.app.bridge import Bridge
 from poseidon_py.config.settings import Settings
 from poseidon_py.kube import credentials
@@ -61,3 +64,16 @@ def test_garbage_collections_are_counted_by_generation():
     metrics = Metrics()
     for generation in "012":
         assert value(metrics, "python_gc_collections_total", generation=generation) is not None
+
+
+def test_the_version_and_the_process_of_a_child_are_among_the_metrics():
+    metrics = Metrics()
+    metrics.follow_child("poseidon_firmament", os.getpid)
+    metrics.follow_child("poseidon_absent", lambda: None)  # between two starts
+    metrics.queue_adds.labels("pods").inc()
+    lines = metrics.exposition().decode().splitlines()
+    assert f'poseidon_build_info{{version="{__version__}"}} 1.0' in lines
+    values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert float(values["poseidon_firmament_process_resident_memory_bytes"]) > 0
+    assert float(values["process_resident_memory_bytes"]) > 0
+    assert not [name for name in values if "_created" in name]

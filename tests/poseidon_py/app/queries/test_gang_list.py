@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 from rich.console import Console
@@ -171,6 +172,20 @@ def test_output(rig):
     assert "declared by Job; minimum 2; 2 present, 1 placed, 0 running, 1 waiting; priority 0; age 1m29s" in lines[1]
     assert any("ns/a" in line and "n1" in line and "bound" in line for line in lines)
     assert "ns/j" in printed(listed(rig), width=40)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_gangs_are_a_table_on_a_terminal(rig, width):
+    """One line each, in place of a record of many lines; below it, if need be, why it waits."""
+    pod(rig, "a", node="n1")
+    pod(rig, "b")
+    lines = printed(listed(rig), width=width).splitlines()
+    words = [re.findall(r"[\w/]+", line) for line in lines]
+    assert ["gang", "source", "state", "minimum", "present", "running", "waiting", "age"] in [
+        line[:8] for line in words
+    ]
+    assert ["ns/j", "Job", "Interrupted", "2", "2", "0", "1", "1m29s"] in [line[:8] for line in words]
+    assert max(map(len, lines)) <= width
 
 
 @pytest.mark.parametrize(
