@@ -184,7 +184,7 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format, without the times at which counters were created."""
-        disable_created_metrics()
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         return generate_latest(self.registry)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
