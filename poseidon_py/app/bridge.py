@@ -340,8 +340,8 @@ class Bridge:
         """The body of /explain; None: the pod does not exist. Raises EngineError, KubeError."""
         if self._kube is None:
             return None
-        ours = self.settings.scheduler_name
-        return await pod_answer(self.store, self._kube.pod, self._explain, namespace, name, ours=ours)
+        own_names = self.settings.scheduler_name
+        return await pod_answer(self.store, self._kube.pod, self._explain, namespace, name, own_names=own_names)
 
     async def _explain(self, known: PodRecord) -> dict[str, Any]:
         queues, gang = self.store.queues, self.store.gangs.group_of(known)

@@ -35,10 +35,10 @@ async def pod_answer(
     namespace: str,
     name: str,
     *,
-    ours: tuple[str, ...],
+    own_names: tuple[str, ...],
 ) -> Json | None:
     """None: there is no such pod. `read`: the pod of a namespace and a name from the API server; `explain`: what the
-    engine says of a pod; `ours`: the names of this scheduler. Raises what these raise."""
+    engine says of a pod; `own_names`: those of this scheduler. Raises what these raise."""
     known = store.pod_named(namespace, name)
     if known is not None and known.observed.assigned_to_us:
         return await explain(known)
@@ -48,8 +48,8 @@ async def pod_answer(
         return None
     body = await explain(known) if known is not None else _described(pod)
     scheduler = pod.spec.scheduler_name or "default-scheduler"
-    if scheduler not in ours:
-        problem = f"the scheduler {scheduler} places it, not this one ({', '.join(ours)})"
+    if scheduler not in own_names:
+        problem = f"the scheduler {scheduler} places it, not this one ({', '.join(own_names)})"
         return body | {"problem": problem}
     _, _, problem = store.problems.invalid.get(pod.metadata.uid, ("", "", ""))
     return body | {"state": "invalid", "problem": problem} if problem else body

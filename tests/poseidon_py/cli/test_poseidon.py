@@ -258,10 +258,10 @@ class TestProcesses:
                 if "cannot reach" in line:
                     break
             os.kill(child.pid, signal.SIGTERM)
-            rest = (child.stderr or io.StringIO()).read()
+            last_lines = (child.stderr or io.StringIO()).read()
             assert child.wait(30) == 0
-        assert "SIGTERM was received: ending" in rest
-        assert rest.splitlines()[-1].endswith('msg="poseidon has ended"')
+        assert "SIGTERM was received: ending" in last_lines
+        assert last_lines.splitlines()[-1].endswith('msg="poseidon has ended"')
 
 
 class Answers(BaseHTTPRequestHandler):

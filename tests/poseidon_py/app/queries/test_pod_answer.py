@@ -32,13 +32,13 @@ async def answer(*pods: Pod, name: str = "a", broken: str = "") -> dict[str, Any
                 return each
         raise NotFoundError(404, "NotFound", "not found")
 
-    return await pod_answer(store, read, explain, "default", name, ours=("poseidon", "also"))
+    return await pod_answer(store, read, explain, "default", name, own_names=("poseidon", "also"))
 
 
 @pytest.mark.parametrize(
     ("fields", "state", "problem"),
     [
-        pytest.param({}, "of the engine", "", id="ours"),
+        pytest.param({}, "of the engine", "", id="of this scheduler"),
         pytest.param({"phase": "Succeeded", "node": "n"}, "has succeeded", "", id="succeeded"),
         pytest.param({"phase": "Failed", "node": "n"}, "has failed", "", id="failed"),
         pytest.param({"scheduler": "volcano"}, "of the engine", OTHERS, id="waits for another scheduler"),
