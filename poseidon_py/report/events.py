@@ -13,7 +13,7 @@ import logging
 import random
 import socket
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -123,7 +123,7 @@ class Reporter:
         self._sending = 0
         self._sent: dict[str, dict[str, tuple[str, int]]] = {}
         """UID -> message -> name of its event and its count; pending pods only."""
-        self._condition: dict[str, str] = {}
+        self.conditions: dict[str, str] = {}
         """UID -> message of the last condition set."""
         self._workers: list[asyncio.Task[None]] = []
         self._count_sent = self._metrics.reports.labels("event", "sent")
@@ -192,7 +192,7 @@ class Reporter:
     def settled(self, known: PodRecord) -> None:
         """The watch reports the pod bound or deleted: drops the reports on why it was pending."""
         self._sent.pop(known.uid, None)
-        self._condition.pop(known.uid, None)
+        self.conditions.pop(known.uid, None)
         self._pending.discard(known.uid, calm=False)
         deferred = self._deferred.get(known.uid)
         if deferred is not None and deferred[0].warning:
@@ -209,11 +209,6 @@ class Reporter:
         self._quiet.clear()
 
     # -- sending ----------------------------------------------------------------------------------------------
-
-    @property
-    def conditions(self) -> Mapping[str, str]:
-        """UID of a pending pod -> the message of the condition that it was given."""
-        return self._condition
 
     @property
     def unsent(self) -> int:
@@ -366,7 +361,7 @@ class Reporter:
     async def _set_condition(self, report: _Report) -> bool:
         """Sends the condition. Returns whether the report is done with it. Raises KubeError."""
         known = self._store.pods.get(report.uid)
-        if known is None or not known.schedulable or known.assumed or self._condition.get(report.uid) == report.message:
+        if known is None or not known.schedulable or known.assumed or self.conditions.get(report.uid) == report.message:
             return True
         condition = {
             "type": "PodScheduled",
@@ -375,7 +370,7 @@ class Reporter:
             "message": report.message,
             "lastProbeTime": None,
         }
-        if report.uid not in self._condition:
+        if report.uid not in self.conditions:
             condition["lastTransitionTime"] = timestamp(self._now())
         metadata = {"uid": known.uid, "resourceVersion": known.observed.version}
         patch = {"metadata": metadata, "status": {"conditions": [condition]}}
@@ -389,7 +384,7 @@ class Reporter:
             # the pod has changed: retry at once if the watch has reported the change, else later
             return await self._set_condition(report) if known.observed.version != metadata["resourceVersion"] else False
         self._metrics.reports.labels("condition", "sent").inc()
-        self._condition[report.uid] = report.message
+        self.conditions[report.uid] = report.message
         return True
 
 
