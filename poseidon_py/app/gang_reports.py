@@ -57,6 +57,7 @@ class GangReports:
         group = self._store.gangs.groups.get(gang_id)
         if group is None or group.complete or group.preempted or not group.assigned_to_us:
             return
+        self._status.note(group, lasting=True)
         tally = group.tally()
         left = tally.bound
         has = "has" if tally.succeeded == 1 else "have"

@@ -1,7 +1,7 @@
 """The components for gangs: their objects, their binding as a unit, their statuses."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from poseidon_py.app.gang_reports import GangReports
 from poseidon_py.app.gang_requests import GangRequests
@@ -14,6 +14,7 @@ from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.report.events import Reporter
 from poseidon_py.report.pod_groups import StatusWriter
 from poseidon_py.rounds.leadership import Leadership
+from poseidon_py.state.gangs.by_pod_group import VOLCANO
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.listener import GangListener
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
@@ -34,9 +35,11 @@ class Gangs(GangListener):
         holds_lease: Callable[[], bool],
         settings: Settings,
         finish: Callable[[Group], None],
+        free: Callable[[], Awaitable[Mapping[str, int]]],
     ) -> None:
         """`holds_lease`: whether, by the clock, no other replica can be the leader. `finish` deletes the rest of a gang
-        whose bound members are all victims of preemption."""
+        whose bound members are all victims of preemption. `free`: resource -> amount that is free in the cluster; may
+        raise an error of the flow service."""
         self._store = store
         self._finish = finish
         self._settings = settings
@@ -46,6 +49,10 @@ class Gangs(GangListener):
 
         def changed(resource: Resource, owner_or_group: OwnerOrGroup, *, gone: bool = False) -> None:
             registry.changed(resource, owner_or_group, gone=gone)
+            if resource == VOLCANO and gone:
+                self._status.enqueuer.gone(owner_or_group.uid)
+            elif resource == VOLCANO:
+                self._status.enqueuer.note(owner_or_group)
             store.queues.object_changed(resource, owner_or_group)
 
         registry.form_gangs_from(
@@ -59,7 +66,9 @@ class Gangs(GangListener):
             watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
             metrics=store.metrics,
         )
-        self._status = StatusWriter(kube, registry, self._objects, lambda: leadership.leads)
+        self._status = StatusWriter(
+            kube, registry, self._objects, lambda: leadership.leads, settings.scheduler_name, free
+        )
         self.reports = GangReports(store, reporter, self._status, leadership)
         self._binder: GangBinder | None = None
         registry.objects = self._objects
@@ -120,6 +129,7 @@ class Gangs(GangListener):
     def lead(self) -> None:
         """Takes over the gangs that another replica left partly bound or partly preempted, and reports on all gangs."""
         self.reports.lead()
+        self._status.enqueuer.lead()
         for group in list(self._store.gangs.groups.values()):
             self._status.note(group)
             if group.preempted:

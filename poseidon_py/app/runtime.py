@@ -152,7 +152,12 @@ def build_runtime(
         scheduler=settings.scheduler_name[0],
         patience=settings.bind_patience,
     )
-    gangs = Gangs(kube, store, reporter, leadership, holds_lease, settings, preemptor.finish)
+
+    async def free() -> dict[str, int]:
+        status = await engine.status()
+        return {name: amount - status.used.get(name, 0) for name, amount in status.allocatable.items()}
+
+    gangs = Gangs(kube, store, reporter, leadership, holds_lease, settings, preemptor.finish, free)
     binder = Binder(
         kube,
         store,

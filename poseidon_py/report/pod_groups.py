@@ -5,25 +5,29 @@
                           True once it is; PodGroupScheduled in v1alpha2. Condition DisruptionTarget from the
                           preemption of all members until the group is scheduled again
 
-Volcano's, KAI's and Godel's controllers write the statuses of their kinds. Statuses have the lowest priority: one
-writer, one group at a time, the newest state of each.
+    scheduling.volcano.sh phase, running, succeeded, failed, conditions (report/volcano_groups.py)
+
+KAI's and Godel's controllers write the statuses of their kinds. Statuses have the lowest priority: one writer, one
+group at a time, the newest state of each. The groups of other schedulers are left to them.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from poseidon_py.describe.annotations.preemption_terms import ANNOUNCED, PreemptionState
 from poseidon_py.kube.client import Kube, KubeError, NotFoundError, decode_answer
 from poseidon_py.kube.objects import PREEMPTED
 from poseidon_py.report.messages import more_members
-from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, NATIVE
+from poseidon_py.report.volcano_groups import INQUEUE, PENDING, Enqueuer, volcano_conditions, volcano_phase
+from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, NATIVE, VOLCANO
 from poseidon_py.state.gangs.group import Group
-from poseidon_py.state.gangs.model import Unknown
+from poseidon_py.state.gangs.model import OwnerOrGroup, Unknown
 from poseidon_py.state.gangs.object_cache import ObjectCache
 from poseidon_py.state.gangs.registry import GangRegistry
 from poseidon_py.util.tasks import end_tasks
@@ -36,23 +40,32 @@ _ATTEMPTS = 5
 _FIRST_VERSION = "v1alpha2"
 _INITIALLY = "PodGroupInitiallyScheduled"
 _REASONS = (PREEMPTED[1], ANNOUNCED)
+_WRITTEN = (COSCHEDULING, NATIVE, VOLCANO)
 _Condition = dict[str, Any]
 
 
 class _Status(Struct):
+    phase: str | None = None
     conditions: list[_Condition] | None = None
 
 
 class _Group(Struct):
-    status: _Status | None = None
+    status: _Status = field(default_factory=_Status)
 
 
 class StatusWriter:
     """`note` groups that may have changed."""
 
     def __init__(
-        self, kube: Kube, registry: GangRegistry, object_cache: ObjectCache, leads: Callable[[], bool]
+        self,
+        kube: Kube,
+        registry: GangRegistry,
+        object_cache: ObjectCache,
+        leads: Callable[[], bool],
+        scheduler_names: Collection[str],
+        free: Callable[[], Awaitable[Mapping[str, int]]],
     ) -> None:
+        """`free`: resource -> amount that is free in the cluster; may raise an error of the flow service."""
         self._kube = kube
         self._registry = registry
         self._object_cache = object_cache
@@ -60,18 +73,25 @@ class StatusWriter:
         self._dirty: dict[int, int] = {}
         """Id of a group -> failed attempts."""
         self._written: dict[int, dict[str, Any]] = {}
+        self._lasting: set[int] = set()
+        """Ids of groups that have been below their minimum for a while."""
+        self.enqueuer = Enqueuer(kube, object_cache, leads, scheduler_names, free, self._patch)
         self._task: asyncio.Task[None] | None = None
 
-    def note(self, group: Group) -> None:
-        """The group, or the state of its members, has changed."""
-        written = group.object_ref is not None and group.object_ref[0] in (COSCHEDULING, NATIVE)
-        if not (written and group.assigned_to_us and self._leads()):
+    def note(self, group: Group, *, lasting: bool = False) -> None:
+        """The group, or the state of its members, has changed. `lasting`: it has been below its minimum for a while."""
+        if group.object_ref is None or group.object_ref[0] not in _WRITTEN or not self._leads():
             return
+        if not (group.assigned_to_us or group.id in self._written):  # its last member may be gone
+            return
+        if lasting:
+            self._lasting.add(group.id)
         self._dirty.setdefault(group.id, 0)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._write_all(), name="pod group status")
 
     async def stop(self) -> None:
+        await self.enqueuer.stop()
         if self._task is not None:
             await end_tasks(self._task)
 
@@ -83,6 +103,7 @@ class StatusWriter:
                 group = self._registry.groups.get(gang_id)
                 if group is None or not self._leads():
                     self._written.pop(gang_id, None)
+                    self._lasting.discard(gang_id)
                     continue
                 try:
                     await self._write(group)
@@ -110,24 +131,54 @@ class StatusWriter:
         path = self._object_cache.path_of(resource, pod_group) if pod_group is not None else ""
         if pod_group is None or not path:
             return
-        status = _native(group) if resource == NATIVE else _coscheduling(group)
-        preemption = _preemption(group)
-        key = {**status, "uid": pod_group.uid, "preemption": preemption}
+        if group.complete:
+            self._lasting.discard(group.id)
+        status = {NATIVE: _native, COSCHEDULING: _coscheduling, VOLCANO: _volcano}[resource](group)
+        preemption, lasting = _preemption(group), group.id in self._lasting
+        key = {**status, "uid": pod_group.uid, "preemption": preemption, "lasting": lasting}
         if self._written.get(group.id) == key:
             return
         body: dict[str, Any] = dict(status)
         if resource == NATIVE:
             status["type"] = "PodGroupScheduled" if f"/{_FIRST_VERSION}/" in path else _INITIALLY
-            body = {"conditions": _merged(await self._conditions(path), status, preemption)}
+            body = {"conditions": _merged((await self._present(path)).conditions or [], status, preemption)}
+        elif resource == VOLCANO:
+            body = self._with_phase(group, pod_group, await self._present(path))
         elif group.id not in self._written:
             body["scheduleStartTime"] = _now()
-        await self._kube.merge(f"{path}/status", {"metadata": {"uid": pod_group.uid}, "status": body})
+        await self._patch(path, pod_group, body)
         self._written[group.id] = key
 
-    async def _conditions(self, path: str) -> list[_Condition]:
-        """The present conditions, which must be sent again: a merge patch replaces the whole list."""
-        found = decode_answer(await self._kube.call("GET", path), _Group, path)
-        return found.status.conditions or [] if found.status is not None else []
+    def _with_phase(self, group: Group, pod_group: OwnerOrGroup, present: _Status) -> dict[str, Any]:
+        """The status of one of Volcano's PodGroups."""
+        tally = group.tally()
+        phase = volcano_phase(group, present.phase or "", lasting=group.id in self._lasting)
+        if tally.placed or tally.succeeded:
+            self.enqueuer.started(pod_group.uid)
+        if phase == PENDING and group.members and not (group.message and group.message.start_amounts):
+            phase = INQUEUE  # its pods exist, and need nothing to be free at first
+        if phase == PENDING:
+            self.enqueuer.note(replace(pod_group, phase=phase), assigned_to_us=True)
+        counts = {"running": tally.running, "succeeded": tally.succeeded, "failed": tally.failed}
+        return {"phase": phase, **counts, "conditions": volcano_conditions(group, present.conditions or [], _now())}
+
+    async def _present(self, path: str) -> _Status:
+        """The present status. Its conditions must be sent again: a merge patch replaces the whole list."""
+        return decode_answer(await self._kube.call("GET", path), _Group, path).status
+
+    async def _patch(self, path: str, pod_group: OwnerOrGroup, status: dict[str, Any]) -> None:
+        body = {"metadata": {"uid": pod_group.uid}, "status": status}
+        try:
+            await self._kube.merge(f"{path}/status", body)
+        except NotFoundError:
+            if f"/{VOLCANO.group}/" not in path:
+                raise
+            await self._kube.merge(path, body)  # Volcano's own definition has no subresource for the status
+
+
+def _volcano(group: Group) -> dict[str, Any]:
+    """What the status depends on, beside the present one."""
+    return {**group.tally()._asdict(), "complete": group.complete, "missing": group.missing()}
 
 
 def _coscheduling(group: Group) -> dict[str, Any]:

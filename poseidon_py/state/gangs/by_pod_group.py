@@ -81,7 +81,7 @@ def _named(spec: Mapping[str, object], name: str, path: str, key: str) -> list[d
     return found
 
 
-def _start_amounts(spec: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+def start_amounts(spec: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
     """spec.minResources in the engine's units, without what is a quota and no resource of nodes. Raises Invalid."""
     found: dict[str, int] = {}
     for name, quantity in sorted(_mapping(spec, "minResources").items()):
@@ -119,7 +119,7 @@ class Coscheduling(_ByPodGroup):
         return {
             "minimum": minimum,
             "timeout": _timeout(pod_group.spec),
-            "start_amounts": _start_amounts(pod_group.spec),
+            "start_amounts": start_amounts(pod_group.spec),
         }
 
     def without_object(self, hints: GangHints, absent: Declaration) -> Declaration:
@@ -147,12 +147,12 @@ class Volcano(_ByPodGroup):
         minimum = number_of(pod_group.spec.get("minMember", 1), "spec.minMember")
         if minimum < sum(least for _, least in roles):
             roles = ()  # as in Volcano: minimums of tasks that together exceed that of the group do not count
-        start_amounts = _start_amounts(pod_group.spec)
+        amounts = start_amounts(pod_group.spec)
         return {
-            "minimum": max(minimum, 1) if start_amounts else minimum,
+            "minimum": max(minimum, 1) if amounts else minimum,
             "roles": roles,
             "role": hints.annotations.get(m.VOLCANO_ROLE, ""),
-            "start_amounts": start_amounts,
+            "start_amounts": amounts,
         }
 
 

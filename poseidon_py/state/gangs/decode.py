@@ -38,6 +38,10 @@ class _Replicas(Struct):
     selector: Raw = NOTHING
 
 
+class _Status(Struct):
+    phase: object = None
+
+
 def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = False) -> OwnerOrGroup:
     """An object, reduced to what the conventions read. `metadata_only`: its kind is one that no convention knows.
     Raises InvalidField."""
@@ -53,7 +57,7 @@ def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = F
         )
     )
     spec: dict[str, object] = {}
-    selector = b""
+    selector, phase = b"", ""
     if counts is None and resource in _OWNERS:
         replicas = _decode(item.spec, _Replicas, "spec")
         counts = Counts(1 if replicas.replicas is None else replicas.replicas)
@@ -61,6 +65,7 @@ def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = F
             selector = bytes(replicas.selector)
     elif counts is None:
         spec = _decode(item.spec, dict[str, Any], "spec")
+        phase = _phase(item.status)
     return OwnerOrGroup(
         metadata.uid,
         metadata.namespace,
@@ -70,11 +75,21 @@ def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = F
         controller(metadata.owners),
         spec,
         counts=counts or Counts(),
+        phase=phase,
         version=metadata.resource_version,
         selector=selector,
         queue_labels=queue_labels(metadata.labels),
         queue_annotations=queue_annotations(metadata.annotations),
     )
+
+
+def _phase(status: Raw) -> str:
+    """Empty if there is none that can be read."""
+    try:
+        found = _decode(status, _Status, "status").phase
+    except InvalidField:
+        return ""
+    return found if isinstance(found, str) else ""
 
 
 def _decode(raw: Raw, kind: Callable[..., Any], path: str) -> Any:
@@ -88,8 +103,8 @@ def _decode(raw: Raw, kind: Callable[..., Any], path: str) -> Any:
 def same(one: OwnerOrGroup | None, other: OwnerOrGroup) -> bool:
     """Whether the two are equal in everything that conventions read.
 
-    The selector is not: default spreading reads it for each pod that it describes, and of the kinds that have one here
-    only a ReplicationController can change it.
+    A phase is none of it. Nor is the selector: default spreading reads it for each pod that it describes, and of the
+    kinds that have one here only a ReplicationController can change it.
     """
     return one is not None and _content(one) == _content(other)
 

@@ -69,6 +69,8 @@ class OwnerOrGroup:
     """The spec of a PodGroup, not validated; empty for owners."""
     counts: Counts = Counts()
     """The pods of an owner."""
+    phase: str = ""
+    """status.phase of a PodGroup."""
     version: str = ""
     selector: bytes = b""
     """spec.selector in JSON of an owner whose pods are spread by default; empty: another owner, or it has none."""

@@ -117,6 +117,20 @@ class ObjectCache:
         path = cache.informer.path if cache is not None else ""
         return path_of(path, entry.namespace, entry.name) if path else ""
 
+    def path_of_owner(self, owner: Owner, namespace: str) -> str:
+        """The path of an owner; empty: its kind is not served, or may not be read. Raises Unknown until that is
+        known."""
+        resource = self._resource_of(owner)
+        path = self._cache(resource).informer.path if resource is not None else ""
+        if resource is None or not path:
+            return ""
+        return path_of(path, namespace if resource.namespaced else "", owner.name)
+
+    def all(self, resource: Resource) -> list[OwnerOrGroup]:
+        """The objects of a resource that are known."""
+        cache = self._caches.get(resource)
+        return list(cache.by_uid.values()) if cache is not None else []
+
     def _resource_of(self, owner: Owner) -> Resource | None:
         """The resource of an owner's kind; None: it is not served. Raises Unknown until that is known."""
         kind = GroupKind(owner.group, owner.kind)

@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -30,7 +31,7 @@ class Reported(Rig):
         super().__init__((JOBS, owner_or_group(JOBS, "j", spec=SPEC)))
         self.registry.form_gangs_from(["jobs"])
         self.reporter = Reporter()
-        leadership, no_statuses = Leadership(), cast("Any", None)
+        leadership, no_statuses = Leadership(), cast("Any", Mock())
         leadership.lead()
         self.reports = GangReports(self.store, cast("Any", self.reporter), no_statuses, leadership)
         for name in "abc":

@@ -269,7 +269,7 @@ async def test_members_that_their_nodes_reject_are_replaced_and_rejoin(world):
     assert world.never_half({"g": 15})
 
 
-async def install(world, *resources):
+async def install(world, *resources, subresources=("status",)):
     for group, version, kind in resources:
         world.create(
             {
@@ -285,7 +285,7 @@ async def install(world, *resources):
                             "name": version,
                             "served": True,
                             "storage": True,
-                            "subresources": {"status": {}},
+                            "subresources": {name: {} for name in subresources},
                             "schema": {
                                 "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
                             },
@@ -329,6 +329,31 @@ async def test_a_pod_group_of_scheduler_plugins_whose_definition_appears_late_an
         world.finish(name)
     await world.until(lambda: status().get("phase") == "Finished")
     assert (status()["running"], status()["succeeded"]) == (0, 4)
+
+
+@pytest.mark.parametrize("subresources", [(), ("status",)])  # Volcano's own definition has none
+async def test_a_pod_group_of_volcano_has_the_phases_that_its_controllers_wait_for(world, monkeypatch, subresources):
+    monkeypatch.setattr("poseidon_py.report.volcano_groups._AGAIN", 0.1)
+    version = "scheduling.volcano.sh/v1beta1"
+    await install(world, (*version.split("/"), "PodGroup"), subresources=subresources)
+    spec = {"minMember": 2, "minResources": {"cpu": "22"}}
+    world.create({"apiVersion": version, "kind": "PodGroup", "metadata": {"name": "pg"}, "spec": spec})
+    await world.bridge(scheduler_name=["volcano"])
+
+    def status():
+        return group(world, version).get("status") or {}
+
+    await world.until(lambda: status().get("phase") == "Pending")  # 20 are free
+    world.cluster.add_nodes(1)
+    await world.until(lambda: status()["phase"] == "Inqueue")
+    member = template(annotations={"scheduling.k8s.io/group-name": "pg"}, schedulerName="volcano")
+    world.cluster.add_pods(2, member, prefix="pg-")
+    await world.until(lambda: status()["phase"] == "Running" and status()["running"] == 2)
+    assert [each["type"] for each in status()["conditions"]][-1] == "Scheduled"
+    for name in sorted(world.bound("pg")):
+        world.finish(name)
+    await world.until(lambda: status()["phase"] == "Completed")
+    assert (status()["running"], status()["succeeded"], status()["failed"]) == (0, 2, 0)
 
 
 async def test_kubernetes_pod_groups_of_an_unknown_version(world):

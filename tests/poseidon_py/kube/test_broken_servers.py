@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from aiohttp import web
@@ -55,9 +55,9 @@ async def test_an_answer_that_is_not_an_object_is_an_error_that_names_the_reques
 @pytest.mark.parametrize("status", [b"5", b'{"conditions": 5}', b'{"conditions": ["x"]}', DEEP])
 async def test_a_pod_group_with_invalid_conditions_is_not_updated(server, kube, status):
     server.answers["/group"] = web.Response(body=b'{"status": ' + status + b"}")
-    writer = StatusWriter(kube, Mock(), Mock(), lambda: True)
+    writer = StatusWriter(kube, Mock(), Mock(), lambda: True, [], AsyncMock())
     with pytest.raises(MalformedAnswerError, match="/group: "):
-        await writer._conditions("/group")
+        await writer._present("/group")
 
 
 @pytest.mark.parametrize("body", NO_OBJECTS)

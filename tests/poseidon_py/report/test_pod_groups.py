@@ -32,6 +32,10 @@ TARGET = {
 }
 
 
+async def free():
+    return {}
+
+
 class Rig:
     """A group of two pods on an API server that serves PodGroups in one version."""
 
@@ -47,7 +51,7 @@ class Rig:
         self.group.members["a"] = Member(record, hints())
         self.groups = {self.group.id: self.group}
         self.writes = 0
-        self.writer = StatusWriter(self, self, self, lambda: True)  # type: ignore[arg-type]
+        self.writer = StatusWriter(self, self, self, lambda: True, ["poseidon"], free)  # type: ignore[arg-type]
 
     def find(self, *reference):
         return owner_or_group(NATIVE)
