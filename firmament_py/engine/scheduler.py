@@ -250,7 +250,9 @@ class Scheduler:
             migration = moved.followed_by(planned.moved).followed_by(self._migrate(current, placer, now_us))
         delayed = placer.snapshot.tasks[placer.ledger.delayed & (placer.ledger.node_of < 0)]
         shortages = NO_SHORTAGES if current.queues is None else current.queues.shortages
-        waiting = waiting_classes(self.state, admission.rejected, current.deferred, delayed, shortages)
+        (postponed,) = (self._waiting & (self.state.tasks.not_before_us > now_us)).nonzero()
+        of_others = current.deferred, delayed, shortages, postponed
+        waiting = waiting_classes(self.state, admission.rejected, *of_others)
         self._remember(admission.rejected)
         self.delayed_until_us = dict.fromkeys(self.state.tasks.uid[delayed].tolist(), now_us + DELAY_STEP_US)
         current.telemetry.lap("explain")

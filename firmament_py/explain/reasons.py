@@ -30,17 +30,23 @@ def waiting_classes(
     deferred: I64 = NO_ROWS,
     delayed: I64 = NO_ROWS,
     shortages: Shortages = NO_SHORTAGES,
+    postponed: I64 = NO_ROWS,
 ) -> list[Waiting]:
     """All waiting tasks by class; a class is divided by gang, and by labels that selectors of other tasks distinguish.
     Marks the reasons of the tasks as reported. rejected: the gangs that the round did not place. deferred, delayed:
     (K,) rows of tasks that it did not consider, and of those that wait for a node that costs less; reasons that were
-    reported for the former before stay. shortages: those of quota."""
+    reported for the former before stay. shortages: those of quota. postponed: (K,) rows of tasks that are left out for
+    a while because a placement failed: nothing is said of nodes, which may take them."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == WAITING)
     if not len(rows):
         return []
     answer = waiting_for_quota(state, shortages)
     rows = np.setdiff1d(rows, shortages.rows, assume_unique=True)
+    postponed = np.intersect1d(postponed, rows, assume_unique=True)
+    rows = np.setdiff1d(rows, postponed, assume_unique=True)
+    for cls, count in zip(*np.unique(tasks.cls[postponed], return_counts=True), strict=True):
+        answer.append(Waiting(int(cls), int(count), (), NO_ROWS))
     for why, some in ((DEFERRED, deferred), (DELAYED, delayed)):
         signature = signature_of((why,))
         for cls in np.unique(tasks.cls[some]).tolist():

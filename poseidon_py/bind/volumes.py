@@ -17,7 +17,7 @@ from poseidon_py.kube.client import decode_answer
 from poseidon_py.kube.storage_objects import Claim, Volume
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.volumes.cache import BOUND_BY_CONTROLLER, SELECTED_NODE, Storage, annotations, is_bound
-from poseidon_py.state.volumes.gate import Plan, VolumeError, VolumeGate
+from poseidon_py.state.volumes.gate import Plan, ProvisioningError, VolumeError, VolumeGate
 from poseidon_py.state.volumes.matching import is_prebound_to, usable_on
 
 
@@ -72,6 +72,9 @@ class VolumeBinder:
                 raise VolumeError(f"node {plan.node} is gone")
         except TimeoutError as error:
             raise VolumeError("binding volumes: context deadline exceeded") from error
+        except ProvisioningError:
+            self._gate.provisioning_failed(plan)
+            raise
         finally:
             self._gate.release(plan)
 
@@ -116,7 +119,7 @@ class VolumeBinder:
         if now is None or now.metadata.uid != planned.uid:
             raise VolumeError(f'persistentvolumeclaim "{planned.name}" was deleted')
         if any(claim is made for made in plan.provision) and annotations(now.metadata).get(SELECTED_NODE) != plan.node:
-            raise VolumeError(f'provisioning failed for PVC "{planned.name}"')
+            raise ProvisioningError(f'provisioning failed for PVC "{planned.name}"')
         volume = self._storage.volumes.get(now.spec.volume_name or "")
         if volume is not None and not usable_on(volume, plan.node_labels):
             raise VolumeError(f'pv "{volume.metadata.name}" node affinity doesn\'t match node "{plan.node}"')

@@ -97,7 +97,8 @@ def reason(why: flow_pb2.Reason) -> str:
 def unscheduled(
     nodes: int, reasons: Iterable[flow_pb2.Reason], terms: GangTerms = NO_TERMS, *, queue_problem: str = ""
 ) -> str:
-    """The complete message: the number of nodes, and for each reason how many failed it, sorted as text.
+    """The complete message: the number of nodes, and for each reason how many failed it, sorted as text. Empty: there
+    are no reasons, since some node takes the pod by now.
 
     terms: those of the gang in the reasons. queue_problem: why the queue takes no pods; empty: unknown.
     """
@@ -144,12 +145,13 @@ def unscheduled(
     parts = ", ".join(sorted(f"{count} {text}" for text, count in counts.items()))
     if gang:
         return f"0/{nodes} nodes are available: {'; '.join(gang)}{': ' if parts else ''}{parts}."
-    return f"0/{nodes} nodes are available:" + (f" {parts}." if parts else "")
+    return f"0/{nodes} nodes are available: {parts}." if parts else ""
 
 
 def with_nomination(message: str, node: str) -> str:
     """The message of a pod that has preempted others."""
-    return f"{message.removesuffix('.')}. Nominated to {node}: it is bound once its victims have left."
+    where = f"Nominated to {node}: it is bound once its victims have left."
+    return f"{message.removesuffix('.')}. {where}" if message else where
 
 
 def cannot_use(problem: str) -> str:

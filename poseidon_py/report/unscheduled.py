@@ -71,4 +71,7 @@ class UnscheduledReports:
                     terms = terms_of(self._store, self._store.gangs.group_of(known))
                     message = messages.unscheduled(group.nodes, group.reasons, terms, queue_problem=problem)
                 self._attempts.inc()
+                if not message and not known.nominated:
+                    continue
+                self._store.volumes.fits_nowhere(known)
                 report(known, messages.with_nomination(message, known.nominated) if known.nominated else message)

@@ -39,10 +39,16 @@ class VolumesTakenError(VolumeError):
     """Other pods were given the volumes on this node; other nodes may still have some."""
 
 
+class ProvisioningError(VolumeError):
+    """The provisioner has given up on the chosen node."""
+
+
 @dataclass(slots=True)
 class Plan:
     """What has to be done before a pod with these claims can be bound to a node."""
 
+    uid: str
+    """Of the pod."""
     node: str
     node_labels: Mapping[str, str]
     pairs: list[tuple[Claim, Volume]] = field(default_factory=list)
@@ -78,6 +84,9 @@ class VolumeGate(StorageListener):
         self._contentions = Contentions(pods, self._users, touch)
         self._waiting_in: dict[str, dict[str, None]] = {}
         self._excluded_nodes: dict[str, set[str]] = {}
+        """By UID: nodes without usable volumes, until some volume changes."""
+        self._failed_nodes: dict[str, set[str]] = {}
+        """By UID: nodes where no volume could be provisioned, until no other node takes the pod."""
         self._change_events: dict[ClaimKey, asyncio.Event] = {}
         self.in_use = asyncio.Event()
         """Set by the first pod with a claim: storage is watched from then on."""
@@ -138,6 +147,7 @@ class VolumeGate(StorageListener):
         for waiting in self._waiting_in.values():
             waiting.pop(uid, None)
         self._excluded_nodes.pop(uid, None)
+        self._failed_nodes.pop(uid, None)
         self._competing.discard(uid)
         self._contentions.end(uid)
 
@@ -166,7 +176,7 @@ class VolumeGate(StorageListener):
             self._contentions.end(known.uid)
         for name in demands.waits_in:
             self._waiting_in.setdefault(name, {})[known.uid] = None
-        if excluded := self._excluded_nodes.get(known.uid):
+        if excluded := self._excluded_nodes.get(known.uid, set()) | self._failed_nodes.get(known.uid, set()):
             others = Requirement(key="metadata.name", operator="NotIn", values=sorted(excluded))
             demands.require(VOLUME_NONE, [node_term(SelectorTerm(fields=[others]), "")])
         if (not demands.blocked or known.uid in self._contentions) != (known.uid in self._competing):
@@ -223,7 +233,7 @@ class VolumeGate(StorageListener):
 
         A node without usable volumes is excluded for the pod until some volume changes.
         """
-        storage, plan = self._storage, Plan(node, node_labels)
+        storage, plan = self._storage, Plan(known.uid, node, node_labels)
         claims = [storage.claims.get(key) for key in self._keys(known)]
         if None in claims:
             raise VolumeError("a persistentvolumeclaim of the pod was deleted")
@@ -253,6 +263,16 @@ class VolumeGate(StorageListener):
         for claim, volume in plan.pairs:
             if self._storage.reserved.pop(volume.metadata.name, None) is not None:
                 self.class_changed(class_of(claim))
+
+    def provisioning_failed(self, plan: Plan) -> None:
+        """Record that no volume can be provisioned for the node now. Other nodes come first from now on: kube-scheduler
+        tries any of those that suit the pod equally."""
+        self._failed_nodes.setdefault(plan.uid, set()).add(plan.node)
+
+    def fits_nowhere(self, known: PodRecord) -> None:
+        """Record that no node takes the pod: those where provisioning failed may be tried again."""
+        if self._failed_nodes.pop(known.uid, None):
+            self._touch(known.uid)
 
     async def wait_for_change(self, claim: Claim) -> None:
         """Wait until a claim or its volume changes."""

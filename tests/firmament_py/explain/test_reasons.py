@@ -234,6 +234,17 @@ def test_reasons_are_reported_once():
     assert [cls for cls, _, _ in reported(cluster)] == [2]
 
 
+def test_nothing_is_reported_of_a_task_that_is_left_out_after_a_failed_placement():
+    """The nodes take it, so that its reasons would be none, or those of some nodes alone."""
+    cluster = make_cluster(make_class(1, cpu=1), make_node("a", cpu=1), make_node("b"), make_tasks([1], 1))
+    cluster.round()
+    cluster.tell(PlacementRejected(1, "id-a", NOW_US + SECOND_US))
+    result = cluster.run()
+    assert [(each.count, each.reasons, len(each.unreported)) for each in result.waiting] == [(1, (), 0)]
+    assert result.stats.waiting == 1
+    assert cluster.round(NOW_US + SECOND_US) == {1: "a"}
+
+
 def test_reasons_are_reported_again_after_a_placement():
     cluster = make_cluster(make_class(1, cpu=8), make_node("a", cpu=1), make_tasks([1], 1))
     assert reported(cluster) == [(1, 1, {1})]

@@ -15,7 +15,7 @@ from poseidon_py.state.volumes.gate import VolumeError
 from tests.poseidon_py.bind.test_binder import Bench
 from tests.poseidon_py.builders import pod
 from tests.poseidon_py.settling import settle
-from tests.poseidon_py.state.test_volumes import claim, volume, waiting_class
+from tests.poseidon_py.state.test_volumes import admits, claim, volume, waiting_class
 
 SPEC = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
 
@@ -290,3 +290,24 @@ def test_a_claim_that_was_deleted_before():
     world.storage.drop_claim(("default", "c"))
     with pytest.raises(VolumeError):
         world.store.volumes.reserve(known, "n", {})
+
+
+async def test_a_node_without_room_for_a_new_volume_comes_last_from_then_on():
+    """kube-scheduler tries any of the nodes that suit the pod equally; here it was always the same one. It is tried
+    again once no other takes the pod."""
+    async with World(provisioner="p") as world:
+        known = world.place()
+        await settle()
+        world.storage.put_claim(claim("c"))  # the provisioner takes the selected node back
+        await settle()
+        assert [(name, node_id) for name, node_id, _ in world.rejected] == [("a", world.store.id_of_node("n"))]
+        world.storage.put_claim(claim("c"))  # further changes of the claim, such as by the provisioner, do not matter
+
+        def excluded():
+            found = world.store.volumes.demands_of(known)
+            return [name for name in ("n", "m") if admits(found, {"host": name}, name)]
+
+        assert excluded() == ["n"]
+        world.store.volumes.fits_nowhere(known)
+        assert known.dirty
+        assert excluded() == []

@@ -87,7 +87,7 @@ R = flow_pb2.Reason
             "its queue does not exist, or has queues below it: see `poseidon explain`",
         ),
         (0, [], "no nodes available to schedule pods"),
-        (2, [], "0/2 nodes are available:"),
+        (2, [], ""),  # nothing is said of nodes that would take it
     ],
 )
 def test_message(nodes, reasons, text):

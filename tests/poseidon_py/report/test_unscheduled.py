@@ -79,3 +79,16 @@ def test_what_is_said_of_a_gang_with_a_required_topology(labels, absent):
     gang.message = flow_pb2.Gang(topology_key="rack")  # preferred: the gang does not wait for it
     assert terms_of(store, gang) == GangTerms(4)
     assert terms_of(store, None) == GangTerms()
+
+
+def test_a_pod_that_fits_by_now_gets_no_report_without_a_reason():
+    store, found = Store(["poseidon"]), list[str]()
+    store.pod_queue._defer_seconds = 0.0
+    for name in ("p", "q"):
+        store.observe_pod(pod(name))
+        store.pods[f"uid-{name}"].described.class_id = 1
+    store.nominations.set(store.pods["uid-q"], "n")
+    reports = UnscheduledReports(store, *[lambda pod, message: found.append(message)] * 4)
+    tasks = [known.task for known in store.pods.values()]
+    reports.report([flow_pb2.Unscheduled(nodes=2, waiting=2, task_uid=tasks)])
+    assert found == ["Nominated to n: it is bound once its victims have left."]
