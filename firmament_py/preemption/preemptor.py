@@ -105,6 +105,12 @@ class Preemptor:
         return evicts & ~self._snapshot.never_preempts
 
     @cached_property
+    def _unqueued(self) -> Bools:
+        """(T,) tasks without a queue: those of queues preempt by other rules, and may only lose their places here."""
+        unqueued: Bools = self._snapshot.releases.state.tasks.queue[self._snapshot.tasks] == 0
+        return unqueued
+
+    @cached_property
     def _search(self) -> EvictionSearch:
         return self._search_with(self._nearby)
 
@@ -129,7 +135,7 @@ class Preemptor:
         """Preempts for tasks that have no queue; returns tasks (K,) that have lost their places to them."""
         ledger, snapshot = self._ledger, self._snapshot
         able = (ledger.node_of < 0) & (ledger.nominated < 0)
-        able &= snapshot.releases.state.tasks.queue[snapshot.tasks] == 0
+        able &= self._unqueued
         if able.any() and (self._movable is None or not self._movable.later):
             able &= self._evicts[snapshot.task_class]
         if not able.any():
@@ -209,7 +215,7 @@ class Preemptor:
         rows of gangs -> the only nodes (N,) that they may get. Returns the tasks that lose the places that the round
         gave them."""
         ledger, snapshot = self._ledger, self._snapshot
-        placed = movable & (ledger.node_of >= 0) & ~snapshot.never_preempts[snapshot.task_class]
+        placed = movable & self._unqueued & (ledger.node_of >= 0) & ~snapshot.never_preempts[snapshot.task_class]
         if len(singles) + sum(demand.lacking for demand in demands) + placed.sum() > TOGETHER:
             placed[:] = False
         # the limit on moves holds for the round

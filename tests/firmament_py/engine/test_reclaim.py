@@ -22,6 +22,7 @@ from tests.builders import (
     make_node,
     make_tasks,
     needs,
+    selecting,
     tasks_like,
 )
 from tests.firmament_py.engine.reclaiming import OLD_US, A, B, cluster_of, cohort, running
@@ -298,6 +299,20 @@ def test_a_gang_reclaims_in_the_domain_that_it_prefers_or_elsewhere():
     result = cluster.run()
     assert len(cluster.preempted(result)) == 1
     assert cluster.nominated() == dict.fromkeys([11, 12, 13], "x")
+
+
+def test_what_a_queue_has_placed_makes_way_for_tasks_without_a_queue_only_where_it_fits_without_victims():
+    """11 of the queue is placed on x, the only node that suits 12. Both would fit if 11 evicted 1, which has no queue
+    either: the rules of its queue do not permit that."""
+    picky = make_class(3, cpu=1, priority=5, demand=selecting(needs("disk")))
+    cluster = cluster_of(
+        *(cohort(), picky, make_node("x", cpu=1, labels={"disk": ""}), make_node("y", cpu=1)),
+        *(make_tasks([1], 1, on="y"), make_tasks([11], 2, queue=A), make_tasks([12], 3)),
+        nodes=(),
+    )
+    result = cluster.run()
+    assert cluster.names(result) == {11: "x"}
+    assert result.preemption.is_empty
 
 
 def test_a_gang_of_which_a_member_leaves_is_placed_only_once_that_is_created_again():
