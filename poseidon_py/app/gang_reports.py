@@ -2,11 +2,14 @@
 
 import asyncio
 import logging
+from collections.abc import Callable, Collection
 
+from poseidon_py.conventions.fields import NO_REMARKS
 from poseidon_py.report.events import Reporter
 from poseidon_py.report.pod_groups import StatusWriter
 from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.state.gangs.group import Group
+from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.state.gangs.registry import LOOKUP_PENDING
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
@@ -20,11 +23,38 @@ _PROGRESS_SECONDS = 5.0
 class GangReports:
     """Called by the gang registry, the gang binder and the reports on rounds."""
 
-    def __init__(self, store: Store, reporter: Reporter, status: StatusWriter, leadership: Leadership) -> None:
+    def __init__(
+        self,
+        store: Store,
+        reporter: Reporter,
+        status: StatusWriter,
+        leadership: Leadership,
+        kind_of: Callable[[Resource], tuple[str, str]],
+    ) -> None:
+        """`kind_of`: API version and kind of the objects of a resource."""
         self._store = store
         self._reporter = reporter
         self._status = status
         self._leadership = leadership
+        self._kind_of = kind_of
+        self._remarked: dict[str, tuple[Resource, OwnerOrGroup]] = {}
+        """Owners and groups of which something has no effect, by UID."""
+
+    def object_changed(self, resource: Resource, entry: OwnerOrGroup, *, gone: bool) -> None:
+        """Reports what an owner or a group declares without effect, each remark once."""
+        before = self._remarked.pop(entry.uid, None)
+        if gone or entry.remarks == NO_REMARKS:
+            return
+        self._remarked[entry.uid] = resource, entry
+        published = before[1].remarks if before is not None else NO_REMARKS
+        self._remark_on(resource, entry, published.reported + published.refused)
+
+    def _remark_on(self, resource: Resource, entry: OwnerOrGroup, published: Collection[str] = ()) -> None:
+        if not self._leadership.leads:
+            return
+        for text in entry.remarks.reported + entry.remarks.refused:
+            if text not in published:
+                self._reporter.remark_on_object(*self._kind_of(resource), entry.namespace, entry.name, entry.uid, text)
 
     def gang_blocked(self, known: PodRecord, why: str) -> None:
         """The pod cannot be sent to the engine because its gang is not defined."""
@@ -72,6 +102,8 @@ class GangReports:
 
     def lead(self) -> None:
         """Reports what was observed while another replica was the leader."""
+        for resource, entry in list(self._remarked.values()):
+            self._remark_on(resource, entry)
         for known in list(self._store.waiting()):
             if known.gang.blocked:
                 self.gang_blocked(known, known.gang.blocked)

@@ -54,6 +54,7 @@ class Gangs(GangListener):
             elif resource == VOLCANO:
                 self._status.enqueuer.note(owner_or_group)
             store.queues.object_changed(resource, owner_or_group)
+            self.reports.object_changed(resource, owner_or_group, gone=gone)
 
         registry.form_gangs_from(
             gang_owners(settings), lambda: settings.queue_unit == "workload" and store.queues.kinds.admits_workloads
@@ -69,7 +70,7 @@ class Gangs(GangListener):
         self._status = StatusWriter(
             kube, registry, self._objects, lambda: leadership.leads, settings.scheduler_name, free
         )
-        self.reports = GangReports(store, reporter, self._status, leadership)
+        self.reports = GangReports(store, reporter, self._status, leadership, self._objects.kind_of)
         self._binder: GangBinder | None = None
         registry.objects = self._objects
         registry.listener = self

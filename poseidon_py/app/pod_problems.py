@@ -9,6 +9,8 @@ from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 
+_MAX_PUBLISHED = 10_000
+
 
 class ProblemReports:
     """A ProblemListener of the store."""
@@ -17,6 +19,8 @@ class ProblemReports:
         self._store = store
         self._reporter = reporter
         self._leadership = leadership
+        self._published: dict[tuple[str, str], None] = {}
+        """Owners, or pods without one, and what was said of their pods."""
         self._attempts = store.metrics.attempts.labels("unschedulable")
 
     def invalid(self, namespace: str, name: str, uid: str, problem: str) -> None:
@@ -33,6 +37,18 @@ class ProblemReports:
         if self._leadership.leads and known.schedulable and known.described.ignored:
             self._reporter.remark(known, "InvalidAnnotation", known.described.ignored)
 
+    def not_honoured(self, known: PodRecord) -> None:
+        """Published once for the pods of an owner, which have a template in common."""
+        if not (self._leadership.leads and known.schedulable):
+            return
+        for text in known.described.reported:
+            key = (known.owner or known.uid, text)
+            if key not in self._published:
+                self._published[key] = None
+                self._reporter.remark(known, "NotHonoured", text)
+        while len(self._published) > _MAX_PUBLISHED:
+            del self._published[next(iter(self._published))]
+
     def blocked(self, known: PodRecord) -> None:
         volumes = known.volumes
         if not self._leadership.leads or not volumes.blocked:
@@ -48,6 +64,7 @@ class ProblemReports:
             self.invalid(namespace, name, uid, problem)
         for known in list(store.waiting()):
             self.annotation_ignored(known)
+            self.not_honoured(known)
             if known.volumes.blocked:
                 store.touch_pod(known.uid)
                 self.blocked(known)

@@ -5,11 +5,13 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from poseidon_py.conventions.fields import NO_REMARKS
 from poseidon_py.describe import lifetime
 from poseidon_py.describe.annotations import checkpoint, movable, preemption_terms, traits
 from poseidon_py.describe.lifetime import daemon, lasting, started_us, unevictable
 from poseidon_py.describe.node import describe_node, node_key
 from poseidon_py.describe.reason_keys import ATTACHABLE
+from poseidon_py.describe.remarks import pod_remarks
 from poseidon_py.describe.task_classes import Extras
 from poseidon_py.kube.objects import InvalidField, Pod
 from poseidon_py.kube.outcomes import Outcome
@@ -80,7 +82,11 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     problems = (each.problem_of(pod) for each in (lifetime, checkpoint, movable, preemption_terms, traits))
     store.problems.set_ignored(known, "; ".join(filter(None, (*problems, data_problem))))
     known.described.lasting = lasting(pod, assigned_to_us=known.observed.assigned_to_us)
+    remarks = pod_remarks(pod) if known.observed.assigned_to_us else NO_REMARKS
+    store.problems.set_reported(known, remarks.reported)
     try:
+        if remarks.refused and not known.node:
+            raise InvalidField(*remarks.refused[0].split(": ", 1))
         known.described.template = store.classes.of(pod)
         known.described.problem = ""
         store.problems.pod_valid(known.uid)

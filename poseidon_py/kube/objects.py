@@ -85,6 +85,7 @@ class PodSpec(Struct):
     scheduler_name: str | None = field(default=None, name="schedulerName")
     gates: list[Raw] | None = field(default=None, name="schedulingGates")
     scheduling_group: Raw = field(default=NOTHING, name="schedulingGroup")
+    workload_ref: Raw = field(default=NOTHING, name="workloadRef")
     containers: list[Container] | None = None
     init_containers: list[Container] | None = field(default=None, name="initContainers")
     overhead: Raw = NOTHING

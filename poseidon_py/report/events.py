@@ -25,7 +25,8 @@ from poseidon_py.kube.client import (
     NotFoundError,
     UnreachableError,
 )
-from poseidon_py.report.messages import cannot_use, note
+from poseidon_py.report.event_report import Report, reference
+from poseidon_py.report.messages import cannot_use
 from poseidon_py.report.paced_queue import Binds, Outbox
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
@@ -47,46 +48,6 @@ class ReportApi(Protocol):
     async def create(self, path: str, body: Mapping[str, Any], timeout: float = 30.0) -> bytes: ...
     async def merge(self, path: str, patch: Mapping[str, Any]) -> bytes: ...
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None: ...
-
-
-class _Report:
-    __slots__ = (
-        "action",
-        "at",
-        "attempts",
-        "condition",
-        "key",
-        "lasting",
-        "message",
-        "name",
-        "namespace",
-        "reason",
-        "related",
-        "uid",
-        "warning",
-    )
-
-    def __init__(
-        self, namespace: str, name: str, uid: str, reason: str, message: str, *, warning: bool, condition: str = ""
-    ) -> None:
-        self.namespace = namespace
-        self.name = name
-        self.uid = uid
-        self.reason = reason
-        self.message = note(message)
-        self.warning = warning
-        self.condition = condition
-        """Reason of the condition PodScheduled=False to set; empty: none."""
-        self.action = "Scheduling" if warning else "Binding"
-        self.related: PodRecord | None = None
-        """Another pod that it is about."""
-        self.key = uid
-        """Reports with the same key coalesce."""
-        self.lasting = False
-        """Whether it is sent even if the pod is no longer pending."""
-        self.attempts = 0
-        self.at = 0.0
-        """When it happened, in seconds since the epoch."""
 
 
 class Reporter:
@@ -115,8 +76,8 @@ class Reporter:
         self._concurrency = concurrency
         self._call_later = call_later
         self._now = now
-        self._pending: Outbox[_Report] = Outbox(binds, rate, sleep=sleep, monotonic=monotonic)
-        self._deferred: dict[str, tuple[_Report, Timer]] = {}
+        self._pending: Outbox[Report] = Outbox(binds, rate, sleep=sleep, monotonic=monotonic)
+        self._deferred: dict[str, tuple[Report, Timer]] = {}
         """By key: reports that are retried, with the timer that makes each pending again. They occupy no worker."""
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -134,7 +95,7 @@ class Reporter:
     def scheduled(self, known: PodRecord, node: str) -> None:
         """The pod was bound."""
         message = f"Successfully assigned {known.full_name} to {node}"
-        self._add(_Report(known.namespace, known.name, known.uid, "Scheduled", message, warning=False))
+        self._add(Report(known.namespace, known.name, known.uid, "Scheduled", message, warning=False))
 
     def unschedulable(self, known: PodRecord, message: str) -> None:
         """A round found no node for the pod."""
@@ -147,7 +108,7 @@ class Reporter:
     def invalid(self, namespace: str, name: str, uid: str, problem: str) -> None:
         """The pod cannot be described."""
         if namespace and name and uid:
-            self._add(_Report(namespace, name, uid, "FailedScheduling", cannot_use(problem), warning=True))
+            self._add(Report(namespace, name, uid, "FailedScheduling", cannot_use(problem), warning=True))
 
     def waits_for_gang(self, known: PodRecord, message: str) -> None:
         """The pod's gang cannot be tried yet. Not Unschedulable: a larger cluster would not help."""
@@ -171,21 +132,27 @@ class Reporter:
     def _waits(self, known: PodRecord, message: str, condition: str) -> None:
         self._add(self._waiting(known, message, condition))
 
-    def _waiting(self, known: PodRecord, message: str, condition: str) -> _Report:
+    def _waiting(self, known: PodRecord, message: str, condition: str) -> Report:
         about = known.namespace, known.name, known.uid
-        return _Report(*about, "FailedScheduling", message, warning=True, condition=condition)
+        return Report(*about, "FailedScheduling", message, warning=True, condition=condition)
 
     def remark(self, known: PodRecord, reason: str, message: str) -> None:
         """An additional event on the pod, which replaces no report on its scheduling."""
-        report = _Report(known.namespace, known.name, known.uid, reason, message, warning=True)
+        report = Report(known.namespace, known.name, known.uid, reason, message, warning=True)
         report.key, report.lasting = f"{known.uid}/{reason}", True
+        self._add(report)
+
+    def remark_on_object(self, api_version: str, kind: str, namespace: str, name: str, uid: str, message: str) -> None:
+        """An event on another object than a pod: something that it declares has no effect."""
+        report = Report(namespace, name, uid, "NotHonoured", message, warning=True)
+        report.kind, report.key, report.lasting = (api_version, kind), f"{uid}/{message}", True
         self._add(report)
 
     def about(
         self, known: PodRecord, reason: str, message: str, *, action: str, related: PodRecord | None = None
     ) -> None:
         """An event on a bound pod, with this action; `related`: another pod that it is about."""
-        report = _Report(known.namespace, known.name, known.uid, reason, message, warning=False)
+        report = Report(known.namespace, known.name, known.uid, reason, message, warning=False)
         report.key, report.action, report.related = f"{known.uid}/{reason}", action, related
         self._add(report)
 
@@ -199,12 +166,12 @@ class Reporter:
             self._cancel_deferred(known.uid)
         self._note_quiet()
 
-    def _add(self, report: _Report) -> None:
+    def _add(self, report: Report) -> None:
         report.at = self._now()
         self._cancel_deferred(report.key)  # replaced by this one
         self._put(report)
 
-    def _put(self, report: _Report) -> None:
+    def _put(self, report: Report) -> None:
         self._pending.put(report.key, report, urgent=report.warning)
         self._quiet.clear()
 
@@ -253,7 +220,7 @@ class Reporter:
         if not self._pending and not self._deferred and not self._sending:
             self._quiet.set()
 
-    async def _send(self, report: _Report) -> None:
+    async def _send(self, report: Report) -> None:
         if report.warning and not report.lasting and not self._still_waits(report.uid):
             self._metrics.reports.labels("event", "stale").inc()
             return
@@ -271,7 +238,7 @@ class Reporter:
         else:
             self._count_sent.inc()
 
-    async def _try_condition(self, report: _Report) -> bool:
+    async def _try_condition(self, report: Report) -> bool:
         """Sets the condition, before the event and independently of it, because autoscalers read it.
 
         False: the pod has changed; the report is sent again once the watch has reported the change.
@@ -289,7 +256,7 @@ class Reporter:
         known = self._store.pods.get(uid)
         return known is None or not (known.node or known.observed.deleting)
 
-    def _retry(self, report: _Report, error: KubeError) -> None:
+    def _retry(self, report: Report, error: KubeError) -> None:
         report.attempts += 1
         if report.attempts >= _ATTEMPTS:
             self._metrics.reports.labels("event", "given up").inc()
@@ -298,7 +265,7 @@ class Reporter:
         asked = error.retry_after if isinstance(error, BusyError) else None
         self._defer(report, max(asked or 0.0, _delay(report)))
 
-    def _defer(self, report: _Report, seconds: float) -> None:
+    def _defer(self, report: Report, seconds: float) -> None:
         """Queues a report again after a delay, unless there is a newer one with its key."""
         if report.key in self._pending or report.key in self._deferred:
             return
@@ -315,9 +282,10 @@ class Reporter:
         if deferred is not None:
             deferred[1].cancel()
 
-    async def _event(self, report: _Report) -> None:
+    async def _event(self, report: Report) -> None:
         sent = self._sent.get(report.uid, {})
-        path = f"/api/v1/namespaces/{quote(report.namespace, safe='')}/events"
+        # events on objects without a namespace are in this one
+        path = f"/api/v1/namespaces/{quote(report.namespace or 'default', safe='')}/events"
         stamp = timestamp(report.at)
         if report.message in sent:
             name, count = sent[report.message]
@@ -337,14 +305,15 @@ class Reporter:
                 del sent[next(iter(sent))]
             sent[report.message] = (name, 1)
 
-    def _event_object(self, report: _Report, name: str, stamp: str) -> dict[str, Any]:
+    def _event_object(self, report: Report, name: str, stamp: str) -> dict[str, Any]:
         related = report.related
-        about = {} if related is None else {"related": _reference(related.namespace, related.name, related.uid)}
+        about = {} if related is None else {"related": reference(related.namespace, related.name, related.uid)}
+        involved = reference(report.namespace, report.name, report.uid, *report.kind)
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": name, "namespace": report.namespace},
-            "involvedObject": _reference(report.namespace, report.name, report.uid),
+            "metadata": {"name": name, "namespace": report.namespace or "default"},
+            "involvedObject": involved,
             **about,
             "reason": report.reason,
             "message": report.message,
@@ -358,7 +327,7 @@ class Reporter:
             "count": 1,
         }
 
-    async def _set_condition(self, report: _Report) -> bool:
+    async def _set_condition(self, report: Report) -> bool:
         """Sends the condition. Returns whether the report is done with it. Raises KubeError."""
         known = self._store.pods.get(report.uid)
         if known is None or not known.schedulable or known.assumed or self.conditions.get(report.uid) == report.message:
@@ -388,10 +357,6 @@ class Reporter:
         return True
 
 
-def _reference(namespace: str, name: str, uid: str) -> dict[str, str]:
-    return {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name, "uid": uid}
-
-
-def _delay(report: _Report) -> float:
+def _delay(report: Report) -> float:
     """Seconds before the next attempt; more if the server asks for it."""
     return 0.2 * 2.0**report.attempts

@@ -21,7 +21,7 @@ from poseidon_py.report.paced_queue import Binds
 from poseidon_py.report.queue_bodies import ACTIVE, Json, body_of, condition_of
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues.registry import QueueRegistry
-from poseidon_py.state.queues.source import Declared, Ref
+from poseidon_py.state.queues.source import KINDS, Declared, Ref
 from poseidon_py.state.queues.use import QueueUse
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.ids import hash64
@@ -34,10 +34,6 @@ _PAUSE = 0.01
 """Seconds between two requests."""
 _PATIENCE = 100
 """Pauses for which a request waits for binds."""
-_KINDS = {"queues": "Queue", "clusterqueues": "ClusterQueue", "cohorts": "Cohort", "localqueues": "LocalQueue",
-          "resourceflavors": "ResourceFlavor", "workloadpriorityclasses": "WorkloadPriorityClass",
-          "elasticquotas": "ElasticQuota", "schedulingshards": "SchedulingShard", "topologies": "Topology",
-          "configmaps": "ConfigMap"}  # fmt: skip
 
 
 class StatusApi(Protocol):
@@ -174,7 +170,7 @@ class QueueStatusWriter:
 
     def _event(self, ref: Ref, namespace: str, path: str, problem: str) -> Json:
         now = _now()
-        involved = {"kind": _KINDS[ref.resource.plural], "name": ref.name, "uid": ref.uid}
+        involved = {"kind": KINDS[ref.resource.plural], "name": ref.name, "uid": ref.uid}
         if ref.namespace:
             involved["namespace"] = ref.namespace
         return {

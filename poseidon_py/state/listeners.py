@@ -43,6 +43,10 @@ class ProblemListener(Protocol):
         """`known.described.ignored` has changed."""
         ...
 
+    def not_honoured(self, known: PodRecord) -> None:
+        """`known.described.reported` has changed."""
+        ...
+
     def blocked(self, known: PodRecord) -> None:
         """The pod cannot be placed because of its volumes; also called when the reason changes."""
         ...

@@ -68,6 +68,13 @@ class Problems:
             for listener in self._listeners:
                 listener.annotation_ignored(known)
 
+    def set_reported(self, known: PodRecord, reported: tuple[str, ...]) -> None:
+        """Sets what is said of the pod's labels and annotations that have no effect."""
+        if reported != known.described.reported:
+            known.described.reported = reported
+            for listener in self._listeners:
+                listener.not_honoured(known)
+
     def blocked(self, known: PodRecord) -> None:
         """The pod is blocked by its volumes, or the reason has changed."""
         for listener in self._listeners:

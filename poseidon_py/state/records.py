@@ -99,6 +99,8 @@ class DescribedPod:
     """Why it cannot be described."""
     ignored: str = ""
     """Problems of optional annotations, which are ignored."""
+    reported: tuple[str, ...] = ()
+    """What is said of labels and annotations of conventions that have no effect."""
 
 
 @dataclass(slots=True)

@@ -176,7 +176,14 @@ class FakeEngine:
                     "not_before": 0,
                 }
             elif task is None:
-                self.tasks[uid] = {"state": "waiting", "node": "", "cls": cls, "name": name, "not_before": 0, "told": 0}
+                self.tasks[uid] = {
+                    "state": "waiting",
+                    "node": "",
+                    "cls": cls,
+                    "name": name,
+                    "not_before": 0,
+                    "reported": 0,
+                }
             elif task["state"] == "bound":
                 reply.refused.add(kind="task", id=name, field="state", reason="bound tasks do not wait")
             else:
@@ -227,8 +234,8 @@ class FakeEngine:
             if node is not None:
                 task.update(state="assumed", node=node.id)
                 placed.append((uid, node.id))
-            elif task.get("told") != len(self.nodes):
-                task["told"] = len(self.nodes)
+            elif task.get("reported") != len(self.nodes):
+                task["reported"] = len(self.nodes)
                 left.setdefault(task["cls"], []).append(uid)
         moves = self.moves.begin()
         if not placed and not left and not moves:
@@ -374,6 +381,7 @@ class Problems:
     def __init__(self) -> None:
         self.invalid_pods: list[tuple[str, str]] = []
         self.ignored: list[tuple[str, str]] = []
+        self.remarks: list[tuple[str, str]] = []
         self.blocks: list[tuple[str, str]] = []
 
     def invalid(self, namespace, name, uid, problem):
@@ -381,6 +389,9 @@ class Problems:
 
     def annotation_ignored(self, known):
         self.ignored.append((known.name, known.described.ignored))
+
+    def not_honoured(self, known):
+        self.remarks += [(known.name, text) for text in known.described.reported]
 
     def blocked(self, known):
         self.blocks.append((known.name, known.volumes.blocked))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import NamedTuple
 
-from poseidon_py.kube.objects import InvalidField, Labels, Pod, annotations_with, micros
+from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, annotations_with, labels_of, micros
 from poseidon_py.util.durations import seconds_of
 
 PREEMPT = "poseidon.io/preempt"
@@ -23,6 +23,7 @@ PREEMPTED_BY = "poseidon.io/preempted-by"
 ANNOUNCED = "PreemptionAnnounced"
 """The reason of the conditions of both states."""
 _COMMON_BYTES = b"/preempt"
+_LABEL_BYTES = VOLCANO.encode()
 
 
 class PreemptionState(Enum):
@@ -103,8 +104,13 @@ def is_privileged(pod: Pod) -> bool:
 
 
 def _annotations(pod: Pod) -> Labels:
-    """Empty if none of them matters here."""
-    return annotations_with(pod.metadata, _COMMON_BYTES)
+    """Empty if none of them matters here. Volcano's may be a label."""
+    found = annotations_with(pod.metadata, _COMMON_BYTES)
+    labels = pod.metadata.labels
+    if labels is not NOTHING and _LABEL_BYTES in bytes(labels) and VOLCANO not in found:
+        with suppress(InvalidField):
+            found = {VOLCANO: labels_of(pod.metadata).get(VOLCANO, ""), **found}
+    return found
 
 
 def _preemptible(annotations: Labels) -> bool | None:

@@ -35,9 +35,6 @@ def volcano_queue(item: QueueObject) -> VolcanoQueue:
     problems = Problems(_LIMITS_NOTHING)
     spec = spec_of(item, problems)
     status = Fields(decoded(item.status, "status", problems), "status", problems)
-    for name in ("affinity", "extendClusters"):
-        if name in spec:
-            spec.remark(name, "has no effect here; use node selectors of the pods")
     guarantee = spec.part("guarantee").amounts("resource")
     capability, deserved = spec.amounts("capability"), spec.amounts("deserved")
     for resource, amount in (guarantee | deserved).items():

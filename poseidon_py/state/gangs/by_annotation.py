@@ -5,24 +5,41 @@ from dataclasses import replace
 import msgspec
 
 from poseidon_py.state.gangs import keys as m
+from poseidon_py.state.gangs.by_pod_group import fluence_size
 from poseidon_py.state.gangs.model import Declaration, GangHints, Invalid, Objects, number_of, shown, whole
 from poseidon_py.util.decoding import Decoder, MalformedError
 
 
 class LightLabels:
-    """The first form of the coscheduling plug-in: two labels, no object."""
+    """The first form of the coscheduling plug-in: two labels, no object. Their prefix has changed since."""
 
     name = "pod-group labels"
 
     def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
-        group = hints.labels.get(m.LIGHT_NAME)
+        for named, least in ((m.LIGHT_NAME, m.LIGHT_MINIMUM), (m.LIGHT_SIGS_NAME, m.LIGHT_SIGS_MINIMUM)):
+            if group := hints.labels.get(named):
+                text = hints.labels.get(least)
+                if text is None:
+                    raise Invalid(f"label {least}: is missing; give the number of pods that the group needs")
+                name = f"{hints.namespace}/{group}"
+                return Declaration(self.name, f"light/{name}", name, whole(text, f"label {least}"))
+        return None
+
+
+class Fluence:
+    """A label with the name of the group, and its size; the controller of Fluence makes a PodGroup of them."""
+
+    name = "Fluence"
+
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        group = next((hints.labels[key] for key in m.FLUENCE_NAMES if hints.labels.get(key)), "")
         if not group:
             return None
-        text = hints.labels.get(m.LIGHT_MINIMUM)
-        if text is None:
-            raise Invalid(f"label {m.LIGHT_MINIMUM}: is missing; give the number of pods that the group needs")
-        minimum = whole(text, f"label {m.LIGHT_MINIMUM}")
-        return Declaration(self.name, f"light/{hints.namespace}/{group}", f"{hints.namespace}/{group}", minimum)
+        size = fluence_size(hints)
+        if size is None:
+            raise Invalid(f"label {m.FLUENCE_SIZES[0]}: is missing; give the number of pods of the group")
+        name = f"{hints.namespace}/{group}"
+        return Declaration(self.name, f"fluence/{name}", name, size, maximum=size, size=size)
 
 
 class BatchAnnotations:

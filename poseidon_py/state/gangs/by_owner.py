@@ -115,6 +115,25 @@ class Own:
         return key, bool(key) and mode == "required"
 
 
+class VolcanoOwner:
+    """The annotation with which Volcano's controller makes a PodGroup for the pods of an owner that has none."""
+
+    name = "Volcano, on the owner"
+
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        if hints.annotations.get(m.GROUP_NAME):
+            return None
+        owner = next(
+            (each for each in owner_chain(hints, objects) if m.VOLCANO_OWNER_MINIMUM in each.annotations), None
+        )
+        if owner is None:
+            return None
+        minimum = whole(owner.annotations[m.VOLCANO_OWNER_MINIMUM], f"annotation {m.VOLCANO_OWNER_MINIMUM}")
+        name = f"{hints.namespace}/{owner.name}"
+        created, size = owner.created_us, owner.counts.size
+        return Declaration(self.name, f"volcano-owner/{owner.uid}", name, minimum, created_us=created, size=size)
+
+
 class Percent:
     """The annotation of the original Poseidon: the percentage of the owner's pods that must run together."""
 

@@ -25,7 +25,10 @@ KAI = Resource("scheduling.run.ai", "podgroups", ("v2alpha2",))
 GODEL = Resource("scheduling.godel.kubewharf.io", "podgroups", ("v1alpha1",))
 NATIVE = Resource("scheduling.k8s.io", "podgroups", ("v1", "v1beta1", "v1alpha3", "v1alpha2"))
 
-GROUPS = (COSCHEDULING, VOLCANO, KAI, GODEL, NATIVE)
+SIGS = Resource("scheduling.sigs.k8s.io", "podgroups", ("v1alpha1",))
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "priorityclasses", ("v1",), namespaced=False)
+
+GROUPS = (COSCHEDULING, VOLCANO, KAI, GODEL, NATIVE, SIGS)
 
 
 class _ByPodGroup:
@@ -33,6 +36,8 @@ class _ByPodGroup:
 
     name: str
     resource: Resource
+    class_counts = False
+    """Whether spec.priorityClassName gives the pods their priority; without it their own count."""
 
     def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
         group = self.group_of(hints)
@@ -45,10 +50,21 @@ class _ByPodGroup:
         absent = Declaration(self.name, f"{label}/{name}", name, 0, waits=waits, object_ref=reference)
         if pod_group is None:
             return self.without_object(hints, absent)
+        if pod_group.remarks.refused:
+            return replace(absent, waits=f'pod group "{name}": {pod_group.remarks.refused[0]}')
         try:
-            return replace(absent, waits="", created_us=pod_group.created_us, **self.declared(hints, pod_group))
+            declared = replace(absent, waits="", created_us=pod_group.created_us, **self.declared(hints, pod_group))
         except Invalid as problem:
             raise Invalid(f'pod group "{name}": {problem}') from problem
+        named = pod_group.spec.get("priorityClassName") if self.class_counts else None
+        if not named or not isinstance(named, str):
+            return declared
+        reads = ((PRIORITY_CLASSES, "", named),)
+        priority_class = objects.find(*reads[0])
+        if priority_class is None:
+            missing = f"spec.priorityClassName: PriorityClass {named} does not exist; create it or name another"
+            return replace(absent, waits=f'pod group "{name}": {missing}', reads=reads)
+        return replace(declared, priority=int(str(priority_class.spec["value"])), reads=reads)
 
     def group_of(self, hints: GangHints) -> str | None:
         """The name of the group; empty or None: the pod does not use this convention."""
@@ -105,6 +121,15 @@ def _timeout(spec: Mapping[str, object]) -> float | None:
     return None if seconds is None else float(number_of(seconds, "spec.scheduleTimeoutSeconds", 1))
 
 
+def fluence_size(hints: GangHints) -> int | None:
+    """The size that Fluence's label or annotation gives a group; None: there is none. Raises Invalid."""
+    for key in m.FLUENCE_SIZES:
+        for what, found in (("label", hints.labels), ("annotation", hints.annotations)):
+            if key in found:
+                return whole(found[key], f"{what} {key}")
+    return None
+
+
 class Coscheduling(_ByPodGroup):
     """The label and PodGroup of scheduler-plugins, and Fluence's size label."""
 
@@ -123,11 +148,20 @@ class Coscheduling(_ByPodGroup):
         }
 
     def without_object(self, hints: GangHints, absent: Declaration) -> Declaration:
-        size = hints.labels.get(m.FLUENCE_SIZE) or hints.annotations.get(m.FLUENCE_SIZE)
+        size = fluence_size(hints)
         if size is None:
             return absent
-        minimum = whole(size, f"label {m.FLUENCE_SIZE}")
-        return replace(absent, convention="Fluence", minimum=minimum, maximum=minimum, size=minimum, waits="")
+        return replace(absent, convention="Fluence", minimum=size, maximum=size, size=size, waits="")
+
+
+class Sigs(Coscheduling):
+    """The label and PodGroup of scheduler-plugins 0.19 to 0.24, which Koordinator still uses."""
+
+    name = "scheduling.sigs.k8s.io PodGroup"
+    resource = SIGS
+
+    def group_of(self, hints: GangHints) -> str | None:
+        return hints.labels.get(m.SIGS)
 
 
 class Volcano(_ByPodGroup):
@@ -135,6 +169,7 @@ class Volcano(_ByPodGroup):
 
     name = "Volcano"
     resource = VOLCANO
+    class_counts = True
 
     def group_of(self, hints: GangHints) -> str | None:
         return None if m.GROUP_NUMBER in hints.annotations else hints.annotations.get(m.GROUP_NAME)
@@ -151,7 +186,7 @@ class Volcano(_ByPodGroup):
         return {
             "minimum": max(minimum, 1) if amounts else minimum,
             "roles": roles,
-            "role": hints.annotations.get(m.VOLCANO_ROLE, ""),
+            "role": hints.annotations.get(m.VOLCANO_ROLE) or hints.labels.get(m.VOLCANO_ROLE, ""),
             "start_amounts": amounts,
         }
 
@@ -161,6 +196,7 @@ class Kai(_ByPodGroup):
 
     name = "KAI"
     resource = KAI
+    class_counts = True
 
     def group_of(self, hints: GangHints) -> str | None:
         return hints.annotations.get(m.KAI_NAME)

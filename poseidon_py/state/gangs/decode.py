@@ -1,10 +1,13 @@
 """Decodes PodGroups and owners to the fields that the conventions read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Raw, Struct, field
 
+from poseidon_py.conventions.fields import Remarks, remarks_on
+from poseidon_py.conventions.keys import remarks_on_object
+from poseidon_py.conventions.table import kind_table
 from poseidon_py.kube.objects import NOTHING, InvalidField, Metadata, micros
 from poseidon_py.kube.queue_objects.keys import queue_annotations, queue_labels
 from poseidon_py.state.gangs.by_owner import (
@@ -13,6 +16,7 @@ from poseidon_py.state.gangs.by_owner import (
     REPLICATION_CONTROLLERS,
     STATEFUL_SETS,
 )
+from poseidon_py.state.gangs.by_pod_group import PRIORITY_CLASSES
 from poseidon_py.state.gangs.keys import controller, mentions_gangs, pick
 from poseidon_py.state.gangs.model import Counts, OwnerOrGroup, Resource
 from poseidon_py.state.gangs.owner_kinds import counts_of
@@ -29,6 +33,8 @@ class Item(Struct):
     metadata: Metadata = field(default_factory=Metadata)
     spec: Raw = NOTHING
     status: Raw = NOTHING
+    value: Raw = NOTHING
+    """Of a PriorityClass."""
 
 
 class _Replicas(Struct):
@@ -63,6 +69,8 @@ def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = F
         counts = Counts(1 if replicas.replicas is None else replicas.replicas)
         if resource in _SPREAD:
             selector = bytes(replicas.selector)
+    elif resource == PRIORITY_CLASSES:
+        spec = {"value": _decode(item.value, int, "value")}
     elif counts is None:
         spec = _decode(item.spec, dict[str, Any], "spec")
         phase = _phase(item.status)
@@ -80,6 +88,7 @@ def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = F
         selector=selector,
         queue_labels=queue_labels(metadata.labels),
         queue_annotations=queue_annotations(metadata.annotations),
+        remarks=_remarks(resource, metadata, spec),
     )
 
 
@@ -90,6 +99,16 @@ def _phase(status: Raw) -> str:
     except InvalidField:
         return ""
     return found if isinstance(found, str) else ""
+
+
+def _remarks(resource: Resource, metadata: Metadata, spec: Mapping[str, object]) -> Remarks:
+    """What is said of an object. `spec`: that of a PodGroup; those of owners are their controllers'."""
+    keys = remarks_on_object(bytes(metadata.labels), bytes(metadata.annotations))
+    kind = kind_table(resource.group, "PodGroup") if spec and resource.plural == "podgroups" else None
+    if kind is None:
+        return keys
+    fields = remarks_on(kind, {"spec": spec})
+    return Remarks(fields.reported + keys.reported, fields.refused + keys.refused)
 
 
 def _decode(raw: Raw, kind: Callable[..., Any], path: str) -> Any:
@@ -119,4 +138,5 @@ def _content(owner_or_group: OwnerOrGroup) -> tuple[object, ...]:
         owner_or_group.counts,
         owner_or_group.queue_labels,
         owner_or_group.queue_annotations,
+        owner_or_group.remarks,
     )

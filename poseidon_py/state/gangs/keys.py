@@ -13,7 +13,12 @@ from poseidon_py.state.gangs.model import GangHints, Owner
 LIGHT_NAME = "pod-group.scheduling.x-k8s.io/name"
 LIGHT_MINIMUM = "pod-group.scheduling.x-k8s.io/min-available"
 COSCHEDULING = "scheduling.x-k8s.io/pod-group"
-FLUENCE_SIZE = "fluence.group-size"
+SIGS = "pod-group.scheduling.sigs.k8s.io"
+LIGHT_SIGS_NAME = "pod-group.scheduling.sigs.k8s.io/name"
+LIGHT_SIGS_MINIMUM = "pod-group.scheduling.sigs.k8s.io/min-available"
+FLUENCE_NAMES = ("fluence.pod-group", "fluence.flux-framework.org/group")
+FLUENCE_SIZES = ("fluence.group-size", "fluence.flux-framework.org/group-size")
+VOLCANO_OWNER_MINIMUM = "scheduling.volcano.sh/group-min-member"
 GROUP_NAME = "scheduling.k8s.io/group-name"
 GROUP_NUMBER = "scheduling.k8s.io/group-pod-num"
 VOLCANO_ROLE = "volcano.sh/task-spec"
@@ -44,7 +49,8 @@ JOBSET_ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
 
 _KEYS = frozenset(
     (
-        LIGHT_NAME, LIGHT_MINIMUM, COSCHEDULING, FLUENCE_SIZE, GROUP_NAME, GROUP_NUMBER, VOLCANO_ROLE, KUEUE_NAME,
+        LIGHT_NAME, LIGHT_MINIMUM, LIGHT_SIGS_NAME, LIGHT_SIGS_MINIMUM, COSCHEDULING, SIGS, *FLUENCE_NAMES,
+        *FLUENCE_SIZES, VOLCANO_OWNER_MINIMUM, GROUP_NAME, GROUP_NUMBER, VOLCANO_ROLE, KUEUE_NAME,
         KUEUE_COUNT, KUEUE_MINIMUM, KUEUE_REQUIRED, KUEUE_PREFERRED,
         KAI_NAME, KAI_ROLE, GODEL_NAME, YUNIKORN_NAME, YUNIKORN_GROUPS, *YUNIKORN_APP, LWS_NAME,
         LWS_INDEX, LWS_KEY, LWS_SIZE, PERCENT, OWN, OWN_MINIMUM, OWN_MAXIMUM, OWN_TOPOLOGY, OWN_TOPOLOGY_MODE,
@@ -64,7 +70,7 @@ def mentions_gangs(raw: Raw) -> bool:
     if raw is NOTHING:
         return False
     data = bytes(raw)
-    return b"group" in data or b"gang" in data or b"/podset-" in data or b"/job-min" in data
+    return b"group" in data or b"gang" in data or b"/podset-" in data or b"/job-min" in data or b"fluence" in data
 
 
 def may_declare_gang(pod: Pod) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from poseidon_py.conventions.fields import NO_REMARKS, Remarks
 from poseidon_py.kube.informers.resource import Resource as Resource
 
 
@@ -78,6 +79,8 @@ class OwnerOrGroup:
     """The labels that choose a queue for its pods."""
     queue_annotations: tuple[tuple[str, str], ...] = ()
     """The annotations that do."""
+    remarks: Remarks = NO_REMARKS
+    """What is said of its fields, labels and annotations that have no effect, or that keep its pods from running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,8 @@ class Declaration:
     """Why no member can be placed yet; empty: members can be placed. Otherwise all other fields may be missing."""
     object_ref: tuple[Resource, str, str] | None = None
     """Resource, namespace and name of the object that declares the group."""
+    reads: tuple[tuple[Resource, str, str], ...] = ()
+    """Further objects that the declaration depends on."""
 
 
 class Invalid(ValueError):

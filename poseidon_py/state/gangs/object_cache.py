@@ -25,6 +25,8 @@ from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
+POD_GROUP = "PodGroup"
+"""The kind of all resources that are not those of owners."""
 _NOT_WORKLOADS = frozenset((GroupKind("", "Node"), GroupKind("", "Pod")))
 """Owners that are not looked up: nodes own mirror pods, and pods are known from their own watch."""
 
@@ -130,6 +132,13 @@ class ObjectCache:
         """The objects of a resource that are known."""
         cache = self._caches.get(resource)
         return list(cache.by_uid.values()) if cache is not None else []
+
+    def kind_of(self, resource: Resource) -> tuple[str, str]:
+        """API version and kind of the objects of a resource; empty if it is not served."""
+        cache = self._caches.get(resource)
+        root, _, _ = cache.informer.path.rpartition("/") if cache is not None else ("", "", "")
+        kind = next((each.kind for each, found in self._kinds.known.items() if found == resource), "")
+        return root.removeprefix("/apis/").removeprefix("/api/"), kind or POD_GROUP
 
     def _resource_of(self, owner: Owner) -> Resource | None:
         """The resource of an owner's kind; None: it is not served. Raises Unknown until that is known."""

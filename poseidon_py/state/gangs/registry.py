@@ -273,6 +273,8 @@ class GangRegistry(GroupBook):
             return
         group = self._group(declaration.key)
         self._define(group, declaration, member.hints.created_us)
+        for reference in declaration.reads:
+            self._index.link(group.id, reference)
         for owner_or_group in member.owners:
             if group.object_ref is None:
                 group.owner_uid = owner_or_group.uid  # the topmost owner, which lives longest

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from poseidon_py.state.gangs.conventions import CONVENTIONS, OWN
+from poseidon_py.state.gangs.conventions import CONVENTIONS, OF_OWNERS
 from poseidon_py.state.gangs.keys import JOBSET_ROLE
 from poseidon_py.state.gangs.model import (
     Convention,
@@ -46,7 +46,7 @@ def resolve(hints: GangHints, objects: Objects, without_marks: Sequence[Conventi
     """
     first: Declaration | None = None
     invalid = warning = ""
-    for convention in (OWN,) if has_no_hints(hints) else CONVENTIONS:
+    for convention in OF_OWNERS if has_no_hints(hints) else CONVENTIONS:
         try:
             found = convention.read(hints, objects)
         except Invalid as problem:

@@ -1,6 +1,7 @@
 """The tree of the kind in force, and what is derived from it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from dataclasses import replace
 
 from poseidon_py.describe.queues.messages import queues_message
 from poseidon_py.describe.queues.model import Stop, Tree
@@ -13,7 +14,8 @@ class BuiltTree:
     """Made anew when an object changes. `source`: None: no quota is counted."""
 
     def __init__(self, source: Source | None, past_use: PastUse) -> None:
-        tree = self.tree = past_use.ruled(source.tree() if source is not None else Tree())
+        tree = past_use.ruled(source.tree() if source is not None else Tree())
+        tree = self.tree = _stopped(tree, source.refused() if source is not None else set())
         self.message: flow_pb2.Queues = queues_message(tree)
         self.draining = {queue.id: queue.name for queue in tree.queues if queue.stop is Stop.HOLD_AND_DRAIN}
         self.without_half_life = {queue.key for queue in tree.queues if queue.by_past_use and not past_use.counts(tree)}
@@ -40,3 +42,20 @@ class BuiltTree:
                     return f"queue {name} is closed: {problem}"
                 key = queue.parent if queue is not None else ""
         return ""
+
+
+def _stopped(tree: Tree, keys: Set[str]) -> Tree:
+    """The tree in which queues with these keys, and those below them, take no pods."""
+    if not keys:
+        return tree
+    parents = {queue.key: queue.parent for queue in tree.queues}
+
+    def is_closed(key: str) -> bool:
+        while key and key not in keys:
+            key = parents.get(key, "")
+        return bool(key)
+
+    queues = (
+        replace(queue, stop=max(queue.stop, Stop.HOLD)) if is_closed(queue.key) else queue for queue in tree.queues
+    )
+    return replace(tree, queues=tuple(queues))

@@ -338,7 +338,7 @@ class QueueRegistry:
         """All objects in force, with the problems of the tree and those that the engine found."""
         if self.active is None:
             return
-        for each in self.active.declared():
+        for each in self.active.all_declared():
             if broken := self.broken(each.key):
                 each = each._replace(problems=(broken, *each.problems), inactive=broken, reason="")
             if each.key in self.built.without_half_life:

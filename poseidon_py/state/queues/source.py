@@ -1,12 +1,15 @@
 """What one project's queues are: the objects that are watched, the tree they make, the queue of each choice."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Set
 from types import MappingProxyType
 from typing import NamedTuple
 
+from poseidon_py.conventions.fields import NO_REMARKS, Remarks, remarks_on
+from poseidon_py.conventions.keys import remarks_on_object
+from poseidon_py.conventions.table import kind_table
 from poseidon_py.describe.queues.model import Tree
-from poseidon_py.kube.queue_objects.fields import QueueObject
+from poseidon_py.kube.queue_objects.fields import Problems, QueueObject, decoded
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
 
@@ -43,6 +46,32 @@ class Declared(NamedTuple):
     """The same in one word, for conditions; empty: it is misconfigured."""
 
 
+KINDS = {
+    "clusterqueues": "ClusterQueue",
+    "cohorts": "Cohort",
+    "configmaps": "ConfigMap",
+    "elasticquotas": "ElasticQuota",
+    "localqueues": "LocalQueue",
+    "queues": "Queue",
+    "resourceflavors": "ResourceFlavor",
+    "schedulingshards": "SchedulingShard",
+    "topologies": "Topology",
+    "workloadpriorityclasses": "WorkloadPriorityClass",
+}
+"""Kinds of the resources."""
+
+
+def _remarks(resource: Resource, item: QueueObject) -> Remarks:
+    keys = remarks_on_object(bytes(item.metadata.labels), bytes(item.metadata.annotations))
+    kind = kind_table(resource.group, KINDS[resource.plural])
+    if kind is None:
+        return keys
+    problems = Problems()  # the source reports them itself
+    content = {"spec": decoded(item.spec, "spec", problems), "value": decoded(item.value, "value", problems)}
+    fields = remarks_on(kind, content)
+    return Remarks(fields.reported + keys.reported, fields.refused + keys.refused)
+
+
 class Source(ABC):
     """The queues of one project. `put` and `drop` objects; `tree` and `resolve` describe the present ones."""
 
@@ -57,6 +86,8 @@ class Source(ABC):
     def __init__(self, namespaces: Namespaces) -> None:
         self.namespaces = namespaces
         self.refs: dict[tuple[Resource, str, str], Ref] = {}
+        self.remarks: dict[Ref, Remarks] = {}
+        """What is said of the fields, labels and annotations of objects, if anything is."""
 
     @property
     @abstractmethod
@@ -67,13 +98,18 @@ class Source(ABC):
         """An object exists or has changed. Returns what that concerns."""
         metadata = item.metadata
         key = (resource, metadata.namespace, metadata.name)
-        before, self.refs[key] = self.refs.get(key), Ref(*key, metadata.uid)
+        before, ref = self.refs.get(key), Ref(*key, metadata.uid)
+        self.refs[key] = ref
+        published = self.remarks.pop(ref, NO_REMARKS)
+        if (remarks := _remarks(resource, item)) != NO_REMARKS:
+            self.remarks[ref] = remarks
         touched = self._put(resource, item)
-        return touched or ({key} if before != self.refs[key] else touched)
+        return touched or ({key} if (before, published) != (ref, remarks) else touched)
 
     def drop(self, resource: Resource, namespace: str, name: str) -> Touched:
         """An object is gone."""
-        self.refs.pop((resource, namespace, name), None)
+        if (ref := self.refs.pop((resource, namespace, name), None)) is not None:
+            self.remarks.pop(ref, None)
         return self._drop(resource, namespace, name)
 
     @abstractmethod
@@ -98,6 +134,20 @@ class Source(ABC):
     def declared(self) -> Iterable[Declared]:
         """All objects, with their problems apart from those of the tree."""
 
+    def all_declared(self) -> Iterable[Declared]:
+        """The same with what is said of their fields, labels and annotations: what is refused closes a queue."""
+        for each in self.declared():
+            remarks = self.remarks.get(each.ref)
+            if remarks is not None:
+                each = each._replace(problems=(*each.problems, *remarks.refused, *remarks.reported))
+                if remarks.refused and not each.inactive:
+                    each = each._replace(inactive=remarks.refused[0], reason="")
+            yield each
+
     def closed(self) -> Mapping[str, str]:
         """Key -> why a queue or local queue takes no pods, of those that nobody has stopped on purpose."""
-        return {each.key: each.inactive for each in self.declared() if each.inactive and each.reason != STOPPED}
+        return {each.key: each.inactive for each in self.all_declared() if each.inactive and each.reason != STOPPED}
+
+    def refused(self) -> Set[str]:
+        """Keys of queues of which something is refused."""
+        return {each.key for each in self.declared() if each.ref in self.remarks and self.remarks[each.ref].refused}

@@ -33,7 +33,9 @@ class Reported(Rig):
         self.reporter = Reporter()
         leadership, no_statuses = Leadership(), cast("Any", Mock())
         leadership.lead()
-        self.reports = GangReports(self.store, cast("Any", self.reporter), no_statuses, leadership)
+        self.reports = GangReports(
+            self.store, cast("Any", self.reporter), no_statuses, leadership, lambda resource: ("v1", "X")
+        )
         for name in "abc":
             self.pod(name, owner=JOB, node="n")
 

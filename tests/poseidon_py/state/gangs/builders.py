@@ -19,11 +19,22 @@ def hints(labels=None, annotations=None, group="", owner=None, name="p", created
 
 
 def owner_or_group(
-    resource, name="g", *, spec=None, status=None, labels=None, annotations=None, owner=None, uid=None, created=CREATED
+    resource,
+    name="g",
+    *,
+    spec=None,
+    status=None,
+    labels=None,
+    annotations=None,
+    owner=None,
+    uid=None,
+    created=CREATED,
+    namespace="ns",
+    **fields,
 ):
     metadata = {
         "name": name,
-        "namespace": "ns",
+        "namespace": namespace,
         "uid": uid or f"uid-{name}",
         "creationTimestamp": created,
         "labels": labels or {},
@@ -39,7 +50,7 @@ def owner_or_group(
                 "controller": True,
             }
         ]
-    body = {"metadata": metadata, "spec": spec or {}, "status": status or {}}
+    body = {"metadata": metadata, "spec": spec or {}, "status": status or {}, **fields}
     return owner_or_group_of(resource, msgspec.json.decode(json.dumps(body), type=Item))
 
 

@@ -99,9 +99,9 @@ def test_annotations_make_a_hierarchy(rig):
             id="deserved",
         ),
         pytest.param(
-            {"affinity": {"nodeGroupAffinity": {}}},
-            "spec.affinity: has no effect here; use node selectors of the pods",
-            id="affinity",
+            {"extendClusters": [{"name": "other"}]},
+            "spec.extendClusters[].name: has no effect: pods stay in this cluster",
+            id="other clusters",
         ),
         pytest.param(
             {"annotations": hierarchy("eng/dev", "1/2")},
@@ -160,3 +160,21 @@ def test_the_queues_that_volcano_creates_are_no_sign_of_use():
     assert rig.kind == "poseidon"
     queue(rig, "team")
     assert rig.kind == "volcano"
+
+
+def test_a_queue_with_a_wish_that_cannot_be_kept_is_closed_and_so_are_those_below_it(rig):
+    """Volcano's plug-in nodegroup keeps pods of a queue off other nodes; without it they would run anywhere."""
+    required = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["g"]}}
+    queue(rig, "team", affinity=required)
+    queue(rig, "below", parent="team")
+    queue(rig, "other")
+    assert {key: each.stop for key, each in rig.tree().items()} == {
+        "volcano/team": Stop.HOLD,
+        "volcano/below": Stop.HOLD,
+        "volcano/other": Stop.NONE,
+    }
+    rig.pod("a", annotations={"scheduling.volcano.sh/queue-name": "below"})
+    field = "spec.affinity.nodeGroupAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+    assert rig.problem("a").startswith(f"queue team is closed: {field}: node groups of queues are not read")
+    queue(rig, "team")
+    assert rig.problem("a") == ""

@@ -1,0 +1,112 @@
+"""Compares labels and annotations with the table.
+
+Most objects have none of its keys, and finding that out must be cheap: each key contains one of a few words, which are
+searched for in the undecoded bytes first.
+"""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any
+
+from poseidon_py.conventions.fields import NO_REMARKS, Remarks
+from poseidon_py.conventions.table import CONVENTIONS
+from poseidon_py.conventions.tables.own import PREFIX
+from poseidon_py.conventions.verdicts import Effect, Rows, Verdict
+from poseidon_py.util.decoding import MalformedError, decode_json
+
+_LONG = 20
+"""Characters of a value that are compared with neutral ones."""
+
+
+class _Keys:
+    """Rows of keys: exact ones, and families that end in `*`."""
+
+    def __init__(self, *rows: Rows) -> None:
+        everything = {key: verdict for each in rows for key, verdict in each.items()}
+        self.exact = {key: verdict for key, verdict in everything.items() if not key.endswith("*")}
+        self._families = {key[:-1]: verdict for key, verdict in everything.items() if key.endswith("*")}
+
+    def verdict(self, key: str) -> Verdict | None:
+        found = self.exact.get(key)
+        if found is None and self._families:
+            found = next((verdict for start, verdict in self._families.items() if key.startswith(start)), None)
+        return found
+
+
+_POD_LABELS = _Keys(*(each.pods.labels for each in CONVENTIONS))
+_POD_ANNOTATIONS = _Keys(*(each.pods.annotations for each in CONVENTIONS))
+_LABELS = _Keys(*(each.objects.labels for each in CONVENTIONS), *(each.pods.labels for each in CONVENTIONS))
+_ANNOTATIONS = _Keys(
+    *(each.objects.annotations for each in CONVENTIONS), *(each.pods.annotations for each in CONVENTIONS)
+)
+
+WORDS = tuple(word.encode() for each in CONVENTIONS for word in each.words)
+"""Of which each key contains one."""
+
+
+def remarks_on_pod(labels: bytes, annotations: bytes) -> Remarks:
+    """What is said of a pod's labels and annotations, undecoded; what cannot be decoded is reported elsewhere."""
+    return _both(_remarks(labels, "label", _pod_label), _remarks(annotations, "annotation", _pod_annotation))
+
+
+def remarks_on_object(labels: bytes, annotations: bytes) -> Remarks:
+    """What is said of another object's."""
+    return _both(_remarks(labels, "label", _label), _remarks(annotations, "annotation", _annotation))
+
+
+def _both(one: Remarks, other: Remarks) -> Remarks:
+    if one is NO_REMARKS or other is NO_REMARKS:
+        return other if one is NO_REMARKS else one
+    return Remarks(one.reported + other.reported, one.refused + other.refused)
+
+
+def _remarks(data: bytes, what: str, read: Any) -> Remarks:
+    if not data or not any(word in data for word in WORDS):
+        return NO_REMARKS
+    found: Remarks = read(data, what)
+    return found
+
+
+@lru_cache(maxsize=4096)  # the pods of a template have the same bytes
+def _pod_label(data: bytes, what: str) -> Remarks:
+    return _of(data, what, _POD_LABELS)
+
+
+@lru_cache(maxsize=4096)
+def _pod_annotation(data: bytes, what: str) -> Remarks:
+    return _of(data, what, _POD_ANNOTATIONS)
+
+
+@lru_cache(maxsize=1024)
+def _label(data: bytes, what: str) -> Remarks:
+    return _of(data, what, _LABELS)
+
+
+@lru_cache(maxsize=1024)
+def _annotation(data: bytes, what: str) -> Remarks:
+    return _of(data, what, _ANNOTATIONS)
+
+
+def _of(data: bytes, what: str, keys: _Keys) -> Remarks:
+    try:
+        found: Mapping[str, str] = decode_json(data, dict[str, str], what)
+    except MalformedError:
+        return NO_REMARKS
+    reported: list[str] = []
+    refused: list[str] = []
+    for key, value in found.items():
+        verdict = keys.verdict(key)
+        if verdict is None:
+            if key.startswith(PREFIX):
+                reported.append(f"{what} {key}: is not known and has no effect; {_meant(key, keys)}")
+        elif verdict.effect is Effect.REPORTED and value[:_LONG] not in verdict.neutral:
+            reported.append(f"{what} {key}: {verdict.text}")
+        elif verdict.effect is Effect.REFUSED and value[:_LONG] not in verdict.neutral:
+            refused.append(f"{what} {key}: {verdict.text}")
+    return Remarks(tuple(reported), tuple(refused)) if reported or refused else NO_REMARKS
+
+
+def _meant(key: str, keys: _Keys) -> str:
+    alike = get_close_matches(key, [each for each in keys.exact if each.startswith(PREFIX)], n=1)
+    return f"did you mean {alike[0]}?" if alike else "remove it"

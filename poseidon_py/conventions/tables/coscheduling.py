@@ -1,0 +1,79 @@
+"""scheduler-plugins: PodGroup and ElasticQuota, the labels of earlier releases; Fluence, which builds on them."""
+
+from poseidon_py.conventions.verdicts import (
+    HONOURED,
+    ConventionTable,
+    KeyTable,
+    KindTable,
+    delegated,
+    refused,
+)
+
+_PODGROUP = {
+    "spec.minMember": HONOURED,
+    "spec.minResources{}": HONOURED,
+    "spec.scheduleTimeoutSeconds": HONOURED,
+}
+_QUOTA = {"spec.min{}": HONOURED, "spec.max{}": HONOURED}
+_TOLERATION = delegated("the plug-in PreemptionToleration of other schedulers; PriorityClasses are not read here")
+_UNREAD_QUOTA = "quotas of this group belong to earlier releases and to Koordinator; use group scheduling.x-k8s.io"
+
+COSCHEDULING = ConventionTable(
+    "coscheduling",
+    "coscheduling",
+    (
+        KindTable("scheduling.x-k8s.io", "PodGroup", ("v1alpha1",), _PODGROUP),
+        KindTable("scheduling.x-k8s.io", "ElasticQuota", ("v1alpha1",), _QUOTA),
+        KindTable("scheduling.sigs.k8s.io", "PodGroup", ("v1alpha1",), _PODGROUP),
+        KindTable("scheduling.sigs.k8s.io", "ElasticQuota", ("v1alpha1",), unread=_UNREAD_QUOTA),
+    ),
+    pods=KeyTable(
+        labels={
+            "scheduling.x-k8s.io/pod-group": HONOURED,
+            "pod-group.scheduling.x-k8s.io/name": HONOURED,
+            "pod-group.scheduling.x-k8s.io/min-available": HONOURED,
+            "pod-group.scheduling.sigs.k8s.io": HONOURED,
+            "pod-group.scheduling.sigs.k8s.io/name": HONOURED,
+            "pod-group.scheduling.sigs.k8s.io/min-available": HONOURED,
+        }
+    ),
+    objects=KeyTable(
+        annotations={
+            f"preemption-toleration.scheduling.{group}/{name}": _TOLERATION
+            for group in ("x-k8s.io", "sigs.k8s.io")
+            for name in ("minimum-preemptable-priority", "toleration-seconds")
+        }
+    ),
+    words=("scheduling.x-k8s.io", "scheduling.sigs.k8s.io"),
+)
+
+_FLUX = "fluence.flux-framework.org"
+_QUANTUM = delegated("Fluence's own controllers, for quantum backends")
+
+FLUENCE = ConventionTable(
+    "fluence",
+    "Fluence",
+    pods=KeyTable(
+        annotations={
+            f"{_FLUX}/group-size": HONOURED,
+            f"{_FLUX}/backend": _QUANTUM,
+            f"{_FLUX}/jobid": delegated("Fluence: its allocation of the group"),
+            f"{_FLUX}/require-*": refused("attributes of Fluence's backends are not read, so the pod waits; remove it"),
+            f"{_FLUX}/attr-*": _QUANTUM,
+            f"{_FLUX}/depends-on-kind": _QUANTUM,
+            f"{_FLUX}/depends-on-producer": _QUANTUM,
+            f"{_FLUX}/depends-on-gate": delegated("Fluence's controller removes that gate; until then the pod waits"),
+            f"{_FLUX}/coordination": _QUANTUM,
+            f"{_FLUX}/quantum-job-id": _QUANTUM,
+        },
+        labels={
+            "fluence.group-size": HONOURED,
+            "fluence.pod-group": HONOURED,
+            "flunce.created-at": delegated("nobody: Fluence writes it"),
+            f"{_FLUX}/group": HONOURED,
+            f"{_FLUX}/observe": _QUANTUM,
+        },
+    ),
+    objects=KeyTable(annotations={f"{_FLUX}/created-by": delegated("Fluence, which makes PodGroups")}),
+    words=("fluence", "flunce"),
+)

@@ -1,0 +1,92 @@
+"""Kubernetes itself: scheduling.k8s.io, and the fields of pods and Jobs that belong to it."""
+
+from poseidon_py.conventions.verdicts import HONOURED, ConventionTable, KindTable, delegated, honoured, refused
+
+_GROUP = "scheduling.k8s.io"
+_ORIGIN = delegated("its controllers: where the group comes from")
+_CLAIMS = refused("claims of groups are not supported yet, so its pods wait; give each pod a claim or template")
+_COMPOSITE = refused("groups of groups are not supported yet, so its pods wait; remove the parent")
+_WORKLOAD_REF = refused(
+    "the Workload API of Kubernetes 1.35 is not supported, so the pod waits; use spec.schedulingGroup of 1.36"
+)
+_JOB = delegated("the Job controller, which makes a PodGroup of it (gate WorkloadWithJob)")
+
+_COMMON = {
+    "spec.schedulingPolicy.basic{}": HONOURED,
+    "spec.schedulingPolicy.gang.minCount": HONOURED,
+    "spec.schedulingConstraints.topology[].key": HONOURED,
+    "spec.resourceClaims[].name": _CLAIMS,
+    "spec.resourceClaims[].resourceClaimName": _CLAIMS,
+    "spec.resourceClaims[].resourceClaimTemplateName": _CLAIMS,
+    "spec.priorityClassName": honoured("without it the priorities of the pods count"),
+    "spec.priority": honoured("as the API server sets it by the class"),
+}
+
+NATIVE = ConventionTable(
+    "native",
+    "Kubernetes",
+    (
+        KindTable(
+            _GROUP,
+            "PodGroup",
+            ("v1alpha2",),
+            {
+                **_COMMON,
+                "spec.podGroupTemplateRef.workload.workloadName": _ORIGIN,
+                "spec.podGroupTemplateRef.workload.podGroupTemplateName": _ORIGIN,
+                "spec.disruptionMode": HONOURED,
+            },
+        ),
+        KindTable(
+            _GROUP,
+            "PodGroup",
+            ("v1", "v1beta1", "v1alpha3"),
+            {
+                **_COMMON,
+                "spec.parentCompositePodGroupName": _COMPOSITE,
+                "spec.workloadRef.workloadName": _ORIGIN,
+                "spec.workloadRef.templateName": _ORIGIN,
+                "spec.disruptionMode.single{}": HONOURED,
+                "spec.disruptionMode.all{}": HONOURED,
+                "spec.preemptionPolicy": HONOURED,
+            },
+        ),
+        KindTable(
+            _GROUP,
+            "Workload",
+            ("v1alpha1", "v1alpha2", "v1alpha3", "v1beta1"),
+            unread="controllers make PodGroups of it, which are read; pods that name one of v1alpha1 are refused",
+        ),
+        KindTable(_GROUP, "CompositePodGroup", ("v1alpha3", "v1beta1"), unread="PodGroups that name one are refused"),
+        KindTable(
+            "",
+            "Pod",
+            ("v1",),
+            {
+                "spec.schedulingGroup.podGroupName": HONOURED,
+                "spec.workloadRef.name": _WORKLOAD_REF,
+                "spec.workloadRef.podGroup": _WORKLOAD_REF,
+                "spec.workloadRef.podGroupReplicaKey": _WORKLOAD_REF,
+            },
+        ),
+        KindTable(
+            "batch",
+            "Job",
+            ("v1",),
+            {
+                f"spec.scheduling.{name}": _JOB
+                for name in (
+                    "schedulingPolicy.basic{}",
+                    "schedulingPolicy.gang.minCount",
+                    "schedulingConstraints.topology[].key",
+                    "disruptionMode.single{}",
+                    "disruptionMode.all{}",
+                    "resourceClaims[].name",
+                    "resourceClaims[].resourceClaimName",
+                    "resourceClaims[].resourceClaimTemplateName",
+                )
+            },
+        ),
+        KindTable(_GROUP, "PriorityClass", ("v1",), unread="the API server writes its value and policy into pods"),
+    ),
+)

@@ -1,0 +1,42 @@
+"""Kubernetes' own PodGroups."""
+
+from poseidon_py.state.gangs.by_pod_group import NATIVE
+from tests.poseidon_py.conventions.case import ABSENT, Case, field_case
+from tests.poseidon_py.conventions.outcomes import Json, World, a_pod, an_object
+
+GANG = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+FIRST_CLASS = {"priorityClassName": "high", "priority": 70}
+
+
+def _group(body: Json) -> World:
+    pods = tuple(a_pod(name, spec={"schedulingGroup": {"podGroupName": "g"}}) for name in "abc")
+    return World(objects=((NATIVE, an_object("g", **body)),), pods=pods)
+
+
+def _pod(body: Json) -> World:
+    groups = tuple((NATIVE, an_object(name, spec=GANG)) for name in "gh")
+    return World(objects=groups, pods=(a_pod("a", spec=body.get("spec")),))
+
+
+def _field(path: str, one: object, other: object, **spec: object) -> Case:
+    return field_case(_group, {"spec": {**GANG, **spec}}, path, one, other)
+
+
+_EITHER = field_case(_group, {"spec": {}}, "spec.schedulingPolicy", {"basic": {}}, GANG["schedulingPolicy"])
+
+FIELDS = {
+    ("PodGroup", "spec.schedulingPolicy.basic{}"): _EITHER,
+    ("PodGroup", "spec.schedulingPolicy.gang.minCount"): _field("spec.schedulingPolicy.gang.minCount", 2, 3),
+    ("PodGroup", "spec.schedulingConstraints.topology[].key"): _field(
+        "spec.schedulingConstraints.topology[].key", "zone", "rack"
+    ),
+    ("PodGroup", "spec.priorityClassName"): _field("spec.priorityClassName", ABSENT, "high", priority=70),
+    ("PodGroup", "spec.priority"): _field("spec.priority", 50, 70, priorityClassName="high"),
+    ("PodGroup", "spec.disruptionMode"): _field("spec.disruptionMode", "Pod", "PodGroup"),
+    ("PodGroup", "spec.disruptionMode.single{}"): _field("spec.disruptionMode", {"all": {}}, {"single": {}}),
+    ("PodGroup", "spec.disruptionMode.all{}"): _field("spec.disruptionMode", {"single": {}}, {"all": {}}),
+    ("PodGroup", "spec.preemptionPolicy"): _field("spec.preemptionPolicy", "PreemptLowerPriority", "Never"),
+    ("Pod", "spec.schedulingGroup.podGroupName"): field_case(
+        _pod, {"spec": {}}, "spec.schedulingGroup.podGroupName", "g", "h"
+    ),
+}
