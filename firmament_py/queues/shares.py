@@ -4,7 +4,8 @@ A queue's demand is what its tasks and those of the queues below it request, run
 limits permit. From the roots downwards each parent's share is divided among its children (`Division`):
 
 - SURPLUS_BY_WEIGHT: first min(nominal, demand), then the surplus by weight up to the demand, from the queues of the
-  highest priority to those of the lowest. Nominal amounts are given even if their sum is more than there is.
+  highest priority to those of the lowest. Nominal amounts are given even if their sum is more than there is; an
+  unlimited one is all that the parent has (KAI's setDeservedResource).
 - TOTAL_BY_WEIGHT: all by weight up to the demand; no less than what the queue does not lend, demanded or not.
 - AS_STATED: the nominal amount.
 """
@@ -41,7 +42,7 @@ def fair_shares(queues: Queues, total: I64, request: I64, past: F64 | None = Non
     total, past = np.array(total, np.int64), np.array(past, np.float64)  # read-only arrays would be compiled for anew
     share = np.zeros_like(cap)
     usage_weight = tree.usage_weight if past.any() else 0.0  # without a past all weights are multiplied by 1 + k
-    arguments = (base, floor, cap, queues.weights, past, float(usage_weight), share)
+    arguments = (base, queues.nominal >= UNLIMITED, floor, cap, queues.weights, past, float(usage_weight), share)
     divide(queues.child_starts, queues.children, priority, total, *arguments)
     return share
 

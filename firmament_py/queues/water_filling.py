@@ -7,7 +7,7 @@ largest fractions, among equals to those that come first. So sums are preserved,
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64
+from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.numba_cache import compiled, inner, inner_allocating
 
 _TIES = 1e6
@@ -21,6 +21,7 @@ def divide(
     priority: I64,
     total: I64,
     base: I64,
+    unlimited: Bools,
     floor: I64,
     cap: I64,
     weight: F64,
@@ -28,7 +29,8 @@ def divide(
     usage_weight: float,
     share: I64,
 ) -> None:
-    """Fills `share` (Q, V). Each queue gets `base` at once; then, the highest priority of queues first, what is left.
+    """Fills `share` (Q, V). Each queue gets `base` at once, but an `unlimited` one no more than its parent has; then, the
+    highest priority of queues first, what is left.
 
     Of that a queue gets `floor` .. `cap`, by `weight`. `past` is usage in the past as a part of the capacity, whose
     effect is that of `usage_weight`. All are (Q, V) but `priority` (Q,) and `total` (V,), which roots divide. Sums of
@@ -39,10 +41,14 @@ def divide(
     for group in range(queues + 1):
         start, stop = child_starts[group], child_starts[group + 1]
         for v in range(columns):
-            left = total[v] if group == 0 else share[group - 1, v]
+            whole = total[v] if group == 0 else share[group - 1, v]
+            left = whole
             for i in range(start, stop):
-                share[children[i], v] = base[children[i], v]
-                left -= base[children[i], v]
+                at_once = base[children[i], v]
+                if unlimited[children[i], v]:
+                    at_once = min(at_once, whole)
+                share[children[i], v] = at_once
+                left -= at_once
             first = start
             while first < stop:
                 last = first

@@ -104,7 +104,8 @@ def q(deserved, weight, request, limit=None, priority=0):
             4500, [q(1200, 12, 3255), q(700, 7, 950), q(200, 2, 165, limit=200)], [3255, 950, 165], id="all satisfied"
         ),
         pytest.param(5, [q(2, 2, 3), q(2, 2, 3)], [3, 2], id="one unit for two alike"),
-        pytest.param(6, [q(UNLIMITED, 1, 9), q(1, 1, 4)], [9, 1], id="an unlimited deserved"),
+        pytest.param(6, [q(UNLIMITED, 1, 9), q(1, 1, 4)], [6, 1], id="an unlimited deserved is all that there is"),
+        pytest.param(6, [q(UNLIMITED, 1, 2), q(1, 1, 4)], [2, 4], id="an unlimited deserved that is not requested"),
     ],
 )
 def test_kai_fair_share(total, described, expected):
@@ -123,6 +124,16 @@ def test_a_parents_share_is_divided_among_its_children():
     )
     assert shares(queues, 100, {"a1": 90, "a2": 90, "b1": 90}) == {"a": 75, "b": 25, "a1": 32, "a2": 43, "b1": 25}
     assert shares(queues, 100, {"a1": 90, "a2": 90, "b1": 5})["a"] == 95
+
+
+def test_children_of_a_queue_with_an_unlimited_deserved_share_what_there_is_by_weight():
+    """8 of 16 that are requested. KAI gives the parent the total (resource_division.go, setDeservedResource)."""
+    queues = proportional(
+        queue("a", "", quota(UNLIMITED), weight=1.0),
+        queue("a1", "a", quota(0), weight=1.0),
+        queue("a2", "a", quota(0), weight=3.0),
+    )
+    assert shares(queues, 8, {"a1": 8, "a2": 8}) == {"a": 8, "a1": 2, "a2": 6}
 
 
 def test_guarantees_without_bounds_add_up_to_one_without_bounds():
