@@ -29,7 +29,7 @@ def divide(
     usage_weight: float,
     share: I64,
 ) -> None:
-    """Fills `share` (Q, V). Each queue gets `base` at once, but an `unlimited` one no more than its parent has; then, the
+    """Fills `share` (Q, V). Each queue gets `base` at once, an `unlimited` one no more than its parent has; then, the
     highest priority of queues first, what is left.
 
     Of that a queue gets `floor` .. `cap`, by `weight`. `past` is usage in the past as a part of the capacity, whose

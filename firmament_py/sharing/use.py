@@ -65,15 +65,18 @@ class QueueUse:
         """(R,) `stated` amounts of each resource that quotas name, `default` of the others."""
         return np.array([min(stated.get(name, default), LIMIT) for name in self.queues.resources], np.int64)
 
-    @property
-    def allocatable(self) -> I64:
-        """(N, R) what nodes offer of these resources."""
-        return self._columns_of(self._state.nodes.allocatable, self.nodes)
-
-    @property
+    @cached_property
     def offered(self) -> I64:
-        """(V,) what the nodes of each flavor offer."""
-        return (self.flavors.nodes.astype(np.int64) @ self.allocatable).reshape(-1)
+        """(V,) what the nodes of each flavor offer. What is in use counts as offered, though a node has less by now or
+        is gone: else the queues would pay for it with free capacity of other nodes."""
+        nodes = self._state.nodes
+        allocatable = self._columns_of(np.maximum(nodes.allocatable, nodes.used), self.nodes)
+        offered: I64 = (self.flavors.nodes.astype(np.int64) @ allocatable).reshape(-1)
+        rows = self._on_nodes
+        rows = rows[self._position[self._state.tasks.node[rows]] < 0]
+        if len(rows):
+            offered += self.of(rows, self._state.tasks.node[rows]).sum(axis=0)
+        return offered
 
     def counted(self, queue: I64, amounts: I64) -> I64:
         """amounts (K, R) without what queues (K,) have no quota of and need none."""

@@ -104,8 +104,11 @@ class Volcano(Source):
         return make_tree(queues, (Flavor(EVERY_NODE),), rules, "spec.parent")
 
     def _by_parent(self) -> Iterator[Queue]:
+        """`root` has no limits but those of an object of that name, so it is left out where there is none."""
         for queue in self._queues.values():
-            parent = queue.parent or (ROOT if ROOT in self._queues and queue.name != ROOT else "")
+            parent = "" if queue.name == ROOT else queue.parent or ROOT
+            if parent == ROOT and ROOT not in self._queues:
+                parent = ""
             yield _queue(queue, f"volcano/{parent}" if parent else "", queue.weight)
 
     def _by_annotations(self) -> Iterator[Queue]:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from firmament_py.explain.reason import ReasonKind
-from firmament_py.model.events import QueuesObserved
-from firmament_py.model.queues import Flavor, QueueTree, Sharing, Stop
+from firmament_py.model.events import NodeRemoved, QueuesObserved
+from firmament_py.model.queues import Division, Flavor, QueueTree, Sharing, Stop
 from firmament_py.sharing.report import queue_report
 from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_node, make_tasks, needs, selecting
 from tests.firmament_py.engine.queued import A, B, cluster_of, reasons
@@ -252,6 +252,22 @@ def test_weights_alone_divide_what_nodes_offer(sharing):
     placed = cluster.round()
     assert sum(uid > 30 for uid in placed) == 6
     assert len(placed) == 9
+
+
+@pytest.mark.parametrize("fails", [make_node("n1", gpu=7), NodeRemoved("id-n1")], ids=["a gpu", "the node"])
+def test_what_fails_beneath_tasks_takes_nothing_from_those_that_fit_elsewhere(fails):
+    """Four nodes of 8, of which 16 are in use: a gang of 16 fits on the other two. Queues by weight have as much as
+    there is, which is 31 if one fails that is in use."""
+    queues = tree(queue("a", "", quota(0, limit=32, on="red/gpu"), weight=1.0), sharing=Sharing.PROPORTIONAL)
+    queues = replace(queues, division=Division.TOTAL_BY_WEIGHT)
+    cluster = make_cluster(
+        *(make_node(f"n{number}", gpu=8) for number in range(1, 5)),
+        make_class(1, gpu=8),
+        QueuesObserved(queues),
+        *(make_tasks([number], 1, on=f"n{number}", queue=A) for number in (1, 2)),
+    )
+    cluster.tell(fails, make_gang(1, 2), make_tasks([3, 4], 1, queue=A, gang=1))
+    assert cluster.round() == {3: "n3", 4: "n4"}
 
 
 def test_weights_divide_resources_that_only_some_quotas_name():

@@ -76,6 +76,28 @@ def test_nothing_is_placed_with_the_quota_of_tasks_whose_node_is_gone():
     assert cluster.round() == {3: "n2"}
 
 
+def test_what_is_in_use_counts_as_offered():
+    """Of the 100 cpu of each node; one of two nodes has less than is in use there, of two others one is gone."""
+    a, b = queue_id("a"), queue_id("b")
+    cluster = two_kinds(
+        make_tasks(range(1, 31), 1, on="n-demand", queue=a),
+        make_tasks(range(31, 41), 1, on="n-spot", queue=b),
+        make_tasks(range(41, 46), 1, on="n-other", queue=a),
+    )
+    columns = QueueUse(cluster.state).queues
+    names = [f"{flavor}/{resource}" for flavor in columns.flavors for resource in columns.resources]
+    for event, expected in (
+        (make_node("n-demand", cpu=70, labels={"kind": "on-demand"}), [70, 100]),
+        (make_node("n-demand", cpu=50, labels={"kind": "on-demand"}), [60, 100]),
+        (NodeRemoved("id-n-spot"), [60, 20]),
+        (NodeRemoved("id-n-other"), [60 + 10, 20]),
+        (removed(*range(41, 46)), [60, 20]),
+    ):
+        cluster.tell(event)
+        offered = dict(zip(names, QueueUse(cluster.state).offered.tolist(), strict=True))
+        assert [offered["on-demand/cpu"], offered["spot/cpu"]] == expected
+
+
 def test_what_is_nominated_takes_from_the_flavor_of_its_node():
     a, b = queue_id("a"), queue_id("b")
     cluster = two_kinds(

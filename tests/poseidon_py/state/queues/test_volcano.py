@@ -51,10 +51,20 @@ def test_amounts_become_quotas(rig):
     assert (rig.queues.tree.rules.sharing, rig.problems()) == (Sharing.PROPORTIONAL, {})
 
 
-def test_without_the_queue_root_all_are_at_the_top(rig):
-    queue(rig, "a")
+@pytest.mark.parametrize("parent", [{}, {"parent": "root"}], ids=["", "named"])
+def test_without_the_queue_root_all_are_at_the_top(rig, parent):
+    """Volcano's scheduler creates `root` where it is missing (cache.go, newDefaultAndRootQueue)."""
+    queue(rig, "a", **parent)
     queue(rig, "b", parent="a")
     assert {key: each.parent for key, each in rig.tree().items()} == {"volcano/a": "", "volcano/b": "volcano/a"}
+    assert rig.problems() == {}
+    queue(rig, "root", **parent)
+    assert {key: each.parent for key, each in rig.tree().items()} == {
+        "volcano/a": "volcano/root",
+        "volcano/b": "volcano/a",
+        "volcano/root": "",
+    }
+    assert rig.problems() == {}
 
 
 def test_a_closed_queue_takes_no_pods_nor_do_those_below_it(rig):
