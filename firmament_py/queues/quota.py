@@ -50,9 +50,12 @@ def capacity(queues: Queues) -> Capacity:
 def left_to(queues: Queues, capacity: Capacity, own: I64) -> I64:
     """(Q, V) how much more the tasks of each queue may use: by quota, or by limits alone where shares are divided; if
     below 0, too much is used."""
-    if queues.tree.sharing in (Sharing.CLASSICAL, Sharing.FAIR):
-        return available(queues, capacity, own)
-    return below_limits(queues, own)
+    return available(queues, capacity, own) if _lends_quotas(queues) else below_limits(queues, own)
+
+
+def _lends_quotas(queues: Queues) -> bool:
+    """Whether queues lend quotas to others of their tree; else they divide what nodes offer."""
+    return queues.tree.sharing in (Sharing.CLASSICAL, Sharing.FAIR)
 
 
 def least_limits(queues: Queues) -> I64:
@@ -103,8 +106,11 @@ def below_limits(queues: Queues, own: I64) -> I64:
 
 
 def borrowed(queues: Queues, capacity: Capacity, own: I64) -> I64:
-    """(Q, V) how much more each queue uses than it is entitled to."""
+    """(Q, V) how much more each queue uses than it is entitled to. Where quotas are lent, nobody lends to a root: if it
+    uses more than its quota, that was lowered (Kueue's getUsage)."""
     amounts: I64 = np.maximum(0, counted_usage(queues, capacity, own) - capacity.subtree)
+    if _lends_quotas(queues):
+        amounts[queues.parent < 0] = 0
     return amounts
 
 

@@ -63,7 +63,7 @@ class Node:
 
     @property
     def borrowed(self):
-        return max(0, self.usage - self.subtree)
+        return 0 if self.parent is None else max(0, self.usage - self.subtree)
 
 
 def nodes(described, flavor, resource, own):

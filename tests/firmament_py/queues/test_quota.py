@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.model.queues import UNLIMITED
+from firmament_py.model.queues import UNLIMITED, Sharing
 from firmament_py.queues.quota import available, borrowed, capacity, counted_usage, fits, total_usage
 from firmament_py.queues.tree import build
 from tests.effort import examples
@@ -205,6 +205,20 @@ def test_requests_fit_only_in_quota_that_is_stated():
     requests = np.zeros((4, free.shape[1]), np.int64)
     requests[:, :2] = [12, 9], [13, 0], [0, 1], [3, 0]
     assert fits(queues, free, np.array([a, a, b, b]), requests).tolist() == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("sharing", "expected"),
+    [(Sharing.CLASSICAL, [0, 0, 3]), (Sharing.FAIR, [0, 0, 3]), (Sharing.PROPORTIONAL, [3, 3, 3])],
+)
+def test_a_root_borrows_only_where_roots_share_the_cluster(sharing, expected):
+    """A ClusterQueue without a cohort whose quota was lowered below its use borrows nothing (Kueue, cache.go,
+    getUsage); in a cohort it does."""
+    queues = build(tree(queue("a", "", quota(2)), queue("c"), queue("b", "c", quota(2)), sharing=sharing))
+    own = np.zeros_like(queues.nominal)
+    own[[queues.row[queue_id(name)] for name in "ab"], 0] = 5
+    found = borrowed(queues, capacity(queues), own)
+    assert [int(found[queues.row[queue_id(name)], 0]) for name in "acb"] == expected
 
 
 @pytest.mark.slow
