@@ -10,6 +10,8 @@ from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.report.paced_queue import Binds
 from poseidon_py.report.past_use import PastUseStore
 from poseidon_py.report.queue_status import QueueStatusWriter
+from poseidon_py.report.takeovers import TakeoverEvents
+from poseidon_py.state.queues.others import GRACE
 from poseidon_py.state.queues.use import QueueUse
 from poseidon_py.state.queues.watches import QueueWatches
 from poseidon_py.state.store import Store
@@ -31,15 +33,21 @@ class Queues:
         *,
         component: str,
         namespace: str,
+        lease: str,
         file: Path | None = None,
+        grace: float = GRACE,
     ) -> None:
-        """`namespace`: where past use is stored. `file`: YuniKorn's queues.yaml in place of its ConfigMap."""
+        """`namespace`: where past use is stored, and the lease that events are about. `file`: YuniKorn's queues.yaml in
+        place of its ConfigMap. `grace`: seconds for which a controller that is gone keeps its queues."""
         registry = store.queues
-        self._watches = QueueWatches(kube, registry, watching, store.metrics, file=file)
+        self._watches = QueueWatches(kube, registry, watching, store.metrics, file=file, grace=grace)
         self._status = QueueStatusWriter(kube, registry, self._watches.path_of, binds, leads, component=component)
         self._past_use = PastUseStore(kube, registry, leads, namespace=namespace)
         self._in_use = bool(registry.kinds.sources)
         registry.reported = self._status.changed
+        self._takeovers = TakeoverEvents(kube, leads, namespace, lease, component=component)
+        self._count_takeover = store.metrics.queue_takeovers.labels
+        registry.taken_over = self._note_takeover
         self.listed = self._watches.listed
         """Set once the queues that exist at the start are known."""
 
@@ -61,11 +69,16 @@ class Queues:
         """What the status of the scheduler shows of the watches."""
         return {"unsupported": self._watches.unsupported}
 
+    def _note_takeover(self, kind: str, name: str) -> None:
+        self._count_takeover(kind).inc()
+        self._takeovers.add(kind, name)
+
     async def run(self) -> None:
         """Never returns."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._watches.run())
             group.create_task(self._status.run())
+            group.create_task(self._takeovers.run())
             group.create_task(self._past_use.run())
 
     async def stop(self) -> None:

@@ -123,7 +123,9 @@ def build_runtime(
         watch_options(settings),
         component=settings.scheduler_name[0],
         namespace=settings.lease_namespace,
+        lease=settings.lease_name,
         file=settings.yunikorn_queues,
+        grace=settings.queue_takeover_after,
     )
 
     async def listed() -> None:

@@ -271,6 +271,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "each pod by itself."
         ),
     ] = "workload"
+    queue_takeover_after: Annotated[
+        NotNegative,
+        setting(
+            "Seconds after which queues are taken over whose own controller is gone, which may come back.",
+            metavar="SECONDS",
+        ),
+    ] = 300.0
     queue_drain_rate: Annotated[
         Positive,
         setting("Limit on the pods that are evicted in a second from queues that drain.", metavar="NUMBER"),

@@ -169,6 +169,11 @@ class Metrics:
             "missing or stale.",
             "by",
         )
+        self.queue_takeovers = self._counter(
+            "queue_takeovers_total",
+            "Kinds of queues that were taken over because their own controller is gone.",
+            "kind",
+        )
         self.queues = QueueMetrics(_PREFIX, self.registry)
         self.leader = self._gauge("leader_election_master_status", "1: leader, 0: standby.")
         self.lease_losses = self._counter(

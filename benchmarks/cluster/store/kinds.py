@@ -186,6 +186,11 @@ BUDGETS = Kind(
 )  # fmt: skip
 NETWORK_POLICIES = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", True, ("netpol",))
 """Stored, and not enforced: pods here have no network."""
+WEBHOOKS = tuple(
+    Kind("admissionregistration.k8s.io", "v1", f"{kind.lower()}s", kind, False)
+    for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+)
+"""Stored, and not called."""
 JOBS = Kind(
     "batch", "v1", "jobs", "Job", True, (), ("all",), ("status",), generation=True,
     field_names=("status.successful",), fields=_job_fields,
@@ -224,8 +229,8 @@ BUILT_IN: tuple[Kind, ...] = (
     NODES, PODS, NAMESPACES, EVENTS, EVENTS_NEW, LEASES, CONFIGMAPS, SECRETS, SERVICE_ACCOUNTS, SERVICES,
     REPLICATION_CONTROLLERS,
     CLAIMS, VOLUMES, RESOURCE_QUOTAS, LIMIT_RANGES, PRIORITY_CLASSES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS,
-    ATTACHMENTS, CAPACITIES, BUDGETS, NETWORK_POLICIES, JOBS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS, DEFINITIONS,
-    NODE_METRICS, POD_METRICS, *REVIEWS,
+    ATTACHMENTS, CAPACITIES, BUDGETS, NETWORK_POLICIES, *WEBHOOKS, JOBS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS,
+    DEFINITIONS, NODE_METRICS, POD_METRICS, *REVIEWS,
 )  # fmt: skip
 
 

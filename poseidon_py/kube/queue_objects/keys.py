@@ -16,14 +16,19 @@ KUEUE = "kueue.x-k8s.io/queue-name"
 KUEUE_PRIORITY = "kueue.x-k8s.io/priority-class"
 KUEUE_PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"
 KUEUE_TOPOLOGY = ("kueue.x-k8s.io/podset-required-topology", KUEUE_PREFERRED)
+KUEUE_MANAGED = "kueue.x-k8s.io/managed"
+KUEUE_PODSET = "kueue.x-k8s.io/podset"
+KUEUE_WORKLOAD = "kueue.x-k8s.io/workload"
 KAI = "kai.scheduler/queue"
 VOLCANO = "scheduling.volcano.sh/queue-name"
 VOLCANO_GROUP = "scheduling.k8s.io/group-name"
 YUNIKORN = "yunikorn.apache.org/queue"
 YUNIKORN_SHORT = "queue"
 
-_LABELS = frozenset((OWN, USER, KUEUE, KUEUE_PRIORITY, KAI, VOLCANO, YUNIKORN, YUNIKORN_SHORT))
-_ANNOTATIONS = frozenset((VOLCANO, VOLCANO_GROUP, YUNIKORN, YUNIKORN_SHORT, *KUEUE_TOPOLOGY))
+_LABELS = frozenset(
+    (KUEUE_MANAGED, KUEUE_PODSET, OWN, USER, KUEUE, KUEUE_PRIORITY, KAI, VOLCANO, YUNIKORN, YUNIKORN_SHORT)
+)
+_ANNOTATIONS = frozenset((KUEUE_WORKLOAD, VOLCANO, VOLCANO_GROUP, YUNIKORN, YUNIKORN_SHORT, *KUEUE_TOPOLOGY))
 _WORDS = (b"queue", b"kueue", b"poseidon.io/user", b"group-name")
 
 Pairs = tuple[tuple[str, str], ...]

@@ -125,6 +125,15 @@ class Kueue(Source):
     # -- the queue of a choice --------------------------------------------------------------------------------
 
     def resolve(self, query: Query) -> Resolution:
+        """Pods that Kueue has admitted, or is to admit, remain Kueue's: they wait for no quota here, and are not
+        evicted, but count."""
+        found = self._chosen(query)
+        if not _is_of_workload(query):
+            return found
+        running = found.running_key or found.key
+        return Resolution(name=found.name, running_key=running, preemptible=not running)
+
+    def _chosen(self, query: Query) -> Resolution:
         name, label = query.label(keys.OWN), keys.OWN
         if name:
             return self._in_queue(query, name, f"label {label}")
@@ -346,6 +355,12 @@ def _levels_from(level: str, topologies: Sequence[kueue.Topology]) -> tuple[str,
 def local_key(namespace: str, name: str) -> str:
     """Of a LocalQueue, as a way into a ClusterQueue."""
     return f"local/{namespace}/{name}"
+
+
+def _is_of_workload(query: Query) -> bool:
+    """Whether pods are part of a Workload, as Kueue marks them when it gates or admits them."""
+    marked = query.label(keys.KUEUE_MANAGED) == "true" or query.label(keys.KUEUE_PODSET)
+    return bool(marked or query.annotation(keys.KUEUE_WORKLOAD))
 
 
 def _stop_of(local: kueue.LocalQueue) -> Stop:

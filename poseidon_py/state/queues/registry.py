@@ -76,6 +76,8 @@ class QueueRegistry:
         """Called when what `declared` or `standing` says may have changed."""
         self.selected: Callable[[], None] = lambda: None
         """Called when another kind is in force."""
+        self.taken_over: Callable[[str, str], None] = lambda kind, name: None
+        """Called when the queues of a kind are taken over, because the controller of this name is gone."""
         self.delivered: Callable[[], None] = lambda: None
         """Called when the engine has taken a tree."""
         self._pods = pods

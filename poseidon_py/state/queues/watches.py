@@ -20,7 +20,7 @@ from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.yunikorn import FILE
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.object_handler import ObjectHandler, by_namespace
-from poseidon_py.state.queues.others import check_others
+from poseidon_py.state.queues.others import GRACE, Others
 from poseidon_py.state.queues.registry import QueueRegistry
 from poseidon_py.state.queues.yunikorn import CONFIG, YuniKorn
 from poseidon_py.util.metrics import Metrics
@@ -77,11 +77,13 @@ class QueueWatches:
         metrics: Metrics,
         *,
         file: Path | None = None,
+        grace: float = GRACE,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`file`: holds the data of the ConfigMap of YuniKorn, which is not watched then; it is read again from time to
-        time."""
+        time. `grace`: seconds for which a controller that is gone keeps its queues."""
         self._api = api
+        self._others = Others(api, registry, grace)
         self._file = file
         self._registry = registry
         self._watching = watching
@@ -107,7 +109,7 @@ class QueueWatches:
                         await watched.watch.listed.wait()
                 self._note_unreadable()
                 self._wake.clear()
-                checked = await check_others(self._api, self._registry)
+                checked = await self._others.check()
                 if complete:
                     self.listed.set()
                 await self._pause(RECHECK if complete and checked else _RETRY)

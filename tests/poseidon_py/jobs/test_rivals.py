@@ -65,11 +65,12 @@ def test_a_released_lease_is_none():
     assert rig.after(0) == ""
 
 
-@pytest.mark.parametrize(("ready", "rival"), [(2, True), (0, False)])
-def test_a_deployment_with_ready_pods_is_a_rival(ready, rival):
+@pytest.mark.parametrize(("replicas", "rival"), [(2, True), (None, True), (0, False)])
+def test_a_deployment_that_is_to_have_pods_is_a_rival_even_while_none_is_ready(replicas, rival):
     rig = Rig()
     metadata = {"name": "volcano-controllers", "namespace": "volcano-system"}
-    rig.api.pages[DEPLOYMENTS] = [{"metadata": metadata, "status": {"readyReplicas": ready}}]
+    spec = {} if replicas is None else {"replicas": replicas}
+    rig.api.pages[DEPLOYMENTS] = [{"metadata": metadata, "spec": spec, "status": {"readyReplicas": 0}}]
     assert bool(rig.after(0)) is rival
 
 

@@ -22,7 +22,8 @@ class Api:
     def __init__(self):
         self.groups: dict[str, dict[str, list[str]]] = {}
         self.objects: dict[str, list[dict]] = {}
-        self.deployments: dict[str, int] = {}
+        self.there: dict[str, list[dict]] = {}
+        """Path -> leases, Deployments or webhook configurations of others that exist."""
         self.denied: set[str] = set()
         self.fail: list[Exception] = []
         self.listed: list[tuple[str, str]] = []
@@ -30,11 +31,6 @@ class Api:
 
     async def call(self, verb, path):
         await asyncio.sleep(0)
-        if path.startswith("/apis/apps/v1/deployments"):
-            name = path.rpartition("%3D")[2]
-            replicas = self.deployments.get(name)
-            items = [] if replicas is None else [{"status": {"availableReplicas": replicas}}]
-            return json.dumps({"items": items}).encode()
         if self.fail:
             raise self.fail.pop(0)
         _, _, group, *version = path.split("/")
@@ -46,6 +42,8 @@ class Api:
 
     async def page(self, path, parameters):
         await asyncio.sleep(0)
+        if path.startswith(("/apis/apps/", "/apis/coordination", "/apis/admission")):
+            return json.dumps({"items": self.there.get(path, [])}).encode()
         self.listed.append((path, parameters.get("fieldSelector", "")))
         if path in self.denied:
             raise ApiError(403, "Forbidden", "no")
@@ -96,6 +94,8 @@ class Watching(Rig):
             await asyncio.gather(task, return_exceptions=True)
 
 
+DEPLOYMENTS = "/apis/apps/v1/deployments"
+KUEUE = {"metadata": {"name": "kueue-controller-manager", "namespace": "kueue-system"}, "spec": {"replicas": 1}}
 OWN_PATH = "/apis/poseidon.io/v1/queues"
 
 
@@ -216,7 +216,7 @@ async def test_who_runs_is_found_out_as_soon_as_it_matters():
     rig = Watching("auto")
     path = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
     rig.api.groups["kueue.x-k8s.io"] = {"v1beta2": ["clusterqueues"]}
-    rig.api.deployments["kueue-controller-manager"] = 1
+    rig.api.there[DEPLOYMENTS] = [KUEUE]
     async with rig.running():
         assert rig.pauses == [RECHECK]
         assert rig.queues.kinds.running == {}
@@ -243,11 +243,14 @@ async def test_kueue_admits_where_its_controller_runs():
     path = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
     rig.api.groups["kueue.x-k8s.io"] = {"v1beta2": ["clusterqueues"]}
     rig.api.objects[path] = [{"name": "q", "spec": {}}]
-    rig.api.deployments["kueue-controller-manager"] = 1
+    rig.api.there[DEPLOYMENTS] = [KUEUE]
     async with rig.running():
         assert rig.kind == "poseidon"
         assert not rig.queues.tree.queues
-        rig.api.deployments["kueue-controller-manager"] = 0
+        rig.api.there.clear()
+        await rig.recheck()
+        assert rig.kind == "poseidon"  # it may come back
+        rig.watches._others._grace = 0.0
         await rig.recheck()
         assert rig.kind == "kueue"
         assert rig.watches.path_of(CLUSTER_QUEUES, "", "q") == f"{path}/q"
