@@ -88,7 +88,8 @@ class Admission:
             by_priority.setdefault(demand.priority, []).append(demand)
         priorities = sorted(by_priority.items(), reverse=True)
         done = 0  # tasks before this position are of priorities that have been placed
-        if not any(by_priority.values()) and by_priority and self._singles.place_all_priorities():
+        alone = bool(by_priority) and not any(by_priority.values())
+        if alone and self._singles.place_all_priorities(np.flatnonzero(single)):
             priorities, done = [], len(snapshot.tasks)
         for priority, demands in priorities:
             first, end = np.searchsorted(-snapshot.priority[snapshot.task_class], (-priority, -priority + 1)).tolist()

@@ -54,13 +54,13 @@ class SingleTasks:
             failed = np.unique(snapshot.task_class[now[ledger.node_of[now] < 0]])
             tasks = tasks[~within & ~np.isin(snapshot.task_class[tasks], failed)]
 
-    def place_all_priorities(self) -> bool:
-        """Places the tasks of all priorities together if no overdue task is left out, else none of them: priority by
-        priority, a higher one could take the only node that suits a lower one."""
+    def place_all_priorities(self, tasks: I64) -> bool:
+        """Places `tasks` (K,), ascending, of all priorities together if no overdue task is left out, else none of them:
+        priority by priority, a higher one could take the only node that suits a lower one."""
         if not all(self._fits(demand) for demand in self._overdue_of_each_priority()):
             return False
         with self._ledger.transaction() as transaction:
-            self.place(np.arange(len(self._snapshot.tasks)))
+            self.place(tasks)
             if not self._overdue_of_each_priority():
                 transaction.commit()
         return transaction.committed

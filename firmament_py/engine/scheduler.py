@@ -16,11 +16,13 @@ from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.engine.plan_execution import PlanExecution
 from firmament_py.engine.round import Observer, Round
 from firmament_py.engine.stats import RoundStats
-from firmament_py.explain.quota_reasons import quota_reason
+from firmament_py.engine.wakeups import Timer, Wakeups
+from firmament_py.explain.quota_reasons import amounts_due_us, quota_reason
 from firmament_py.explain.reason import Reason, Waiting
 from firmament_py.explain.reasons import reservation_holders_among, waiting_classes
+from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.flow.solver import Solver
-from firmament_py.model.arrays import I64, NO_ROWS, U64, Bools
+from firmament_py.model.arrays import I64, NO_ROWS, U64
 from firmament_py.model.lifecycle import WAITING
 from firmament_py.placement.migration import (
     AT_ONCE,
@@ -33,7 +35,6 @@ from firmament_py.placement.migration import (
 )
 from firmament_py.placement.move_rate import MoveRate
 from firmament_py.placement.placer import Placer
-from firmament_py.placement.running import next_movable_us
 from firmament_py.policy import Policy
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.outcome import NO_PREEMPTION, Preemption
@@ -41,6 +42,7 @@ from firmament_py.preemption.preemptor import Preempting, Preemptor
 from firmament_py.preemption.reclaimer import ReclaimHistory
 from firmament_py.preemption.servable import KnownBounds
 from firmament_py.queues.tree import Queues
+from firmament_py.sharing.decision import may_claim
 from firmament_py.sharing.past_use import settle, shares_change_us
 from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages
 from firmament_py.state.cluster import ClusterState
@@ -58,9 +60,6 @@ so does what would have followed. Not at once: the next round may decide the sam
 
 MOVES_STEP_US, MOVES_PAUSE = 1_000_000, 10
 """Least time between two searches of moves for waiting tasks: a constant, and this multiple of the last one's time."""
-
-
-_NEVER = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +117,6 @@ class Scheduler:
         self._improve = improve
         self._preempting = preempting
         self.searchable = searchable
-        self._search_us = 0  # when tasks are tried again that the last round left waiting without a search
-        self._dropped_us = 0  # when tasks are tried again after a round that dropped decisions
         self._migrating = migrating
         self.migrate_after_us = migrate_after_us
         self._moves_at_once = moves_at_once
@@ -132,12 +129,9 @@ class Scheduler:
         self._unmoved = False  # whether the last round has left them out
         self._known_bounds = KnownBounds()
         self._reclaims = ReclaimHistory()
-        self._seen_opportunities = -1
-        self._last_now_us = 0
-        self._opportunity_us = 0  # the first round that saw the last opportunity
-        self._unconsidered = False  # whether deferred tasks have not been considered since then
-        self._passed_over = False  # whether others may use the quota of tasks that no node took
-        self._claims_us = 0  # when tasks of queues may preempt that may not yet, or shares have changed by time alone
+        self.wakeups = Wakeups(state, self._migrator, self.plan, migrating, migrate_after_us)
+        self._seen = -1  # the last change that a round has considered
+        self._change_us = 0  # the first round that has considered it
         self._quota_reasons: tuple[Queues, U64, Shortages] | None = None
         self.commits = 0
         """Number of rounds whose decisions the state has assumed, also of those that failed afterwards."""
@@ -174,50 +168,23 @@ class Scheduler:
 
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""
-        if not (self._waiting.any() or self._migrator.enabled or self.plan.active):
-            return False
-        if self.state.opportunities != self._seen_opportunities or self._unconsidered or self._passed_over:
-            return True
-        wake = self.wake_us(self._last_now_us)
-        return wake != 0 and wake <= now_us
+        return self.wakeups.due(now_us)
 
     def wake_us(self, now_us: int) -> int:
-        """When the next round is due without a change, 0 if none is: at once for deferred tasks, when the next
-        postponed or delayed task is tried again, or all are, with a search or after decisions were dropped, and when
-        the next running task may be moved."""
-        if self._unconsidered or self._passed_over:
-            return now_us
-        (waiting,) = self._waiting.nonzero()
-        times = [*self.delayed_until_us.values()][:1]
-        if len(waiting):
-            later = self.state.tasks.not_before_us[waiting]
-            times.append(int(later.min(initial=_NEVER, where=later > now_us)))
-            times += self.state.successors.next_end_us, self.state.budgets.late_until_us
-            times += self._search_us, self._dropped_us
-        times += self.plan.wake_us, self._claims_us
-        if self._migrator.enabled or (self._migrating is not Migrating.NEVER and len(waiting)):
-            times.append(next_movable_us(self.state, self.migrate_after_us, now_us))
-            times.append(self._unmoved and self._moves_us)
-        return min((time for time in times if time and time != _NEVER), default=0)
+        """When the next round is due if nothing changes any more, `now_us` if at once, 0: never."""
+        return self.wakeups.wake_us(now_us)
 
     @property
     def quiet(self) -> bool:
         """Whether no round is due, now or later, unless the state changes."""
-        changed = self.state.opportunities != self._seen_opportunities
-        due = changed and (bool(self._waiting.any()) or self._migrator.enabled or self.plan.active)
-        return not self.wake_us(self._last_now_us) and not due
-
-    @property
-    def _waiting(self) -> Bools:
-        """(T,) rows of tasks that wait."""
-        waiting: Bools = self.state.tasks.state == WAITING
-        return waiting
+        return self.wakeups.quiet()
 
     def run(self, now_us: int, *, preempts: bool = True) -> RoundResult:
         """Runs a round at `now_us`, microseconds since the epoch; the state assumes its placements. preempts: False: no
         task is evicted in this round."""
         settle(self.state, now_us)
-        seen = self.state.opportunities
+        seen = self.state.changes.number
+        self.state.tasks.passed_over[self.wakeups.woken(now_us)] = False
         self.state.successors.expire(now_us)
         self.state.budgets.expire(now_us)
         current = Round(
@@ -225,7 +192,6 @@ class Scheduler:
         )
         placer = current.first_placer()
         searches = self.searchable()
-        self._search_us = 0 if searches else now_us + DELAY_STEP_US
         preempting = self._preempting if preempts and searches else Preempting.OFF
         movable = self._movable(current) if preempts and searches else None
         nearby = movable if movable is not None and movable.some and not self._unmoved else None
@@ -249,29 +215,41 @@ class Scheduler:
             preemption = preemption.nominating(*planned.nominated)
             migration = moved.followed_by(planned.moved).followed_by(self._migrate(current, placer, now_us))
         delayed = placer.snapshot.tasks[placer.ledger.delayed & (placer.ledger.node_of < 0)]
-        shortages = NO_SHORTAGES if current.queues is None else current.queues.shortages
-        (postponed,) = (self._waiting & (self.state.tasks.not_before_us > now_us)).nonzero()
-        of_others = current.deferred, delayed, shortages, postponed
-        waiting = waiting_classes(self.state, admission.rejected, *of_others)
+        queues = current.queues
+        shortages, ranking = (NO_SHORTAGES, None) if queues is None else (queues.shortages, queues.unranked)
+        of_others = current.deferred, delayed, shortages, ranking
+        waiting = waiting_classes(self.state, admission.rejected, *of_others, now_us=now_us)
+        self.state.wait_for(self._may_get_victims(), ENDED_BY[Unreported.NO_VICTIMS])
         self._remember(admission.rejected)
         self.delayed_until_us = dict.fromkeys(self.state.tasks.uid[delayed].tolist(), now_us + DELAY_STEP_US)
         current.telemetry.lap("explain")
         self.state.sweep()
-        if seen != self._seen_opportunities:
-            self._opportunity_us = now_us
-        self._seen_opportunities, self._last_now_us = seen, now_us
-        self._unconsidered = bool((self.state.tasks.considered_us[current.deferred] < self._opportunity_us).any())
-        self._passed_over = self._pass_over(current, delayed)
-        shares_us = 0 if current.queues is None else shares_change_us(self.state, now_us)
-        self._claims_us = min((time for time in (preemptor.due_us, shares_us) if time), default=0)
+        self._change_us = self._change_us if seen == self._seen else now_us
+        self._seen = seen
+        self._set_timers(current, preemptor, now_us, delayed, searches=searches)
         self._quota_reasons = (self.state.queues, self.state.tasks.uid[shortages.rows], shortages)
-        self._dropped_us = now_us + DROPPED_STEP_US if current.stats.dropped else 0
         stats = current.finish(len(tasks), sum(w.count for w in waiting))
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
         stats.migrated_for_waiting, stats.least_moves = len(moved.tasks), preemption.least_moves
         stats.delayed = len(delayed)
         stats.nominated = int(np.count_nonzero(self.state.tasks.nominated >= 0))
         return RoundResult(tasks, nodes, waiting, stats, preemption, migration)
+
+    def _set_timers(self, current: Round, preemptor: Preemptor, now_us: int, delayed: I64, *, searches: bool) -> None:
+        """delayed (K,): rows of tasks that wait for another node. searches: whether these are compiled."""
+        unconsidered = (self.state.tasks.considered_us[current.deferred] < self._change_us).any()
+        shares_us = 0 if current.queues is None else shares_change_us(self.state, now_us)
+        timers = {
+            Timer.DEFERRED: now_us if unconsidered else 0,
+            Timer.PASSED_OVER: now_us if self._pass_over(current, delayed) else 0,
+            Timer.DELAYED: now_us + DELAY_STEP_US if len(delayed) else 0,
+            Timer.SEARCHES: 0 if searches else now_us + DELAY_STEP_US,
+            Timer.DROPPED: now_us + DROPPED_STEP_US if current.stats.dropped else 0,
+            Timer.CLAIMS: min((time for time in (preemptor.due_us, shares_us) if time), default=0),
+            Timer.MOVES: self._moves_us if self._unmoved else 0,
+            Timer.AMOUNTS: 0 if current.queues is None else amounts_due_us(self.state, current.queues.shortages),
+        }
+        self.wakeups.round_ended(self._seen, now_us, timers)
 
     def _admit(self, current: Round, placer: Placer, preemptor: Preemptor, *, searches: bool) -> Admission:
         """Places by priority and age, then preempts. searches: whether these are compiled."""
@@ -374,8 +352,8 @@ class Scheduler:
         tasks, admitted = self.state.tasks, np.concatenate([current.queues.admitted, current.queues.yielding])
         left = admitted[(tasks.state[admitted] == WAITING) & (tasks.nominated[admitted] < 0)]
         left = np.setdiff1d(left, delayed)
-        new = left[tasks.passed_over[left] != self._seen_opportunities]
-        tasks.passed_over[new] = self._seen_opportunities
+        new = left[~tasks.passed_over[left]]
+        tasks.passed_over[new] = True
         return bool(len(new)) and bool((current.queues.shortages.cause == Cause.OVER_QUOTA).any())
 
     def quota_reason(self, uid: int) -> Reason | None:
@@ -386,6 +364,20 @@ class Scheduler:
         queues, uids, shortages = found
         at = np.flatnonzero(uids == uid)
         return quota_reason(queues, shortages, int(at[0])) if len(at) else None
+
+    def _may_get_victims(self) -> I64:
+        """Rows (K,) of the waiting tasks for which others may be evicted or moved, by their priority or by the rules of
+        their queues."""
+        tasks, classes = self.state.tasks, self.state.classes
+        rows = np.flatnonzero(tasks.state == WAITING)
+        if self._migrating is not Migrating.NEVER or not len(rows):
+            return rows
+        if self._preempting is Preempting.OFF:
+            return NO_ROWS
+        cls, lowest = tasks.cls[rows], classes.priority[tasks.cls[tasks.on_nodes]].min(initial=np.iinfo(np.int64).max)
+        claims = np.append(may_claim(self.state.queues), False)[tasks.queue_row[rows]]
+        may = np.where(tasks.queue[rows] != 0, claims, classes.priority[cls] > lowest)
+        return rows[may & ~classes.never_preempts[cls]]
 
     def _remember(self, rejected: list[Rejected]) -> None:
         """Stores what explanations of waiting gangs and tasks need."""

@@ -25,9 +25,9 @@ _INTERTASK_KINDS = {
 
 def node_reasons(
     state: ClusterState, cls: int, free: I64, intertask: IntertaskConstraints, c: int, reserved_for: str = ""
-) -> tuple[Reason, ...]:
+) -> tuple[tuple[Reason, ...], Bools]:
     """Why nodes, of which tasks may use `free` (N, R), cannot take a further task of class row `cls`, number `c` of
-    `intertask`, now.
+    `intertask`, now; and the nodes (N,) for which there is no reason.
 
     In kube-scheduler's order: a node fails for a taint, else for the selector, else for a token, else for each resource
     that it lacks, else for a further affinity, else for inter-task constraints. A node that passes all of these counts
@@ -50,7 +50,7 @@ def node_reasons(
             left &= ~fails
     if reserved_for:
         found += _counted(ReasonKind.RESERVED, left, reserved_for)
-    return tuple(found)
+    return tuple(found), left & (not reserved_for)
 
 
 def _taint_reasons(state: ClusterState, taint: I32) -> Iterator[Reason]:

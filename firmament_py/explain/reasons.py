@@ -10,9 +10,11 @@ from firmament_py.explain.nearest_nodes import free_for, intertask_of
 from firmament_py.explain.node_reasons import node_reasons
 from firmament_py.explain.quota_reasons import waiting_for_quota
 from firmament_py.explain.reason import Reason, ReasonKind, Waiting, signature_of
+from firmament_py.explain.wakeups import ENDED_BY, Unreported, ending
 from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.model.changes import NOTHING
 from firmament_py.model.lifecycle import WAITING
-from firmament_py.queues.ranking import own_priority
+from firmament_py.queues.ranking import Ranking, covered, own_priority
 from firmament_py.sharing.shortage import NO_SHORTAGES, Shortages
 from firmament_py.snapshot.intertask import IntertaskConstraints, nominated_in, respecting
 from firmament_py.snapshot.round_classes import by_class
@@ -30,21 +32,26 @@ def waiting_classes(
     deferred: I64 = NO_ROWS,
     delayed: I64 = NO_ROWS,
     shortages: Shortages = NO_SHORTAGES,
-    postponed: I64 = NO_ROWS,
+    ranking: Ranking | None = None,
+    *,
+    now_us: int = 0,
 ) -> list[Waiting]:
     """All waiting tasks by class; a class is divided by gang, and by labels that selectors of other tasks distinguish.
-    Marks the reasons of the tasks as reported. rejected: the gangs that the round did not place. deferred, delayed:
-    (K,) rows of tasks that it did not consider, and of those that wait for a node that costs less; reasons that were
-    reported for the former before stay. shortages: those of quota. postponed: (K,) rows of tasks that are left out for
-    a while because a placement failed: nothing is said of nodes, which may take them."""
+    Marks the reasons of the tasks as reported at `now_us`, and notes what can end them. rejected: the gangs that the
+    round did not place. deferred, delayed: (K,) rows of tasks that it did not consider, and of those that wait for a
+    node that costs less; reasons that were reported for the former before stay. shortages: those of quota; ranking:
+    the nodes that it covers. Nothing is said of nodes for tasks that are left out for a while because a placement
+    failed: nodes may take them."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == WAITING)
     if not len(rows):
         return []
-    answer = waiting_for_quota(state, shortages)
+    state.wait_for(rows, NOTHING, anew=True)
+    answer = waiting_for_quota(state, shortages, now_us)
     rows = np.setdiff1d(rows, shortages.rows, assume_unique=True)
-    postponed = np.intersect1d(postponed, rows, assume_unique=True)
-    rows = np.setdiff1d(rows, postponed, assume_unique=True)
+    later = tasks.not_before_us[rows] > now_us
+    postponed, rows = rows[later], rows[~later]
+    state.wait_for(postponed, ENDED_BY[Unreported.POSTPONED])
     for cls, count in zip(*np.unique(tasks.cls[postponed], return_counts=True), strict=True):
         answer.append(Waiting(int(cls), int(count), (), NO_ROWS))
     for why, some in ((DEFERRED, deferred), (DELAYED, delayed)):
@@ -55,6 +62,7 @@ def waiting_classes(
             unreported = of_class[before == 0 if why is DEFERRED else before != signature]
             tasks.reported[unreported] = signature
             answer.append(Waiting(cls, len(of_class), (why,), unreported))
+        state.wait_for(some, ENDED_BY[why.kind])
         rows = np.setdiff1d(rows, some, assume_unique=True)
     if not len(rows):
         return answer
@@ -63,7 +71,7 @@ def waiting_classes(
     full = full_gangs(state, tasks.gang[rows[starts]].tolist())
     holders = reservation_holders_among(state, rejected)
     first, nodes = rows[starts], state.present_nodes()
-    left = unreserved(state)[nodes]
+    left, nothing = unreserved(state)[nodes], np.zeros(len(nodes), np.bool_)
     awaited = (tasks.nominated[rows] >= 0) | (state.successors.nodes_for(rows) >= 0)
     of_classes, nominated = (tasks.cls[first], tasks.label_set[first]), nominated_in(state, nodes)
     running = RunningTasks(state, nodes)
@@ -74,12 +82,23 @@ def waiting_classes(
         if own.all():  # what is kept for themselves is theirs
             free, intertask, number = unreserved(state, of_class)[nodes], intertask_of(state, of_class), 0
         reasons: tuple[Reason, ...]
+        unexplained = nothing
         if gang in full:  # reasons of nodes do not matter
             reasons = (full[gang],)
         elif gang in of_gang:
-            reasons = (*of_gang[gang], *node_reasons(state, cls, free, intertask, number))
+            reasons = (*of_gang[gang], *node_reasons(state, cls, free, intertask, number)[0])
         else:
-            reasons = node_reasons(state, cls, free, intertask, number, _reserved_for(state, cls, holders))
+            reserved_for = _reserved_for(state, cls, holders)
+            reasons, unexplained = node_reasons(state, cls, free, intertask, number, reserved_for)
+            if ranking is not None and unexplained.any():
+                _, of_flavor = np.unique(ranking.flavor[of_class], return_index=True)
+                unexplained = covered(ranking, of_class[of_flavor], unexplained)
+        state.wait_for(of_class, ending(of_gang.get(gang, reasons)))
+        state.wait_for(of_class[own], ENDED_BY[Unreported.NOMINATED])
+        if ranking is not None and len(ranking.nodes):
+            state.wait_for(of_class, ENDED_BY[Unreported.OTHER_NODES])
+        if unexplained.any() or not len(nodes):
+            state.wait_for(of_class, ENDED_BY[Unreported.UNEXPLAINED])
         signature = signature_of(reasons, len(state.nodes.observed))
         unreported = of_class[tasks.reported[of_class] != signature]
         tasks.reported[unreported] = signature
@@ -96,7 +115,7 @@ def reasons_of_task(
         return tuple(full.values())
     cls = int(state.tasks.cls[row])
     free, reserved_for = free_for(state, row)[state.present_nodes()], _reserved_for(state, cls, reservation_holders)
-    return node_reasons(state, cls, free, intertask_of(state, np.array([row])), 0, reserved_for)
+    return node_reasons(state, cls, free, intertask_of(state, np.array([row])), 0, reserved_for)[0]
 
 
 def reservation_holders_among(state: ClusterState, rejected: list[Rejected]) -> list[tuple[int, str]]:

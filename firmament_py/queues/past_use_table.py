@@ -48,14 +48,16 @@ class PastUseTable:
         """Past use does not count."""
         self.keep(0, (), (), np.zeros((0, 0)))
 
-    def restore(self, past: PastUse) -> None:
-        """Takes over amounts that were kept elsewhere, if none is known here. Those that are no amounts count as 0."""
+    def restore(self, past: PastUse) -> bool:
+        """Takes over amounts that were kept elsewhere, if none is known here; whether it has. Those that are no amounts
+        count as 0."""
         if self.at_us or past.at_us <= 0:
-            return
+            return False
         columns = list(dict.fromkeys(column for amounts in past.amounts.values() for column in amounts))
         amounts = np.array([[of.get(column, 0.0) for column in columns] for of in past.amounts.values()], np.float64)
         valid = np.where(np.isfinite(amounts) & (amounts > 0.0), amounts, 0.0)
         self.keep(past.at_us, list(past.amounts), columns, valid.reshape(len(past.amounts), len(columns)))
+        return True
 
     def value(self) -> PastUse:
         """All amounts above 0."""

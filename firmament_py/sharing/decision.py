@@ -72,7 +72,7 @@ def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
     round_ = _QueueRound(state)
     queued = round_.exclude_closed(queued)
     nominated = _with_gangs(state, queued, (tasks.nominated[queued] >= 0) | (state.successors.nodes_for(queued) >= 0))
-    late = _with_gangs(state, queued, tasks.passed_over[queued] == state.opportunities) & ~nominated
+    late = _with_gangs(state, queued, tasks.passed_over[queued]) & ~nominated
     round_.admit(queued[nominated], reserved=True)
     round_.admit(queued[~nominated & ~late])
     round_.admit(queued[late], tried=True)
@@ -209,9 +209,9 @@ class _QueueRound:
     def _claim(self, jobs: Jobs, found: Admission, left: Bools) -> Bools:
         """Notes jobs that may preempt: all that are admitted, since perhaps no node takes them, and of the others, of
         which tasks (K,) are `left`, the first of each queue, which are withheld. (K,) which these are."""
-        may_claim = _may_claim(self._queues)[jobs.queue] & jobs.complete
+        claim = may_claim(self._queues)[jobs.queue] & jobs.complete
         waits = np.logical_or.reduceat(left, jobs.start[:-1])
-        over = np.flatnonzero(may_claim & waits & (found.reason == Reason.LACKING))
+        over = np.flatnonzero(claim & waits & (found.reason == Reason.LACKING))
         candidates = len(over)
         over = _first_of_kinds(jobs, over)[:_CLAIMS]
         flavor, claiming = found.flavor.copy(), np.zeros(len(left), np.bool_)
@@ -224,7 +224,7 @@ class _QueueRound:
                 self._yielding.append(rows)
             self._flavor[rows] = self._combined(flavor[j][None])[0]
         self._withheld[jobs.rows[claiming]] = True
-        claims = may_claim & ~waits
+        claims = claim & ~waits
         claims[over] = True
         self._claims.add(jobs, np.flatnonzero(claims), flavor)
         return claiming
@@ -335,7 +335,7 @@ def _admitted(jobs: Jobs, portions: Portions) -> tuple[I64, I64, I64]:
     return np.repeat(jobs.start[:-1], taken) + run_positions(taken), order, number
 
 
-def _may_claim(queues: Queues) -> Bools:
+def may_claim(queues: Queues) -> Bools:
     """(Q,) whether tasks of each queue may preempt at all."""
     if queues.tree.reclaim_rules is not ReclaimRules.QUOTA:
         return np.ones(queues.count, np.bool_)

@@ -28,6 +28,11 @@ class _Budget:
     late: int = 0
     """Victims that are gone, and for which the number has not fallen yet."""
 
+    @property
+    def left(self) -> int:
+        """How many tasks it permits to evict."""
+        return max(self.observed.allowed - (self.victims - self.noticed) - self.late, 0)
+
 
 class Budgets:
     """All budgets, by id."""
@@ -51,10 +56,11 @@ class Budgets:
         if budget is None:
             self._budgets[observed.id] = _Budget(observed)
             return False
-        before, budget.observed = budget.observed, observed
+        before, left = budget.observed, budget.left
+        budget.observed = observed
         fallen = max(before.allowed - observed.allowed - budget.late, 0)
         budget.noticed, budget.late = min(budget.noticed + fallen, budget.victims), 0
-        return before.allowed < observed.allowed or before.selector != observed.selector
+        return left < budget.left or before.selector != observed.selector
 
     def remove(self, ident: int) -> bool:
         """Removes a budget; whether there was one."""
@@ -98,6 +104,6 @@ class Budgets:
         counts."""
         allowed, counted = [], []
         for budget in self._budgets.values():
-            allowed.append(max(budget.observed.allowed - (budget.victims - budget.noticed) - budget.late, 0))
+            allowed.append(budget.left)
             counted.append(label_sets.matching(budget.observed.selector)[rows])
         return np.array(allowed, np.int64), np.array(counted, np.bool_).reshape(len(counted), len(rows))

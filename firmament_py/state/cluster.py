@@ -12,6 +12,7 @@ from copy import deepcopy
 import numpy as np
 
 from firmament_py.model.arrays import I64, U64, Bools
+from firmament_py.model.changes import ANY, Change, Changes, changes_of_node
 from firmament_py.model.events import (
     BudgetObserved,
     BudgetRemoved,
@@ -56,7 +57,7 @@ from firmament_py.state.invariants import check_invariants
 from firmament_py.state.label_sets import LabelSetTable
 from firmament_py.state.node_index import NodeIndex
 from firmament_py.state.node_usage import NodeUsage
-from firmament_py.state.observed_tasks import ResolvedTasks, may_preempt, resolve
+from firmament_py.state.observed_tasks import ResolvedTasks, changes_of, resolve
 from firmament_py.state.successors import Successors
 from firmament_py.state.tables import NodeTable, TaskTable
 
@@ -77,8 +78,7 @@ class ClusterState:
         self.successors = Successors(self.tasks, self.classes, self.resources)
         self.node_index = NodeIndex()
         self.history, self.outcomes = History(), Outcomes()
-        self.opportunities = 0
-        """Rises with every change after which a round could place more: new tasks, freed resources, changed nodes."""
+        self.changes = Changes()
         self._task_row: dict[int, int] = {}
 
     # -- events -----------------------------------------------------------------------------------------------
@@ -96,17 +96,17 @@ class ClusterState:
             case InputsDefined():
                 outcome.refuse(self.inputs.define(event))
             case NamespaceObserved():
-                self.opportunities += self.label_sets.describe_namespace(event.name, event.labels)
+                self.changes.note(Change.NAMESPACE, self.label_sets.describe_namespace(event.name, event.labels))
             case GangObserved():
                 refusal, changed = self.gangs.observe(event)
                 outcome.refuse(refusal)
-                self.opportunities += changed
+                self.changes.note(Change.GANG, changed)
             case GangRemoved():
                 self.gangs.remove(event.id)
             case BudgetObserved():
-                self.opportunities += self.budgets.observe(event)
+                self.changes.note(Change.BUDGET, self.budgets.observe(event))
             case BudgetRemoved():
-                self.opportunities += self.budgets.remove(event.id)
+                self.changes.note(Change.BUDGET, self.budgets.remove(event.id))
             case QueuesObserved():
                 self._observe_queues(event, outcome)
             case ClassDefined():
@@ -121,8 +121,8 @@ class ClusterState:
 
     def _observe_queues(self, event: QueuesObserved, outcome: Outcome) -> None:
         before, self.queues = self.queues, build(event.tree)
-        self.past_use.restore(event.past_use)
-        self.opportunities += self.queues.tree != before.tree
+        restored = self.past_use.restore(event.past_use)
+        self.changes.note(Change.QUEUES, restored or self.queues.tree != before.tree)
         self.tasks.queue_row[:] = self.queues.rows_of(self.tasks.queue)
         for problem in self.queues.problems:
             outcome.refuse(Refusal("queue", problem.queue, problem.field, problem.reason))
@@ -139,8 +139,7 @@ class ClusterState:
         node_rows = np.array([self.nodes.refer(i) for i in event.nodes] or [-1], np.int64)
         node[bound] = node_rows[event.node[found.at[bound]] - 1]
         nominated = self._nominated(event, found)
-        self.opportunities += self._is_opportunity(found, new, node, nominated)
-
+        self.changes.note(changes_of(found, node, nominated, tasks, self.classes))
         self.classes.add_token_columns(found.cls)
         moved = (tasks.node[rows] != node) | (tasks.cls[rows] != found.cls)
         left = tasks.node[rows[moved]]
@@ -149,7 +148,7 @@ class ClusterState:
         self._usage.subtract(rows[moved])
         self._count_references(rows[~new], -1)
         staying = rows[~found.leaving]
-        self.opportunities += self.successors.withdraw(staying[tasks.preempted[staying]])
+        self.changes.note(Change.RELEASE, self.successors.withdraw(staying[tasks.preempted[staying]]))
         self.budgets.stay(self.label_sets, self._end_preemptions(staying))
         found.store(event, tasks, self.queues)
         tasks.node[rows], tasks.nominated[rows] = node, nominated
@@ -165,30 +164,6 @@ class ClusterState:
             return np.full(len(found.rows), -1)
         node_rows = np.r_[self.node_rows(event.nodes), -1]  # the last one for tasks without a nomination
         return np.where(found.state == WAITING, node_rows[event.nominated[found.at] - 1], -1)
-
-    def _is_opportunity(self, found: ResolvedTasks, new: Bools, node: I64, nominated: I64) -> bool:
-        """Whether a round could place more after these changes; the table is still as it was before them."""
-        tasks, rows = self.tasks, found.rows
-        if (new & (found.state == WAITING)).any():
-            return True
-        # capacity is no longer reserved for a task, one that was about to be evicted stays, or one may be evicted
-        over = (tasks.nominated[rows] >= 0) & (nominated < 0)
-        # what is bound may be evicted
-        urgent = bool(((found.state == BOUND) & (tasks.state[rows] == ASSUMED)).any())
-        urgent = urgent and may_preempt(self.tasks, self.classes, found.cls)
-        stays = ~new & (over | tasks.leaving[rows] & ~found.leaving | tasks.unevictable[rows] & ~found.unevictable)
-        stays |= (tasks.state[rows] == BOUND) & found.movable & ~tasks.movable[rows]
-        # a gang may lack one more member, or may be below its maximum again
-        of_gang = (found.gang >= 0) & ((tasks.leaving[rows] != found.leaving) | (tasks.role[rows] != found.role))
-        reclassed = new | (tasks.cls[rows] != found.cls)
-        moved = ~new & (reclassed | (tasks.node[rows] != node))
-        regrouped = of_gang | (tasks.gang[rows] != found.gang)
-        regrouped |= (tasks.queue[rows] != found.queue) | (tasks.local_queue[rows] != found.local_queue)
-        # with inter-task constraints a new neighbour can be an opportunity too
-        relabelled = (tasks.label_set[rows] != found.label_set) | (tasks.leaving[rows] != found.leaving)
-        neighbours = regrouped | (self.classes.has_intertask_terms & (new | relabelled))
-        work = ((found.state == WAITING) & reclassed) | moved
-        return urgent or bool((neighbours | work | stays).any())
 
     def _count_references(self, rows: I64, sign: int) -> None:
         """Adds (+1) task rows to the counts of the rows that they refer to, or subtracts them (-1)."""
@@ -212,11 +187,9 @@ class ClusterState:
         offer(self.classes, nodes, self.tasks, self.resources, event.allocatable)
         nodes.move(row, NodeEvent.OBSERVE)
         offered = self.resources.offered(event.allocatable)
-        before = nodes.allocatable[row].copy()
+        self.changes.note(changes_of_node(nodes.observed.get(row), event, nodes.allocatable[row], offered))
         nodes.allocatable[row] = offered
-        changed = self.node_index.set(row, event)
-        if changed or row not in nodes.observed or (nodes.allocatable[row] != before).any():
-            self.opportunities += 1
+        self.node_index.set(row, event)
         nodes.observed[row] = event
 
     def _remove_node(self, event: NodeRemoved, outcome: Outcome) -> None:
@@ -230,7 +203,7 @@ class ClusterState:
         self.tasks.nominated[self.tasks.nominated == row] = -1
         self.successors.forget_node(row)
         self.node_index.forget(row)
-        self.opportunities += 1  # no further task fits, but reasons for waiting change
+        self.changes.note(Change.NODE_REMOVED)
         self.nodes.release_absent(np.array([row], np.int64))
 
     def _retire(self, event: TasksRemoved | TasksEnded, outcome: Outcome) -> None:
@@ -241,11 +214,11 @@ class ClusterState:
         tasks = self.tasks
         self.outcomes.note(how, tasks.state[rows])
         after = TASK_NEXT[tasks.state[rows], TaskEvent.REMOVE if how == REMOVED else TaskEvent.END]  # always legal
-        on_nodes = (tasks.state[rows] == ASSUMED) | (tasks.state[rows] == BOUND)
-        # a gang without waiting members may no longer be ahead of others
-        if (on_nodes | ((tasks.state[rows] == WAITING) & (tasks.gang[rows] >= 0))).any():
-            self.opportunities += 1
-        self.opportunities += how == SUCCEEDED and self.successors.withdraw(rows)  # none follows a completed task
+        self.changes.note(Change.RELEASE, ((tasks.node[rows] >= 0) | (tasks.nominated[rows] >= 0)).any())
+        self.changes.note(Change.WITHDRAWAL, (tasks.state[rows] == WAITING).any())
+        self.changes.note(Change.MEMBER, (tasks.gang[rows] >= 0).any())
+        # none follows a completed task
+        self.changes.note(Change.RELEASE, how == SUCCEEDED and self.successors.withdraw(rows))
         self._usage.subtract(rows)
         nodes = np.unique(tasks.node[rows])
         self.budgets.gone(self.label_sets, self._end_preemptions(rows))
@@ -265,11 +238,14 @@ class ClusterState:
         row = self._task_row.get(event.uid, -1)
         node = self.nodes.row.get(event.node_id, -1)
         if row >= 0 and self.tasks.state[row] == WAITING:  # the preemption of others for it failed
-            nominated = int(self.tasks.nominated[row] >= 0)
+            nominated = self.tasks.nominated[row] >= 0
             if not nominated and self.tasks.not_before_us[row] == event.not_before_us:
                 outcome.unknown.append(event.uid)
+                return
             self.tasks.not_before_us[row], self.tasks.nominated[row] = event.not_before_us, -1
-            self.opportunities += nominated
+            self.tasks.awaits[row] = int(ANY)
+            self.changes.note(Change.ARRIVAL | Change.WITHDRAWAL)
+            self.changes.note(Change.RELEASE, nominated)
             return
         if row < 0 or self.tasks.state[row] != ASSUMED or self.tasks.node[row] != node:
             outcome.unknown.append(event.uid)
@@ -279,7 +255,8 @@ class ClusterState:
         self.tasks.node[row] = -1
         self.tasks.state[row] = TASK_NEXT[ASSUMED, TaskEvent.REJECT]
         self.tasks.not_before_us[row] = event.not_before_us
-        self.opportunities += 1
+        self.changes.note(Change.ARRIVAL | Change.RELEASE)
+        self.changes.note(Change.MEMBER, self.tasks.gang[row] >= 0)
         self.nodes.release_absent(np.array([node], np.int64))
         self.history.add("rejected", self.tasks.uid[rows], [name])
 
@@ -292,12 +269,13 @@ class ClusterState:
         after = TASK_NEXT[self.tasks.state[rows], TaskEvent.PLACE]
         if (after == ILLEGAL).any() or len(set(rows.tolist())) < len(rows):
             raise ValueError("only a waiting task can be placed, and only once")
-        # a node that was kept for a task is free for others if it goes elsewhere
-        self.opportunities += bool((self.tasks.nominated[rows] >= 0).any())
-        self.successors.arrive(rows, nodes)
+        reserved, misplaced = self.tasks.nominated[rows], self.successors.arrive(rows, nodes)
         self.tasks.node[rows], self.tasks.state[rows], self.tasks.nominated[rows] = nodes, after, -1
-        self.tasks.reported[rows] = 0
+        self.tasks.reported[rows], self.tasks.awaits[rows] = 0, int(ANY)
         self._usage.add(rows)
+        # a node that was kept for a task is free for others if it goes elsewhere
+        self.changes.note(Change.RELEASE, misplaced or ((reserved >= 0) & (reserved != nodes)).any())
+        self.changes.note(Change.DECISION)
         self.history.add("placed", self.tasks.uid[rows], self._names(nodes))
 
     def preempt(self, rows: I64) -> None:
@@ -305,6 +283,8 @@ class ClusterState:
         if not len(rows):
             return
         self.tasks.leaving[rows] = self.tasks.preempted[rows] = True
+        self.changes.note(Change.NEIGHBOUR, self.classes.has_intertask_terms)
+        self.changes.note(Change.MEMBER, (self.tasks.gang[rows] >= 0).any())
         self.budgets.evicted(self.label_sets, self.tasks.label_set[rows])
         self.history.add("preempted", self.tasks.uid[rows], self._names(self.tasks.node[rows]))
 
@@ -327,10 +307,17 @@ class ClusterState:
             return
         if (self.tasks.state[rows] != WAITING).any():
             raise ValueError("only a waiting task can be nominated")
-        self.opportunities += bool(((self.tasks.nominated[rows] >= 0) & (nodes < 0)).any())
+        reserved = self.tasks.nominated[rows]
+        self.changes.note(Change.DECISION, (nodes >= 0).any())
+        self.changes.note(Change.NEIGHBOUR, self.classes.has_intertask_terms)
+        self.changes.note(Change.RELEASE, ((reserved >= 0) & (reserved != nodes)).any())
         self.tasks.nominated[rows] = nodes
         there = nodes >= 0
         self.history.add("nominated", self.tasks.uid[rows[there]], self._names(nodes[there]))
+
+    def wait_for(self, rows: I64, kinds: Change, *, anew: bool = False) -> None:
+        """Task rows (K,), all WAITING, await these kinds of changes; also what they awaited before, unless `anew`."""
+        self.tasks.awaits[rows] = int(kinds) if anew else self.tasks.awaits[rows] | int(kinds)
 
     def sweep(self) -> None:
         """Removes unused descriptions and columns; called at the end of a round."""

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from firmament_py.model.arrays import I64, U8, U64, Bools
+from firmament_py.model.changes import ANY, NOTHING, Change
 from firmament_py.model.events import Outcome, Refusal, TasksObserved
-from firmament_py.model.lifecycle import GONE, ILLEGAL, TASK_NEXT, WAITING, TaskEvent, TaskState
+from firmament_py.model.lifecycle import ASSUMED, BOUND, GONE, ILLEGAL, TASK_NEXT, WAITING, TaskEvent, TaskState
 from firmament_py.queues.tree import Queues
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import NO_GANG, GangTable
@@ -116,12 +117,54 @@ def resolve(
     )
 
 
-def may_preempt(tasks: TaskTable, classes: ClassTable, some: I64) -> bool:
-    """Whether a task waits whose priority is higher than that of one of these class rows (K,)."""
-    waiting = np.flatnonzero(tasks.state == WAITING)
+def changes_of(found: ResolvedTasks, node: I64, nominated: I64, tasks: TaskTable, classes: ClassTable) -> Change:
+    """What changes with these rows, which are already in the task table, but not yet stored. node, nominated (K,): the
+    rows of the nodes that they are on, and that are kept for them, -1: none. Those that wait, and are not what they
+    were, await any change from now on."""
+    rows, kinds = found.rows, NOTHING
+    before, after = tasks.state[rows], found.state
+    new, waits, waited, runs = before == GONE, after == WAITING, before == WAITING, after != WAITING
+    reclassed, relabelled = tasks.cls[rows] != found.cls, tasks.label_set[rows] != found.label_set
+    regrouped = (tasks.gang[rows] != found.gang) | (tasks.role[rows] != found.role)
+    requeued = (tasks.queue[rows] != found.queue) | (tasks.local_queue[rows] != found.local_queue)
+    leaves, stays = ~tasks.leaving[rows] & found.leaving, tasks.leaving[rows] & ~found.leaving
+    moved = tasks.node[rows] != node
+    anew = waits & (new | reclassed | relabelled | regrouped | requeued | (tasks.inputs[rows] != found.inputs))
+    anew |= waits & (tasks.unevictable[rows] != found.unevictable)
+    tasks.awaits[rows[anew]] = int(ANY)
+    if anew.any():
+        kinds |= Change.ARRIVAL
+    if (waited & (runs | reclassed | regrouped | requeued)).any():
+        kinds |= Change.WITHDRAWAL
+    left = ~new & runs & (tasks.node[rows] >= 0) & (moved | reclassed | requeued)
+    if (left | ((tasks.nominated[rows] >= 0) & (nominated != tasks.nominated[rows]))).any():
+        kinds |= Change.RELEASE
+    if classes.has_intertask_terms and (runs & (new | moved | reclassed | relabelled | leaves | stays)).any():
+        kinds |= Change.NEIGHBOUR
+    of_gang = (found.gang >= 0) | (tasks.gang[rows] >= 0)
+    if (of_gang & (new | moved | regrouped | leaves | stays)).any():
+        kinds |= Change.MEMBER
+    ran = before == BOUND
+    freed = stays | (ran & runs & (reclassed | requeued | (tasks.unevictable[rows] & ~found.unevictable)))
+    freed |= ran & found.movable & ~tasks.movable[rows]
+    if freed.any() or _may_be_victims(found, (before == ASSUMED) & (after == BOUND), tasks, classes):
+        kinds |= Change.EVICTABLE
+    return kinds
+
+
+def _may_be_victims(found: ResolvedTasks, confirmed: Bools, tasks: TaskTable, classes: ClassTable) -> bool:
+    """Whether a task waits for victims that is more important than some of the `confirmed` (K,), or of another queue:
+    what is bound may be evicted."""
+    if not confirmed.any():
+        return False
+    (waiting,) = ((tasks.state == WAITING) & ((tasks.awaits & int(Change.EVICTABLE)) != 0)).nonzero()
     if not len(waiting):
         return False
-    return bool(classes.priority[tasks.cls[waiting]].max() > classes.priority[some].min())
+    if classes.priority[tasks.cls[waiting]].max() > classes.priority[found.cls[confirmed]].min():
+        return True
+    asking, giving = np.unique(tasks.queue[waiting]), np.unique(found.queue[confirmed])
+    asking, giving = asking[asking != 0], giving[giving != 0]
+    return len(asking) > 0 and len(giving) > 0 and len(np.union1d(asking, giving)) > 1
 
 
 def optional(column: Any, at: I64, dtype: type) -> Any:

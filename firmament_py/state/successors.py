@@ -86,17 +86,21 @@ class Successors:
         """The node of this row is gone."""
         self._expected = [each for each in self._expected if each.node != row]
 
-    def arrive(self, rows: I64, nodes: I64) -> None:
-        """Task rows (K,), which wait, are about to be placed on node rows (K,), whichever these are."""
-        awaited = self._awaited()
+    def arrive(self, rows: I64, nodes: I64) -> bool:
+        """Task rows (K,), which wait, are about to be placed on node rows (K,), whichever these are; whether one is not
+        where it was expected."""
+        awaited, misplaced = self._awaited(), False
         arrived = {
             awaited[row]: node for row, node in zip(rows.tolist(), nodes.tolist(), strict=True) if row in awaited
         }
         for position, node in arrived.items():
-            self._ended[self._expected[position].uid] = node
+            expected = self._expected[position]
+            misplaced |= node != expected.node
+            self._ended[expected.uid] = node
             if len(self._ended) > _REMEMBERED:
                 del self._ended[next(iter(self._ended))]
         self._expected = [each for i, each in enumerate(self._expected) if i not in arrived]
+        return misplaced
 
     def displace(self, rows: I64) -> None:
         """Task rows (K,), which wait, are not expected any more: they have lost the places that were kept for them, or

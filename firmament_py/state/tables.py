@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from firmament_py.model.arrays import I64, U8, U64, Bools
+from firmament_py.model.changes import ANY
 from firmament_py.model.events import NodeObserved
 from firmament_py.model.lifecycle import (
     ABSENT,
@@ -36,6 +37,8 @@ class TaskTable(Table):
         "not_before_us": (np.int64, 0),
         "considered_us": (np.int64, 0),
         "reported": (np.uint64, 0),
+        "reported_amount": (np.int64, 0),
+        "reported_us": (np.int64, 0),
         "name": (np.object_, ""),
         "label_set": (np.int64, NO_LABELS),
         "leaving": (np.bool_, False),
@@ -53,7 +56,8 @@ class TaskTable(Table):
         "queue": (np.uint64, 0),
         "queue_row": (np.int64, -1),
         "local_queue": (np.uint64, 0),
-        "passed_over": (np.int64, -1),
+        "passed_over": (np.bool_, False),
+        "awaits": (np.int64, int(ANY)),
     }
     uid: U64
     cls: I64  # row of the class table
@@ -64,6 +68,8 @@ class TaskTable(Table):
     not_before_us: I64  # microseconds; rounds leave it out until then
     considered_us: I64  # when a round last considered it, 0: never; kept for classes with many inter-task terms only
     reported: U64  # hash of the reasons for waiting that were reported last, 0: none
+    reported_amount: I64  # of a task that waits for quota: how much it was reported to lack
+    reported_us: I64  # and when
     name: np.ndarray  # of str
     label_set: I64  # row of the label set table
     gang: I64  # row of the gang table, NO_GANG: none
@@ -81,7 +87,8 @@ class TaskTable(Table):
     queue: U64  # id of its queue, which can be unknown; 0: none
     queue_row: I64  # row of its queue in ClusterState.queues, -1: none, or unknown
     local_queue: U64  # id of the local queue that it came through, likewise
-    passed_over: I64  # ClusterState.opportunities when quota admitted it last and no node took it, -1: never
+    passed_over: Bools  # quota admitted it last, no node took it, and nothing has happened since that could change that
+    awaits: I64  # of a WAITING task: kinds of changes (model/changes.py) that could end its wait; all until a round
 
     @property
     def on_nodes(self) -> Bools:

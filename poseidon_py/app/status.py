@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from poseidon_py.report import messages
+from poseidon_py.report.unscheduled import waits_for_nodes
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
@@ -117,7 +118,9 @@ def explain_json(
     queue_problem: str = "",
 ) -> Json:
     """State of one pod, and why it waits. `group`, `terms`: its gang, and what messages say of it. `queue_problem`: why
-    its queue takes no pods."""
+    its queue takes no pods. `fits_now`: None, and `nearest` empty, if nodes do not matter, since it waits for its gang
+    or its queue."""
+    by_nodes = waits_for_nodes(reply.reasons)
     gang = gang_json(reply.gang, group) if reply.HasField("gang") else None
     return {
         "pod": known.full_name,
@@ -134,8 +137,11 @@ def explain_json(
         else "",
         "reserves": reply.reserves,
         "starts": _time(reply.starts_us) if reply.starts_us else None,
-        "fits_now": reply.fits_now,
-        "nearest": [{"node": near.node, "lacks": dict(sorted(near.lacks.items()))} for near in reply.nearest],
+        "fits_now": reply.fits_now if by_nodes else None,
+        "nearest": [
+            {"node": near.node, "lacks": dict(sorted(near.lacks.items()))}
+            for near in (reply.nearest if by_nodes else ())
+        ],
         "story": list(reply.story),
     }
 

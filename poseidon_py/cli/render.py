@@ -154,11 +154,15 @@ def print_explanation(body: Json, console: Console) -> None:
         console.print(f"  {reservation_line(body)}", highlight=False)
     if body["requests"]:
         console.print("  requests: " + ", ".join(f"{k} {shown(k, v)}" for k, v in body["requests"].items()))
-    if body["state"] == "waits for a node":
-        console.print(f"  nodes on which it fits now: {body['fits_now']}")
-    if any(near["lacks"] for near in body["nearest"]):
-        lacks = [", ".join(f"{k} {shown(k, v)}" for k, v in near["lacks"].items()) for near in body["nearest"]]
-        names = [near["node"] for near in body["nearest"]]
-        print_rows(console, ("node", "lacks"), list(zip(names, lacks, strict=True)), prose="lacks")
+    if body["state"] == "waits for a node" and body["fits_now"] is not None:
+        alone = " alone" if body.get("gang") else ""
+        console.print(f"  nodes on which it{alone} fits now: {body['fits_now']}")
+    rows = [
+        (near["node"], ", ".join(f"{k} {shown(k, v)}" for k, v in near["lacks"].items()))
+        for near in body["nearest"]
+        if near["lacks"]
+    ]
+    if rows:
+        print_rows(console, ("node", "lacks"), rows, prose="lacks")
     for line in body["story"]:
         console.print(f"  - {line}", highlight=False)

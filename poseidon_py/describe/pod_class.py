@@ -92,7 +92,9 @@ def describe_class(
     if spec.resource_claims and not spec.node_name:
         # a bound pod is counted without its claims; placing a pod without them would be wrong
         raise InvalidField(
-            "spec.resourceClaims", "dynamic resource allocation is not supported; use extended resources instead"
+            "spec.resourceClaims",
+            "asks for devices by dynamic resource allocation (DRA), which is not supported yet: the pod waits; "
+            "give it to a scheduler that allocates claims (spec.schedulerName)",
         )
     message = flow_pb2.TaskClass(requests=requests(pod), priority=spec.priority or 0, traits=traits_of(pod))
     message.requests.update(bandwidth.requested(pod, message.requests))

@@ -16,7 +16,14 @@ _QUEUE_REASONS = (
     flow_pb2.Reason.QUEUE_STOPPED,
     flow_pb2.Reason.QUEUE_BEHIND,
 )
-"""Likewise, of queues. NO_FLAVOR is none of them: a new node may suit the pod."""
+"""The same, of queues. NO_FLAVOR is none of them: a new node may suit the pod."""
+
+
+def waits_for_nodes(reasons: Iterable[flow_pb2.Reason]) -> bool:
+    """Whether nodes matter to a pod that waits for these reasons: it waits neither for members of its gang nor for its
+    queue."""
+    return not any(why.kind in _GANG_REASONS or why.kind in _QUEUE_REASONS for why in reasons)
+
 
 Report = Callable[[PodRecord, str], None]
 """A pod and the message about it."""

@@ -5,11 +5,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from firmament_py.explain.quota_reasons import AMOUNTS_STEP_US
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.model.events import NodeRemoved, QueuesObserved
 from firmament_py.model.queues import Division, Flavor, QueueTree, Sharing, Stop
 from firmament_py.sharing.report import queue_report
-from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_node, make_tasks, needs, selecting
+from tests.builders import (
+    NOW_US,
+    make_class,
+    make_cluster,
+    make_gang,
+    make_node,
+    make_tasks,
+    needs,
+    removed,
+    selecting,
+)
 from tests.firmament_py.engine.queued import A, B, cluster_of, reasons
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 
@@ -60,6 +71,29 @@ def test_those_below_a_queue_that_is_stopped_wait_for_it():
     result = cluster.run()
     assert set(cluster.names(result)) == {2}
     assert reasons(cluster, result) == {1: [("QUEUE_STOPPED", "top", "")]}
+
+
+def test_an_amount_that_has_changed_is_reported_again_after_a_while():
+    """A pod that "lacks 1" while its queue lacks 3 misleads whoever reads its condition."""
+    cluster = cluster_of(tree(queue("a", "", quota(4))), make_class(2, cpu=4), make_tasks([1], 1, on="n", queue=A))
+    cluster.tell(make_tasks([2], 2, queue=A))
+    assert reasons(cluster, cluster.run()) == {2: [("OVER_QUOTA", "a", "cpu: 1")]}
+    cluster.tell(make_tasks([3, 4], 1, on="n", queue=A))
+    assert reasons(cluster, cluster.run(NOW_US + 1)) == {}
+    due_us = NOW_US + AMOUNTS_STEP_US
+    assert cluster.scheduler.wake_us(NOW_US + 1) == due_us
+    assert reasons(cluster, cluster.run(due_us)) == {2: [("OVER_QUOTA", "a", "cpu: 3")]}
+    assert not cluster.scheduler.wake_us(due_us)
+    cluster.tell(removed(3))
+    assert reasons(cluster, cluster.run(due_us + AMOUNTS_STEP_US)) == {2: [("OVER_QUOTA", "a", "cpu: 2")]}
+
+
+def test_each_task_is_told_what_it_lacks_itself():
+    """Two tasks of one class and queue, of which one is in a gang of two: they lack different amounts."""
+    cluster = cluster_of(tree(queue("a", "", quota(0))), make_gang(7, 2), make_tasks([1, 2], 1, gang=7, queue=A))
+    cluster.tell(make_tasks([3], 1, queue=A))
+    found = reasons(cluster, cluster.run())
+    assert {uid: value for uid, [(_, _, value)] in found.items()} == {1: "cpu: 2", 2: "cpu: 2", 3: "cpu: 1"}
 
 
 def test_siblings_lend_what_they_do_not_use():

@@ -223,12 +223,12 @@ def test_a_plan_changes_nothing(goal):
         cluster = cluster_of(
             *movable([1, 2, 3], SMALL, "a"), *movable([4], SMALL, "b"), names="abc", cpu=8, policy=SPREADING
         )
-    state, opportunities = cluster.state, cluster.state.opportunities
+    state, opportunities = cluster.state, cluster.state.changes.number
     names = "node", "state", "nominated", "leaving", "preempted", "movable"
     before = {name: getattr(state.tasks, name).copy() for name in names}
     used = state.nodes.used.copy()
     assert plan_of(cluster, goal).steps
     assert all((getattr(state.tasks, name) == column).all() for name, column in before.items())
     assert (state.nodes.used == used).all()
-    assert (len(state.successors), state.opportunities) == (0, opportunities)
+    assert (len(state.successors), state.changes.number) == (0, opportunities)
     state.validate()

@@ -1,8 +1,9 @@
-"""Single events of the cluster state: opportunities, refusals, overlaps, names."""
+"""Single events of the cluster state: what they change, refusals, overlaps, names."""
 
 import numpy as np
 import pytest
 
+from firmament_py.model.changes import NOTHING, Change
 from firmament_py.model.constraints import NodeDemand, Taint, Term
 from firmament_py.model.events import (
     ClassDefined,
@@ -42,37 +43,44 @@ def small_cluster():
     )
 
 
+C = Change
+
+
 @pytest.mark.parametrize(
-    ("event", "rises"),
+    ("event", "changes", "due"),
     [
-        pytest.param(make_tasks([2], 9), False, id="task-again"),
-        pytest.param(make_tasks([2], 2), True, id="task-of-another-class"),
-        pytest.param(make_tasks([3], 1), True, id="new-task"),
-        pytest.param(make_tasks([3], 1, on="a"), False, id="new-task-with-a-node"),
-        pytest.param(make_tasks([1], 1, on="b"), True, id="bound-task-moved"),
-        pytest.param(make_node("a", cpu=4), False, id="node-again"),
-        pytest.param(make_node("a", cpu=5), True, id="node-grew"),
-        pytest.param(make_node("a", cpu=4, labels={"k": "v"}), True, id="node-labelled"),
-        pytest.param(make_node("a", cpu=4, taints=[Taint("k", "", "NoSchedule")]), True, id="node-tainted"),
-        pytest.param(make_node("b"), True, id="new-node"),
-        pytest.param(NodeRemoved("id-a"), True, id="node-removed"),
-        pytest.param(removed(1), True, id="room-freed"),
-        pytest.param(ended(1), True, id="room-freed-by-an-end"),
-        pytest.param(removed(2), False, id="waiting-task-gone"),
-        pytest.param(make_class(3), False, id="class-alone"),
-        pytest.param(PlacementRejected(2, "id-a"), False, id="rejection-of-nothing"),
+        pytest.param(make_tasks([2], 9), NOTHING, False, id="task-again"),
+        pytest.param(make_tasks([2], 2), C.ARRIVAL | C.WITHDRAWAL, True, id="task-of-another-class"),
+        pytest.param(make_tasks([3], 1), C.ARRIVAL, True, id="new-task"),
+        pytest.param(make_tasks([3], 1, on="a"), NOTHING, False, id="new-task-with-a-node"),
+        pytest.param(make_tasks([1], 1, on="b"), C.RELEASE, True, id="bound-task-moved"),
+        pytest.param(make_node("a", cpu=4), NOTHING, False, id="node-again"),
+        pytest.param(make_node("a", cpu=5), C.NODE_GROWS, True, id="node-grew"),
+        pytest.param(make_node("a", cpu=3), C.NODE_SHRINKS, False, id="node-shrank"),
+        pytest.param(make_node("a", cpu=4, labels={"k": "v"}), C.NODE_LABELS, False, id="node-labelled"),
+        pytest.param(
+            make_node("a", cpu=4, taints=[Taint("k", "", "NoSchedule")]), C.NODE_TAINTS, False, id="node-tainted"
+        ),
+        pytest.param(make_node("b"), C.NODE_ADDED, True, id="new-node"),
+        pytest.param(NodeRemoved("id-a"), C.NODE_REMOVED, False, id="node-removed"),
+        pytest.param(removed(1), C.RELEASE, True, id="room-freed"),
+        pytest.param(ended(1), C.RELEASE, True, id="room-freed-by-an-end"),
+        pytest.param(removed(2), C.WITHDRAWAL, False, id="waiting-task-gone"),
+        pytest.param(make_class(3), NOTHING, False, id="class-alone"),
+        pytest.param(PlacementRejected(2, "id-a"), NOTHING, False, id="rejection-of-nothing"),
     ],
 )
-def test_events_that_make_a_round_due(event, rises):
+def test_what_changes_and_whether_that_makes_a_round_due(event, changes, due):
+    """Task 2 waits for 9 cpu, of which node a has 4: labels and taints of nodes are nothing to it."""
     cluster = make_cluster(
         *(make_node("a", cpu=4), make_class(1, cpu=1), make_class(2, cpu=2), make_class(9, cpu=9)),
         *(make_tasks([1], 1, on="a"), make_tasks([2], 9)),
     )
     assert cluster.round() == {}
-    before = cluster.state.opportunities
+    before = cluster.state.changes.number
     cluster.tell(event)
-    assert (cluster.state.opportunities > before) is rises
-    assert cluster.scheduler.due(NOW_US) is rises
+    assert cluster.state.changes.since(before) == changes
+    assert cluster.scheduler.due(NOW_US) is due
 
 
 def test_a_rejection_makes_a_round_due_at_once_or_later():
@@ -102,12 +110,12 @@ def test_a_rejection_makes_a_round_due_at_once_or_later():
 )
 def test_invalid_events_are_refused_with_a_remedy_and_change_nothing(event, field, reason):
     cluster = small_cluster()
-    before = cluster.state.opportunities
+    before = cluster.state.changes.number
     (outcome,) = cluster.tell(event)
     (refusal,) = outcome.refused
     assert refusal.field == field
     assert reason in refusal.reason
-    assert cluster.state.opportunities == before
+    assert cluster.state.changes.number == before
     assert len(cluster.state.classes) == 2
     assert cluster.state.nodes.allocatable[cluster.state.node_row("id-a")].max() == 110
 

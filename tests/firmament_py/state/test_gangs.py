@@ -108,12 +108,12 @@ def test_satisfied_demands(it, placed, satisfied, surplus):
 )
 def test_invalid_gangs_are_refused_and_change_nothing(gang, field, reason):
     cluster = make_cluster(make_gang(1, 3), GPU1, make_tasks([1], 1, gang=1))
-    before = cluster.state.opportunities
+    before = cluster.state.changes.number
     (outcome,) = cluster.tell(gang)
     (refusal,) = outcome.refused
     assert (refusal.kind, refusal.field) == ("gang", field)
     assert reason in refusal.reason
-    assert cluster.state.opportunities == before
+    assert cluster.state.changes.number == before
     assert cluster.state.gangs.known(1) == make_gang(1, 3)
 
 

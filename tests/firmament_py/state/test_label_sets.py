@@ -114,9 +114,9 @@ def test_unused_label_sets_are_removed(monkeypatch):
 
 def test_a_namespace_is_described_after_it_is_observed():
     cluster = make_cluster()
-    before = cluster.state.opportunities
+    before = cluster.state.changes.number
     cluster.tell(NamespaceObserved("x", {}), NamespaceObserved("x", {"team": "red"}))
-    assert cluster.state.opportunities > before
+    assert cluster.state.changes.number > before
 
 
 def test_removed_namespaces_are_dropped(monkeypatch):

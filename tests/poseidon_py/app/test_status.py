@@ -1,5 +1,7 @@
 """The JSON of /status and /explain, of a given answer of the flow service."""
 
+import pytest
+
 from poseidon_py.app.status import explain_json, reasons_json, status_json, unfinished_json
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
@@ -44,6 +46,39 @@ def test_what_is_left_to_do():
     records["nominated"].nominated = "n"
     found = unfinished_json(store, rounds=False, reports=0)
     assert found == {**nothing, "changes": 5, "binds": 1, "evictions": 2, "nominated": 1}
+
+
+def explained(*kinds):
+    """Of a pod that waits for these reasons on a cluster of two nodes, one of which would take it."""
+    store = Store(["poseidon"])
+    store.observe_pod(pod("a"))
+    reasons = [flow_pb2.Reason(kind=kind, detail="q", value="1") for kind in kinds]
+    nearest = [flow_pb2.NearMiss(node="n"), flow_pb2.NearMiss(node="m", lacks={"cpu": 500})]
+    reply = flow_pb2.ExplainReply(state="waiting", nodes=2, reasons=reasons, fits_now=1, nearest=nearest)
+    return explain_json(store.pods["uid-a"], reply)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        flow_pb2.Reason.OVER_QUOTA,
+        flow_pb2.Reason.QUEUE_BEHIND,
+        flow_pb2.Reason.QUEUE_UNKNOWN,
+        flow_pb2.Reason.QUEUE_STOPPED,
+        flow_pb2.Reason.GANG_INCOMPLETE,
+        flow_pb2.Reason.GANG_FULL,
+    ],
+)
+def test_nodes_are_not_listed_for_a_pod_that_waits_for_its_queue_or_gang(kind):
+    """ "Fits now on 28 nodes" is no answer to why it waits."""
+    found = explained(kind)
+    assert (found["fits_now"], found["nearest"]) == (None, [])
+
+
+def test_nodes_are_listed_for_a_pod_that_waits_for_them():
+    found = explained(flow_pb2.Reason.GANG_DOES_NOT_FIT, flow_pb2.Reason.INSUFFICIENT_RESOURCE)
+    assert found["fits_now"] == 1
+    assert found["nearest"] == [{"node": "n", "lacks": {}}, {"node": "m", "lacks": {"cpu": 500}}]
 
 
 def test_why_pods_wait():

@@ -310,6 +310,24 @@ def test_explain_as_text_and_as_json(scheduler):
     assert json.loads(run("explain", "ns/p", "--address", scheduler, "--json").output) == EXPLAINED
 
 
+def test_explain_lists_only_nodes_that_lack_something(scheduler):
+    nodes = [{"node": "n1", "lacks": {}}, {"node": "n2", "lacks": {"cpu": 500}}]
+    Answers.bodies = {"/explain?pod=ns%2Fp": (200, {**EXPLAINED, "fits_now": 1, "nearest": nodes})}
+    out = run("explain", "ns/p", "--address", scheduler).output
+    assert "nodes on which it fits now: 1" in out
+    assert "n2" in out
+    assert "n1" not in out
+
+
+def test_explain_does_not_list_nodes_for_a_pod_that_waits_for_its_queue(scheduler):
+    body = {**EXPLAINED, "message": "waits for quota of queue q: lacks 1 cpu", "fits_now": None, "nearest": []}
+    Answers.bodies = {"/explain?pod=ns%2Fp": (200, body)}
+    out = run("explain", "ns/p", "--address", scheduler).output
+    assert "waits for quota of queue q" in out
+    assert "nodes on which" not in out
+    assert "lacks\n" not in out
+
+
 def test_a_pod_without_namespace_is_in_default(scheduler):
     Answers.bodies = {"/explain?pod=default%2Fp": (200, EXPLAINED)}
     assert run("explain", "p", "--address", scheduler).exit_code == 0

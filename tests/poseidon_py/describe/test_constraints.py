@@ -332,6 +332,13 @@ def test_an_invalid_field_is_named(spec, field):
     assert field in caught.value.field
 
 
+def test_a_pod_with_claims_is_told_what_is_so():
+    """A node whose devices are published by a DRA driver has no extended resource for them: that is no remedy."""
+    with pytest.raises(InvalidField, match="not supported yet: the pod waits") as caught:
+        describe_class(pod(spec={"resourceClaims": [{"name": "gpu"}]}))
+    assert "extended" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("why", "text"),
     [

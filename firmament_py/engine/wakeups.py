@@ -1,0 +1,122 @@
+"""When the next round is due: at once after a change that a waiting task awaits (explain/wakeups.py), or at the time of
+a timer."""
+
+from enum import Enum, auto
+
+from firmament_py.engine.plan_execution import PlanExecution
+from firmament_py.explain.wakeups import ENDED_BY, Unreported
+from firmament_py.model.arrays import I64
+from firmament_py.model.changes import Change
+from firmament_py.model.lifecycle import WAITING
+from firmament_py.placement.migration import Migrating, Migrator
+from firmament_py.placement.running import next_movable_us
+from firmament_py.state.cluster import ClusterState
+
+REASONS_STEP_US = 5_000_000
+"""After which time a round follows changes that no task awaits: they end no wait, but may change its reasons."""
+
+_NEVER = 2**63 - 1
+
+
+class Timer(Enum):
+    """What a round leaves to be tried again at some time, though nothing changes."""
+
+    DEFERRED = auto()
+    """Tasks with many terms that were not considered since the last change: at once."""
+    PASSED_OVER = auto()
+    """Tasks that may use the quota of others, which no node takes: at once."""
+    DELAYED = auto()
+    """Tasks that wait for a node that costs less."""
+    SEARCHES = auto()
+    """Tasks that were left waiting without a search, since these are not compiled yet."""
+    DROPPED = auto()
+    """Decisions that the independent check refused."""
+    CLAIMS = auto()
+    """Tasks of queues that may preempt later, or whose shares change by time alone."""
+    MOVES = auto()
+    """Moves for waiting tasks, after a pause."""
+    AMOUNTS = auto()
+    """Amounts that tasks lack of a quota, which have changed since they were reported."""
+
+
+class Wakeups:
+    """For the rounds on one state. migrating, migrate_after_us: as in engine/scheduler.py."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        migrator: Migrator,
+        plan: PlanExecution,
+        migrating: Migrating,
+        migrate_after_us: int,
+    ) -> None:
+        self._state, self._migrator, self._plan = state, migrator, plan
+        self._moves_for_waiting, self._migrate_after_us = migrating is not Migrating.NEVER, migrate_after_us
+        self._seen, self._last_us = -1, 0
+        self._explained = -1  # the last change before the reasons were found
+        self._timers: dict[Timer, int] = {}
+
+    def round_ended(self, seen: int, now_us: int, timers: dict[Timer, int]) -> None:
+        """A round at `now_us` has considered all changes up to number `seen`. timers: microseconds since the epoch, 0:
+        not set."""
+        self._seen, self._last_us, self._explained = seen, now_us, self._state.changes.number
+        self._timers = {timer: time_us for timer, time_us in timers.items() if time_us}
+
+    def woken(self, now_us: int) -> I64:
+        """Rows (K,) of the waiting tasks that may be placed at `now_us` and await a change that has happened since the
+        last round."""
+        tasks, changed = self._state.tasks, self._changed
+        waiting = (tasks.state == WAITING) & (tasks.not_before_us <= now_us) & ((tasks.awaits & int(changed)) != 0)
+        rows: I64 = waiting.nonzero()[0]
+        return rows
+
+    def due(self, now_us: int) -> bool:
+        """Whether a round could do anything that the last one could not."""
+        return self._awaited(now_us) or 0 < self._timer_us(self._last_us) <= now_us
+
+    def quiet(self) -> bool:
+        """Whether no round is due, now or later, unless the state changes."""
+        return not (self._awaited(_NEVER) or self._timer_us(self._last_us))
+
+    def wake_us(self, now_us: int) -> int:
+        """When the next round is due if nothing changes any more, `now_us` if at once, 0: never."""
+        return now_us if self._awaited(now_us) else self._timer_us(now_us)
+
+    def _timer_us(self, now_us: int) -> int:
+        """When the next round is due although nothing changes, `now_us` if at once, 0: never."""
+        state, tasks = self._state, self._state.tasks
+        if not self._any_work:
+            return 0
+        if Timer.DEFERRED in self._timers or Timer.PASSED_OVER in self._timers:
+            return now_us
+        (waiting,) = (tasks.state == WAITING).nonzero()
+        times = [self._plan.wake_us, *self._timers.values()]
+        if len(waiting):
+            later = tasks.not_before_us[waiting]
+            times.append(int(later.min(initial=_NEVER, where=later > now_us)))
+            times += state.successors.next_end_us, state.budgets.late_until_us
+            times.append(self._last_us + REASONS_STEP_US if state.changes.number != self._explained else 0)
+        if self._migrator.enabled or (self._moves_for_waiting and len(waiting)):
+            times.append(next_movable_us(state, self._migrate_after_us, now_us))
+        return min((time for time in times if time and time != _NEVER), default=0)
+
+    @property
+    def _changed(self) -> Change:
+        """What has happened since the last round. What that one has decided does not count if some of it was dropped:
+        the next round would decide the same."""
+        changed = self._state.changes.since(self._seen)
+        return changed & ~Change.DECISION if Timer.DROPPED in self._timers else changed
+
+    @property
+    def _any_work(self) -> bool:
+        """Whether a round could have anything to do."""
+        return bool((self._state.tasks.state == WAITING).any()) or self._migrator.enabled or self._plan.active
+
+    def _awaited(self, now_us: int) -> bool:
+        """Whether a change has happened that something awaits which may be done at `now_us`."""
+        changed = self._changed
+        if not changed or not self._any_work:
+            return False
+        if self._plan.active or (self._migrator.enabled and changed & ENDED_BY[Unreported.BETTER_NODE]):
+            return True
+        return len(self.woken(now_us)) > 0
