@@ -132,7 +132,7 @@ def explain_json(
         "problem": known.described.problem or known.gang.blocked or known.volumes.blocked or queue_problem,
         "queue": queue,
         "gang": gang,
-        "message": messages.unscheduled(reply.nodes, reply.reasons, terms, queue_problem=queue_problem)
+        "message": messages.unscheduled(reply.nodes, reply.reasons, terms, queue_problem=queue_problem, detailed=True)
         if reply.reasons and not known.node
         else "",
         "reserves": reply.reserves,

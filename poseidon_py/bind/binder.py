@@ -123,7 +123,10 @@ class Binder:
         self._workers.clear()
 
     async def drain(self, timeout: float) -> bool:
-        """Waits up to `timeout` seconds for all placements to end. Returns whether they did."""
+        """Waits up to `timeout` seconds for all placements to end; those that wait for volumes, which may take minutes,
+        are given back at once. Returns whether they did."""
+        for placement in [each for each in self._placements.values() if each.state is PlacementState.PREPARING]:
+            self._withdraw(placement, "", report=False)
         try:
             async with asyncio.timeout(timeout):
                 await self._quiet.wait()

@@ -41,6 +41,7 @@ class Metadata(Struct):
     labels: Raw = NOTHING
     annotations: Raw = NOTHING
     grace: int | None = field(default=None, name="deletionGracePeriodSeconds")
+    generation: int | None = None
 
 
 class Container(Struct, gc=False):

@@ -76,7 +76,7 @@ class Outcome:
 async def mark(api: PreemptApi, known: PodRecord, message: str, now: float) -> Outcome:
     """Sets the condition that tells controllers why the pod ends. `now`: seconds since the epoch."""
     kind, reason = PREEMPTED
-    condition = _condition(kind, True, reason, message, now)
+    condition = _condition(known, kind, True, reason, message, now)
     patch = {"metadata": {"uid": known.uid}, "status": {"conditions": [condition]}}
     return await _outcome(api, known, api.patch_pod_status(known.namespace, known.name, patch))
 
@@ -90,7 +90,7 @@ async def announce(
     annotations = {STATE: state.value, EVICTION_TIME: time, PREEMPTED_BY: announcement.preemptor}
     patch = {
         "metadata": {"uid": known.uid, "annotations": annotations},
-        "status": {"conditions": [_condition(state.condition, True, ANNOUNCED, message, now)]},
+        "status": {"conditions": [_condition(known, state.condition, True, ANNOUNCED, message, now)]},
     }
     return await _outcome(api, known, api.patch_pod_status(known.namespace, known.name, patch))
 
@@ -101,13 +101,14 @@ async def retract(
     """Removes the state of a delayed preemption from the pod; the condition tells why it is over."""
     patch = {
         "metadata": {"uid": known.uid, "annotations": _NO_STATE},
-        "status": {"conditions": [_condition(state.condition, False, reason, message, now)]},
+        "status": {"conditions": [_condition(known, state.condition, False, reason, message, now)]},
     }
     return await _outcome(api, known, api.patch_pod_status(known.namespace, known.name, patch))
 
 
-def _condition(kind: str, status: bool, reason: str, message: str, now: float) -> dict[str, Any]:
-    return {
+def _condition(known: PodRecord, kind: str, status: bool, reason: str, message: str, now: float) -> dict[str, Any]:
+    generation = known.observed.generation
+    return ({"observedGeneration": generation} if generation else {}) | {
         "type": kind,
         "status": str(status),
         "reason": reason,
@@ -136,7 +137,7 @@ async def nominate(
     further: tuple[Any, ...] = ()
     if privileged is not None:
         state = PreemptionState.PRIVILEGED
-        condition = _condition(state.condition, True, ANNOUNCED, "its victims will be evicted", now)
+        condition = _condition(known, state.condition, True, ANNOUNCED, "its victims will be evicted", now)
         if not privileged:
             condition |= {"status": "False", "reason": "Ended", "message": "it does not wait for victims any more"}
         further = ({STATE: state.value} if privileged else _NO_STATE, [condition])

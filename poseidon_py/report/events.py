@@ -332,7 +332,7 @@ class Reporter:
         known = self._store.pods.get(report.uid)
         if known is None or not known.schedulable or known.assumed or self.conditions.get(report.uid) == report.message:
             return True
-        condition = {
+        condition: dict[str, Any] = {
             "type": "PodScheduled",
             "status": "False",
             "reason": report.condition,
@@ -341,6 +341,8 @@ class Reporter:
         }
         if report.uid not in self.conditions:
             condition["lastTransitionTime"] = timestamp(self._now())
+        if known.observed.generation:
+            condition["observedGeneration"] = known.observed.generation
         metadata = {"uid": known.uid, "resourceVersion": known.observed.version}
         patch = {"metadata": metadata, "status": {"conditions": [condition]}}
         try:

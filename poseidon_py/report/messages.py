@@ -51,6 +51,7 @@ _FURTHER = {
     CLAIM_IN_USE: ONE_POD_CONFLICT,
 }
 
+_TAINTS = "node(s) had untolerated taint(s)"
 _DELAYED = "waits for up to two minutes for a node that costs less by the policy; other nodes have capacity"
 _NO_QUEUE = "its queue does not exist, or has queues below it: see `poseidon explain`"
 _DEFERRED = "has many pod affinity, anti-affinity and topology spread terms: a later round considers it"
@@ -68,8 +69,8 @@ _WORDS = {
 }
 
 
-def reason(why: flow_pb2.Reason) -> str:
-    """One reason, without its count."""
+def reason(why: flow_pb2.Reason, *, detailed: bool = False) -> str:
+    """One reason, without its count. `detailed`: with the taint, which kube-scheduler leaves out since 1.35."""
     if why.kind in _WORDS:
         return _WORDS[why.kind]
     match why.kind:
@@ -80,7 +81,7 @@ def reason(why: flow_pb2.Reason) -> str:
         case flow_pb2.Reason.UNTOLERATED_TAINT:
             if why.detail == UNSCHEDULABLE_TAINT:
                 return "node(s) were unschedulable"
-            return f"node(s) had untolerated taint {{{why.detail}: {why.value}}}"
+            return f"node(s) had untolerated taint {{{why.detail}: {why.value}}}" if detailed else _TAINTS
         case flow_pb2.Reason.TOKEN_TAKEN:
             if is_port(why.detail):
                 return "node(s) didn't have free ports for the requested pod ports"
@@ -95,12 +96,18 @@ def reason(why: flow_pb2.Reason) -> str:
 
 
 def unscheduled(
-    nodes: int, reasons: Iterable[flow_pb2.Reason], terms: GangTerms = NO_TERMS, *, queue_problem: str = ""
+    nodes: int,
+    reasons: Iterable[flow_pb2.Reason],
+    terms: GangTerms = NO_TERMS,
+    *,
+    queue_problem: str = "",
+    detailed: bool = False,
 ) -> str:
     """The complete message: the number of nodes, and for each reason how many failed it, sorted as text. Empty: there
     are no reasons, since some node takes the pod by now.
 
-    terms: those of the gang in the reasons. queue_problem: why the queue takes no pods; empty: unknown.
+    terms: those of the gang in the reasons. queue_problem: why the queue takes no pods; empty: unknown. detailed: see
+    `reason`.
     """
     counts: dict[str, int] = {}
     gang: list[str] = []
@@ -138,7 +145,7 @@ def unscheduled(
             fit, _, needed = why.value.partition("/")
             gang.append(f"no evictions or moves help: at most {fit} of {needed} would fit")
             continue
-        text = reason(why)
+        text = reason(why, detailed=detailed)
         counts[text] = counts.get(text, 0) + why.nodes
     if not nodes:
         return "no nodes available to schedule pods"

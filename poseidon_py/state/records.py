@@ -50,6 +50,8 @@ class ObservedPod:
     """The newest object; None once it has been described."""
     version: str = ""
     """Resource version."""
+    generation: int = 0
+    """That of the specification; 0: the API server counts none."""
     fingerprint: int = 0
     """Hash of the fields that affect the description of a bound pod; 0 while it is not bound."""
     assigned_to_us: bool = False

@@ -16,6 +16,7 @@ from poseidon_py.kube.objects import Node, Pod
 from poseidon_py.kube.outcomes import Outcome, outcome_of
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.announced import Announced
+from poseidon_py.state.arrivals import Arrivals
 from poseidon_py.state.budgets import Budgets
 from poseidon_py.state.default_spreading import DefaultSpreading
 from poseidon_py.state.gangs.registry import GangRegistry
@@ -105,6 +106,7 @@ class Store:
         self._on_node: dict[str, dict[str, None]] = {}
         """Node name -> UIDs of the pods that are bound to it."""
         self._node_name: dict[str, str] = {}
+        self._arrivals = Arrivals()
         self._prune_at = _DESCRIPTIONS
 
     def subscribe(self, *listeners: SettledListener) -> None:
@@ -160,6 +162,7 @@ class Store:
             task = self.gone_tasks.pop(uid, 0) or self._tasks.add(uid)
             self.outcomes.pop(uid, None)
             known = self.pods[uid] = PodRecord(pod, task, self._monotonic())
+            known.created_us = self._arrivals.moment(known.created_us)
         spec = pod.spec
         node = spec.node_name or ""
         print_now = fingerprint(pod) if node else 0
@@ -176,6 +179,7 @@ class Store:
         known.observed.deleting = pod.metadata.deleting is not None
         known.observed.disrupted = bool(node) and is_disrupted(pod)
         known.observed.version = pod.metadata.resource_version
+        known.observed.generation = pod.metadata.generation or 0
         self.announced.observe(known, pod)
         if not (node or known.observed.assigned_to_us):
             self.problems.pod_valid(uid)

@@ -133,19 +133,18 @@ CASES = {
     "taints": Case(
         TAINTED,
         pod("p"),
-        why="1 Too many pods, 1 node(s) had untolerated taint {dedicated: ml}, "
-        "1 node(s) had untolerated taint {maintenance: }.",
+        why="1 Too many pods, 2 node(s) had untolerated taint(s).",
     ),
     "toleration Equal": Case(TAINTED, tolerating("dedicated", operator="Equal", value="ml"), where="a"),
     "toleration Exists": Case(TAINTED, tolerating("dedicated", operator="Exists", effect="NoSchedule"), where="a"),
     "toleration of NoExecute": Case(TAINTED, tolerating("maintenance", operator="Exists"), where="b"),
     "toleration of another value": Case(
-        TAINTED[:1], tolerating("dedicated", value="web"), why="1 node(s) had untolerated taint {dedicated: ml}."
+        TAINTED[:1], tolerating("dedicated", value="web"), why="1 node(s) had untolerated taint(s)."
     ),
     "toleration of another effect": Case(
         TAINTED[:1],
         tolerating("dedicated", operator="Exists", effect="NoExecute"),
-        why="1 node(s) had untolerated taint {dedicated: ml}.",
+        why="1 node(s) had untolerated taint(s).",
     ),
     "cordoned": Case(CORDONED, pod("p"), why="1 node(s) were unschedulable."),
     "cordoned, and tolerated": Case(
@@ -172,7 +171,7 @@ CASES = {
     "different reasons on different nodes": Case(
         [node("a", cpu="1"), node("b", taints=[taint("x", "1")]), node("c", labels={"no": "yes"})],
         pod("p", cpu="2", affinity=required(expression("no", "DoesNotExist"))),
-        why=f"1 Insufficient cpu, 1 {MISMATCH}, 1 node(s) had untolerated taint {{x: 1}}.",
+        why=f"1 Insufficient cpu, 1 {MISMATCH}, 1 node(s) had untolerated taint(s).",
     ),
     "no nodes": Case([], pod("p"), why="no nodes available to schedule pods"),
 }
@@ -250,7 +249,7 @@ def test_a_cordoned_node_takes_no_pod_until_it_is_uncordoned(backend: Backend, s
 def test_changed_labels_and_taints_let_pending_pods_be_placed(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("a", taints=[taint("hold")]))
     backend.create(pod("p", nodeSelector={"zone": "a"}))
-    backend.until_event("FailedScheduling", "p", "1 node(s) had untolerated taint {hold: }.")
+    backend.until_event("FailedScheduling", "p", "1 node(s) had untolerated taint(s).")
     backend.patch_node("a", {"spec": {"taints": None}})
     backend.until_event("FailedScheduling", "p", MISMATCH)
     backend.patch_node("a", {"metadata": {"labels": {"zone": "a"}}})

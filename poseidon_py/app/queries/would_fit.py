@@ -167,7 +167,7 @@ class Fitting:
                 {
                     "workload": self._workload(each.class_id),
                     "count": each.waiting,
-                    "message": messages.unscheduled(each.nodes, each.reasons, self._terms()),
+                    "message": messages.unscheduled(each.nodes, each.reasons, self._terms(), detailed=True),
                 }
                 for each in reply.unscheduled
             ],

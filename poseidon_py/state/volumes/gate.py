@@ -29,6 +29,7 @@ from poseidon_py.state.volumes.contention import Contention, Contentions, conten
 from poseidon_py.state.volumes.matching import choose, usable_on
 
 _NOT_LISTED = "not listed"
+_BEHIND = "behind a pod that names the same claim and is tried first"
 
 
 class VolumeError(Exception):
@@ -81,6 +82,9 @@ class VolumeGate(StorageListener):
         self._competing: set[str] = set()
         """UIDs of the pending pods that those behind them have to wait for, if they name the same ReadWriteOncePod
         claim."""
+        self._tried: set[str] = set()
+        """UIDs of pending pods that no node took, or that could not be bound: nobody waits for them any more. If
+        several are placed then, the first one gets the claim."""
         self._contentions = Contentions(pods, self._users, touch)
         self._waiting_in: dict[str, dict[str, None]] = {}
         self._excluded_nodes: dict[str, set[str]] = {}
@@ -117,6 +121,7 @@ class VolumeGate(StorageListener):
 
     def released(self, known: PodRecord) -> None:
         """Record that the pod is not being bound any more."""
+        self._note_tried(known)
         self._touch_rivals(known)
 
     def sent(self, known: PodRecord) -> None:
@@ -149,6 +154,7 @@ class VolumeGate(StorageListener):
         self._excluded_nodes.pop(uid, None)
         self._failed_nodes.pop(uid, None)
         self._competing.discard(uid)
+        self._tried.discard(uid)
         self._contentions.end(uid)
 
     # -- evaluation ---------------------------------------------------------------------------------------------
@@ -163,6 +169,8 @@ class VolumeGate(StorageListener):
         if not storage.ready:
             return VolumeDemands(blocked=_NOT_LISTED)
         ahead = self._ahead(known)
+        if any(not any(map(_uses_claims, others)) for others in ahead.values()):
+            return self._waits_behind(known)
         contended = contention(known, ahead) if self._preemption else None
         demands = volume_demands(
             storage,
@@ -184,6 +192,15 @@ class VolumeGate(StorageListener):
             self._touch_rivals(known)
         return demands
 
+    def _waits_behind(self, known: PodRecord) -> VolumeDemands:
+        """What a pod requires that has to wait until a more important one was tried, or an older one. Nothing is
+        reported: nobody uses the claim, and it may be free after that."""
+        self._contentions.end(known.uid)
+        if known.uid in self._competing:
+            self._competing.discard(known.uid)
+            self._touch_rivals(known)
+        return VolumeDemands(blocked=_BEHIND)
+
     def _contend(self, known: PodRecord, contended: Contention, demands: VolumeDemands) -> VolumeDemands:
         """What a pod requires that contends with the bound users of its claims, and `demands` other than that."""
         if not self._contentions.begin(known, contended):
@@ -195,7 +212,7 @@ class VolumeGate(StorageListener):
     @staticmethod
     def is_reportable(demands: VolumeDemands) -> bool:
         """Whether the pod is blocked for a reason that users can act upon."""
-        return demands.blocked != _NOT_LISTED
+        return demands.blocked not in (_NOT_LISTED, _BEHIND)
 
     def _ahead(self, known: PodRecord) -> dict[ClaimKey, list[PodRecord]]:
         """For each ReadWriteOncePod claim that a pod cannot have, the pods because of which: those that use it, and
@@ -206,7 +223,7 @@ class VolumeGate(StorageListener):
             if use.own or not self._is_for_one_pod(key):
                 continue
             for other in self._others(key, known):
-                waits = other.uid in self._competing and other.schedulable
+                waits = other.uid in self._competing and other.schedulable and other.uid not in self._tried
                 if _uses_claims(other) or (waits and _place_in_queue(other) < _place_in_queue(known)):
                     ahead.setdefault(key, []).append(other)
         return ahead
@@ -240,7 +257,7 @@ class VolumeGate(StorageListener):
         for key, claim in zip(self._keys(known), claims, strict=True):
             # another pod may have got the claim while this round was being solved
             if claim is not None and self._is_for_one_pod(key) and self._is_in_use(key, known):
-                raise VolumeError(f'another pod was given persistentvolumeclaim "{claim.metadata.name}"')
+                raise VolumesTakenError(f'another pod was given persistentvolumeclaim "{claim.metadata.name}"')
         waiting = [claim for claim in claims if claim is not None and waits_for_pod(storage, claim)]
         if not waiting:
             return None
@@ -270,9 +287,17 @@ class VolumeGate(StorageListener):
         self._failed_nodes.setdefault(plan.uid, set()).add(plan.node)
 
     def fits_nowhere(self, known: PodRecord) -> None:
-        """Record that no node takes the pod: those where provisioning failed may be tried again."""
+        """Record that no node takes the pod: those where provisioning failed may be tried again, and others may have
+        its claims."""
         if self._failed_nodes.pop(known.uid, None):
             self._touch(known.uid)
+        if known.uid in self._competing and known.uid not in self._tried and not known.nominated:
+            self._note_tried(known)
+            self._touch_rivals(known)
+
+    def _note_tried(self, known: PodRecord) -> None:
+        if known.uid in self._competing:
+            self._tried.add(known.uid)
 
     async def wait_for_change(self, claim: Claim) -> None:
         """Wait until a claim or its volume changes."""

@@ -432,3 +432,23 @@ async def test_a_placement_that_waits_for_volumes_is_revocable_until_they_are_re
         await settle()
         assert (b.revocable, b.assumed) == (False, "n")
         bench.kube.hold.set()
+
+
+async def test_draining_does_not_wait_for_volumes():
+    """They may take minutes. Requests in flight complete, and so do binds that are retried."""
+    async with Bench() as bench:
+        bench.prepare = lambda known, node: asyncio.Event().wait()
+        bench.kube.put("a")
+        bench.store.observe_pod(pod("a"))
+        known = bench.store.pods["uid-a"]
+        known.volumes.claims = (ClaimUse("c"),)
+        bench.binder.bind(known, "n", bench.store.id_of_node("n"))
+        bench.kube.hold = asyncio.Event()
+        bench.place("b")
+        draining = asyncio.create_task(bench.binder.drain(60.0))
+        await settle()
+        assert [name for name, _, _ in bench.rejected] == ["a"]
+        assert not draining.done()
+        bench.kube.hold.set()
+        assert await draining
+        assert bench.bound == [("b", "n")]

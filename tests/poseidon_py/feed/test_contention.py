@@ -5,6 +5,7 @@ import pytest
 from poseidon_py.report.messages import unscheduled
 from poseidon_py.state.volumes.claims import ONE_POD_CONFLICT
 from poseidon_py.state.volumes.contention import tokens_of
+from poseidon_py.state.volumes.gate import VolumesTakenError
 from protos.gen import flow_pb2
 from tests.poseidon_py.fakes import unavailable
 from tests.poseidon_py.rig import Rig
@@ -64,6 +65,35 @@ async def test_a_claim_without_contention_has_no_token(rig):
     assert sent(rig, "user") == [([], [])]
     assert sent(rig, "other") == [([], [])]
     assert rig.task("same") is None
+
+
+async def test_an_older_pod_that_no_node_takes_does_not_hold_up_a_younger_one(rig):
+    """kube-scheduler's VolumeRestrictions looks at pods on nodes alone. Nothing is said of a claim that none uses."""
+    rig.pod("old", spec=using("c"))
+    rig.pod("young", spec=using("c"))
+    await rig.settle()
+    assert rig.task("young") is None
+    young = rig.store.pods["uid-young"]
+    assert young.described.problem == ""
+    assert ONE_POD_CONFLICT not in young.volumes.blocked
+    rig.store.volumes.fits_nowhere(rig.store.pods["uid-old"])
+    await rig.settle()
+    assert rig.task("young") is not None
+    assert rig.task("old") is not None  # it may fit later; the first of them to be placed gets the claim
+    rig.store.assume(young, "n")
+    old = rig.store.pods["uid-old"]
+    with pytest.raises(VolumesTakenError):
+        rig.store.volumes.reserve(old, "m", {})
+
+
+async def test_a_pod_that_could_not_be_bound_does_not_hold_up_a_younger_one(rig):
+    rig.pod("old", spec=using("c"))
+    rig.pod("young", spec=using("c"))
+    await rig.settle()
+    rig.store.assume(rig.store.pods["uid-old"], "n")
+    rig.store.release(rig.store.pods["uid-old"])
+    await rig.settle()
+    assert rig.task("young") is not None
 
 
 async def test_the_row_of_the_user_is_sent_with_its_token_before_that_of_the_pod(rig):

@@ -371,3 +371,11 @@ async def test_a_victim_whose_bind_waits_is_taken_back_and_not_deleted():
     assert bench.reports.preemptions == [("w", "p", "n")]
     assert bench.outcomes() == {"unbound": 1}
     assert not bench.known("w").preempting
+
+
+@pytest.mark.parametrize("generation", [0, 4])
+async def test_the_condition_of_a_victim_names_the_generation_of_its_specification(generation):
+    bench = Bench()
+    bench.known("v").observed.generation = generation
+    await bench.preempt()
+    assert bench.api.pods["v"]["condition"].get("observedGeneration", 0) == generation

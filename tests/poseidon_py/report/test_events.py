@@ -81,6 +81,18 @@ async def test_an_unschedulable_pod_gets_an_event_and_the_condition_on_the_versi
         )
         assert condition["message"] == event["message"]
         assert condition["lastTransitionTime"] == "2026-01-01T00:00:50Z"
+        assert "observedGeneration" not in condition
+
+
+async def test_a_condition_names_the_generation_of_the_specification_that_it_is_about():
+    """schedule_one.go, since 1.33: CalculatePodConditionObservedGeneration."""
+    async with Bench() as bench:
+        known = bench.pod()
+        known.observed.generation = 3
+        bench.reporter.unschedulable(known, "x")
+        await settle()
+        [(_, patch)] = bench.api.patched
+        assert patch["status"]["conditions"][0]["observedGeneration"] == 3
 
 
 async def test_a_repeat_counts_up_the_event_and_leaves_the_condition():

@@ -17,7 +17,7 @@ R = flow_pb2.Reason
                 R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=7),
                 R(kind=R.UNTOLERATED_TAINT, detail="k", value="v", nodes=5),
             ],
-            "0/12 nodes are available: 5 node(s) had untolerated taint {k: v}, 7 Insufficient cpu.",
+            "0/12 nodes are available: 5 node(s) had untolerated taint(s), 7 Insufficient cpu.",
         ),
         # sorted as text: 10 before 2
         (
@@ -37,7 +37,7 @@ R = flow_pb2.Reason
         (
             1,
             [R(kind=R.UNTOLERATED_TAINT, detail="node.kubernetes.io/not-ready", nodes=1)],
-            "0/1 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }.",
+            "0/1 nodes are available: 1 node(s) had untolerated taint(s).",
         ),
         (
             2,

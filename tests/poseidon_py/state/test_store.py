@@ -26,6 +26,17 @@ class ModelPod:
     deleting: bool = False
 
 
+def test_pods_of_one_second_are_in_the_order_of_their_arrival():
+    """As in kube-scheduler's queue, which has the time of arrival; objects have whole seconds."""
+    store = Store(["poseidon"])
+    earlier, later = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
+    for name, created in (("z", earlier), ("y", later), ("b", earlier), ("a", earlier), ("c", later)):
+        store.observe_pod(pod(name, created=created))
+    store.observe_pod(pod("z", created=earlier, labels={"changed": "later"}))
+    assert [each.name for each in sorted(store.pods.values(), key=lambda known: known.created_us)] == list("zbayc")
+    assert {each.created_us // 1_000_000 for each in store.pods.values()} == {1_767_225_600, 1_767_225_601}
+
+
 def test_nothing_is_kept_of_a_node_without_pods():
     store = Store(["poseidon"])
     store.observe_node(node("n"))
