@@ -83,9 +83,9 @@ class Admission:
         snapshot, single = self._snapshot, self._single
         by_priority: dict[int, list[JobDemand]] = {priority: [] for priority in self._singles.overdue_priorities}
         for demand in sorted(self._demands, key=lambda demand: demand.age):
-            if snapshot.withheld[demand.members].any():
-                continue
-            by_priority.setdefault(demand.priority, []).append(demand)
+            admitted = demand.only(~snapshot.withheld[demand.members])
+            if admitted.missing <= demand.missing:  # else it waits for quota
+                by_priority.setdefault(demand.priority, []).append(admitted)
         priorities = sorted(by_priority.items(), reverse=True)
         done = 0  # tasks before this position are of priorities that have been placed
         alone = bool(by_priority) and not any(by_priority.values())

@@ -12,7 +12,7 @@ The tasks of the job are nominated, and hold their quota and their nodes from th
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -296,8 +296,7 @@ class Reclaimer:
         demand = self._lacking.get(int(snapshot.task_gang[tasks[0]]))
         if demand is None or not demand.topology_key:
             return []
-        role = demand.role[np.searchsorted(demand.members, tasks)]
-        demand, none = replace(demand, members=tasks, role=role), np.zeros(len(ledger.node_of), np.bool_)
+        demand, none = demand.only(np.isin(demand.members, tasks)), np.zeros(len(ledger.node_of), np.bool_)
         of = ledger, search.precedence, np.ones(len(snapshot.classes), np.bool_), none, search.surplus, None
         servable = Servable(*of, KnownBounds(), beyond_budgets=self._beyond_budgets)
         if not servable.of(NO_ROWS, [demand])[1]:

@@ -1,10 +1,10 @@
 """The demand of a job that lacks tasks in a round: of a gang, or of a single task, which is a job of minimum 1."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.model.events import GangObserved
 from firmament_py.snapshot.domain_limits import UNLIMITED
 from firmament_py.state.gangs import NO_GANG
@@ -83,6 +83,10 @@ class JobDemand:
         present = np.bincount(self.role, minlength=len(self.lacking_of_role))
         by_role = sum(max(need - int(present[r]), 0) for r, need in enumerate(self.lacking_of_role))
         return max(by_role, self.lacking - len(self.members))
+
+    def only(self, some: Bools) -> "JobDemand":
+        """The same with some (M,) of its waiting members."""
+        return self if some.all() else replace(self, members=self.members[some], role=self.role[some])
 
     def core(self, order: I64 | None = None, count: int = 0) -> I64:
         """The members to place first, ascending: of each role as many as it lacks, then others up to the minimum.

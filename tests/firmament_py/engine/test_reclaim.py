@@ -315,6 +315,23 @@ def test_what_a_queue_has_placed_makes_way_for_tasks_without_a_queue_only_where_
     assert result.preemption.is_empty
 
 
+def test_a_gang_is_placed_although_a_member_that_it_does_not_need_waits_for_quota():
+    """a may use 4 of 4, b nothing: of 5 members the gang needs 4."""
+    gang = make_gang(7, 4, created_us=OLD_US), make_tasks(range(11, 16), 1, gang=7, queue=A)
+    cluster = cluster_of(cohort(4, 0), *gang)
+    assert set(cluster.round()) == {11, 12, 13, 14}
+
+
+def test_members_of_a_gang_are_not_placed_as_single_tasks_while_one_waits_for_quota():
+    """Of 3 members that the gang needs 2 fit; the fourth one lacks quota. An overdue task, 20, fits beside them."""
+    cluster = cluster_of(
+        *(cohort(3, 0), make_gang(7, 3, created_us=NOW_US), make_tasks(range(11, 15), 1, gang=7, queue=A)),
+        make_tasks([20], 1, created_us=OLD_US),
+        cpu=3,
+    )
+    assert set(cluster.round()) == {20}
+
+
 def test_a_gang_of_which_a_member_leaves_is_placed_only_once_that_is_created_again():
     """Of two members one leaves, and the other one has been created again."""
     cluster = cluster_of(
