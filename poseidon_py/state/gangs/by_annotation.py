@@ -7,6 +7,7 @@ import msgspec
 from poseidon_py.state.gangs import keys as m
 from poseidon_py.state.gangs.by_pod_group import fluence_size
 from poseidon_py.state.gangs.model import Declaration, GangHints, Invalid, Objects, number_of, shown, whole
+from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS
 from poseidon_py.util.decoding import Decoder, MalformedError
 
 
@@ -109,7 +110,10 @@ class LeaderWorkerSet:
         if not group:
             raise Invalid(f"label {m.LWS_INDEX}: is missing, and so is {m.LWS_KEY}; set one of them to name the group")
         size = whole(text, f"annotation {m.LWS_SIZE}")
-        return Declaration(self.name, f"lws/{hints.namespace}/{group}", f"{hints.namespace}/{group}", size, size=size)
+        found = objects.find(LEADER_WORKER_SETS, hints.namespace, owner) if owner else None
+        staged = found is not None and found.counts.staged
+        key, name = f"lws/{hints.namespace}/{group}", f"{hints.namespace}/{group}"
+        return Declaration(self.name, key, name, size, size=size, leader_first=staged)
 
 
 class _TaskGroup(msgspec.Struct):

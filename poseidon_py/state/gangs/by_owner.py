@@ -52,6 +52,8 @@ class Own:
                 declaration = {**chain[at].annotations, **declaration}
             if (reference := references[at]) is not None and reference.kind == "Deployment":
                 at -= 1  # each ReplicaSet of a Deployment is a separate gang: during a rollout there are two
+        if m.is_placed_exclusively(hints):
+            at = 0  # each Job of a JobSet has a domain for itself
         anchor, kind = chain[at] if chain else None, references[at]
         value = declaration.get(m.OWN)
         if value is None:
@@ -61,6 +63,8 @@ class Own:
         key, name = self._identity(hints, declaration, kind)
         size = anchor.counts.size if anchor is not None and not declaration.get(m.OWN_NAME) else None
         minimum = self._minimum(declaration, value, size)
+        if size and minimum <= _replicas_above(chain, at):
+            minimum = min(minimum, size)  # a rolling update creates the pods of its new ReplicaSet one by one
         role, roles = self._roles(hints, declaration, anchor)
         topology, required = self._topology(declaration)
         return Declaration(
@@ -113,6 +117,14 @@ class Own:
             raise Invalid(f"annotation {m.OWN_TOPOLOGY_MODE}: {shown(mode)} is not valid; give required or preferred")
         key = declaration.get(m.OWN_TOPOLOGY, "")
         return key, bool(key) and mode == "required"
+
+
+def _replicas_above(chain: list[OwnerOrGroup], at: int) -> int:
+    """The replicas of the Deployment of the owner at this position; 0: it has none."""
+    owner = chain[at].owner if at < len(chain) else None
+    if owner is None or owner.kind != "Deployment" or at + 1 >= len(chain):
+        return 0
+    return chain[at + 1].counts.size or 0
 
 
 class VolcanoOwner:

@@ -37,6 +37,8 @@ LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
 LWS_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
 LWS_KEY = "leaderworkerset.sigs.k8s.io/group-key"
 LWS_SIZE = "leaderworkerset.sigs.k8s.io/size"
+LWS_WORKER = "leaderworkerset.sigs.k8s.io/worker-index"
+LWS_EXCLUSIVE = "leaderworkerset.sigs.k8s.io/exclusive-topology"
 PERCENT = "firmament-gang-scheduling"
 OWN = "poseidon.io/gang"
 OWN_MINIMUM = "poseidon.io/gang-min"
@@ -46,6 +48,12 @@ OWN_TOPOLOGY_MODE = "poseidon.io/gang-topology-mode"
 OWN_ROLE = "poseidon.io/gang-role"
 OWN_NAME = "poseidon.io/gang-name"
 JOBSET_ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
+JOBSET_EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+JOBSET_SELECTED = "alpha.jobset.sigs.k8s.io/node-selector"
+JOB_INDEX = "batch.kubernetes.io/job-completion-index"
+
+NO_DECLARATION = frozenset((JOBSET_ROLE, JOBSET_EXCLUSIVE, JOBSET_SELECTED, JOB_INDEX))
+"""Keys that tell about pods of a gang, but declare none."""
 
 _KEYS = frozenset(
     (
@@ -54,9 +62,24 @@ _KEYS = frozenset(
         KUEUE_COUNT, KUEUE_MINIMUM, KUEUE_REQUIRED, KUEUE_PREFERRED,
         KAI_NAME, KAI_ROLE, GODEL_NAME, YUNIKORN_NAME, YUNIKORN_GROUPS, *YUNIKORN_APP, LWS_NAME,
         LWS_INDEX, LWS_KEY, LWS_SIZE, PERCENT, OWN, OWN_MINIMUM, OWN_MAXIMUM, OWN_TOPOLOGY, OWN_TOPOLOGY_MODE,
-        OWN_ROLE, OWN_NAME, JOBSET_ROLE,
+        OWN_ROLE, OWN_NAME, LWS_WORKER, LWS_EXCLUSIVE, *NO_DECLARATION,
     )
 )  # fmt: skip
+
+
+def is_placed_exclusively(hints: GangHints) -> bool:
+    """Whether the pod is one of a group that has a topology domain for itself: its controller creates the other pods
+    once the first, the leader, has a node, and confines them to the leader's domain. (LeaderWorkerSet:
+    pkg/controllers/pod_controller.go; JobSet: pkg/webhooks/pod_webhook.go, unless it selects nodes itself.)"""
+    annotations = hints.annotations
+    of_job = JOBSET_EXCLUSIVE in annotations and JOBSET_SELECTED not in annotations
+    return of_job or LWS_EXCLUSIVE in annotations
+
+
+def is_leader(hints: GangHints) -> bool:
+    """Whether the pod is the first of a group of a LeaderWorkerSet, or of an indexed Job."""
+    index = hints.labels.get(LWS_WORKER) or hints.annotations.get(JOB_INDEX) or hints.labels.get(JOB_INDEX)
+    return index == "0"
 
 
 class SchedulingGroup(msgspec.Struct):

@@ -123,6 +123,8 @@ class Declaration:
     """Whether no pod is evicted for the gang."""
     announced: tuple[tuple[str, int], ...] = ()
     """Minimums of other gangs, by key, that this pod declares."""
+    leader_first: bool = False
+    """Whether the other members are created only once the leader runs."""
     by_pods: bool = False
     """Whether other pods may declare the minimum."""
     waits: str = ""

@@ -11,6 +11,7 @@ from msgspec import Raw, Struct, field
 from poseidon_py.kube.informers.kinds import GroupKind
 from poseidon_py.kube.objects import NOTHING, Condition, InvalidField
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, OWNERS
+from poseidon_py.state.gangs.keys import JOBSET_EXCLUSIVE, JOBSET_SELECTED
 from poseidon_py.state.gangs.model import Counts, Invalid, Resource, number_of
 
 LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "leaderworkersets", ("v1",))
@@ -83,8 +84,19 @@ class _JobStatus(Struct):
     failed_indexes: str | None = field(default=None, name="failedIndexes")
 
 
+class _TemplateMetadata(Struct):
+    annotations: dict[str, object] | None = None
+
+
 class _JobTemplate(Struct):
     spec: _Job = field(default_factory=_Job)
+    metadata: _TemplateMetadata = field(default_factory=_TemplateMetadata)
+
+    @property
+    def is_placed_exclusively(self) -> bool:
+        """Whether each Job of it is a gang of its own."""
+        annotations = self.metadata.annotations or {}
+        return JOBSET_EXCLUSIVE in annotations and JOBSET_SELECTED not in annotations
 
 
 class _ReplicatedJob(Struct):
@@ -217,7 +229,7 @@ def _count_indexes(text: str | None) -> int:
 
 def _job_set(spec: _JobSet, status: _JobSetStatus) -> Counts:
     done = {each.name: each.succeeded or 0 for each in status.jobs or ()}
-    jobs = spec.jobs or ()
+    jobs = [each for each in spec.jobs or () if not each.template.is_placed_exclusively]
     replicas = {each.name: 1 if each.replicas is None else each.replicas for each in jobs}
     roles = tuple((each.name, replicas[each.name] * each.template.spec.at_once) for each in jobs)
     left = tuple(

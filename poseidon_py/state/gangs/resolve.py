@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from poseidon_py.state.gangs.conventions import CONVENTIONS, OF_OWNERS
-from poseidon_py.state.gangs.keys import JOBSET_ROLE
+from poseidon_py.state.gangs.keys import LWS_SIZE, NO_DECLARATION, is_leader, is_placed_exclusively
 from poseidon_py.state.gangs.model import (
     Convention,
     Declaration,
@@ -36,7 +36,7 @@ class Resolution(NamedTuple):
 
 def has_no_hints(hints: GangHints) -> bool:
     """Whether the pod itself declares nothing, so that only its owner may."""
-    return not (hints.labels.keys() - {JOBSET_ROLE} or hints.annotations or hints.group)
+    return not (hints.labels.keys() - NO_DECLARATION or hints.annotations.keys() - NO_DECLARATION or hints.group)
 
 
 def resolve(hints: GangHints, objects: Objects, without_marks: Sequence[Convention] = ()) -> Resolution:
@@ -72,7 +72,29 @@ def resolve(hints: GangHints, objects: Objects, without_marks: Sequence[Conventi
             invalid = invalid or str(problem)
         except Unknown as lookup:
             return Resolution(None, invalid, unknown=lookup.what, delayed=lookup.why)
-    return Resolution(first, invalid, warning)
+    try:
+        return Resolution(_leader_first(hints, objects, first), invalid, warning)
+    except Unknown as lookup:
+        return Resolution(None, invalid, unknown=lookup.what, delayed=lookup.why)
+
+
+def _leader_first(hints: GangHints, objects: Objects, found: Declaration | None) -> Declaration | None:
+    """The declaration of a pod whose group exists only once its leader has a node: the leader is placed on its own, the
+    others of its group together. Raises Unknown."""
+    if found is None or not found.key or found.waits or not (found.leader_first or is_placed_exclusively(hints)):
+        return found
+    single = Declaration(found.convention, "", "", 0, announced=found.announced)
+    if is_leader(hints):
+        return single
+    group, size = found.key, found.size
+    if LWS_SIZE not in hints.annotations and hints.owner is not None:
+        job = objects.owner(hints.owner, hints.namespace)
+        group, size = hints.owner.uid, job.counts.size if job is not None else None
+    minimum = min(found.minimum, size or found.minimum) - 1
+    if minimum < 2:
+        return single
+    key, name = f"followers/{group}", f"{found.name} without its leader"
+    return replace(found, key=key, name=name, minimum=minimum, size=(size or minimum + 1) - 1, roles=(), maximum=0)
 
 
 def as_whole(hints: GangHints, found: Declaration | None) -> Declaration | None:

@@ -72,6 +72,8 @@ class FromOwners:
             owner = found.owner
         if anchor is None or kind is None:
             return None
+        if m.is_placed_exclusively(hints) and hints.owner is not None:
+            anchor, kind = hints.owner, _JOB  # each Job of a JobSet has a domain for itself
         name = f"{hints.namespace}/{anchor.name}"
         waits = Declaration(kind.kind, f"owner/{anchor.uid}", name, 0)
         entry = next((each for each in chain if each.uid == anchor.uid), None)
@@ -172,7 +174,8 @@ class FromLeaderWorkerSets:
         counts = found.counts
         if counts.problem:
             raise Invalid(f"LeaderWorkerSet {hints.namespace}/{owner}: {counts.problem}")
-        if counts.staged or (counts.size or 0) < 2:
-            return None
         size = counts.size or 0
-        return replace(declared, minimum=size, size=size, created_us=found.created_us)
+        if size < 2:
+            return None
+        created_us = found.created_us
+        return replace(declared, minimum=size, size=size, created_us=created_us, leader_first=counts.staged)

@@ -449,3 +449,27 @@ def test_how_many_pods_a_job_has(spec, status, size, left):
 def test_pods_that_request_a_topology_and_have_no_owner_are_single():
     assert Kueue().read(hints({}, {REQUIRED: "rack"}), Objects()) is None
     assert keys.mentions_gangs(Raw(b'{"kueue.x-k8s.io/podset-required-topology": "rack"}'))
+
+
+@pytest.mark.parametrize(
+    ("replicas", "of_set", "minimum"),
+    [
+        pytest.param(3, 1, 1, id="a-rolling-update-begins"),
+        pytest.param(3, 2, 2, id="and-goes-on"),
+        pytest.param(3, 3, 2, id="and-ends"),
+        pytest.param(1, 1, 2, id="the-deployment-is-too-small"),
+    ],
+)
+@pytest.mark.parametrize("on", ["pod", "replica set", "deployment"])
+def test_a_number_of_pods_of_a_deployment_does_not_stop_a_rolling_update(replicas, of_set, minimum, on):
+    gang = {"poseidon.io/gang": "2"}
+    above = owner_or_group(
+        DEPLOYMENTS, "d", spec={"replicas": replicas}, annotations=gang if on == "deployment" else {}
+    )
+    made = owner_or_group(
+        REPLICA_SETS, "r", spec={"replicas": of_set}, owner=DEPLOYMENT, annotations=gang if on == "replica set" else {}
+    )
+    pod = hints(annotations=gang if on == "pod" else {}, owner=RS)
+    found = resolve(pod, Objects((DEPLOYMENTS, above), (REPLICA_SETS, made))).declaration
+    assert found is not None
+    assert (found.name, found.minimum) == ("ns/r", minimum)
