@@ -150,9 +150,10 @@ class Scheduler:
         self.reservation_holders: list[tuple[int, str]] = []
         """Their priorities and names."""
 
-    def beside(self, state: ClusterState, policy: Policy, usage: Usage) -> "Scheduler":
-        """A scheduler with the same settings on another state."""
-        return Scheduler(
+    def beside(self, state: ClusterState, policy: Policy, usage: Usage, *, limited: bool = False) -> "Scheduler":
+        """A scheduler with the same settings on another state. limited: it has only what is left within the hour of the
+        moves and of the evictions from queues."""
+        found = Scheduler(
             state,
             policy,
             self.solver,
@@ -165,6 +166,10 @@ class Scheduler:
             moves_at_once=self._moves_at_once,
             searchable=self.searchable,
         )
+        if limited:
+            found._rate = self._rate.copy()
+            found._reclaims.rates = self._reclaims.rates.copy()
+        return found
 
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""

@@ -14,6 +14,12 @@ class MoveRate:
         self._per_hour = per_hour
         self._recent: deque[tuple[int, int]] = deque()  # (when, how many)
 
+    def copy(self) -> "MoveRate":
+        """One that counts separately from now on. May be called while another thread counts."""
+        found = MoveRate(self._per_hour)
+        found._recent = self._recent.copy()
+        return found
+
     def left(self, now_us: int) -> int:
         """How many moves may be decided at `now_us`, microseconds since the epoch."""
         if not self._per_hour:

@@ -22,6 +22,12 @@ class EvictionRates:
         self._recent: dict[int, deque[tuple[int, int]]] = {}
         """By id of a queue: when, and how many."""
 
+    def copy(self) -> "EvictionRates":
+        """One that counts separately from now on. May be called while another thread counts."""
+        found = EvictionRates()
+        found._recent = {queue: recent.copy() for queue, recent in list(self._recent.items())}
+        return found
+
     def left(self, queues: Queues, now_us: int) -> dict[int, int]:
         """By row of each queue with a limit: how many more of its tasks may be evicted at `now_us`, microseconds since
         the epoch."""

@@ -42,7 +42,7 @@ def would_fit(what_if: WhatIf, scheduler: Scheduler, uids: U64, gang_id: int, *,
     evicted or moved for them, if its rounds do that. Changes the state of `what_if`.
     """
     state = what_if.state
-    trial = scheduler.beside(state, what_if.policy, what_if.usage)
+    trial = scheduler.beside(state, what_if.policy, what_if.usage, limited=True)
     rows = state.task_rows(uids)
     result = trial.run(what_if.now_us, preempts=preempts)
     tasks = state.tasks

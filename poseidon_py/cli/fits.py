@@ -4,6 +4,7 @@ Exit codes: 0 they fit, 1 they do not, 2 there is no answer.
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -54,8 +55,9 @@ def fits(
 
     Exit codes: 0 they fit, 1 they do not, 2 there is no answer.
     """
+    objects, problems = _objects(file)
     body = {
-        "objects": _objects(file),
+        "objects": objects,
         "namespace": namespace,
         "minimum": minimum,
         "topology": topology,
@@ -72,6 +74,7 @@ def fits(
         found = ask(address or DEFAULT_ADDRESS, "/fits", method="POST", body=encoded, timeout=120.0)
     except AskError as error:
         fail(str(error), NO_ANSWER)
+    found["notes"] = problems + found["notes"]
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
@@ -81,14 +84,20 @@ def fits(
     sys.exit(FITS if found["fits"] else DOES_NOT_FIT)
 
 
-def _objects(file: TextIO) -> list[Any]:
-    """The documents of a YAML or JSON file."""
+def _objects(file: TextIO) -> tuple[list[Any], list[str]]:
+    """The documents of a YAML or JSON file, and why some of them cannot be read. Like kubectl, a line that begins with
+    --- separates them, so that one of them does not spoil the others."""
     import yaml
 
-    try:
-        return list(yaml.safe_load_all(file))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        fail(f"{file.name} is not YAML: {' '.join(str(error).split())}", NO_ANSWER)
+    found, problems = [], []
+    for number, text in enumerate(re.split(r"^---(?=\s)", file.read(), flags=re.MULTILINE), 1):
+        try:
+            found += yaml.safe_load_all(text)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            problems.append(f"document {number} of {file.name} is not YAML: {' '.join(str(error).split())}")
+    if problems and not any(each is not None for each in found):
+        fail(problems[0], NO_ANSWER)
+    return found, [f"left out: {problem}" for problem in problems]
 
 
 def print_fit(found: Json, console: "Console") -> None:

@@ -6,16 +6,23 @@
     JobSet                                       those of its Jobs
     LeaderWorkerSet                              size: one of its groups, a leader and workers
     kinds of kubeflow.org, RayCluster            replicas of each role
+    Job of batch.volcano.sh                      replicas of each task, with a PodGroup
 
 PodGroups are not pods, but their gangs' declarations. Of what the API server sets by default, that is set here
 which matters to scheduling: requests are limits where they are missing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from poseidon_py.jobs.manifests.owner import Owner as JobOwner
+from poseidon_py.jobs.manifests.pod_group import pod_group
+from poseidon_py.jobs.manifests.pods import pod as volcano_pod
+from poseidon_py.jobs.rules.spec import read_spec
+from poseidon_py.jobs.rules.status import JobStatus
+from poseidon_py.jobs.rules.world import Creation
 from poseidon_py.kube.objects import InvalidField, Pod
 from poseidon_py.state.gangs.by_owner import OWNERS
 from poseidon_py.state.gangs.by_pod_group import GROUPS
@@ -32,6 +39,7 @@ _RESOURCES: Mapping[tuple[str, str], Resource] = {
 }
 _REPLICA_SPECS = {each.kind: each.replica_specs for each in OWNER_KINDS.values() if each.replica_specs}
 _REPLICATED = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
+_VOLCANO_JOB = "batch.volcano.sh/Job"
 _SYSTEM_PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 
 
@@ -56,20 +64,36 @@ class Manifest(NamedTuple):
 
 
 def manifest(items: Iterable[object], namespace: str, priority: int | None) -> Manifest:
-    """`namespace`: of objects that name none; `priority`: of pods that state none. Raises InvalidField."""
-    found = Manifest([], [], [])
+    """`namespace`: of objects that name none; `priority`: of pods that state none. An object that cannot be read is
+    left out, with a note. Raises InvalidField if no pods are left."""
+    found, problems = Manifest([], [], []), list[InvalidField]()
     for at, item in enumerate(_flat(items)):
-        if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
-            raise InvalidField(
-                f"object {at + 1}", "is not a Kubernetes object; give apiVersion, kind, metadata and spec"
-            )
-        _Reader(found, item, namespace, priority).read()
+        one = Manifest([], [], found.notes)
+        try:
+            if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
+                raise InvalidField(
+                    f"object {at + 1}", "is not a Kubernetes object; give apiVersion, kind, metadata and spec"
+                )
+            _Reader(one, item, namespace, priority).read()
+        except InvalidField as error:
+            problems.append(error)
+        else:
+            found.templates.extend(one.templates)
+            found.objects.extend(one.objects)
+    leave_out(found, problems)
     if not found.templates:
         ignored = f" ({'; '.join(found.notes)})" if found.notes else ""
         raise InvalidField(
             "the manifest", f"no pods{ignored}; give a Pod, or a Job, Deployment or another owner of pods"
         )
     return found
+
+
+def leave_out(found: Manifest, problems: Sequence[InvalidField]) -> None:
+    """Notes what was left out; raises the first problem if nothing is left."""
+    if problems and not found.templates:
+        raise problems[0]
+    found.notes.extend(f"left out: {problem}" for problem in problems)
 
 
 def _flat(items: Iterable[object]) -> Iterator[object]:
@@ -113,6 +137,8 @@ class _Reader:
                 "spec": _part(job, "spec", self.place),
             }
             _Reader(self._found, inner, self._namespace, self._priority).read()
+        elif f"{self._group}/{self._kind}" == _VOLCANO_JOB:
+            self._volcano_job()
         elif resource is None:
             self._found.notes.append(f"{self.place} is ignored: it has no pods that are placed as a group")
         else:
@@ -138,6 +164,24 @@ class _Reader:
                 self._add(self._template(each, path), self._count(each, "replicas", path, 1), str(role), owner)
         else:
             self._ray_cluster(spec, owner)
+
+    def _volcano_job(self) -> None:
+        """Its controller makes a PodGroup, and the pods of tasks that wait for no others."""
+        labels, annotations = (self._metadata.get(name) or {} for name in ("labels", "annotations"))
+        owner = JobOwner(self._namespace, self._name, self._metadata["uid"], labels, annotations)
+        try:
+            spec = read_spec(self._name, msgspec.Raw(_encoded(self._spec())), annotations)
+        except InvalidField as error:
+            raise InvalidField(f"{self.place}: {error.field}", error.reason) from error
+        started = {task.name: not task.depends_on for task in spec.tasks}
+        group = pod_group(owner, spec, 1, started)
+        _Reader(self._found, group, self._namespace, self._priority).read()
+        for task in spec.tasks:
+            if started[task.name]:
+                made = volcano_pod(owner, spec, JobStatus(), Creation(task.name, 0))
+                self._add({"metadata": made["metadata"], "spec": made["spec"]}, task.replicas, task.name, None)
+            else:
+                self._note(f"the task {task.name} of", "is not taken into account: it starts after others")
 
     def _job_set(self, spec: Json, owner: Owner) -> None:
         for at, each in enumerate(self._list(spec, "replicatedJobs", "spec")):

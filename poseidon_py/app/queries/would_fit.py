@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from poseidon_py.app.queries.manifests import Manifest, Template, manifest
+from poseidon_py.app.queries.manifests import Manifest, Template, leave_out, manifest
 from poseidon_py.describe.bandwidth import Bandwidth
 from poseidon_py.describe.label_profiles import describe_profile
 from poseidon_py.describe.pod_class import describe_class
@@ -91,12 +91,10 @@ class Fitting:
         of every pod. Raises InvalidField, and Unknown if a PodGroup is being looked up: ask again."""
         found = manifest(question.objects, question.namespace, question.priority)
         self._notes = found.notes
-        self._pods = sum(template.number for template in found.templates)
         self._workloads: dict[int, list[str]] = {}
         self.request = flow_pb2.FitRequest(preempts=question.preempt, now_us=now_us)
-        for template in found.templates:
-            self._add(template, added, bandwidth)
-        gang = self._gang(question, found, _Objects(found, cluster), without_marks)
+        gang = self._gang(self._read(question, found, _Objects(found, cluster), without_marks, added, bandwidth))
+        self._pods = sum(template.number for template in found.templates)
         self._source = gang.convention if gang is not None else ""
         if question.minimum is not None:
             self.request.minimum = question.minimum
@@ -123,20 +121,34 @@ class Fitting:
         if template.workload not in names:
             names.append(template.workload)
 
-    def _gang(
-        self, question: Question, found: Manifest, objects: Objects, without_marks: tuple[Convention, ...]
-    ) -> Declaration | None:
-        """The gang of all pods; None: there is none. Raises InvalidField, Unknown."""
-        if question.minimum is not None:
-            return None
+    def _read(
+        self,
+        question: Question,
+        found: Manifest,
+        objects: Objects,
+        without_marks: tuple[Convention, ...],
+        added: firmament_pb2.NodeSelector | None,
+        bandwidth: Bandwidth,
+    ) -> dict[str, Declaration]:
+        """Adds the pods to the request. The gangs that they are in, by key; the key of pods without one is empty.
+        Raises InvalidField if all pods are left out, and Unknown."""
         gangs: dict[str, Declaration] = {}
-        for template in found.templates:
-            declaration = _declared(template, objects, without_marks)
-            key = declaration.key if declaration is not None and declaration.minimum else ""
-            if declaration is not None:
-                gangs.setdefault(key, declaration)
-            else:
-                gangs.setdefault("", Declaration("", "", "", 0))
+        problems = []
+        for template in list(found.templates):
+            try:
+                declared = _declared(template, objects, without_marks) if question.minimum is None else None
+                self._add(template, added, bandwidth)
+            except InvalidField as error:
+                problems.append(error)
+                found.templates.remove(template)
+                continue
+            key = declared.key if declared is not None and declared.minimum else ""
+            gangs.setdefault(key, declared if declared is not None else Declaration("", "", "", 0))
+        leave_out(found, problems)
+        return gangs
+
+    def _gang(self, gangs: Mapping[str, Declaration]) -> Declaration | None:
+        """The gang of all pods; None: there is none. Raises InvalidField."""
         if len(gangs) > 1:
             names = ", ".join(gang.name if key else "pods without a gang" for key, gang in gangs.items())
             raise InvalidField(

@@ -27,3 +27,13 @@ def test_without_a_limit_nothing_is_counted():
     rate = MoveRate(0)
     rate.note(7, NOW_US)
     assert rate.left(NOW_US) == UNLIMITED
+
+
+def test_a_copy_counts_separately():
+    """`poseidon fits` asks what the next round would do: within what is left of the hour, and without using it up."""
+    rate = MoveRate(5)
+    rate.note(2, NOW_US)
+    trial = rate.copy()
+    assert trial.left(NOW_US) == 3
+    trial.note(3, NOW_US)
+    assert (trial.left(NOW_US), rate.left(NOW_US)) == (0, 3)

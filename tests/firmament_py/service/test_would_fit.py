@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firmament_py.preemption.preemptor import Preempting
+from firmament_py.snapshot.domain_limits import UNLIMITED
 from protos.gen import flow_pb2
 from tests.builders import NOW_US
 from tests.firmament_py.service.flow_messages import node, placed, requirement, task_class, tasks
@@ -124,6 +125,18 @@ def test_preemption_is_only_counted_if_it_is_asked_for(two_nodes):
     assert reply.fits
     assert [(each.node, each.after_evictions) for each in reply.places] == [("a", True)]
     assert list(reply.victims) == ["ns/task-1"]
+
+
+@pytest.mark.parametrize(("moved", "limited", "left"), [(0, True, 2), (2, True, 0), (2, False, UNLIMITED)])
+def test_moves_of_the_last_hour_count(two_nodes, moved, limited, left):
+    """A round that may move nothing any more within the hour places nothing by moves; plans may take longer."""
+    two_nodes.engine._options["moves_per_hour"] = 2
+    two_nodes.resync()
+    scheduler = two_nodes.engine.scheduler
+    scheduler._rate.note(moved, NOW_US)
+    beside = scheduler.beside(scheduler.state, scheduler.policy, scheduler.usage, limited=limited)
+    assert beside._rate.left(NOW_US) == left
+    assert beside._reclaims.rates is not scheduler._reclaims.rates
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,19 @@ async def test_the_command_prints_nodes_and_reasons(address, monkeypatch):
     ]
 
 
+async def test_one_bad_document_does_not_spoil_the_file(address):
+    """As with kubectl; only if nothing is left, there is no answer."""
+    good, bad = "kind: Pod\n", "kind: [Pod\n"
+    arguments = ["fits", "-", "--address", address, "--json"]
+    text = f"{good}---\n{bad}--- # another\n{good}"
+    result = await asyncio.to_thread(CliRunner().invoke, cli, arguments, text)
+    found = json.loads(result.output)
+    assert found["asked"]["objects"] == [{"kind": "Pod"}] * 2
+    assert found["notes"][0].startswith("left out: document 2 of <stdin> is not YAML: while parsing")
+    result = await asyncio.to_thread(CliRunner().invoke, cli, arguments, bad)
+    assert (result.exit_code, result.output.startswith("error: document 1 of <stdin> is not YAML: ")) == (2, True)
+
+
 async def test_the_flags_are_asked(address):
     flags = ["--json", "--topology", "zone", "--priority", "5", "--with-preemption"]
     result = await asyncio.to_thread(CliRunner().invoke, cli, ["fits", "-", "--address", address, *flags], "kind: Pod")

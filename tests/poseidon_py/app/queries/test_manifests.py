@@ -35,6 +35,12 @@ def item(kind, group, spec, annotations=None, name="w"):
     }
 
 
+def volcano_job(*tasks, **spec):
+    """Tasks without a name or a template: `a`, and a pod of 1 cpu."""
+    made = [{"name": "a", "template": template(), **task} for task in tasks]
+    return item("Job", "batch.volcano.sh", {"tasks": made, **spec})
+
+
 def pod(name="w", **fields):
     made = template(**fields)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {**made["metadata"], "name": name}, "spec": made["spec"]}
@@ -117,6 +123,13 @@ ROLES = {"Launcher": {"replicas": 1, "template": template("2")}, "Worker": {"rep
         ),
         ([{"apiVersion": "v1", "kind": "List", "items": [pod(), None, JOB]}], [(1000, 1), (1000, 3)]),
         ([pod(), item("Service", "", {})], [(1000, 1)]),
+        (
+            [volcano_job({"replicas": 2}, {"name": "b", "replicas": 3, "template": template("2")})],
+            [(1000, 2), (2000, 3)],
+        ),
+        ([volcano_job({"replicas": 1}, {"name": "b", "dependsOn": {"name": ["a"]}})], [(1000, 1)]),
+        # one that is invalid does not spoil the others
+        ([pod(cpu="many"), JOB, 3, item("Job", "batch", {"parallelism": "x"}), pod()], [(1000, 3), (1000, 1)]),
     ],
 )
 def test_the_pods_of_each_kind(objects, expected):
@@ -150,6 +163,8 @@ def test_the_pods_of_each_kind(objects, expected):
             (4, "", "MPIJob"),
         ),
         ([pod()], {"gangs_from": ["jobs"]}, (0, "", "")),
+        ([volcano_job({"replicas": 3})], {}, (3, "", "Volcano")),
+        ([volcano_job({"replicas": 3}, minAvailable=2)], {}, (2, "", "Volcano")),
     ],
 )
 def test_the_gang_is_declared_as_in_the_cluster(objects, fields, expected):
@@ -197,6 +212,27 @@ def test_errors_name_the_object_and_the_field(objects, fields, says):
     with pytest.raises(InvalidField) as error:
         fitting(*objects, **fields)
     assert says in str(error.value)
+
+
+def test_what_is_left_out_is_noted():
+    objects = [
+        pod(cpu="many"),
+        pod("b"),
+        3,
+        volcano_job(),
+        volcano_job({"replicas": 1}, {"name": "z", "dependsOn": {"name": ["a"]}}),
+    ]
+    found = fitting(*objects, minimum=0)
+    notes = found.answer(flow_pb2.FitReply())["notes"]
+    says = (
+        "left out: object 3: is not a Kubernetes object",
+        "left out: Job ns/w: spec.tasks: is empty; give at least one task",
+        "the task z of Job ns/w is not taken into account: it starts after others",
+        "left out: pod/w: spec.containers[0].resources.requests",
+    )
+    for text in says:
+        assert [note for note in notes if note.startswith(text)], f"{text} is not among {notes}"
+    assert members(found) == [(1000, 1), (1000, 1)]
 
 
 def test_requests_are_limits_where_they_are_missing():
