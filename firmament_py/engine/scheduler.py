@@ -151,8 +151,7 @@ class Scheduler:
         """Their priorities and names."""
 
     def beside(self, state: ClusterState, policy: Policy, usage: Usage, *, limited: bool = False) -> "Scheduler":
-        """A scheduler with the same settings on another state. limited: it has only what is left within the hour of the
-        moves and of the evictions from queues."""
+        """A scheduler with the same settings on another state. limited: with what is left of the hourly limits."""
         found = Scheduler(
             state,
             policy,
@@ -166,9 +165,7 @@ class Scheduler:
             moves_at_once=self._moves_at_once,
             searchable=self.searchable,
         )
-        if limited:
-            found._rate = self._rate.copy()
-            found._reclaims.rates = self._reclaims.rates.copy()
+        found._rate, found._reclaims.rates = self._rate.copy(limited), self._reclaims.rates.copy(limited)
         return found
 
     def due(self, now_us: int) -> bool:

@@ -14,9 +14,10 @@ class MoveRate:
         self._per_hour = per_hour
         self._recent: deque[tuple[int, int]] = deque()  # (when, how many)
 
-    def copy(self) -> "MoveRate":
-        """One that counts separately from now on. May be called while another thread counts."""
-        found = MoveRate(self._per_hour)
+    def copy(self, limited: bool = True) -> "MoveRate":
+        """One that counts separately from now on; limited: False: without a limit. May be called while another thread
+        counts."""
+        found = MoveRate(self._per_hour if limited else 0)
         found._recent = self._recent.copy()
         return found
 

@@ -22,10 +22,12 @@ class EvictionRates:
         self._recent: dict[int, deque[tuple[int, int]]] = {}
         """By id of a queue: when, and how many."""
 
-    def copy(self) -> "EvictionRates":
-        """One that counts separately from now on. May be called while another thread counts."""
+    def copy(self, limited: bool = True) -> "EvictionRates":
+        """One that counts separately from now on; limited: False: as if nothing had been evicted. May be called while
+        another thread counts."""
         found = EvictionRates()
-        found._recent = {queue: recent.copy() for queue, recent in list(self._recent.items())}
+        if limited:
+            found._recent = {queue: recent.copy() for queue, recent in list(self._recent.items())}
         return found
 
     def left(self, queues: Queues, now_us: int) -> dict[int, int]:

@@ -89,7 +89,7 @@ def _objects(file: TextIO) -> tuple[list[Any], list[str]]:
     --- separates them, so that one of them does not spoil the others."""
     import yaml
 
-    found, problems = [], []
+    found, problems = list[Any](), list[str]()
     for number, text in enumerate(re.split(r"^---(?=\s)", file.read(), flags=re.MULTILINE), 1):
         try:
             found += yaml.safe_load_all(text)

@@ -80,7 +80,7 @@ def manifest(items: Iterable[object], namespace: str, priority: int | None) -> M
         else:
             found.templates.extend(one.templates)
             found.objects.extend(one.objects)
-    leave_out(found, problems)
+    note_problems(found, problems)
     if not found.templates:
         ignored = f" ({'; '.join(found.notes)})" if found.notes else ""
         raise InvalidField(
@@ -89,7 +89,7 @@ def manifest(items: Iterable[object], namespace: str, priority: int | None) -> M
     return found
 
 
-def leave_out(found: Manifest, problems: Sequence[InvalidField]) -> None:
+def note_problems(found: Manifest, problems: Sequence[InvalidField]) -> None:
     """Notes what was left out; raises the first problem if nothing is left."""
     if problems and not found.templates:
         raise problems[0]

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from poseidon_py.app.queries.manifests import Manifest, Template, leave_out, manifest
+from poseidon_py.app.queries.manifests import Manifest, Template, manifest, note_problems
 from poseidon_py.describe.bandwidth import Bandwidth
 from poseidon_py.describe.label_profiles import describe_profile
 from poseidon_py.describe.pod_class import describe_class
@@ -144,7 +144,7 @@ class Fitting:
                 continue
             key = declared.key if declared is not None and declared.minimum else ""
             gangs.setdefault(key, declared if declared is not None else Declaration("", "", "", 0))
-        leave_out(found, problems)
+        note_problems(found, problems)
         return gangs
 
     def _gang(self, gangs: Mapping[str, Declaration]) -> Declaration | None:
