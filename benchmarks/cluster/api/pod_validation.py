@@ -11,6 +11,7 @@ from benchmarks.cluster.store.errors import cause, forbidden_field, invalid_valu
 from benchmarks.cluster.store.quantities import parse
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_STANDARD = ("cpu", "memory", "ephemeral-storage")
 _NO_POD_UPDATE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -37,6 +38,19 @@ def _resources(resources: Any, field: str) -> Causes:
         elif limit is not None and parse(request) > parse(limit):
             message = f"must be less than or equal to {name} limit of {limit}"
             causes.append(invalid_value(f"{field}.requests", request, message))
+    return causes
+
+
+def _container_resources(resources: Any, field: str) -> Causes:
+    """Of a container: a name without a domain is one of the standard resources (`validateContainerResourceName`)."""
+    causes = _resources(resources, field)
+    for group in ("limits", "requests"):
+        amounts = resources.get(group) if isinstance(resources, Mapping) else None
+        for name in amounts if isinstance(amounts, Mapping) else ():
+            if "/" not in name and name not in _STANDARD and not name.startswith("hugepages-"):
+                causes.append(
+                    invalid_value(f"{field}.{group}[{name}]", name, "must be a standard resource for containers")
+                )
     return causes
 
 
@@ -72,7 +86,7 @@ def pod_spec(spec: Any, field: str = "spec") -> Causes:
             seen.add(name)
             if not container.get("image"):
                 causes.append(required(f"{place}.image"))
-            causes += _resources(container.get("resources"), f"{place}.resources")
+            causes += _container_resources(container.get("resources"), f"{place}.resources")
     causes += quantities(spec.get("overhead"), f"{field}.overhead")
     causes += _resources(spec.get("resources"), f"{field}.resources")
     if spec.get("restartPolicy") not in ("Always", "OnFailure", "Never"):

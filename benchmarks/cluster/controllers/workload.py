@@ -20,6 +20,8 @@ from benchmarks.cluster.store.store import Change, Record
 
 Json = dict[str, Any]
 
+_PASSED_ON = ("labels", "annotations", "finalizers")
+
 
 class Controller:
     """Base of a controller for one kind whose objects own other objects."""
@@ -94,9 +96,12 @@ class Controller:
         return self.api.store.put(self.kind, obj, record)
 
     def make_pod(self, owner: Record, template: Json, name: str = "", changes: Json | None = None) -> Record:
-        """Create one pod from an owner's template; its name is generated unless given."""
+        """Create one pod from an owner's template; its name is generated unless given. Of the template's metadata,
+        labels, annotations and finalizers count, as with `GetPodFromTemplate` of the real controllers; a name there
+        would make all replicas one pod."""
         pod = copy.deepcopy(template)
-        metadata = pod.setdefault("metadata", {})
+        stated = pod.get("metadata") or {}
+        metadata = pod["metadata"] = {key: stated[key] for key in _PASSED_ON if stated.get(key)}
         if name:
             metadata["name"] = name
         else:

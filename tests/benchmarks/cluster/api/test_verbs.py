@@ -98,6 +98,8 @@ def test_priority_classes_become_numbers(still):
         (pod("p", namespace="other"), 400, "namespace of the provided object"),
         (pod("p", resources={"requests": {"nvidia.com/gpu": "1"}}), 422, "non overcommitable"),
         (pod("p", resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}), 422, "less than or equal to"),
+        (pod("p", resources={"requests": {"gpu": "1"}}), 422, "must be a standard resource for containers"),
+        (pod("p", resources={"limits": {"pods": "1"}}), 422, "must be a standard resource for containers"),
         ({"metadata": {"name": "p"}, "spec": []}, 400, "cannot be handled"),
         ({"kind": "Node", "metadata": {"name": "p"}}, 400, "does not match the resource"),
         ({"metadata": {}}, 422, "name or generateName is required"),

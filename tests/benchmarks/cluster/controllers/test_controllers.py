@@ -106,6 +106,19 @@ def test_a_replica_set_keeps_its_number(still):
     assert len(still.pods()) == 1
 
 
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "Job"])
+def test_the_name_of_a_template_is_ignored(still, kind):
+    """kube-controller-manager's GetPodFromTemplate copies labels, annotations and finalizers."""
+    made = job(completions=3, parallelism=3) if kind == "Job" else replicated(kind, replicas=3)
+    made["spec"]["template"]["metadata"] |= {"name": "same", "annotations": {"a": "b"}, "generateName": "x-"}
+    still.cluster.create(made)
+    run(still, 1.5)
+    names = [one["metadata"]["name"] for one in still.pods()]
+    assert len(names) > 1
+    assert not any(name.startswith(("same", "x-")) for name in names)
+    assert {one["metadata"]["annotations"]["a"] for one in still.pods()} == {"b"}
+
+
 def test_a_rejected_pod_is_replaced_by_its_replica_set(still):
     manifest = replicated("ReplicaSet", replicas=1)
     manifest["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "999"}}
