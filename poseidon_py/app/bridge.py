@@ -208,7 +208,7 @@ class Bridge:
         for name in ("namespace", "budget", "gang", "queue"):
             self._spawn(f"{name} worker", getattr(runtime.feed, f"{name}_worker")())
         self._spawn("storage", self._watch_storage())
-        for name in ("gangs", "queues", "queue_poll", "drainer", "jobs", "loop", "rebalancer"):
+        for name in ("gangs", "queues", "queue_poll", "drainer", "suspensions", "jobs", "loop", "rebalancer"):
             self._spawn(name.replace("_", " "), getattr(runtime, name).run())
         if self.usage is not None:
             self._spawn("usage", self.usage.run())
@@ -370,11 +370,15 @@ class Bridge:
 
     async def queues(self, name: str) -> dict[str, Any]:
         """The body of /queues. Raises EngineError, UnknownQueue."""
-        return await queues_answer(self.store, self.engine, self._tracker, self._explain, name)
+        return await queues_answer(self.store, self.engine, self._tracker, self._explain, self._suspended, name)
 
     async def jobs(self, **selection: str) -> dict[str, Any]:
         """The body of /jobs. Raises EngineError, UnknownJob."""
-        return await jobs_answer(self.store, self._tracker, self._explain, **selection)
+        return await jobs_answer(self.store, self._tracker, self._explain, self._suspended, **selection)
+
+    @property
+    def _suspended(self) -> list[dict[str, Any]]:
+        return self.runtime.suspensions.listed() if self.runtime is not None else []
 
     @property
     def _tracker(self) -> Tracker | None:

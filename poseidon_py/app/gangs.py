@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from poseidon_py.app.gang_reports import GangReports
 from poseidon_py.app.gang_requests import GangRequests
+from poseidon_py.app.jobs.suspensions import Suspensions, admits_workloads
 from poseidon_py.bind.gang_binder import GangBinder, PodBinder
 from poseidon_py.bind.unwinding import Unwinder
 from poseidon_py.config.loading import gang_owners
@@ -34,6 +35,7 @@ class Gangs(GangListener):
         leadership: Leadership,
         holds_lease: Callable[[], bool],
         settings: Settings,
+        suspensions: Suspensions,
         finish: Callable[[Group], None],
         free: Callable[[], Awaitable[Mapping[str, int]]],
     ) -> None:
@@ -44,7 +46,7 @@ class Gangs(GangListener):
         self._finish = finish
         self._settings = settings
         self._leadership = leadership
-        self._requests = GangRequests(kube, holds_lease)
+        self._requests = GangRequests(kube, store, suspensions.suspender, holds_lease)
         registry = store.gangs
 
         def changed(resource: Resource, owner_or_group: OwnerOrGroup, *, gone: bool = False) -> None:
@@ -55,10 +57,9 @@ class Gangs(GangListener):
                 self._status.enqueuer.note(owner_or_group)
             store.queues.object_changed(resource, owner_or_group)
             self.reports.object_changed(resource, owner_or_group, gone=gone)
+            suspensions.observed(owner_or_group, gone=gone)
 
-        registry.form_gangs_from(
-            gang_owners(settings), lambda: settings.queue_unit == "workload" and store.queues.kinds.admits_workloads
-        )
+        registry.form_gangs_from(gang_owners(settings), lambda: admits_workloads(settings, store))
         store.queues.selected = registry.reconsider
         self._objects = ObjectCache(
             kube,
@@ -73,6 +74,7 @@ class Gangs(GangListener):
         self.reports = GangReports(store, reporter, self._status, leadership, self._objects.kind_of)
         self._binder: GangBinder | None = None
         registry.objects = self._objects
+        suspensions.follow(self._objects)
         registry.listener = self
 
     def binder_for(self, binder: PodBinder, reject: Reject) -> GangBinder:
@@ -83,6 +85,7 @@ class Gangs(GangListener):
             reject,
             Unwinder(
                 evict=self._requests.evict,
+                suspend=self._requests.suspend,
                 bound_since=self._requests.bound_since,
                 remark=self.reports.remark,
                 unwind=self._settings.gang_unwind,

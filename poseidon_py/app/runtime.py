@@ -14,6 +14,7 @@ from typing import Any
 from poseidon_py.app.gangs import Gangs
 from poseidon_py.app.jobs.hook_terms import HookTerms
 from poseidon_py.app.jobs.observed_jobs import ObservedJobs
+from poseidon_py.app.jobs.suspensions import Suspensions
 from poseidon_py.app.pod_problems import ProblemReports
 from poseidon_py.app.queue_poll import QueuePoll
 from poseidon_py.app.queues import Queues
@@ -67,6 +68,7 @@ class Runtime:
     queues: Queues
     queue_poll: QueuePoll
     drainer: Drainer
+    suspensions: Suspensions
     jobs: ObservedJobs
 
     def work(self, store: Store) -> dict[str, Any]:
@@ -144,12 +146,14 @@ def build_runtime(
         concurrency=settings.event_concurrency,
     )
     evictions = EvictionEvents(reporter)
+    suspensions = Suspensions(kube, store, reporter, _both(leadership, holds_lease), settings)
     preemptor = Preemptor(
         kube,
         store,
         feed.reject,
         evictions,
         withdraw=lambda uids: binder.withdraw(uids, ""),
+        suspender=suspensions.suspender,
         leads=holds_lease,
         scheduler=settings.scheduler_name[0],
         patience=settings.bind_patience,
@@ -159,7 +163,7 @@ def build_runtime(
         status = await engine.status()
         return {name: amount - status.used.get(name, 0) for name, amount in status.allocatable.items()}
 
-    gangs = Gangs(kube, store, reporter, leadership, holds_lease, settings, preemptor.finish, free)
+    gangs = Gangs(kube, store, reporter, leadership, holds_lease, settings, suspensions, preemptor.finish, free)
     binder = Binder(
         kube,
         store,
@@ -201,7 +205,14 @@ def build_runtime(
     store.problems.subscribe(problems)
     queue_poll = QueuePoll(engine, session, store.queues, lambda: leadership.leads, queues.note, store.metrics)
     store.queues.delivered = queue_poll.wake
-    drainer = Drainer(kube, store, evictions, leads=_both(leadership, holds_lease), rate=settings.queue_drain_rate)
+    drainer = Drainer(
+        kube,
+        store,
+        evictions,
+        suspender=suspensions.suspender,
+        leads=_both(leadership, holds_lease),
+        rate=settings.queue_drain_rate,
+    )
     rebalancer = Rebalancer(store, engine, session, leadership, changed.set)
     return Runtime(
         kube,
@@ -220,6 +231,7 @@ def build_runtime(
         queues,
         queue_poll,
         drainer,
+        suspensions,
         jobs,
     )
 

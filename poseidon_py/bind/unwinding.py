@@ -1,7 +1,8 @@
 """Unwinds gangs that are not completely bound within their timeout.
 
 Members that are not bound have been given back already. If so configured, the bound members are evicted, so that their
-controller replaces them and the gang starts again.
+controller replaces them and the gang starts again. If they are all pods of a workload that can be suspended, it is
+suspended, and resumed: evicted pods count as failures of a Job.
 
 A gang that was complete and lost a member (its node failed) is not unwound: its members run, and only the application
 can decide whether to continue without the missing one. It is unwound if it declares that it can only be disrupted as a
@@ -29,6 +30,10 @@ def is_short(group: Group) -> bool:
     return group.short({known.uid: known.gang.role for known in group.settled()})
 
 
+async def _never(pods: list[PodRecord], why: str) -> bool:
+    return False
+
+
 class Unwinder:
     """`unwind` any number, each in a separate task; `cancel` or `stop` all of them."""
 
@@ -36,6 +41,7 @@ class Unwinder:
         self,
         *,
         evict: Callable[[PodRecord], Awaitable[None]],
+        suspend: Callable[[list[PodRecord], str], Awaitable[bool]] = _never,
         bound_since: Callable[[PodRecord], Awaitable[int]],
         remark: Callable[[PodRecord, str, str], None] = lambda known, reason, message: None,
         unwind: str = "evict",
@@ -43,8 +49,10 @@ class Unwinder:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`unwind`: "evict" or "keep" bound members. `evict` and `bound_since` (microseconds since the epoch) may raise
-        KubeError. `remark`: publishes an event: pod, reason, message."""
+        KubeError. `suspend`: suspends the workload of these pods, with a reason in words; whether it has. `remark`:
+        publishes an event: pod, reason, message."""
         self._evict = evict
+        self._suspend = suspend
         self._bound_since = bound_since
         self._remark = remark
         self._unwind = unwind
@@ -95,7 +103,11 @@ class Unwinder:
         uids = {known.uid for known in evictable}
         self._evicting |= uids
         try:
-            await self._evict_all(group, evictable, message)
+            if evictable and await self._suspend(evictable, message):
+                for known in evictable:
+                    self._remark(known, "GangUnwound", f"{message}; its workload is suspended, and starts again")
+            else:
+                await self._evict_all(group, evictable, message)
         finally:
             self._evicting -= uids
 

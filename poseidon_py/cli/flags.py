@@ -22,7 +22,7 @@ GROUPS = {
     "Gangs": "gangs-from gang-*",
     "Preemption and moves": "preemption preemption-* preempt-* longest-preemption-notice protected-* migrate migrate-* "
     "moves-*",
-    "Queues": "queues queue-* yunikorn-queues",
+    "Queues": "queues queue-* yunikorn-queues suspend-workloads resumed-pods",
     "Jobs": "ended-jobs ended-jobs-* hooks",
     "Rounds, binds and events": "batch-* bind-* event-*",
     "Flow service": "firmament-* stats-address",

@@ -59,7 +59,9 @@ def show(
     from poseidon_py.util.terminal import new_console
 
     console = new_console()
-    print_jobs(body["jobs"], console)
+    if body["jobs"] or not body["suspended"]:
+        print_jobs(body["jobs"], console)
+    print_suspended(body["suspended"], console)
     if body["more"]:
         console.print(f"and {body['more']} older jobs; select some by --namespace, --user, --queue or --state")
 
@@ -77,6 +79,17 @@ def print_jobs(jobs: list[Json], console: "Console") -> None:
         for job in listed:
             counts[job["state"]] = counts.get(job["state"], 0) + 1
         console.print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())), highlight=False)
+
+
+def print_suspended(workloads: list[Json], console: "Console") -> None:
+    """Print a table of the workloads that wait to be resumed, if there are any."""
+    from rich.markup import escape
+
+    from poseidon_py.util.terminal import print_rows
+
+    if workloads:
+        rows = [(*(escape(each[key]) for key in ("name", "kind", "queue", "why")),) for each in workloads]
+        print_rows(console, ("suspended", "kind", "queue", "why"), rows, prose="why")
 
 
 def _print_table(jobs: list[Json], console: "Console") -> None:

@@ -118,11 +118,17 @@ def _remarks(queue: Json, one: bool) -> list[str]:
     if "waiting" not in queue:
         return lines
     lines += _statistics(queue)
-    if not queue["waiting"]:
-        return [*lines, f"{queue['name']}: no pods wait"]
-    lines.append(f"{queue['name']}: the oldest of the pods that wait")
-    lines += [f"  {each['pod']}: {each['why']}" for each in queue["waiting"]]
-    return [*lines, f"  and {queue['more']} more"] if queue["more"] else lines
+    for key, further, name, what in (
+        ("waiting", "more", "pod", "pods that wait"),
+        ("suspended", "more_suspended", "name", "workloads that are suspended"),
+    ):
+        if queue.get(key):
+            lines.append(f"{queue['name']}: the oldest of the {what}")
+            lines += [f"  {each[name]}: {each['why']}" for each in queue[key]]
+            lines += [f"  and {queue[further]} more"] if queue[further] else []
+        elif key == "waiting":
+            lines.append(f"{queue['name']}: no pods wait")
+    return lines
 
 
 def _statistics(queue: Json) -> list[str]:

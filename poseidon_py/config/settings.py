@@ -278,6 +278,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             metavar="SECONDS",
         ),
     ] = 300.0
+    suspend_workloads: Annotated[
+        Literal["on", "off"],
+        setting(
+            "Whether owners of pods, such as Jobs, are suspended when all of their pods are evicted, and resumed when "
+            "their turn comes; with Kueue's queues also those that users create suspended."
+        ),
+    ] = "on"
+    resumed_pods: Annotated[
+        Count,
+        setting(
+            "Suspended workloads are resumed as long as no more than so many pods of their queue are pending.",
+            metavar="COUNT",
+        ),
+    ] = 1000
     queue_drain_rate: Annotated[
         Positive,
         setting("Limit on the pods that are evicted in a second from queues that drain.", metavar="NUMBER"),

@@ -8,12 +8,13 @@ goes on where this process ends.
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from poseidon_py.describe.annotations.preemption_terms import Announcement, PreemptionState
 from poseidon_py.preempt.attempt import PreemptApi, Result, retract
 from poseidon_py.preempt.decisions import VictimPod
+from poseidon_py.preempt.eviction import GangEviction
 from poseidon_py.preempt.permission import Permission
 from poseidon_py.preempt.retries import Retries
 from poseidon_py.state.preemption_rules import PreemptionRules
@@ -25,10 +26,16 @@ _RETRY_FIRST = 0.2
 _Job = tuple[str, int]
 
 
-def announcements(rules: PreemptionRules, victims: Sequence[VictimPod], now: float) -> dict[str, Announcement]:
+def announcements(
+    rules: PreemptionRules, victims: Sequence[VictimPod], now: float, units: Mapping[str, GangEviction]
+) -> dict[str, Announcement]:
     """By UID, the victims whose eviction is announced first; the others leave at once. `now`: seconds since the
-    epoch."""
+    epoch. `units`: by UID, the victims that leave together."""
     joined: dict[_Job, _Job] = {}
+
+    def job_of(victim: PodRecord) -> _Job:
+        unit = units.get(victim.uid)
+        return ("unit", id(unit)) if unit is not None else _job(victim)
 
     def group_of(job: _Job) -> _Job:
         while (above := joined.get(job, job)) != job:
@@ -36,14 +43,14 @@ def announcements(rules: PreemptionRules, victims: Sequence[VictimPod], now: flo
         return job
 
     for known, preemptor in victims:
-        joined[group_of(_job(known))] = group_of(_job(preemptor))
+        joined[group_of(job_of(known))] = group_of(_job(preemptor))
     notice: dict[_Job, float] = {}
     for known, _ in victims:
-        group = group_of(_job(known))
+        group = group_of(job_of(known))
         notice[group] = max(notice.get(group, 0.0), rules.notice_of(known))
     found: dict[str, Announcement] = {}
     for known, preemptor in victims:
-        seconds = notice[group_of(_job(known))]
+        seconds = notice[group_of(job_of(known))]
         if seconds > 0:
             found[known.uid] = Announcement(math.ceil(now + seconds) * 1_000_000, preemptor.full_name)
     return found

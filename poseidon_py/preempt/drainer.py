@@ -3,7 +3,7 @@
 What is to be done follows from the queues and the pods alone, so that a new leader goes on with it, and nothing more is
 evicted once a queue is started again. Disruption budgets hold: a pod that its budgets protect is tried again after a
 growing delay. A gang is not begun before its budgets permit the eviction of all members; one that has lost members is
-drained to the end.
+drained to the end. A workload that can be suspended leaves by that, if its budgets permit the eviction of all pods.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from poseidon_py.preempt.attempt import PreemptApi, Result, evict
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
+from poseidon_py.state.workloads.lookup import NoSuspension, Suspender
 from poseidon_py.util.backoff import Backoff
 
 log = logging.getLogger(__name__)
@@ -42,17 +43,19 @@ class Drainer:
         store: Store,
         reporter: DrainReporter,
         *,
+        suspender: Suspender | None = None,
         leads: Callable[[], bool],
         rate: float = 10.0,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
         rng: Callable[[], float] = random.random,
     ) -> None:
-        """`leads`: whether, by the clock, no other replica can be the leader; called before each request. `rate`: pods
-        that are evicted in a second at most."""
+        """`suspender`: None: no workload is suspended. `leads`: whether, by the clock, no other replica can be the
+        leader; called before each request. `rate`: pods that are evicted in a second at most."""
         self._api = api
         self._store = store
         self._reporter = reporter
+        self._suspender = suspender or NoSuspension()
         self._outcomes = store.metrics.drains
         self._leads = leads
         self._pause = 1.0 / rate
@@ -81,6 +84,7 @@ class Drainer:
             self._not_before.clear()
             self._evicted.clear()
             return
+        await self._suspend_workloads()
         units = {_key_of(unit): unit for unit in self._units()}
         for key, unit in units.items():
             if self._monotonic() >= self._not_before.get(key, 0.0):
@@ -88,6 +92,19 @@ class Drainer:
         for key in self._backoffs.keys() - units:
             del self._backoffs[key], self._not_before[key]
         self._evicted.intersection_update(self._store.pods)
+
+    async def _suspend_workloads(self) -> None:
+        """Suspends the workloads that leave as a whole, as far as their budgets permit that."""
+        draining = [known for known in self._store.pods.values() if self._drains(known)]
+        workloads = sorted(self._suspender.leaving(draining), key=lambda pods: _order(pods[0]))
+        for pods in workloads:
+            name = self._name_of(pods[0])
+            if not (all(map(self._drains, pods)) and self._leads()) or self._protected(pods):
+                continue
+            if await self._suspender.suspend(pods, "QueueDrained", f"queue {name} drains"):
+                for known in pods:
+                    self._has_left(known, "suspended")
+                await self._sleep(self._pause * len(pods))
 
     def _units(self) -> Iterator[list[PodRecord]]:
         """Gangs, and single pods: the least important first, then the newest."""
@@ -103,7 +120,7 @@ class Drainer:
             units.append(unit)
             if known.gang.id:
                 gangs[known.gang.id] = unit
-        yield from sorted(units, key=lambda unit: (unit[0].described.priority, -unit[0].created_us, unit[0].uid))
+        yield from sorted(units, key=lambda unit: _order(unit[0]))
 
     def _drains(self, known: PodRecord) -> bool:
         if known.queue.running_id not in self._store.queues.draining or known.state is not PodState.BOUND:
@@ -129,17 +146,23 @@ class Drainer:
         """Returns whether it leaves."""
         outcome = await evict(self._api, known)
         if outcome.result is Result.DONE:
-            name = self._store.queues.draining.get(known.queue.running_id, "")
-            log.info("evicted %s from %s: queue %s drains", known.full_name, known.node, name)
-            self._outcomes.labels("evicted").inc()
-            self._evicted.add(known.uid)
-            self._reporter.drained(known, name)
+            log.info("evicted %s from %s: queue %s drains", known.full_name, known.node, self._name_of(known))
+            self._has_left(known, "evicted")
         elif outcome.result is Result.GONE:
             self._outcomes.labels("gone").inc()
         else:
             self._refused(known, str(outcome.error))
             return False
         return True
+
+    def _has_left(self, known: PodRecord, outcome: str) -> None:
+        self._outcomes.labels(outcome).inc()
+        self._evicted.add(known.uid)
+        self._reporter.drained(known, self._name_of(known))
+
+    def _name_of(self, known: PodRecord) -> str:
+        """Of the draining queue of a pod."""
+        return self._store.queues.draining.get(known.queue.running_id, "")
 
     def _later(self, key: str) -> None:
         delay = self._backoffs.setdefault(key, Backoff(_AGAIN_FIRST, _AGAIN_MAX, self._rng)).next()
@@ -148,8 +171,8 @@ class Drainer:
     def _refused(self, known: PodRecord, why: str) -> None:
         self._outcomes.labels("refused").inc()
         log.info("%s cannot be evicted from its draining queue yet: %s", known.full_name, why)
-        name = self._store.queues.draining.get(known.queue.running_id, "")
-        self._reporter.remark(known, "DrainDelayed", f"queue {name} drains, but the pod stays for now: {why}")
+        stays = f"queue {self._name_of(known)} drains, but the pod stays for now: {why}"
+        self._reporter.remark(known, "DrainDelayed", stays)
 
     def _is_begun(self, known: PodRecord) -> bool:
         """Whether the gang of a pod has lost members."""
@@ -158,19 +181,12 @@ class Drainer:
 
     def _protected(self, unit: list[PodRecord]) -> str:
         """Why the budgets do not permit the eviction of all of these pods; empty: they do."""
-        count: dict[int, int] = {}
-        for known in unit:
-            profile = self._store.profiles.get(known.described.profile)
-            for budget in self._store.budgets.of(profile) if profile is not None else ():
-                count[budget.id] = count.get(budget.id, 0) + 1
-        for ident, pods in count.items():
-            budget = self._store.budgets.messages[ident]
-            if pods > budget.allowed:
-                return (
-                    f"disruption budget {budget.name} permits {budget.allowed} evictions, and {pods} members of its "
-                    "gang leave together; change the budget"
-                )
-        return ""
+        return self._store.budgets.forbid(self._store.profiles.get(known.described.profile) for known in unit)
+
+
+def _order(known: PodRecord) -> tuple[int, int, str]:
+    """The order in which pods leave: the least important first, then the newest."""
+    return known.described.priority, -known.created_us, known.uid
 
 
 def _key_of(unit: list[PodRecord]) -> str:

@@ -1,13 +1,15 @@
 """Deletes the victims of preemption concurrently, each to a definite outcome.
 
     deleted   the API server has accepted the deletion: the pod leaves within its grace period
+    suspended its workload is suspended, whose controller deletes the pod
     gone      it is deleted, or being deleted, by another client; or another pod has its name
     dropped   the deletion was not sent: its preemptor does not need it any more, it may not be preempted any more, or
               another replica leads
     refused   the API server does not delete it
 
 The members of a gang that is preempted entirely are deleted once all of them have their condition, and from then on
-even if their preemptors no longer need it (eviction.py).
+even if their preemptors no longer need it (eviction.py). Victims that are all pods of a workload leave by its
+suspension; if that cannot be, they are deleted.
 
 A victim is `preempting` from the decision on, and stays so unless its deletion is dropped or refused, or the pod is
 bound again. Temporary failures are retried with growing delays, which occupy no slot: no connection, 429 (not before
@@ -23,7 +25,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from poseidon_py.describe.annotations.preemption_terms import Announcement, PreemptionState
 from poseidon_py.preempt.announcements import Retractor
@@ -35,6 +37,7 @@ from poseidon_py.preempt.retries import Retries
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
+from poseidon_py.state.workloads.lookup import Suspender
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +84,7 @@ class Evictor:
         refused: Callable[[PodRecord, list[PodRecord], str], None],
         retractor: Retractor,
         reporter: AnnouncementReporter,
+        suspender: Suspender,
         scheduler: str,
         patience: float = 60.0,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -100,6 +104,8 @@ class Evictor:
         self._refused = refused
         self._retractor = retractor
         self._reporter = reporter
+        self._suspender = suspender
+        self._suspensions: set[asyncio.Task[bool]] = set()
         self._scheduler = scheduler
         self._patience = patience
         self._sleep = sleep
@@ -165,8 +171,9 @@ class Evictor:
                 self._drop(eviction)
 
     @property
-    def tasks(self) -> list[asyncio.Task[None]]:
-        return [eviction.task for eviction in self._evictions.values() if eviction.task is not None]
+    def tasks(self) -> list[asyncio.Task[Any]]:
+        evictions = [eviction.task for eviction in self._evictions.values() if eviction.task is not None]
+        return [*evictions, *self._suspensions]
 
     # -- one victim -------------------------------------------------------------------------------------------
 
@@ -193,8 +200,11 @@ class Evictor:
             await self._retried(eviction, self._mark, retries)
             eviction.gang.marked(known.uid)
             await eviction.gang.wait()
-        await self._retried(eviction, self._delete, retries)
-        self._end(eviction, "deleted")
+        if eviction.gang is not None and await self._leaves_with_its_workload(eviction, eviction.gang):
+            self._end(eviction, "suspended")
+        else:
+            await self._retried(eviction, self._delete, retries)
+            self._end(eviction, "deleted")
         for_pod = preemptor.full_name if preemptor is not None else "an earlier decision"
         log.info("preempted %s on %s for %s", known.full_name, eviction.node, for_pod)
         self._deleted(known, preemptor, eviction.node)
@@ -210,6 +220,31 @@ class Evictor:
             await self._sleep(min(left, _CHECK) if left > 0 else _CHECK)
             if self._need.is_over(eviction):
                 raise _Dropped
+
+    async def _leaves_with_its_workload(self, eviction: Eviction, gang: GangEviction) -> bool:
+        """Whether its workload is suspended; the first of its victims has that done."""
+        leaving = gang.workloads.get(eviction.known.uid)
+        if leaving is None:
+            return False
+        self._check(eviction)
+        if leaving.suspension is None:
+            why = self._why(eviction)
+            work = self._suspender.suspend(leaving.pods, "Preempted", why)
+            leaving.suspension = asyncio.create_task(work, name=f"suspend the workload of {eviction.known.full_name}")
+            self._suspensions.add(leaving.suspension)
+            leaving.suspension.add_done_callback(self._suspensions.discard)
+        eviction.sending = True
+        try:
+            return await asyncio.shield(leaving.suspension)
+        finally:
+            eviction.sending = False
+
+    def _why(self, eviction: Eviction) -> str:
+        """Why the pod is preempted, in the words of its condition."""
+        known, preemptor = eviction.known, eviction.preemptor
+        if preemptor is not None and known.queue.running_id not in (0, preemptor.queue.id):
+            return f"reclaiming capacity for queue {self._store.queues.resolution_of(preemptor).name}"
+        return "preempting to accommodate a higher priority pod"
 
     def _retries(self) -> Retries:
         return Retries(_RETRY_FIRST, self._patience, self._monotonic, self._rng)
@@ -259,11 +294,8 @@ class Evictor:
         if eviction.marked:
             return Outcome(Result.DONE)
         self._check(eviction)
-        why = "preempting to accommodate a higher priority pod"
-        known, preemptor = eviction.known, eviction.preemptor
-        if preemptor is not None and known.queue.running_id not in (0, preemptor.queue.id):
-            why = f"reclaiming capacity for queue {self._store.queues.resolution_of(preemptor).name}"
-        outcome = await self._send(eviction, mark(self._api, known, f"{self._scheduler}: {why}", self._now()))
+        message = f"{self._scheduler}: {self._why(eviction)}"
+        outcome = await self._send(eviction, mark(self._api, eviction.known, message, self._now()))
         eviction.marked = outcome.result is Result.DONE
         return outcome
 

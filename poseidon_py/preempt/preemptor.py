@@ -26,6 +26,7 @@ from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import PodRecord, Reject
 from poseidon_py.state.store import Store
+from poseidon_py.state.workloads.lookup import NoSuspension, Suspender
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.tasks import end_tasks
 from poseidon_py.util.timers import Timer
@@ -55,6 +56,7 @@ class Preemptor:
         reporter: PreemptReporter,
         *,
         withdraw: Callable[[Iterable[str]], None] = lambda uids: None,
+        suspender: Suspender | None = None,
         leads: Callable[[], bool] = lambda: True,
         scheduler: str = "poseidon",
         concurrency: int = 20,
@@ -65,14 +67,16 @@ class Preemptor:
         call_later: Callable[[float, Callable[[], None]], Timer] | None = None,
         rng: Callable[[], float] = random.random,
     ) -> None:
-        """`withdraw` gives back the placements of pods, by UID, whose binds were not sent. `leads` is called before
-        each write. `scheduler`: the name in conditions of victims. `concurrency`: maximum number of requests in flight.
-        `patience`: seconds for all attempts to write one decision."""
+        """`withdraw` gives back the placements of pods, by UID, whose binds were not sent. `suspender`: None: no
+        workload is suspended. `leads` is called before each write. `scheduler`: the name in conditions of victims.
+        `concurrency`: maximum number of requests in flight. `patience`: seconds for all attempts to write one
+        decision."""
         self._store = store
         self._attempts = store.metrics.preemptions
         self._reject = reject
         self._reporter = reporter
         self._withdraw = withdraw
+        self._suspender = suspender or NoSuspension()
         self._now = now
         self._rng = rng
         self._permission = Permission(leads, concurrency)
@@ -98,6 +102,7 @@ class Preemptor:
             refused=self._refused,
             retractor=self._retractor,
             reporter=reporter,
+            suspender=self._suspender,
             scheduler=scheduler,
             patience=patience,
             sleep=sleep,
@@ -122,7 +127,7 @@ class Preemptor:
         self._remainders = Remainders(
             store,
             self._permission,
-            lambda known: self.evictor.evict(known, None, GangEviction()),
+            self._evict_rest,
             call_later=call_later,
         )
 
@@ -134,10 +139,11 @@ class Preemptor:
             if known.nominated != node:
                 self._attempts.inc()
             self._nominate(known, node)
+        revocable = [victim for victim in decisions.victims if victim.known.revocable]
         victims = [victim for victim in decisions.victims if not victim.known.revocable]
-        gangs = gang_evictions(self._store.gangs, [known for known, _ in victims])
-        announced = announcements(self._store.preemption_rules, victims, self._now())
-        self._revoke([victim for victim in decisions.victims if victim.known.revocable])
+        self._revoke(revocable)
+        gangs = self._units([known for known, _ in victims])
+        announced = announcements(self._store.preemption_rules, victims, self._now(), gangs)
         for known, preemptor in victims:
             if known.uid in announced:
                 self._privilege(preemptor)
@@ -159,6 +165,15 @@ class Preemptor:
             self._store.metrics.victims.labels("unbound").inc()
             log.info("took %s back from %s for %s", known.full_name, node, preemptor.full_name)
             self._reporter.preempted(known, preemptor, node)
+
+    def _units(self, victims: list[PodRecord]) -> dict[str, GangEviction]:
+        return gang_evictions(self._store.gangs, victims, self._suspender)
+
+    def _evict_rest(self, pods: list[PodRecord]) -> None:
+        """Pods of a gang that is preempted entirely leave, as was decided before."""
+        gang = GangEviction((), self._suspender.leaving(pods))
+        for known in pods:
+            self.evictor.evict(known, None, gang)
 
     def _nominate(self, known: PodRecord, node: str) -> None:
         self._store.nominations.set(known, node)
@@ -199,7 +214,7 @@ class Preemptor:
             if known.privileged:
                 self.nominator.adopt(known)
                 self._nominate(known, known.nominated)
-        gangs = gang_evictions(store.gangs, victims)
+        gangs = self._units(victims)
         for known in victims:
             if known.announced is not None and known.state is PodState.BOUND:
                 preemptor = pending.get(known.announced.preemptor)

@@ -25,7 +25,7 @@ class Remainders:
         self,
         store: Store,
         permission: Permission,
-        evict: Callable[[PodRecord], None],
+        evict: Callable[[list[PodRecord]], None],
         *,
         call_later: Callable[[float, Callable[[], None]], Timer] | None = None,
     ) -> None:
@@ -58,8 +58,7 @@ class Remainders:
         namespaces = {known.namespace for known in left}
         if any(known.dirty and known.node and known.namespace in namespaces for known in self._store.pods.values()):
             return self.note(group)  # one of them may be another member, which is no victim
-        for known in left:
-            self._evict(known)
+        self._evict(left)
 
     @staticmethod
     def _left(group: Group) -> list[PodRecord]:

@@ -148,6 +148,21 @@ class Reporter:
         report.kind, report.key, report.lasting = (api_version, kind), f"{uid}/{message}", True
         self._add(report)
 
+    def on_object(
+        self,
+        kind: tuple[str, str],
+        named: tuple[str, str, str],
+        reason: str,
+        message: str,
+        *,
+        action: str,
+        warning: bool,
+    ) -> None:
+        """What was done with another object than a pod. `kind`: API version and kind; `named`: namespace, name, UID."""
+        report = Report(*named, reason, message, warning=warning)
+        report.kind, report.key, report.lasting, report.action = kind, f"{report.uid}/{reason}", True, action
+        self._add(report)
+
     def about(
         self, known: PodRecord, reason: str, message: str, *, action: str, related: PodRecord | None = None
     ) -> None:

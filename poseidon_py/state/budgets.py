@@ -1,5 +1,7 @@
 """The disruption budgets of the cluster, as the engine should have them."""
 
+from collections.abc import Iterable
+
 from poseidon_py.describe.budgets import describe_budget
 from poseidon_py.describe.selectors import is_met
 from poseidon_py.kube.budget_objects import DisruptionBudget
@@ -41,6 +43,21 @@ class Budgets:
     def of(self, profile: flow_pb2.Profile) -> list[flow_pb2.Budget]:
         """The budgets that count pods with these labels."""
         return [message for message in self.messages.values() if _counts(message.selector, profile)]
+
+    def forbid(self, profiles: Iterable[flow_pb2.Profile | None]) -> str:
+        """Why pods with these labels must not all leave now; empty: they may. None: unknown labels."""
+        count: dict[int, int] = {}
+        for profile in profiles:
+            for budget in self.of(profile) if profile is not None else ():
+                count[budget.id] = count.get(budget.id, 0) + 1
+        for ident, pods in count.items():
+            budget = self.messages[ident]
+            if pods > budget.allowed:
+                return (
+                    f"disruption budget {budget.name} permits {budget.allowed} evictions, and {pods} members of its "
+                    "gang leave together; change the budget"
+                )
+        return ""
 
     def drop(self, key: tuple[str, str]) -> None:
         """A budget is deleted. `key`: its namespace and name."""

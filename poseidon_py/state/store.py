@@ -71,6 +71,8 @@ class Store:
         """Shared by all components that use this store."""
         self.pods: dict[str, PodRecord] = {}
         """By UID."""
+        self.owned: dict[str, set[str]] = {}
+        """UID of a controller -> UIDs of its pods."""
         self.nodes: dict[str, NodeRecord] = {}
         """By name."""
         self.classes = Classes(added_affinity)
@@ -163,6 +165,8 @@ class Store:
             self.outcomes.pop(uid, None)
             known = self.pods[uid] = PodRecord(pod, task, self._monotonic())
             known.created_us = self._arrivals.moment(known.created_us)
+            if known.owner:
+                self.owned.setdefault(known.owner, set()).add(uid)
         spec = pod.spec
         node = spec.node_name or ""
         print_now = fingerprint(pod) if node else 0
@@ -213,6 +217,10 @@ class Store:
             return
         if known.node:
             self._take_off(known.node, uid)
+        if known.owner:
+            self.owned[known.owner].discard(uid)
+            if not self.owned[known.owner]:
+                del self.owned[known.owner]
         self.gangs.gone(known)
         self.queues.leave(uid)
         known.observed.deleting = True

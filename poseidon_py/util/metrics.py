@@ -80,8 +80,8 @@ class Metrics:
         )
         self.victims = self._counter(
             "preemption_victims_total",
-            "Victims by outcome: deleted; unbound (not bound yet: they wait again); gone (by themselves); "
-            "dropped (no longer needed, or another replica leads); refused (by the API server).",
+            "Victims by outcome: deleted; suspended (with their workload); unbound (not bound yet: they wait again); "
+            "gone (by themselves); dropped (no longer needed, or another replica leads); refused (by the API server).",
             "outcome",
         )
         self.migrations = self._counter(
@@ -92,9 +92,19 @@ class Metrics:
         )
         self.drains = self._counter(
             "drains_total",
-            "Pods of queues that drain, by outcome: evicted; gone (by themselves); refused (mostly for a disruption "
-            "budget).",
+            "Pods of queues that drain, by outcome: evicted; suspended (with their workload); gone (by themselves); "
+            "refused (mostly for a disruption budget).",
             "outcome",
+        )
+        self.suspensions = self._counter(
+            "workload_suspensions_total",
+            "Workloads whose pods all leave, by reason and result: written, overtaken (suspended already), gone, "
+            "refused (their pods are deleted), given up (no clear answer for too long, or another replica leads).",
+            "reason",
+            "result",
+        )
+        self.resumptions = self._counter(
+            "workload_resumptions_total", "Suspended workloads whose turn has come, by result as above.", "result"
         )
         self.moves_decided = self._counter(
             "moves_decided_total", "Decisions that a running pod moves so that a pending one fits."

@@ -90,7 +90,7 @@ class Jobs(Controller):
             return
         if not over:
             if spec.get("suspend"):
-                active = self._suspend(status, active)
+                active = self._suspend(status, tally, active)
             else:
                 self._resume(record, spec, status, tally)
                 verdict = _outcome(spec, status, tally, active)
@@ -116,9 +116,8 @@ class Jobs(Controller):
             status["completedIndexes"] = _ranges(tally.indexes)
         self.put_status(record, obj, status)
 
-    def _suspend(self, status: Json, active: list[Record]) -> list[Record]:
-        for pod in active:
-            self.drop_pod(pod)
+    def _suspend(self, status: Json, tally: _Tally, active: list[Record]) -> list[Record]:
+        self._drop(tally, active)
         _set_condition(status, "Suspended", "True", "JobSuspended", "Job suspended")
         status.pop("startTime", None)
         return []
@@ -171,8 +170,7 @@ class Jobs(Controller):
         desired = _desired(spec, tally, len(active))
         if len(active) > desired:
             active.sort(key=surplus_order)
-            for pod in active[: len(active) - desired]:
-                self.drop_pod(pod)
+            self._drop(tally, active[: len(active) - desired])
             return active[len(active) - desired :]
         if len(active) == desired or tally.waiting:
             return active
@@ -183,6 +181,12 @@ class Jobs(Controller):
             self.agenda.after(pause, lambda: self._retry(record, tally))
             return active
         return active + self._create(record, spec, tally, active, desired - len(active))
+
+    def _drop(self, tally: _Tally, pods: list[Record]) -> None:
+        """Delete pods that are not wanted. They do not count: the real controller removes their finalizer first."""
+        for pod in pods:
+            tally.counted.add(pod.uid)
+            self.drop_pod(pod)
 
     def _retry(self, record: Record, tally: _Tally) -> None:
         tally.waiting = False

@@ -17,7 +17,9 @@
     "replicas": [{"name", "uid", "task", "state", "node", "created", "bound", "started", "ended", "checkpoint",
                   "reason", "exit_code", "requests"}], "more_replicas": int
     "waiting": [{"pod", "why"}], "more": int        its oldest pending pods
-}]}
+ }],
+ "suspended": [{"name", "kind", "queue", "why"}]     workloads that wait to be resumed, the oldest first
+}
 """
 
 import heapq

@@ -20,6 +20,7 @@
     "problems": [str]             of its description
     "waiting": [{"pod", "why"}]   if it was asked for: its oldest pending pods
     "more": int                   likewise: how many further ones there are
+    "suspended": [{"name", "kind", "queue", "why"}], "more_suspended": int      likewise: workloads to be resumed
 }]}
 """
 

@@ -16,7 +16,7 @@ Answered: {
 }
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -66,6 +66,9 @@ class _Objects:
 
     def known_owner(self, uid: str) -> OwnerOrGroup | None:
         return self._by_uid.get(uid)
+
+    def children(self, uid: str) -> Iterable[OwnerOrGroup]:
+        return ()
 
     def unreadable(self, owner: Owner) -> str:
         return ""

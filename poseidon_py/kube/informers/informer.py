@@ -6,8 +6,9 @@
            absent, or forbidden
 
 A resource that is absent (its definition is not installed) is discovered again when it is asked for, and every few
-seconds, since it may be installed at any time; a served one more rarely, since its version may change. A resource that
-may not be read counts as absent, with a warning that says what follows.
+seconds, since it may be installed at any time; a served one more rarely, since its version may change, and so is an
+absent one that nobody asks for. A resource that may not be read counts as absent, with a warning that says what
+follows.
 """
 
 import asyncio
@@ -77,6 +78,8 @@ class Informer:
         """Monotonic seconds."""
         self.checked_at = -1e9
         """Monotonic seconds of the last discovery."""
+        self.awaited = True
+        """Whether somebody looks for its objects: as long as it is absent, it is then discovered often."""
         self.missing_once = False
         """Whether the last discovery missed it although it was served, as happens while a server starts."""
         self.task: asyncio.Task[None] | None = None
@@ -125,7 +128,7 @@ class Informers:
                 self._wake.clear()
                 for informer in list(self._informers.values()):
                     await self._discover(informer)
-                absent = any(not informer.path for informer in self._informers.values())
+                absent = any(informer.awaited and not informer.path for informer in self._informers.values())
                 try:
                     async with asyncio.timeout(_RECHECK_ABSENT if absent else RECHECK):
                         await self._wake.wait()
@@ -139,7 +142,7 @@ class Informers:
 
     async def _discover(self, informer: Informer) -> None:
         now = _now()
-        if now - informer.checked_at < (RECHECK if informer.path else _RECHECK_ON_DEMAND):
+        if now - informer.checked_at < (_RECHECK_ON_DEMAND if informer.awaited and not informer.path else RECHECK):
             return
         informer.checked_at = now
         label = informer.resource.label

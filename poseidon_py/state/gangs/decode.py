@@ -10,6 +10,7 @@ from poseidon_py.conventions.keys import remarks_on_object
 from poseidon_py.conventions.table import kind_table
 from poseidon_py.kube.objects import NOTHING, InvalidField, Metadata, micros
 from poseidon_py.kube.queue_objects.keys import queue_annotations, queue_labels
+from poseidon_py.kube.workload_objects import limit_of, suspension_of
 from poseidon_py.state.gangs.by_owner import (
     OWNERS,
     REPLICA_SETS,
@@ -35,6 +36,7 @@ class Item(Struct):
     status: Raw = NOTHING
     value: Raw = NOTHING
     """Of a PriorityClass."""
+    is_default: Raw = field(default=NOTHING, name="globalDefault")
 
 
 class _Replicas(Struct):
@@ -70,7 +72,7 @@ def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = F
         if resource in _SPREAD:
             selector = bytes(replicas.selector)
     elif resource == PRIORITY_CLASSES:
-        spec = {"value": _decode(item.value, int, "value")}
+        spec = {"value": _decode(item.value, int, "value"), "default": bytes(item.is_default) == b"true"}
     elif counts is None:
         spec = _decode(item.spec, dict[str, Any], "spec")
         phase = _phase(item.status)
@@ -89,6 +91,9 @@ def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = F
         queue_labels=queue_labels(metadata.labels),
         queue_annotations=queue_annotations(metadata.annotations),
         remarks=_remarks(resource, metadata, spec),
+        suspension=None if metadata_only else suspension_of(resource.group, resource.plural, metadata, item.spec),
+        time_limit=limit_of(metadata.labels),
+        resource=resource,
     )
 
 
@@ -139,4 +144,6 @@ def _content(owner_or_group: OwnerOrGroup) -> tuple[object, ...]:
         owner_or_group.queue_labels,
         owner_or_group.queue_annotations,
         owner_or_group.remarks,
+        owner_or_group.suspension,
+        owner_or_group.time_limit,
     )

@@ -22,6 +22,9 @@ class NoObjects:
     def known_owner(self, uid: str) -> OwnerOrGroup | None:
         return None
 
+    def children(self, uid: str) -> Iterable[OwnerOrGroup]:
+        return ()
+
     def unreadable(self, owner: Owner) -> str:
         return ""
 

@@ -1,11 +1,12 @@
 """What a convention declares for a pod, and the objects that it may read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from poseidon_py.conventions.fields import NO_REMARKS, Remarks
 from poseidon_py.kube.informers.resource import Resource as Resource
+from poseidon_py.kube.workload_objects import Suspension
 
 
 class Owner(NamedTuple):
@@ -46,14 +47,15 @@ class Counts:
     """Its parts, each with its number of pods that have yet to succeed."""
     least: int | None = None
     """Number of pods that it declares to need at the same time; None: it does not."""
-    suspended: bool = False
-    """Whether it is suspended: its pods are deleted, and none are created."""
     staged: bool = False
     """Whether it creates some of its pods only when others are ready."""
     problem: str = ""
     """Why the number is unknown: the field, its value and the remedy."""
     verdict: str = ""
     """Succeeded or Failed; empty: it has not ended."""
+
+
+NO_RESOURCE = Resource("", "", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,16 @@ class OwnerOrGroup:
     """The annotations that do."""
     remarks: Remarks = NO_REMARKS
     """What is said of its fields, labels and annotations that have no effect, or that keep its pods from running."""
+    suspension: Suspension | None = None
+    """Of a kind that can be suspended."""
+    time_limit: str = ""
+    """The label that limits the time for which its pods may run."""
+    resource: Resource = NO_RESOURCE
+
+    @property
+    def suspended(self) -> bool:
+        """Whether it is suspended: its pods are deleted, and none are created."""
+        return self.suspension is not None and self.suspension.suspended
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +165,9 @@ class Objects(Protocol):
 
     def known_owner(self, uid: str) -> OwnerOrGroup | None:
         """An owner that was looked up before; None: it was not, or is gone."""
+
+    def children(self, uid: str) -> Iterable[OwnerOrGroup]:
+        """The owners that an object controls, as far as they were looked up before."""
 
     def unreadable(self, owner: Owner) -> str:
         """Why an owner may not be read; empty: it may, or it is gone."""

@@ -9,7 +9,7 @@ counts as unknown until there is an answer.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from poseidon_py.kube.client import KubeError, NotFoundError, decode_answer
 from poseidon_py.kube.informers.informer import SAY_AFTER, InformerApi, Informers
@@ -51,7 +51,9 @@ class ObjectCache:
         wait for the watch to show an owner before it is fetched. `say_after`: seconds after which a lookup takes
         long."""
         self._api = api
-        self._changed = changed
+        self._tell = changed
+        self._children: dict[str, set[str]] = {}
+        """UID of an owner -> UIDs of the owners that it controls."""
         self._known_now = resolved
         self._metrics = metrics if metrics is not None else Metrics()
         self._patience = patience
@@ -110,6 +112,22 @@ class ObjectCache:
         """The cached owner with this UID."""
         return next((cache.by_uid[uid] for cache in self._of_owners if uid in cache.by_uid), None)
 
+    def children(self, uid: str) -> Iterable[OwnerOrGroup]:
+        """The cached owners that an object controls."""
+        return [found for each in self._children.get(uid, ()) if (found := self.known_owner(each)) is not None]
+
+    def all_of(self, resource: Resource) -> Iterable[OwnerOrGroup]:
+        """The cached objects of a resource."""
+        cache = self._caches.get(resource)
+        return cache.by_uid.values() if cache is not None else ()
+
+    def follow(self, resources: Iterable[Resource]) -> None:
+        """Watches resources whose objects matter although nobody looks them up: those that are not served are looked
+        for rarely."""
+        for resource in resources:
+            if resource not in self._caches:
+                self._add(resource).informer.awaited = False
+
     def serves(self, resource: Resource) -> bool:
         return bool(self._cache(resource).informer.path)
 
@@ -159,6 +177,7 @@ class ObjectCache:
     def _cache(self, resource: Resource) -> ResourceCache:
         """The cache of a resource. Raises Unknown until it is ready."""
         cache = self._caches.get(resource) or self._add(resource)
+        cache.informer.awaited = True
         if not cache.informer.ready:
             raise Unknown(resource.label, cache.informer.delayed)
         return cache
@@ -172,6 +191,15 @@ class ObjectCache:
             self._of_owners.append(cache)
         self._informers.add(cache.informer)
         return cache
+
+    def _changed(self, resource: Resource, owner_or_group: OwnerOrGroup, *, gone: bool = False) -> None:
+        above = owner_or_group.owner
+        if above is not None:
+            below = self._children.setdefault(above.uid, set())
+            (below.discard if gone else below.add)(owner_or_group.uid)
+            if not below:
+                del self._children[above.uid]
+        self._tell(resource, owner_or_group, gone=gone)
 
     async def _fetch_owner(self, cache: ResourceCache, owner: Owner, namespace: str, what: str) -> None:
         now = asyncio.get_running_loop().time

@@ -1,6 +1,6 @@
 """Kinds of owners whose pods can be a gang without any declaration, and what is decoded of them.
 
-Of each object only counts, suspension and progress are decoded; templates of pods are skipped.
+Of each object only counts and progress are decoded here; templates of pods are skipped.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,12 +10,17 @@ from msgspec import Raw, Struct, field
 
 from poseidon_py.kube.informers.kinds import GroupKind
 from poseidon_py.kube.objects import NOTHING, Condition, InvalidField
+from poseidon_py.kube.workload_objects import SUSPEND_FIELDS
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, OWNERS
 from poseidon_py.state.gangs.keys import JOBSET_EXCLUSIVE, JOBSET_SELECTED
 from poseidon_py.state.gangs.model import Counts, Invalid, Resource, number_of
 
 LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "leaderworkersets", ("v1",))
 RAY_CLUSTERS = Resource("ray.io", "rayclusters", ("v1", "v1beta1"))
+RAY_JOBS = Resource("ray.io", "rayjobs", ("v1", "v1beta1"))
+TRAIN_JOBS = Resource("trainer.kubeflow.org", "trainjobs", ("v1alpha1",))
+SPARK_APPLICATIONS = Resource("sparkoperator.k8s.io", "sparkapplications", ("v1beta2",))
+APP_WRAPPERS = Resource("workload.codeflare.dev", "appwrappers", ("v1beta2",))
 
 _REPLICA_SPECS = {
     "mpijobs": ("MPIJob", "mpiReplicaSpecs", ("v2beta1", "v1")),
@@ -52,8 +57,16 @@ OWNER_KINDS: Mapping[str, OwnerKind] = {
 KNOWN_KINDS: Mapping[GroupKind, Resource] = {
     **{GroupKind(*kind): resource for kind, resource in OWNERS.items()},
     **{GroupKind(each.resource.group, each.kind): each.resource for each in OWNER_KINDS.values()},
+    GroupKind("ray.io", "RayJob"): RAY_JOBS,
+    GroupKind("trainer.kubeflow.org", "TrainJob"): TRAIN_JOBS,
+    GroupKind("sparkoperator.k8s.io", "SparkApplication"): SPARK_APPLICATIONS,
+    GroupKind("workload.codeflare.dev", "AppWrapper"): APP_WRAPPERS,
 }
 """Owners whose specs are read; of others only metadata."""
+
+KIND_OF: Mapping[Resource, str] = {resource: kind.kind for kind, resource in KNOWN_KINDS.items()}
+
+SUSPENDABLE = tuple(each for each in KIND_OF if (each.group, each.plural) in SUSPEND_FIELDS)
 
 _OF_KUBEFLOW = {kind.resource: kind.replica_specs for kind in OWNER_KINDS.values() if kind.replica_specs}
 
@@ -68,7 +81,6 @@ Decode = Callable[[type[Any]], Any]
 class _Job(Struct):
     parallelism: int | None = None
     completions: int | None = None
-    suspend: bool | None = None
 
     @property
     def at_once(self) -> int:
@@ -113,7 +125,6 @@ class _StartupPolicy(Struct):
 class _JobSet(Struct):
     jobs: list[_ReplicatedJob] | None = field(default=None, name="replicatedJobs")
     startup: _StartupPolicy | None = field(default=None, name="startupPolicy")
-    suspend: bool | None = None
 
 
 class _ReplicatedJobStatus(Struct):
@@ -136,7 +147,6 @@ class _SchedulingPolicy(Struct):
 
 class _RunPolicy(Struct):
     policy: _SchedulingPolicy | None = field(default=None, name="schedulingPolicy")
-    suspend: bool | None = None
 
 
 class _Kubeflow(Struct):
@@ -172,7 +182,34 @@ class _Group(Struct):
 class _RayCluster(Struct):
     groups: list[_Group] | None = field(default=None, name="workerGroupSpecs")
     autoscaling: bool | None = field(default=None, name="enableInTreeAutoscaling")
-    suspend: bool | None = None
+
+
+class _RayJob(Struct):
+    cluster: _RayCluster | None = field(default=None, name="rayClusterSpec")
+
+
+class _Trainer(Struct):
+    nodes: object = field(default=None, name="numNodes")
+
+
+class _TrainJob(Struct):
+    trainer: _Trainer | None = None
+
+
+class _Executor(Struct):
+    instances: object = None
+
+
+class _Spark(Struct):
+    executor: _Executor | None = None
+
+
+class _Component(Struct):
+    sets: list[_Replicas] | None = field(default=None, name="podSets")
+
+
+class _AppWrapper(Struct):
+    components: list[_Component] | None = None
 
 
 class _LeaderWorkerTemplate(Struct):
@@ -206,7 +243,7 @@ def _job(spec: _Job, status: _JobStatus) -> Counts:
         left = max(spec.completions - done - _count_indexes(status.failed_indexes), 0)
     elif done:
         left = status.active or 0  # without completions, nothing is started once a pod has succeeded
-    return Counts(spec.at_once, left, suspended=bool(spec.suspend), verdict=_verdict(status.conditions))
+    return Counts(spec.at_once, left, verdict=_verdict(status.conditions))
 
 
 def _verdict(conditions: Iterable[Condition] | None) -> str:
@@ -241,7 +278,6 @@ def _job_set(spec: _JobSet, status: _JobSetStatus) -> Counts:
         sum(count for _, count in left),
         roles,
         left,
-        suspended=bool(spec.suspend),
         staged=in_order or any(bytes(each.depends) not in (b"", b"null", b"[]") for each in jobs),
         verdict=_verdict(status.conditions),
     )
@@ -252,6 +288,19 @@ def _of_custom(resource: Resource, spec: Decode, status: Decode) -> Counts | Non
         return _kubeflow(spec(_Kubeflow), status(_KubeflowStatus), f"spec.{_OF_KUBEFLOW[resource]}")
     if resource == RAY_CLUSTERS:
         return _ray_cluster(spec(_RayCluster))
+    if resource == RAY_JOBS:
+        job: _RayJob = spec(_RayJob)
+        return _ray_cluster(job.cluster or _RayCluster())
+    if resource == TRAIN_JOBS:
+        train: _TrainJob = spec(_TrainJob)
+        nodes = _number((train.trainer or _Trainer()).nodes, "spec.trainer.numNodes", 1)
+        return Counts(nodes)
+    if resource == SPARK_APPLICATIONS:
+        spark: _Spark = spec(_Spark)
+        executors = _number((spark.executor or _Executor()).instances, "spec.executor.instances", 0)
+        return Counts(1 + executors)
+    if resource == APP_WRAPPERS:
+        return _app_wrapper(spec(_AppWrapper))
     if resource == LEADER_WORKER_SETS:
         found: _LeaderWorkerSet = spec(_LeaderWorkerSet)
         size = _number(found.template.size, "spec.leaderWorkerTemplate.size", 1)
@@ -269,8 +318,7 @@ def _kubeflow(spec: _Kubeflow, status: _KubeflowStatus, path: str) -> Counts:
     least = run.policy.minimum if run.policy is not None else None
     if least is not None:
         least = number_of(least, "spec.runPolicy.schedulingPolicy.minAvailable", 1)
-    verdict = _verdict(status.conditions)
-    return Counts(size, max(size - done, 0), least=least, suspended=bool(run.suspend), verdict=verdict)
+    return Counts(size, max(size - done, 0), least=least, verdict=_verdict(status.conditions))
 
 
 def _done(replicas: Mapping[str, _Succeeded], roles: Iterable[str]) -> int:
@@ -285,7 +333,15 @@ def _ray_cluster(spec: _RayCluster) -> Counts:
         name, value = ("minReplicas", group.least) if spec.autoscaling else ("replicas", group.replicas)
         count = _number(value, f"{place}.{name}", 0) * _number(group.hosts, f"{place}.numOfHosts", 1)
         size += 0 if group.suspend else count
-    return Counts(size, suspended=bool(spec.suspend))
+    return Counts(size)
+
+
+def _app_wrapper(spec: _AppWrapper) -> Counts:
+    size = 0
+    for at, component in enumerate(spec.components or ()):
+        for number, each in enumerate(component.sets or ()):
+            size += _number(each.replicas, f"spec.components[{at}].podSets[{number}].replicas", 1)
+    return Counts(size or None)
 
 
 def _number(value: object, path: str, default: int) -> int:

@@ -84,7 +84,7 @@ class FromOwners:
         if entry.counts.problem:
             raise Invalid(f"{kind.kind} {name}: {entry.counts.problem}")
         declared = _declared(hints, kind, name, entry)
-        if declared is not None and any(each.counts.suspended for each in chain):
+        if declared is not None and any(each.suspended for each in chain):
             return replace(waits, waits=f"{kind.kind} {name} is suspended; its pods are placed once it is resumed")
         return declared
 

@@ -22,8 +22,7 @@ def manifest():
 
 
 def rules(manifest, kind):
-    (found,) = [each for each in manifest if each["kind"] == kind]
-    return found["rules"]
+    return [rule for each in manifest if each["kind"] == kind for rule in each["rules"]]
 
 
 def grants(rule: dict[str, list[str]]) -> list[Grant]:
@@ -80,9 +79,12 @@ def test_the_roles_are_bound_to_the_account_that_the_pods_run_as(manifest):
     (deployment,) = [each for each in manifest if each["kind"] == "Deployment"]
     account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
     subject = {"kind": "ServiceAccount", "name": account, "namespace": deployment["metadata"]["namespace"]}
-    for kind in ("Role", "ClusterRole"):
-        (role,) = [each for each in manifest if each["kind"] == kind]
-        (binding,) = [each for each in manifest if each["kind"] == f"{kind}Binding"]
+    roles = [each for each in manifest if each["kind"] in ("Role", "ClusterRole")]
+    bindings = [each for each in manifest if each["kind"] in ("RoleBinding", "ClusterRoleBinding")]
+    of = {(each["roleRef"]["kind"], each["roleRef"]["name"]): each for each in bindings}
+    assert len(of) == len(bindings) == len(roles)
+    for role in roles:
+        kind, binding = role["kind"], of[role["kind"], role["metadata"]["name"]]
         assert binding["metadata"].get("namespace") == role["metadata"].get("namespace")
         assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) == (kind, role["metadata"]["name"])
         assert binding["subjects"] == [subject]

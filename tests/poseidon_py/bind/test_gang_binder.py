@@ -43,6 +43,7 @@ class Rig(GangListener):
         self.extra = {"spec": {"schedulingGroup": {"podGroupName": "g"}}} if whole else {}
         self.unwinder = Unwinder(
             evict=self._evict,
+            suspend=self._suspend,
             bound_since=self._since,
             remark=lambda known, reason, message: self.remarks.append((known.name, reason, message)),
             unwind=unwind,
@@ -54,6 +55,8 @@ class Rig(GangListener):
         self.deadlines: list[Timer] = []
         self.remarks: list[tuple[str, str, str]] = []
         self.evicted: list[str] = []
+        self.suspended: list[list[str]] = []
+        self.suspends = False
         self.binder = Binder(
             self.kube,
             self.store,
@@ -92,6 +95,11 @@ class Rig(GangListener):
     def _deadline(self, seconds, call):
         self.deadlines.append(Timer(seconds, call))
         return self.deadlines[-1]
+
+    async def _suspend(self, pods, why):
+        if self.suspends:
+            self.suspended.append([known.name for known in pods])
+        return self.suspends
 
     async def _evict(self, known):
         self.evicted.append(known.name)

@@ -35,6 +35,17 @@ async def test_a_partly_bound_gang_is_evicted_after_its_timeout():
     assert rig.remarks == [(name, "GangUnwound", text) for name in ("a", "c")]
 
 
+async def test_the_workload_of_a_partly_bound_gang_is_suspended_if_it_can_be():
+    """Evictions of seven of eight members would end a Job for good."""
+    rig = Rig()
+    rig.suspends = True
+    await half(rig, owner=JOB)
+    assert rig.suspended == [["a", "c"]]
+    assert rig.evicted == []
+    text = "pod group ns/g: only 2 of 3 members could be bound in time; its workload is suspended, and starts again"
+    assert rig.remarks == [(name, "GangUnwound", text) for name in ("a", "c")]
+
+
 async def test_members_without_a_controller_stay():
     rig = Rig()
     await half(rig)

@@ -65,8 +65,8 @@ def a_job(**fields: Any) -> tuple[Resource, Json]:
 
 
 def outcome(world: World) -> tuple[object, ...]:
-    """Equal outcomes: the flow service is told the same, gangs have as long for their binds, and `poseidon jobs` shows
-    the same users. Problems that are reported do not count."""
+    """Equal outcomes: the flow service is told the same, gangs have as long for their binds, `poseidon jobs` shows the
+    same users, and owners are resumed alike. Problems that are reported do not count."""
     rig = Rig(world.queues)
     rig.store.classes.bandwidth = Bandwidth(counted=True)
     for each in world.namespaces:
@@ -75,6 +75,7 @@ def outcome(world: World) -> tuple[object, ...]:
     for resource, body in world.objects:
         entry = owner_or_group_of(resource, msgspec.json.decode(json.dumps(body), type=Item))
         rig.objects.put(resource, entry)
+    resumed = [each.suspension is None or not each.suspension.stays for each in rig.objects.by_uid.values()]
     for name, body in world.queue_objects:
         metadata = dict(body["metadata"])
         fields = {key: value for key, value in body.items() if key not in ("metadata", "spec")}
@@ -92,7 +93,7 @@ def outcome(world: World) -> tuple[object, ...]:
         rig.work()
     tree = rig.queues.message()
     found = [_pod(rig, f"uid-{body['metadata']['name']}") for body in world.pods]
-    return (tree.SerializeToString(deterministic=True) if tree is not None else b"", *users, *nodes, *found)
+    return (tree.SerializeToString(deterministic=True) if tree is not None else b"", *resumed, *users, *nodes, *found)
 
 
 def _pod(rig: Rig, uid: str) -> tuple[object, ...]:

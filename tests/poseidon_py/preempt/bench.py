@@ -159,6 +159,7 @@ class Bench:
             lambda known, node_id, not_before: self.rejected.append((known.name, node_id, not_before)),
             self.reports,
             withdraw=self._withdraw,
+            suspender=self.new_suspender(),
             leads=lambda: self.leads,
             scheduler="poseidon",
             concurrency=concurrency,
@@ -181,6 +182,10 @@ class Bench:
         for uid in uids:
             self.withdrawn.append(uid)
             self.store.release(self.store.pods[uid])
+
+    def new_suspender(self):
+        """None: no workload is suspended."""
+        return None
 
     def _later(self, seconds, call):
         timer = Timer(seconds, call)

@@ -295,7 +295,7 @@ async def test_victims_that_share_a_preemptor_leave_together_after_the_longest_n
     v, w, x, y = (with_notice(bench, name, seconds) for name, seconds in zip("vwxy", (10, 20, 0, 5), strict=True))
     p, q, r = (bench.known(name) for name in "pqr")
     pairs = [(v, p), (w, p), (x, q), (y, r)]
-    found = announcements(PreemptionRules(), [VictimPod(*pair) for pair in pairs], NOW)
+    found = announcements(PreemptionRules(), [VictimPod(*pair) for pair in pairs], NOW, {})
     assert {uid: (each.eviction_us - NOW * 1e6) / 1e6 for uid, each in found.items()} == {
         "uid-v": 20,
         "uid-w": 20,
@@ -303,7 +303,7 @@ async def test_victims_that_share_a_preemptor_leave_together_after_the_longest_n
     }
     for each in (p, q):
         each.gang.id = 7  # members of one gang preempt together
-    together = announcements(PreemptionRules(), [VictimPod(*pair) for pair in pairs], NOW)
+    together = announcements(PreemptionRules(), [VictimPod(*pair) for pair in pairs], NOW, {})
     assert {uid: (each.eviction_us - NOW * 1e6) / 1e6 for uid, each in together.items()} == {
         "uid-v": 20,
         "uid-w": 20,

@@ -8,6 +8,7 @@ import pytest
 from poseidon_py.kube.budget_objects import DisruptionBudget
 from poseidon_py.kube.client import BusyError, ConflictError, UnreachableError
 from poseidon_py.preempt.drainer import Drainer
+from poseidon_py.state.records import PodRecord
 from tests.poseidon_py.preempt.bench import FakePods
 from tests.poseidon_py.state.queues.rig import Rig
 
@@ -26,10 +27,15 @@ class Draining(Rig):
         self.leads = True
         self.clock = 0.0
         self.events: list[tuple[str, ...]] = []
+        self.suspendable: set[str] = set()
+        """UIDs of owners."""
+        self.suspended: list[tuple[list[str], str, str]] = []
+        self.refuses = False
         self.drainer = Drainer(
             self.api,
             self.store,
             self,
+            suspender=self,
             leads=lambda: self.leads,
             rate=4.0,
             sleep=self.sleep,
@@ -39,6 +45,18 @@ class Draining(Rig):
 
     async def sleep(self, seconds):
         self.clock += seconds
+
+    def leaving(self, pods):
+        """The pods of each owner leave together, if it can be suspended."""
+        of: dict[str, list[PodRecord]] = {}
+        for known in pods:
+            if known.owner in self.suspendable:
+                of.setdefault(known.owner, []).append(known)
+        return iter(of.values())
+
+    async def suspend(self, pods, reason, why):
+        self.suspended.append(([known.name for known in pods], reason, why))
+        return not self.refuses
 
     def drained(self, known, queue):
         self.events.append((known.name, queue))
@@ -280,3 +298,48 @@ async def test_an_error_in_a_pass_does_not_end_the_task(rig, monkeypatch, caplog
         await rig.drainer.run()
     assert sleeps == [1.0, 1.0, 1.0]
     assert "draining queues failed" in caplog.text
+
+
+# -- workloads -------------------------------------------------------------------------------------------------------
+
+
+def eight_pods_of_a_job(rig, **fields):
+    rig.suspendable = {"uid-j"}
+    rig.running(*"abcdefgh", owner="uid-j", **fields)
+    rig.put("Queue", "a", {"stop": "drain"})
+
+
+async def test_a_job_leaves_by_its_suspension(rig):
+    """Eight evictions are more than its backoffLimit: `drain` would end it for good."""
+    eight_pods_of_a_job(rig)
+    assert await rig.step() == []
+    assert rig.suspended == [([*"abcdefgh"], "QueueDrained", "queue a drains")]
+    assert [name for name, queue in rig.events if queue == "a"] == [*"abcdefgh"]
+    assert rig.clock == 2.0  # 8 pods at 4 in a second
+    assert await rig.step() == []
+    assert len(rig.suspended) == 1
+
+
+async def test_if_it_cannot_be_suspended_its_pods_are_evicted(rig):
+    eight_pods_of_a_job(rig)
+    rig.refuses = True
+    assert sorted(await rig.step()) == [*"abcdefgh"]
+
+
+async def test_a_suspension_respects_budgets(rig):
+    """Its controller deletes the pods whatever their budgets say. One by one, some of them may be evicted."""
+    rig.budget(7, app="x")
+    eight_pods_of_a_job(rig, labels={"app": "x"})
+    rig.api.only, rig.api.faults = "evict", [None] * 7 + [BUDGET]
+    assert len(await rig.step()) == 8
+    assert rig.suspended == []
+    rig.budget(8, app="x")
+    await rig.step()
+    assert rig.suspended[0][0] == ["h"] or len(rig.suspended[0][0]) == 1
+
+
+async def test_nothing_is_suspended_by_a_replica_that_does_not_lead(rig):
+    eight_pods_of_a_job(rig)
+    rig.leads = False
+    await rig.step()
+    assert rig.suspended == []

@@ -38,6 +38,9 @@ class Owners:
     def known_owner(self, uid):
         return None
 
+    def children(self, uid):
+        return ()
+
     def owner(self, owner: Owner, namespace):
         if owner.uid not in self.selectors:
             return None

@@ -92,6 +92,27 @@ def test_a_job_is_suspended_resumed_and_stopped_by_its_deadline(still):
     assert conditions(still.cluster.get(JOBS, "j"))["Failed"] == "DeadlineExceeded"
 
 
+@pytest.mark.parametrize("suspended", [True, False], ids=["suspended", "deleted"])
+def test_pods_of_a_job_count_as_failed_if_somebody_else_deletes_them(still, suspended):
+    """Kubernetes, pkg/controller/job/job_controller.go: isPodFailed counts deleted pods; deleteJobPods takes the
+    finalizer first, without which nothing counts."""
+    still.cluster.create(job(parallelism=8, completions=8, backoffLimit=6))
+    run(still, 3)
+    if suspended:
+        still.api.patch(JOBS, "default", "j", {"spec": {"suspend": True}}, MERGE_PATCH)
+        run(still, 3)
+        assert not still.pods()
+        still.api.patch(JOBS, "default", "j", {"spec": {"suspend": False}}, MERGE_PATCH)
+    else:
+        for pod in still.pods():
+            delete(still.api, PODS, "default", pod["metadata"]["name"])
+    run(still, 3)
+    found = still.cluster.get(JOBS, "j")
+    assert found["status"].get("failed", 0) == (0 if suspended else 8)
+    assert ("Failed" in conditions(found)) is not suspended
+    assert len(still.pods()) == (8 if suspended else 0)
+
+
 def test_a_replica_set_keeps_its_number(still):
     still.cluster.create(replicated("ReplicaSet", replicas=3))
     run(still, 3)

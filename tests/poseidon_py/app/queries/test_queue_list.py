@@ -264,3 +264,11 @@ def test_output(rig):
     ]
     one["queues"][0] |= {"waiting": [], "more": 0}
     assert printed(one).splitlines()[-1] == "alone: no pods wait"
+    held_back = {"name": "ns/j", "kind": "Job", "queue": "alone", "why": "queue alone is stopped"}
+    one["queues"][0] |= {"suspended": [held_back], "more_suspended": 2}
+    assert printed(one).splitlines()[-4:] == [
+        "alone: no pods wait",
+        "alone: the oldest of the workloads that are suspended",
+        "  ns/j: queue alone is stopped",
+        "  and 2 more",
+    ]

@@ -61,6 +61,7 @@ ANNOTATIONS = {
         "preferred",
         **{PREFIX + "gang": "2", PREFIX + "gang-topology": "zone"},
     ),
+    PREFIX + "resume": key_case(_job, PREFIX + "resume", "false", "true"),
     PREFIX + "gang-role": key_case(_pods, PREFIX + "gang-role", "a=1", "a=2", **{PREFIX + "gang": "2"}),
     PREFIX + "gang-name": _job_annotation("gang-name", "g", "h", gang="2"),
     PREFIX + "data": _annotation("data", "10Gi@n1", "10Gi@n2"),

@@ -102,6 +102,12 @@ class Objects:
     def known_owner(self, uid):
         return self.by_uid.get(uid)
 
+    def children(self, uid):
+        return [each for each in self.by_uid.values() if each.owner is not None and each.owner.uid == uid]
+
+    def path_of(self, resource, each):
+        return "" if resource in self.unserved else f"/{resource.plural}/{each.name}"
+
 
 def pod(name, *, labels=None, annotations=None, owner=None, priority=None, **fields):
     body = pod_json(name, namespace="ns", **fields)

@@ -129,22 +129,22 @@ async def read(found, owner):
     raise AssertionError("its lookups do not end")
 
 
-SPARK = {"/apis/sparkoperator.k8s.io": ["v1beta2"], "/apis/sparkoperator.k8s.io/v1beta2": ["sparkapplications"]}
-APPLICATION = Owner("SparkApplication", "s", "uid-s", "sparkoperator.k8s.io")
+FLINK = {"/apis/flink.apache.org": ["v1beta1"], "/apis/flink.apache.org/v1beta1": ["flinkdeployments"]}
+APPLICATION = Owner("FlinkDeployment", "s", "uid-s", "flink.apache.org")
 
 
 async def test_of_an_owner_of_any_kind_the_metadata_is_read(rig):
     """15 of Kueue's 47 examples have their label on a kind of which a scheduler knows nothing else."""
     api, found, known, _ = rig
-    path = "/apis/sparkoperator.k8s.io/v1beta2/sparkapplications"
-    api.served |= SPARK
-    api.kinds["sparkapplications"] = {"kind": "SparkApplication", "namespaced": True}
+    path = "/apis/flink.apache.org/v1beta1/flinkdeployments"
+    api.served |= FLINK
+    api.kinds["flinkdeployments"] = {"kind": "FlinkDeployment", "namespaced": True}
     api.listed[path] = [
         '{"metadata": {"name": "s", "namespace": "ns", "uid": "uid-s", "labels": {"kueue.x-k8s.io/queue-name": "q"}}}'
     ]
     assert (await read(found, APPLICATION)).queue_labels == (("kueue.x-k8s.io/queue-name", "q"),)
     assert api.metadata_only == [path]
-    assert known == ["kind SparkApplication.sparkoperator.k8s.io", "sparkapplications.sparkoperator.k8s.io"]
+    assert known == ["kind FlinkDeployment.flink.apache.org", "flinkdeployments.flink.apache.org"]
 
 
 async def test_an_owner_of_the_cluster_is_fetched_without_a_namespace(rig):
@@ -159,18 +159,18 @@ async def test_an_owner_of_the_cluster_is_fetched_without_a_namespace(rig):
 async def test_a_kind_that_is_not_served_has_no_owners_until_it_is(rig, retries):
     api, found, known, _ = rig
     assert await read(found, APPLICATION) is None
-    api.served |= SPARK
-    api.kinds["sparkapplications"] = {"kind": "SparkApplication", "namespaced": True}
+    api.served |= FLINK
+    api.kinds["flinkdeployments"] = {"kind": "FlinkDeployment", "namespaced": True}
     retries.now.set()
     await settle()
-    assert known == ["kind SparkApplication.sparkoperator.k8s.io"] * 2 + ["sparkapplications.sparkoperator.k8s.io"]
+    assert known == ["kind FlinkDeployment.flink.apache.org"] * 2 + ["flinkdeployments.flink.apache.org"]
 
 
 async def test_a_kind_that_may_not_be_read_is_said(rig):
     api, found, _known, _ = rig
-    api.served |= SPARK
-    api.kinds["sparkapplications"] = {"kind": "SparkApplication", "namespaced": True}
-    api.denied.add("/apis/sparkoperator.k8s.io/v1beta2/sparkapplications")
+    api.served |= FLINK
+    api.kinds["flinkdeployments"] = {"kind": "FlinkDeployment", "namespaced": True}
+    api.denied.add("/apis/flink.apache.org/v1beta1/flinkdeployments")
     assert await read(found, APPLICATION) is None
     assert found.unreadable(APPLICATION) == "403 Forbidden: no"
 

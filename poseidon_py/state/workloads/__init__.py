@@ -1,0 +1,1 @@
+"""Workloads: owners of pods that can be suspended and resumed."""
