@@ -3,15 +3,16 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 
+from poseidon_py.config.settings import Settings
 from poseidon_py.kube.client import Kube
+from poseidon_py.kube.lease import Election
 from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.report.paced_queue import Binds
 from poseidon_py.report.past_use import PastUseStore
+from poseidon_py.report.queue_ownership import LEASE, QueueOwnership
 from poseidon_py.report.queue_status import QueueStatusWriter
 from poseidon_py.report.takeovers import TakeoverEvents
-from poseidon_py.state.queues.others import GRACE
 from poseidon_py.state.queues.use import QueueUse
 from poseidon_py.state.queues.watches import QueueWatches
 from poseidon_py.state.store import Store
@@ -31,25 +32,50 @@ class Queues:
         leads: Callable[[], bool],
         watching: WatchOptions,
         *,
-        component: str,
-        namespace: str,
-        lease: str,
-        file: Path | None = None,
-        grace: float = GRACE,
+        settings: Settings,
     ) -> None:
-        """`namespace`: where past use is stored, and the lease that events are about. `file`: YuniKorn's queues.yaml in
-        place of its ConfigMap. `grace`: seconds for which a controller that is gone keeps its queues."""
-        registry = store.queues
+        registry, self._leads = store.queues, leads
+        component, namespace = settings.scheduler_name[0], settings.lease_namespace
+        file, grace = settings.yunikorn_queues, settings.queue_takeover_after
+        self._registry = registry
         self._watches = QueueWatches(kube, registry, watching, store.metrics, file=file, grace=grace)
-        self._status = QueueStatusWriter(kube, registry, self._watches.path_of, binds, leads, component=component)
-        self._past_use = PastUseStore(kube, registry, leads, namespace=namespace)
+        self._ownership = QueueOwnership(self._election(kube, settings), self._writes)
+        owns = self._ownership.holds
+        self._status = QueueStatusWriter(kube, registry, self._watches.path_of, binds, owns, component=component)
+        self._past_use = PastUseStore(kube, registry, owns, namespace=namespace)
         self._in_use = bool(registry.kinds.sources)
-        registry.reported = self._status.changed
-        self._takeovers = TakeoverEvents(kube, leads, namespace, lease, component=component)
+        registry.reported = self._changed
+        self._takeovers = TakeoverEvents(kube, leads, namespace, settings.lease_name, component=component)
         self._count_takeover = store.metrics.queue_takeovers.labels
         registry.taken_over = self._note_takeover
         self.listed = self._watches.listed
         """Set once the queues that exist at the start are known."""
+
+    def _election(self, kube: Kube, settings: Settings) -> Election:
+        """For the lease of whoever writes about queues; the holder is a set of scheduler names."""
+        return Election(
+            kube,
+            name=LEASE,
+            namespace=settings.lease_namespace,
+            identity=",".join(sorted(settings.scheduler_name)),
+            started=self._own,
+            stopped=lambda: None,
+            role="writer of statuses of queues",
+            lease_duration=settings.lease_duration,
+            renew_deadline=settings.renew_deadline,
+            retry_period=settings.retry_period,
+        )
+
+    def _own(self) -> None:
+        self._status.changed()
+
+    def _writes(self) -> bool:
+        """Whether there is something to write that no controller of the queues writes, if no other scheduler does."""
+        return self._leads() and any(True for _ in self._registry.declared())
+
+    def _changed(self) -> None:
+        self._status.changed()
+        self._ownership.changed()
 
     async def known(self) -> None:
         """Returns once the queues that exist at the start are known, and what they used in the past."""
@@ -63,11 +89,15 @@ class Queues:
 
     def lead(self) -> None:
         """Writes what was observed while another replica was the leader."""
-        self._status.changed()
+        self._changed()
+
+    def stand_by(self) -> None:
+        """Another replica is, or may be, the leader."""
+        self._ownership.changed()
 
     def summary(self) -> dict[str, object]:
-        """What the status of the scheduler shows of the watches."""
-        return {"unsupported": self._watches.unsupported}
+        """What the status of the scheduler shows of the watches, and who else writes statuses of queues."""
+        return {"unsupported": self._watches.unsupported, "written_by": self._ownership.other}
 
     def _note_takeover(self, kind: str, name: str) -> None:
         self._count_takeover(kind).inc()
@@ -78,6 +108,7 @@ class Queues:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._watches.run())
             group.create_task(self._status.run())
+            group.create_task(self._ownership.run())
             group.create_task(self._takeovers.run())
             group.create_task(self._past_use.run())
 

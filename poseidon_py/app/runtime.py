@@ -98,6 +98,7 @@ class Runtime:
         self.binder.halt()
         self.preemptor.halt()
         self.gangs.stand_by()
+        self.queues.stand_by()
         self.rebalancer.stand_by()
         self.queue_poll.wake()
         self.jobs.stand_by()
@@ -123,11 +124,7 @@ def build_runtime(
         slots,
         lambda: leadership.leads,
         watch_options(settings),
-        component=settings.scheduler_name[0],
-        namespace=settings.lease_namespace,
-        lease=settings.lease_name,
-        file=settings.yunikorn_queues,
-        grace=settings.queue_takeover_after,
+        settings=settings,
     )
 
     async def listed() -> None:

@@ -104,6 +104,8 @@ def print_queues(queues: Json, console: Console) -> None:
     if queues["queues"] or queues["kind"] != "poseidon" or queues["problems"]:
         count = "1 queue" if queues["queues"] == 1 else f"{queues['queues']} queues"
         console.print(f"{count}; {queues['why']}", highlight=False)
+    if writer := queues.get("written_by"):
+        console.print(f"  statuses of queues are written by the scheduler of {writer}", highlight=False)
     for problem in queues.get("unsupported", ()):
         console.print(f"  {problem}: its queues are ignored", highlight=False)
     for name, problems in queues["problems"].items():

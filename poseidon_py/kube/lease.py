@@ -95,6 +95,7 @@ class Election:
         lost: Callable[[Loss], None] = lambda loss: None,
         takes_part: bool = True,
         description: Mapping[str, str] | None = None,
+        role: str = "",
         lease_duration: float = 15.0,
         renew_deadline: float = 10.0,
         retry_period: float = 2.0,
@@ -104,7 +105,8 @@ class Election:
         rng: Callable[[], float] = random.random,
     ) -> None:
         """`lost`: called with the cause when leadership ends. `takes_part`: False: the lease is only read.
-        `description`: annotations of the lease while this process holds it."""
+        `description`: annotations of the lease while this process holds it. `role`: what the holder is, as the log
+        shows it; empty: the leader."""
         if not lease_duration > renew_deadline > retry_period * _JITTER:
             raise ValueError("lease_duration > renew_deadline > 1.2 * retry_period must hold")
         self._api = api
@@ -115,6 +117,7 @@ class Election:
         self._started, self._stopped, self._lost = started, stopped, lost
         self._takes_part = takes_part
         self._description = dict(description or {})
+        self._role = role
         self._duration = lease_duration
         self._deadline = renew_deadline
         self._period = retry_period
@@ -145,7 +148,7 @@ class Election:
                 self._renewed = self._monotonic()
             self.leading = True
             if self._takes_part:
-                log.info("leading: %s holds lease %s", self.identity, self._full)
+                log.info("%s: %s holds lease %s", self._role or "leading", self.identity, self._full)
             else:
                 log.info("leading without an election: nobody holds lease %s", self._full)
             self._started()
@@ -155,7 +158,8 @@ class Election:
                 self.leading = False
                 self._stopped()
             self._lost(loss)
-            log.warning("standing by, because lease %s is lost: %s", self._full, why)
+            waits = f"no {self._role}" if self._role else "standing by"
+            log.warning("%s, because lease %s is lost: %s", waits, self._full, why)
 
     async def rival(self) -> str:
         """Who else holds the lease, and since when by the clock of this machine; empty: nobody, or it has expired.
@@ -290,7 +294,7 @@ class Election:
         self._spec, self._seen = spec, self._monotonic()
         holder = str(spec.get("holderIdentity") or "")
         if holder != self.holder and holder and holder != self.identity:
-            log.info("the leader is %s", holder)
+            log.info("the %s is %s", self._role or "leader", holder)
         self.holder = holder
 
     def _compare(self, annotations: Mapping[str, str]) -> None:

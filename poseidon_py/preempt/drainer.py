@@ -125,7 +125,7 @@ class Drainer:
     def _drains(self, known: PodRecord) -> bool:
         if known.queue.running_id not in self._store.queues.draining or known.state is not PodState.BOUND:
             return False
-        stays = known.described.unevictable or known.described.daemon
+        stays = known.described.unevictable or known.described.daemon or known.queue.only_counts
         return not (stays or known.leaving or known.uid in self._evicted)
 
     async def _drain(self, key: str, unit: list[PodRecord]) -> None:

@@ -156,6 +156,11 @@ class QueueMembership:
     topology_levels: tuple[str, ...] = ()
     """Node labels of the level of topology that it prefers and of those above it, the narrowest first."""
 
+    @property
+    def only_counts(self) -> bool:
+        """Whether its use counts in the queue, while another scheduler or controller decides about it."""
+        return bool(self.running_id) and not self.id
+
 
 NO_QUEUE = QueueMembership()
 

@@ -20,6 +20,8 @@ class Choice(NamedTuple):
     annotations: Pairs = ()
     owner: str = ""
     """UID of its controller."""
+    assigned: bool = True
+    """Whether this scheduler places it; pods of others count only where they are said to be in a queue."""
 
 
 class Resolution(NamedTuple):
@@ -74,6 +76,8 @@ class Query:
     ) -> None:
         """`pod`: what a pod says, by UID; pods can own others, as the driver of a Spark application its executors."""
         self.namespace = choice.namespace
+        self.takes_default = choice.assigned
+        """Whether pods that name no queue are in one that is called the default."""
         self.depends_on: set[Hashable] = set()
         self.unknown = False
         """Whether something is being looked up, so that the answer may change."""

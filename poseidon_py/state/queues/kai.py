@@ -70,7 +70,7 @@ class Kai(Source):
             if name := query.label(label):
                 return Resolution(f"kai/{name}", name, f"label {label}")
         query.depends_on.add((QUEUES, "", DEFAULT_QUEUE))
-        if DEFAULT_QUEUE not in self._queues:
+        if DEFAULT_QUEUE not in self._queues or not query.takes_default:
             return NO_QUEUE
         return Resolution(f"kai/{DEFAULT_QUEUE}", DEFAULT_QUEUE, f"label {keys.KAI}")
 

@@ -139,6 +139,8 @@ class Kueue(Source):
             return self._in_queue(query, name, f"label {label}")
         name, label = query.label(keys.KUEUE), keys.KUEUE
         if not name:
+            if not query.takes_default:
+                return NO_QUEUE
             name = DEFAULT_LOCAL_QUEUE
             query.depends_on.add((LOCAL_QUEUES, query.namespace, name))
             if (query.namespace, name) not in self._local:

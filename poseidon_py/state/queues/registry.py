@@ -102,12 +102,9 @@ class QueueRegistry:
             return
         group = self._of_pod.get(known.uid)
         if pod is not None:
-            if not known.observed.assigned_to_us:
-                self.leave(known.uid)
-                known.queue = NO_MEMBERSHIP
-                return
+            assigned = known.observed.assigned_to_us
             labels, annotations = queue_labels(pod.metadata.labels), queue_annotations(pod.metadata.annotations)
-            choice = Choice(known.namespace, labels, annotations, known.owner)
+            choice = Choice(known.namespace, labels, annotations, known.owner, assigned)
             if group is None or group.choice != choice:
                 self.leave(known.uid)
                 group = self._choices.setdefault(choice, _Pods(choice))
@@ -121,7 +118,7 @@ class QueueRegistry:
         known.queue = group.membership
 
     def leave(self, uid: str) -> None:
-        """A pod is gone, or another scheduler's."""
+        """A pod is gone."""
         group = self._of_pod.pop(uid, None)
         if group is None:
             return
@@ -148,7 +145,8 @@ class QueueRegistry:
         if deleted and before.key and group.resolution == NO_QUEUE:
             group.resolution = before
             self._open_later(group)
-        group.membership = _membership(group.resolution)
+        found = _membership(group.resolution)
+        group.membership = found if group.choice.assigned else _counted(group.resolution, found)
         self._depend(group, frozenset(query.depends_on))
         return group.resolution != before
 
@@ -357,6 +355,13 @@ class QueueRegistry:
             "queues": len(self.tree.queues),
             "problems": problems,
         }
+
+
+def _counted(found: Resolution, membership: QueueMembership) -> QueueMembership:
+    """The membership of pods of another scheduler: their use counts, and nothing else of the queue concerns them."""
+    if found.problem or not membership.running_id:
+        return NO_MEMBERSHIP
+    return QueueMembership(running_id=membership.running_id, preemptible=False, local_id=membership.local_id)
 
 
 def _membership(found: Resolution) -> QueueMembership:

@@ -66,7 +66,7 @@ class Volcano(Source):
         if found != NO_QUEUE:
             return found
         query.depends_on.add((QUEUES, "", DEFAULT))
-        if DEFAULT not in self._queues:
+        if DEFAULT not in self._queues or not query.takes_default:
             return NO_QUEUE
         return Resolution(f"volcano/{DEFAULT}", DEFAULT, f"annotation {keys.VOLCANO}")
 

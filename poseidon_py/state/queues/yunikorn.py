@@ -108,7 +108,7 @@ class YuniKorn(Source):
         path, chosen_by = self._provided(query)
         if path:
             return Resolution(f"yunikorn/{path}", path, chosen_by)
-        if _DEFAULT in self._by_path:
+        if _DEFAULT in self._by_path and query.takes_default:
             return Resolution(f"yunikorn/{_DEFAULT}", _DEFAULT, f"label {keys.YUNIKORN}")
         return NO_QUEUE
 

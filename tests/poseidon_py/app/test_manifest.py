@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from poseidon_py.config.settings import Settings
-from poseidon_py.report import past_use
+from poseidon_py.report import past_use, queue_ownership
 from tests.paths import ROOT
 
 Grant = tuple[str, str, str]
@@ -64,7 +64,7 @@ def test_what_is_written_in_the_namespace_is_the_lease_and_past_use(manifest):
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
-    lease = [Settings().lease_name]
+    lease = [Settings().lease_name, queue_ownership.LEASE]
     assert granted == {
         ("leases", "create"): None,
         ("leases", "get"): lease,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks.cluster.store.kinds import LEASES
 from poseidon_py.describe.queues.model import id_of
 from poseidon_py.state.queues import watches
 from tests.poseidon_py.app.queue_kinds import declare, install, install_kai, install_own, install_volcano
@@ -123,6 +124,29 @@ async def test_our_own_queues_may_be_installed_while_the_scheduler_runs(world):
     body = await bridge.explain("default", next(iter(world.pods)))
     assert body is not None
     assert (body["queue"], body["problem"]) == ("team", "")
+
+
+async def test_two_schedulers_with_a_queue_in_common_count_all_pods_in_it_and_one_writes_its_status(world):
+    """The second one, which has no pods in the queue, overwrote the status with zeros, and gave out the limit again."""
+    install_own(world.cluster)
+    declare(world.cluster, "poseidon.io/v1", "Queue", "team", {"limit": {"cpu": "4"}})
+    label = {"poseidon.io/queue": "team"}
+    where = ("poseidon.io", "v1", "queues", "team")
+    first = await world.bridge(leader_elect=True)
+    world.cluster.add_pods(3, template("1", labels=label), prefix="a-")
+    await world.until(lambda: len(world.bound("a-")) == 3)
+    await world.until(lambda: find(world, *where).get("status", {}).get("used") == {"cpu": "3"})
+    written = find(world, *where)["status"]
+    second = await world.bridge(leader_elect=True, scheduler_name=("batch",), lease_name="batch")
+    world.cluster.add_pods(2, template("1", scheduler="batch", labels=label), prefix="b-")
+    await world.until(lambda: len(world.bound("b-")) == 1)  # the limit is 4
+    await world.until(lambda: find(world, *where)["status"]["used"] == {"cpu": "4"})
+    assert written["pending"] == find(world, *where)["status"]["pending"] == 0  # of the pods of the first
+    await world.until(lambda: second.runtime.queues.summary()["written_by"] == "poseidon")
+    assert first.runtime.queues.summary()["written_by"] == ""
+    lease = world.cluster.get(LEASES, "poseidon-queues", "kube-system")
+    assert lease["spec"]["holderIdentity"] == "poseidon"
+    world.check()
 
 
 @pytest.mark.parametrize(

@@ -284,6 +284,22 @@ async def test_kueues_local_queues_drain_on_their_own():
     assert await rig.step() == []
 
 
+async def test_pods_that_only_count_in_a_queue_are_left_to_those_who_decide_about_them():
+    rig = Draining("kueue")
+    rig.put("ResourceFlavor", "f")
+    rig.put("ClusterQueue", "q", {"namespaceSelector": {}, "stopPolicy": "HoldAndDrain"})
+    rig.put("LocalQueue", "lq", {"clusterQueue": "q"}, namespace="default")
+    label = {"kueue.x-k8s.io/queue-name": "lq"}
+    for name, fields in (
+        ("own", {"labels": label}),
+        ("of-kueue", {"labels": label | {"kueue.x-k8s.io/podset": "main"}}),
+        ("of-another", {"labels": label, "scheduler": "default-scheduler"}),
+    ):
+        rig.api.put(name)
+        rig.pod(name, node="n", phase="Running", **fields)
+    assert await rig.step() == ["own"]
+
+
 async def test_an_error_in_a_pass_does_not_end_the_task(rig, monkeypatch, caplog):
     sleeps = []
 

@@ -158,11 +158,17 @@ def test_pods_that_wait_for_the_admission_by_kueue_are_left_alone(rig):
     assert rig.sent("p") is None
 
 
-def test_pods_of_other_schedulers_are_in_no_queue(rig):
+def test_pods_of_other_schedulers_count_where_they_name_a_queue_and_are_left_alone(rig):
     simple(rig)
-    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    for name in ("lq", "default"):
+        rig.put("LocalQueue", name, {"clusterQueue": "team-a"}, namespace="default")
     rig.pod("p", labels={LABEL: "lq"}, node="n", scheduler="default-scheduler")
-    assert rig.sent("p").queue == 0
+    rig.pod("plain", node="n", scheduler="default-scheduler")
+    rig.pod("lost", labels={LABEL: "none"}, node="n", scheduler="default-scheduler")
+    assert rig.sent("p").queue == id_of("clusterqueue/team-a")
+    assert rig.sent("p").unevictable
+    assert rig.known("p").queue.only_counts
+    assert [(rig.sent(name).queue, rig.sent(name).unevictable) for name in ("plain", "lost")] == [(0, False)] * 2
 
 
 def test_our_own_label_names_a_cluster_queue_directly(rig):

@@ -198,6 +198,22 @@ def test_a_label_does_not_open_a_queue_of_other_namespaces(rig):
     )
 
 
+def test_a_pod_follows_the_queue_that_its_label_names_however_that_changes(rig):
+    """Nothing but the queue changes: not the selectors of namespaces, not the namespace, not the pod."""
+    rig.pod("p", labels={LABEL: "a"})
+    queue(rig, "a", namespaces={"matchLabels": {"team": "a"}})
+    assert rig.key("p") == "not selected/default/a"
+    queue(rig, "a")
+    assert rig.key("p") == "queue/a"
+    queue(rig, "a", preemptible=False)
+    assert rig.sent("p").unevictable is False
+    assert not rig.known("p").queue.preemptible
+    queue(rig, "a", tenants=[{"namespaces": ["default"], "priority": 7}])
+    assert rig.queues.resolution_of(rig.known("p")).priority == 7
+    rig.drop("Queue", "a")
+    assert rig.problem("p") == f"queue a does not exist: create it or change label {LABEL}"
+
+
 def test_tenants_have_priorities_and_rights_of_their_own(rig):
     tenants = [
         {"users": ["eve"], "priority": 100},
