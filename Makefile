@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast lint format protos bench clean
+.PHONY: help install demo test test-fast test-thorough figures lint format protos bench clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 install: $(STAMP) ## make the virtual environment (the other targets do it when it is missing or out of date)
 
@@ -30,6 +30,12 @@ test: $(STAMP) ## run all tests, a worker a core
 
 test-fast: $(STAMP) ## run the tests that take under a quarter of a second each
 	@$(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not slow and not e2e" $(ARGS)
+
+test-thorough: $(STAMP) ## run all tests with every seed, twelve times the examples, and all published figures
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n auto --dist loadgroup $(ARGS)
+
+figures: $(STAMP) ## measure the published figures that follow from the seed, and write them into docs
+	@$(BIN)/python -m tests.benchmarks.published_figures
 
 lint: $(STAMP) ## format check, lint, types, import contracts, generated code
 	$(BIN)/ruff format --check .

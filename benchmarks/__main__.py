@@ -61,7 +61,7 @@ def list_(verbose: bool) -> None:
             details = [f"[{', '.join(case.labels)}]"] * bool(case.labels)
             details += [f"target: {', '.join(map(str, case.targets))}"] * bool(case.targets)
             if details:
-                console.print(Padding(Text("  ".join(details)), (0, 0, 0, 4)))
+                console.print(Padding(Text("  ".join(details)), (0, 0, 0, 4), expand=False))
 
 
 @cli.command()

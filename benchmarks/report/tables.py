@@ -65,7 +65,7 @@ def show(console: Console, suite: Suite, result: SuiteResult) -> None:
     for case in result.cases:
         for check in case.failed:
             print_name(console, case.name)
-            console.print(Padding(Text(f"{check.name}: {check.detail}", style="red"), (0, 0, 0, 2)))
+            console.print(Padding(Text(f"{check.name}: {check.detail}", style="red"), (0, 0, 0, 2), expand=False))
 
 
 def show_facts(console: Console, result: SuiteResult) -> None:
@@ -74,7 +74,7 @@ def show_facts(console: Console, result: SuiteResult) -> None:
         if case.facts:
             print_name(console, case.name)
             facts = ", ".join(f"{name} {_fact(value)}" for name, value in case.facts.items())
-            console.print(Padding(Text(facts), (0, 0, 0, 2)))
+            console.print(Padding(Text(facts), (0, 0, 0, 2), expand=False))
 
 
 def show_comparison(console: Console, found: Sequence[Comparison], notes: Sequence[str]) -> None:

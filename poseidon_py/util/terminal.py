@@ -96,7 +96,7 @@ def _print_lines(
         whole.rstrip()
         console.print(whole)
         if below and line is not lines[0] and line[at]:
-            console.print(Padding(line[at], (0, 0, 0, 4)))
+            console.print(Padding(line[at], (0, 0, 0, 4), expand=False))
     return True
 
 

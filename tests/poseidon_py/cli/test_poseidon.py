@@ -197,6 +197,14 @@ def test_a_mistyped_command_has_a_suggestion(command, name, says):
     assert result.stderr.splitlines()[-1] == f"Error: {says}"
 
 
+def test_piped_lines_are_not_padded(monkeypatch):
+    """A console without a width would pad them to it."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    lines = invoke(bench, "list", "-v").output.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert len(lines) > 50
+
+
 def test_each_command_line_tells_its_version():
     for command in (cli, bench):
         assert invoke(command, "--version").output.split()[-1] == __version__
