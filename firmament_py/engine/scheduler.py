@@ -130,8 +130,7 @@ class Scheduler:
         self._known_bounds = KnownBounds()
         self._reclaims = ReclaimHistory()
         self.wakeups = Wakeups(state, self._migrator, self.plan, migrating, migrate_after_us)
-        self._seen = -1  # the last change that a round has considered
-        self._change_us = 0  # the first round that has considered it
+        self._change_us = 0  # the first round that has considered the last change
         self._quota_reasons: tuple[Queues, U64, Shortages] | None = None
         self.commits = 0
         """Number of rounds whose decisions the state has assumed, also of those that failed afterwards."""
@@ -185,8 +184,9 @@ class Scheduler:
         """Runs a round at `now_us`, microseconds since the epoch; the state assumes its placements. preempts: False: no
         task is evicted in this round."""
         settle(self.state, now_us)
-        seen = self.state.changes.number
+        self._change_us = now_us if self.state.changes.happened else self._change_us
         self.state.tasks.passed_over[self.wakeups.woken(now_us)] = False
+        self.state.changes.round_begins()
         self.state.successors.expire(now_us)
         self.state.budgets.expire(now_us)
         current = Round(
@@ -226,8 +226,6 @@ class Scheduler:
         self.delayed_until_us = dict.fromkeys(self.state.tasks.uid[delayed].tolist(), now_us + DELAY_STEP_US)
         current.telemetry.lap("explain")
         self.state.sweep()
-        self._change_us = self._change_us if seen == self._seen else now_us
-        self._seen = seen
         self._set_timers(current, preemptor, now_us, delayed, searches=searches)
         self._quota_reasons = (self.state.queues, self.state.tasks.uid[shortages.rows], shortages)
         stats = current.finish(len(tasks), sum(w.count for w in waiting))
@@ -251,7 +249,7 @@ class Scheduler:
             Timer.MOVES: self._moves_us if self._unmoved else 0,
             Timer.AMOUNTS: 0 if current.queues is None else amounts_due_us(self.state, current.queues.shortages),
         }
-        self.wakeups.round_ended(self._seen, now_us, timers)
+        self.wakeups.round_ended(now_us, timers)
 
     def _admit(self, current: Round, placer: Placer, preemptor: Preemptor, *, searches: bool) -> Admission:
         """Places by priority and age, then preempts. searches: whether these are compiled."""

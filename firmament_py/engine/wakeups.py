@@ -3,6 +3,8 @@ a timer."""
 
 from enum import Enum, auto
 
+import numpy as np
+
 from firmament_py.engine.plan_execution import PlanExecution
 from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.model.arrays import I64
@@ -15,6 +17,7 @@ from firmament_py.state.cluster import ClusterState
 REASONS_STEP_US = 5_000_000
 """After which time a round follows changes that no task awaits: they end no wait, but may change its reasons."""
 
+_MOVES = int(ENDED_BY[Unreported.BETTER_NODE])
 _NEVER = 2**63 - 1
 
 
@@ -52,23 +55,26 @@ class Wakeups:
     ) -> None:
         self._state, self._migrator, self._plan = state, migrator, plan
         self._moves_for_waiting, self._migrate_after_us = migrating is not Migrating.NEVER, migrate_after_us
-        self._seen, self._last_us = -1, 0
+        self._last_us = 0
         self._explained = -1  # the last change before the reasons were found
+        self._awaited_kinds = 0  # by any task when the last round ended
         self._timers: dict[Timer, int] = {}
 
-    def round_ended(self, seen: int, now_us: int, timers: dict[Timer, int]) -> None:
-        """A round at `now_us` has considered all changes up to number `seen`. timers: microseconds since the epoch, 0:
-        not set."""
-        self._seen, self._last_us, self._explained = seen, now_us, self._state.changes.number
+    def round_ended(self, now_us: int, timers: dict[Timer, int]) -> None:
+        """The round at `now_us` has ended. timers: microseconds since the epoch, 0: not set."""
+        state, tasks = self._state, self._state.tasks
+        state.changes.round_ends()
+        self._last_us, self._explained = now_us, state.changes.number
+        self._awaited_kinds = int(np.bitwise_or.reduce(tasks.awaits[tasks.state == WAITING]))
         self._timers = {timer: time_us for timer, time_us in timers.items() if time_us}
 
     def woken(self, now_us: int) -> I64:
         """Rows (K,) of the waiting tasks that may be placed at `now_us` and await a change that has happened since the
         last round."""
-        tasks, changed = self._state.tasks, self._changed
-        waiting = (tasks.state == WAITING) & (tasks.not_before_us <= now_us) & ((tasks.awaits & int(changed)) != 0)
-        rows: I64 = waiting.nonzero()[0]
-        return rows
+        tasks = self._state.tasks
+        (rows,) = (tasks.state == WAITING).nonzero()
+        woken: I64 = rows[((tasks.awaits[rows] & self._changed) != 0) & (tasks.not_before_us[rows] <= now_us)]
+        return woken
 
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""
@@ -101,11 +107,11 @@ class Wakeups:
         return min((time for time in times if time and time != _NEVER), default=0)
 
     @property
-    def _changed(self) -> Change:
-        """What has happened since the last round. What that one has decided does not count if some of it was dropped:
-        the next round would decide the same."""
-        changed = self._state.changes.since(self._seen)
-        return changed & ~Change.DECISION if Timer.DROPPED in self._timers else changed
+    def _changed(self) -> int:
+        """The kinds of changes since the last round. What that one has decided does not count if some of it was
+        dropped: the next round would decide the same."""
+        happened = self._state.changes.happened
+        return happened & ~int(Change.DECISION) if Timer.DROPPED in self._timers else happened
 
     @property
     def _any_work(self) -> bool:
@@ -115,8 +121,10 @@ class Wakeups:
     def _awaited(self, now_us: int) -> bool:
         """Whether a change has happened that something awaits which may be done at `now_us`."""
         changed = self._changed
-        if not changed or not self._any_work:
+        if not changed:
             return False
-        if self._plan.active or (self._migrator.enabled and changed & ENDED_BY[Unreported.BETTER_NODE]):
-            return True
-        return len(self.woken(now_us)) > 0
+        if changed & int(Change.ARRIVAL | Change.WITHDRAWAL):  # other tasks wait than when the last round ended
+            woken = len(self.woken(now_us)) > 0
+        else:
+            woken = (changed & self._awaited_kinds) != 0
+        return woken or self._plan.active or (self._migrator.enabled and (changed & _MOVES) != 0)

@@ -56,28 +56,31 @@ NODES = (
 
 
 class Changes:
-    """When each kind has happened last, as numbers that rise with every change."""
+    """Which kinds have happened and are not considered yet. Plain numbers: most calls are about one task."""
 
     def __init__(self) -> None:
         self.number = 0
-        """Of the last one."""
-        self._last = dict.fromkeys(Change, 0)
+        """Rises with every change."""
+        self._new = self._in_round = 0
 
-    def note(self, kinds: Change, happened: object = True) -> None:
+    @property
+    def happened(self) -> int:
+        """All kinds since the last round that has ended began."""
+        return self._new | self._in_round
+
+    def note(self, kinds: int, happened: object = True) -> None:
         """These kinds have happened, if `happened` is true."""
         if kinds and happened:
             self.number += 1
-            for kind in kinds:
-                self._last[kind] = self.number
+            self._new |= int(kinds)
 
-    def since(self, number: int) -> Change:
-        """The kinds that have happened after that number."""
-        found = NOTHING
-        if number < self.number:
-            for kind, last in self._last.items():
-                if last > number:
-                    found |= kind
-        return found
+    def round_begins(self) -> None:
+        """A round considers all that has happened until now."""
+        self._new, self._in_round = 0, self.happened
+
+    def round_ends(self) -> None:
+        """It did not fail."""
+        self._in_round = 0
 
 
 def changes_of_node(before: NodeObserved | None, now: NodeObserved, offered_before: I64, offered: I64) -> Change:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from firmament_py.model.arrays import I64, U8, U64, Bools
-from firmament_py.model.changes import ANY, NOTHING, Change
+from firmament_py.model.changes import ANY, Change
 from firmament_py.model.events import Outcome, Refusal, TasksObserved
 from firmament_py.model.lifecycle import ASSUMED, BOUND, GONE, ILLEGAL, TASK_NEXT, WAITING, TaskEvent, TaskState
 from firmament_py.queues.tree import Queues
@@ -17,6 +17,8 @@ from firmament_py.state.keyed_table import UNKNOWN, KeyedTable
 from firmament_py.state.label_sets import NO_LABELS, LabelSetTable
 from firmament_py.state.tables import TaskTable
 
+_ARRIVAL, _WITHDRAWAL, _RELEASE = int(Change.ARRIVAL), int(Change.WITHDRAWAL), int(Change.RELEASE)
+_NEIGHBOUR, _MEMBER, _EVICTABLE = int(Change.NEIGHBOUR), int(Change.MEMBER), int(Change.EVICTABLE)
 _ONCE_BOUND, _ONCE_WAITING = TASK_NEXT[:, TaskEvent.OBSERVE_BOUND], TASK_NEXT[:, TaskEvent.OBSERVE_WAITING]
 
 
@@ -117,38 +119,41 @@ def resolve(
     )
 
 
-def changes_of(found: ResolvedTasks, node: I64, nominated: I64, tasks: TaskTable, classes: ClassTable) -> Change:
+def changes_of(found: ResolvedTasks, node: I64, nominated: I64, tasks: TaskTable, classes: ClassTable) -> int:
     """What changes with these rows, which are already in the task table, but not yet stored. node, nominated (K,): the
     rows of the nodes that they are on, and that are kept for them, -1: none. Those that wait, and are not what they
     were, await any change from now on."""
-    rows, kinds = found.rows, NOTHING
-    before, after = tasks.state[rows], found.state
-    new, waits, waited, runs = before == GONE, after == WAITING, before == WAITING, after != WAITING
+    rows, after, gang = found.rows, found.state, found.gang
+    before = tasks.state[rows]
+    new, waits = before == GONE, after == WAITING
+    of_gang = (gang >= 0) | (tasks.gang[rows] >= 0)
+    if new.all() and waits.all():
+        return _ARRIVAL | (_MEMBER if of_gang.any() else 0)
+    kinds, runs = 0, ~waits
     reclassed, relabelled = tasks.cls[rows] != found.cls, tasks.label_set[rows] != found.label_set
-    regrouped = (tasks.gang[rows] != found.gang) | (tasks.role[rows] != found.role)
+    regrouped = (tasks.gang[rows] != gang) | (tasks.role[rows] != found.role)
     requeued = (tasks.queue[rows] != found.queue) | (tasks.local_queue[rows] != found.local_queue)
-    leaves, stays = ~tasks.leaving[rows] & found.leaving, tasks.leaving[rows] & ~found.leaving
-    moved = tasks.node[rows] != node
-    anew = waits & (new | reclassed | relabelled | regrouped | requeued | (tasks.inputs[rows] != found.inputs))
-    anew |= waits & (tasks.unevictable[rows] != found.unevictable)
-    tasks.awaits[rows[anew]] = int(ANY)
-    if anew.any():
-        kinds |= Change.ARRIVAL
-    if (waited & (runs | reclassed | regrouped | requeued)).any():
-        kinds |= Change.WITHDRAWAL
-    left = ~new & runs & (tasks.node[rows] >= 0) & (moved | reclassed | requeued)
+    moved, began = tasks.node[rows] != node, tasks.leaving[rows] != found.leaving
+    if waits.any():
+        anew = reclassed | relabelled | regrouped | requeued | (tasks.inputs[rows] != found.inputs)
+        anew = waits & (new | anew | (tasks.unevictable[rows] != found.unevictable))
+        tasks.awaits[rows[anew]] = int(ANY)
+        kinds |= _ARRIVAL if anew.any() else 0
+    if ((before == WAITING) & (runs | reclassed | regrouped | requeued)).any():
+        kinds |= _WITHDRAWAL
+    left = runs & (tasks.node[rows] >= 0) & (moved | reclassed | requeued)
     if (left | ((tasks.nominated[rows] >= 0) & (nominated != tasks.nominated[rows]))).any():
-        kinds |= Change.RELEASE
-    if classes.has_intertask_terms and (runs & (new | moved | reclassed | relabelled | leaves | stays)).any():
-        kinds |= Change.NEIGHBOUR
-    of_gang = (found.gang >= 0) | (tasks.gang[rows] >= 0)
-    if (of_gang & (new | moved | regrouped | leaves | stays)).any():
-        kinds |= Change.MEMBER
+        kinds |= _RELEASE
+    if classes.has_intertask_terms and (runs & (new | moved | reclassed | relabelled | began)).any():
+        kinds |= _NEIGHBOUR
+    if (of_gang & (new | moved | regrouped | began)).any():
+        kinds |= _MEMBER
     ran = before == BOUND
-    freed = stays | (ran & runs & (reclassed | requeued | (tasks.unevictable[rows] & ~found.unevictable)))
+    freed = began & ~found.leaving  # it was to leave, and stays
+    freed |= ran & (reclassed | requeued | (tasks.unevictable[rows] & ~found.unevictable))
     freed |= ran & found.movable & ~tasks.movable[rows]
     if freed.any() or _may_be_victims(found, (before == ASSUMED) & (after == BOUND), tasks, classes):
-        kinds |= Change.EVICTABLE
+        kinds |= _EVICTABLE
     return kinds
 
 
@@ -157,7 +162,8 @@ def _may_be_victims(found: ResolvedTasks, confirmed: Bools, tasks: TaskTable, cl
     what is bound may be evicted."""
     if not confirmed.any():
         return False
-    (waiting,) = ((tasks.state == WAITING) & ((tasks.awaits & int(Change.EVICTABLE)) != 0)).nonzero()
+    (waiting,) = (tasks.state == WAITING).nonzero()
+    waiting = waiting[(tasks.awaits[waiting] & _EVICTABLE) != 0]
     if not len(waiting):
         return False
     if classes.priority[tasks.cls[waiting]].max() > classes.priority[found.cls[confirmed]].min():
