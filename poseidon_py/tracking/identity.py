@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from poseidon_py.conventions import group_keys
 from poseidon_py.kube.objects import InvalidField, Labels, OwnerReference, Pod, annotations_of, labels_of
 
 USER = "poseidon.io/user"
@@ -12,36 +13,10 @@ MAIN = "main"
 POD, POD_GROUP = "Pod", "PodGroup"
 
 _JOBSET_NAME, _JOBSET_UID = "jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/jobset-uid"
-_LWS_NAME, _LWS_INDEX = "leaderworkerset.sigs.k8s.io/name", "leaderworkerset.sigs.k8s.io/worker-index"
 _KUBEFLOW_NAME, _KUBEFLOW = "training.kubeflow.org/job-name", "kubeflow.org"
 _SPARK, _SPARK_NAME = "spark-app-selector", "spark-app-name"
-_GROUPS = (
-    "poseidon.io/gang-name",
-    "scheduling.k8s.io/group-name",
-    "scheduling.x-k8s.io/pod-group",
-    "pod-group.scheduling.sigs.k8s.io",
-    "kueue.x-k8s.io/pod-group-name",
-    "pod-group.scheduling.x-k8s.io/name",
-    "pod-group.scheduling.sigs.k8s.io/name",
-    "fluence.pod-group",
-    "fluence.flux-framework.org/group",
-    "godel.bytedance.com/pod-group-name",
-    "yunikorn.apache.org/app-id",
-    "applicationId",
-    "pod-group-name",
-)
-"""Labels and annotations that name the group of pods without a controller."""
-_ROLES = (
-    "poseidon.io/gang-role",
-    "volcano.sh/task-spec",
-    "jobset.sigs.k8s.io/replicatedjob-name",
-    "training.kubeflow.org/replica-type",
-    "kai.scheduler/subgroup-name",
-    "yunikorn.apache.org/task-group-name",
-    "ray.io/group",
-    "ray.io/node-type",
-    "spark-role",
-)
+_ROLES = (*group_keys.ROLES, "training.kubeflow.org/replica-type", "ray.io/group", "ray.io/node-type", "spark-role")
+"""Labels and annotations that name the task of a pod."""
 _PLAIN_GROUPS = ("", "apps", "batch")
 """Groups of kinds that are named without their group."""
 
@@ -84,7 +59,7 @@ def _job(
     """Kind, name and UID. Some kinds own other owners of pods: their labels say so."""
     if name := labels.get(_JOBSET_NAME):
         return "JobSet", name, labels.get(_JOBSET_UID, "")
-    if name := labels.get(_LWS_NAME):
+    if name := labels.get(group_keys.LWS_NAME):
         return "LeaderWorkerSet", name, ""
     if name := labels.get(_KUBEFLOW_NAME):  # the launcher of an MPIJob is the pod of a Job
         return owner.kind if owner is not None and _group(owner) == _KUBEFLOW else "MPIJob", name, ""
@@ -93,7 +68,7 @@ def _job(
     if owner is not None:
         group = _group(owner)
         return owner.kind if group in _PLAIN_GROUPS else f"{owner.kind}.{group}", owner.name, owner.uid
-    for key in _GROUPS:
+    for key in group_keys.GROUPS:
         if name := annotations.get(key) or labels.get(key):
             return POD_GROUP, name, ""
     return POD, pod.metadata.name, pod.metadata.uid
@@ -103,8 +78,8 @@ def _task(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
     for key in _ROLES:
         if role := annotations.get(key) or labels.get(key):
             return role
-    if _LWS_NAME in labels:
-        return "leader" if labels.get(_LWS_INDEX, "0") == "0" else "worker"
+    if group_keys.LWS_NAME in labels:
+        return "leader" if labels.get(group_keys.LWS_WORKER, "0") == "0" else "worker"
     return MAIN
 
 

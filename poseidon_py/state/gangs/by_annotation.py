@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import msgspec
 
-from poseidon_py.state.gangs import keys as m
+from poseidon_py.conventions import group_keys as m
 from poseidon_py.state.gangs.by_pod_group import fluence_size
 from poseidon_py.state.gangs.model import Declaration, GangHints, Invalid, Objects, number_of, shown, whole
 from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS

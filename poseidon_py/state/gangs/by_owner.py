@@ -2,7 +2,8 @@
 
 import math
 
-from poseidon_py.state.gangs import keys as m
+from poseidon_py.conventions import group_keys as m
+from poseidon_py.state.gangs.keys import is_placed_exclusively
 from poseidon_py.state.gangs.model import (
     Declaration,
     GangHints,
@@ -52,7 +53,7 @@ class Own:
                 declaration = {**chain[at].annotations, **declaration}
             if (reference := references[at]) is not None and reference.kind == "Deployment":
                 at -= 1  # each ReplicaSet of a Deployment is a separate gang: during a rollout there are two
-        if m.is_placed_exclusively(hints):
+        if is_placed_exclusively(hints):
             at = 0  # each Job of a JobSet has a domain for itself
         anchor, kind = chain[at] if chain else None, references[at]
         value = declaration.get(m.OWN)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from poseidon_py.conventions import group_keys as m
 from poseidon_py.describe.pod_class import NEVER
 from poseidon_py.kube.quantity import QuantityError, nanos, requested, schedulable
-from poseidon_py.state.gangs import keys as m
 from poseidon_py.state.gangs.model import (
     Declaration,
     GangHints,

@@ -1,70 +1,15 @@
 """Reads the gang-related labels, annotations and fields of a pod.
 
-Most pods have none, and finding that out must be cheap: each key contains one of three words, which are searched for in
-the undecoded bytes first.
+Most pods have none, and finding that out must be cheap: each key by which a pod declares a gang contains one of a few
+words (`mentions_gangs`), which are searched for in the undecoded bytes first.
 """
 
 import msgspec
 from msgspec import Raw
 
+from poseidon_py.conventions import group_keys
 from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, OwnerReference, Pod, decode, micros
 from poseidon_py.state.gangs.model import GangHints, Owner
-
-LIGHT_NAME = "pod-group.scheduling.x-k8s.io/name"
-LIGHT_MINIMUM = "pod-group.scheduling.x-k8s.io/min-available"
-COSCHEDULING = "scheduling.x-k8s.io/pod-group"
-SIGS = "pod-group.scheduling.sigs.k8s.io"
-LIGHT_SIGS_NAME = "pod-group.scheduling.sigs.k8s.io/name"
-LIGHT_SIGS_MINIMUM = "pod-group.scheduling.sigs.k8s.io/min-available"
-FLUENCE_NAMES = ("fluence.pod-group", "fluence.flux-framework.org/group")
-FLUENCE_SIZES = ("fluence.group-size", "fluence.flux-framework.org/group-size")
-VOLCANO_OWNER_MINIMUM = "scheduling.volcano.sh/group-min-member"
-GROUP_NAME = "scheduling.k8s.io/group-name"
-GROUP_NUMBER = "scheduling.k8s.io/group-pod-num"
-VOLCANO_ROLE = "volcano.sh/task-spec"
-KUEUE_NAME = "kueue.x-k8s.io/pod-group-name"
-KUEUE_COUNT = "kueue.x-k8s.io/pod-group-total-count"
-KUEUE_REQUIRED = "kueue.x-k8s.io/podset-required-topology"
-KUEUE_MINIMUM = "kueue.x-k8s.io/job-min-parallelism"
-KUEUE_PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"
-KAI_NAME = "pod-group-name"
-KAI_ROLE = "kai.scheduler/subgroup-name"
-GODEL_NAME = "godel.bytedance.com/pod-group-name"
-YUNIKORN_NAME = "yunikorn.apache.org/task-group-name"
-YUNIKORN_GROUPS = "yunikorn.apache.org/task-groups"
-YUNIKORN_APP = ("yunikorn.apache.org/app-id", "applicationId", "spark-app-selector")
-LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
-LWS_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
-LWS_KEY = "leaderworkerset.sigs.k8s.io/group-key"
-LWS_SIZE = "leaderworkerset.sigs.k8s.io/size"
-LWS_WORKER = "leaderworkerset.sigs.k8s.io/worker-index"
-LWS_EXCLUSIVE = "leaderworkerset.sigs.k8s.io/exclusive-topology"
-PERCENT = "firmament-gang-scheduling"
-OWN = "poseidon.io/gang"
-OWN_MINIMUM = "poseidon.io/gang-min"
-OWN_MAXIMUM = "poseidon.io/gang-max"
-OWN_TOPOLOGY = "poseidon.io/gang-topology"
-OWN_TOPOLOGY_MODE = "poseidon.io/gang-topology-mode"
-OWN_ROLE = "poseidon.io/gang-role"
-OWN_NAME = "poseidon.io/gang-name"
-JOBSET_ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
-JOBSET_EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-JOBSET_SELECTED = "alpha.jobset.sigs.k8s.io/node-selector"
-JOB_INDEX = "batch.kubernetes.io/job-completion-index"
-
-NO_DECLARATION = frozenset((JOBSET_ROLE, JOBSET_EXCLUSIVE, JOBSET_SELECTED, JOB_INDEX))
-"""Keys that tell about pods of a gang, but declare none."""
-
-_KEYS = frozenset(
-    (
-        LIGHT_NAME, LIGHT_MINIMUM, LIGHT_SIGS_NAME, LIGHT_SIGS_MINIMUM, COSCHEDULING, SIGS, *FLUENCE_NAMES,
-        *FLUENCE_SIZES, VOLCANO_OWNER_MINIMUM, GROUP_NAME, GROUP_NUMBER, VOLCANO_ROLE, KUEUE_NAME,
-        KUEUE_COUNT, KUEUE_MINIMUM, KUEUE_REQUIRED, KUEUE_PREFERRED,
-        KAI_NAME, KAI_ROLE, GODEL_NAME, YUNIKORN_NAME, YUNIKORN_GROUPS, *YUNIKORN_APP, LWS_NAME,
-        LWS_INDEX, LWS_KEY, LWS_SIZE, PERCENT, OWN, OWN_MINIMUM, OWN_MAXIMUM, OWN_TOPOLOGY, OWN_TOPOLOGY_MODE,
-        OWN_ROLE, OWN_NAME, LWS_WORKER, LWS_EXCLUSIVE, *NO_DECLARATION,
-    )
-)  # fmt: skip
 
 
 def is_placed_exclusively(hints: GangHints) -> bool:
@@ -72,14 +17,14 @@ def is_placed_exclusively(hints: GangHints) -> bool:
     once the first, the leader, has a node, and confines them to the leader's domain. (LeaderWorkerSet:
     pkg/controllers/pod_controller.go; JobSet: pkg/webhooks/pod_webhook.go, unless it selects nodes itself.)"""
     annotations = hints.annotations
-    of_job = JOBSET_EXCLUSIVE in annotations and JOBSET_SELECTED not in annotations
-    return of_job or LWS_EXCLUSIVE in annotations
+    of_job = group_keys.JOBSET_EXCLUSIVE in annotations and group_keys.JOBSET_SELECTED not in annotations
+    return of_job or group_keys.LWS_EXCLUSIVE in annotations
 
 
 def is_leader(hints: GangHints) -> bool:
     """Whether the pod is the first of a group of a LeaderWorkerSet, or of an indexed Job."""
-    index = hints.labels.get(LWS_WORKER) or hints.annotations.get(JOB_INDEX) or hints.labels.get(JOB_INDEX)
-    return index == "0"
+    indexes = (hints.annotations.get(group_keys.JOB_INDEX), hints.labels.get(group_keys.JOB_INDEX))
+    return "0" in (hints.labels.get(group_keys.LWS_WORKER), *indexes)
 
 
 class SchedulingGroup(msgspec.Struct):
@@ -114,7 +59,7 @@ def gang_hints_of(pod: Pod) -> GangHints | None:
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     name = ""
-    if marked or JOBSET_ROLE.encode() in bytes(metadata.labels):
+    if marked or group_keys.JOBSET_ROLE.encode() in bytes(metadata.labels):
         labels = pick(metadata.labels, "metadata.labels")
         annotations = pick(metadata.annotations, "metadata.annotations")
     if group:
@@ -129,7 +74,7 @@ def gang_hints_of(pod: Pod) -> GangHints | None:
 
 def pick(raw: Raw, path: str) -> dict[str, str]:
     """The labels or annotations with keys of conventions. Raises InvalidField."""
-    return {key: value for key, value in (decode(raw, Labels, path) or {}).items() if key in _KEYS}
+    return {key: value for key, value in (decode(raw, Labels, path) or {}).items() if key in group_keys.KEYS}
 
 
 def controller(references: list[OwnerReference] | None) -> Owner | None:

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct, field
 
+from poseidon_py.conventions.group_keys import JOBSET_EXCLUSIVE, JOBSET_SELECTED
 from poseidon_py.kube.informers.kinds import GroupKind
 from poseidon_py.kube.objects import NOTHING, Condition, InvalidField
 from poseidon_py.kube.workload_objects import SUSPEND_FIELDS
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, OWNERS
-from poseidon_py.state.gangs.keys import JOBSET_EXCLUSIVE, JOBSET_SELECTED
 from poseidon_py.state.gangs.model import Counts, Invalid, Resource, number_of
 
 LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "leaderworkersets", ("v1",))

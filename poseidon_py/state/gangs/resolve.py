@@ -5,8 +5,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
+from poseidon_py.conventions.group_keys import LWS_SIZE, NO_DECLARATION
 from poseidon_py.state.gangs.conventions import CONVENTIONS, OF_OWNERS
-from poseidon_py.state.gangs.keys import LWS_SIZE, NO_DECLARATION, is_leader, is_placed_exclusively
+from poseidon_py.state.gangs.keys import is_leader, is_placed_exclusively
 from poseidon_py.state.gangs.model import (
     Convention,
     Declaration,

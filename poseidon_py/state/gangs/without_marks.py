@@ -7,9 +7,10 @@ as many as the owner itself says that it needs. An owner of a single pod has no 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from poseidon_py.conventions import group_keys as m
 from poseidon_py.kube.queue_objects.keys import KUEUE
-from poseidon_py.state.gangs import keys as m
 from poseidon_py.state.gangs.by_owner import JOBS
+from poseidon_py.state.gangs.keys import is_placed_exclusively
 from poseidon_py.state.gangs.model import (
     MAX_OWNERS,
     Convention,
@@ -72,7 +73,7 @@ class FromOwners:
             owner = found.owner
         if anchor is None or kind is None:
             return None
-        if m.is_placed_exclusively(hints) and hints.owner is not None:
+        if is_placed_exclusively(hints) and hints.owner is not None:
             anchor, kind = hints.owner, _JOB  # each Job of a JobSet has a domain for itself
         name = f"{hints.namespace}/{anchor.name}"
         waits = Declaration(kind.kind, f"owner/{anchor.uid}", name, 0)

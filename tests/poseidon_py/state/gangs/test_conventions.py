@@ -1,8 +1,10 @@
 """What each convention declares, by the labels and annotations of a pod and the objects that they name."""
 
+import msgspec
 import pytest
 from msgspec import Raw
 
+from poseidon_py.conventions import group_keys
 from poseidon_py.state.gangs import keys
 from poseidon_py.state.gangs.by_annotation import BatchAnnotations, Kueue, LeaderWorkerSet, LightLabels, YuniKorn
 from poseidon_py.state.gangs.by_owner import DEPLOYMENTS, JOB_SETS, JOBS, REPLICA_SETS, STATEFUL_SETS, Own, Percent
@@ -473,3 +475,12 @@ def test_a_number_of_pods_of_a_deployment_does_not_stop_a_rolling_update(replica
     found = resolve(pod, Objects((DEPLOYMENTS, above), (REPLICA_SETS, made))).declaration
     assert found is not None
     assert (found.name, found.minimum) == ("ns/r", minimum)
+
+
+def test_every_key_that_declares_a_gang_is_found_without_decoding():
+    for key in group_keys.KEYS - group_keys.COMPANIONS:
+        assert keys.mentions_gangs(Raw(msgspec.json.encode({key: "1"}))), key
+
+
+def test_every_name_of_a_group_and_every_role_is_read():
+    assert {*group_keys.GROUPS, *group_keys.ROLES} <= group_keys.KEYS
