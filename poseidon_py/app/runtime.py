@@ -76,7 +76,8 @@ class Runtime:
         the newest resource version that each watch has handled."""
         return {
             "reasons": reasons_json(store, self.reporter.conditions),
-            "unfinished": unfinished_json(store, rounds=self.loop.due, reports=self.reporter.unsent),
+            "unfinished": unfinished_json(store, rounds=self.loop.due, reports=self.reporter.unsent)
+            | {"resumptions": self.suspensions.due},
             "next_round_seconds": self.loop.next_seconds,
             "versions": {watch.name: watch.version for watch in self.watches},
         }

@@ -36,6 +36,7 @@ STUCK = 30.0
 _ARRIVE = 60.0
 """Seconds within which the pods of a resumed workload are expected."""
 _AGAIN_FIRST, _AGAIN_MAX = 5.0, 300.0
+_LEAVING = "its pods are being deleted"
 
 Json = dict[str, Any]
 
@@ -205,7 +206,7 @@ class WorkloadController:
         left = [known for known in self._lookup.pods_of(entry.workload.uid) if known.node]
         if not left:
             return True
-        entry.why = "its pods are being deleted"
+        entry.why = _LEAVING
         suspension = entry.workload.suspension
         if suspension is not None and suspension.note and self._monotonic() >= entry.since + STUCK:
             for known in left:
@@ -304,7 +305,14 @@ class WorkloadController:
         if not await self._suspender.end(workload, "MaximumExecutionTimeExceeded", message):
             self._not_before[workload.uid] = now + _AGAIN_MAX
 
-    # -- what users see ---------------------------------------------------------------------------------------
+    # -- what others see ---------------------------------------------------------------------------------------
+
+    @property
+    def due(self) -> int:
+        """Number of workloads that are resumed within seconds, as far as it is known."""
+        if not self._leads():
+            return 0
+        return sum(each.why in ("", _LEAVING) and self._concerns_us(each.workload) for each in self._suspended.values())
 
     def listed(self) -> Iterator[Json]:
         """The suspended workloads that this scheduler is to resume, the oldest first."""

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,7 +20,7 @@ import pytest
 import yaml
 
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS
-from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS, OWNER_KINDS
+from poseidon_py.state.gangs.owner_kinds import KIND_OF, KNOWN_KINDS, LEADER_WORKER_SETS, OWNER_KINDS, SUSPENDABLE
 from tests.e2e.api import Json, View
 from tests.e2e.backends import Backend, home_of
 from tests.e2e.conftest import SharedScheduler
@@ -136,7 +137,16 @@ def do_everything(guarded: Guarded, backend: Backend, schedule: Schedule) -> Non
     leader.until_says("leading: ")
     until(backend, "/apis/poseidon.io/v1/queues", has_condition)
     standby = schedule(*flags)
-    for scenario in (reports, preemption, gangs_by_owner, gangs_without_marks, gangs_by_object, volumes, queues):
+    for scenario in (
+        reports,
+        preemption,
+        gangs_by_owner,
+        gangs_without_marks,
+        gangs_by_object,
+        volumes,
+        queues,
+        suspended,
+    ):
         scenario(backend)
     if guarded.native:
         native_gang(backend)
@@ -155,6 +165,7 @@ def define(backend: Backend) -> None:
     backend.create(*yaml.safe_load_all((ROOT / "deploy" / "queues.yaml").read_text()))
     kinds += [("jobset.x-k8s.io", "JobSet", "jobsets", "v1alpha2")]
     kinds += [(each.resource.group, each.kind, each.resource.plural, each.resource.versions[0]) for each in CUSTOM]
+    kinds += [each for each in FURTHER if each[0] != "batch"]
     kinds += [("metrics.k8s.io", f"{kind}Metrics", f"{kind.lower()}s", "v1beta1") for kind in ("Node", "Pod")]
     for group, kind, plural, version in kinds:
         schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -283,6 +294,19 @@ def gangs_by_owner(backend: Backend) -> None:
 CUSTOM = [each for each in OWNER_KINDS.values() if each.resource not in (JOBS, JOB_SETS)]
 
 
+FURTHER = [
+    *(
+        (kind.group, kind.kind, resource.plural, resource.versions[0])
+        for kind, resource in KNOWN_KINDS.items()
+        if resource in SUSPENDABLE and resource not in (JOBS, JOB_SETS, *(each.resource for each in CUSTOM))
+    ),
+    ("ray.io", "RayService", "rayservices", "v1"),
+    ("sparkoperator.k8s.io", "ScheduledSparkApplication", "scheduledsparkapplications", "v1beta2"),
+    ("batch", "CronJob", "cronjobs", "v1"),
+]
+"""Owners that declare no gang: group, kind, plural, version."""
+
+
 def gangs_without_marks(backend: Backend) -> None:
     """An owner that the watch has not shown is asked for by name."""
     for kind in CUSTOM:
@@ -294,6 +318,10 @@ def gangs_without_marks(backend: Backend) -> None:
         backend.create(*members(f"orphan-{plural}", 1, gone, metadata=of_set))
         why = "not found" if of_set else f"{kind.kind} default/gone does not exist any more"
         backend.until_event("FailedScheduling", f"orphan-{plural}-0", why)
+    for group, name, plural, version in FURTHER:
+        gone = {"apiVersion": f"{group}/{version}", "kind": name, "metadata": {"name": "gone", "uid": str(uuid4())}}
+        backend.create(*members(f"orphan-{plural}", 1, gone))
+        backend.until_bound(1, f"orphan-{plural}")
 
 
 GROUPS: tuple[tuple[str, str, Json], ...] = (
@@ -361,6 +389,26 @@ def queues(backend: Backend) -> None:
     )
     until(backend, f"/apis/{KUEUE}/clusterqueues", has_condition)
     until(backend, f"/apis/{KUEUE}/namespaces/default/localqueues", has_condition)
+
+
+def suspended(backend: Backend) -> None:
+    """Workloads of all kinds that can be suspended are resumed; Kueue's queue takes their pods."""
+    for resource in SUSPENDABLE:
+        home = f"{resource.group}/{resource.versions[0]}"
+        pods = template("Never")
+        pods["spec"]["schedulerName"] = "poseidon"
+        spec: Json = {"template": pods, "suspend": True}
+        if resource != JOBS:
+            spec |= {"runPolicy": {"suspend": True}, "shutdownAfterJobFinishes": True}
+        about = {"name": f"asleep-{resource.plural}", "labels": {"kueue.x-k8s.io/queue-name": "lq"}}
+        backend.create({"apiVersion": home, "kind": KIND_OF[resource], "metadata": about, "spec": spec})
+        path = f"/apis/{home}/namespaces/default/{resource.plural}"
+        until(backend, path, partial(is_resumed, f"asleep-{resource.plural}"))
+
+
+def is_resumed(name: str, items: list[Json]) -> bool:
+    found = [each["spec"] for each in items if each["metadata"]["name"] == name]
+    return any(not (spec.get("suspend") and spec.get("runPolicy", {}).get("suspend", True)) for spec in found)
 
 
 # -- volumes ---------------------------------------------------------------------------------------------------------

@@ -107,4 +107,6 @@ class ObservedJobs:
         found = objects.known_owner(owner)
         if kind == _JOB_SET and found is not None:  # its pods are those of its Jobs
             found = objects.known_owner(found.owner.uid) if found.owner is not None else None
+        if found is not None and found.suspended:
+            return ""
         return found.counts.verdict if found is not None and kind.endswith(_ENDING) else None

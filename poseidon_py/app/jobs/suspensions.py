@@ -80,6 +80,11 @@ class Suspensions:
         named = workload.namespace, workload.name, workload.uid
         self._reporter.on_object(kind, named, reason, message, action="Suspending", warning=warning)
 
+    @property
+    def due(self) -> int:
+        """Number of workloads that are resumed within seconds, as far as it is known."""
+        return self._controller.due if self._controller is not None else 0
+
     def listed(self) -> list[dict[str, Any]]:
         """The suspended workloads that wait to be resumed, the oldest first, as the leader knows them."""
         return list(self._controller.listed()) if self._controller is not None else []

@@ -38,11 +38,13 @@ async def test_a_workload_is_resumed_once_its_pods_are_gone(rig):
     rig.end_pods("b")
     await rig.step()
     assert rig.is_suspended("j")
+    assert rig.controller.due == 1
     assert [each["why"] for each in rig.controller.listed()] == ["its pods are being deleted"]
     rig.end_pods("a")
     await rig.step()
     assert not rig.is_suspended("j")
     assert rig.note("j") is None
+    assert rig.controller.due == 0
     assert rig.messages("Resumed") == ["resumed: the pods that it had are gone"]
     assert not list(rig.controller.listed())
 
