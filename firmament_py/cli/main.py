@@ -19,6 +19,8 @@ from firmament_py.cli import logs
 from firmament_py.cli.durations import parse_after
 from firmament_py.cli.stopping import Stopping
 from firmament_py.engine.engine import Engine
+from firmament_py.engine.round import Observer
+from firmament_py.flow.dimacs import Export
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.placement.migration import AT_ONCE, MIGRATE_AFTER_US, Migrating
 from firmament_py.placement.repacking import EFFORT_LIMIT
@@ -42,6 +44,11 @@ def _usage_option(name: str, what: str) -> Callable[[F], F]:
     """The option --usage-NAME, which sets the field NAME of UsageOptions."""
     default = getattr(_USAGE, name.replace("-", "_"))
     return click.option(f"--usage-{name}", type=type(default), default=default, show_default=True, help=what)
+
+
+def _exporting(folder: Path) -> Observer:
+    export = Export(folder)
+    return lambda built, solution: export(built.flow, solution)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -85,6 +92,12 @@ def cli() -> None:
     default="or-tools",
     show_default=True,
     help="Solver of min-cost flows; networkx is the slow reference.",
+)
+@click.option(
+    "--export-networks",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the last 100 networks and their flows to this folder, in DIMACS' format.",
 )
 @click.option("--certify", is_flag=True, help="Prove each solution optimal; log and count those without a proof.")
 @click.option(
@@ -180,6 +193,7 @@ def serve(
     policy_name: str,
     policy_options: tuple[str, ...],
     solver_name: str,
+    export_networks: Path | None,
     certify: bool,
     usage_basis: str,
     usage_samples: int,
@@ -236,6 +250,7 @@ def serve(
             policy,
             solver,
             usage=usage,
+            observer=_exporting(export_networks) if export_networks is not None else None,
             certified=certify,
             reserve_after_us=reserve_after_us,
             improve=improve,

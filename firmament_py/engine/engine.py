@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypedDict, Unpack
 
+from firmament_py.engine.round import Observer
 from firmament_py.engine.scheduler import RoundResult, Scheduler
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import Solver
@@ -30,6 +31,7 @@ log = logging.getLogger(__name__)
 class SchedulerOptions(TypedDict, total=False):
     """See engine/scheduler.py, which has the defaults."""
 
+    observer: Observer | None
     certified: bool
     reserve_after_us: int | None
     improve: float
