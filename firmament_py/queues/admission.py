@@ -195,6 +195,9 @@ def _forest(queues: Queues, capacity: Capacity, total: I64, share: I64, by_quota
         open=queues.open,
         leaf=queues.leaf,
         strict_fifo=np.array([queue.strict_fifo for queue in definitions], np.bool_),
+        keeps_for_head=np.array(
+            [by_quota and queue.strict_fifo and queue.reclaim is not Reclaim.ANY for queue in definitions], np.bool_
+        ),
         avoid_borrowing=np.array([q.fungibility.try_next_to_avoid_borrowing for q in definitions], np.bool_),
         avoid_preemption=np.array([q.fungibility.try_next_to_avoid_preemption for q in definitions], np.bool_),
         preemption_first=np.array([q.fungibility.prefer_preemption_to_borrowing for q in definitions], np.bool_),

@@ -2,7 +2,7 @@
 
 Each queue has a *champion*: its own head, or the best champion of its children by their keys. Only the keys on the path
 of the queue whose job was admitted change. Other champions are checked when they win: quota that others used since may
-have made them worse, never better.
+have made them worse, never better. A head that quota is kept for takes part, too, and it is kept at its turn.
 
 Hierarchical DRF (Volcano): the dominant share of amounts is their largest part of the cluster's total. A queue's
 amounts are the sum of its children's. Children with a champion are first rescaled to the least of their dominant
@@ -15,10 +15,12 @@ from firmament_py.model.arrays import F64, I64
 from firmament_py.model.queues import UNLIMITED
 from firmament_py.numba_cache import compiled_in_place, inlined
 from firmament_py.queues.admission_state import (
+    FITS,
     Forest,
     Progress,
     Waiting,
     items_that_fit,
+    keep_for_head,
     level_of,
     next_head,
     try_to_use,
@@ -60,7 +62,7 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, ranked: bo
     portions = 0
     for q in range(queues - 1, -1, -1):
         next_head(t, w, p, q)
-        while p.job[q] >= 0 and not ranked and not w.contested[q]:
+        while p.job[q] >= 0 and p.reason[p.job[q]] == FITS and not ranked and not w.contested[q]:
             if portions == len(log):
                 return -1
             _admit(t, w, p, q, p.left[p.job[q]], WITHIN_SHARE, log[portions], flavors[portions])
@@ -76,6 +78,10 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, ranked: bo
         for r in range(resources):
             same &= m.before[r] == p.flavor[j, r]
         if not same:
+            _renew_path(t, w, p, m, q)
+            continue
+        if p.reason[j] != FITS:
+            keep_for_head(t, w, p, q)
             _renew_path(t, w, p, m, q)
             continue
         if portions == len(log):

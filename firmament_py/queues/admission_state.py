@@ -36,6 +36,9 @@ class Forest(NamedTuple):
     open: Bools
     leaf: Bools
     strict_fifo: Bools
+    keeps_for_head: Bools
+    """(Q,) of these, those that keep what their head is entitled to while it lacks quota, since they could not be sure
+    to reclaim it from who borrows it meanwhile."""
     avoid_borrowing: Bools
     """(Q,) whether the next flavor is tried if this one means to borrow."""
     avoid_preemption: Bools
@@ -228,7 +231,8 @@ def level_of(t: Forest, w: Waiting, p: Progress, q: int, j: int, items: int) -> 
 
 @inlined
 def next_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
-    """Makes the first job of the queue that fits its head; those before it get their reasons."""
+    """Makes the first job of the queue that fits its head, or one for which quota is kept; those before it get their
+    reasons."""
     p.job[q] = -1
     while True:
         lane = _next_lane(w, p, q)
@@ -240,14 +244,60 @@ def next_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
             p.level[q] = level_of(t, w, p, q, j, 1) if t.by_quota else 0
             p.job[q] = j
             return
+        if t.keeps_for_head[q] and p.reason[j] == LACKING and _is_entitled(t, w, p, q, j):
+            p.level[q] = level_of(t, w, p, q, j, 1)
+            p.job[q] = j
+            return
         p.lane_job[lane] += 1
         if t.strict_fifo[q]:
-            for other in range(w.lanes[q], w.lanes[q + 1]):
-                for behind in range(p.lane_job[other], w.lane_starts[other + 1]):
-                    if p.left[behind] > 0:
-                        p.reason[behind] = BEHIND
-                p.lane_job[other] = w.lane_starts[other + 1]
+            _stop(w, p, q)
             return
+
+
+@inlined
+def _stop(w: Waiting, p: Progress, q: int) -> None:
+    """The jobs of the queue that are left wait behind its head."""
+    for lane in range(w.lanes[q], w.lanes[q + 1]):
+        for behind in range(p.lane_job[lane], w.lane_starts[lane + 1]):
+            if p.left[behind] > 0:
+                p.reason[behind] = BEHIND
+        p.lane_job[lane] = w.lane_starts[lane + 1]
+
+
+@inlined
+def _is_entitled(t: Forest, w: Waiting, p: Progress, q: int, j: int) -> bool:
+    """Whether a job could get what it lacks by preemption if there were victims. Else Kueue assigns it no flavor."""
+    resources = w.request.shape[1]
+    root = t.paths[q, t.depth[q]]
+    for r in range(resources):
+        request = w.request[j, r]
+        if request == 0:
+            continue
+        if p.flavor[j, r] < 0:
+            return False
+        v = p.flavor[j, r] * resources + r
+        here, _ = free(t, p, q, v, w.firm[j])
+        if request <= here or request <= t.nominal[q, v] or t.preempts_borrowing[q]:
+            continue
+        if borrowing_level(t, p, q, v, request) >= t.height[root]:
+            return False
+    return True
+
+
+@inlined
+def keep_for_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
+    """Counts as used what the queue keeps for its head, which lacks quota: up to its nominal amounts, or, if the head
+    borrows, up to its borrowing limits (Kueue's quotaResourcesToReserve). The other jobs of the queue wait behind."""
+    j, resources = p.job[q], w.request.shape[1]
+    for r in range(resources):
+        if w.request[j, r] > 0:
+            v = p.flavor[j, r] * resources + r
+            amount = w.request[j, r]
+            bound = t.nominal[q, v] - p.usage[q, v] + (t.borrowing_limit[q, v] if p.level[q] > 0 else 0)
+            use(t, p, q, v, max(0, min(amount, bound)), w.firm[j])
+    p.job[q] = -1
+    p.lane_job[w.lane[j]] += 1
+    _stop(w, p, q)
 
 
 @inlined

@@ -8,20 +8,10 @@ import pytest
 from firmament_py.explain.quota_reasons import AMOUNTS_STEP_US
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.model.events import NodeRemoved, QueuesObserved
-from firmament_py.model.queues import Division, Flavor, QueueTree, Sharing, Stop
+from firmament_py.model.queues import Division, Flavor, QueueTree, Reclaim, Sharing, Stop
 from firmament_py.sharing.report import queue_report
-from tests.builders import (
-    NOW_US,
-    make_class,
-    make_cluster,
-    make_gang,
-    make_node,
-    make_tasks,
-    needs,
-    removed,
-    selecting,
-)
-from tests.firmament_py.engine.queued import A, B, cluster_of, reasons
+from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_node, make_tasks, needs, removed, selecting
+from tests.firmament_py.engine.queued import A, B, cluster_of, one_flavor, reasons
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 
 
@@ -243,6 +233,30 @@ def test_fair_sharing_alternates():
     placed = cluster.round()
     assert sum(uid > 10 for uid in placed) == 3
     assert len(placed) == 6
+
+
+@pytest.mark.parametrize(("reclaim", "borrows"), [(Reclaim.NEVER, False), (Reclaim.ANY, True)])
+def test_the_head_of_a_strict_queue_does_not_starve_behind_borrowers(reclaim, borrows):
+    """Each has 3 of 6. The head of a needs 3, of which its own tasks use 2; the third stays free, whatever b has."""
+    queues = one_flavor(
+        queue("a", "c", quota(3), strict_fifo=True, reclaim=reclaim),
+        queue("b", "c", quota(3)),
+        queue("c"),
+    )
+    cluster = cluster_of(
+        queues,
+        make_class(2, cpu=3),
+        make_tasks([1, 2], 1, on="n", queue=A),
+        make_tasks([11, 12, 13], 1, on="n", queue=B),
+        make_tasks([3], 2, queue=A),
+        make_tasks([14], 1, created_us=NOW_US + 1, queue=B),
+    )
+    assert cluster.round() == ({14: "n"} if borrows else {})
+    if not borrows:
+        cluster.tell(removed(1, 2))
+        assert cluster.round() == {3: "n"}
+        cluster.tell(removed(3))
+        assert cluster.round() == {14: "n"}, "nothing is kept for whom nothing waits"
 
 
 def test_changed_queues_are_an_opportunity():

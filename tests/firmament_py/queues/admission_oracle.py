@@ -1,20 +1,25 @@
 """Admission one task at a time: all is calculated anew before each, by recursion over dictionaries."""
 
-from firmament_py.model.queues import Sharing
+from firmament_py.model.queues import Reclaim, Sharing
 from tests.firmament_py.queues.quota_oracle import nodes
 
 
 class Oracle:
-    """Kueue's orders for a description without limits of shares; `jobs` as dictionaries; `scores`: by (queue, lane)."""
+    """Kueue's orders for a description without limits of shares; `jobs` as dictionaries; `scores`: by (queue, lane);
+    `usage`: name -> {column: amount}."""
 
-    def __init__(self, described, resources, jobs, scores):
+    def __init__(self, described, resources, jobs, scores, usage=None):
         self.scores = dict(scores)
         self.described, self.resources, self.jobs = described, resources, jobs
         self.flavors = [flavor.name for flavor in described.flavors]
         self.queues = {queue.id: queue for queue in described.queues}
         self.own: dict[tuple[str, str], dict[int, int]] = {(f, r): {} for f in self.flavors for r in resources}
+        for queue in described.queues:
+            for column, amount in (usage or {}).get(queue.name, {}).items():
+                self.own[tuple(column.split("/"))][queue.id] = amount
         self.left = [job["count"] for job in jobs]
         self.refused = set()
+        self.lacking = set()
         self.sequence = []
         self.renew()
 
@@ -29,6 +34,9 @@ class Oracle:
     def run(self):
         while (chosen := self.tournament(0)) is not None:
             job, flavors, _ = chosen
+            if job in self.lacking:
+                self.keep(job, flavors)
+                continue
             self.add(job, flavors)
             self.left[job] -= 1
             self.scores[self.lane(job)] += self.jobs[job]["charge"]
@@ -70,10 +78,45 @@ class Oracle:
                 flavors = self.choose(queue, self.jobs[j])
                 if flavors is not None:
                     return j, flavors, None
+                flavors = self.kept_flavors(queue, self.jobs[j])
+                if flavors is not None:
+                    self.lacking.add(j)
+                    return j, flavors, None
                 self.refused.add(j)
                 if queue.strict_fifo:
                     self.refused.update(own)
         return None
+
+    def kept_flavors(self, queue, job):
+        """Where quota is kept for the head of a strict queue that lacks it; None: for this one none is. Strict queues
+        are described with one flavor."""
+        requested = {r: self.flavors[0] for r in self.resources if job["request"][r]}
+        if not queue.strict_fifo or queue.reclaim is Reclaim.ANY:
+            return None
+        for resource, flavor in requested.items():
+            node, amount = self.nodes[flavor, resource][queue.id], job["request"][resource]
+            if not any((q.flavor, q.resource) == (flavor, resource) for q in queue.quotas) or amount > node.potential:
+                return None
+            root = node.ancestors()[-1]
+            below_root = self.level(queue, flavor, resource, job) < self.height(root)
+            may_preempt = self.described.sharing is Sharing.FAIR and queue.reclaim is not Reclaim.NEVER
+            if not (amount <= node.available or amount <= node.nominal or below_root or may_preempt):
+                return None
+        return requested
+
+    def keep(self, j, flavors):
+        job = self.jobs[j]
+        queue = self.queues[job["queue"]]
+        borrows = any(self.level(queue, f, r, job) for r, f in flavors.items())
+        for resource, flavor in flavors.items():
+            node = self.nodes[flavor, resource][queue.id]
+            bound = node.nominal - node.usage
+            if borrows:
+                bound = bound + node.borrowing if node.borrowing is not None else job["request"][resource]
+            own = self.own[flavor, resource]
+            own[queue.id] = own.get(queue.id, 0) + max(0, min(job["request"][resource], bound))
+        self.renew()
+        self.refused.update(j for j, job in enumerate(self.jobs) if job["queue"] == queue.id)
 
     def choose(self, queue, job):
         requested = [r for r in self.resources if job["request"][r]]

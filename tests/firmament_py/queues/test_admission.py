@@ -1,5 +1,6 @@
 """What is admitted, in Kueue's order and in that of its lanes, and why the others wait."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.model.queues import Sharing, Stop
+from firmament_py.model.queues import BorrowWithin, Reclaim, Sharing, Stop
 from firmament_py.queues.admission import TIERS, Reason, admit
 from firmament_py.queues.admission_order import admit_in_order
 from firmament_py.queues.quota import available, capacity
@@ -181,6 +182,83 @@ def test_kueue_order_is_that_of_the_oracle(sharing, described, data):
                 not queues.covered[row, column]
             )
     assert (np.diff(result.portions.rank[result.portions.rank < TIERS - 1]) <= 0).all()  # earlier is higher
+
+
+@st.composite
+def strict_trees(draw, sharing):
+    """Some of their queues go strictly by age; of one flavor."""
+    of_any = draw(trees(limit=True))
+    queues = [
+        replace(
+            each,
+            quotas=tuple(q for q in each.quotas if q.flavor == "red"),
+            strict_fifo=draw(st.booleans()),
+            reclaim=draw(st.sampled_from(Reclaim)),
+        )
+        for each in of_any.queues
+    ]
+    return tree(*queues, flavors=["red"], sharing=sharing)
+
+
+@examples(120)
+@pytest.mark.parametrize("sharing", [Sharing.CLASSICAL, Sharing.FAIR])
+@given(data=st.data())
+def test_strict_queues_keep_what_their_head_is_entitled_to_as_the_oracle_does(sharing, data):
+    described = data.draw(strict_trees(sharing))
+    jobs = [one | {"lane": 0, "charge": 0.0, "flavors": ["red"]} for one in data.draw(waiting_jobs(described))]
+    used = {q.name: {f"red/{r}": data.draw(st.integers(0, 8)) for r in RESOURCES} for q in described.queues}
+    parents = {q.parent for q in described.queues}
+    usage = {q.name: used[q.name] for q in described.queues if q.id not in parents}
+    expected = Oracle(described, RESOURCES, jobs, {(job["queue"], 0): 0.0 for job in jobs}, usage).run()
+    _, result = admitted(described, jobs, usage=usage)
+    assert sequence(result) == expected.sequence
+
+
+KEEPING = tree(
+    queue("c"),
+    queue("a", "c", quota(3), strict_fifo=True),
+    queue("b", "c", quota(3)),
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "admits"),
+    [
+        pytest.param({}, [0, 0], id="kept"),
+        pytest.param({"reclaim": Reclaim.LOWER_PRIORITY}, [0, 0], id="what may be reclaimed by priority alone"),
+        pytest.param({"reclaim": Reclaim.ANY}, [0, 1], id="what can be reclaimed is lent"),
+        pytest.param({"strict_fifo": False}, [0, 1], id="BestEffortFIFO lends"),
+    ],
+)
+@pytest.mark.parametrize("sharing", [Sharing.CLASSICAL, Sharing.FAIR])
+def test_what_the_head_of_a_strict_queue_is_entitled_to_is_not_lent(change, admits, sharing):
+    """Kueue, scheduler.go, reserveCapacityForUnreclaimablePreempt: the head of a needs all 3, of which b borrows 1.
+    Else b would borrow what is free again and again, and a would never have 3."""
+    queues = [replace(each, **change) if each.name == "a" else each for each in KEEPING.queues]
+    described = replace(KEEPING, queues=tuple(queues), sharing=sharing)
+    jobs = [job("a", 3), job("b", 1, created=2)]
+    _, result = admitted(described, jobs, usage={"b": {"red/cpu": 4}})
+    assert result.admitted.tolist() == admits
+    _, result = admitted(described, jobs, usage={"b": {"red/cpu": 3}})
+    assert result.admitted.tolist() == [1, 0], "it has all that it needs"
+    if sharing is Sharing.CLASSICAL:  # a fair share of the second job is lower
+        _, result = admitted(described, jobs, usage={"a": {"red/cpu": 2}, "b": {"red/cpu": 3}})
+        assert result.admitted.tolist() == admits
+
+
+def test_a_head_that_borrows_keeps_up_to_the_borrowing_limit():
+    """a may use 5, of which it uses 3; its head needs 4, so 2 of the 3 that are free are kept."""
+    described = tree(
+        queue("c", "", quota(3)),
+        queue("a", "c", quota(3, 2), strict_fifo=True, borrow_within=BorrowWithin(True)),
+        queue("b", "c", quota()),
+    )
+    for requested, admits in ((2, 0), (1, 1)):
+        jobs = [job("a", 4), job("b", requested, created=1)]
+        _, result = admitted(described, jobs, usage={"a": {"red/cpu": 3}})
+        assert result.admitted.tolist() == [0, admits]
+    _, result = admitted(described, [job("a", 4, created=1), job("b", 2)], usage={"a": {"red/cpu": 3}})
+    assert result.admitted.tolist() == [0, 1], "the older of those that borrow comes first"
 
 
 def test_nothing_is_compiled_twice():
