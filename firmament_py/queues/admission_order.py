@@ -15,14 +15,16 @@ from firmament_py.model.arrays import F64, I64
 from firmament_py.model.queues import UNLIMITED
 from firmament_py.numba_cache import compiled_in_place, inlined
 from firmament_py.queues.admission_state import (
+    BEHIND,
     FITS,
+    LACKING,
     Forest,
     Progress,
     Waiting,
+    choose_flavors,
+    is_entitled,
     items_that_fit,
-    keep_for_head,
     level_of,
-    next_head,
     try_to_use,
     use,
 )
@@ -61,7 +63,7 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, ranked: bo
     queues, resources = len(t.parent), w.request.shape[1]
     portions = 0
     for q in range(queues - 1, -1, -1):
-        next_head(t, w, p, q)
+        _next_head(t, w, p, q)
         while p.job[q] >= 0 and p.reason[p.job[q]] == FITS and not ranked and not w.contested[q]:
             if portions == len(log):
                 return -1
@@ -81,7 +83,7 @@ def admit_in_order(t: Forest, w: Waiting, p: Progress, m: Tournament, ranked: bo
             _renew_path(t, w, p, m, q)
             continue
         if p.reason[j] != FITS:
-            keep_for_head(t, w, p, q)
+            _keep_for_head(t, w, p, q)
             _renew_path(t, w, p, m, q)
             continue
         if portions == len(log):
@@ -120,9 +122,86 @@ def _renew_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
     its lanes alternate, its head stays."""
     j = p.job[q]
     if w.contested[q] or p.left[j] == 0 or w.lanes[q + 1] - w.lanes[q] > 1:
-        next_head(t, w, p, q)
+        _next_head(t, w, p, q)
     elif t.by_quota:
         p.level[q] = level_of(t, w, p, q, j, 1)
+
+
+@inlined
+def _next_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
+    """Makes the first job of the queue that fits its head, or one for which quota is kept; those before it get their
+    reasons."""
+    p.job[q] = -1
+    while True:
+        lane = _next_lane(w, p, q)
+        if lane < 0:
+            return
+        j = p.lane_job[lane]
+        p.reason[j] = choose_flavors(t, w, p, q, j)
+        if p.reason[j] == FITS:
+            p.level[q] = level_of(t, w, p, q, j, 1) if t.by_quota else 0
+            p.job[q] = j
+            return
+        if t.keeps_for_head[q] and p.reason[j] == LACKING and is_entitled(t, w, p, q, j):
+            p.level[q] = level_of(t, w, p, q, j, 1)
+            p.job[q] = j
+            return
+        p.lane_job[lane] += 1
+        if t.strict_fifo[q]:
+            _stop(w, p, q)
+            return
+
+
+@inlined
+def _stop(w: Waiting, p: Progress, q: int) -> None:
+    """The jobs of the queue that are left wait behind its head."""
+    for lane in range(w.lanes[q], w.lanes[q + 1]):
+        for behind in range(p.lane_job[lane], w.lane_starts[lane + 1]):
+            if p.left[behind] > 0:
+                p.reason[behind] = BEHIND
+        p.lane_job[lane] = w.lane_starts[lane + 1]
+
+
+@inlined
+def _keep_for_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
+    """Counts as used what the queue keeps for its head, which lacks quota: up to its nominal amounts, or, if the head
+    borrows, up to its borrowing limits (Kueue's quotaResourcesToReserve). The other jobs of the queue wait behind."""
+    j, resources = p.job[q], w.request.shape[1]
+    for r in range(resources):
+        if w.request[j, r] > 0:
+            v = p.flavor[j, r] * resources + r
+            amount = w.request[j, r]
+            bound = t.nominal[q, v] - p.usage[q, v] + (t.borrowing_limit[q, v] if p.level[q] > 0 else 0)
+            use(t, p, q, v, max(0, min(amount, bound)), w.firm[j])
+    p.job[q] = -1
+    p.lane_job[w.lane[j]] += 1
+    _stop(w, p, q)
+
+
+@inlined
+def _next_lane(w: Waiting, p: Progress, q: int) -> int:
+    """The lane of the queue that is served next, -1: none has a job. Ties: by priority and age of their heads."""
+    best = -1
+    for lane in range(w.lanes[q], w.lanes[q + 1]):
+        stop = w.lane_starts[lane + 1]
+        while p.lane_job[lane] < stop and p.left[p.lane_job[lane]] == 0:
+            p.lane_job[lane] += 1
+        j = p.lane_job[lane]
+        if j == stop:
+            continue
+        if best < 0:
+            best = lane
+            continue
+        other = p.lane_job[best]
+        if p.score[lane] != p.score[best]:
+            better = p.score[lane] < p.score[best]
+        elif w.priority[j] != w.priority[other]:
+            better = w.priority[j] > w.priority[other]
+        else:
+            better = w.created[j] < w.created[other]
+        if better:
+            best = lane
+    return best
 
 
 @inlined

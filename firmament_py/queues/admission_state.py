@@ -230,103 +230,6 @@ def level_of(t: Forest, w: Waiting, p: Progress, q: int, j: int, items: int) -> 
 
 
 @inlined
-def next_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
-    """Makes the first job of the queue that fits its head, or one for which quota is kept; those before it get their
-    reasons."""
-    p.job[q] = -1
-    while True:
-        lane = _next_lane(w, p, q)
-        if lane < 0:
-            return
-        j = p.lane_job[lane]
-        p.reason[j] = choose_flavors(t, w, p, q, j)
-        if p.reason[j] == FITS:
-            p.level[q] = level_of(t, w, p, q, j, 1) if t.by_quota else 0
-            p.job[q] = j
-            return
-        if t.keeps_for_head[q] and p.reason[j] == LACKING and _is_entitled(t, w, p, q, j):
-            p.level[q] = level_of(t, w, p, q, j, 1)
-            p.job[q] = j
-            return
-        p.lane_job[lane] += 1
-        if t.strict_fifo[q]:
-            _stop(w, p, q)
-            return
-
-
-@inlined
-def _stop(w: Waiting, p: Progress, q: int) -> None:
-    """The jobs of the queue that are left wait behind its head."""
-    for lane in range(w.lanes[q], w.lanes[q + 1]):
-        for behind in range(p.lane_job[lane], w.lane_starts[lane + 1]):
-            if p.left[behind] > 0:
-                p.reason[behind] = BEHIND
-        p.lane_job[lane] = w.lane_starts[lane + 1]
-
-
-@inlined
-def _is_entitled(t: Forest, w: Waiting, p: Progress, q: int, j: int) -> bool:
-    """Whether a job could get what it lacks by preemption if there were victims. Else Kueue assigns it no flavor."""
-    resources = w.request.shape[1]
-    root = t.paths[q, t.depth[q]]
-    for r in range(resources):
-        request = w.request[j, r]
-        if request == 0:
-            continue
-        if p.flavor[j, r] < 0:
-            return False
-        v = p.flavor[j, r] * resources + r
-        here, _ = free(t, p, q, v, w.firm[j])
-        if request <= here or request <= t.nominal[q, v] or t.preempts_borrowing[q]:
-            continue
-        if borrowing_level(t, p, q, v, request) >= t.height[root]:
-            return False
-    return True
-
-
-@inlined
-def keep_for_head(t: Forest, w: Waiting, p: Progress, q: int) -> None:
-    """Counts as used what the queue keeps for its head, which lacks quota: up to its nominal amounts, or, if the head
-    borrows, up to its borrowing limits (Kueue's quotaResourcesToReserve). The other jobs of the queue wait behind."""
-    j, resources = p.job[q], w.request.shape[1]
-    for r in range(resources):
-        if w.request[j, r] > 0:
-            v = p.flavor[j, r] * resources + r
-            amount = w.request[j, r]
-            bound = t.nominal[q, v] - p.usage[q, v] + (t.borrowing_limit[q, v] if p.level[q] > 0 else 0)
-            use(t, p, q, v, max(0, min(amount, bound)), w.firm[j])
-    p.job[q] = -1
-    p.lane_job[w.lane[j]] += 1
-    _stop(w, p, q)
-
-
-@inlined
-def _next_lane(w: Waiting, p: Progress, q: int) -> int:
-    """The lane of the queue that is served next, -1: none has a job. Ties: by priority and age of their heads."""
-    best = -1
-    for lane in range(w.lanes[q], w.lanes[q + 1]):
-        stop = w.lane_starts[lane + 1]
-        while p.lane_job[lane] < stop and p.left[p.lane_job[lane]] == 0:
-            p.lane_job[lane] += 1
-        j = p.lane_job[lane]
-        if j == stop:
-            continue
-        if best < 0:
-            best = lane
-            continue
-        other = p.lane_job[best]
-        if p.score[lane] != p.score[best]:
-            better = p.score[lane] < p.score[best]
-        elif w.priority[j] != w.priority[other]:
-            better = w.priority[j] > w.priority[other]
-        else:
-            better = w.created[j] < w.created[other]
-        if better:
-            best = lane
-    return best
-
-
-@inlined
 def choose_flavors(t: Forest, w: Waiting, p: Progress, q: int, j: int) -> int:
     """Sets the flavors of a job's resources, a group at a time, for one item; FITS or why it does not fit."""
     resources = w.request.shape[1]
@@ -418,6 +321,26 @@ def _choose_flavor(t: Forest, w: Waiting, p: Progress, q: int, j: int, g: int) -
         return reported
     p.column[j], p.amount[j], p.bottleneck[j] = -1, 0, -1
     return FITS
+
+
+@inlined
+def is_entitled(t: Forest, w: Waiting, p: Progress, q: int, j: int) -> bool:
+    """Whether a job could get what it lacks by preemption if there were victims. Else Kueue assigns it no flavor."""
+    resources = w.request.shape[1]
+    root = t.paths[q, t.depth[q]]
+    for r in range(resources):
+        request = w.request[j, r]
+        if request == 0:
+            continue
+        if p.flavor[j, r] < 0:
+            return False
+        v = p.flavor[j, r] * resources + r
+        here, _ = free(t, p, q, v, w.firm[j])
+        if request <= here or request <= t.nominal[q, v] or t.preempts_borrowing[q]:
+            continue
+        if borrowing_level(t, p, q, v, request) >= t.height[root]:
+            return False
+    return True
 
 
 @inlined
