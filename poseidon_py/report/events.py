@@ -86,6 +86,8 @@ class Reporter:
         """UID -> message -> name of its event and its count; pending pods only."""
         self.conditions: dict[str, str] = {}
         """UID -> message of the last condition set."""
+        self._newest: dict[str, Report] = {}
+        """UID -> the newest report on why a pod waits."""
         self._workers: list[asyncio.Task[None]] = []
         self._count_sent = self._metrics.reports.labels("event", "sent")
         self._metrics.reports_waiting.set_function(lambda: len(self._pending) + len(self._deferred))
@@ -134,7 +136,10 @@ class Reporter:
 
     def _waiting(self, known: PodRecord, message: str, condition: str) -> Report:
         about = known.namespace, known.name, known.uid
-        return Report(*about, "FailedScheduling", message, warning=True, condition=condition)
+        report = self._newest[known.uid] = Report(
+            *about, "FailedScheduling", message, warning=True, condition=condition
+        )
+        return report
 
     def remark(self, known: PodRecord, reason: str, message: str) -> None:
         """An additional event on the pod, which replaces no report on its scheduling."""
@@ -175,6 +180,7 @@ class Reporter:
         """The watch reports the pod bound or deleted: drops the reports on why it was pending."""
         self._sent.pop(known.uid, None)
         self.conditions.pop(known.uid, None)
+        self._newest.pop(known.uid, None)
         self._pending.discard(known.uid, calm=False)
         deferred = self._deferred.get(known.uid)
         if deferred is not None and deferred[0].warning:
@@ -236,12 +242,12 @@ class Reporter:
             self._quiet.set()
 
     async def _send(self, report: Report) -> None:
-        if report.warning and not report.lasting and not self._still_waits(report.uid):
+        if report.warning and not report.lasting and (self._is_outdated(report) or not self._still_waits(report.uid)):
             self._metrics.reports.labels("event", "stale").inc()
             return
         try:
             if report.condition and not await self._try_condition(report):
-                self._defer(report, _delay(report))
+                self._defer(report, _delay(report))  # dropped then if there is a newer one
                 return
             await self._event(report)
         except (UnreachableError, BusyError, LostAnswerError) as error:
@@ -266,6 +272,10 @@ class Reporter:
             self._metrics.reports.labels("condition", "refused").inc()
             log.debug("cannot set the condition of %s/%s: %s", report.namespace, report.name, error)
             return True
+
+    def _is_outdated(self, report: Report) -> bool:
+        """Whether there is a newer report on why the pod waits; it may have been sent while this one was."""
+        return bool(report.condition) and self._newest.get(report.uid) is not report
 
     def _still_waits(self, uid: str) -> bool:
         known = self._store.pods.get(uid)
@@ -367,6 +377,8 @@ class Reporter:
             report.attempts += 1
             if report.attempts >= _ATTEMPTS:
                 return True
+            if self._is_outdated(report):
+                return False
             # the pod has changed: retry at once if the watch has reported the change, else later
             return await self._set_condition(report) if known.observed.version != metadata["resourceVersion"] else False
         self._metrics.reports.labels("condition", "sent").inc()

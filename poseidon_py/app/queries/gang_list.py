@@ -131,7 +131,9 @@ def _state(group: Group, standing: flow_pb2.GangStanding | None, tally: Tally) -
     records = [member.known for member in group.members.values()]
     settled = {each.uid: each.gang.role for each in group.settled()}
     if group.minimum and not group.short(settled):
-        return (RUNNING if tally.running >= min(group.needed()[0], tally.placed) else PLACED), ""
+        if not tally.placed:
+            return PENDING, "the next round will try to place it"  # beyond those that have succeeded
+        return (RUNNING if tally.running >= max(group.needed()[0], 1) else PLACED), ""
     blocked = next((each.gang.blocked for each in records if each.gang.blocked), "")
     missing, of_roles = group.missing()
     lacking, _ = group.lacking()

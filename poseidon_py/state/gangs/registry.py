@@ -36,12 +36,16 @@ LOOKUP_PENDING = "waits for the lookup of"
 
 @dataclass(slots=True)
 class _EndedPod:
-    """A pod that has ended. `declaration`: None until it is known."""
+    """A pod that has ended."""
 
-    hints: GangHints
+    hints: GangHints | None
+    """None once its gang is known."""
     succeeded: bool
     assigned_to_us: bool
+    key: str = ""
+    """Of its gang; empty: it only declares something about others, or its gang is not known yet."""
     declaration: Declaration | None = None
+    """If it declares something about other gangs."""
     waits_for: str = ""
     """The lookup that it waits for."""
 
@@ -148,7 +152,7 @@ class GangRegistry(GroupBook):
         member = self._members.get(uid)
         if member is not None and member.declaration is not None:
             self._ended[uid] = _EndedPod(member.hints, succeeded, assigned_to_us)
-            self._count_ended(uid, member.declaration)
+            self._count_ended(uid, member.declaration, member.hints.created_us)
         elif may_declare_gang(pod):
             try:
                 hints = gang_hints_of(pod)
@@ -160,6 +164,8 @@ class GangRegistry(GroupBook):
 
     def _resolve_ended(self, uid: str) -> None:
         pod = self._ended[uid]
+        if pod.hints is None:
+            return
         resolution = resolve(pod.hints, self.objects)
         pod.waits_for = resolution.unknown
         if resolution.unknown:
@@ -167,19 +173,21 @@ class GangRegistry(GroupBook):
         elif resolution.declaration is None:
             del self._ended[uid]
         else:
-            self._count_ended(uid, resolution.declaration)
+            self._count_ended(uid, resolution.declaration, pod.hints.created_us)
 
-    def _count_ended(self, uid: str, declaration: Declaration) -> None:
+    def _count_ended(self, uid: str, declaration: Declaration, created_us: int) -> None:
         """Count a pod that has ended in the gang that it declared."""
         if declaration.at_once or not (declaration.key or declaration.announced):
             del self._ended[uid]
             return
         pod = self._ended[uid]
-        pod.declaration = declaration
-        self._announce(uid, None, declaration)
+        pod.hints, pod.key = None, declaration.key
+        if declaration.announced:
+            pod.declaration = declaration
+            self._announce(uid, None, declaration)
         if declaration.key:
             group = self._group(declaration.key)
-            self._define(group, declaration, pod.hints.created_us)
+            self._define(group, declaration, created_us)
             role = group.role_of(declaration)
             group.ended.add(uid, role, declaration, succeeded=pod.succeeded, assigned_to_us=pod.assigned_to_us)
             self._changed_group(group)
@@ -189,11 +197,11 @@ class GangRegistry(GroupBook):
         pod = self._ended.pop(uid, None)
         if pod is None:
             return
-        if pod.declaration is None:
+        if pod.waits_for:
             self._index.stop_waiting(uid, pod.waits_for)
-            return
-        self._announce(uid, pod.declaration, None)
-        group = self.groups.get(Group(pod.declaration.key).id) if pod.declaration.key else None
+        if pod.declaration is not None:
+            self._announce(uid, pod.declaration, None)
+        group = self.groups.get(Group(pod.key).id) if pod.key else None
         if group is not None:
             group.ended.drop(uid)
             self._changed_group(group, lost=False)

@@ -21,6 +21,32 @@ async def test_a_condition_that_conflicts_is_set_on_the_next_version():
         assert [patch["metadata"]["resourceVersion"] for _, patch in bench.api.patched] == ["2"]
 
 
+@pytest.mark.parametrize("seen", [False, True], ids=["not-seen-yet", "seen"])
+async def test_an_older_condition_does_not_replace_a_newer_one_that_was_sent_meanwhile(monkeypatch, seen):
+    """The first request is slow; the second, of another worker, overtakes it, so that the first conflicts."""
+    async with Bench() as bench:
+        known, slow = bench.pod(version=1), asyncio.Event()
+        patch = bench.api.patch_pod_status
+
+        async def overtaken(namespace, name, body):
+            if body["status"]["conditions"][0]["message"] == "old" and not slow.is_set():
+                await slow.wait()
+                raise ConflictError(409, "Conflict", "modified")
+            await patch(namespace, name, body)
+
+        monkeypatch.setattr(bench.api, "patch_pod_status", overtaken)
+        bench.reporter.unschedulable(known, "old")
+        await settle()
+        bench.reporter.unschedulable(known, "new")
+        await settle()
+        if seen:
+            known.observed.version = "2"
+        slow.set()
+        await bench.later()
+        assert [body["status"]["conditions"][0]["message"] for _, body in bench.api.patched] == ["new"]
+        assert bench.messages == ["new"]
+
+
 async def test_flush_does_not_wait_for_obsolete_reports():
     async with Bench() as bench:
         bench.busy = True

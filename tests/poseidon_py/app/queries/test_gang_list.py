@@ -69,6 +69,25 @@ def test_a_gang_from_its_first_to_its_last_pod(rig):
     assert listed(rig) == []
 
 
+def test_members_that_have_succeeded_count(rig):
+    labels = {"pod-group.scheduling.x-k8s.io/name": "g", "pod-group.scheduling.x-k8s.io/min-available": "2"}
+
+    def states(*pods):
+        fresh = Rig()
+        for number, fields in enumerate(pods):
+            fresh.pod(f"p{number}", labels=labels, **fields)
+        (gang,) = listed(fresh)
+        return gang["state"], gang["present"], gang["why"]
+
+    runs, done = {"node": "n", "phase": "Running"}, {"node": "n", "phase": "Succeeded"}
+    assert states(runs, done) == ("Running", 2, "")  # the job ends normally
+    assert states({"node": "n"}, done) == ("Placed", 2, "")
+    assert states({}, done) == ("Pending", 2, "the next round will try to place it")
+    assert states({}, done, done) == ("Pending", 3, "the next round will try to place it")
+    why = "1 of at least 2 members are placed; 1 more member is needed before it can be placed"
+    assert states(runs, {"node": "n", "phase": "Failed"}) == ("Interrupted", 1, why)
+
+
 def test_the_fields_of_a_gang(rig):
     pod(rig, "a", node="n", phase="Running", priority=3)
     pod(rig, "b", priority=7)
