@@ -10,6 +10,7 @@ VOLUME_NODE = "volume node"
 VOLUME_ZONE = "volume zone"
 VOLUME_NONE = "no volume"
 VOLUME_SPACE = "volume space"
+VOLUME_COUNT = "volume count"
 CLAIM_IN_USE = "claim in use"
 
 CLAIM_TOKEN = "claim:"

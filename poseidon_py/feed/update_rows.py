@@ -171,7 +171,7 @@ def _extend(store: Store, known: PodRecord, spread_from: bytes) -> None:
 def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
     """The node's message; None, and the sent state is kept, if no valid version of it was observed."""
     node = known.newest
-    limits = tuple(sorted(store.storage.limits(known.name).items())) if store.storage.limited else ()
+    limits = tuple(sorted(store.volumes.limits(known.name).items())) if store.storage.limited else ()
     if node is not None:
         known.newest = None
         key = node_key(node, store.classes.bandwidth)

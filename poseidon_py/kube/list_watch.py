@@ -37,7 +37,16 @@ from poseidon_py.kube.client import (
 from poseidon_py.kube.lines import Lines
 from poseidon_py.kube.objects import ListMetadata, Metadata, Node, ObjectList, Pod, Status, WatchEvent
 from poseidon_py.kube.service_objects import Service
-from poseidon_py.kube.storage_objects import Capacity, Claim, CsiDriver, CsiNode, Namespace, StorageClass, Volume
+from poseidon_py.kube.storage_objects import (
+    Capacity,
+    Claim,
+    CsiDriver,
+    CsiNode,
+    Namespace,
+    StorageClass,
+    Volume,
+    VolumeAttachment,
+)
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.decoding import Decoder, MalformedError, decode_json
 from poseidon_py.util.metrics import Metrics
@@ -116,6 +125,12 @@ VOLUMES = Kind("persistentvolumes", "/api/v1/persistentvolumes", Volume)
 STORAGE_CLASSES = Kind("storageclasses", f"{_STORAGE}/storageclasses", StorageClass)
 CSI_NODES = Kind("csinodes", f"{_STORAGE}/csinodes", CsiNode)
 CSI_DRIVERS = Kind("csidrivers", f"{_STORAGE}/csidrivers", CsiDriver)
+ATTACHMENTS = Kind(
+    "volumeattachments",
+    f"{_STORAGE}/volumeattachments",
+    VolumeAttachment,
+    without="volumes that are attached although no pod uses them do not count for limits of nodes",
+)
 CAPACITIES = Kind("csistoragecapacities", f"{_STORAGE}/csistoragecapacities", Capacity)
 
 

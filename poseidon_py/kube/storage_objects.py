@@ -110,6 +110,23 @@ class CsiNode(Struct):
     spec: CsiNodeSpec = field(default_factory=CsiNodeSpec)
 
 
+class AttachmentSource(Struct, gc=False):
+    volume: str | None = field(default=None, name="persistentVolumeName")
+
+
+class AttachmentSpec(Struct, gc=False):
+    driver: str = field(default="", name="attacher")
+    node: str = field(default="", name="nodeName")
+    source: AttachmentSource = field(default_factory=AttachmentSource)
+
+
+class VolumeAttachment(Struct):
+    """A volume that is, or is about to be, attached to a node."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    spec: AttachmentSpec = field(default_factory=AttachmentSpec)
+
+
 class CsiDriverSpec(Struct, gc=False):
     capacity: bool | None = field(default=None, name="storageCapacity")
 

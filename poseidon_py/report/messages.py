@@ -12,6 +12,7 @@ from poseidon_py.describe.reason_keys import (
     CLAIM_TOKEN,
     ENFORCED,
     FEATURES,
+    VOLUME_COUNT,
     VOLUME_NODE,
     VOLUME_NONE,
     VOLUME_SPACE,
@@ -41,12 +42,14 @@ class GangTerms(NamedTuple):
 NO_TERMS = GangTerms()
 
 
+_MAX_COUNT = "node(s) exceed max volume count"
 _FURTHER = {
     ENFORCED: "node(s) didn't match scheduler-enforced node affinity",
     FEATURES: "node(s) didn't match Pod's required features",
     VOLUME_NODE: "node(s) didn't match PersistentVolume's node affinity",
     VOLUME_ZONE: "node(s) had no available volume zone",
     VOLUME_NONE: "node(s) didn't find available persistent volumes to bind",
+    VOLUME_COUNT: _MAX_COUNT,
     VOLUME_SPACE: "node(s) did not have enough free storage",
     CLAIM_IN_USE: ONE_POD_CONFLICT,
 }
@@ -76,7 +79,7 @@ def reason(why: flow_pb2.Reason, *, detailed: bool = False) -> str:
     match why.kind:
         case flow_pb2.Reason.INSUFFICIENT_RESOURCE:
             if why.detail.startswith(ATTACHABLE):
-                return "node(s) exceed max volume count"
+                return _MAX_COUNT
             return f"Insufficient {why.detail}"
         case flow_pb2.Reason.UNTOLERATED_TAINT:
             if why.detail == UNSCHEDULABLE_TAINT:

@@ -46,6 +46,10 @@ def storage_watches(source: Source, store: Store, options: WatchOptions) -> tupl
             kinds.CAPACITIES,
             ObjectHandler("capacity", by_namespace, storage.put_capacity, storage.drop_capacity, metrics),
         ),
+        (
+            kinds.ATTACHMENTS,
+            ObjectHandler("attachment", by_name, storage.put_attachment, storage.drop_attachment, metrics),
+        ),
         (kinds.VOLUMES, ObjectHandler("volume", by_name, storage.put_volume, storage.drop_volume, metrics)),
         (kinds.CLAIMS, ObjectHandler("claim", by_namespace, storage.put_claim, storage.drop_claim, metrics)),
     )

@@ -10,7 +10,15 @@ from msgspec import Raw
 
 from poseidon_py.kube.objects import InvalidField, Labels, Metadata, annotations_of, decode, labels_of
 from poseidon_py.kube.quantity import NANO, QuantityError, nanos
-from poseidon_py.kube.storage_objects import Capacity, Claim, CsiDriver, CsiNode, StorageClass, Volume
+from poseidon_py.kube.storage_objects import (
+    Capacity,
+    Claim,
+    CsiDriver,
+    CsiNode,
+    StorageClass,
+    Volume,
+    VolumeAttachment,
+)
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
@@ -50,6 +58,9 @@ class Storage:
     drivers: dict[str, CsiDriver] = field(default_factory=dict)
     capacities: dict[ClaimKey, Capacity] = field(default_factory=dict)
     csi_nodes: dict[str, CsiNode] = field(default_factory=dict)
+    attachments: dict[str, VolumeAttachment] = field(default_factory=dict)
+    by_node: dict[str, dict[str, VolumeAttachment]] = field(default_factory=dict)
+    """Node -> attachments by name."""
     of_class: dict[str, dict[str, Volume]] = field(default_factory=dict)
     """Class name -> volumes by name."""
     named_by: dict[str, dict[ClaimKey, None]] = field(default_factory=dict)
@@ -157,6 +168,22 @@ class Storage:
         if self.csi_nodes.pop(name, None) is not None:
             self._limits_changed(name, before)
 
+    def put_attachment(self, item: VolumeAttachment) -> None:
+        name, node = item.metadata.name, item.spec.node
+        known = self.attachments.get(name)
+        self.attachments[name] = self.by_node.setdefault(node, {})[name] = item
+        if known is None:
+            self.listener.node_changed(node)
+
+    def drop_attachment(self, name: str) -> None:
+        item = self.attachments.pop(name, None)
+        if item is not None:
+            there = self.by_node[item.spec.node]
+            del there[name]
+            if not there:
+                del self.by_node[item.spec.node]
+            self.listener.node_changed(item.spec.node)
+
     def _limits_changed(self, node: str, before: dict[str, int]) -> None:
         drivers = set(self.limited)
         for limits, sign in ((before, -1), (self.limits(node), 1)):
@@ -192,6 +219,15 @@ class Storage:
             for driver in (item.spec.drivers if item is not None else None) or ()
             if driver.allocatable is not None and driver.allocatable.count is not None
         }
+
+    def attached_to(self, node: str) -> set[tuple[str, str]]:
+        """Driver and handle of the volumes that are attached to the node."""
+        found = set()
+        for item in self.by_node.get(node, {}).values():
+            volume = self.volumes.get(item.spec.source.volume or "")
+            if volume is not None and volume.spec.csi is not None and item.spec.driver:
+                found.add((item.spec.driver, volume.spec.csi.handle))
+        return found
 
 
 def annotations(metadata: Metadata) -> Labels:

@@ -7,7 +7,8 @@
 The messages, and the order of the checks, are kube-scheduler's.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from poseidon_py.describe.reason_keys import ATTACHABLE, VOLUME_NODE, VOLUME_NONE, VOLUME_SPACE, VOLUME_ZONE
@@ -59,7 +60,7 @@ class VolumeDemands:
 
     blocked: why no node is possible; empty: one may be. per_node: kube-scheduler reports this reason node by node.
     further, requests, tokens: as in task_classes.Extras. waits_in: storage classes of the claims that wait for the
-    pod's node.
+    pod's node. attached: driver and handle of the volumes that count for limits of nodes.
     """
 
     blocked: str = ""
@@ -68,6 +69,7 @@ class VolumeDemands:
     requests: dict[str, int] = field(default_factory=dict)
     tokens: tuple[str, ...] = ()
     waits_in: set[str] = field(default_factory=set)
+    attached: frozenset[tuple[str, str]] = frozenset()
 
     def require(self, name: str, terms: Terms, *, first: bool = False) -> None:
         """Add a requirement: one of `terms` must match the node; if there are none, no node matches. `first`: nodes
@@ -119,7 +121,8 @@ def volume_demands(
             return demands
     # kube-scheduler checks zones after node affinity and provisioning: a node fails for the first that it does not meet
     demands.further.sort(key=lambda requirement: requirement[0] == VOLUME_ZONE)
-    demands.requests = attachments(storage, [claim for _, claim in claims])
+    demands.attached = attached_by(storage, [claim for _, claim in claims])
+    demands.requests = slots(Counter(driver for driver, _ in demands.attached))
     return demands
 
 
@@ -279,14 +282,15 @@ def _all(requirements: list[RequirementMessage], *, fields: bool = False) -> fir
 # -- attaching --------------------------------------------------------------------------------------------------------
 
 
-def attachments(storage: Storage, claims: Iterable[Claim]) -> dict[str, int]:
-    """Volumes to attach for these claims, counted by driver, for drivers that some node limits."""
-    volumes = {found for claim in claims if (found := _attached(storage, claim)) is not None}
-    counts: dict[str, int] = {}
-    for driver, _ in volumes:
-        if driver in storage.limited:
-            counts[ATTACHABLE + driver] = counts.get(ATTACHABLE + driver, 0) + 1
-    return counts
+def attached_by(storage: Storage, claims: Iterable[Claim]) -> frozenset[tuple[str, str]]:
+    """Driver and handle of the volumes that pods with these claims attach, of drivers that some node limits."""
+    found = (_attached(storage, claim) for claim in claims)
+    return frozenset(each for each in found if each is not None and each[0] in storage.limited)
+
+
+def slots(drivers: Mapping[str, int]) -> dict[str, int]:
+    """What to request for so many volumes of drivers."""
+    return {ATTACHABLE + driver: count for driver, count in drivers.items() if count}
 
 
 def _attached(storage: Storage, claim: Claim) -> tuple[str, str] | None:

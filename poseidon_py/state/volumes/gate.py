@@ -14,14 +14,16 @@ from poseidon_py.kube.objects import Requirement, SelectorTerm
 from poseidon_py.kube.storage_objects import Claim, Volume
 from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.records import PodRecord
+from poseidon_py.state.volumes.attachments import Attached, Attachments
 from poseidon_py.state.volumes.cache import SELECTED_NODE, ClaimKey, Storage, StorageListener, annotations, class_of
 from poseidon_py.state.volumes.claims import (
     ONE_POD,
     ONE_POD_CONFLICT,
     PodIdentity,
     VolumeDemands,
-    attachments,
+    attached_by,
     provisioning,
+    slots,
     volume_demands,
     waits_for_pod,
 )
@@ -86,6 +88,9 @@ class VolumeGate(StorageListener):
         """UIDs of pending pods that no node took, or that could not be bound: nobody waits for them any more. If
         several are placed then, the first one gets the claim."""
         self._contentions = Contentions(pods, self._users, touch)
+        self._attachments = Attachments(storage, touch, touch_node)
+        self._sharing: set[str] = set()
+        """UIDs of pending pods with volumes that are attached to some node for others."""
         self._waiting_in: dict[str, dict[str, None]] = {}
         self._excluded_nodes: dict[str, set[str]] = {}
         """By UID: nodes without usable volumes, until some volume changes."""
@@ -117,11 +122,13 @@ class VolumeGate(StorageListener):
             self._no_longer_waits(known.uid)
         else:
             self._forget(known)
+            self._uses_nothing(known)
         self._touch_rivals(known)
 
     def released(self, known: PodRecord) -> None:
         """Record that the pod is not being bound any more."""
         self._note_tried(known)
+        self._uses_nothing(known)
         self._touch_rivals(known)
 
     def sent(self, known: PodRecord) -> None:
@@ -155,6 +162,7 @@ class VolumeGate(StorageListener):
         self._failed_nodes.pop(uid, None)
         self._competing.discard(uid)
         self._tried.discard(uid)
+        self._sharing.discard(uid)
         self._contentions.end(uid)
 
     # -- evaluation ---------------------------------------------------------------------------------------------
@@ -164,7 +172,9 @@ class VolumeGate(StorageListener):
         storage = self._storage
         if known.node:
             found = (storage.claims.get(key) for key in self._keys(known))
-            requests = attachments(storage, [claim for claim in found if claim is not None])
+            attached = attached_by(storage, [claim for claim in found if claim is not None])
+            self._uses(known, known.node, attached)
+            requests = slots(self._attachments.own(known.uid))
             return VolumeDemands(requests=requests, tokens=self._contentions.tokens_of_user(known))
         if not storage.ready:
             return VolumeDemands(blocked=_NOT_LISTED)
@@ -182,6 +192,8 @@ class VolumeGate(StorageListener):
             demands = self._contend(known, contended, demands)
         else:
             self._contentions.end(known.uid)
+        shares = not demands.blocked and self._attachments.relieve(demands)
+        (self._sharing.add if shares else self._sharing.discard)(known.uid)
         for name in demands.waits_in:
             self._waiting_in.setdefault(name, {})[known.uid] = None
         if excluded := self._excluded_nodes.get(known.uid, set()) | self._failed_nodes.get(known.uid, set()):
@@ -191,6 +203,22 @@ class VolumeGate(StorageListener):
             self._competing ^= {known.uid}
             self._touch_rivals(known)
         return demands
+
+    def _uses(self, known: PodRecord, node: str, attached: frozenset[Attached]) -> None:
+        if self._attachments.use(known.uid, node, attached, bound=bool(known.node)):
+            self._slots_changed(node)
+
+    def _uses_nothing(self, known: PodRecord) -> None:
+        if node := self._attachments.forget(known.uid):
+            self._slots_changed(node)
+
+    def _slots_changed(self, node: str) -> None:
+        """Other volumes than before are attached to the node, or about to be."""
+        self._touch_all(self._sharing | {uid for uid, nodes in self._excluded_nodes.items() if node in nodes})
+
+    def limits(self, node: str) -> Mapping[str, int]:
+        """By driver, how many volumes may be attached to the node for single pods."""
+        return self._attachments.limits(node)
 
     def _waits_behind(self, known: PodRecord) -> VolumeDemands:
         """What a pod requires that has to wait until a more important one was tried, or an older one. Nothing is
@@ -258,6 +286,11 @@ class VolumeGate(StorageListener):
             # another pod may have got the claim while this round was being solved
             if claim is not None and self._is_for_one_pod(key) and self._is_in_use(key, known):
                 raise VolumesTakenError(f'another pod was given persistentvolumeclaim "{claim.metadata.name}"')
+        attached = attached_by(storage, [claim for claim in claims if claim is not None])
+        if not self._attachments.takes(node, attached):
+            self._excluded_nodes.setdefault(known.uid, set()).add(node)
+            raise VolumesTakenError("as many volumes as can be attached to it were given to other pods")
+        self._uses(known, node, attached)
         waiting = [claim for claim in claims if claim is not None and waits_for_pod(storage, claim)]
         if not waiting:
             return None
@@ -325,6 +358,7 @@ class VolumeGate(StorageListener):
 
     def node_changed(self, name: str) -> None:
         self._touch_node(name)
+        self._slots_changed(name)
 
     def limits_changed(self) -> None:
         for users in list(self._users.values()):

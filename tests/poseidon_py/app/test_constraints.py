@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.cluster.api.deletion import delete
-from benchmarks.cluster.store.kinds import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES
+from benchmarks.cluster.store.kinds import ATTACHMENTS, CLAIMS, NAMESPACES, NODES, PODS, VOLUMES
 from tests.poseidon_py.world import World, template, world_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -340,6 +340,31 @@ async def test_attach_limits(running):
     await running.until(lambda: sum(running.placed(f"a{i}", 1) for i in range(7)) == 6)
     left = next(i for i in range(7) if not running.placed(f"a{i}", 1))
     await running.hears(f"a{left}-0000", "0/6 nodes are available: 6 node(s) exceed max volume count.")
+
+
+async def test_a_volume_takes_one_slot_of_a_node_and_is_counted_until_it_is_detached(running):
+    """Three pods on one node with one slot share a volume; a fourth one waits until it is detached from the node."""
+    running.storage_class("now", mode="Immediate", provisioner="sim.csi")
+    node, *_ = sorted(each["metadata"]["name"] for each in running.cluster.objects(NODES))
+    driver = {"name": "sim.csi", "nodeID": "x", "allocatable": {"count": 1}}
+    running.make("storage.k8s.io/v1", "CSINode", node, spec={"drivers": [driver]})
+    for name in ("shared", "other"):
+        running.claim(name, "now")
+    here = {"nodeSelector": {HOST: node}}
+    running.run(3, "a", **with_claim("shared"), **here)
+    await running.until(lambda: running.placed("a", 3))
+    source = {"persistentVolumeName": running.cluster.get(CLAIMS, "shared")["spec"]["volumeName"]}
+    spec = {"attacher": "sim.csi", "nodeName": node, "source": source}
+    running.make("storage.k8s.io/v1", "VolumeAttachment", "va", spec=spec)
+    running.run(1, "b", **with_claim("other"), **here)
+    selector = "5 node(s) didn't match Pod's node affinity/selector"
+    await running.hears("b-0000", f"0/6 nodes are available: 1 node(s) exceed max volume count, {selector}.")
+    for name in running.nodes_of("a"):
+        running.remove(name)
+    await running.until(lambda: not running.nodes_of("a"))
+    assert running.placed("b", 0)
+    running.remove("va", ATTACHMENTS)
+    await running.until(lambda: running.placed("b", 1))
 
 
 async def test_an_ephemeral_claim(running):
