@@ -150,7 +150,8 @@ def test_a_placement_that_a_resync_sends_as_bound_has_a_start_that_stays():
     store.now_us = lambda: NOW_US + 1
     assert described(store) == known.sent
     store.observe_pod(pod(node="n"))
-    assert described(store) == known.sent
+    assert known.sent.unevictable  # until it is bound
+    assert described(store) == known.sent._replace(unevictable=False)
 
 
 def test_a_placement_that_failed_leaves_no_start():
