@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from poseidon_py.kube import salvage
+from poseidon_py.kube import storage_objects as storage
 from poseidon_py.kube.budget_objects import DisruptionBudget
 from poseidon_py.kube.client import (
     ApiError,
@@ -37,16 +38,6 @@ from poseidon_py.kube.client import (
 from poseidon_py.kube.lines import Lines
 from poseidon_py.kube.objects import ListMetadata, Metadata, Node, ObjectList, Pod, Status, WatchEvent
 from poseidon_py.kube.service_objects import Service
-from poseidon_py.kube.storage_objects import (
-    Capacity,
-    Claim,
-    CsiDriver,
-    CsiNode,
-    Namespace,
-    StorageClass,
-    Volume,
-    VolumeAttachment,
-)
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.decoding import Decoder, MalformedError, decode_json
 from poseidon_py.util.metrics import Metrics
@@ -119,19 +110,19 @@ BUDGETS = Kind(
 SERVICES = Kind("services", "/api/v1/services", Service, without="pods are not spread by their services")
 
 _STORAGE = "/apis/storage.k8s.io/v1"
-NAMESPACES = Kind("namespaces", "/api/v1/namespaces", Namespace)
-CLAIMS = Kind("persistentvolumeclaims", "/api/v1/persistentvolumeclaims", Claim)
-VOLUMES = Kind("persistentvolumes", "/api/v1/persistentvolumes", Volume)
-STORAGE_CLASSES = Kind("storageclasses", f"{_STORAGE}/storageclasses", StorageClass)
-CSI_NODES = Kind("csinodes", f"{_STORAGE}/csinodes", CsiNode)
-CSI_DRIVERS = Kind("csidrivers", f"{_STORAGE}/csidrivers", CsiDriver)
+NAMESPACES = Kind("namespaces", "/api/v1/namespaces", storage.Namespace)
+CLAIMS = Kind("persistentvolumeclaims", "/api/v1/persistentvolumeclaims", storage.Claim)
+VOLUMES = Kind("persistentvolumes", "/api/v1/persistentvolumes", storage.Volume)
+STORAGE_CLASSES = Kind("storageclasses", f"{_STORAGE}/storageclasses", storage.StorageClass)
+CSI_NODES = Kind("csinodes", f"{_STORAGE}/csinodes", storage.CsiNode)
+CSI_DRIVERS = Kind("csidrivers", f"{_STORAGE}/csidrivers", storage.CsiDriver)
 ATTACHMENTS = Kind(
     "volumeattachments",
     f"{_STORAGE}/volumeattachments",
-    VolumeAttachment,
+    storage.VolumeAttachment,
     without="volumes that are attached although no pod uses them do not count for limits of nodes",
 )
-CAPACITIES = Kind("csistoragecapacities", f"{_STORAGE}/csistoragecapacities", Capacity)
+CAPACITIES = Kind("csistoragecapacities", f"{_STORAGE}/csistoragecapacities", storage.Capacity)
 
 
 class Handler(Protocol[Item]):

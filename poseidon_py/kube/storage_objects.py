@@ -51,6 +51,14 @@ class CsiSource(Struct, gc=False):
     handle: str = field(default="", name="volumeHandle")
 
 
+class InTreeDisk(Struct, gc=False):
+    """A disk of a plug-in that was replaced by a CSI driver."""
+
+    name: str = field(default="", name="pdName")
+    ident: str = field(default="", name="volumeID")
+    uri: str = field(default="", name="diskURI")
+
+
 class VolumeNodeAffinity(Struct):
     required: RequiredTerms | None = None
 
@@ -64,6 +72,10 @@ class VolumeSpec(Struct):
     claim: Reference | None = field(default=None, name="claimRef")
     affinity: VolumeNodeAffinity | None = field(default=None, name="nodeAffinity")
     csi: CsiSource | None = None
+    gce: InTreeDisk | None = field(default=None, name="gcePersistentDisk")
+    aws: InTreeDisk | None = field(default=None, name="awsElasticBlockStore")
+    azure: InTreeDisk | None = field(default=None, name="azureDisk")
+    cinder: InTreeDisk | None = None
 
 
 class Volume(Struct):

@@ -109,11 +109,11 @@ class Attachments:
         """Whether all volumes can be attached to the node, beside those of bound and assumed pods."""
         limits = self._storage.limits(node)
         here = {volume for volume, _ in self._used_on(node)}
-        wanted = Counter(driver for driver, _ in {*volumes} - here)
-        if not limits.keys() & wanted.keys():
+        requested = Counter(driver for driver, _ in {*volumes} - here)
+        if not limits.keys() & requested.keys():
             return True
         taken = Counter(driver for driver, _ in here) + Counter(driver for driver, _ in self._left_on(node))
-        return all(taken[driver] + count <= limits[driver] for driver, count in wanted.items() if driver in limits)
+        return all(taken[driver] + count <= limits[driver] for driver, count in requested.items() if driver in limits)
 
     def _used_on(self, node: str) -> Iterator[tuple[Attached, Mapping[str, bool]]]:
         yield from self._users.get(node, {}).items()

@@ -42,6 +42,16 @@ _ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 _ZONE_LABELS = (_BETA_ZONE, _BETA_REGION, _ZONE, _REGION)
 _SUCCESSOR = {_BETA_ZONE: _ZONE, _BETA_REGION: _REGION}
 
+_GCE, _AWS = "pd.csi.storage.gke.io", "ebs.csi.aws.com"
+_AZURE, _CINDER = "disk.csi.azure.com", "cinder.csi.openstack.org"
+_DRIVERS = {
+    "kubernetes.io/gce-pd": _GCE,
+    "kubernetes.io/aws-ebs": _AWS,
+    "kubernetes.io/azure-disk": _AZURE,
+    "kubernetes.io/cinder": _CINDER,
+}
+"""In-tree plug-in -> the driver that it has been migrated to in every cluster (nodevolumelimits/utils.go)."""
+
 Terms = list[firmament_pb2.NodeSelectorTerm]
 
 
@@ -297,9 +307,23 @@ def _attached(storage: Storage, claim: Claim) -> tuple[str, str] | None:
     """Driver and handle of the claim's volume; before it is provisioned, the claim's name in place of the handle."""
     volume = storage.volumes.get(claim.spec.volume_name or "")
     if volume is not None:
-        return (volume.spec.csi.driver, volume.spec.csi.handle) if volume.spec.csi is not None else None
+        return _source(volume)
     item = storage.classes.get(class_of(claim))
     metadata: Metadata = claim.metadata
     if item is None or not item.provisioner:
         return None
-    return item.provisioner, f"{metadata.namespace}/{metadata.name}"
+    return _DRIVERS.get(item.provisioner, item.provisioner), f"{metadata.namespace}/{metadata.name}"
+
+
+def _source(volume: Volume) -> tuple[str, str] | None:
+    """Driver and handle of a volume, or of the driver that its in-tree plug-in was migrated to; None: it has none."""
+    spec = volume.spec
+    if spec.csi is not None:
+        return spec.csi.driver, spec.csi.handle
+    if spec.gce is not None:
+        return _GCE, spec.gce.name
+    if spec.aws is not None:
+        return _AWS, spec.aws.ident.rpartition("/")[2]  # "aws://zone/volume", or the volume alone
+    if spec.azure is not None:
+        return _AZURE, spec.azure.uri
+    return None if spec.cinder is None else (_CINDER, spec.cinder.ident)

@@ -40,9 +40,9 @@ def taken(pods, left, node):
     pods=st.dictionaries(st.sampled_from("abcde"), st.tuples(st.sampled_from("nm"), some_volumes), max_size=5),
     left=st.sets(st.tuples(st.sampled_from(VOLUMES), st.sampled_from("nm")), max_size=3),
     gone=st.sets(st.sampled_from("abcde")),
-    wanted=some_volumes,
+    requested=some_volumes,
 )
-def test_free_slots_are_those_of_kube_scheduler(limits, pods, left, gone, wanted):
+def test_free_slots_are_those_of_kube_scheduler(limits, pods, left, gone, requested):
     touched: set[str] = set()
     found = storage(csi_node("n", **limits), *(volume(handle, driver=driver) for driver, handle in VOLUMES))
     for number, (of, node) in enumerate(sorted(left)):
@@ -62,11 +62,11 @@ def test_free_slots_are_those_of_kube_scheduler(limits, pods, left, gone, wanted
         by_pods = sum(own[uid][driver] for uid, (node, _) in pods.items() if node == "n")
         assert attachments.limits("n")[driver] - by_pods == limit - sum(of == driver for of, _ in there)
     fits = all(
-        not (new := [v for v in wanted - {v for at, vs in pods.values() if at == "n" for v in vs} if v[0] == driver])
+        not (new := [v for v in requested - {v for at, vs in pods.values() if at == "n" for v in vs} if v[0] == driver])
         or sum(of == driver for of, _ in there) + len(new) <= limit
         for driver, limit in limits.items()
     )
-    assert attachments.takes("n", wanted) == fits
+    assert attachments.takes("n", requested) == fits
 
 
 def test_volumes_of_assumed_pods_take_slots_until_they_are_given_back():

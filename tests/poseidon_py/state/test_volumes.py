@@ -260,6 +260,24 @@ def test_attachments_count_each_volume_once():
 
 
 @pytest.mark.parametrize(
+    ("driver", "source", "provisioner"),
+    [
+        ("pd.csi.storage.gke.io", {"gcePersistentDisk": {"pdName": "x"}}, "kubernetes.io/gce-pd"),
+        ("ebs.csi.aws.com", {"awsElasticBlockStore": {"volumeID": "aws://z/x"}}, "kubernetes.io/aws-ebs"),
+        ("disk.csi.azure.com", {"azureDisk": {"diskURI": "/subscriptions/x"}}, "kubernetes.io/azure-disk"),
+        ("cinder.csi.openstack.org", {"cinder": {"volumeID": "x"}}, "kubernetes.io/cinder"),
+    ],
+)
+def test_volumes_of_migrated_plugins_are_those_of_their_drivers(driver, source, provisioner):
+    """csi-translation-lib, which kube-scheduler uses; nodevolumelimits/utils.go says which plug-ins are migrated."""
+    limit = made(CsiNode, "n", "", spec={"drivers": [{"name": driver, "allocatable": {"count": 3}}]})
+    bound = [claim("a", bound_to="v"), claim("b", bound_to="v"), volume("v", **source), limit]
+    assert demands(*bound, uses=[ClaimUse("a"), ClaimUse("b")]).requests == {f"attachable-volumes-csi-{driver}": 1}
+    to_be_made = claim(), waiting_class(provisioner=provisioner), limit
+    assert demands(*to_be_made).requests == {f"attachable-volumes-csi-{driver}": 1}
+
+
+@pytest.mark.parametrize(
     ("given_volume", "requests", "fits"),
     [
         (volume(), claim(), True),
