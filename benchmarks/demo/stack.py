@@ -114,6 +114,7 @@ class Stack:
         await self._compile(tell)
         self.health_port = free_port()
         arguments = ["poseidon_py", "run", "--kubeconfig", str(kubeconfig), "--scheduler-name", scheduler]
+        arguments += ["--lease-name", scheduler]  # another scheduler in the cluster has one of its own
         arguments += ["--health-port", str(self.health_port), *(["--policy", policy] if policy else []), *flags]
         self.scheduler = Child("the scheduler", arguments, self.folder / "scheduler.log")
         await self.scheduler.start()

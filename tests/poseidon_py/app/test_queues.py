@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks.cluster.api.deletion import delete
 from benchmarks.cluster.store.kinds import LEASES
 from poseidon_py.describe.queues.model import id_of
 from poseidon_py.state.queues import watches
@@ -124,6 +125,34 @@ async def test_our_own_queues_may_be_installed_while_the_scheduler_runs(world):
     body = await bridge.explain("default", next(iter(world.pods)))
     assert body is not None
     assert (body["queue"], body["problem"]) == ("team", "")
+
+
+def waits_for_quota(world, prefix):
+    return {
+        name
+        for name, pod in world.pods.items()
+        if name.startswith(prefix)
+        and any(each.get("reason") == "WaitingForQuota" for each in pod["status"].get("conditions", []))
+    }
+
+
+async def test_pods_that_are_created_right_after_a_queue_is_closed_wait(world):
+    """After `stopPolicy: Hold`, a lowered quota or a deletion eight of eight such pods were bound."""
+    install_own(world.cluster)
+    kind = world.cluster.kinds.find("poseidon.io", "v1", "queues")
+    for name in ("held", "deleted"):
+        declare(world.cluster, "poseidon.io/v1", "Queue", name, {})
+    bridge = await world.bridge()
+    await world.until(lambda: bridge.runtime.session.ready and len(bridge.store.queues.tree.queues) == 2)
+    queue = world.cluster.get(kind, "held", "")
+    world.cluster.api.update(kind, "", "held", {**queue, "spec": {"stop": "hold"}})
+    delete(world.cluster.api, kind, "", "deleted", {})
+    for name in ("held", "deleted"):
+        world.cluster.add_pods(2, template(labels={"poseidon.io/queue": name}), prefix=f"{name}-")
+    world.cluster.add_pods(2, template(), prefix="free-")
+    await world.until(lambda: len(world.bound("free-")) == 2)
+    await world.until(lambda: len(waits_for_quota(world, "held-") | waits_for_quota(world, "deleted-")) == 4)
+    assert world.bound() == world.bound("free-")
 
 
 async def test_two_schedulers_with_a_queue_in_common_count_all_pods_in_it_and_one_writes_its_status(world):

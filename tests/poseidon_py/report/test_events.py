@@ -194,3 +194,24 @@ async def test_an_additional_event_is_sent_even_if_the_pod_is_bound():
             ("InvalidAnnotation", "Warning", "metadata.annotations[x]: is odd; write y"),
             ("Scheduled", "Normal", "Successfully assigned default/a to n"),
         }
+
+
+async def test_that_a_queue_does_not_exist_is_told_after_a_moment_only():
+    """Pods that were created in one apply with their queues were told so, and placed a moment later."""
+    async with Bench() as bench:
+        placed, waits = bench.pod("placed"), bench.pod("waits")
+        for known in (placed, waits):
+            bench.reporter.waits_for_queue(known, "queue q does not exist")
+        await settle()
+        assert bench.api.created == bench.api.patched == []
+        bench.pod("placed", node="n")
+        bench.reporter.settled(placed)
+        bench.reporter.waits_for_quota(waits, "waits for quota of queue q: lacks 1 cpu")
+        await settle()
+        assert bench.messages == ["waits for quota of queue q: lacks 1 cpu"]
+        bench.reporter.waits_for_queue(waits, "queue q does not exist")
+        await settle()
+        assert len(bench.messages) == 1
+        await bench.later()
+        assert bench.messages[1:] == ["queue q does not exist"]
+        assert bench.now >= 52.0

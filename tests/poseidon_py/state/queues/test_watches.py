@@ -133,6 +133,23 @@ async def test_a_kind_that_is_installed_later_is_found_and_one_that_is_removed_i
         assert rig.watches.path_of(QUEUES, "", "a") == ""
 
 
+async def test_pods_that_name_queues_of_a_kind_that_is_removed_wait():
+    rig = Watching("auto")
+    rig.api.groups["scheduling.run.ai"] = {"v2": ["queues"]}
+    rig.api.objects["/apis/scheduling.run.ai/v2/queues"] = [{"name": "q", "spec": {}}]
+    rig.pod("p", labels={"kai.scheduler/queue": "q"})
+    async with rig.running():
+        rig.work()
+        assert (rig.kind, rig.problem("p")) == ("kai", "")
+        del rig.api.groups["scheduling.run.ai"]
+        await rig.recheck()
+        await rig.recheck()
+        rig.work()
+        assert rig.kind == "poseidon"
+        assert rig.problem("p") == "queue q does not exist: create it or change label kai.scheduler/queue"
+        assert rig.sent("p").queue != 0
+
+
 async def test_the_newest_supported_version_is_watched_and_an_unknown_one_is_named():
     rig = Watching("kueue")
     rig.api.groups["kueue.x-k8s.io"] = {
