@@ -19,12 +19,16 @@ class Remarks(NamedTuple):
 NO_REMARKS = Remarks()
 
 
-def remarks_on(kind: KindTable, content: Mapping[str, object]) -> Remarks:
-    """What is said of the fields of an object. `content`: its fields by name, such as spec."""
+def remarks_on(kind: KindTable, content: Mapping[str, object], part: str = "", place: str = "") -> Remarks:
+    """What is said of the fields of an object. `content`: its fields by name, such as spec. If it is a part of the
+    object: `part`: its path in the table; `place`: its path in messages."""
     reported: list[str] = []
     refused: list[str] = []
-    for path, value, verdict in _rows(kind, content):
+    for row, value, verdict in _rows(kind, content, part):
+        path = f"{place}{row.removeprefix(part)}" if part else row
         if verdict is None:
+            if kind.selected:
+                continue
             reported.append(f"{path}: is not known here and has no effect; remove it, or use a version that knows it")
         elif verdict.effect is Effect.REPORTED and value not in verdict.neutral:
             reported.append(f"{path}: {verdict.text}")
@@ -37,9 +41,11 @@ def _some(remarks: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(remarks))[:_MAX_REMARKS]
 
 
-def _rows(kind: KindTable, content: Mapping[str, object]) -> Iterator[tuple[str, object, Verdict | None]]:
+def _rows(kind: KindTable, content: Mapping[str, object], part: str) -> Iterator[tuple[str, object, Verdict | None]]:
     """The fields that are set: path, value, verdict; None: the field is not in the table. Empty ones do not count."""
-    pending: list[tuple[str, object]] = [(str(name), value) for name, value in content.items()]
+    pending: list[tuple[str, object]] = [
+        (f"{part}.{name}" if part else str(name), value) for name, value in content.items()
+    ]
     while pending:
         path, value = pending.pop()
         if value is None or value == {} or value == []:
@@ -50,8 +56,10 @@ def _rows(kind: KindTable, content: Mapping[str, object]) -> Iterator[tuple[str,
         if found is not None:
             yield path, value, found
         elif isinstance(value, dict) and path in kind.parts:
-            inner = f"{path}{{}}" if f"{path}{{}}" in kind.parts else path
-            pending += [(f"{inner}.{name}", each) for name, each in value.items()]
+            if f"{path}{{}}" in kind.parts:
+                pending += [(f"{path}{{}}", each) for each in value.values()]
+            else:
+                pending += [(f"{path}.{name}", each) for name, each in value.items()]
         elif isinstance(value, list) and f"{path}[]" in kind.parts:
             pending += [(f"{path}[]", each) for each in value]
         else:

@@ -22,6 +22,11 @@ KUEUE_MINIMUM = "kueue.x-k8s.io/job-min-parallelism"
 KUEUE_PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"
 KAI_NAME = "pod-group-name"
 KAI_ROLE = "kai.scheduler/subgroup-name"
+KOORDINATOR_NAME = "gang.scheduling.koordinator.sh/name"
+KOORDINATOR_MINIMUM = "gang.scheduling.koordinator.sh/min-available"
+KOORDINATOR_SIZE = "gang.scheduling.koordinator.sh/total-number"
+GROVE_NAME = "grove.io/podgang"
+GROVE_ROLE = "grove.io/podclique"
 GODEL_NAME = "godel.bytedance.com/pod-group-name"
 YUNIKORN_NAME = "yunikorn.apache.org/task-group-name"
 YUNIKORN_GROUPS = "yunikorn.apache.org/task-groups"
@@ -49,12 +54,12 @@ NO_DECLARATION = frozenset((JOBSET_ROLE, JOBSET_EXCLUSIVE, JOBSET_SELECTED, JOB_
 """Keys that tell about pods of a gang, but declare none."""
 
 GROUPS = (
-    OWN_NAME, GROUP_NAME, COSCHEDULING, SIGS, KUEUE_NAME, LIGHT_NAME, LIGHT_SIGS_NAME, *FLUENCE_NAMES, GODEL_NAME,
-    *YUNIKORN_APP[:2], KAI_NAME,
+    OWN_NAME, GROUP_NAME, COSCHEDULING, SIGS, KUEUE_NAME, LIGHT_NAME, LIGHT_SIGS_NAME, *FLUENCE_NAMES,
+    KOORDINATOR_NAME, GROVE_NAME, GODEL_NAME, *YUNIKORN_APP[:2], KAI_NAME,
 )  # fmt: skip
 """Labels and annotations that name the group of pods without a controller, in order of precedence."""
 
-ROLES = (OWN_ROLE, VOLCANO_ROLE, JOBSET_ROLE, KAI_ROLE, YUNIKORN_NAME)
+ROLES = (OWN_ROLE, VOLCANO_ROLE, JOBSET_ROLE, KAI_ROLE, GROVE_ROLE, YUNIKORN_NAME)
 """Labels and annotations that name the role of a pod in its group, in order of precedence."""
 
 COMPANIONS = frozenset((VOLCANO_ROLE, LWS_NAME, LWS_SIZE, LWS_WORKER, LWS_EXCLUSIVE, *YUNIKORN_APP, *NO_DECLARATION))
@@ -62,7 +67,7 @@ COMPANIONS = frozenset((VOLCANO_ROLE, LWS_NAME, LWS_SIZE, LWS_WORKER, LWS_EXCLUS
 
 KEYS = COMPANIONS | frozenset(
     (
-        *GROUPS, *ROLES, LIGHT_MINIMUM, LIGHT_SIGS_MINIMUM, *FLUENCE_SIZES, VOLCANO_OWNER_MINIMUM, GROUP_NUMBER,
+        *GROUPS, *ROLES, KOORDINATOR_MINIMUM, KOORDINATOR_SIZE, LIGHT_MINIMUM, LIGHT_SIGS_MINIMUM, *FLUENCE_SIZES, VOLCANO_OWNER_MINIMUM, GROUP_NUMBER,
         KUEUE_COUNT, KUEUE_MINIMUM, KUEUE_REQUIRED, KUEUE_PREFERRED, YUNIKORN_GROUPS, LWS_INDEX, LWS_KEY, PERCENT, OWN,
         OWN_MINIMUM, OWN_MAXIMUM, OWN_TOPOLOGY, OWN_TOPOLOGY_MODE,
     )

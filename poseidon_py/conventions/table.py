@@ -4,12 +4,39 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from poseidon_py.conventions.tables.coscheduling import COSCHEDULING, FLUENCE
+from poseidon_py.conventions.tables.grove_and_godel import GODEL, GROVE
+from poseidon_py.conventions.tables.kai import KAI
+from poseidon_py.conventions.tables.koordinator import KOORDINATOR
+from poseidon_py.conventions.tables.kubeflow import TRAINER, TRAINING
+from poseidon_py.conventions.tables.kueue import KUEUE
 from poseidon_py.conventions.tables.native import NATIVE
 from poseidon_py.conventions.tables.own import OWN
+from poseidon_py.conventions.tables.ray_and_spark import RAY, SPARK
 from poseidon_py.conventions.tables.volcano import VOLCANO
+from poseidon_py.conventions.tables.workloads import APPWRAPPER, JOBSET, LWS
+from poseidon_py.conventions.tables.yunikorn import YUNIKORN
 from poseidon_py.conventions.verdicts import ConventionTable, KindTable
 
-CONVENTIONS: tuple[ConventionTable, ...] = (OWN, NATIVE, COSCHEDULING, FLUENCE, VOLCANO)
+CONVENTIONS: tuple[ConventionTable, ...] = (
+    OWN,
+    NATIVE,
+    COSCHEDULING,
+    FLUENCE,
+    VOLCANO,
+    KAI,
+    KUEUE,
+    YUNIKORN,
+    KOORDINATOR,
+    GROVE,
+    GODEL,
+    JOBSET,
+    LWS,
+    TRAINING,
+    TRAINER,
+    RAY,
+    SPARK,
+    APPWRAPPER,
+)
 
 
 def _merged(kinds: Iterable[KindTable]) -> dict[tuple[str, str], KindTable]:

@@ -64,6 +64,8 @@ class KindTable:
     kind: str
     versions: tuple[str, ...]
     fields: Rows = field(default_factory=dict)
+    selected: bool = False
+    """Whether the other fields of the kind concern no scheduler, so that nothing is said of them."""
     unread: str = ""
     """Why objects of the kind are not read at all, and what follows; empty: they are read."""
 

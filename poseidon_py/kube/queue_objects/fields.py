@@ -61,6 +61,11 @@ class Problems:
         self.closing = self.closing or f"{path}: {reason}"
         self.add(path, reason)
 
+    def refuse(self, problem: str) -> None:
+        """Records that a field asks for what cannot be kept, so that the queue is closed."""
+        self.closing = self.closing or problem
+        self.extend((problem,))
+
     def extend(self, problems: tuple[str, ...]) -> None:
         """Adds those of a part, which has been closed for them if need be."""
         self._found += problems[: _MAX_PROBLEMS - len(self._found)]
@@ -97,6 +102,11 @@ class Fields:
             self._values = content
         elif content is not None:
             problems.unreadable(path, f"{quoted(content)} is not valid", "give a mapping")
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """The fields as they are."""
+        return self._values
 
     def __contains__(self, name: str) -> bool:
         return self._values.get(name) is not None

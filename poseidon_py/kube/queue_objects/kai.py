@@ -21,11 +21,10 @@ _LARGE = 700.0
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One resource, in the engine's units. `quota`, `limit`, `lending`: None: unlimited."""
+    """One resource, in the engine's units. `quota`, `limit`: None: unlimited."""
 
     quota: int | None
     limit: int | None
-    lending: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def kai_queue(item: QueueObject) -> KaiQueue:
         if "limit" not in given:
             given.remark("limit", "is missing and counts as 0, so nothing may be used; give -1 for no limit")
         quota, limit = _amount(given, "quota", unit, 0), _amount(given, "limit", unit, 0)
-        shares[resource] = Share(quota, limit, _amount(given, "lendingLimit", unit, None))
+        shares[resource] = Share(quota, limit)
         weights[field] = given.number("overQuotaWeight", 0.0)
     weight = next((weight for weight in weights.values() if weight), 0.0)
     if len({each for each in weights.values() if each}) > 1:

@@ -20,16 +20,36 @@ KUEUE_MANAGED = "kueue.x-k8s.io/managed"
 KUEUE_PODSET = "kueue.x-k8s.io/podset"
 KUEUE_WORKLOAD = "kueue.x-k8s.io/workload"
 KAI = "kai.scheduler/queue"
+KAI_PREEMPTIBILITY = "kai.scheduler/preemptibility"
+KAI_GROUP = "pod-group-name"
+PRIORITY_CLASS = "priorityClassName"
+"""A label of KAI's workloads."""
 VOLCANO = "scheduling.volcano.sh/queue-name"
 VOLCANO_GROUP = "scheduling.k8s.io/group-name"
 YUNIKORN = "yunikorn.apache.org/queue"
 YUNIKORN_SHORT = "queue"
+YUNIKORN_PREEMPTION = "yunikorn.apache.org/allow-preemption"
 
 _LABELS = frozenset(
-    (KUEUE_MANAGED, KUEUE_PODSET, OWN, USER, KUEUE, KUEUE_PRIORITY, KAI, VOLCANO, YUNIKORN, YUNIKORN_SHORT)
+    (
+        KUEUE_MANAGED,
+        KUEUE_PODSET,
+        OWN,
+        USER,
+        KUEUE,
+        KUEUE_PRIORITY,
+        KAI,
+        KAI_PREEMPTIBILITY,
+        PRIORITY_CLASS,
+        VOLCANO,
+        YUNIKORN,
+        YUNIKORN_SHORT,
+    )
 )
-_ANNOTATIONS = frozenset((KUEUE_WORKLOAD, VOLCANO, VOLCANO_GROUP, YUNIKORN, YUNIKORN_SHORT, *KUEUE_TOPOLOGY))
-_WORDS = (b"queue", b"kueue", b"poseidon.io/user", b"group-name")
+_ANNOTATIONS = frozenset(
+    (KUEUE_WORKLOAD, VOLCANO, VOLCANO_GROUP, KAI_GROUP, YUNIKORN, YUNIKORN_SHORT, YUNIKORN_PREEMPTION, *KUEUE_TOPOLOGY)
+)
+_WORDS = (b"queue", b"kueue", b"poseidon.io/user", b"group-name", b"kai.scheduler", b"priorityClassName", b"yunikorn")
 
 Pairs = tuple[tuple[str, str], ...]
 """Keys and values, sorted."""

@@ -17,7 +17,6 @@ STOP = ("None", "Hold", "HoldAndDrain")
 MAX_LEVELS = 16
 """Of a Topology, as its definition allows."""
 _LIMITS_NOTHING = ("spec.fairSharing", "spec.flavorFungibility", "spec.queueingStrategy", "spec.admissionScope")
-_NOT_RUN = "admission checks are not run here; Kueue's own controller runs them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +131,6 @@ def cluster_queue(item: QueueObject) -> ClusterQueue:
         borrow_within = "Never"
     if "namespaceSelector" not in spec:
         spec.remark("namespaceSelector", "is missing, so no namespace may use the queue; give {} for all namespaces")
-    for name in ("admissionChecks", "admissionChecksStrategy"):
-        if name in spec:
-            spec.remark(name, _NOT_RUN)
     cohort = spec.text("cohortName") or spec.text("cohort")
     return ClusterQueue(
         item.metadata.name,

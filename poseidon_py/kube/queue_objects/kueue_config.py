@@ -4,10 +4,13 @@ from dataclasses import dataclass
 
 import yaml
 
+from poseidon_py.conventions.fields import remarks_on
+from poseidon_py.conventions.table import kind_table
 from poseidon_py.kube.queue_objects.fields import Fields, Problems, QueueObject, decoded
 
 FILE = "controller_manager_config.yaml"
 DEFAULT_SAMPLING = 300.0
+_TABLE = kind_table("config.kueue.x-k8s.io", "Configuration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,9 @@ def configuration(item: QueueObject) -> Configuration:
         problems.add(FILE, f"is not YAML: {' '.join(str(error).split())}")
         return Configuration(None, problems.all)
     whole = Fields(content, "", problems)
+    if _TABLE is not None:
+        remarks = remarks_on(_TABLE, whole.content)
+        problems.extend(remarks.reported + remarks.refused)
     if "admissionFairSharing" not in whole:
         return Configuration(None, problems.all)
     given = whole.part("admissionFairSharing")

@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from poseidon_py.conventions.fields import remarks_on
+from poseidon_py.conventions.table import kind_table
 from poseidon_py.kube.queue_objects.fields import Fields, Problems, QueueObject, decoded
 from poseidon_py.util.durations import LONGEST
 
@@ -24,8 +26,7 @@ _CPU = "vcore"
 _DELAY = 30.0
 _MAX_QUEUES = 10_000
 _MAX_DEPTH = 32
-_IGNORED = ("limits", "maxapplications")
-_IGNORED_PROPERTIES = ("quota.preemption.delay",)
+_TABLE, _SETTINGS = kind_table("", "queues.yaml"), kind_table("", "ConfigMap yunikorn-configs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,9 @@ def queues_file(item: QueueObject) -> QueuesFile:
     """The file in a ConfigMap."""
     problems = Problems()
     data = Fields(decoded(item.data, "data", problems), "data", problems)
+    assert _SETTINGS is not None
+    settings = {name: value for name, value in data.content.items() if name != FILE}
+    problems.extend(remarks_on(_SETTINGS, {"data": settings}).reported)
     text = data.text(FILE)
     if not text:
         problems.add(f"data[{FILE}]", "is missing; give the configuration of the queues")
@@ -97,6 +101,8 @@ def queues_file(item: QueueObject) -> QueuesFile:
     chosen = next((each for each in partitions if each.text("name") == "default"), partitions[0])
     if len(partitions) > 1:
         problems.add("partitions", f"only {chosen.text('name') or 'the first one'} counts; put all queues into it")
+    own = {name: value for name, value in chosen.content.items() if name != "queues"}
+    _remark(own, "partitions[]", chosen.path, problems)
     found: dict[str, FileQueue] = {}
     for each in chosen.parts("queues"):
         name = each.text("name").lower()
@@ -104,6 +110,15 @@ def queues_file(item: QueueObject) -> QueuesFile:
     found.setdefault(ROOT, FileQueue(ROOT, {}, {}, _DELAY, False, False, 0, False, ({}, {})))
     rules = tuple(rule for each in chosen.parts("placementrules") if (rule := _rule(each, 0)) is not None)
     return QueuesFile(tuple(found.values()), rules, problems.all)
+
+
+def _remark(content: Mapping[str, Any], part: str, place: str, problems: Problems) -> None:
+    """Records what becomes of the fields of a part of the file."""
+    assert _TABLE is not None
+    remarks = remarks_on(_TABLE, content, part, place)
+    problems.extend(remarks.reported)
+    for problem in remarks.refused:
+        problems.refuse(problem)
 
 
 def _unreadable(problems: Problems, path: str, found: str, remedy: str) -> QueuesFile:
@@ -131,13 +146,9 @@ def _take(queue: Fields, path: str, found: dict[str, FileQueue], depth: int, pro
     if len(found) >= _MAX_QUEUES or depth > _MAX_DEPTH:
         queue.remark("queues", f"are too many or nested too deeply: {_MAX_QUEUES} queues, {_MAX_DEPTH} levels")
         return []
-    for name in _IGNORED:
-        if name in queue:
-            queue.remark(name, "has no effect here; use resources.max")
+    own = {name: value for name, value in queue.content.items() if name != "queues"}
+    _remark(own, "partitions[].queues[]", queue.path, problems)
     properties = queue.part("properties")
-    for name in _IGNORED_PROPERTIES:
-        if name in properties:
-            properties.remark(name, "has no effect here; remove it")
     policy = properties.choice("preemption.policy", ("default", "fence", "disabled"), "default")
     resources = queue.part("resources")
     template = queue.part("childtemplate").part("resources")
@@ -182,8 +193,6 @@ def amounts(resources: Fields, name: str) -> dict[str, int]:
 
 def _rule(rule: Fields, depth: int) -> Rule | None:
     name, value = rule.text("name").lower(), rule.text("value")
-    if "filter" in rule:
-        rule.remark("filter", "has no effect here; remove it")
     parent = _rule(rule.part("parent"), depth + 1) if "parent" in rule and depth < _MAX_DEPTH else None
     create = rule.flag("create", default=False)
     if name == "tag" and value.lower() == "namespace":

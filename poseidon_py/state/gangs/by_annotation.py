@@ -27,6 +27,27 @@ class LightLabels:
         return None
 
 
+class Koordinator:
+    """Koordinator's gangs by annotations. A group of gangs that start together is refused before."""
+
+    name = "Koordinator"
+
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        group = hints.annotations.get(m.KOORDINATOR_NAME)
+        if not group:
+            return None
+        text = hints.annotations.get(m.KOORDINATOR_MINIMUM)
+        if text is None:
+            raise Invalid(
+                f"annotation {m.KOORDINATOR_MINIMUM}: is missing; give the number of pods that the gang needs"
+            )
+        minimum = whole(text, f"annotation {m.KOORDINATOR_MINIMUM}")
+        total = hints.annotations.get(m.KOORDINATOR_SIZE)
+        size = whole(total, f"annotation {m.KOORDINATOR_SIZE}") if total is not None else None
+        name = f"{hints.namespace}/{group}"
+        return Declaration(self.name, f"koordinator/{name}", name, minimum, size=size)
+
+
 class Fluence:
     """A label with the name of the group, and its size; the controller of Fluence makes a PodGroup of them."""
 
@@ -67,7 +88,7 @@ class Kueue:
         required, preferred = hints.annotations.get(m.KUEUE_REQUIRED), hints.annotations.get(m.KUEUE_PREFERRED)
         if required and preferred:
             raise Invalid(f"annotation {m.KUEUE_PREFERRED}: {m.KUEUE_REQUIRED} is set as well; set one of them")
-        group = hints.labels.get(m.KUEUE_NAME)
+        group = hints.labels.get(m.KUEUE_NAME) or hints.annotations.get(m.KUEUE_NAME)
         if not (group or required or preferred):
             return None
         found = self._group(hints, group) if group else self._of_owner(hints, objects)

@@ -128,6 +128,21 @@ def _replicas_above(chain: list[OwnerOrGroup], at: int) -> int:
     return chain[at + 1].counts.size or 0
 
 
+class RefusedOwner:
+    """An owner with a wish that cannot be kept: its pods wait."""
+
+    name = "owner"
+
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        for owner in owner_chain(hints, objects):
+            if owner.remarks.refused:
+                name = f"{hints.namespace}/{owner.name}"
+                return Declaration(
+                    self.name, f"refused/{owner.uid}", name, 0, waits=f"{name}: {owner.remarks.refused[0]}"
+                )
+        return None
+
+
 class VolcanoOwner:
     """The annotation with which Volcano's controller makes a PodGroup for the pods of an owner that has none."""
 

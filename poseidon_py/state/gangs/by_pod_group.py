@@ -28,7 +28,11 @@ NATIVE = Resource("scheduling.k8s.io", "podgroups", ("v1", "v1beta1", "v1alpha3"
 SIGS = Resource("scheduling.sigs.k8s.io", "podgroups", ("v1alpha1",))
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "priorityclasses", ("v1",), namespaced=False)
 
-GROUPS = (COSCHEDULING, VOLCANO, KAI, GODEL, NATIVE, SIGS)
+GROVE = Resource("scheduler.grove.io", "podgangs", ("v1alpha1",))
+
+GROUPS = (COSCHEDULING, VOLCANO, KAI, GODEL, NATIVE, SIGS, GROVE)
+GROUP_KINDS = {"podgroups": "PodGroup", "podgangs": "PodGang"}
+"""Kinds by the plural of their resources."""
 
 
 class _ByPodGroup:
@@ -222,11 +226,40 @@ class Kai(_ByPodGroup):
         }
 
 
+class Grove(_ByPodGroup):
+    """The labels of Grove's operator and its PodGang, whose pod groups are roles."""
+
+    name = "Grove"
+    resource = GROVE
+    class_counts = True
+
+    def group_of(self, hints: GangHints) -> str | None:
+        return hints.labels.get(m.GROVE_NAME)
+
+    def declared(self, hints: GangHints, pod_group: OwnerOrGroup) -> dict[str, Any]:
+        parts = _named(pod_group.spec, "podgroups", "spec.podgroups", "name")
+        roles = tuple(
+            (str(each["name"]), number_of(each.get("minReplicas", 0), f"spec.podgroups[{each['name']}].minReplicas"))
+            for each in parts
+        )
+        pack = _mapping(_mapping(pod_group.spec, "topologyConstraint"), "packConstraint")
+        required, preferred = pack.get("required"), pack.get("preferred")
+        return {
+            "minimum": max(sum(least for _, least in roles), 1),
+            "roles": roles,
+            "role": hints.labels.get(m.GROVE_ROLE, ""),
+            "topology_key": str(required or preferred or ""),
+            "topology_required": bool(required),
+            "narrower_keys": (str(preferred),) if required and preferred and preferred != required else (),
+        }
+
+
 class Godel(_ByPodGroup):
     """The annotation or label and PodGroup of Godel."""
 
     name = "Godel"
     resource = GODEL
+    class_counts = True
 
     def group_of(self, hints: GangHints) -> str | None:
         return hints.annotations.get(m.GODEL_NAME) or hints.labels.get(m.GODEL_NAME)

@@ -3,27 +3,30 @@
 from poseidon_py.state.gangs.by_annotation import (
     BatchAnnotations,
     Fluence,
+    Koordinator,
     Kueue,
     LeaderWorkerSet,
     LightLabels,
     YuniKorn,
 )
-from poseidon_py.state.gangs.by_owner import Own, Percent, VolcanoOwner
-from poseidon_py.state.gangs.by_pod_group import Coscheduling, Godel, Kai, Native, Sigs, Volcano
+from poseidon_py.state.gangs.by_owner import Own, Percent, RefusedOwner, VolcanoOwner
+from poseidon_py.state.gangs.by_pod_group import Coscheduling, Godel, Grove, Kai, Native, Sigs, Volcano
 from poseidon_py.state.gangs.model import Convention
 
 OWN = Own()
-_VOLCANO_OWNER = VolcanoOwner()
+_REFUSED, _VOLCANO_OWNER = RefusedOwner(), VolcanoOwner()
 
-OF_OWNERS: tuple[Convention, ...] = (OWN, _VOLCANO_OWNER)
+OF_OWNERS: tuple[Convention, ...] = (_REFUSED, OWN, _VOLCANO_OWNER)
 """Those that owners of pods declare."""
 
 CONVENTIONS: tuple[Convention, ...] = (
+    _REFUSED,
     OWN,
     Native(),
     Coscheduling(),
     Sigs(),
     LightLabels(),
+    Koordinator(),
     Fluence(),
     Kai(),
     Volcano(),
@@ -31,6 +34,7 @@ CONVENTIONS: tuple[Convention, ...] = (
     BatchAnnotations(),
     Kueue(),
     YuniKorn(),
+    Grove(),
     Godel(),
     LeaderWorkerSet(),
     Percent(),

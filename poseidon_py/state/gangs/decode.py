@@ -17,7 +17,7 @@ from poseidon_py.state.gangs.by_owner import (
     REPLICATION_CONTROLLERS,
     STATEFUL_SETS,
 )
-from poseidon_py.state.gangs.by_pod_group import PRIORITY_CLASSES
+from poseidon_py.state.gangs.by_pod_group import GROUP_KINDS, PRIORITY_CLASSES
 from poseidon_py.state.gangs.keys import controller, mentions_gangs, pick
 from poseidon_py.state.gangs.model import Counts, OwnerOrGroup, Resource
 from poseidon_py.state.gangs.owner_kinds import counts_of
@@ -109,7 +109,8 @@ def _phase(status: Raw) -> str:
 def _remarks(resource: Resource, metadata: Metadata, spec: Mapping[str, object]) -> Remarks:
     """What is said of an object. `spec`: that of a PodGroup; those of owners are their controllers'."""
     keys = remarks_on_object(bytes(metadata.labels), bytes(metadata.annotations))
-    kind = kind_table(resource.group, "PodGroup") if spec and resource.plural == "podgroups" else None
+    named = GROUP_KINDS.get(resource.plural)
+    kind = kind_table(resource.group, named) if spec and named is not None else None
     if kind is None:
         return keys
     fields = remarks_on(kind, {"spec": spec})

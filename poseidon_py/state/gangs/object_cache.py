@@ -16,6 +16,7 @@ from poseidon_py.kube.informers.informer import SAY_AFTER, InformerApi, Informer
 from poseidon_py.kube.informers.kinds import GroupKind, ServedKinds
 from poseidon_py.kube.informers.resource import Resource, path_of
 from poseidon_py.kube.list_watch import WatchOptions
+from poseidon_py.state.gangs.by_pod_group import GROUP_KINDS
 from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, OwnerOrGroup, Unknown
 from poseidon_py.state.gangs.owner_kinds import KNOWN_KINDS
@@ -25,8 +26,6 @@ from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
-POD_GROUP = "PodGroup"
-"""The kind of all resources that are not those of owners."""
 _NOT_WORKLOADS = frozenset((GroupKind("", "Node"), GroupKind("", "Pod")))
 """Owners that are not looked up: nodes own mirror pods, and pods are known from their own watch."""
 
@@ -156,7 +155,9 @@ class ObjectCache:
         cache = self._caches.get(resource)
         root, _, _ = cache.informer.path.rpartition("/") if cache is not None else ("", "", "")
         kind = next((each.kind for each, found in self._kinds.known.items() if found == resource), "")
-        return root.removeprefix("/apis/").removeprefix("/api/"), kind or POD_GROUP
+        return root.removeprefix("/apis/").removeprefix("/api/"), kind or GROUP_KINDS.get(
+            resource.plural, "PriorityClass"
+        )
 
     def _resource_of(self, owner: Owner) -> Resource | None:
         """The resource of an owner's kind; None: it is not served. Raises Unknown until that is known."""

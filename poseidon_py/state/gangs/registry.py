@@ -339,7 +339,8 @@ class GangRegistry(GroupBook):
         else:
             counts = owner_or_group.counts
             several = resource in self._gang_owners and ((counts.size or 0) > 1 or bool(counts.problem))
-            declares = bool(owner_or_group.annotations) or several or without_marks.names_a_queue(owner_or_group)
+            declares = bool(owner_or_group.annotations or owner_or_group.remarks.refused) or several
+            declares = declares or without_marks.names_a_queue(owner_or_group)
             self._rescan(self._index.not_plain(owner_or_group.uid, declares=declares))
 
     def _rescan(self, owners: Mapping[str, Owner]) -> None:

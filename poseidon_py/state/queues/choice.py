@@ -115,9 +115,13 @@ class Query:
 
     def group(self, resource: Resource, name: str) -> OwnerOrGroup | None:
         """A group in the namespace of the pods."""
-        self.depends_on.add((resource, self.namespace, name))
+        return self.object(resource, self.namespace, name)
+
+    def object(self, resource: Resource, namespace: str, name: str) -> OwnerOrGroup | None:
+        """An object; empty namespace: of the cluster."""
+        self.depends_on.add((resource, namespace, name))
         try:
-            return self._objects.find(resource, self.namespace, name)
+            return self._objects.find(resource, namespace, name)
         except Unknown:
             self.unknown = True
             return None

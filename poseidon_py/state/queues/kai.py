@@ -22,7 +22,9 @@ from poseidon_py.describe.queues.model import (
 from poseidon_py.kube.queue_objects import keys
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.kai import KaiQueue, Shard, Share, kai_queue, shard
-from poseidon_py.state.gangs.model import Resource
+from poseidon_py.state.gangs.by_pod_group import KAI as GROUPS
+from poseidon_py.state.gangs.by_pod_group import PRIORITY_CLASSES
+from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
 from poseidon_py.state.queues.source import Declared, Source, Touched
 from poseidon_py.state.queues.tree import make_tree
@@ -31,6 +33,7 @@ QUEUES = Resource("scheduling.run.ai", "queues", ("v2",))
 SHARDS = Resource("kai.scheduler", "schedulingshards", ("v1",))
 DEFAULT_QUEUE = "default-queue"
 """That of pods which name none, if it exists."""
+NOT_PREEMPTIBLE = "non-preemptible"
 
 
 _RULES = Rules(Sharing.PROPORTIONAL, reclaim=ReclaimRules.FAIR_SHARE)
@@ -66,9 +69,31 @@ class Kai(Source):
         return {(resource, "", name)}
 
     def resolve(self, query: Query) -> Resolution:
-        for label in (keys.OWN, keys.KAI):
-            if name := query.label(label):
-                return Resolution(f"kai/{name}", name, f"label {label}")
+        found = self._chosen(query)
+        return found if found == NO_QUEUE else self._with_terms(query, found)
+
+    def _with_terms(self, query: Query, found: Resolution) -> Resolution:
+        """The queue with what labels and the PodGroup say about priority and preemption."""
+        preemptibility: object = query.label(keys.KAI_PREEMPTIBILITY)
+        if not preemptibility and (group := self._group_of(query)) is not None:
+            preemptibility = group.spec.get("preemptibility")
+        priority = None
+        if name := query.label(keys.PRIORITY_CLASS):
+            priority_class = query.object(PRIORITY_CLASSES, "", name)
+            priority = int(str(priority_class.spec["value"])) if priority_class is not None else None
+        return found._replace(preemptible=preemptibility != NOT_PREEMPTIBLE, priority=priority)
+
+    def _group_of(self, query: Query) -> OwnerOrGroup | None:
+        name = query.annotation(keys.KAI_GROUP)
+        return query.group(GROUPS, name) if name else None
+
+    def _chosen(self, query: Query) -> Resolution:
+        if name := query.label(keys.OWN):
+            return Resolution(f"kai/{name}", name, f"label {keys.OWN}")
+        if (group := self._group_of(query)) is not None and isinstance(queue := group.spec.get("queue"), str) and queue:
+            return Resolution(f"kai/{queue}", queue, f"spec.queue of PodGroup {query.namespace}/{group.name}")
+        if name := query.label(keys.KAI):
+            return Resolution(f"kai/{name}", name, f"label {keys.KAI}")
         query.depends_on.add((QUEUES, "", DEFAULT_QUEUE))
         if DEFAULT_QUEUE not in self._queues or not query.takes_default:
             return NO_QUEUE
@@ -129,4 +154,4 @@ def _queue(queue: KaiQueue) -> Queue:
 
 def _quota(resource: str, share: Share) -> Quota:
     nominal = UNBOUNDED if share.quota is None else share.quota
-    return Quota(EVERY_NODE, resource, nominal, lending_limit=share.lending, limit=share.limit)
+    return Quota(EVERY_NODE, resource, nominal, limit=share.limit)

@@ -93,7 +93,10 @@ class YuniKorn(Source):
 
     def resolve(self, query: Query) -> Resolution:
         query.depends_on.add(_FILE)
-        return self._chosen(query)
+        found = self._chosen(query)
+        if found != NO_QUEUE and query.annotation(keys.YUNIKORN_PREEMPTION) == "false":
+            return found._replace(preemptible=False)
+        return found
 
     def _chosen(self, query: Query) -> Resolution:
         if self._unreadable:

@@ -11,7 +11,7 @@ from poseidon_py.kube.informers.resource import Resource
 from poseidon_py.kube.objects import Node, Pod
 from poseidon_py.state.gangs.by_owner import JOBS
 from poseidon_py.state.gangs.decode import Item, owner_or_group_of
-from poseidon_py.tracking.identity import identity_of
+from poseidon_py.tracking.identity import Identity, identity_of
 from tests.poseidon_py.builders import pod_json
 from tests.poseidon_py.state.queues.rig import Rig
 
@@ -29,6 +29,7 @@ class World(NamedTuple):
     pods: tuple[Json, ...] = ()
     nodes: tuple[Json, ...] = ()
     namespaces: tuple[Json, ...] = ()
+    gangs_from: tuple[str, ...] = ()
 
 
 def an_object(name: str, *, namespace: str = "default", owner: Json | None = None, **fields: Any) -> Json:
@@ -66,26 +67,29 @@ def a_job(**fields: Any) -> tuple[Resource, Json]:
 
 def outcome(world: World) -> tuple[object, ...]:
     """Equal outcomes: the flow service is told the same, gangs have as long for their binds, `poseidon jobs` shows the
-    same users, and owners are resumed alike. Problems that are reported do not count."""
+    same jobs and users, and owners are resumed and limited
+    alike. Problems that are reported do not count."""
     rig = Rig(world.queues)
     rig.store.classes.bandwidth = Bandwidth(counted=True)
+    rig.store.gangs.form_gangs_from(world.gangs_from, lambda: world.queues == "kueue")
     for each in world.namespaces:
         metadata = each["metadata"]
         rig.namespace(metadata["name"], metadata.get("labels"), metadata.get("annotations"))
     for resource, body in world.objects:
         entry = owner_or_group_of(resource, msgspec.json.decode(json.dumps(body), type=Item))
         rig.objects.put(resource, entry)
+    limits = [each.time_limit for each in rig.objects.by_uid.values()]
     resumed = [each.suspension is None or not each.suspension.stays for each in rig.objects.by_uid.values()]
     for name, body in world.queue_objects:
         metadata = dict(body["metadata"])
         fields = {key: value for key, value in body.items() if key not in ("metadata", "spec")}
         extra = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
         rig.put(name, metadata["name"], body.get("spec"), namespace=metadata["namespace"], **extra, **fields)
-    users: list[str] = []
+    users: list[Identity] = []
     nodes = [_node(rig, body) for body in world.nodes]
     for body in world.pods:
         pod = msgspec.json.decode(json.dumps(body), type=Pod)
-        users.append(identity_of(pod).user)
+        users.append(identity_of(pod))
         rig.store.observe_pod(pod)
     for _ in range(3):
         for known in rig.store.pods.values():
@@ -93,7 +97,14 @@ def outcome(world: World) -> tuple[object, ...]:
         rig.work()
     tree = rig.queues.message()
     found = [_pod(rig, f"uid-{body['metadata']['name']}") for body in world.pods]
-    return (tree.SerializeToString(deterministic=True) if tree is not None else b"", *resumed, *users, *nodes, *found)
+    return (
+        tree.SerializeToString(deterministic=True) if tree is not None else b"",
+        *limits,
+        *resumed,
+        *users,
+        *nodes,
+        *found,
+    )
 
 
 def _pod(rig: Rig, uid: str) -> tuple[object, ...]:

@@ -4,6 +4,8 @@ from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, SIGS
 from tests.poseidon_py.conventions.case import Case, field_case, key_case
 from tests.poseidon_py.conventions.outcomes import Json, World, a_pod, an_object
 
+CONVENTIONS = ("coscheduling", "fluence")
+
 NAME, SIGS_NAME = "scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io"
 LIGHT, LIGHT_SIGS = "pod-group.scheduling.x-k8s.io/", "pod-group.scheduling.sigs.k8s.io/"
 FLUX = "fluence.flux-framework.org/"

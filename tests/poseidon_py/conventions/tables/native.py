@@ -4,6 +4,8 @@ from poseidon_py.state.gangs.by_pod_group import NATIVE
 from tests.poseidon_py.conventions.case import ABSENT, Case, field_case
 from tests.poseidon_py.conventions.outcomes import Json, World, a_pod, an_object
 
+CONVENTIONS = ("native",)
+
 GANG = {"schedulingPolicy": {"gang": {"minCount": 2}}}
 FIRST_CLASS = {"priorityClassName": "high", "priority": 70}
 

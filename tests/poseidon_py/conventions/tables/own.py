@@ -4,6 +4,8 @@ from tests.poseidon_py.builders import node_json
 from tests.poseidon_py.conventions.case import Case, key_case
 from tests.poseidon_py.conventions.outcomes import JOB, Json, World, a_job, a_pod, an_object
 
+CONVENTIONS = ("poseidon",)
+
 PREFIX = "poseidon.io/"
 BANDWIDTH = ("ingress-bandwidth", "egress-bandwidth")
 

@@ -4,6 +4,8 @@ from poseidon_py.state.gangs.by_pod_group import PRIORITY_CLASSES, VOLCANO
 from tests.poseidon_py.conventions.case import ABSENT, Case, field_case, key_case
 from tests.poseidon_py.conventions.outcomes import JOB, Json, World, a_job, a_pod, an_object
 
+CONVENTIONS = ("volcano",)
+
 GROUP, TASK, QUEUE = "scheduling.k8s.io/group-name", "volcano.sh/task-spec", "scheduling.volcano.sh/queue-name"
 CLASS = (PRIORITY_CLASSES, an_object("high", namespace="", value=70))
 QUEUES = tuple(("VolcanoQueue", an_object(name, namespace="", spec={"weight": 1})) for name in ("default", "q", "root"))

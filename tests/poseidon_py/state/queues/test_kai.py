@@ -34,7 +34,7 @@ def test_units_are_millicores_megabytes_and_devices(rig):
         resources={
             "cpu": {"quota": 1500, "overQuotaWeight": 3, "limit": -1},
             "memory": {"quota": 2.5, "overQuotaWeight": 3, "limit": 4000},
-            "gpu": {"quota": -1, "overQuotaWeight": 3, "limit": 8, "lendingLimit": 2},
+            "gpu": {"quota": -1, "overQuotaWeight": 3, "limit": 8},
         },
         preemptMinRuntime="2m",
         reclaimMinRuntime="1h",
@@ -44,7 +44,7 @@ def test_units_are_millicores_megabytes_and_devices(rig):
         "team",
         "kai/org",
         (
-            Quota(EVERY_NODE, "nvidia.com/gpu", UNBOUNDED, lending_limit=2, limit=8),
+            Quota(EVERY_NODE, "nvidia.com/gpu", UNBOUNDED, limit=8),
             Quota(EVERY_NODE, "cpu", 1500),
             Quota(EVERY_NODE, "memory", 2_500_000, limit=4_000_000_000),
         ),

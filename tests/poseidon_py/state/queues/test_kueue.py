@@ -133,7 +133,8 @@ def test_a_quota_for_pods_is_not_replaced(rig):
         ),
         pytest.param(
             {"admissionChecksStrategy": {"admissionChecks": [{"name": "a"}]}},
-            "spec.admissionChecksStrategy: admission checks are not run here; Kueue's own controller runs them",
+            "spec.admissionChecksStrategy.admissionChecks[].name: admission checks are not run here, so the queue "
+            "takes no pods, as in Kueue without the check's controller",
             id="checks",
         ),
         pytest.param(

@@ -63,7 +63,7 @@ def test_other_configurations_do_not_count(rig, text):
     simple(rig)
     configure(rig, text)
     assert rig.message().half_life_seconds == 0.0
-    assert bool(rig.problems()) is (text in ("admissionFairSharing: 7", "a: ["))
+    assert bool(rig.problems()) is bool(text)
 
 
 def test_a_configuration_that_is_gone_does_not_count(rig):

@@ -162,7 +162,7 @@ def test_without_rules_pods_are_in_the_queue_that_they_name(rig):
         ),
         pytest.param(
             "partitions: [{queues: [{name: root, maxapplications: 3}]}]",
-            "partitions[0].queues[0].maxapplications: has no effect here; use resources.max",
+            "partitions[0].queues[0].maxapplications: has no effect: use resources.max",
             id="applications",
         ),
         pytest.param("partitions: [{name: a}, {name: default}]", "partitions: only default counts; ", id="partitions"),

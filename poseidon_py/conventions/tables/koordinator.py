@@ -1,0 +1,180 @@
+"""Koordinator: gangs by annotations, PodGroups of scheduling.sigs.k8s.io, and what its own scheduler alone reads."""
+
+from poseidon_py.conventions.verdicts import (
+    HONOURED,
+    ConventionTable,
+    KeyTable,
+    KindTable,
+    delegated,
+    refused,
+    reported,
+)
+
+_KOORDINATOR = delegated("Koordinator's own scheduler, manager and agent")
+_CREATED = delegated("Koordinator's components, which write it")
+_QUOTA = reported("has no effect: quotas of Koordinator are not read yet; use ElasticQuotas of scheduling.x-k8s.io")
+_RESERVATION = refused("Reservations are not read, so the pod waits; remove it")
+_DEVICES = refused("devices are not chosen here, so the pod waits; request extended resources")
+_CPUS = refused("NUMA nodes and processors are not chosen here, so the pod waits; remove it")
+_TOPOLOGY = refused("network topologies of Koordinator are not read, so the pods wait; use poseidon.io/gang-topology")
+_LOAD = reported("has no effect: flag --usage says how measured load counts")
+_VICTIM = reported("has no effect: poseidon.io/preempt protects pods from preemption")
+_HINT = reported("has no effect: all nodes are considered")
+_GROUPS = refused("gangs that start together are not supported yet, so its pods wait; make one gang of them")
+_MATCH = reported("has no effect: members that have succeeded count")
+
+KOORDINATOR = ConventionTable(
+    "koordinator",
+    "Koordinator",
+    (
+        KindTable(
+            "scheduling.sigs.k8s.io",
+            "PodGroup",
+            ("v1alpha1",),
+            {
+                "spec.minMember": HONOURED,
+                "spec.minResources{}": HONOURED,
+                "spec.scheduleTimeoutSeconds": HONOURED,
+            },
+        ),
+        KindTable(
+            "scheduling.sigs.k8s.io",
+            "ElasticQuota",
+            ("v1alpha1",),
+            unread="quotas of this group are not read yet; use ElasticQuotas of scheduling.x-k8s.io",
+        ),
+        KindTable(
+            "quota.koordinator.sh",
+            "ElasticQuotaProfile",
+            ("v1alpha1",),
+            unread="Koordinator's manager makes quotas of it",
+        ),
+        KindTable(
+            "scheduling.koordinator.sh",
+            "ClusterNetworkTopology",
+            ("v1alpha1",),
+            unread="gangs and pods that ask for a network topology are refused",
+        ),
+        KindTable(
+            "scheduling.koordinator.sh",
+            "Reservation",
+            ("v1alpha1",),
+            unread="pods that require one are refused; what reservations hold is not kept free",
+        ),
+    ),
+    pods=KeyTable(
+        annotations={
+            "gang.scheduling.koordinator.sh/name": HONOURED,
+            "gang.scheduling.koordinator.sh/min-available": HONOURED,
+            "gang.scheduling.koordinator.sh/total-number": delegated("nobody: the pods that exist count"),
+            "gang.scheduling.koordinator.sh/waiting-time": reported("has no effect: flag --gang-timeout counts"),
+            "gang.scheduling.koordinator.sh/mode": reported(
+                "has no effect: a gang that does not fit holds nothing", "Strict", "NonStrict"
+            ),
+            "gang.scheduling.koordinator.sh/groups": _GROUPS,
+            "gang.scheduling.koordinator.sh/match-policy": _MATCH,
+            "gang.scheduling.koordinator.sh/timeout": _CREATED,
+            "gang.scheduling.koordinator.sh/network-topology-index": _KOORDINATOR,
+            "scheduling.koordinator.sh/network-topology-selector": _TOPOLOGY,
+            "scheduling.koordinator.sh/bind-gang-group-id": _CREATED,
+            "internal.scheduling.koordinator.sh/bind-gang-group-id": _CREATED,
+            "internal.scheduling.koordinator.sh/bind-gang-member-count": _CREATED,
+            "koordinator.sh/eviction-policy": _KOORDINATOR,
+            "koordinator.sh/eviction-priority": _KOORDINATOR,
+            "scheduling.koordinator.sh/reservation-allocated": _CREATED,
+            "scheduling.koordinator.sh/reservation-affinity": _RESERVATION,
+            "scheduling.koordinator.sh/exact-match-reservation": _RESERVATION,
+            "pod.koordinator.sh/pre-allocatable-priority": _KOORDINATOR,
+            "scheduling.koordinator.sh/reservation-owners": _KOORDINATOR,
+            "scheduling.koordinator.sh/reservation-current-owner": _CREATED,
+            "internal.scheduling.koordinator.sh/original-scheduler-name": _CREATED,
+            "scheduling.koordinator.sh/scheduling-hint": _HINT,
+            "internal.scheduling.koordinator.sh/scheduling-hint": _HINT,
+            "scheduling.koordinator.sh/device-allocated": _CREATED,
+            "scheduling.koordinator.sh/device-allocate-hint": _DEVICES,
+            "scheduling.koordinator.sh/device-joint-allocate": _DEVICES,
+            "scheduling.koordinator.sh/gpu-partition-spec": _DEVICES,
+            "scheduling.koordinator.sh/numa-topology-spec": _CPUS,
+            "scheduling.koordinator.sh/resource-spec": _CPUS,
+            "scheduling.koordinator.sh/resource-status": _CREATED,
+            "scheduling.koordinator.sh/load-estimated-scaling-factors": _LOAD,
+            "scheduling.koordinator.sh/load-estimated-seconds-after-pod-scheduled": _LOAD,
+            "scheduling.koordinator.sh/load-estimated-seconds-after-initialized": _LOAD,
+            "scheduling.koordinator.sh/eviction-cost": _KOORDINATOR,
+            "scheduling.koordinator.sh/soft-eviction": _CREATED,
+        },
+        labels={
+            "pod-group.scheduling.sigs.k8s.io": HONOURED,
+            "pod-group.scheduling.sigs.k8s.io/name": HONOURED,
+            "pod-group.scheduling.sigs.k8s.io/min-available": HONOURED,
+            "quota.scheduling.koordinator.sh/name": _QUOTA,
+            "quota.scheduling.koordinator.sh/tree-id": _QUOTA,
+            "quota.scheduling.koordinator.sh/preemptible": _VICTIM,
+            "koordinator.sh/qosClass": _KOORDINATOR,
+            "koordinator.sh/priority": reported("has no effect: spec.priorityClassName of the pods orders them"),
+            "koordinator.sh/priority-class": _KOORDINATOR,
+            "koordinator.sh/eviction-enabled": _KOORDINATOR,
+            "scheduling.koordinator.sh/preemption-policy": _KOORDINATOR,
+            "scheduling.koordinator.sh/disable-preemptible": _VICTIM,
+            "scheduling.koordinator.sh/reservation-ignored": delegated("nobody: no reservation counts"),
+            "scheduling.koordinator.sh/pre-allocation-required": _RESERVATION,
+            "pod.koordinator.sh/is-pre-allocatable": _KOORDINATOR,
+            "scheduling.koordinator.sh/operating-mode": _RESERVATION,
+            "scheduling.koordinator.sh/scheduler-name": delegated("nobody: spec.schedulerName counts"),
+            "koordinator.sh/gpu-isolation-provider": _KOORDINATOR,
+            "scheduling.koordinator.sh/questioned-object-key": delegated("nobody: see `poseidon explain`"),
+            "scheduling.koordinator.sh/topology-key-to-explain": delegated("nobody: see `poseidon explain`"),
+        },
+    ),
+    objects=KeyTable(
+        annotations={
+            "gang.scheduling.koordinator.sh/network-topology-spec": _TOPOLOGY,
+            "pod-group.scheduling.sigs.k8s.io/match-policy": _MATCH,
+            **{
+                f"quota.scheduling.koordinator.sh/{name}": _KOORDINATOR
+                for name in (
+                    "shared-weight",
+                    "runtime",
+                    "request",
+                    "child-request",
+                    "resource-keys",
+                    "total-resource",
+                    "unschedulable-resource",
+                    "namespaces",
+                    "guaranteed",
+                    "allocated",
+                    "non-preemptible-request",
+                    "non-preemptible-used",
+                    "admission",
+                    "max-strict-check-resource-keys",
+                )
+            },
+            "scheduling.koordinator.sh/reservation-restricted-options": _KOORDINATOR,
+            "node.koordinator.sh/reservation": reported(
+                "has no effect: reserve resources in the kubelet's configuration"
+            ),
+            "scheduling.koordinator.sh/usage-thresholds": _LOAD,
+        },
+        labels={
+            **{
+                f"quota.scheduling.koordinator.sh/{name}": _KOORDINATOR
+                for name in (
+                    "is-parent",
+                    "parent",
+                    "allow-lent-resource",
+                    "profile",
+                    "is-root",
+                    "ignore-default-tree",
+                    "allow-force-update",
+                )
+            },
+            "scheduling.koordinator.sh/reservation-order": _KOORDINATOR,
+            "node.koordinator.sh/gpu-partition-policy": _KOORDINATOR,
+            "node.koordinator.sh/gpu-model": _KOORDINATOR,
+            "node.koordinator.sh/cpu-bind-policy": _KOORDINATOR,
+            "node.koordinator.sh/numa-allocate-strategy": _KOORDINATOR,
+            "node.koordinator.sh/numa-topology-policy": _KOORDINATOR,
+        },
+    ),
+    words=("koordinator.sh", "scheduling.sigs.k8s.io"),
+)
