@@ -89,8 +89,8 @@ JOBSET = ConventionTable(
     ),
     pods=KeyTable(
         annotations={
-            "alpha.jobset.sigs.k8s.io/exclusive-topology": delegated(
-                "JobSet's webhook, which gives leaders affinity and followers a node selector"
+            "alpha.jobset.sigs.k8s.io/exclusive-topology": honoured(
+                "leaders are placed on their own, since the other pods come after them"
             ),
             "alpha.jobset.sigs.k8s.io/node-selector": delegated(
                 "JobSet's controller, which gives pods a node selector"
@@ -163,7 +163,9 @@ LWS = ConventionTable(
     pods=KeyTable(
         annotations={
             "leaderworkerset.sigs.k8s.io/size": HONOURED,
-            "leaderworkerset.sigs.k8s.io/exclusive-topology": _AFFINITY,
+            "leaderworkerset.sigs.k8s.io/exclusive-topology": honoured(
+                "leaders are placed on their own, since workers come after them"
+            ),
             "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology": _AFFINITY,
             **dict.fromkeys(_LWS_PODS, _CREATED),
         },

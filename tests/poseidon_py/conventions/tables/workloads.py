@@ -9,6 +9,7 @@ from tests.poseidon_py.conventions.outcomes import JOB, Json, World, a_job, a_po
 CONVENTIONS = ("jobset", "lws", "kubeflow-training", "kuberay")
 
 ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
+EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 LWS = "leaderworkerset.sigs.k8s.io/"
 SET = owned_by("JobSet", "s", "jobset.x-k8s.io")
 TWO_JOBS = {
@@ -30,6 +31,17 @@ def _in_set(labels: Json) -> World:
     spec = {**TWO_JOBS, "startupPolicy": {"startupPolicyOrder": "InOrder"}}
     objects = ((JOB_SETS, an_object("s", spec=spec)), a_job(owner=SET))
     return World(objects=objects, pods=(a_pod("a", owner=JOB, labels=labels),), gangs_from=("jobsets",))
+
+
+def _in_exclusive_set(annotations: Json) -> World:
+    """Pods of one Job of a set."""
+    index = "batch.kubernetes.io/job-completion-index"
+    pods = tuple(
+        a_pod(name, owner=JOB, labels={ROLE: "driver"}, annotations={index: str(at), **annotations})
+        for at, name in enumerate("ab")
+    )
+    objects = ((JOB_SETS, an_object("s", spec=TWO_JOBS)), a_job(owner=SET))
+    return World(objects=objects, pods=pods, gangs_from=("jobsets",))
 
 
 def _of_job_set(path: str, one: object, other: object) -> Case:
@@ -126,6 +138,10 @@ FIELDS = {
 }
 
 ANNOTATIONS = {
+    LWS + "exclusive-topology": key_case(
+        _lws_annotated, LWS + "exclusive-topology", ABSENT, "rack", **{LWS + "size": "2"}
+    ),
+    EXCLUSIVE: key_case(_in_exclusive_set, EXCLUSIVE, ABSENT, "rack"),
     LWS + "size": key_case(_lws_annotated, LWS + "size", "2", "3"),
 }
 
