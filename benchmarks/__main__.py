@@ -25,15 +25,14 @@ from benchmarks.report.figures import figures
 from benchmarks.report.page import labels, render, write_plots
 from benchmarks.simulate.cli import simulate
 from benchmarks.traces.cli import trace
-from poseidon_py import __version__
-from poseidon_py.cli.errors import Group
+from poseidon_py.cli.errors import Group, version_option
 from poseidon_py.util.terminal import new_console, print_name, print_rows
 
 _COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="poseidon-bench")
+@version_option
 def cli() -> None:
     """Benchmark the scheduler and its parts."""
 

@@ -1,9 +1,6 @@
-"""The `poseidon` command, also as `python -m poseidon_py`."""
+"""The `poseidon` command, also as `python -m poseidon_py`. Little is imported here, for what Ctrl-C interrupts then."""
 
-import signal
 import sys
-
-from poseidon_py.util.process.signals import INTERRUPTED
 
 
 def main() -> None:
@@ -13,8 +10,10 @@ def main() -> None:
 
         cli(prog_name="poseidon")
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(130)
     finally:
+        import signal
+
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left to clean up
 
 

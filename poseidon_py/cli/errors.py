@@ -2,6 +2,7 @@
 
 import difflib
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import click
@@ -13,6 +14,22 @@ def fail(message: str, code: int) -> NoReturn:
     """Print the message and exit with the code."""
     click.echo(f"error: {message}", err=True)
     sys.exit(code)
+
+
+def version_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --version. Unlike click's own option it looks the version up only when it is asked for."""
+
+    def show(context: click.Context, _: click.Parameter, asked: bool) -> None:
+        if asked and not context.resilient_parsing:
+            from poseidon_py import __version__
+
+            click.echo(f"{context.find_root().info_name}, version {__version__}")
+            context.exit()
+
+    option = click.option(
+        "--version", is_flag=True, is_eager=True, expose_value=False, callback=show, help="Show the version and exit."
+    )
+    return option(command)
 
 
 class Group(click.Group):

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import click
 
-from poseidon_py import __version__
-from poseidon_py.cli.errors import Group
+from poseidon_py.cli.errors import Group, version_option
 
 REMEDY = "in a checkout of the source, `make install` or `pip install '.[benchmarks]'` adds"
 """How to get what the extra `benchmarks` has; no package index has it."""
@@ -68,7 +67,7 @@ def _not_installed(name: str, error: ModuleNotFoundError) -> click.Command:
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="poseidon")
+@version_option
 def cli() -> None:
     """A min-cost-flow batch scheduler for Kubernetes.
 
