@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from poseidon_py.kube.client import ApiError, BusyError, NotFoundError, UnreachableError
+from poseidon_py.kube.informers import informer
 from poseidon_py.state.gangs.by_owner import JOBS, REPLICATION_CONTROLLERS
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
 from poseidon_py.state.gangs.decode import Item
@@ -302,3 +303,59 @@ async def test_a_watch_that_a_defect_ends_lists_again(retries, caplog):
     assert changed == ["j", "j"]
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+# -- resources that are followed -------------------------------------------------------------------------------------
+
+
+async def test_a_followed_resource_is_watched_although_nobody_looks_it_up(rig):
+    """A Job that is created suspended has no pods."""
+    api, found, _known, changed = rig
+    about = '"namespace": "ns", "creationTimestamp": "2026-01-01T00:00:00Z"'
+    api.listed["/apis/batch/v1/jobs"] = [
+        f'{{"metadata": {{"name": "{name}", "uid": "uid-{name}", {about}}}, "spec": {{"suspend": true}}}}'
+        for name in "ab"
+    ]
+    found.follow((JOBS, COSCHEDULING))
+    await settle()
+    assert changed == [("a", False), ("b", False)]
+    assert [each.suspended for each in found.all_of(JOBS)] == [True, True]
+    assert list(found.all_of(COSCHEDULING)) == []
+    assert api.metadata_only == []
+
+
+async def test_an_absent_resource_that_is_only_followed_is_discovered_rarely(rig, monkeypatch):
+    """There are a dozen such kinds in each cluster."""
+    api, found, _known, _ = rig
+    clock = [1000.0]
+    monkeypatch.setattr(informer, "_now", lambda: clock[0])
+    path = "/apis/scheduling.x-k8s.io"
+    found.follow((COSCHEDULING,))
+    await settle()
+    counts = []
+    for seconds, asked_for in ((6, False), (25, False), (6, True)):
+        clock[0] += seconds
+        if asked_for:
+            assert found.find(COSCHEDULING, "ns", "g") is None
+        found._informers._wake.set()
+        await settle()
+        counts.append(api.asked.count(path))
+    assert counts == [1, 2, 3]
+
+
+async def test_the_owners_that_an_owner_controls_are_known_until_they_are_gone(rig):
+    _api, found, _known, _ = rig
+    found.follow((JOBS,))
+    await settle()
+    jobs = found._caches[JOBS]
+    owner = [
+        {"uid": "uid-s", "kind": "JobSet", "name": "s", "apiVersion": "jobset.x-k8s.io/v1alpha2", "controller": True}
+    ]
+    made = "2026-01-01T00:00:00Z"
+    metadata = {"name": "j", "namespace": "ns", "uid": "uid-j", "creationTimestamp": made, "ownerReferences": owner}
+    item = msgspec.convert({"metadata": metadata}, Item)
+    jobs.observe(item)
+    assert [each.name for each in found.children("uid-s")] == ["j"]
+    jobs.removed(item)
+    assert list(found.children("uid-s")) == []
+    assert found._children == {}
