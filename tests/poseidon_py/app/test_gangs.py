@@ -392,7 +392,7 @@ async def test_explaining_a_gang_that_waits(world):
     body = await bridge.explain("default", large)
     assert body["gang"] == {
         "name": "default/large", "minimum": 25, "maximum": None, "present": 25, "placed": 0, "missing": 0, "fits": 20,
-        "reserves": False, "starts": None, "disruption": "single",
+        "lacks": {}, "succeeded": 0, "reserves": False, "starts": None, "disruption": "single",
     }  # fmt: skip
     few = next(name for name in world.pods if name.startswith("few"))
     gang = (await bridge.explain("default", few))["gang"]
