@@ -220,7 +220,10 @@ class Scheduler:
         queues = current.queues
         shortages, ranking = (NO_SHORTAGES, None) if queues is None else (queues.shortages, queues.unranked)
         of_others = current.deferred, delayed, shortages, ranking
-        waiting = waiting_classes(self.state, admission.rejected, *of_others, now_us=now_us)
+        within_budgets = self._preempting is Preempting.WITHIN_BUDGETS
+        waiting = waiting_classes(
+            self.state, admission.rejected, *of_others, now_us=now_us, within_budgets=within_budgets
+        )
         self.state.wait_for(self._may_get_victims(), ENDED_BY[Unreported.NO_VICTIMS])
         self._remember(admission.rejected)
         self.delayed_until_us = dict.fromkeys(self.state.tasks.uid[delayed].tolist(), now_us + DELAY_STEP_US)

@@ -35,6 +35,7 @@ class ReasonKind(IntEnum):
     NO_FLAVOR = 22  # detail: the queue; it has no quota on any node that suits the task
     QUEUE_BEHIND = 23  # detail: the queue, which goes strictly by age, and in which an older task waits
     GANG_CANNOT_START = 24  # detail: the gang, value: "resource: lacking amount, ..." of what it needs to start
+    BUDGETS = 25  # detail: names of disruption budgets that prevent evictions by which it would fit on these nodes
 
 
 @dataclass(frozen=True, slots=True)

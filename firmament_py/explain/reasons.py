@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from firmament_py.admission.rejections import Rejected
+from firmament_py.explain.budget_reasons import BudgetReasons
 from firmament_py.explain.gang_status import full_gangs, gang_reasons
 from firmament_py.explain.nearest_nodes import free_for, intertask_of
 from firmament_py.explain.node_reasons import node_reasons
@@ -35,13 +36,14 @@ def waiting_classes(
     ranking: Ranking | None = None,
     *,
     now_us: int = 0,
+    within_budgets: bool = False,
 ) -> list[Waiting]:
     """All waiting tasks by class; a class is divided by gang, and by labels that selectors of other tasks distinguish.
     Marks the reasons of the tasks as reported at `now_us`, and notes what can end them. rejected: the gangs that the
     round did not place. deferred, delayed: (K,) rows of tasks that it did not consider, and of those that wait for a
     node that costs less; reasons that were reported for the former before stay. shortages: those of quota; ranking:
-    the nodes that it covers. Nothing is said of nodes for tasks that are left out for a while because a placement
-    failed: nodes may take them."""
+    the nodes that it covers. within_budgets: disruption budgets limit preemption. Nothing is said of nodes for tasks
+    that are left out for a while because a placement failed: nodes may take them."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == WAITING)
     if not len(rows):
@@ -73,6 +75,7 @@ def waiting_classes(
     first, nodes = rows[starts], state.present_nodes()
     left, nothing = unreserved(state)[nodes], np.zeros(len(nodes), np.bool_)
     awaited = (tasks.nominated[rows] >= 0) | (state.successors.nodes_for(rows) >= 0)
+    budgets = BudgetReasons(state, nodes) if within_budgets and len(state.budgets) else None
     of_classes, nominated = (tasks.cls[first], tasks.label_set[first]), nominated_in(state, nodes)
     running = RunningTasks(state, nodes)
     together = IntertaskConstraints(state, nodes, *of_classes, running, nominated, respecting(state, first))
@@ -93,6 +96,9 @@ def waiting_classes(
             if ranking is not None and unexplained.any():
                 _, of_flavor = np.unique(ranking.flavor[of_class], return_index=True)
                 unexplained = covered(ranking, of_class[of_flavor], unexplained)
+        alone = gang < 0 and not own.any() and not intertask.concerned[number]
+        if budgets is not None and alone and not tasks.queue[of_class].any():
+            reasons = (*reasons, *budgets.of(cls, free))
         state.wait_for(of_class, ending(of_gang.get(gang, reasons)))
         state.wait_for(of_class[own], ENDED_BY[Unreported.NOMINATED])
         if ranking is not None and len(ranking.nodes):

@@ -68,6 +68,7 @@ ENDED_BY: Mapping[ReasonKind | Unreported, Change] = MappingProxyType(
         _R.GANG_CANNOT_START: _CAPACITY | Change.WITHDRAWAL,
         _R.GANG_DOES_NOT_FIT: _CAPACITY | Change.WITHDRAWAL,
         _R.NOT_BY_PREEMPTION: _VICTIMS,
+        _R.BUDGETS: _VICTIMS,
         _R.DEFERRED: ANY & ~Change.DECISION,
         _R.DELAYED: ANY & ~Change.DECISION,
         _R.OVER_QUOTA: _QUOTA,

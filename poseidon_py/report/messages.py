@@ -114,6 +114,7 @@ def unscheduled(
     """
     counts: dict[str, int] = {}
     gang: list[str] = []
+    budgets = ""
     for why in reasons:
         if why.kind == flow_pb2.Reason.GANG_INCOMPLETE:
             return incomplete(why, terms)
@@ -144,6 +145,11 @@ def unscheduled(
         if why.kind == flow_pb2.Reason.GANG_CANNOT_START:
             gang.append(f"gang {why.detail} cannot start until {cannot_start(_pairs(why.value))}")
             continue
+        if why.kind == flow_pb2.Reason.BUDGETS:
+            several = "," in why.detail
+            which = f"budgets {why.detail} prevent" if several else f"budget {why.detail} prevents"
+            budgets = f" Evictions would make room on {why.nodes} of them, which disruption {which}."
+            continue
         if why.kind == flow_pb2.Reason.NOT_BY_PREEMPTION:
             fit, _, needed = why.value.partition("/")
             gang.append(f"no evictions or moves help: at most {fit} of {needed} would fit")
@@ -155,7 +161,7 @@ def unscheduled(
     parts = ", ".join(sorted(f"{count} {text}" for text, count in counts.items()))
     if gang:
         return f"0/{nodes} nodes are available: {'; '.join(gang)}{': ' if parts else ''}{parts}."
-    return f"0/{nodes} nodes are available: {parts}." if parts else ""
+    return f"0/{nodes} nodes are available: {parts}.{budgets}" if parts else ""
 
 
 def with_nomination(message: str, node: str) -> str:

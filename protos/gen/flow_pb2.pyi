@@ -742,6 +742,7 @@ class Reason(_message.Message):
         NO_FLAVOR: _ClassVar[Reason.Kind]
         QUEUE_BEHIND: _ClassVar[Reason.Kind]
         GANG_CANNOT_START: _ClassVar[Reason.Kind]
+        BUDGETS: _ClassVar[Reason.Kind]
     KIND_UNSPECIFIED: Reason.Kind
     INSUFFICIENT_RESOURCE: Reason.Kind
     TOO_MANY_TASKS: Reason.Kind
@@ -767,6 +768,7 @@ class Reason(_message.Message):
     NO_FLAVOR: Reason.Kind
     QUEUE_BEHIND: Reason.Kind
     GANG_CANNOT_START: Reason.Kind
+    BUDGETS: Reason.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]

@@ -14,6 +14,7 @@ from tests.builders import (
     NOW_US,
     SECOND_US,
     Cluster,
+    make_budget,
     make_class,
     make_cluster,
     make_gang,
@@ -269,3 +270,29 @@ def test_the_lacking_amount_of_a_token_is_one():
         *(make_class(1, tokens=["TCP:80"]), make_node("a"), make_tasks([1], 1, on="a"), make_tasks([2], 1)),
     )
     assert nodes_nearest(cluster) == [("a", {"TCP:80": 1})]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "other", "priority", "reasons"),
+    [
+        pytest.param(0, False, 5, [Reason(LACKS, 2, "cpu"), Reason(ReasonKind.BUDGETS, 1, "budget-1")], id="spent"),
+        pytest.param(1, False, 5, None, id="permits an eviction"),
+        pytest.param(0, True, 5, None, id="another node will do"),
+        pytest.param(0, False, 0, [Reason(LACKS, 2, "cpu")], id="equal priority"),
+    ],
+)
+def test_budgets_are_named_that_alone_prevent_a_preemption(allowed, other, priority, reasons):
+    web = needs("app", "In", "web")
+    cluster = preempting_cluster(
+        *(make_label_set(1, app="web"), make_budget(1, tasks_like(web), allowed)),
+        *(make_class(1, cpu=4), make_class(2, cpu=4, priority=priority), make_class(3, cpu=1, priority=9)),
+        *(make_node("a", cpu=4), make_node("b", cpu=4)),
+        make_tasks([1], 1, on="a", label_set=1),
+        make_tasks([2], 1 if other else 3, on="b"),
+        make_tasks([3], 2),
+    )
+    result = cluster.run()
+    if reasons is None:
+        assert cluster.nominated()
+    else:
+        assert [list(each.reasons) for each in result.waiting] == [reasons]

@@ -88,6 +88,12 @@ R = flow_pb2.Reason
         ),
         (0, [], "no nodes available to schedule pods"),
         (2, [], ""),  # nothing is said of nodes that would take it
+        (
+            3,
+            [R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=3), R(kind=R.BUDGETS, detail="a/b", nodes=2)],
+            "0/3 nodes are available: 3 Insufficient cpu. "
+            "Evictions would make room on 2 of them, which disruption budget a/b prevents.",
+        ),
     ],
 )
 def test_message(nodes, reasons, text):
