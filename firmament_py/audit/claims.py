@@ -3,6 +3,7 @@
 from firmament_py.model.arrays import I64
 from firmament_py.model.queues import QueueDefinition, Reclaim, ReclaimRules, Within
 from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import NO_GANG
 
 
 def claim_problems(state: ClusterState, victims: I64, preemptors: I64) -> list[str]:
@@ -16,7 +17,7 @@ def claim_problems(state: ClusterState, victims: I64, preemptors: I64) -> list[s
         if queue is None or own is None:
             problems["a victim, or its preemptor, is in an unknown queue"] = None
         elif queue is own:
-            newer = bool(tasks.created_us[victim] > tasks.created_us[preemptor])
+            newer = bool(tasks.created_us[victim] > _job_created_us(state, preemptor))
             if not _within(own, int(priority[victim]), int(priority[preemptor]), newer=newer):
                 problems["a queue does not permit the preemption of one of its tasks"] = None
         elif not _between(queues, queue, own, rules, int(priority[victim]), int(priority[preemptor])):
@@ -24,6 +25,12 @@ def claim_problems(state: ClusterState, victims: I64, preemptors: I64) -> list[s
         elif _root(queues, queue) is not _root(queues, own) and rules is ReclaimRules.QUOTA:
             problems["a queue reclaims from one of another tree"] = None
     return list(problems)
+
+
+def _job_created_us(state: ClusterState, row: int) -> int:
+    """When the job of a task row was created, which may be before the task: its gang, or the task itself."""
+    tasks, gang = state.tasks, int(state.tasks.gang[row])
+    return int(tasks.created_us[row]) if gang == NO_GANG else state.gangs.definition(gang).created_us
 
 
 def _within(queue: QueueDefinition, victim: int, preemptor: int, *, newer: bool) -> bool:

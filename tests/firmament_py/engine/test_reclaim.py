@@ -391,3 +391,14 @@ def test_minimum_run_time_and_delay():
     assert cluster.scheduler.wake_us(later_us) == OLD_US + 7200 * SECOND_US
     assert cluster.run(NOW_US + 3000 * SECOND_US).preemption.is_empty
     assert len(cluster.preempted(cluster.run(NOW_US + 4000 * SECOND_US))) == 1
+
+
+def test_a_gang_is_as_old_as_itself_whenever_its_members_were_created():
+    """Kueue: the age is that of the workload. The members were created again after the tasks that they preempt."""
+    between_us = OLD_US + 60 * SECOND_US
+    newer = make_tasks(range(1, 5), 1, on="n", queue=A, created_us=between_us, started_us=between_us)
+    cluster = cluster_of(
+        *(cohort(4, 0, within=Within.LOWER_OR_NEWER_EQUAL_PRIORITY), make_gang(7, 2, created_us=OLD_US), newer),
+        make_tasks([11, 12], 1, gang=7, queue=A, created_us=NOW_US),
+    )
+    assert len(cluster.preempted(cluster.run())) == 2
