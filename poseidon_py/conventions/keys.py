@@ -7,7 +7,6 @@ searched for in the undecoded bytes first.
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
 
 from poseidon_py.conventions.fields import NO_REMARKS, Remarks
 from poseidon_py.conventions.table import CONVENTIONS
@@ -15,8 +14,14 @@ from poseidon_py.conventions.tables.own import PREFIX
 from poseidon_py.conventions.verdicts import Effect, Rows, Verdict
 from poseidon_py.util.decoding import MalformedError, decode_json
 
+_OWN = PREFIX.encode()
+_SPOKEN_OF = (Effect.REPORTED, Effect.REFUSED)
 _LONG = 20
 """Characters of a value that are compared with neutral ones."""
+
+
+WORDS = tuple(dict.fromkeys(word.encode() for each in CONVENTIONS for word in each.words))
+"""Of which each key contains one that is reported or refused."""
 
 
 class _Keys:
@@ -26,6 +31,9 @@ class _Keys:
         everything = {key: verdict for each in rows for key, verdict in each.items()}
         self.exact = {key: verdict for key, verdict in everything.items() if not key.endswith("*")}
         self._families = {key[:-1]: verdict for key, verdict in everything.items() if key.endswith("*")}
+        spoken_of = [key.encode() for key, verdict in everything.items() if verdict.effect in _SPOKEN_OF]
+        self.words = tuple(word for word in WORDS if word == _OWN or any(word in key for key in spoken_of))
+        """Of which each key contains one that is reported or refused, and each unknown one with our prefix."""
 
     def verdict(self, key: str) -> Verdict | None:
         found = self.exact.get(key)
@@ -41,18 +49,15 @@ _ANNOTATIONS = _Keys(
     *(each.objects.annotations for each in CONVENTIONS), *(each.pods.annotations for each in CONVENTIONS)
 )
 
-WORDS = tuple(word.encode() for each in CONVENTIONS for word in each.words)
-"""Of which each key contains one."""
-
 
 def remarks_on_pod(labels: bytes, annotations: bytes) -> Remarks:
     """What is said of a pod's labels and annotations, undecoded; what cannot be decoded is reported elsewhere."""
-    return _both(_remarks(labels, "label", _pod_label), _remarks(annotations, "annotation", _pod_annotation))
+    return _both(_on_pod_labels(labels), _on_pod_annotations(annotations))
 
 
 def remarks_on_object(labels: bytes, annotations: bytes) -> Remarks:
     """What is said of another object's."""
-    return _both(_remarks(labels, "label", _label), _remarks(annotations, "annotation", _annotation))
+    return _both(_of(labels, "label", _LABELS), _of(annotations, "annotation", _ANNOTATIONS))
 
 
 def _both(one: Remarks, other: Remarks) -> Remarks:
@@ -61,34 +66,19 @@ def _both(one: Remarks, other: Remarks) -> Remarks:
     return Remarks(one.reported + other.reported, one.refused + other.refused)
 
 
-def _remarks(data: bytes, what: str, read: Any) -> Remarks:
-    if not data or not any(word in data for word in WORDS):
-        return NO_REMARKS
-    found: Remarks = read(data, what)
-    return found
-
-
 @lru_cache(maxsize=4096)  # the pods of a template have the same bytes
-def _pod_label(data: bytes, what: str) -> Remarks:
-    return _of(data, what, _POD_LABELS)
+def _on_pod_labels(data: bytes) -> Remarks:
+    return _of(data, "label", _POD_LABELS)
 
 
 @lru_cache(maxsize=4096)
-def _pod_annotation(data: bytes, what: str) -> Remarks:
-    return _of(data, what, _POD_ANNOTATIONS)
-
-
-@lru_cache(maxsize=1024)
-def _label(data: bytes, what: str) -> Remarks:
-    return _of(data, what, _LABELS)
-
-
-@lru_cache(maxsize=1024)
-def _annotation(data: bytes, what: str) -> Remarks:
-    return _of(data, what, _ANNOTATIONS)
+def _on_pod_annotations(data: bytes) -> Remarks:
+    return _of(data, "annotation", _POD_ANNOTATIONS)
 
 
 def _of(data: bytes, what: str, keys: _Keys) -> Remarks:
+    if not data or not any(word in data for word in keys.words):
+        return NO_REMARKS
     try:
         found: Mapping[str, str] = decode_json(data, dict[str, str], what)
     except MalformedError:
