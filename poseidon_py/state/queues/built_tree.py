@@ -18,6 +18,8 @@ class BuiltTree:
         tree = self.tree = _stopped(tree, source.refused() if source is not None else set())
         self.message: flow_pb2.Queues = queues_message(tree)
         self.draining = {queue.id: queue.name for queue in tree.queues if queue.stop is Stop.HOLD_AND_DRAIN}
+        self.taking = {0} | {queue.id for queue in tree.queues if queue.stop is Stop.NONE}
+        """Ids of the queues that take pods; 0: none concerns them."""
         self.without_half_life = {queue.key for queue in tree.queues if queue.by_past_use and not past_use.counts(tree)}
         """Keys of queues that are to be served by past use, which does not count."""
         self._queues = {queue.key: queue for queue in tree.queues}

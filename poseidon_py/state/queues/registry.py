@@ -278,6 +278,10 @@ class QueueRegistry:
                 self._message = self._built.message
         return self._built
 
+    def takes(self, known: PodRecord) -> bool:
+        """Whether the queue of a pod still takes pods: it can have been closed while a round ran."""
+        return known.queue.id in self.built.taking
+
     @property
     def tree(self) -> Tree:
         """The tree of the kind in force."""

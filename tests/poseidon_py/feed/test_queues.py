@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from poseidon_py.describe.queues.model import id_of
 from poseidon_py.feed.client import EngineError
 from poseidon_py.state.queues.own import QUEUES
@@ -15,15 +17,23 @@ LABEL = "poseidon.io/queue"
 
 
 class Engine(FakeEngine):
-    """Has queues: refuses those of negative priority, and places tasks of none that it does not know."""
+    """Has queues: refuses those of negative priority, and places no tasks of those that are stopped or unknown."""
 
     def _clear(self):
         super()._clear()
         self.queues: set[str] = set()
         self.queue_of: dict[int, int] = {}
+        self.taking: set[int] = {0}
+
+    def _run_round(self, request):
+        for uid, task in self.tasks.items():
+            if self.queue_of[uid] not in self.taking:
+                task["not_before"] = 2**62
+        return super()._run_round(request)
 
     def _apply(self, update, reply):
         if update.HasField("queues"):
+            self.taking = {0, *(queue.id for queue in update.queues.queues if queue.stop == flow_pb2.Queue.NONE)}
             self.queues = {queue.name for queue in update.queues.queues if queue.priority >= 0}
             for queue in update.queues.queues:
                 if queue.priority < 0:
@@ -176,6 +186,25 @@ async def test_an_older_tree_does_not_arrive_after_a_newer_one():
         await rig.settle()
         assert rig.engine.queues == {"a", "b", "c"}
         assert not rig.queues.is_news(rig.session.epoch)
+
+
+@pytest.mark.parametrize("closing", [{"stop": "hold"}, {"limit": {"cpu": "lots"}}, None], ids=str)
+async def test_placements_of_a_round_during_which_their_queue_is_closed_are_given_back(closing):
+    async with Rig() as rig:
+        await rig.queue("a")
+
+        def close(reply):
+            if closing is None:
+                rig.queues.drop("poseidon", QUEUES, "", "a")
+            else:
+                rig.queues.put("poseidon", QUEUES, queue_object("a", closing))
+
+        rig.engine.after_round = close
+        rig.pod("p", labels={LABEL: "a"})
+        rig.pod("plain")
+        await rig.settle()
+        assert rig.kube.asked == ["plain"]
+        assert (rig.state("p"), rig.state("plain")) == ("waiting", "bound")
 
 
 async def test_off_sends_no_tree():
