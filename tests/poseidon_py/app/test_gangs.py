@@ -128,7 +128,7 @@ async def test_a_group_that_is_disrupted_as_a_whole_is_evicted_with_a_member_tha
         world.cordon(name)
     world.evict(lost)
     await world.until(lambda: len(world.events("GangUnwound")) >= 1)
-    assert "it can only be disrupted as a whole; it is evicted" in world.events("GangUnwound")[0]["message"]
+    assert "it can only be disrupted as a whole; its workload is suspended" in world.events("GangUnwound")[0]["message"]
     world.cluster.add_nodes(4)
     await world.until(lambda: len(world.bound("g")) == 16)
     assert lost not in world.pods
