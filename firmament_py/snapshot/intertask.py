@@ -157,6 +157,7 @@ class IntertaskConstraints:
         self._of = state, classes, label_sets, Domains(state.node_index, nodes)
         places = zip((self._size + kind.reshape(-1)).tolist(), nominated.where.tolist(), strict=True)
         self._nominated = dict(zip(nominated.rows.tolist(), places, strict=True))  # row -> its class and node
+        self._demanding = {row: at for row, at in self._nominated.items() if self._demands_more(at[0])}
         self._with_nominated: dict[int, _Beside] = {}  # those of at least a priority
         self._summarise()
 
@@ -181,7 +182,7 @@ class IntertaskConstraints:
     def _note_concerned(self) -> None:
         self.concerned: Bools = self.terms > 0
         """(C,) whether each class has constraints on other tasks, or others on it."""
-        if self._nominated and self._possible:
+        if self._demanding and self._possible:
             for c in np.flatnonzero(self.counted & ~self.concerned).tolist():
                 self.concerned[c] = bool(self._limiting(c))
 
@@ -205,7 +206,7 @@ class IntertaskConstraints:
         """Within, these tasks run, some of those that do, none was placed before, and none is nominated."""
         before = dict(vars(self))
         vars(self).pop("_beside", None)
-        self._running, self._nominated, self._with_nominated = running, {}, {}
+        self._running, self._nominated, self._demanding, self._with_nominated = running, {}, {}, {}
         self._summarise()
         try:
             yield
@@ -234,12 +235,17 @@ class IntertaskConstraints:
 
     def nominate(self, row: int, c: int, node: int) -> None:
         """A node is kept for a task, row of the task table, of class c from now on; -1: none."""
-        if node >= 0:
-            self._nominated[row] = c, node
-        else:
-            self._nominated.pop(row, None)
+        for places in (self._nominated, self._demanding) if self._demands_more(c) else (self._nominated,):
+            places.pop(row, None)
+            if node >= 0:
+                places[row] = c, node
         self._with_nominated.clear()
-        self._note_concerned()
+        if self._demands_more(c):
+            self._note_concerned()
+
+    def _demands_more(self, c: int) -> bool:
+        """Whether a nominated task of class c could lose its node to tasks that do not repel it."""
+        return bool(self._demands[c].spread or self._demands[c].affinity)
 
     def respected(self, c: int) -> Nominated:
         """The nominated tasks that those of class c respect."""
@@ -272,20 +278,20 @@ class IntertaskConstraints:
         """Class and node of the nominated tasks that those of class c respect, and for whose spread or affinity, which
         count themselves, too, they count."""
         level, spread, affinity = self._yields_to[c], self._beside.spread, self._beside.affinity
-        places = {at for at in self._nominated.values() if self._priority[at[0]] >= level}
+        places = {at for at in self._demanding.values() if self._priority[at[0]] >= level}
         return [(h, node) for h, node in sorted(places) if spread.counts_with(c, h) or affinity.may_come_before(c, h)]
 
     def _spread_limits(self, c: int) -> list[SpreadLimit]:
         """What nominated tasks admit of class c in their domains."""
         beside = self._beside_nominated(c)
-        if beside is None or not self.counted[c]:
+        if beside is None or not self._demanding or not self.counted[c]:
             return []
         return [spread_limit for h, node in self._limiting(c) for spread_limit in beside.spread.limits_for(c, h, node)]
 
     def _leaving_first(self, c: int) -> Bools:
         """(N,) nodes on which tasks of class c leave nominated ones what these must be near."""
         ok, beside = np.ones(len(self._of[3].nodes), np.bool_), self._beside_nominated(c)
-        if beside is not None and self.counted[c]:
+        if beside is not None and self._demanding and self.counted[c]:
             for h, node in self._limiting(c):
                 ok &= beside.affinity.leaves_first(c, h, node)
         return ok
