@@ -16,9 +16,9 @@ from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.engine.plan_execution import PlanExecution
 from firmament_py.engine.round import Observer, Round
 from firmament_py.engine.stats import RoundStats
-from firmament_py.engine.wakeups import Timer, Wakeups
+from firmament_py.engine.wakeups import RESERVED_STEP_US, Timer, Wakeups
 from firmament_py.explain.quota_reasons import amounts_due_us, quota_reason
-from firmament_py.explain.reason import Reason, Waiting
+from firmament_py.explain.reason import Reason, ReasonKind, Waiting
 from firmament_py.explain.reasons import reservation_holders_among, waiting_classes
 from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.flow.solver import Solver
@@ -229,7 +229,8 @@ class Scheduler:
         self.delayed_until_us = dict.fromkeys(self.state.tasks.uid[delayed].tolist(), now_us + DELAY_STEP_US)
         current.telemetry.lap("explain")
         self.state.sweep()
-        self._set_timers(current, preemptor, now_us, delayed, searches=searches)
+        reserved = any(reason.kind is ReasonKind.RESERVED for each in waiting for reason in each.reasons)
+        self._set_timers(current, preemptor, now_us, delayed, searches=searches, reserved=reserved)
         self._quota_reasons = (self.state.queues, self.state.tasks.uid[shortages.rows], shortages)
         stats = current.finish(len(tasks), sum(w.count for w in waiting))
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
@@ -238,8 +239,11 @@ class Scheduler:
         stats.nominated = int(np.count_nonzero(self.state.tasks.nominated >= 0))
         return RoundResult(tasks, nodes, waiting, stats, preemption, migration)
 
-    def _set_timers(self, current: Round, preemptor: Preemptor, now_us: int, delayed: I64, *, searches: bool) -> None:
-        """delayed (K,): rows of tasks that wait for another node. searches: whether these are compiled."""
+    def _set_timers(
+        self, current: Round, preemptor: Preemptor, now_us: int, delayed: I64, *, searches: bool, reserved: bool
+    ) -> None:
+        """delayed (K,): rows of tasks that wait for another node. searches: whether these are compiled. reserved:
+        whether tasks wait for what is reserved for others."""
         unconsidered = (self.state.tasks.considered_us[current.deferred] < self._change_us).any()
         shares_us = 0 if current.queues is None else shares_change_us(self.state, now_us)
         timers = {
@@ -247,6 +251,7 @@ class Scheduler:
             Timer.PASSED_OVER: now_us if self._pass_over(current, delayed) else 0,
             Timer.DELAYED: now_us + DELAY_STEP_US if len(delayed) else 0,
             Timer.SEARCHES: 0 if searches else now_us + DELAY_STEP_US,
+            Timer.RESERVED: now_us + RESERVED_STEP_US if reserved else 0,
             Timer.DROPPED: now_us + DROPPED_STEP_US if current.stats.dropped else 0,
             Timer.CLAIMS: min((time for time in (preemptor.due_us, shares_us) if time), default=0),
             Timer.MOVES: self._moves_us if self._unmoved else 0,

@@ -17,6 +17,9 @@ from firmament_py.state.cluster import ClusterState
 REASONS_STEP_US = 5_000_000
 """After which time a round follows changes that no task awaits: they end no wait, but may change its reasons."""
 
+RESERVED_STEP_US = 10_000_000
+"""After which time tasks are tried again that wait for capacity that is reserved for others."""
+
 _MOVES = int(ENDED_BY[Unreported.BETTER_NODE])
 _NEVER = 2**63 - 1
 
@@ -34,6 +37,8 @@ class Timer(Enum):
     """Tasks that were left waiting without a search, since these are not compiled yet."""
     DROPPED = auto()
     """Decisions that the independent check refused."""
+    RESERVED = auto()
+    """Tasks for which a node has capacity that is reserved for others: where, depends on the time, too."""
     CLAIMS = auto()
     """Tasks of queues that may preempt later, or whose shares change by time alone."""
     MOVES = auto()

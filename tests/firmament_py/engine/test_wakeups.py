@@ -80,12 +80,12 @@ KINDS = {
     "moves": Kind(preempting=Preempting.WITHIN_BUDGETS, migrating=Migrating.FOR_WAITING),
     "delays": Kind(delays=True),
 }
-STEPS = 120 if THOROUGH else 30
+STEPS = 120 if THOROUGH else 25
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("numba")
-@seeds(12)
+@seeds(8)
 @pytest.mark.parametrize("name", KINDS)
 def test_nothing_could_be_placed_when_no_round_is_due(name, seed, monkeypatch):
     """After each event the engine runs the rounds that it says are due; then one that knows nothing of earlier rounds,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from firmament_py.engine.wakeups import RESERVED_STEP_US
 from firmament_py.model.constraints import PeerDemand, PeerSelector, PeerTerm, Spread, Taint
 from firmament_py.model.events import (
     BudgetRemoved,
@@ -118,6 +119,8 @@ class World:
         self.quotas: Quotas = {}
         self.budgets: dict[int, int] = {}
         self.uids = 0
+        self.crowd = self.rng.choice([2, 3, 5, 12])
+        """About so many tasks wait at most: where many do, one may wake the others by chance."""
         self.cluster = make_cluster(
             *CLASSES,
             *(make_label_set(number, *where, **labels) for number, (where, labels) in LABEL_SETS.items()),
@@ -198,13 +201,20 @@ class World:
         self.tasks[self.uids] = Task(cls or self.rng.choice(ALL), self.now_us - old_us, gang, fields=fields)
         return self.uids
 
+    def crowded(self) -> bool:
+        return sum(not task.on for task in self.tasks.values()) >= self.crowd
+
     def add_task(self) -> bool:
+        if self.crowded():
+            return False
         cls = self.rng.choice(ALL)
         for _ in range(self.rng.choice([1, 1, 2, 3])):
             self.tell_task(self.new_task(cls=cls))
         return True
 
     def add_gang(self) -> bool:
+        if self.crowded():
+            return False
         gang, size = len(self.gangs) + 1, self.rng.randint(2, 4)
         self.gangs[gang] = {"minimum": size, "created_us": self.now_us - self.rng.choice([0, 100 * SECOND_US])}
         if self.rng.random() < 0.3:
@@ -215,7 +225,7 @@ class World:
         return True
 
     def add_member(self) -> bool:
-        if not self.gangs:
+        if not self.gangs or self.crowded():
             return False
         self.tell_task(self.new_task(self.rng.choice(list(self.gangs)), self.rng.choice(PLAIN)))
         return True
@@ -301,7 +311,7 @@ class World:
             case "gpu":
                 node.gpu = 1 - node.gpu
             case "zone":
-                node.labels["zone"] = self.rng.choice("xyz")
+                node.labels = {**node.labels, "zone": self.rng.choice("xyz")}
             case "disk":
                 node.labels = {**node.labels, "disk": ""} if "disk" not in node.labels else {"host": name, "zone": "x"}
             case "taint":
@@ -390,7 +400,11 @@ class World:
         return True
 
     def pass_time(self) -> bool:
+        """And the next round that is due soon: some things are looked at every few seconds."""
         self.run_until(self.now_us + self.rng.choice([1, 5, 30, 100]) * SECOND_US)
+        wake_us = self.cluster.scheduler.wake_us(self.now_us)
+        if 0 < wake_us <= self.now_us + RESERVED_STEP_US:
+            self.run_until(wake_us)
         return True
 
     # -- rounds -----------------------------------------------------------------------------------------------
