@@ -119,7 +119,7 @@ class World:
         self.quotas: Quotas = {}
         self.budgets: dict[int, int] = {}
         self.uids = 0
-        self.crowd = self.rng.choice([2, 3, 5, 12])
+        self.most_waiting = self.rng.choice([2, 3, 5, 12])
         """About so many tasks wait at most: where many do, one may wake the others by chance."""
         self.cluster = make_cluster(
             *CLASSES,
@@ -142,7 +142,7 @@ class World:
     def step(self) -> str:
         """One event that is possible now; its name."""
         events: dict[Callable[[], bool], int] = {
-            self.add_task: 10,
+            self.add_task: 12,
             self.add_gang: 3,
             self.add_member: 2,
             self.delete_waiting: 4,
@@ -151,7 +151,7 @@ class World:
             self.change_gang: 1,
             self.add_node: 1,
             self.remove_node: 1,
-            self.change_node: 3,
+            self.change_node: 5,
             self.relabel: 2,
             self.change_namespace: 1,
             self.change_task: 2,
@@ -201,11 +201,11 @@ class World:
         self.tasks[self.uids] = Task(cls or self.rng.choice(ALL), self.now_us - old_us, gang, fields=fields)
         return self.uids
 
-    def crowded(self) -> bool:
-        return sum(not task.on for task in self.tasks.values()) >= self.crowd
+    def enough_wait(self) -> bool:
+        return sum(not task.on for task in self.tasks.values()) >= self.most_waiting
 
     def add_task(self) -> bool:
-        if self.crowded():
+        if self.enough_wait():
             return False
         cls = self.rng.choice(ALL)
         for _ in range(self.rng.choice([1, 1, 2, 3])):
@@ -213,7 +213,7 @@ class World:
         return True
 
     def add_gang(self) -> bool:
-        if self.crowded():
+        if self.enough_wait():
             return False
         gang, size = len(self.gangs) + 1, self.rng.randint(2, 4)
         self.gangs[gang] = {"minimum": size, "created_us": self.now_us - self.rng.choice([0, 100 * SECOND_US])}
@@ -225,7 +225,7 @@ class World:
         return True
 
     def add_member(self) -> bool:
-        if not self.gangs or self.crowded():
+        if not self.gangs or self.enough_wait():
             return False
         self.tell_task(self.new_task(self.rng.choice(list(self.gangs)), self.rng.choice(PLAIN)))
         return True
@@ -429,12 +429,21 @@ class World:
             self.round()
         raise AssertionError("rounds are due for good although nothing changes")
 
-    def round(self) -> None:
-        result = self.cluster.run(self.now_us)
-        for uid, node in self.cluster.names(result).items():
-            self.tasks[uid].on, self.tasks[uid].bound = node, False
-        for uid in (*self.cluster.preempted(result), *self.cluster.migrating(result)):
-            self.tasks[uid].victim = True
+    def woken(self) -> set[int]:
+        """The tasks that await what has happened since the last round."""
+        rows = self.cluster.scheduler.wakeups.woken(self.now_us)
+        return set(self.cluster.state.tasks.uid[rows].tolist())
+
+    def round(self) -> set[int]:
+        """The tasks that were placed or nominated, with the members of their gangs."""
+        result, uid = self.cluster.run(self.now_us), self.cluster.state.tasks.uid
+        served = {*self.cluster.names(result), *uid[result.preemption.nominated[0]].tolist()}
+        for each, node in self.cluster.names(result).items():
+            self.tasks[each].on, self.tasks[each].bound = node, False
+        for each in (*self.cluster.preempted(result), *self.cluster.migrating(result)):
+            self.tasks[each].victim = True
+        gangs = {self.tasks[each].gang for each in served} - {0}
+        return served | {each for each, task in self.tasks.items() if task.gang in gangs}
 
     def missed(self) -> str:
         """What an engine that knows nothing of earlier rounds would do now; empty: nothing."""
