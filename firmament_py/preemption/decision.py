@@ -53,7 +53,8 @@ class Question:
 
     movable (T,): other tasks that may lose the places that the round gave them. victims (V,): rows of the task table
     that leave by decisions of this round. seniority (T,): tasks of one class are served in this order. within: tasks
-    (M,) of gangs, and the only nodes (N,) that each of these gangs may get.
+    (M,) of gangs, and the only nodes (N,) that each of these gangs may get. lacks_quota: the tasks may fit without
+    victims, as the round has left them out for quota.
     """
 
     tasks: I64
@@ -61,6 +62,7 @@ class Question:
     victims: I64
     seniority: I64
     within: Sequence[tuple[I64, Bools]] = ()
+    lacks_quota: bool = False
 
 
 class EvictionSearch:
@@ -109,7 +111,9 @@ class EvictionSearch:
         victims, spare = np.concatenate([question.victims, condemned]), self.surplus.with_loose(loose)
         resident = self._residents_below(question, victims, spare)
         moving = self._moving(question.tasks, variant, question) if moves else None
-        tasks = question.tasks if moving is not None else self._evicting(question.tasks, resident)
+        tasks = question.tasks
+        if moving is None and not question.lacks_quota:
+            tasks = self._evicting(tasks, resident)
         if (ledger.node_of[tasks] >= 0).all():
             return None
         from firmament_py.eviction.evict import evict  # numba: see placement/repacking.py

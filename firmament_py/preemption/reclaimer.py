@@ -286,7 +286,9 @@ class Reclaimer:
         if within is None:
             return None
         none = np.zeros(len(ledger.node_of), np.bool_)
-        question = Question(tasks, none, self._outcome.victims, np.arange(len(ledger.node_of)), within)
+        question = Question(
+            tasks, none, self._outcome.victims, np.arange(len(ledger.node_of)), within, lacks_quota=True
+        )
         return decide(search, ledger, question, _PREEMPTOR, _EFFORT)
 
     def _within(self, search: EvictionSearch, tasks: I64) -> list[tuple[I64, Bools]] | None:

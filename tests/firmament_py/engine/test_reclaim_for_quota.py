@@ -1,5 +1,8 @@
 """Victims that leave for quota alone, on nodes that the preemptor does not need: few, as units, within budgets."""
 
+import pytest
+
+from firmament_py.model.queues import Within
 from firmament_py.preemption import reclaimer
 from tests.builders import NOW_US, make_budget, make_class, make_gang, make_label_set, make_tasks, needs, tasks_like
 from tests.firmament_py.engine.reclaiming import A, cluster_of, cohort, running
@@ -63,6 +66,26 @@ def test_gangs_leave_as_a_whole_for_quota():
     cluster = short_of_quota(make_gang(7, 3), running([1, 2, 3], gang=7), running(range(4, 9), 2))
     cluster.tell(make_tasks([11], 1, queue=A))
     assert victims(cluster) == {1, 2, 3}
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_a_gang_leaves_for_quota_although_no_task_could_leave_on_its_own(size):
+    """b uses 8 of its 4 with gangs that need all members, and the nodes have space for the task of a."""
+    gangs = [range(first, first + size) for first in range(1, 9, size)]
+    cluster = short_of_quota(
+        *(make_gang(uids[0], size) for uids in gangs), *(running(uids, gang=uids[0]) for uids in gangs)
+    )
+    cluster.tell(make_tasks([11], 1, queue=A))
+    assert victims(cluster) in [set(uids) for uids in gangs]
+    assert set(cluster.nominated()) == {11}
+
+
+def test_a_gang_leaves_for_a_more_important_task_of_its_queue():
+    """The queue is full, the nodes are not (Kueue, withinClusterQueue: LowerPriority)."""
+    cluster = short_of_quota(make_gang(7, 4), within=Within.LOWER_PRIORITY, b=0)
+    cluster.tell(running(range(1, 5), gang=7, queue=A), make_tasks([11], 2, queue=A))
+    assert victims(cluster) == {1, 2, 3, 4}
+    assert set(cluster.nominated()) == {11}
 
 
 def test_gangs_are_put_back_as_a_whole():
