@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS, Bools
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, add_rows
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.repacking import may_move
 from firmament_py.placement.running import EvictionCosts
@@ -31,6 +31,7 @@ from firmament_py.preemption.servable import KnownBounds, Servable
 from firmament_py.preemption.topology import preferred_domain
 from firmament_py.preemption.whole_gangs import decide
 from firmament_py.queues.judgement import Victims, judge
+from firmament_py.queues.permissions import NO_PRIORITY
 from firmament_py.queues.ranking import by_rank
 from firmament_py.sharing.claims import Claim, Standing
 from firmament_py.sharing.decision import QueueDecision
@@ -226,7 +227,8 @@ class Reclaimer:
             if self._too_many(claim, victims):
                 tasks = fewer
                 continue
-            verdict = judge(situation, self._described(victims))
+            described, row_of = self._described(victims)
+            verdict = judge(situation, described)
             if verdict:
                 self._carry_out(claim, found, precedence, tasks, victims)
                 return claim.whole or self._serve(claim, entitled=entitled)  # the others of it, if any
@@ -235,7 +237,7 @@ class Reclaimer:
             elif len(fewer):
                 tasks, borrowing = fewer, False
             elif verdict.victim >= 0:
-                refused[self._unit(victims[verdict.victim], victims)] = True
+                refused[self._unit(int(row_of[verdict.victim]), victims)] = True
             else:
                 return False
         return False
@@ -320,15 +322,31 @@ class Reclaimer:
                 high = 0 if claim.whole else middle - 1
         return low
 
-    def _described(self, rows: I64) -> Victims:
+    def _described(self, rows: I64) -> tuple[Victims, I64]:
+        """Victims (V,), rows of the task table, and one of these rows for each. A gang that leaves as a whole is one,
+        as a workload is for Kueue: it may leave although its queue needs only a part of it to exceed its quota."""
         state, tasks, use = self._state, self._state.tasks, self._standing.use
-        return Victims(
-            queue=use.queue_of(rows),
-            priority=state.classes.priority[tasks.cls[rows]],
-            created_us=tasks.created_us[rows],
-            amounts=self._standing.amounts(state, rows),
-            preemptible=~tasks.unevictable[rows],
+        gang, queue = tasks.gang[rows], use.queue_of(rows)
+        running = tasks.gang[(tasks.node >= 0) & (tasks.gang != NO_GANG) & ~tasks.leaving]
+        members = np.bincount(running, minlength=int(gang.max(initial=0)) + 1)
+        leaving = np.bincount(gang[gang != NO_GANG], minlength=len(members))
+        whole = (gang != NO_GANG) & (leaving == members)[np.maximum(gang, 0)]
+        alone = np.where(whole, -1, np.arange(len(rows)))
+        _, first, victim = np.unique(
+            np.column_stack([np.where(whole, gang, -1), np.where(whole, queue, -1), alone]),
+            axis=0,
+            return_index=True,
+            return_inverse=True,
         )
+        amounts = self._standing.amounts(state, rows)
+        total = np.zeros((len(first), amounts.shape[1]), np.int64)
+        add_rows(total, victim.reshape(-1), amounts)
+        priority, created_us = np.full(len(first), NO_PRIORITY), tasks.created_us[rows[first]]
+        np.maximum.at(priority, victim.reshape(-1), state.classes.priority[tasks.cls[rows]])
+        np.minimum.at(created_us, victim.reshape(-1), tasks.created_us[rows])
+        preemptible = np.ones(len(first), np.bool_)
+        preemptible[victim.reshape(-1)[tasks.unevictable[rows]]] = False
+        return Victims(queue[first], priority, created_us, total, preemptible), rows[first]
 
     def _unit(self, row: int, victims: I64) -> I64:
         """The victim, with its gang."""

@@ -68,9 +68,10 @@ def test_gangs_leave_as_a_whole_for_quota():
     assert victims(cluster) == {1, 2, 3}
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("size", [2, 4, 8])
 def test_a_gang_leaves_for_quota_although_no_task_could_leave_on_its_own(size):
-    """b uses 8 of its 4 with gangs that need all members, and the nodes have space for the task of a."""
+    """b uses 8 of its 4 with gangs that need all members, and the nodes have space for the task of a. Kueue takes a
+    workload of 8 whole, although 4 of it are within the quota of b (hierarchical_preemption.go)."""
     gangs = [range(first, first + size) for first in range(1, 9, size)]
     cluster = short_of_quota(
         *(make_gang(uids[0], size) for uids in gangs), *(running(uids, gang=uids[0]) for uids in gangs)
