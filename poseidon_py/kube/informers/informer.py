@@ -80,6 +80,8 @@ class Informer:
         """Monotonic seconds of the last discovery."""
         self.awaited = True
         """Whether somebody looks for its objects: as long as it is absent, it is then discovered often."""
+        self.demanded = False
+        """Whether something waits for the next discovery."""
         self.missing_once = False
         """Whether the last discovery missed it although it was served, as happens while a server starts."""
         self.task: asyncio.Task[None] | None = None
@@ -115,6 +117,13 @@ class Informers:
         informer.added_at = _now()
         self._informers[informer.resource] = informer
         self._wake.set()
+
+    def demand(self, informer: Informer) -> None:
+        """Something refers to an object of an absent resource, so that it may have been installed just now: it is
+        discovered again, and `settled` is called even if it is still absent."""
+        informer.awaited = informer.demanded = True
+        delay = max(informer.checked_at + _RECHECK_ON_DEMAND - _now(), 0.0)
+        asyncio.get_running_loop().call_later(delay, self._wake.set)
 
     def ask(self, informer: Informer) -> None:
         """Somebody looks for an object of the resource: if it is absent, it is discovered again soon."""
@@ -172,6 +181,9 @@ class Informers:
         informer.missing_once = False
         if path != informer.path:
             self._move(informer, path)
+        if informer.demanded and not path:
+            self._settled(informer)
+        informer.demanded = False
         if not path and not informer.ready:
             log.info("%s is not served, and is looked for again every %g s", label, _RECHECK_ABSENT)
             self._set_ready(informer)

@@ -48,6 +48,20 @@ class ServedKinds:
         self._say_after = say_after
         self._sleep = sleep
         self._tasks: dict[GroupKind, asyncio.Task[None]] = {}
+        self._resting: set[GroupKind] = set()
+        """Kinds that are not served, until they are looked for again."""
+        self._demanded: set[GroupKind] = set()
+        self.checked_at: dict[GroupKind, float] = {}
+        """Monotonic seconds of the last lookup that ended."""
+
+    def demand(self, kind: GroupKind) -> None:
+        """Something refers to an object of a kind that was not served, so that it may be now: it is looked for again,
+        and `found` is called even if it is still not served."""
+        self._demanded.add(kind)
+        if kind in self._resting:
+            self._resting.discard(kind)
+            self._tasks.pop(kind).cancel()
+            self.find(kind)
 
     def find(self, kind: GroupKind) -> None:
         """Looks a kind up, unless that was begun before."""
@@ -69,12 +83,16 @@ class ServedKinds:
                 pause = min(2 * pause, RECHECK)
                 continue
             self.delayed.pop(kind, None)
-            if kind not in self.known or resource is not None:
+            self.checked_at[kind] = now()
+            if kind not in self.known or resource is not None or kind in self._demanded:
                 self.known[kind] = resource
+                self._demanded.discard(kind)
                 self._found(kind)
             if resource is not None:
                 return
+            self._resting.add(kind)
             await self._sleep(RECHECK)
+            self._resting.discard(kind)
 
     async def _resource(self, kind: GroupKind) -> Resource | None:
         for version, resources in (await served(self._api, kind.group)).items():

@@ -26,6 +26,7 @@ from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
+_MAX_ASKED = 20_000
 _NOT_WORKLOADS = frozenset((GroupKind("", "Node"), GroupKind("", "Pod")))
 """Owners that are not looked up: nodes own mirror pods, and pods are known from their own watch."""
 
@@ -72,6 +73,8 @@ class ObjectCache:
         self._of_owners: list[ResourceCache] = []
         self._lookups: dict[str, asyncio.Task[None]] = {}
         self._say_after = say_after
+        self._asked_at: dict[str, float] = {}
+        """UIDs of owners whose kinds are not served -> monotonic seconds of the first lookup."""
         self._delayed: dict[str, str] = {}
         """Lookups of owners that take long -> why."""
 
@@ -88,14 +91,25 @@ class ObjectCache:
         resource = self._resource_of(owner)
         if resource is None:
             return None
+        served = resource in self._caches and self._caches[resource].informer.path
+        asked_at = 0.0 if served else self._first_asked(owner)
         cache = self._cache(resource)
         entry = cache.by_uid.get(owner.uid)
+        if entry is None and not (served or cache.informer.forbidden) and cache.informer.checked_at <= asked_at:
+            self._informers.demand(cache.informer)  # its definition may have been installed just before it
+            raise Unknown(resource.label)
         if entry is None and cache.informer.path and owner.uid not in cache.gone:
             what = f"{resource.label}/{owner.uid}"
             if what not in self._lookups:
                 self._lookups[what] = asyncio.create_task(self._fetch_owner(cache, owner, namespace, what))
             raise Unknown(what, self._delayed.get(what, ""))
         return entry
+
+    def _first_asked(self, owner: Owner) -> float:
+        """Monotonic seconds of the first lookup of an owner whose kind is not served, as far as it is known."""
+        while len(self._asked_at) > _MAX_ASKED:
+            del self._asked_at[next(iter(self._asked_at))]
+        return self._asked_at.setdefault(owner.uid, asyncio.get_running_loop().time())
 
     def unreadable(self, owner: Owner) -> str:
         """Why an owner may not be read; empty: it may, or there is nothing to read."""
@@ -165,8 +179,12 @@ class ObjectCache:
         if kind in _NOT_WORKLOADS:
             return None
         if kind not in self._kinds.known:
+            self._first_asked(owner)
             self._kinds.find(kind)
             raise Unknown(f"kind {kind}", self._kinds.delayed.get(kind, ""))
+        if self._kinds.known[kind] is None and self._kinds.checked_at[kind] <= self._first_asked(owner):
+            self._kinds.demand(kind)  # its definition may have been installed just before it
+            raise Unknown(f"kind {kind}")
         return self._kinds.known[kind]
 
     def _found(self, kind: GroupKind) -> None:

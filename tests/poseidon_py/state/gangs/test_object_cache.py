@@ -12,6 +12,7 @@ from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
 from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, Unknown
 from poseidon_py.state.gangs.object_cache import ObjectCache
+from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from tests.poseidon_py.settling import settle, turns_until
 from tests.poseidon_py.state.gangs.builders import JOB, owner_or_group
 from tests.poseidon_py.state.gangs.discovery import PATIENCE, Api, Retries, recheck
@@ -359,3 +360,37 @@ async def test_the_owners_that_an_owner_controls_are_known_until_they_are_gone(r
     jobs.removed(item)
     assert list(found.children("uid-s")) == []
     assert found._children == {}
+
+
+@pytest.mark.parametrize("followed", [False, True])
+async def test_a_kind_that_is_installed_right_before_its_first_object_is_found(rig, followed):
+    """Its pods were placed one by one where the scheduler had found out before that the kind was not served."""
+    api, found, _known, _ = rig
+    resource = OWNER_KINDS["rayclusters"].resource
+    owner = Owner("RayCluster", "r", "uid-r", "ray.io")
+    if followed:
+        found.follow([resource])
+    else:
+        assert await read(found, Owner("RayCluster", "x", "uid-x", "ray.io")) is None
+    await settle()
+    api.served |= {"/apis/ray.io": ["v1"], "/apis/ray.io/v1": ["rayclusters"]}
+    api.items["/apis/ray.io/v1/namespaces/ns/rayclusters/r"] = (
+        '{"metadata": {"name": "r", "namespace": "ns", "uid": "uid-r"}, "spec": {}}'
+    )
+    with pytest.raises(Unknown):
+        found.owner(owner, "ns")
+    recheck(found)
+    await settle()
+    assert (await read(found, owner)).counts.size == 1
+
+
+async def test_an_unknown_kind_that_is_installed_right_before_its_first_object_is_found(rig):
+    api, found, _known, _ = rig
+    assert await read(found, Owner("FlinkDeployment", "x", "uid-x", "flink.apache.org")) is None
+    api.served |= FLINK
+    api.kinds["flinkdeployments"] = {"kind": "FlinkDeployment", "namespaced": True}
+    path = "/apis/flink.apache.org/v1beta1"
+    api.items[f"{path}/namespaces/ns/flinkdeployments/s"] = (
+        '{"metadata": {"name": "s", "namespace": "ns", "uid": "uid-s"}}'
+    )
+    assert (await read(found, APPLICATION)).name == "s"
