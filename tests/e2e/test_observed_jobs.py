@@ -129,7 +129,7 @@ def test_states_statistics_and_reasons(backend: Backend, schedule: Schedule) -> 
     (waiting,) = jobs(scheduler, "big")["big"]["waiting"]
     assert waiting == {
         "pod": "default/big",
-        "why": "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s).",
+        "why": "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint {kind: }.",
     }
     table = run(*POSEIDON, "jobs", "--state", "failed", "--address", scheduler.address).stdout
     assert "default/bad" in table

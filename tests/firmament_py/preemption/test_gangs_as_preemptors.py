@@ -81,6 +81,20 @@ def test_members_above_the_minimum_do_not_keep_a_gang_from_preempting():
     assert len(cluster.waiting()) == 1
 
 
+def test_members_above_the_minimum_preempt_as_soon_as_the_minimum_is_placed():
+    """No other change follows: a gang whose members are placed one by one evicts for as many as it can."""
+    cluster = nodes_with(*on_each([1, 2], "ab"), make_gang(7, 1), make_tasks([11, 12, 13], MID, gang=7), names="ab")
+    ((first, _),) = cluster.preempted(cluster.run()).items()
+    while cluster.scheduler.due(NOW_US):
+        assert not cluster.preempted(cluster.run())
+    cluster.tell(removed(first))
+    assert len(cluster.round()) == 1
+    victims: set[int] = set()
+    while cluster.scheduler.due(NOW_US):
+        victims |= set(cluster.preempted(cluster.run()))
+    assert victims == {1, 2} - {first}
+
+
 def test_a_gang_of_equal_or_lower_priority_waits():
     cluster = nodes_with(*on_each([1, 2, 3], "abc", MID), make_gang(7, 3), make_tasks([11, 12, 13], MID, gang=7))
     assert not cluster.preempted(cluster.run())
