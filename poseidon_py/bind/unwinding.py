@@ -125,7 +125,8 @@ class Unwinder:
         except KubeError as error:
             log.warning("cannot determine since when gang %s is partly bound: %s", group.name, error)
             return False
-        return min(known.created_us for known in waiting) <= since
+        first = min(known.created_us for known in waiting)
+        return first - first % 1_000_000 <= since  # binds have the second only, pods the order of their arrival, too
 
     async def _evict_all(self, group: Group, pods: list[PodRecord], message: str) -> None:
         """Retries evictions that were rejected, until the members are deleted, the gang is complete, the others are

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from poseidon_py.kube.client import ApiError, BusyError, ConflictError, UnreachableError, api_error
+from poseidon_py.kube.objects import micros
 from poseidon_py.kube.retry_after import MAX_SECONDS
 from tests.poseidon_py.bind.test_gang_binder import CLAIM, Rig
 from tests.poseidon_py.settling import settle
@@ -198,6 +199,17 @@ async def test_after_a_restart_only_a_gang_that_never_was_complete_is_unwound():
         rig.deadlines[0].call()
         await settle()
         assert rig.evicted == evicted
+
+
+async def test_members_that_were_created_in_the_second_of_the_bind_are_no_replacements():
+    """A store orders pods of one second by their arrival: later than that second begins, which is all a bind tells."""
+    rig = Rig()
+    rig.since_us = micros("2026-11-28T10:00:00Z")
+    rig.pod("a", owner=JOB, node="n", created="2026-11-28T10:00:00Z")
+    rig.pods("b", "c", owner=JOB, created="2026-11-28T10:00:00Z")
+    rig.deadlines[0].call()
+    await settle()
+    assert rig.evicted == ["a"]
 
 
 def under_a_budget(rig):
