@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--e2e-reruns", type=int, default=0, help="How often a failed test marked e2e is run again.")
+    parser.addoption("--e2e-half", action="store_true", help="Every second test marked e2e; SEEDS_QUARTER says which.")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -24,6 +26,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if reruns and item.get_closest_marker("e2e"):
             item.add_marker(pytest.mark.flaky(reruns=reruns))
+    if config.getoption("--e2e-half") and not THOROUGH:
+        others = [
+            item for item in items if item.get_closest_marker("e2e") and crc32(item.nodeid.encode()) % 2 != QUARTER % 2
+        ]
+        config.hook.pytest_deselected(items=others)
+        left_out = set(others)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(tryfirst=True)
