@@ -18,7 +18,7 @@ class Change(IntFlag):
     NEIGHBOUR = auto()
     """Which tasks run on which nodes, with which labels, has changed otherwise than by a departure."""
     MEMBER = auto()
-    """A gang has another member, or one less, or one of them is placed, runs, begins to leave, or has another role."""
+    """A gang has another member, or one less, or one of them runs, or begins to leave, or has another role."""
     EVICTABLE = auto()
     """A running task may be evicted or moved that could not be before, or one that was to leave stays."""
     BUDGET = auto()
@@ -38,6 +38,8 @@ class Change(IntFlag):
     """Queues, quotas, or what counts as their use in the past."""
     DECISION = auto()
     """A round has placed tasks, or keeps nodes for them."""
+    MEMBER_PLACED = auto()
+    """A round has placed members of a gang: if these are its minimum, the others may go and preempt one by one."""
 
 
 NOTHING = Change(0)

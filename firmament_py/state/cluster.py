@@ -276,8 +276,7 @@ class ClusterState:
         # a node that was kept for a task is free for others if it goes elsewhere
         self.changes.note(Change.RELEASE, misplaced or ((reserved >= 0) & (reserved != nodes)).any())
         self.changes.note(Change.DECISION)
-        # a gang that has its minimum: the other members may go and preempt one by one
-        self.changes.note(Change.MEMBER, (self.tasks.gang[rows] >= 0).any())
+        self.changes.note(Change.MEMBER_PLACED, (self.tasks.gang[rows] >= 0).any())
         self.history.add("placed", self.tasks.uid[rows], self._names(nodes))
 
     def preempt(self, rows: I64) -> None:
