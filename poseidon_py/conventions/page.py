@@ -8,14 +8,15 @@ from poseidon_py.conventions.verdicts import ConventionTable, Effect, KindTable,
 _HEAD = """# Conventions: what becomes of each field, label and annotation
 
 This page is generated from `poseidon_py/conventions/`: `python -m poseidon_py.conventions.page > docs/conventions.md`.
-Tests compare the table with the schemas of the conventions, and try each row. There are four kinds of rows:
+Tests compare the table with the schemas of the conventions, and try each row. There are five kinds of rows:
 
 | | |
 | --- | --- |
 | honoured | Changing it alone changes what the scheduler decides. |
 | reported | It has no effect. An event `NotHonoured` on the object says what follows. |
 | refused | It decides where, when or whether pods run, and cannot be kept: the pods, or the queue, wait, and say why. |
-| delegated | Others read it, such as the kind's own controller. |
+| delegated | Another component reads it, such as the kind's own controller. |
+| not needed | The scheduler does not read it, and pods run as if it did, for the reason given. |
 
 A field that the table lacks is reported as unknown, as are annotations and labels with the prefix `poseidon.io/`.
 """

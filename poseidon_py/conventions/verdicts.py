@@ -1,12 +1,13 @@
 """The rows of the table of conventions: of each field, label and annotation, what becomes of it.
 
-A row belongs to a kind of object, or is a key of metadata. `effect` is one of four:
+A row belongs to a kind of object, or is a key of metadata. `effect` is one of five:
 
 - honoured: changing it alone changes the outcome; tests/poseidon_py/conventions has a case of each.
 - reported: it has no effect. `text` says what follows from that; whoever sets it is told so on the object.
 - refused: it decides where, when or whether pods run, and cannot be kept: the pods, or those of the queue, wait, and
   are told why.
 - delegated: somebody else reads it, as `text` says, and no scheduler has to.
+- unneeded: nothing reads it, and pods run where, when and whether they would if it were read; `text` says why.
 """
 
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ class Effect(Enum):
     REPORTED = "reported"
     REFUSED = "refused"
     DELEGATED = "delegated"
+    UNNEEDED = "not needed"
 
 
 class Verdict(NamedTuple):
@@ -49,6 +51,10 @@ def refused(text: str, *neutral: object) -> Verdict:
 
 def delegated(text: str) -> Verdict:
     return Verdict(Effect.DELEGATED, text)
+
+
+def unneeded(text: str) -> Verdict:
+    return Verdict(Effect.UNNEEDED, text)
 
 
 Rows = Mapping[str, Verdict]

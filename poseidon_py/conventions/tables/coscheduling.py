@@ -7,6 +7,7 @@ from poseidon_py.conventions.verdicts import (
     KindTable,
     delegated,
     refused,
+    unneeded,
 )
 
 _PODGROUP = {
@@ -69,7 +70,7 @@ FLUENCE = ConventionTable(
         labels={
             "fluence.group-size": HONOURED,
             "fluence.pod-group": HONOURED,
-            "flunce.created-at": delegated("nobody: Fluence writes it"),
+            "flunce.created-at": unneeded("Fluence writes it"),
             f"{_FLUX}/group": HONOURED,
             f"{_FLUX}/observe": _QUANTUM,
         },

@@ -9,6 +9,7 @@ from poseidon_py.conventions.verdicts import (
     honoured,
     refused,
     reported,
+    unneeded,
 )
 
 _OPERATOR = delegated("Grove's operator, which makes PodGangs")
@@ -124,8 +125,8 @@ GROVE = ConventionTable(
             {
                 "spec.podgroups[].minReplicas": HONOURED,
                 "spec.podgroups[].name": HONOURED,
-                "spec.podgroups[].podReferences[].name": delegated("nobody: labels of the pods name their group"),
-                "spec.podgroups[].podReferences[].namespace": delegated("nobody: labels of the pods name their group"),
+                "spec.podgroups[].podReferences[].name": unneeded("labels of the pods name their group"),
+                "spec.podgroups[].podReferences[].namespace": unneeded("labels of the pods name their group"),
                 _PACK.format("podgroups[].", "preferred"): _NESTED_SOFT,
                 _PACK.format("podgroups[].", "required"): _NESTED,
                 "spec.priorityClassName": honoured("without it the priorities of the pods count"),
@@ -236,8 +237,8 @@ GODEL = ConventionTable(
             "godel.bytedance.com/protection-duration-from-preemption": reported(
                 "has no effect: poseidon.io/preempt protects pods from preemption"
             ),
-            "godel.bytedance.com/increase-percentage-of-nodes-to-score": delegated("nobody: all nodes are considered"),
-            "godel.bytedance.com/request-template": delegated("nobody: pods with equal requirements are found"),
+            "godel.bytedance.com/increase-percentage-of-nodes-to-score": unneeded("all nodes are considered"),
+            "godel.bytedance.com/request-template": unneeded("pods with equal requirements are found"),
             "godel.bytedance.com/reservation-ttl": _RESERVATION,
             "godel.bytedance.com/reservation": _RESERVATION,
             "pod.tce.kubernetes.io/reservation": _RESERVATION,
@@ -248,8 +249,8 @@ GODEL = ConventionTable(
                 "has no effect: poseidon.io/preempt protects pods from preemption"
             ),
             "godel.bytedance.com/preemption-policy": reported("has no effect: spec.preemptionPolicy counts"),
-            "godel.bytedance.com/customized-priority-for-debug": delegated("nobody: it is for debugging"),
-            "godel.bytedance.com/debug-mode": delegated("nobody: it is for debugging"),
+            "godel.bytedance.com/customized-priority-for-debug": unneeded("it is for debugging"),
+            "godel.bytedance.com/debug-mode": unneeded("it is for debugging"),
             "godel.bytedance.com/aligned-resources": _NUMA,
             "katalyst.kubewharf.io/qos_level": delegated("Katalyst's agent on the node"),
             "katalyst.kubewharf.io/memory_enhancement": _NUMA,

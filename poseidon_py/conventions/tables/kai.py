@@ -9,6 +9,7 @@ from poseidon_py.conventions.verdicts import (
     honoured,
     refused,
     reported,
+    unneeded,
 )
 
 _KAI = delegated("KAI's own scheduler and pod grouper")
@@ -22,7 +23,7 @@ _PLACEMENT = refused(
     "aliases and Topology objects of KAI are not read, so the pod waits; give poseidon.io/gang-topology a node label"
 )
 _SHARD_SETTINGS = reported("has no effect: flags of the scheduler set what it does")
-_ROLE = delegated("nobody: nodes are chosen by node selectors and taints")
+_ROLE = unneeded("nodes are chosen by node selectors and taints")
 
 _QUEUE_FIELDS = {
     f"spec.resources.{resource}.{name}": HONOURED
@@ -40,14 +41,14 @@ KAI = ConventionTable(
             "PodGroup",
             ("v2alpha2",),
             {
-                "spec.markUnschedulable": delegated("nobody: pods that do not fit are always marked"),
+                "spec.markUnschedulable": unneeded("pods that do not fit are always marked"),
                 "spec.minMember": HONOURED,
                 "spec.minSubGroup": _TREES,
                 "spec.preemptibility": honoured("non-preemptible: its pods are never victims"),
                 "spec.preemptionDelay": _DELAY,
                 "spec.priorityClassName": honoured("without it the priorities of the pods count"),
                 "spec.queue": HONOURED,
-                "spec.schedulingBackoff": delegated("nobody: pods are tried again when something changes"),
+                "spec.schedulingBackoff": unneeded("pods are tried again when something changes"),
                 "spec.stalenessGracePeriod": _STALE,
                 "spec.subGroups[].minMember": HONOURED,
                 "spec.subGroups[].minSubGroup": _TREES,
@@ -106,17 +107,17 @@ KAI = ConventionTable(
                 f"{_USAGE}.clientType": _KAI,
                 f"{_USAGE}.connectionString": _KAI,
                 f"{_USAGE}.connectionStringEnvVar": _KAI,
-                f"{_USAGE}.usageParams.cronString": delegated("nobody: cron windows are reported as sliding ones"),
+                f"{_USAGE}.usageParams.cronString": unneeded("cron windows are reported as sliding ones"),
                 f"{_USAGE}.usageParams.extraParams{{}}": _KAI,
                 f"{_USAGE}.usageParams.fetchInterval": _KAI,
                 f"{_USAGE}.usageParams.halfLifePeriod": HONOURED,
                 f"{_USAGE}.usageParams.stalenessPeriod": _KAI,
-                f"{_USAGE}.usageParams.tumblingWindowStartTime": delegated(
-                    "nobody: tumbling windows are reported as sliding ones"
+                f"{_USAGE}.usageParams.tumblingWindowStartTime": unneeded(
+                    "tumbling windows are reported as sliding ones"
                 ),
                 f"{_USAGE}.usageParams.waitTimeout": _KAI,
                 f"{_USAGE}.usageParams.windowSize": HONOURED,
-                f"{_USAGE}.usageParams.windowType": delegated("nobody: others than sliding are reported"),
+                f"{_USAGE}.usageParams.windowType": unneeded("others than sliding are reported"),
             },
         ),
     ),
@@ -148,7 +149,9 @@ KAI = ConventionTable(
         },
         labels={
             "kai.scheduler/queue": HONOURED,
-            "kai.scheduler/node-pool": delegated("nobody: node selectors of the pods choose nodes"),
+            "kai.scheduler/node-pool": reported(
+                "nodes of all pools are considered; a node selector restricts a pod to one"
+            ),
             "project": _KAI,
             "priorityClassName": honoured("while queues of KAI are in force"),
             "kai.scheduler/preemptibility": honoured("non-preemptible: never a victim"),

@@ -8,6 +8,7 @@ from poseidon_py.conventions.verdicts import (
     delegated,
     refused,
     reported,
+    unneeded,
 )
 
 _KOORDINATOR = delegated("Koordinator's own scheduler, manager and agent")
@@ -66,7 +67,7 @@ KOORDINATOR = ConventionTable(
         annotations={
             "gang.scheduling.koordinator.sh/name": HONOURED,
             "gang.scheduling.koordinator.sh/min-available": HONOURED,
-            "gang.scheduling.koordinator.sh/total-number": delegated("nobody: the pods that exist count"),
+            "gang.scheduling.koordinator.sh/total-number": unneeded("the pods that exist count"),
             "gang.scheduling.koordinator.sh/waiting-time": reported("has no effect: flag --gang-timeout counts"),
             "gang.scheduling.koordinator.sh/mode": reported(
                 "has no effect: a gang that does not fit holds nothing", "Strict", "NonStrict"
@@ -116,14 +117,14 @@ KOORDINATOR = ConventionTable(
             "koordinator.sh/eviction-enabled": _KOORDINATOR,
             "scheduling.koordinator.sh/preemption-policy": _KOORDINATOR,
             "scheduling.koordinator.sh/disable-preemptible": _VICTIM,
-            "scheduling.koordinator.sh/reservation-ignored": delegated("nobody: no reservation counts"),
+            "scheduling.koordinator.sh/reservation-ignored": unneeded("no reservation counts"),
             "scheduling.koordinator.sh/pre-allocation-required": _RESERVATION,
             "pod.koordinator.sh/is-pre-allocatable": _KOORDINATOR,
             "scheduling.koordinator.sh/operating-mode": _RESERVATION,
-            "scheduling.koordinator.sh/scheduler-name": delegated("nobody: spec.schedulerName counts"),
+            "scheduling.koordinator.sh/scheduler-name": unneeded("spec.schedulerName counts"),
             "koordinator.sh/gpu-isolation-provider": _KOORDINATOR,
-            "scheduling.koordinator.sh/questioned-object-key": delegated("nobody: see `poseidon explain`"),
-            "scheduling.koordinator.sh/topology-key-to-explain": delegated("nobody: see `poseidon explain`"),
+            "scheduling.koordinator.sh/questioned-object-key": unneeded("see `poseidon explain`"),
+            "scheduling.koordinator.sh/topology-key-to-explain": unneeded("see `poseidon explain`"),
         },
     ),
     objects=KeyTable(

@@ -9,6 +9,7 @@ from poseidon_py.conventions.verdicts import (
     honoured,
     refused,
     reported,
+    unneeded,
 )
 
 _GROUP = "kueue.x-k8s.io"
@@ -61,8 +62,8 @@ _CONFIGURATION = {
     "waitForPodsReady.requeuingStrategy.backoffBaseSeconds": _READY,
     "waitForPodsReady.requeuingStrategy.backoffMaxSeconds": _READY,
     "waitForPodsReady.recoveryTimeout": _READY,
-    "integrations.frameworks[]": delegated("nobody: labels count on owners of any kind"),
-    "integrations.externalFrameworks[]": delegated("nobody: labels count on owners of any kind"),
+    "integrations.frameworks[]": unneeded("labels count on owners of any kind"),
+    "integrations.externalFrameworks[]": unneeded("labels count on owners of any kind"),
     "integrations.labelKeysToCopy[]": _KUEUE,
     "fairSharing.preemptionStrategies[]": reported(
         "has no effect: LessThanOrEqualToFinalShare, then LessThanInitialShare", ["LessThanOrEqualToFinalShare"]
@@ -141,10 +142,8 @@ KUEUE = ConventionTable(
             {
                 **_CONFIGURATION,
                 "waitForPodsReady.enable": reported(_READY.text, False),
-                "integrations.podOptions.namespaceSelector": delegated(
-                    "nobody: pods with a queue label are in a queue"
-                ),
-                "integrations.podOptions.podSelector": delegated("nobody: pods with a queue label are in a queue"),
+                "integrations.podOptions.namespaceSelector": unneeded("pods with a queue label are in a queue"),
+                "integrations.podOptions.podSelector": unneeded("pods with a queue label are in a queue"),
                 "fairSharing.enable": reported(
                     "has no effect: shares count by weight if a queue or cohort has a fairSharing.weight", False
                 ),
@@ -175,7 +174,7 @@ KUEUE = ConventionTable(
             "kueue.x-k8s.io/workload-slice-name": _KUEUE,
             "kueue.x-k8s.io/podset-required-topology": HONOURED,
             "kueue.x-k8s.io/podset-preferred-topology": HONOURED,
-            "kueue.x-k8s.io/podset-unconstrained-topology": delegated("nobody: it asks for no place"),
+            "kueue.x-k8s.io/podset-unconstrained-topology": unneeded("it asks for no place"),
             "kueue.x-k8s.io/podset-slice-required-topology": _SLICES,
             "kueue.x-k8s.io/podset-slice-size": _SLICES,
             "kueue.x-k8s.io/podset-slice-required-topology-constraints": _SLICES,

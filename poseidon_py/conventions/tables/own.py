@@ -1,10 +1,10 @@
 """Poseidon's own annotations and labels. A key with this prefix that is not here is reported as unknown."""
 
-from poseidon_py.conventions.verdicts import HONOURED, ConventionTable, KeyTable, delegated
+from poseidon_py.conventions.verdicts import HONOURED, ConventionTable, KeyTable, delegated, unneeded
 
 PREFIX = "poseidon.io/"
 
-_STATE = delegated("nobody else: the scheduler writes it")
+_STATE = unneeded("this scheduler writes it")
 _JOBS = delegated("`poseidon jobs run`")
 _SYNTHETIC = delegated("the synthetic cluster")
 

@@ -9,6 +9,7 @@ from poseidon_py.conventions.verdicts import (
     honoured,
     refused,
     reported,
+    unneeded,
 )
 
 _TIERS = "tiers of HyperNodes are not read, so a hard network topology cannot be kept"
@@ -115,7 +116,7 @@ VOLCANO = ConventionTable(
                 "spec.parent": HONOURED,
                 "spec.priority": HONOURED,
                 "spec.reclaimable": HONOURED,
-                "spec.type": delegated("nobody: Volcano's schedulers read it nowhere"),
+                "spec.type": unneeded("Volcano's schedulers read it nowhere"),
                 "spec.weight": HONOURED,
             },
         ),
@@ -194,7 +195,7 @@ VOLCANO = ConventionTable(
     objects=KeyTable(
         annotations={
             "scheduling.volcano.sh/group-min-member": HONOURED,
-            "scheduling.volcano.sh/group-min-resources": delegated("nobody: Volcano declares it and reads it nowhere"),
+            "scheduling.volcano.sh/group-min-resources": unneeded("Volcano declares it and reads it nowhere"),
             "volcano.sh/sla-waiting-time": reported(
                 "has no effect: capacity is reserved for gangs that have waited for five minutes"
             ),
@@ -208,7 +209,7 @@ VOLCANO = ConventionTable(
             ),
             "volcano.sh/job-allocated-hypernode": _PLUGINS,
             "volcano.sh/closed-by-parent": _CREATED,
-            "volcano.sh/task-topology": delegated("nobody: Volcano declares it and reads it nowhere"),
+            "volcano.sh/task-topology": unneeded("Volcano declares it and reads it nowhere"),
             "volcano.sh/task-topology-affinity": _TASK_TOPOLOGY,
             "volcano.sh/task-topology-anti-affinity": _TASK_TOPOLOGY,
             "volcano.sh/task-topology-task-order": _TASK_TOPOLOGY,

@@ -8,6 +8,7 @@ from poseidon_py.conventions.verdicts import (
     delegated,
     refused,
     reported,
+    unneeded,
 )
 
 _QUEUE = "partitions[].queues[]"
@@ -59,17 +60,15 @@ YUNIKORN = ConventionTable(
             {
                 "partitions[].name": HONOURED,
                 f"{_QUEUE}.name": HONOURED,
-                f"{_QUEUE}.parent": delegated("nobody: a queue with queues below it is a parent"),
+                f"{_QUEUE}.parent": unneeded("a queue with queues below it is a parent"),
                 f"{_QUEUE}.resources.guaranteed{{}}": HONOURED,
                 f"{_QUEUE}.resources.max{{}}": HONOURED,
                 f"{_QUEUE}.maxapplications": _APPLICATIONS,
                 f"{_PROPERTIES}.application.sort.policy": _ORDER,
                 f"{_PROPERTIES}.application.sort.priority": _ORDER,
-                f"{_PROPERTIES}.application.unschedasks.backoff": delegated(
-                    "nobody: pods that do not fit delay no others"
-                ),
-                f"{_PROPERTIES}.application.unschedasks.backoff.delay": delegated(
-                    "nobody: pods that do not fit delay no others"
+                f"{_PROPERTIES}.application.unschedasks.backoff": unneeded("pods that do not fit delay no others"),
+                f"{_PROPERTIES}.application.unschedasks.backoff.delay": unneeded(
+                    "pods that do not fit delay no others"
                 ),
                 f"{_PROPERTIES}.priority.policy": HONOURED,
                 f"{_PROPERTIES}.priority.offset": HONOURED,
@@ -78,7 +77,7 @@ YUNIKORN = ConventionTable(
                 f"{_PROPERTIES}.quota.preemption.delay": reported(
                     "has no effect: quotas that are lowered evict no pods"
                 ),
-                f"{_QUEUE}.adminacl": delegated("nobody: YuniKorn's administration by HTTP"),
+                f"{_QUEUE}.adminacl": unneeded("YuniKorn's administration by HTTP"),
                 f"{_QUEUE}.submitacl": _ACCESS,
                 f"{_QUEUE}.childtemplate.maxapplications": _APPLICATIONS,
                 f"{_QUEUE}.childtemplate.properties{{}}": reported("has no effect: created queues have no properties"),

@@ -97,8 +97,10 @@ def test_what_is_told_or_refused_is_said_of_an_object_with_that_field_alone(kind
         assert _remarks(kind, path, neutral) == ((), ())
 
 
-@pytest.mark.parametrize(("kind", "path", "verdict"), [*_rows(Effect.HONOURED), *_rows(Effect.DELEGATED)])
-def test_of_what_is_honoured_or_read_elsewhere_nothing_is_remarks(kind, path, verdict):
+@pytest.mark.parametrize(
+    ("kind", "path", "verdict"), [*_rows(Effect.HONOURED), *_rows(Effect.DELEGATED), *_rows(Effect.UNNEEDED)]
+)
+def test_of_what_is_honoured_or_read_elsewhere_nothing_is_said(kind, path, verdict):
     value = _some_value(path)
     assert _remarks(kind, path, value) == ((), ())
 
