@@ -52,6 +52,8 @@ _CLUSTER_QUEUE = {
     "spec.queueingStrategy": HONOURED,
     "spec.stopPolicy": HONOURED,
 }
+_FRAMEWORKS = reported("has no effect: queue labels count on owners of any kind, listed or not")
+_POD_OPTIONS = reported("has no effect: pods with a queue label are in a queue in any namespace, with any labels")
 _CONFIGURATION = {
     "manageJobsWithoutQueueName": reported("has no effect: pods without a queue label are in no queue", False),
     "managedJobsNamespaceSelector": reported("has no effect: pods without a queue label are in no queue"),
@@ -62,8 +64,8 @@ _CONFIGURATION = {
     "waitForPodsReady.requeuingStrategy.backoffBaseSeconds": _READY,
     "waitForPodsReady.requeuingStrategy.backoffMaxSeconds": _READY,
     "waitForPodsReady.recoveryTimeout": _READY,
-    "integrations.frameworks[]": unneeded("labels count on owners of any kind"),
-    "integrations.externalFrameworks[]": unneeded("labels count on owners of any kind"),
+    "integrations.frameworks[]": _FRAMEWORKS,
+    "integrations.externalFrameworks[]": _FRAMEWORKS,
     "integrations.labelKeysToCopy[]": _KUEUE,
     "fairSharing.preemptionStrategies[]": reported(
         "has no effect: LessThanOrEqualToFinalShare, then LessThanInitialShare", ["LessThanOrEqualToFinalShare"]
@@ -142,8 +144,8 @@ KUEUE = ConventionTable(
             {
                 **_CONFIGURATION,
                 "waitForPodsReady.enable": reported(_READY.text, False),
-                "integrations.podOptions.namespaceSelector": unneeded("pods with a queue label are in a queue"),
-                "integrations.podOptions.podSelector": unneeded("pods with a queue label are in a queue"),
+                "integrations.podOptions.namespaceSelector": _POD_OPTIONS,
+                "integrations.podOptions.podSelector": _POD_OPTIONS,
                 "fairSharing.enable": reported(
                     "has no effect: shares count by weight if a queue or cohort has a fairSharing.weight", False
                 ),
