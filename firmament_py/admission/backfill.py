@@ -83,8 +83,8 @@ class Reservations:
         suitable: Bools = np.any(self._snapshot.suitable[classes], axis=0)
         return suitable
 
-    def _note(self, demand: JobDemand, starts_us: int, capacity: I64, demanded: I64) -> None:
-        number = self._ledger.reserve(starts_us, capacity, demanded, demand.core())
+    def _note(self, demand: JobDemand, starts_us: int, released: I64, demanded: I64) -> None:
+        number = self._ledger.reserve(starts_us, released, demanded, demand.core())
         self._reserved[demand.key] = _Reserved(own_priority(demand.priority), self._nodes(demand), number)
 
     def reserve(self, demand: JobDemand) -> Reservation:
@@ -95,8 +95,7 @@ class Reservations:
         ledger, releases = self._ledger, self._snapshot.releases
         starts_us, demanded = self._earliest(demand, choices)
         if demanded is not None:
-            capacity = ledger.free + releases.until(starts_us)
-            self._note(demand, starts_us, capacity, demanded)
+            self._note(demand, starts_us, releases.until(starts_us), demanded)
             return Reservation(fitted, starts_us)
         by_slots = able[np.argsort(-fitting, kind="stable")].tolist()
         best = choices.nodes(next(number for number in by_slots if self._feasibility.possible(demand, number)))
@@ -105,7 +104,7 @@ class Reservations:
             unplaced = core[ledger.node_of[core] < 0]
             later = self._least_to_release(demand, unplaced, best)
             demanded = ledger.usage_of(core) + later
-        self._note(demand, self._snapshot.now_us, ledger.free, demanded)
+        self._note(demand, self._snapshot.now_us, np.zeros_like(demanded), demanded)
         return Reservation(len(core) - len(unplaced), 0)
 
     def release(self, demand: JobDemand) -> None:

@@ -1,6 +1,7 @@
 """The independent check of preemptions by the rules of queues: what must hold for each victim, whatever the others."""
 
 from firmament_py.model.arrays import I64
+from firmament_py.model.lifecycle import WAITING
 from firmament_py.model.queues import QueueDefinition, Reclaim, ReclaimRules, Within
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
@@ -9,28 +10,34 @@ from firmament_py.state.gangs import NO_GANG
 def claim_problems(state: ClusterState, victims: I64, preemptors: I64) -> list[str]:
     """What is wrong with the eviction of task rows (V,) for task rows (V,), which all have queues; empty: nothing."""
     problems: dict[str, None] = {}
-    tasks, priority = state.tasks, state.classes.priority[state.tasks.cls]
+    tasks = state.tasks
     queues = {queue.id: queue for queue in state.queues.definitions}
     rules = state.queues.tree.reclaim_rules
     for victim, preemptor in zip(victims.tolist(), preemptors.tolist(), strict=True):
+        priority = int(state.classes.priority[tasks.cls[victim]])
+        job_priority, job_created_us = _of_job(state, preemptor)
         queue, own = queues.get(int(tasks.queue[victim])), queues.get(int(tasks.queue[preemptor]))
         if queue is None or own is None:
             problems["a victim, or its preemptor, is in an unknown queue"] = None
         elif queue is own:
-            newer = bool(tasks.created_us[victim] > _job_created_us(state, preemptor))
-            if not _within(own, int(priority[victim]), int(priority[preemptor]), newer=newer):
+            newer = bool(tasks.created_us[victim] > job_created_us)
+            if not _within(own, priority, job_priority, newer=newer):
                 problems["a queue does not permit the preemption of one of its tasks"] = None
-        elif not _between(queues, queue, own, rules, int(priority[victim]), int(priority[preemptor])):
+        elif not _between(queues, queue, own, rules, priority, job_priority):
             problems["a queue may not reclaim from another one"] = None
         elif _root(queues, queue) is not _root(queues, own) and rules is ReclaimRules.QUOTA:
             problems["a queue reclaims from one of another tree"] = None
     return list(problems)
 
 
-def _job_created_us(state: ClusterState, row: int) -> int:
-    """When the job of a task row was created, which may be before the task: its gang, or the task itself."""
+def _of_job(state: ClusterState, row: int) -> tuple[int, int]:
+    """The priority of the job of a task row, and when it was created. A gang has the highest priority of its waiting
+    members, and may be older than all of them."""
     tasks, gang = state.tasks, int(state.tasks.gang[row])
-    return int(tasks.created_us[row]) if gang == NO_GANG else state.gangs.definition(gang).created_us
+    if gang == NO_GANG:
+        return int(state.classes.priority[tasks.cls[row]]), int(tasks.created_us[row])
+    waits = (tasks.gang == gang) & (tasks.state == WAITING)
+    return int(state.classes.priority[tasks.cls[waits]].max()), state.gangs.definition(gang).created_us
 
 
 def _within(queue: QueueDefinition, victim: int, preemptor: int, *, newer: bool) -> bool:

@@ -11,6 +11,7 @@ from enum import Enum
 
 import numpy as np
 
+from firmament_py.audit.gangs import scattered_gangs
 from firmament_py.audit.placements import Checker
 from firmament_py.model.arrays import I64, NO_ROWS, add_rows
 from firmament_py.model.bundle import Bundle
@@ -174,7 +175,10 @@ class PlanExecution:
             if obstacle:
                 _wait(moves, obstacle)
                 continue
-            if problems := self._checker.migration_problems(rows.tasks, rows.to, at_once=False):
+            problems = self._checker.migration_problems(rows.tasks, rows.to, at_once=False)
+            if scattered := scattered_gangs(self._state, rows.waiting, rows.on):
+                problems.append(f"gang {scattered[0]} would not be in one domain of its topology")
+            if problems:
                 _drop(moves, "; ".join(problems))
                 continue  # what it would take stays reserved for this round
             for move in moves:

@@ -46,6 +46,7 @@ from firmament_py.sharing.decision import may_claim
 from firmament_py.sharing.past_use import settle, shares_change_us
 from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages
 from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import NO_GANG
 from firmament_py.usage.usage import Usage
 
 log = logging.getLogger(__name__)
@@ -185,7 +186,7 @@ class Scheduler:
         task is evicted in this round."""
         settle(self.state, now_us)
         self._change_us = now_us if self.state.changes.happened else self._change_us
-        self.state.tasks.passed_over[self.wakeups.woken(now_us)] = False
+        self.state.tasks.begin_anew(self.wakeups.woken(now_us))
         self.state.changes.round_begins()
         self.state.successors.expire(now_us)
         self.state.budgets.expire(now_us)
@@ -230,7 +231,7 @@ class Scheduler:
         current.telemetry.lap("explain")
         self.state.sweep()
         reserved = any(reason.kind is ReasonKind.RESERVED for each in waiting for reason in each.reasons)
-        self._set_timers(current, preemptor, now_us, delayed, searches=searches, reserved=reserved)
+        self._set_timers(current, preemptor, now_us, delayed, tasks, searches=searches, reserved=reserved)
         self._quota_reasons = (self.state.queues, self.state.tasks.uid[shortages.rows], shortages)
         stats = current.finish(len(tasks), sum(w.count for w in waiting))
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
@@ -240,15 +241,23 @@ class Scheduler:
         return RoundResult(tasks, nodes, waiting, stats, preemption, migration)
 
     def _set_timers(
-        self, current: Round, preemptor: Preemptor, now_us: int, delayed: I64, *, searches: bool, reserved: bool
+        self,
+        current: Round,
+        preemptor: Preemptor,
+        now_us: int,
+        delayed: I64,
+        placed: I64,
+        *,
+        searches: bool,
+        reserved: bool,
     ) -> None:
-        """delayed (K,): rows of tasks that wait for another node. searches: whether these are compiled. reserved:
-        whether tasks wait for what is reserved for others."""
+        """delayed (K,): rows of tasks that wait for another node. placed (K,): rows of tasks that the round has
+        placed. searches: whether these are compiled. reserved: whether tasks wait for what is reserved for others."""
         unconsidered = (self.state.tasks.considered_us[current.deferred] < self._change_us).any()
         shares_us = 0 if current.queues is None else shares_change_us(self.state, now_us)
         timers = {
             Timer.DEFERRED: now_us if unconsidered else 0,
-            Timer.PASSED_OVER: now_us if self._pass_over(current, delayed) else 0,
+            Timer.PASSED_OVER: now_us if self._pass_over(current, delayed, placed) else 0,
             Timer.DELAYED: now_us + DELAY_STEP_US if len(delayed) else 0,
             Timer.SEARCHES: 0 if searches else now_us + DELAY_STEP_US,
             Timer.RESERVED: now_us + RESERVED_STEP_US if reserved else 0,
@@ -351,18 +360,32 @@ class Scheduler:
         self.state.successors.expect(migration.tasks, migration.nodes, now_us + SUCCESSOR_US)
         return migration
 
-    def _pass_over(self, current: Round, delayed: I64) -> bool:
+    def _pass_over(self, current: Round, delayed: I64, placed: I64) -> bool:
         """Notes tasks that quotas admit and that no node takes: in the next round, others may use their quota; and
         those for which no victims were found: they take another flavor then, or others preempt instead of them.
-        Whether there are any, and tasks that wait for quota. delayed (K,): rows of tasks that wait for another node."""
+        Forgets those that the round left out although what it has placed, rows (P,), may be what they lacked: a task
+        beside which they run, or their gang's minimum. Whether there are any, and tasks that wait for quota. delayed
+        (K,): rows of tasks that wait for another node."""
         if current.queues is None:
             return False
-        tasks, admitted = self.state.tasks, np.concatenate([current.queues.admitted, current.queues.yielding])
-        left = admitted[(tasks.state[admitted] == WAITING) & (tasks.nominated[admitted] < 0)]
-        left = np.setdiff1d(left, delayed)
-        new = left[~tasks.passed_over[left]]
-        tasks.passed_over[new] = True
-        return bool(len(new)) and bool((current.queues.shortages.cause == Cause.OVER_QUOTA).any())
+        tasks, some = self.state.tasks, False
+        if len(placed):
+            left_out = (tasks.passed_over | tasks.without_victims) & (tasks.state == WAITING)
+            left_out[current.queues.admitted] = False
+            rows = np.flatnonzero(left_out)
+            of_gang = (tasks.gang[rows] != NO_GANG) & np.isin(tasks.gang[rows], tasks.gang[placed])
+            rows = rows[self.state.classes.seeks[tasks.cls[rows]] | of_gang]
+            tasks.begin_anew(rows)
+            some = len(rows) > 0
+        for rows, noted in (
+            (current.queues.admitted, tasks.passed_over),
+            (current.queues.yielding, tasks.without_victims),
+        ):
+            left = rows[(tasks.state[rows] == WAITING) & (tasks.nominated[rows] < 0) & ~noted[rows]]
+            left = np.setdiff1d(left, delayed)
+            noted[left] = True
+            some |= len(left) > 0
+        return some and bool((current.queues.shortages.cause == Cause.OVER_QUOTA).any())
 
     def quota_reason(self, uid: int) -> Reason | None:
         """For which quota a task has waited since the last round; None: for none."""

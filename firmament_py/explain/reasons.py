@@ -48,7 +48,8 @@ def waiting_classes(
     rows = np.flatnonzero(tasks.state == WAITING)
     if not len(rows):
         return []
-    state.wait_for(rows, NOTHING, anew=True)
+    # one that comes last in its queue does so until what it awaited then: by now, it may wait for quota alone
+    state.wait_for(rows[~(tasks.passed_over | tasks.without_victims)[rows]], NOTHING, anew=True)
     answer = waiting_for_quota(state, shortages, now_us)
     rows = np.setdiff1d(rows, shortages.rows, assume_unique=True)
     later = tasks.not_before_us[rows] > now_us

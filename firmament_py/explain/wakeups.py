@@ -46,7 +46,7 @@ _CONSTRAINTS = (
 )
 _CAPACITY = _FREED | _CONSTRAINTS | Change.NODE_SHRINKS | Change.MEMBER | Change.GANG | Change.QUEUES
 _QUOTA = Change.RELEASE | Change.ARRIVAL | Change.WITHDRAWAL | Change.MEMBER | Change.GANG | Change.QUEUES | NODES
-_VICTIMS = _CAPACITY | Change.EVICTABLE | Change.BUDGET
+_VICTIMS = _CAPACITY | Change.EVICTABLE | Change.BUDGET | Change.MEMBER_PLACED
 
 _R, _U = ReasonKind, Unreported
 ENDED_BY: Mapping[ReasonKind | Unreported, Change] = MappingProxyType(

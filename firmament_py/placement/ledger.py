@@ -93,8 +93,8 @@ class Ledger:
         lower = precedence - 1 if precedence <= own else None
         served = np.flatnonzero((self.node_of >= 0) | (self.nominated >= 0))
         tasks = np.union1d(tasks, served)
-        left = self._reserved.left_of(self.free, FOREVER, tasks, above=lower)
-        lacking = np.minimum(self._reserved.left_of(self.free, FOREVER, tasks, above=precedence), 0)
+        left = self._reserved.left_of(self.free, FOREVER, tasks, lower, evicting=True)
+        lacking = np.minimum(self._reserved.left_of(self.free, FOREVER, tasks, precedence, evicting=True), 0)
         return np.maximum(left, lacking)
 
     def reserved_for(self, tasks: I64) -> list[I64]:
@@ -201,11 +201,12 @@ class Ledger:
 
     # -- reservations -------------------------------------------------------------------------------------------
 
-    def reserve(self, starts_us: int, capacity: I64, demanded: I64, holders: I64) -> int:
-        """From now on tasks that end after `starts_us` must leave `demanded` of `capacity`, which is what will be free
-        then, other reservations included, for the tasks `holders` (K,). Returns the number by which to release it."""
+    def reserve(self, starts_us: int, released: I64, demanded: I64, holders: I64) -> int:
+        """From now on tasks that end after `starts_us` must leave `demanded` of what will be free then, other
+        reservations included, for the tasks `holders` (K,): what is free now, and what is `released` until then (N, R).
+        Returns the number by which to release it."""
         priority = int(self.snapshot.class_priority[self.snapshot.task_class[holders]].min())
-        return self._reserved.reserve(starts_us, capacity, demanded, holders, priority)
+        return self._reserved.reserve(starts_us, self.free, released, demanded, holders, priority)
 
     def release(self, number: int) -> None:
         """The reservation of this number is no more."""

@@ -10,14 +10,16 @@ from firmament_py.snapshot.expected_releases import FOREVER
 
 @dataclass(slots=True)
 class _Reservation:
-    """later (N, R): what tasks that end after starts_us may still use; reserved (N, R): what they may not. holders
-    (K,): the tasks that it is for; priority: the lowest one of these."""
+    """later (N, R): what tasks that end after starts_us may still use; reserved (N, R): what they may not.
+    released (N, R): what is not free yet, but will be by then. holders (K,): the tasks that it is for; priority: the
+    lowest one of these."""
 
     number: int
     priority: int
     starts_us: int
     later: I64
     reserved: I64
+    released: I64
     holders: I64
 
 
@@ -36,18 +38,18 @@ class ReservedCapacity:
         """Latest first: tasks that end by the same ones of these times may use the same capacity."""
         return sorted({FOREVER, *(one.starts_us for one in self._all)}, reverse=True)
 
-    def reserve(self, starts_us: int, capacity: I64, demanded: I64, holders: I64, priority: int) -> int:
-        """From now on tasks that end after `starts_us` must leave `demanded` of `capacity`, which is what will be free
-        then, other reservations included, for the tasks `holders` (K,), all of this priority or a higher one. Returns
-        the number by which to release it."""
-        later = capacity - demanded
+    def reserve(self, starts_us: int, free: I64, released: I64, demanded: I64, holders: I64, priority: int) -> int:
+        """From now on tasks that end after `starts_us` must leave `demanded` of what will be free then, other
+        reservations included: `free`, and what is `released` until then. It is for the tasks `holders` (K,), all of
+        this priority or a higher one. Returns the number by which to release it."""
+        later = free + released - demanded
         for one in self._all:
             if one.starts_us <= starts_us:
                 later -= one.reserved
             if one.starts_us >= starts_us:
                 one.later -= demanded
         self._numbers += 1
-        self._all.append(_Reservation(self._numbers, priority, starts_us, later, demanded, holders))
+        self._all.append(_Reservation(self._numbers, priority, starts_us, later, demanded, released, holders))
         return self._numbers
 
     def release(self, number: int) -> None:
@@ -58,9 +60,12 @@ class ReservedCapacity:
             if one.starts_us >= gone.starts_us:
                 one.later += gone.reserved
 
-    def left_of(self, free: I64, ends_us: int, tasks: I64 = NO_ROWS, above: int | None = None) -> I64:
+    def left_of(
+        self, free: I64, ends_us: int, tasks: I64 = NO_ROWS, above: int | None = None, *, evicting: bool = False
+    ) -> I64:
         """What of `free` tasks may use that end at `ends_us`, if these are `tasks` (K,), with what is reserved for
-        them. above: reservations of this priority and lower ones have no effect. Not to be written to."""
+        them. above: reservations of this priority and lower ones have no effect. evicting: beside that, the tasks may
+        use what they evict, and what leaves already; a reservation may count on the same. Not to be written to."""
         ignored = [
             one
             for one in self._all
@@ -70,7 +75,7 @@ class ReservedCapacity:
         for one in self._all:
             if ends_us > one.starts_us and not any(one is other for other in ignored):
                 released = [other.reserved for other in ignored if one.starts_us >= other.starts_us]
-                bounds.append(sum(released, one.later))
+                bounds.append(sum(released, one.later - one.released if evicting else one.later))
         return np.minimum.reduce(bounds) if len(bounds) > 1 else free
 
     def held_by(self, tasks: I64) -> list[I64]:

@@ -121,7 +121,12 @@ class EvictionSearch:
         limits = _Limits(state, resident, moving, spare, 0 if self._nearby is None else self._nearby.limit)
         limits.count(victims)
         waiving = tasks if waiving is None else waiving
-        free = ledger.unreserved_for(waiving, self.precedence.lowest(self._snapshot, tasks)) + ledger.usage_of(tasks)
+        free = ledger.unreserved_for(waiving, self.precedence.lowest(self._snapshot, tasks))
+        home = ledger.node_of[tasks]
+        # more is reserved than is free there: they would not fit at home, and nobody is to lose a place for that
+        stays = (home >= 0) & (free[home] < 0).any(axis=1)
+        staying, tasks = tasks[stays], tasks[~stays]
+        free = free + ledger.usage_of(tasks)
         if moving is not None:
             free += moving.usage(len(free))
         variants, arrivals = self._arrivals(tasks, variant, question)
@@ -146,6 +151,9 @@ class EvictionSearch:
         of, node, count = eviction.placed.T
         by_seniority = tasks[np.argsort(question.seniority[tasks], kind="stable")]
         served, nodes = _assigned(by_seniority, ledger.node_of, variant, variants[of], node, count)
+        served, nodes = np.append(served, staying), np.append(nodes, ledger.node_of[staying])
+        order = np.argsort(served)
+        served, nodes = served[order], nodes[order]
         unserved = [holders for holders in ledger.reserved_for(waiving) if not np.isin(holders, served).all()]
         if unserved:  # what is reserved for them is not for others
             return again(moves=moves, waiving=np.setdiff1d(waiving, np.concatenate(unserved)))

@@ -62,8 +62,9 @@ def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
     """For waiting task rows (K,); None: none of them has a queue.
 
     Nominated tasks and successors of migrating ones come first: what they take is reserved for them, whether or not
-    what leaves for them has left. Those that the last round did not place although their quotas admitted them come
-    last, unless something has changed since: so they do not keep quota from tasks that fit.
+    what leaves for them has left. Those for which no victims were found, and then those that no node took although
+    their quotas admitted them, come last, unless something has changed since: so they do not keep quota from tasks that
+    fit, and each of them is admitted once before one is a second time.
     """
     tasks = state.tasks
     queued = rows[tasks.queue[rows] != 0]
@@ -72,10 +73,12 @@ def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
     round_ = _QueueRound(state)
     queued = round_.exclude_closed(queued)
     nominated = _with_gangs(state, queued, (tasks.nominated[queued] >= 0) | (state.successors.nodes_for(queued) >= 0))
-    late = _with_gangs(state, queued, tasks.passed_over[queued]) & ~nominated
+    last = _with_gangs(state, queued, tasks.passed_over[queued]) & ~nominated
+    late = _with_gangs(state, queued, tasks.without_victims[queued]) & ~nominated & ~last
     round_.admit(queued[nominated], reserved=True)
-    round_.admit(queued[~nominated & ~late])
+    round_.admit(queued[~nominated & ~late & ~last])
     round_.admit(queued[late], tried=True)
+    round_.admit(queued[last], tried=True)
     return round_.decision(rows)
 
 

@@ -29,6 +29,7 @@ class ClassTable(KeyedTable[ClassDefined]):
         "terms": (np.int64, 0),
         "wishes": (np.bool_, False),
         "repels": (np.bool_, False),
+        "seeks": (np.bool_, False),
         "prefers": (np.bool_, False),
         "has_traits": (np.bool_, False),
         "never_preempts": (np.bool_, False),
@@ -38,6 +39,7 @@ class ClassTable(KeyedTable[ClassDefined]):
     terms: I64  # terms of affinity, anti-affinity and spread, required and preferred
     wishes: Bools  # whether its tasks have inter-task preferences; see carried
     repels: Bools  # whether it has anti-affinity, which excludes other tasks from the domains of its tasks
+    seeks: Bools  # whether it has affinity or spreading, which nodes may meet once other tasks are placed
     prefers: Bools  # whether it has preferences of any kind
     has_traits: Bools
     never_preempts: Bools  # no task is evicted for one of its tasks
@@ -91,6 +93,7 @@ class ClassTable(KeyedTable[ClassDefined]):
         self.wishes[row] = bool(carried(new))
         self.prefers[row] = new.preferences != NO_PREFERENCES
         self.repels[row], self.has_traits[row] = bool(new.peers.anti_affinity), bool(new.traits)
+        self.seeks[row] = bool(new.peers.affinity or new.peers.spread)
         self.never_preempts[row] = new.never_preempts
         return None
 

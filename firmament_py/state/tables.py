@@ -57,6 +57,7 @@ class TaskTable(Table):
         "queue_row": (np.int64, -1),
         "local_queue": (np.uint64, 0),
         "passed_over": (np.bool_, False),
+        "without_victims": (np.bool_, False),
         "awaits": (np.int64, int(ANY)),
     }
     uid: U64
@@ -87,8 +88,13 @@ class TaskTable(Table):
     queue: U64  # id of its queue, which can be unknown; 0: none
     queue_row: I64  # row of its queue in ClusterState.queues, -1: none, or unknown
     local_queue: U64  # id of the local queue that it came through, likewise
-    passed_over: Bools  # quota admitted it last, no node took it, and nothing has happened since that could change that
+    passed_over: Bools  # quota admitted it, no node took it, and nothing has happened since that could change that
+    without_victims: Bools  # quota did not admit it, no victims were found for it, and nothing has happened since
     awaits: I64  # of a WAITING task: kinds of changes (model/changes.py) that could end its wait; all until a round
+
+    def begin_anew(self, rows: I64) -> None:
+        """Something has happened that may change what the last rounds found of waiting task rows (K,)."""
+        self.passed_over[rows] = self.without_victims[rows] = False
 
     @property
     def on_nodes(self) -> Bools:

@@ -6,7 +6,7 @@ import pytest
 from firmament_py.audit.claims import claim_problems
 from firmament_py.model.events import QueuesObserved
 from firmament_py.model.queues import Reclaim, ReclaimRules, Sharing, Within
-from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks
+from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_node, make_tasks
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 
 WITHIN = "a queue does not permit the preemption of one of its tasks"
@@ -92,3 +92,18 @@ def test_unknown_queues():
 def test_each_problem_is_named_once_whatever_else_is_sound():
     sound, refused = (("b", 0, 0), ("a", 1, 0)), (("a", 0, 0), ("a", 1, 0))
     assert problems(pair(reclaim=Reclaim.ANY), sound, refused, sound, refused) == [WITHIN]
+
+
+@pytest.mark.parametrize(("highest", "permitted"), [(0, False), (1, False), (2, True)])
+def test_each_member_of_a_gang_preempts_by_the_highest_priority_of_them(highest, permitted):
+    """docs/gangs.md: the gang has the highest of its pending members."""
+    classes = [make_class(10 + priority, cpu=1, priority=priority) for priority in range(3)]
+    cluster = make_cluster(
+        *(make_node("n", cpu=9), make_gang(1, minimum=2), *classes),
+        QueuesObserved(pair(within=Within.LOWER_PRIORITY)),
+        make_tasks([1], 11, on="n", queue=queue_id("a")),
+        make_tasks([2], 10, queue=queue_id("a"), gang=1),
+        make_tasks([3], 10 + highest, queue=queue_id("a"), gang=1),
+    )
+    victim, preemptor = (cluster.state.task_rows(np.array([uid], np.uint64)) for uid in (1, 2))
+    assert claim_problems(cluster.state, victim, preemptor) == ([] if permitted else [WITHIN])

@@ -14,6 +14,7 @@ from tests.builders import (
     make_class,
     make_gang,
     make_label_set,
+    make_node,
     make_tasks,
     needs,
     removed,
@@ -257,6 +258,19 @@ def test_moves_for_a_task_that_another_node_is_kept_for_are_dropped():
     assert world.round() == {}
     assert world.reasons == {1: "what it makes capacity for does not wait any more"}
     assert world.cluster.nominated() == {10: "c"}
+
+
+@pytest.mark.parametrize(("key", "dropped"), [("", False), ("zone", False), ("kubernetes.io/hostname", True)])
+def test_moves_for_a_gang_that_would_not_be_in_its_domain_any_more_are_dropped(key, dropped):
+    """Its topology may be another one than when the plan was made."""
+    running = *movable([1], TASK, "a"), make_tasks([3], TASK, on="b")
+    world = World(*running, make_gang(7, 2), make_tasks([10, 11], LARGE, gang=7))
+    world.begin(step((1, "b"), nominated=((10, "id-a"), (11, "id-c"))))
+    for name in "abc":
+        world.cluster.tell(make_node(name, cpu=4, labels={"kubernetes.io/hostname": name, "zone": "z"}))
+    world.cluster.tell(make_gang(7, 2, topology=key, required=bool(key)))
+    assert world.round() == ({} if dropped else {1: "b"})
+    assert world.reasons == ({1: "gang gang-7 would not be in one domain of its topology"} if dropped else {1: ""})
 
 
 def test_moves_for_a_task_that_does_not_wait_any_more_are_dropped():

@@ -4,6 +4,7 @@ import pytest
 
 from firmament_py.model.events import QueuesObserved
 from firmament_py.model.queues import (
+    Fungibility,
     Reclaim,
     ReclaimRules,
     Sharing,
@@ -402,3 +403,13 @@ def test_a_gang_is_as_old_as_itself_whenever_its_members_were_created():
         make_tasks([11, 12], 1, gang=7, queue=A, created_us=NOW_US),
     )
     assert len(cluster.preempted(cluster.run())) == 2
+
+
+def test_quota_of_a_task_that_no_node_takes_goes_to_one_that_looked_for_victims_in_vain():
+    choice = Fungibility(try_next_to_avoid_preemption=False)  # so that even the first one of its queue yields
+    queues = cohort(1, 0, within=Within.LOWER_PRIORITY, reclaim=Reclaim.NEVER, fungibility=choice)
+    nowhere = make_class(3, cpu=1, priority=9, tokens=("port",))
+    holds_port = make_tasks([9], 3, on="n")
+    cluster = cluster_of(queues, nowhere, holds_port, make_tasks([1], 3, queue=A), make_tasks([2], 1, queue=A))
+    assert cluster.round() == {}
+    assert cluster.round() == {2: "n"}

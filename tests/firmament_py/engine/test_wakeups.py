@@ -12,7 +12,7 @@ from firmament_py.engine import wakeups
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.model.changes import ANY, Change
-from firmament_py.model.constraints import PeerDemand, Spread, Taint
+from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread, Taint
 from firmament_py.model.events import NodeRemoved, PlacementRejected, QueuesObserved
 from firmament_py.model.queues import Flavor, QueueTree, Reclaim, ReclaimRules, Sharing, Stop, Within
 from firmament_py.placement.migration import Migrating
@@ -217,6 +217,23 @@ def test_what_a_round_decides_is_followed_by_another_one_if_that_ends_a_wait():
     cluster.tell(make_tasks([3], 3))
     assert cluster.preempted(cluster.run()) == {1: 3}
     assert cluster.scheduler.wake_us(NOW_US) == NOW_US
+
+
+def test_a_task_that_no_node_took_is_considered_again_beside_what_a_round_has_placed():
+    """Task 1 seeks a neighbour. Task 3 becomes one in a round in which task 2, which no node takes, has the rest of the
+    quota: nothing happens after that."""
+    seeking = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "b")), "zone"),))
+    cluster = make_cluster(
+        *(make_node("n", cpu=2, labels={"zone": "x"}), of_one_kind(queue("a", "", cpus(3)))),
+        *(make_label_set(2, app="b"), make_class(2, cpu=1, peers=seeking), make_class(3, cpu=2, priority=5)),
+        *(make_class(4, cpu=1, priority=9), queued(1, 2)),
+    )
+    assert cluster.round() == {}
+    cluster.tell(queued(2, 3), queued(3, 4, label_set=2))
+    assert cluster.round() == {3: "n"}
+    assert cluster.scheduler.due(NOW_US)
+    assert cluster.round() == {1: "n"}
+    assert not cluster.scheduler.due(NOW_US)
 
 
 # -- events that end nothing ------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from firmament_py.engine.wakeups import RESERVED_STEP_US
 from firmament_py.model.constraints import PeerDemand, PeerSelector, PeerTerm, Spread, Taint
 from firmament_py.model.events import (
@@ -216,7 +218,8 @@ class World:
         if self.enough_wait():
             return False
         gang, size = len(self.gangs) + 1, self.rng.randint(2, 4)
-        self.gangs[gang] = {"minimum": size, "created_us": self.now_us - self.rng.choice([0, 100 * SECOND_US])}
+        minimum = self.rng.choice([size, self.rng.randint(1, size)])
+        self.gangs[gang] = {"minimum": minimum, "created_us": self.now_us - self.rng.choice([0, 100 * SECOND_US])}
         if self.rng.random() < 0.3:
             self.gangs[gang]["maximum"] = size + self.rng.randint(0, 1)
         self.tell(make_gang(gang, **self.gangs[gang]))
@@ -449,7 +452,8 @@ class World:
         """What an engine that knows nothing of earlier rounds would do now; empty: nothing."""
         scheduler, state = self.cluster.scheduler, self.cluster.state.copy()
         fresh = scheduler.beside(state, scheduler.policy, scheduler.usage)
-        state.tasks.passed_over &= self.kind.first_counts
+        if not self.kind.first_counts:
+            state.tasks.begin_anew(np.arange(state.tasks.capacity))
         uid = state.tasks.uid
         for _ in range(2):  # in the second one, others may use the quota of tasks that no node takes
             result = fresh.run(self.now_us)

@@ -72,7 +72,7 @@ def test_a_transaction_puts_back_what_was_removed_and_placed_elsewhere_within():
     ledger = Ledger(snapshot())
     ledger.place(np.array([0]), np.array([1]))
     ledger.place(np.array([1, 2]), np.array([0, 0]))
-    ledger.reserve(NOW_US, ledger.free + 5, ledger.free, np.array([3]))
+    ledger.reserve(NOW_US, np.full_like(ledger.free, 5), ledger.free, np.array([3]))
     before = counted(ledger), [part.tolist() for part in ledger.outcome()], ledger.unreserved.tolist()
     with ledger.transaction():
         ledger.remove(np.array([0, 1, 2]))
@@ -111,7 +111,7 @@ def test_an_error_rolls_back_placements():
 
 def test_a_hypothesis_has_its_own_capacity_without_reservations_and_is_a_trial():
     ledger = Ledger(snapshot())
-    ledger.reserve(NOW_US, ledger.free, ledger.free, np.array([0]))
+    ledger.reserve(NOW_US, np.zeros_like(ledger.free), ledger.free, np.array([0]))
     before = counted(ledger)
     with ledger.transaction(free=2 * ledger.free):
         assert ledger.trial
@@ -138,7 +138,7 @@ def test_reserved_capacity_is_left_by_tasks_that_end_too_late():
     ledger = Ledger(snapshot())
     demanded = np.zeros_like(ledger.free)
     demanded[:, ledger.snapshot.resources.index("cpu")] = 4
-    number = ledger.reserve(NOW_US + 120 * SECOND_US, ledger.free, demanded, np.array([3]))
+    number = ledger.reserve(NOW_US + 120 * SECOND_US, np.zeros_like(demanded), demanded, np.array([3]))
     assert ledger.horizons == [FOREVER, NOW_US + 120 * SECOND_US]
     assert cpu(ledger, ledger.free_for(np.array([0]))) == [6, 6]
     assert cpu(ledger, ledger.free_for(np.array([2, 3]))) == [10, 10]
@@ -187,7 +187,7 @@ def test_what_evictions_release_is_reserved_from_the_less_important_alone():
     demanded = np.zeros_like(ledger.free)
     demanded[:, snapshot.resources.index("cpu")] = 14
     holder, other = middle
-    ledger.reserve(NOW_US, ledger.free, demanded, np.array([holder]))
+    ledger.reserve(NOW_US, np.zeros_like(demanded), demanded, np.array([holder]))
     assert cpu(ledger, ledger.unreserved_for(np.array(low), 0)) == [-4, -4]
     assert cpu(ledger, ledger.unreserved_for(np.array([other]), 4)) == [-4, -4]
     assert cpu(ledger, ledger.unreserved_for(np.array([other]), 5)) == [0, 0]

@@ -82,7 +82,7 @@ def test_a_task_stays(single, overdue, effort, priority):
 def test_no_list_uses_reserved_capacity():
     placer = crossed()
     capacity = placer.ledger.free.copy()
-    placer.ledger.reserve(NOW_US, capacity, np.array([[0], [1]]) * capacity, np.array([1]))
+    placer.ledger.reserve(NOW_US, 0 * capacity, np.array([[0], [1]]) * capacity, np.array([1]))
     assert not place_from_lists(placer, ALL, NONE, 1.0)
     assert placer.ledger.node_of.tolist() == [0, -1]
 

@@ -18,7 +18,7 @@ def left(keep, without=-1, tasks=NO_ROWS, above=None):
     for tasks 2 i and 2 i + 1, and the release of one; -1: none."""
     capacities = ReservedCapacity()
     numbers = [
-        capacities.reserve(starts_us, CAPACITY, demanded, np.array([2 * i, 2 * i + 1]), i)
+        capacities.reserve(starts_us, CAPACITY, np.zeros_like(CAPACITY), demanded, np.array([2 * i, 2 * i + 1]), i)
         for i, (starts_us, demanded) in enumerate(keep)
     ]
     if without >= 0:
@@ -53,3 +53,12 @@ def test_tasks_that_end_after_the_start_leave_reserved_capacity():
     (_, at_1, at_2, *_, forever), _ = left([(1, np.array([[4, 0], [0, 8]]))])
     assert at_1 == CAPACITY.tolist()
     assert at_2 == forever == [[6, 20], [30, 32]]
+
+
+def test_what_a_reservation_counts_on_does_not_leave_a_second_time_for_those_that_evict():
+    """Of 12 on a node, 2 leave by the start, when 11 are demanded."""
+    capacities = ReservedCapacity()
+    released, demanded = np.array([[2, 0], [0, 0]]), np.array([[11, 0], [0, 0]])
+    capacities.reserve(1, CAPACITY, released, demanded, np.array([0]), 0)
+    assert capacities.left_of(CAPACITY, FOREVER)[0, 0] == 1
+    assert capacities.left_of(CAPACITY, FOREVER, evicting=True)[0, 0] + released[0, 0] == 1

@@ -17,6 +17,7 @@ from tests.builders import (
     make_tasks,
     needs,
     preempting_cluster,
+    removed,
     tasks_like,
 )
 
@@ -140,3 +141,40 @@ def test_what_is_free_is_not_reserved_from_a_preemptor_of_higher_priority():
         make_tasks([12], 7),
     )
     assert cluster.preempted(cluster.run()) == {1: 12, 2: 12}
+
+
+def beside_a_task_that_leaves(*, holder_us):
+    """One of 5 CPUs is free, another one is about to be. Task 3, which never preempts, needs both. Tasks 4 and 5, of a
+    lower priority, need one each."""
+    return preempting_cluster(
+        *(make_node("n", cpu=5), make_class(1, cpu=3, priority=5), make_class(2, cpu=1)),
+        *(make_class(3, cpu=2, priority=9, never_preempts=True), make_class(4, cpu=1, priority=5)),
+        *(make_tasks([1], 1, on="n"), make_tasks([2], 2, on="n", leaving=True)),
+        *(make_tasks([3], 3, created_us=holder_us), make_tasks([4, 5], 4)),
+    )
+
+
+def test_what_is_about_to_leave_is_for_the_task_that_it_is_reserved_for():
+    """Nobody is nominated for it: the next round could not place that one, would end its nomination, and so on."""
+    cluster = beside_a_task_that_leaves(holder_us=OVERDUE_US)
+    for _ in range(3):
+        assert cluster.round() == {}
+        assert cluster.nominated() == {}
+    assert not cluster.scheduler.due(NOW_US)
+    cluster.tell(removed(2))
+    assert cluster.round() == {3: "n"}
+
+
+def test_no_task_loses_its_place_to_a_reservation_that_is_made_after_it():
+    """Task 4 is placed where it was nominated in the round in which task 3 has waited for long. Task 5 preempts for
+    itself in vain, on the same node."""
+    cluster = preempting_cluster(
+        *(make_node("n", cpu=4), make_class(2, cpu=1), make_class(4, cpu=2, priority=5)),
+        *(make_class(3, cpu=3, priority=9, never_preempts=True), make_tasks(range(11, 15), 2, on="n")),
+        make_tasks([4], 4),
+    )
+    victims = cluster.preempted(cluster.run())
+    assert len(victims) == 2
+    assert cluster.nominated() == {4: "n"}
+    cluster.tell(removed(*victims), make_tasks([5], 4), make_tasks([3], 3, created_us=OVERDUE_US))
+    assert cluster.round() == {4: "n"}
