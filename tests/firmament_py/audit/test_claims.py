@@ -99,7 +99,9 @@ def test_each_member_of_a_gang_preempts_by_the_highest_priority_of_them(highest,
     """docs/gangs.md: the gang has the highest of its pending members."""
     classes = [make_class(10 + priority, cpu=1, priority=priority) for priority in range(3)]
     cluster = make_cluster(
-        *(make_node("n", cpu=9), make_gang(1, minimum=2), *classes),
+        make_node("n", cpu=9),
+        make_gang(1, minimum=2),
+        *classes,
         QueuesObserved(pair(within=Within.LOWER_PRIORITY)),
         make_tasks([1], 11, on="n", queue=queue_id("a")),
         make_tasks([2], 10, queue=queue_id("a"), gang=1),
