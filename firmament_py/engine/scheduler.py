@@ -43,10 +43,10 @@ from firmament_py.preemption.reclaimer import ReclaimHistory
 from firmament_py.preemption.servable import KnownBounds
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.decision import may_claim
+from firmament_py.sharing.passing_over import pass_over
 from firmament_py.sharing.past_use import settle, shares_change_us
-from firmament_py.sharing.shortage import NO_SHORTAGES, Cause, Shortages
+from firmament_py.sharing.shortage import NO_SHORTAGES, Shortages
 from firmament_py.state.cluster import ClusterState
-from firmament_py.state.gangs import NO_GANG
 from firmament_py.usage.usage import Usage
 
 log = logging.getLogger(__name__)
@@ -254,10 +254,11 @@ class Scheduler:
         """delayed (K,): rows of tasks that wait for another node. placed (K,): rows of tasks that the round has
         placed. searches: whether these are compiled. reserved: whether tasks wait for what is reserved for others."""
         unconsidered = (self.state.tasks.considered_us[current.deferred] < self._change_us).any()
+        some_passed = current.queues is not None and pass_over(self.state, current.queues, placed, delayed)
         shares_us = 0 if current.queues is None else shares_change_us(self.state, now_us)
         timers = {
             Timer.DEFERRED: now_us if unconsidered else 0,
-            Timer.PASSED_OVER: now_us if self._pass_over(current, delayed, placed) else 0,
+            Timer.PASSED_OVER: now_us if some_passed else 0,
             Timer.DELAYED: now_us + DELAY_STEP_US if len(delayed) else 0,
             Timer.SEARCHES: 0 if searches else now_us + DELAY_STEP_US,
             Timer.RESERVED: now_us + RESERVED_STEP_US if reserved else 0,
@@ -359,33 +360,6 @@ class Scheduler:
         self.state.preempt(migration.tasks)
         self.state.successors.expect(migration.tasks, migration.nodes, now_us + SUCCESSOR_US)
         return migration
-
-    def _pass_over(self, current: Round, delayed: I64, placed: I64) -> bool:
-        """Notes tasks that quotas admit and that no node takes: in the next round, others may use their quota; and
-        those for which no victims were found: they take another flavor then, or others preempt instead of them.
-        Forgets those that the round left out although what it has placed, rows (P,), may be what they lacked: a task
-        beside which they run, or their gang's minimum. Whether there are any, and tasks that wait for quota. delayed
-        (K,): rows of tasks that wait for another node."""
-        if current.queues is None:
-            return False
-        tasks, some = self.state.tasks, False
-        if len(placed):
-            left_out = (tasks.passed_over | tasks.without_victims) & (tasks.state == WAITING)
-            left_out[current.queues.admitted] = False
-            rows = np.flatnonzero(left_out)
-            of_gang = (tasks.gang[rows] != NO_GANG) & np.isin(tasks.gang[rows], tasks.gang[placed])
-            rows = rows[self.state.classes.seeks[tasks.cls[rows]] | of_gang]
-            tasks.begin_anew(rows)
-            some = len(rows) > 0
-        for rows, noted in (
-            (current.queues.admitted, tasks.passed_over),
-            (current.queues.yielding, tasks.without_victims),
-        ):
-            left = rows[(tasks.state[rows] == WAITING) & (tasks.nominated[rows] < 0) & ~noted[rows]]
-            left = np.setdiff1d(left, delayed)
-            noted[left] = True
-            some |= len(left) > 0
-        return some and bool((current.queues.shortages.cause == Cause.OVER_QUOTA).any())
 
     def quota_reason(self, uid: int) -> Reason | None:
         """For which quota a task has waited since the last round; None: for none."""
