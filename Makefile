@@ -17,9 +17,13 @@ $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("python3 >= 3.11 is needed, this is " + sys.version.split()[0] + "; try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.8' --upgrade 'pip>=25.1'
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --group dev --editable . || { \
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --group dev --editable . \
+		--config-settings compile=no || { \
 		echo "==> uv cannot install, so pip does: slower, but with its own settings of indexes and proxies"; \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .; }
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable . \
+			--config-settings compile=no; }
+	@echo "==> compiling the searches: half a minute of two cores"
+	@$(BIN)/firmament compile
 	@touch $@
 
 demo: $(STAMP) ## schedule a mixed workload on a synthetic cluster (ARGS="--nodes 1000 --pods 10000")

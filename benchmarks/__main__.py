@@ -25,6 +25,7 @@ from benchmarks.report.figures import figures
 from benchmarks.report.page import labels, render, write_plots
 from benchmarks.simulate.cli import simulate
 from benchmarks.traces.cli import trace
+from firmament_py import compile_ahead
 from poseidon_py.cli.errors import Group, version_option
 from poseidon_py.util.terminal import new_console, print_name, print_rows
 
@@ -106,6 +107,10 @@ def run(
     **live: str | None,
 ) -> None:
     """Run the cases of SUITE."""
+    try:
+        compile_ahead.check()
+    except compile_ahead.NotCompiledError as error:
+        raise click.UsageError(str(error)) from error
     try:
         suite = specs.load(suite_name)
     except specs.SpecError as error:

@@ -1,86 +1,132 @@
-"""Compiles what rounds need before they need it: in another process, of the lowest priority.
+"""Compiles the searches, and the arithmetic of queues: when a wheel is built, or by `firmament compile` in a checkout.
 
-Compilation takes some 50 seconds of a core, once for an installation: numba keeps the results on disk, and a marker
-beside them tells later starts that they are complete. A process that finds another one compiling waits for it.
+That takes half a minute of two cores. No process that serves compiles anything.
 """
 
-import fcntl
-import logging
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 
-from firmament_py.source_hash import source_hash
+from firmament_py.compiled_folder import COMPILED, folder_of
 
-log = logging.getLogger(__name__)
+PACKAGES = ("eviction", "queues", "packing")
+"""Those that take longest first. Each has a module `compilation`, whose `compile_all` calls every function that Python
+calls, on small data."""
 
-_FOLDERS = [Path(__file__).parent / name for name in ("eviction", "packing", "queues")]
-
-_COMMAND = (sys.executable, "-P", "-m", "firmament_py.compile_ahead")
-"""-P: nothing is imported from the present folder."""
-
-PATIENCE_SECONDS = 180.0
-"""After so long a round that needs a search compiles it itself: on a busy machine the other process hardly runs."""
-
-
-class Ahead:
-    """The other process: `start`, `end`; `over` tells rounds whether they need not wait for it."""
-
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._monotonic = monotonic
-        self._started = 0.0
-
-    def start(self) -> None:
-        """Starts the process, unless everything is compiled already."""
-        self._started = self._monotonic()
-        if not _marker().exists():
-            self._process = subprocess.Popen(_COMMAND, stdin=subprocess.DEVNULL)
-
-    def over(self) -> bool:
-        """Whether it has ended, whatever the outcome, or takes too long."""
-        if self._process is None or self._process.poll() is not None:
-            return True
-        return self._monotonic() - self._started >= PATIENCE_SECONDS
-
-    def end(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+_HERE = Path(__file__).parent
+_SAY_SECONDS = 5.0
 
 
-def main() -> None:
-    os.nice(19)
-    marker = _marker()
+class NotCompiledError(Exception):
+    """The compiled functions are missing, or of another version; its text names the remedy."""
+
+
+def stale() -> list[str]:
+    """The packages whose compiled functions are missing, or of another version."""
+    return [name for name in PACKAGES if not folder_of(_HERE / name).is_dir()]
+
+
+def check() -> None:
+    """Raises NotCompiledError if any package is stale."""
+    if names := stale():
+        raise NotCompiledError(
+            f"the compiled functions of {', '.join(names)} are missing, or not those of this version of the code, of"
+            " Python and of numba; run: firmament compile"
+        )
+
+
+def load() -> None:
+    """Loads all compiled functions, which takes a second or two: so no round waits for that."""
+    for name in PACKAGES:
+        import_module(f"firmament_py.{name}.compilation").compile_all()
+
+
+def compile_stale(tell: Callable[[str], None] = lambda text: None) -> None:
+    """Compiles the stale packages, two at a time, and removes what is out of date. `tell` gets what it does, every
+    few seconds. Raises OSError if the folder is not writable, and CalledProcessError if a compilation fails."""
+    names = stale()
+    if not names:
+        return
+    COMPILED.mkdir(exist_ok=True)
+    started, said, waiting = time.monotonic(), 0.0, names.copy()
+    running: dict[str, tuple[subprocess.Popen[bytes], Path]] = {}
+    with _ended(running):
+        while running or waiting:
+            while waiting and len(running) < max(1, min(2, os.cpu_count() or 1)):
+                name = waiting.pop(0)
+                folder = Path(mkdtemp(prefix=f".{name}-", dir=COMPILED))
+                words = (sys.executable, "-P", "-m", "firmament_py.compile_ahead", name, str(folder))
+                running[name] = subprocess.Popen(words, stdin=subprocess.DEVNULL, env=_environment()), folder
+            time.sleep(0.05)
+            for name, (process, folder) in list(running.items()):
+                if process.poll() is None:
+                    continue
+                if process.returncode:
+                    raise subprocess.CalledProcessError(process.returncode, process.args)
+                _put(folder, folder_of(_HERE / name))
+                del running[name]
+                tell(f"compiled: {name}")
+            seconds = time.monotonic() - started
+            if running and seconds >= said + _SAY_SECONDS:
+                said = seconds
+                tell(f"compiling: {', '.join([*running, *waiting])} ({seconds:.0f} s so far)")
+    _remove_others(COMPILED, {folder_of(_HERE / name) for name in PACKAGES})
+
+
+@contextmanager
+def _ended(running: dict[str, tuple[subprocess.Popen[bytes], Path]]) -> Iterator[None]:
+    """Processes that still run at the end are stopped, and what they wrote is removed."""
     try:
-        marker.parent.mkdir(parents=True, exist_ok=True)
-        with (marker.parent / f"{marker.name}.lock").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not marker.exists():  # another process has compiled meanwhile
-                compile_all()
-                marker.touch()
-    except OSError as error:  # nowhere to write
-        log.debug("not compiled ahead: %s", error)
+        yield
+    finally:
+        for process, folder in running.values():
+            process.kill()
+            process.wait()
+            rmtree(folder, ignore_errors=True)
 
 
-def compile_all() -> None:
-    """Compiles the searches, and the order of admission by queues."""
-    from firmament_py.eviction import compilation as eviction
-    from firmament_py.packing import compilation as packing
-    from firmament_py.queues import compilation as queues
-
-    for package in (eviction, packing, queues):
-        package.compile_all()
+def _environment() -> dict[str, str]:
+    """Without settings of numba's that change what it compiles; with the modules that this process has."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    return {**kept, "PYTHONPATH": os.pathsep.join([str(_HERE.parent), *filter(None, sys.path)])}
 
 
-def _marker() -> Path:
-    folder = os.environ.get("NUMBA_CACHE_DIR")
-    sources = "-".join(source_hash(each, Path(__file__).parent / "numba_cache.py") for each in _FOLDERS)
-    return (Path(folder) if folder else _FOLDERS[0] / "__pycache__") / f"searches-{sources}.compiled"
+def _put(folder: Path, place: Path) -> None:
+    """Moves a folder to its place, unless another process has been faster."""
+    folder.chmod(0o755)
+    try:
+        folder.rename(place)
+    except OSError:
+        if not place.is_dir():
+            raise
+        rmtree(folder)
+
+
+def _remove_others(parent: Path, kept: set[Path]) -> None:
+    """Removes what was compiled of other sources; what other versions of Python and numba need stays, and what other
+    processes write."""
+    parts = {tuple(path.name.split("-", 2)[::2]): path for path in kept}  # name and versions, without the sources
+    for path in parent.iterdir():
+        same = parts.get(tuple(path.name.split("-", 2)[::2]))
+        if same is not None and path != same:
+            rmtree(path, ignore_errors=True)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Compiles one package into a folder, in a process of its own: NAME FOLDER."""
+    from firmament_py import numba_cache
+
+    name, folder = arguments
+    numba_cache.into[name] = Path(folder)
+    import_module(f"firmament_py.{name}.compilation").compile_all()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

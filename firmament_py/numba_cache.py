@@ -1,24 +1,26 @@
-"""numba's compiler, with a cache on disk that notices a change of any module of the package that is compiled.
+"""numba's compiler, which runs when the package is built or installed (firmament_py/compile_ahead.py), not when it is
+used: compiled functions are loaded from a folder of the package.
 
-Numba checks only the file that contains a function, but compiled code includes constants and inlined functions of other
-modules: with an old layout of an array it would read the wrong memory. So cache files are named after a hash of all
-sources. Files of former sources remain until the cache is cleared.
+They are compiled for any processor of an architecture, not for the one at hand: instructions that only some have make
+no search faster (docs/performance.md).
 """
 
-import logging
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numba import njit
+from numba import config, njit
+from numba.core.caching import CacheImpl
 
-from firmament_py.source_hash import source_hash
-
-log = logging.getLogger(__name__)
+from firmament_py.compiled_folder import COMPILED, folder_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+into: dict[str, Path] = {}
+"""Where the compiled functions of a package are being written, by its name."""
+
+_settings: Any = config
+_settings.CPU_NAME, _settings.CPU_FEATURES = "generic", ""
 
 _INNER: Any = {"no_cpython_wrapper": True}
 """For functions that Python does not call, which compile faster without an entry for it; numba's type stubs lack it."""
@@ -29,43 +31,62 @@ arrays come in tuples. numba refuses what allocates."""
 
 
 def compiled(function: _F) -> _F:
-    """Compiles a function that Python calls, at its first use."""
-    return _compiled(function, {})
+    """A compiled function that Python calls."""
+    return _compiled(function, {}, kept=True)
 
 
 def compiled_in_place(function: _F) -> _F:
-    """Compiles a function that Python calls and that allocates nothing."""
-    return _compiled(function, _IN_PLACE)
+    """A compiled function that Python calls and that allocates nothing."""
+    return _compiled(function, _IN_PLACE, kept=True)
 
 
 def inner(function: _F) -> _F:
-    """Compiles a function that only compiled code calls and that allocates nothing."""
+    """A function that only compiled code calls and that allocates nothing."""
     return _compiled(function, {**_IN_PLACE, **_INNER})
 
 
 def inner_allocating(function: _F) -> _F:
-    """Compiles a function that only compiled code calls and that returns an array, or needs one for a while."""
+    """A function that only compiled code calls and that returns an array, or needs one for a while."""
     return _compiled(function, _INNER)
 
 
 def inlined(function: _F) -> _F:
-    """Compiles a small function that allocates nothing into its callers: a call takes as long as a few of its lines."""
+    """A small function that allocates nothing, compiled into its callers: a call takes as long as some lines of it."""
     return _compiled(function, {"forceinline": True, **_IN_PLACE, **_INNER})
 
 
-def _compiled(function: _F, options: dict[str, Any]) -> _F:
-    function.__qualname__ += (
-        f"_{source_hash(Path(function.__code__.co_filename).parent, Path(__file__))}"  # numba names files after it
-    )
-    dispatcher: _F
-    try:
-        dispatcher = njit(cache=True, **options)(function)
-    except RuntimeError as error:  # numba has no better name for: no folder for the cache is writable
-        _warn(str(error))
-        dispatcher = njit(**options)(function)
+def _compiled(function: _F, options: dict[str, Any], *, kept: bool = False) -> _F:
+    """kept: it is loaded from the folder of its package, or written there. What it calls is part of it."""
+    package = Path(function.__code__.co_filename).parent
+    kept = kept and (package.name in into or folder_of(package).is_dir())
+    dispatcher: _F = njit(cache=kept, **options)(function)
     return dispatcher
 
 
-@cache
-def _warn(error: str) -> None:
-    log.warning("compiling at every start, for seconds: set NUMBA_CACHE_DIR to a writable folder (%s)", error)
+class _Locator:
+    """Tells numba where the compiled form of a function is. The name of the folder tells whether it is up to date."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        package = Path(file).parent
+        self._folder = into.get(package.name) or folder_of(package)
+        self._module = Path(file).stem
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> "_Locator | None":
+        """None: the function is not one of this package, for which others look."""
+        return cls(function, file) if COMPILED.parent in Path(file).parents else None
+
+    def ensure_cache_path(self) -> None:
+        """It need not be writable."""
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        return ""
+
+    def get_disambiguator(self) -> str:
+        return self._module
+
+
+CacheImpl._locator_classes.insert(0, _Locator)

@@ -3,7 +3,7 @@
 Amounts default to plenty, so that a test names only what matters to it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -271,7 +271,6 @@ def make_cluster(
     migrate_after_us: int = MIGRATE_AFTER_US,
     moves_at_once: int = AT_ONCE,
     moves_per_hour: int = 0,
-    searchable: Callable[[], bool] = lambda: True,
 ) -> Cluster:
     """A cluster that was told `events`, none of which may be refused. It does not preempt unless told to: most oracles
     know no evictions."""
@@ -288,7 +287,6 @@ def make_cluster(
         migrate_after_us=migrate_after_us,
         moves_at_once=moves_at_once,
         moves_per_hour=moves_per_hour,
-        searchable=searchable,
     )
     cluster = Cluster(state, scheduler)
     for outcome in cluster.tell(*events):

@@ -7,6 +7,7 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
+from firmament_py.compile_ahead import compile_stale
 from tests.effort import NO_SERVER, QUARTER, THOROUGH
 
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -37,9 +38,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """The examples of the default profile follow from the quarter: a run can be repeated."""
+    """The examples of the default profile follow from the quarter: a run can be repeated. What is compiled is compiled
+    before, once for all workers."""
     if not THOROUGH and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(QUARTER)
+    if not hasattr(config, "workerinput"):
+        compile_stale(print)
 
 
 def pytest_report_header() -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from functools import partial
+from subprocess import CalledProcessError
 
 import click
 import orjson
@@ -15,6 +17,7 @@ from benchmarks.demo import scenario, show
 from benchmarks.demo.children import ChildError
 from benchmarks.demo.scenario import Plan
 from benchmarks.demo.stack import Stack
+from firmament_py.compile_ahead import compile_stale
 from poseidon_py.config.fields import FIELDS
 from poseidon_py.kube.client import KubeError
 from poseidon_py.util.process.signals import INTERRUPTED, end_signals
@@ -47,6 +50,10 @@ def demo(
     its flow service are separate processes.
     """
     plan = Plan(nodes, pods, policy, seed, usage=usage or "", patience=patience)
+    try:
+        compile_stale(partial(click.echo, err=True))  # of a checkout
+    except (OSError, CalledProcessError) as error:
+        raise click.ClickException(f"the searches are not compiled: {error}; run: firmament compile") from error
     sys.exit(asyncio.run(_run(plan, as_json, serve)))
 
 

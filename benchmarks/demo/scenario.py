@@ -80,7 +80,7 @@ async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
         display.step("starting the scheduler: `poseidon run` and its flow service")
         usage_flags = ["--usage", plan.usage, *_USAGE_FLAGS] if plan.usage else []
         flags = [*usage_flags, *_MOVES_FLAGS]
-        await stack.start_scheduler(stack.kubeconfig, plan.scheduler, plan.policy, flags, tell=display.step)
+        await stack.start_scheduler(stack.kubeconfig, plan.scheduler, plan.policy, flags)
         urgent = [app for app in apps if app.kind == URGENT]
         display.step(
             f"submitting {plan.pods} pods through {len(apps)} Deployments, Jobs and Pods, the urgent ones last"

@@ -13,7 +13,7 @@ import asyncio
 import json
 import re
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,7 +21,7 @@ import aiohttp
 import orjson
 
 from benchmarks.cluster import NodeShape
-from benchmarks.demo.children import Child, ChildError
+from benchmarks.demo.children import Child
 from benchmarks.demo.evidence import get
 from benchmarks.demo.workload import POOL_LABEL
 from poseidon_py.kube import credentials
@@ -31,8 +31,6 @@ from poseidon_py.util.tasks import end_tasks
 
 _START_SECONDS = 600.0
 """For a machine that is slow or busy: a process that fails to start ends at once."""
-_COMPILE_SECONDS = 1800.0
-_SAY_SECONDS = 10.0
 _ANSWER_SECONDS = 20.0
 _TAINTS_AT_ONCE = 32
 _ERROR = re.compile(r' level=error .*?msg=(".*")$')
@@ -108,10 +106,8 @@ class Stack:
         scheduler: str,
         policy: str,
         flags: Sequence[str] = (),
-        tell: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """Starts `poseidon run` and waits until it is ready. `tell` gets what takes long. Raises ChildError."""
-        await self._compile(tell)
+        """Starts `poseidon run` and waits until it is ready. Raises ChildError."""
         self.health_port = free_port()
         arguments = ["poseidon_py", "run", "--kubeconfig", str(kubeconfig), "--scheduler-name", scheduler]
         arguments += ["--lease-name", scheduler]  # another scheduler in the cluster has one of its own
@@ -123,23 +119,6 @@ class Stack:
             await self.scheduler.until(ready.done, _START_SECONDS)
         finally:
             await end_tasks(ready)
-
-    async def _compile(self, tell: Callable[[str], None]) -> None:
-        """Compiles the searches of the flow service, which preempts no tasks before they are compiled."""
-        compiler = Child("the compiler", ["firmament_py.compile_ahead"], self.folder / "compiler.log")
-        await compiler.start()
-        waited = 0.0
-        try:
-            while waited < _COMPILE_SECONDS:
-                try:
-                    return await compiler.until(lambda: not compiler.running, _SAY_SECONDS)
-                except ChildError:
-                    if not compiler.running:
-                        return  # it has failed; the flow service tries again
-                waited += _SAY_SECONDS
-                tell(f"the searches of the flow service are compiled, once for an installation: {waited:.0f} s so far")
-        finally:
-            await compiler.stop()
 
     async def scheduler_status(self) -> dict[str, object]:
         """The scheduler's status; {} if it does not answer."""

@@ -105,7 +105,7 @@ def _engine(load: JobsLoad) -> Engine:
 
 @cache
 def _warm_up() -> None:
-    """The first rounds of a process load or compile the searches."""
+    """The first rounds of a process load the searches."""
     for spec in (JobsSpec(8, 2, 2, 8), JobsSpec(8, 2, 1, 1), JobsSpec(8, 1, 2, 6, 3, 1, 0, True)):
         load = JobsLoad.generate(spec)
         Player(load, _engine(load)).run()

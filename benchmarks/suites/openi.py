@@ -90,5 +90,5 @@ def _ratio(one: float, other: float) -> float:
 
 @cache
 def _warm_up() -> None:
-    """The first rounds of a process load or compile the searches."""
+    """The first rounds of a process load the searches."""
     play(Spec(jobs=_LEAST_JOBS, nodes=_LEAST_NODES), "delayed")

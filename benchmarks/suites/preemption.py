@@ -81,7 +81,7 @@ def measure(case: Case, options: Options) -> Sample:
 
 @cache
 def _warm_up() -> None:
-    """The first round of a process loads or compiles the search."""
+    """The first round of a process loads the search."""
     _round(PreemptionLoad.random(0, 8, 20, 5), Preempting.WITHIN_BUDGETS)
 
 

@@ -65,7 +65,7 @@ def _load(seed: int, nodes: int, pods_per_node: int) -> PriorityLoad:
 
 @cache
 def _warm_up() -> None:
-    """The first round of a process loads or compiles the search."""
+    """The first round of a process loads the search."""
     _round(PriorityLoad.random(0, 4, 4, 1, 1.2))
 
 

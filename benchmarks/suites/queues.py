@@ -155,7 +155,7 @@ def _engine() -> Engine:
 
 @cache
 def _warm_up(sharing: Sharing) -> None:
-    """The first rounds of a process load or compile the searches."""
+    """The first rounds of a process load the searches."""
     for spec in (
         QueuesSpec(20, 400, 3, 20, sharing),
         QueuesSpec(20, 400, 3, 20, sharing, fill=2.0, limit=2.0),

@@ -34,8 +34,7 @@ from firmament_py.state.gangs import NO_GANG
 
 class Admission:
     """reserve_after_us: how long a gang or task waits before capacity is reserved for it (admission/backfill.py), None:
-    that is never done. improve: multiplies the effort of placing single tasks anew, 0: never. searches: whether those
-    are compiled; else no task is packed anew, nor is it calculated how many more could be placed.
+    that is never done. improve: multiplies the effort of placing single tasks anew, 0: never.
     preemptor: evicts running tasks for those that are left, None: none are."""
 
     def __init__(
@@ -45,14 +44,12 @@ class Admission:
         reserve_after_us: int | None,
         improve: float = 1.0,
         preemptor: Preemptor | None = None,
-        *,
-        searches: bool = True,
     ) -> None:
         self.placer = placer
         self._ledger = placer.ledger
         self._snapshot = placer.snapshot
         self._demands = demands
-        self._improve, self._searches = improve, searches
+        self._improve = improve
         self._single = np.ones(len(self._snapshot.tasks), np.bool_)  # (T,) tasks that are placed one by one
         for demand in demands:
             self._single[demand.members] = False
@@ -124,12 +121,11 @@ class Admission:
         snapshot, ledger, overdue = self._snapshot, self._ledger, self._singles.overdue
         claimed = (snapshot.nominated >= 0) & (ledger.node_of >= 0)  # their places were reserved for them
         single = (snapshot.task_gang == NO_GANG) & ~ledger.delayed & ~claimed & ~snapshot.withheld
-        if self._searches:
-            self.repacked = repack(ledger, single, overdue, self.placer.worth, self._improve)
-            self.placer.telemetry.lap("pack")
+        self.repacked = repack(ledger, single, overdue, self.placer.worth, self._improve)
+        self.placer.telemetry.lap("pack")
         listed = place_from_lists(self.placer, single, overdue, self._improve)
         self.placer.telemetry.lap("lists")
-        if listed and self._searches:
+        if listed:
             gap = repack(ledger, single, overdue, self.placer.worth, 0.0).gap
             self.repacked = Repacked(self.repacked.moved, gap)
         if self.repacked.moved or listed:

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from subprocess import CalledProcessError
+from threading import Thread
 from typing import Any, TypeVar
 
 import click
@@ -18,6 +20,8 @@ from firmament_py.admission import backfill
 from firmament_py.cli import logs
 from firmament_py.cli.durations import parse_after
 from firmament_py.cli.stopping import Stopping
+from firmament_py.compile_ahead import NotCompiledError
+from firmament_py.compiled_folder import COMPILED
 from firmament_py.engine.engine import Engine
 from firmament_py.engine.round import Observer
 from firmament_py.flow.dimacs import Export
@@ -221,6 +225,10 @@ def serve(
     (the original contract), and grpc.health.v1.Health.
     """
     logs.configure(log_level, log_format)
+    try:
+        compile_ahead.check()
+    except NotCompiledError as error:
+        raise click.UsageError(str(error)) from error
     if (tls_cert is None) != (tls_key is None) or (tls_client_ca and tls_cert is None):
         raise click.UsageError("--tls-cert and --tls-key go together, and --tls-client-ca needs both")
     try:
@@ -245,7 +253,6 @@ def serve(
         if tls is not None:
             tls.check()
         solver = SOLVERS[solver_name]()
-        compiling = compile_ahead.Ahead()
         engine = Engine(
             policy,
             solver,
@@ -260,7 +267,6 @@ def serve(
             moves_at_once=moves_at_once,
             moves_per_hour=moves_per_hour,
             original_preempts=preemption == "on",
-            searchable=compiling.over,
         )
         server = Server(engine, address, tls, stats_address)
     except CertificateError as error:
@@ -272,13 +278,12 @@ def serve(
     stopping = Stopping()
     if exit_with_parent:
         stopping.watch_input()
-    compiling.start()
     try:
         server.start()
+        Thread(target=compile_ahead.load, name="load", daemon=True).start()
         _announce(server, address, stats_address, policy_name, solver_name, port_file)
         stopping.wait()
     finally:
-        compiling.end()
         server.stop(_GRACE_SECONDS)
 
 
@@ -297,6 +302,21 @@ def _announce(
             raise click.UsageError(
                 f"cannot write --port-file {port_file}: {error.strerror}; give a file in a writable folder"
             ) from error
+
+
+@cli.command("compile")
+def compile_() -> None:
+    """Compile the searches, unless that is done.
+
+    Wheels contain them. A checkout needs this after a change of theirs, and each installation after one of numba or
+    Python: serve refuses to start until then. Takes half a minute of two cores.
+    """
+    try:
+        compile_ahead.compile_stale(click.echo)
+    except (OSError, CalledProcessError) as error:
+        raise click.ClickException(
+            f"not compiled: {error}; the folder {COMPILED} must be writable for this user"
+        ) from error
 
 
 @cli.command()

@@ -40,7 +40,6 @@ class SchedulerOptions(TypedDict, total=False):
     migrate_after_us: int
     moves_at_once: int
     moves_per_hour: int
-    searchable: Callable[[], bool]
 
 
 class Engine:

@@ -2,7 +2,6 @@
 wait."""
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,7 +51,7 @@ from firmament_py.usage.usage import Usage
 log = logging.getLogger(__name__)
 
 DELAY_STEP_US = 1_000_000
-"""After which time tasks that wait for a better node, or for the searches, are tried again, unless something changes
+"""After which time tasks that wait for a better node are tried again, unless something changes
 before."""
 
 DROPPED_STEP_US = 10_000_000
@@ -106,7 +105,6 @@ class Scheduler:
         migrate_after_us: int = MIGRATE_AFTER_US,
         moves_at_once: int = AT_ONCE,
         moves_per_hour: int = 0,
-        searchable: Callable[[], bool] = lambda: True,
     ) -> None:
         self.state = state
         self.usage = usage or Usage()
@@ -117,7 +115,6 @@ class Scheduler:
         self._reserve_after_us = reserve_after_us
         self._improve = improve
         self._preempting = preempting
-        self.searchable = searchable
         self._migrating = migrating
         self.migrate_after_us = migrate_after_us
         self._moves_at_once = moves_at_once
@@ -163,7 +160,6 @@ class Scheduler:
             migrating=self._migrating,
             migrate_after_us=self.migrate_after_us,
             moves_at_once=self._moves_at_once,
-            searchable=self.searchable,
         )
         found._rate, found._reclaims.rates = self._rate.copy(limited), self._reclaims.rates.copy(limited)
         return found
@@ -194,14 +190,13 @@ class Scheduler:
             self.state, self.usage, self.policy, self.solver, now_us, self._observer, certified=self._certified
         )
         placer = current.first_placer()
-        searches = self.searchable()
-        preempting = self._preempting if preempts and searches else Preempting.OFF
-        movable = self._movable(current) if preempts and searches else None
+        preempting = self._preempting if preempts else Preempting.OFF
+        movable = self._movable(current) if preempts else None
         nearby = movable if movable is not None and movable.some and not self._unmoved else None
         costs = current.eviction_costs
         known = self._known_bounds, current.queues, self._reclaims
         preemptor = Preemptor(placer.ledger, preempting, costs, nearby, movable, *known, effort=self._improve)
-        admission = self._admit(current, placer, preemptor, searches=searches)
+        admission = self._admit(current, placer, preemptor)
         if nearby is not None:
             searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))
             self._moves_us = now_us + max(MOVES_STEP_US, searched_us * MOVES_PAUSE)
@@ -231,7 +226,7 @@ class Scheduler:
         current.telemetry.lap("explain")
         self.state.sweep()
         reserved = any(reason.kind is ReasonKind.RESERVED for each in waiting for reason in each.reasons)
-        self._set_timers(current, preemptor, now_us, delayed, tasks, searches=searches, reserved=reserved)
+        self._set_timers(current, preemptor, now_us, delayed, tasks, reserved=reserved)
         self._quota_reasons = (self.state.queues, self.state.tasks.uid[shortages.rows], shortages)
         stats = current.finish(len(tasks), sum(w.count for w in waiting))
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
@@ -248,11 +243,10 @@ class Scheduler:
         delayed: I64,
         placed: I64,
         *,
-        searches: bool,
         reserved: bool,
     ) -> None:
         """delayed (K,): rows of tasks that wait for another node. placed (K,): rows of tasks that the round has
-        placed. searches: whether these are compiled. reserved: whether tasks wait for what is reserved for others."""
+        placed. reserved: whether tasks wait for what is reserved for others."""
         unconsidered = (self.state.tasks.considered_us[current.deferred] < self._change_us).any()
         some_passed = current.queues is not None and pass_over(self.state, current.queues, placed, delayed)
         shares_us = 0 if current.queues is None else shares_change_us(self.state, now_us)
@@ -260,7 +254,6 @@ class Scheduler:
             Timer.DEFERRED: now_us if unconsidered else 0,
             Timer.PASSED_OVER: now_us if some_passed else 0,
             Timer.DELAYED: now_us + DELAY_STEP_US if len(delayed) else 0,
-            Timer.SEARCHES: 0 if searches else now_us + DELAY_STEP_US,
             Timer.RESERVED: now_us + RESERVED_STEP_US if reserved else 0,
             Timer.DROPPED: now_us + DROPPED_STEP_US if current.stats.dropped else 0,
             Timer.CLAIMS: min((time for time in (preemptor.due_us, shares_us) if time), default=0),
@@ -269,10 +262,10 @@ class Scheduler:
         }
         self.wakeups.round_ended(now_us, timers)
 
-    def _admit(self, current: Round, placer: Placer, preemptor: Preemptor, *, searches: bool) -> Admission:
-        """Places by priority and age, then preempts. searches: whether these are compiled."""
+    def _admit(self, current: Round, placer: Placer, preemptor: Preemptor) -> Admission:
+        """Places by priority and age, then preempts."""
         demands, reserve_after_us = placer.snapshot.gang_demands, self._reserve_after_us
-        admission = Admission(placer, demands, reserve_after_us, self._improve, preemptor, searches=searches)
+        admission = Admission(placer, demands, reserve_after_us, self._improve, preemptor)
         admission.run()
         current.stats.gap = admission.repacked.gap
         first = placer.columns.first

@@ -33,8 +33,6 @@ class Timer(Enum):
     """Tasks that may use the quota of others, which no node takes: at once."""
     DELAYED = auto()
     """Tasks that wait for a node that costs less."""
-    SEARCHES = auto()
-    """Tasks that were left waiting without a search, since these are not compiled yet."""
     DROPPED = auto()
     """Decisions that the independent check refused."""
     RESERVED = auto()

@@ -10,7 +10,7 @@ from firmament_py.model.plan import Win
 from firmament_py.placement.migration import Migrating
 from firmament_py.preemption.preemptor import Preempting
 from firmament_py.rebalance.moves import Gain, Moves
-from firmament_py.rebalance.what_if import PlanError, WhatIf
+from firmament_py.rebalance.what_if import WhatIf
 from firmament_py.state.gangs import NO_GANG
 
 
@@ -18,8 +18,6 @@ def place(what_if: WhatIf, moves: int) -> tuple[Gain, I64]:
     """At most so many moves; pieces are waiting tasks that fit nowhere. And (capacity of the node table, R) what the
     tasks that the next round places anyway take. The state of `what_if` is that after the round."""
     state = what_if.state
-    if not what_if.searchable:
-        raise PlanError("the searches are still being compiled, which takes a minute after the first start; ask again")
     scheduler = Scheduler(
         state,
         what_if.policy,

@@ -25,7 +25,7 @@ class PlanError(Exception):
 @dataclass(frozen=True, slots=True)
 class WhatIf:
     """The state at `now_us`, microseconds since the epoch, and what its rounds use. migrate_after_us: how long a task
-    runs before it may move; searchable: whether the searches are compiled."""
+    runs before it may move."""
 
     state: ClusterState
     policy: Policy
@@ -33,7 +33,6 @@ class WhatIf:
     usage: Usage
     now_us: int
     migrate_after_us: int
-    searchable: bool = True
 
     @classmethod
     def of(cls, scheduler: Scheduler, now_us: int) -> WhatIf:
@@ -46,8 +45,7 @@ class WhatIf:
                 f"the policy {scheduler.policy.name} cannot be copied ({error}); let its object support copy.deepcopy"
             ) from error
         state, usage = scheduler.state.copy(), deepcopy(scheduler.usage)
-        searchable = scheduler.searchable()
-        return cls(state, policy, scheduler.solver, usage, now_us, scheduler.migrate_after_us, searchable)
+        return cls(state, policy, scheduler.solver, usage, now_us, scheduler.migrate_after_us)
 
     def round(self, policy: Policy | None = None) -> Round:
         """A round on the state as it is now. policy: another one."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -53,12 +51,6 @@ def shared_flags(item: pytest.Item) -> tuple[str, ...] | None:
         return None
     marker = item.get_closest_marker("flags")
     return marker.args if marker else ()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def searches() -> None:
-    """Compiles the searches before a scheduler needs them: nothing is preempted until then."""
-    subprocess.run([sys.executable, "-m", "firmament_py.compile_ahead"], check=True)
 
 
 @pytest.fixture(scope="session", params=["synthetic", "real"])

@@ -14,7 +14,6 @@ from tests.policies.random_clusters import over_capacity, placed
 from tests.policies.rig import make_view
 
 
-@pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 @pytest.mark.parametrize("seed", range(12))
 def test_the_policy_hardly_matters_to_how_many_are_placed(seed):
     events = over_capacity(seed)

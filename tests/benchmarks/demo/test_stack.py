@@ -5,8 +5,6 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import pytest
-
 from benchmarks.demo import stack
 from benchmarks.demo.children import ChildError
 from firmament_py.cli.logs import TextFormatter
@@ -43,32 +41,6 @@ class Process:
 
     async def stop(self) -> None:
         self._processes.noted.append(f"stop {self._module}")
-
-
-COMPILER = "firmament_py.compile_ahead"
-LINE = "the searches of the flow service are compiled, once for an installation: "
-
-
-@pytest.mark.parametrize(
-    ("slow", "dead", "expected_lines"),
-    [
-        pytest.param("", "", 0, id="compiled"),
-        pytest.param("", COMPILER, 0, id="failed"),
-        pytest.param(COMPILER, "", 180, id="not compiled in time"),  # every 10 s for half an hour
-    ],
-)
-async def test_searches_are_compiled_before_the_scheduler_starts(
-    monkeypatch: pytest.MonkeyPatch, slow: str, dead: str, expected_lines: int
-):
-    """A first start compiles for minutes on a busy machine, and says so meanwhile."""
-    processes, lines = Processes(), list[str]()
-    processes.slow, processes.dead = slow, dead
-    monkeypatch.setattr(stack, "Child", processes.child)
-    async with stack.Stack() as demo:
-        await demo.start_scheduler(Path("kubeconfig"), "poseidon", "", tell=lines.append)
-    assert processes.noted == [f"start {COMPILER}", f"stop {COMPILER}", "start poseidon_py", "stop poseidon_py"]
-    assert len(lines) == expected_lines
-    assert lines[:2] == [f"{LINE}10 s so far", f"{LINE}20 s so far"][:expected_lines]
 
 
 async def test_the_folder_is_removed_unless_it_is_kept():

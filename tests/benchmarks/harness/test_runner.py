@@ -227,7 +227,6 @@ def test_every_round_of_gangs_is_sound_at_a_twentieth_of_its_size(case):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("numba")
 @pytest.mark.parametrize("suite", ["solver", "service-memory"])
 def test_a_suite_runs_from_the_command_line(tmp_path, suite):
     out = tmp_path / "r.json"

@@ -10,8 +10,6 @@ from benchmarks.harness.runner import Options
 from benchmarks.loads.packing import PackingLoad
 from benchmarks.suites import packing
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def make_load(free, requests, count, suitable=None) -> PackingLoad:
     free, requests = np.array(free, np.int64), np.array(requests, np.int64)

@@ -12,8 +12,6 @@ from benchmarks.loads.kube_preemption import Candidate, KubePreemption, best_can
 from benchmarks.loads.preemption import NOWHERE, UNGUARDED, PreemptionLoad, Result
 from benchmarks.suites import preemption
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def make_load(nodes, running, waiting, allowed=(), suitable=None) -> PreemptionLoad:
     """nodes: cpu of each. running: node, cpu, priority, run_s, budget of each pod. waiting: cpu and priority of pods,

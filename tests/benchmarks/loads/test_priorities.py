@@ -10,8 +10,6 @@ from benchmarks.harness.runner import CannotMeasureError, Options
 from benchmarks.loads.priorities import PriorityLoad
 from benchmarks.suites import priorities
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def make_load(nodes, capacity, requests, priority, set_of) -> PriorityLoad:
     capacity, requests, priority, set_of = (np.array(c, np.int64) for c in (capacity, requests, priority, set_of))

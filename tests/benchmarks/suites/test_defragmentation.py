@@ -7,8 +7,6 @@ from benchmarks.harness import specs
 from benchmarks.harness.runner import Options
 from benchmarks.suites import defragmentation as suite
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 CASES = specs.load("defragmentation").cases
 
 

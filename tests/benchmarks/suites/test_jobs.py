@@ -6,8 +6,6 @@ from benchmarks.harness import specs
 from benchmarks.harness.runner import Options
 from benchmarks.suites import jobs as suite
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 CASES = specs.load("jobs").cases
 
 

@@ -6,8 +6,6 @@ from benchmarks.harness import specs
 from benchmarks.harness.runner import Options
 from benchmarks.suites import openi as suite
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 SMALL = next(case for case in specs.load("openi").cases if case.name == "small/seed-0")
 
 

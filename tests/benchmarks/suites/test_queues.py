@@ -6,8 +6,6 @@ from benchmarks.harness import specs
 from benchmarks.harness.runner import Options
 from benchmarks.suites import queues as suite
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 CASES = specs.load("queues").cases
 TREES = [case for case in CASES if not case.name.startswith("reclaim/")]
 RECLAIM = [case for case in CASES if case.name.startswith("reclaim/")]

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from tests.builders import make_class, make_cluster, make_gang, make_node, make_tasks
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 LEVELS = ("rack", "block", "dc")
 SIZES = {1: 1, 2: 2}
 """GPUs by class."""

@@ -105,14 +105,25 @@ def test_unusable_tls_files_are_named(pairs, files, reported, monkeypatch):
     assert reported in " ".join(result.output.split())
 
 
-def test_no_compiler_is_left_behind_if_the_port_file_cannot_be_written(monkeypatch):
-    calls = []
-    for name in ("start", "end"):
-        monkeypatch.setattr(compile_ahead.Ahead, name, lambda _, name=name: calls.append(name))
-    result = run("serve", "--address", "127.0.0.1:0", "--port-file", "no/x")
+def test_what_is_not_compiled_is_not_compiled_while_serving(monkeypatch):
+    monkeypatch.setattr(compile_ahead, "stale", lambda: ["packing"])
+    result = run("serve", "--address", "127.0.0.1:0")
     assert result.exit_code == 2
-    assert "cannot write --port-file no/x" in " ".join(result.output.split())
-    assert calls == ["start", "end"]
+    assert "the compiled functions of packing are missing" in " ".join(result.output.split())
+    assert "run: firmament compile" in " ".join(result.output.split())
+
+
+def test_compilation_says_what_it_does_and_why_it_fails(monkeypatch):
+    monkeypatch.setattr(compile_ahead, "compile_stale", lambda tell: tell("compiled: packing"))
+    assert run("compile").output == "compiled: packing\n"
+
+    def refuse(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(compile_ahead, "compile_stale", refuse)
+    result = run("compile")
+    assert result.exit_code == 1
+    assert "Permission denied; the folder" in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize("address", ["9090", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:٣", "h:1x"])

@@ -24,8 +24,6 @@ from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 
 A, B = queue_id("a"), queue_id("b")
 
-pytestmark = pytest.mark.xdist_group("numba")
-
 
 def described(sharing=Sharing.PROPORTIONAL, reclaim=Reclaim.NEVER, **limits):
     """Queue a is guaranteed 2, b nothing."""

@@ -26,8 +26,6 @@ from tests.firmament_py.engine.carrying_out import LARGE, TASK, World, one_each,
 from tests.firmament_py.preemption.moving import needed_by
 from tests.firmament_py.rebalance.plans import movable, plan_of
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def test_a_move_goes_from_decision_to_successor():
     world = one_each()

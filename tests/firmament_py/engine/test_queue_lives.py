@@ -6,7 +6,7 @@ from firmament_py.model.queues import Division, FairStrategy, ReclaimRules, Shar
 from tests.effort import THOROUGH, seeds
 from tests.firmament_py.engine.queue_lives import Life, RuleSet, water_filling
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("numba")]
+pytestmark = pytest.mark.slow
 
 CHANGES = 2_000 if THOROUGH else 48
 """In one life: two to three times as many rounds."""

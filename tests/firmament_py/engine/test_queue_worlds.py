@@ -163,7 +163,6 @@ SEEN = {
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("numba")
 @pytest.mark.parametrize("name", WORLDS)
 def test_worlds_come_to_rest(name):
     from hypothesis import settings

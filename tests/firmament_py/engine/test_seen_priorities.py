@@ -7,8 +7,6 @@ from tests.builders import make_class, make_tasks
 from tests.firmament_py.engine.reclaiming import OLD_US, cluster_of
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 A, B = queue_id("a"), queue_id("b")
 RULES = {"sharing": Sharing.PROPORTIONAL, "reclaim_rules": ReclaimRules.GUARANTEE, "priority_first": True}
 IMPORTANT = make_class(3, cpu=1, priority=500)

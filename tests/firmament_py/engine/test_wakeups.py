@@ -84,7 +84,6 @@ STEPS = 120 if THOROUGH else 25
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("numba")
 @seeds(8)
 @pytest.mark.parametrize("name", KINDS)
 def test_nothing_could_be_placed_when_no_round_is_due(name, seed, monkeypatch):

@@ -16,8 +16,6 @@ from tests.firmament_py.eviction.evictions import (
     violations,
 )
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 @pytest.mark.slow
 @examples(150)

@@ -12,8 +12,6 @@ from firmament_py.eviction.evict import evict
 from firmament_py.eviction.problem import Arrivals, Eviction, Movers, Residents
 from tests.effort import examples
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 class Cluster:
     """Nodes with movers of several kinds, and arrivals of several classes, all of one priority; no residents."""

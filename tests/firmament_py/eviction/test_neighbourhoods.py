@@ -20,8 +20,6 @@ from tests.firmament_py.eviction.evictions import (
     violations,
 )
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 @pytest.fixture
 def only_on_some_nodes(monkeypatch):

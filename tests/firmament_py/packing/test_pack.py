@@ -23,8 +23,6 @@ from tests.firmament_py.packing.packings import (
     random_problem,
 )
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 INFINITE = np.inf
 
 

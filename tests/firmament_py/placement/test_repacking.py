@@ -9,8 +9,6 @@ from firmament_py.model.events import Event
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_gang, make_node, make_tasks
 from tests.firmament_py.packing.packings import random_problem
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def full_cluster(seed: int, improve: float) -> RoundStats:
     """A round of 20 nodes and tasks of 8 classes that request a tenth more than there is."""

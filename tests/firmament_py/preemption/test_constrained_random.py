@@ -24,7 +24,7 @@ from tests.builders import (
 from tests.effort import examples
 from tests.firmament_py import peer_oracle
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("numba")]  # compiles once, not in every worker
+pytestmark = pytest.mark.slow  # compiles once, not in every worker
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 APPS = ["a", "b", "c"]

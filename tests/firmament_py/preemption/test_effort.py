@@ -5,8 +5,6 @@ import pytest
 from firmament_py.eviction.evict import evict
 from tests.builders import make_class, make_node, make_tasks, preempting_cluster
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 @pytest.mark.parametrize("improve", [0.0, 1.0, 3.0])
 def test_the_option_multiplies_it_and_without_effort_tasks_are_served_all_the_same(improve, monkeypatch):

@@ -2,13 +2,10 @@
 
 from itertools import combinations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import make_class, make_gang, make_node, make_tasks, preempting_cluster
-
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 
 NODES = "abcd"
 CPUS = 8

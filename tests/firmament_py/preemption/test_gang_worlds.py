@@ -23,7 +23,7 @@ from tests.effort import examples
 from tests.firmament_py.preemption.world_state import BASIC_SHAPES, Gang, Node, Shape
 from tests.firmament_py.preemption.worlds import World
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("numba")]  # compiles once, not in every worker
+pytestmark = pytest.mark.slow  # compiles once, not in every worker
 
 SHAPES = {**BASIC_SHAPES, 7: Shape(8, 8, 10)}
 

@@ -28,8 +28,6 @@ from tests.firmament_py.preemption.priorities import (
     on_each,
 )
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def test_a_gang_evicts_as_many_tasks_as_it_needs():
     cluster = nodes_with(*on_each([1, 2, 3], "abc"), make_gang(7, 3), make_tasks([11, 12, 13], HIGH, gang=7))

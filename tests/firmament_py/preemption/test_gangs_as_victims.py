@@ -19,8 +19,6 @@ from tests.builders import (
 )
 from tests.firmament_py.preemption.priorities import HIGH, LOW, MID, WITH_LARGE, nodes_with, on_each, staying
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def test_a_member_above_the_minimum_is_evicted_before_a_whole_gang():
     cluster = nodes_with(

@@ -1,7 +1,6 @@
 """Moves for waiting tasks while they are carried out: reservations, nominations, failures."""
 
 import numpy as np
-import pytest
 
 from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.placement.migration import SUCCESSOR_US
@@ -18,8 +17,6 @@ from tests.firmament_py.preemption.moving import (
     moving_cluster,
     successor,
 )
-
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 
 
 def test_others_take_neither_the_place_of_the_successor_nor_that_of_the_waiting_task():

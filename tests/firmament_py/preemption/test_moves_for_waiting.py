@@ -33,8 +33,6 @@ from tests.firmament_py.preemption.moving import (
     successor,
 )
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def test_a_large_task_fits_once_a_small_one_has_moved():
     cluster = half_full()

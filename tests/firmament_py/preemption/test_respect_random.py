@@ -12,7 +12,7 @@ from tests.builders import make_class, make_label_set, make_node, make_tasks, ne
 from tests.effort import examples
 from tests.firmament_py.preemption.recreating import Recreating
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("numba")]  # compiles once, not in every worker
+pytestmark = pytest.mark.slow  # compiles once, not in every worker
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 APPS = ["a", "b"]

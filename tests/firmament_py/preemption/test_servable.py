@@ -30,8 +30,6 @@ from tests.firmament_py.preemption.moving import SMALL, URGENT, VITAL, fixed, mo
 from tests.firmament_py.preemption.priorities import HIGH, LARGE, LOW, MID, nodes_with, on_each
 from tests.firmament_py.preemption.test_gang_worlds import GangWorld
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def bounds(result):
     """Values of the reasons that evictions and moves do not help, by gang."""

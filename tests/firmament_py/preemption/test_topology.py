@@ -22,8 +22,6 @@ from tests.firmament_py.preemption.moving import LARGE as MOVING_LARGE
 from tests.firmament_py.preemption.moving import movable
 from tests.firmament_py.preemption.priorities import HIGH, LOW, MID, WITH_LARGE, on_each
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 ZONE = "zone"
 
 

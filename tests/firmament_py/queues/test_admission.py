@@ -20,8 +20,6 @@ from tests.firmament_py.queues.admission_oracle import Oracle
 from tests.firmament_py.queues.admitting import COHORT, admitted, arrays, job, sequence
 from tests.firmament_py.queues.trees import RESOURCES, queue, quota, tree, trees
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def test_those_within_nominal_quota_come_before_those_that_borrow():
     """The first job of a borrows 2, although it is older and more important."""

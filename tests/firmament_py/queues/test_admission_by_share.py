@@ -11,8 +11,6 @@ from tests.effort import examples
 from tests.firmament_py.queues.admitting import admitted, job, sequence
 from tests.firmament_py.queues.trees import queue, quota, tree
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 @pytest.mark.parametrize(
     ("request_", "preemptible", "reason"),

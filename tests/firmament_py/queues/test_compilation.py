@@ -2,13 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from firmament_py.queues.admission_order import admit_in_order
 from firmament_py.queues.compilation import compile_all
 from firmament_py.queues.water_filling import divide
-
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 
 
 def test_all_is_compiled_for_the_types_of_rounds():

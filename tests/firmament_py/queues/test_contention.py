@@ -16,8 +16,6 @@ from tests.effort import examples
 from tests.firmament_py.queues.admitting import LANES, arrays, job
 from tests.firmament_py.queues.trees import FLAVORS, RESOURCES, queue, queue_id, quota, tree, trees
 
-pytestmark = pytest.mark.xdist_group("numba")
-
 
 def both(described, jobs, own=None, total=1000, firm=None, score=None):
     """What is admitted with ranks and without."""

@@ -7,9 +7,6 @@ from firmament_py.queues.admission import TIERS, Reason
 from tests.firmament_py.queues.admitting import admitted, job
 from tests.firmament_py.queues.trees import queue, quota, tree
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
-
 FLAVORED = (quota(4, on="red/cpu"), quota(10, on="blue/cpu"))
 
 

@@ -8,8 +8,6 @@ from firmament_py.queues.tree import build
 from tests.firmament_py.queues.scene import Scene
 from tests.firmament_py.queues.trees import queue, quota, tree
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def rules(reclaim_rules, *queues, **fields):
     if reclaim_rules is ReclaimRules.DESERVED:

@@ -16,8 +16,6 @@ from tests.firmament_py.queues.kueue_hierarchical import HIERARCHICAL
 from tests.firmament_py.queues.scene import Scene, scene
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 REASONS = {
     Why.IN_QUEUE: "InClusterQueue",
     Why.RECLAIM: "InCohortReclamation",

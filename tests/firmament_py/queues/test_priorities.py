@@ -18,8 +18,6 @@ from firmament_py.queues.tree import build
 from tests.firmament_py.queues.scene import Scene
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def queues_of(described, of_root=100, nominal=0):
     """Children of the queue root, which has this limit, and below them."""

@@ -11,8 +11,6 @@ from firmament_py.queues.tree import build
 from tests.firmament_py.queues.scene import Scene
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 
-pytestmark = pytest.mark.xdist_group("numba")
-
 ONE = "p1 d 6/6/{a}; p2 d 4/{share}/{b}; d - 10/10/0"
 DEPARTMENTS = "p1 d1 6/6/{a}; d1 - 6/6/0; p2 d2 4/{share}/{b}; d2 - 4/{share}/0"
 LEVELS = "lt - 2/2/0; lm lt 2/2/0; leaf lm 2/2/0; rt - 2/2/0; rm rt 2/2/0; right rm 2/2/4; extra lt 0/0/{extra}"

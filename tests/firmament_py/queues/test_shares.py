@@ -15,8 +15,6 @@ from firmament_py.queues.tree import build
 from tests.effort import examples
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree, trees
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def proportional(*queues, **fields):
     return build(tree(*queues, sharing=Sharing.PROPORTIONAL, flavors=["red"], **fields))

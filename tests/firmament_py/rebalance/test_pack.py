@@ -43,8 +43,6 @@ from tests.firmament_py.rebalance.plans import (
     won,
 )
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 def test_nodes_are_emptied_with_the_fewest_moves():
     cluster = scattered()

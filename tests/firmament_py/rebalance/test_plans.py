@@ -38,8 +38,6 @@ from tests.firmament_py.rebalance.plans import (
 
 SPREADING = LoadSpreading(by="requested")
 
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
-
 
 # -- place ----------------------------------------------------------------------------------------------------------
 
@@ -79,13 +77,6 @@ def test_nothing_is_evicted_for_a_waiting_task_that_must_wait():
     plan = plan_of(cluster, Goal.PLACE)
     assert not plan.steps
     assert (plan.before, plan.after) == (1, 1)
-
-
-def test_searches_that_are_not_compiled_are_told():
-    cluster = half_full(make_tasks([10], LARGE), searchable=lambda: False)
-    with pytest.raises(PlanError, match="still being compiled"):
-        plan_of(cluster, Goal.PLACE)
-    assert plan_of(cluster, Goal.PACK).steps, "only this goal takes them"
 
 
 def test_tasks_that_are_nominated_already_are_no_win():

@@ -56,7 +56,6 @@ class BusyLife:
                 "usage": 0.3,
                 "plans": 0.3,
                 "labels": 0.5,
-                "compiling": 0.3,
             }.items()
         }
         self.options = {
@@ -67,7 +66,6 @@ class BusyLife:
             "moves_per_hour": rng.choice([0, 0, 0, 60]),
             "reserve_after_us": rng.choice([0, 30 * SECOND_US, 300 * SECOND_US, None]),
             "improve": rng.choice([0.05, 0.2]),
-            "searchable": lambda: not (self.features["compiling"] and rng.random() < 0.3),
             **options,
         }
         self.policy = rng.choice(POLICIES)

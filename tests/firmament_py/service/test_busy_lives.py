@@ -9,7 +9,7 @@ import pytest
 from tests.effort import THOROUGH, seeds
 from tests.firmament_py.service.busy_life import BusyLife
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("numba")]  # compiles once, not in every worker
+pytestmark = pytest.mark.slow  # compiles once, not in every worker
 
 SECONDS = 600.0 if THOROUGH else 150.0
 """Of simulated time, for each seed."""

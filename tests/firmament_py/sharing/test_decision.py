@@ -14,8 +14,6 @@ from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_nod
 from tests.effort import examples
 from tests.firmament_py.engine.test_all_at_once import A, B, described, rounds
 
-pytestmark = pytest.mark.xdist_group("numba")
-
 
 def ranked_at_once(*arguments, ranked):
     return admission.admit(*arguments, ranked=True)

@@ -6,8 +6,6 @@ from tests.firmament_py.sharing.flavored import outcome
 from tests.firmament_py.sharing.kueue_flavors import ASSIGNED
 from tests.firmament_py.sharing.kueue_scheduled import SCHEDULED
 
-pytestmark = pytest.mark.xdist_group("numba")
-
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in [*ASSIGNED, *SCHEDULED]])
 def test_kueue(case):

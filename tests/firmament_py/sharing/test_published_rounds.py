@@ -10,8 +10,6 @@ from tests.firmament_py.sharing.published import World, described
 from tests.firmament_py.sharing.volcano_rounds import CAPACITY, HDRF, HDRF_RECLAIM, PROPORTION
 from tests.firmament_py.sharing.volcano_rounds import PREEMPT as IN_QUEUE
 
-pytestmark = pytest.mark.xdist_group("numba")
-
 KAI = [*RECLAIM, *ALLOCATE, *PREEMPT, *CONSOLIDATE]
 
 

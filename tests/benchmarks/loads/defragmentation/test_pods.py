@@ -185,7 +185,6 @@ def test_the_fewest_moves_are_those_of_the_best_of_all_placements(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 @pytest.mark.parametrize("load", [Pods.underused(1, 20), Pods.scattered(1, 20, 0.6, 4, 8)], ids=["empty", "serve"])
 def test_the_engine_loses_no_pod_and_breaks_no_budget(load):
     policy = registry.load("bin-packing", {})

@@ -145,7 +145,6 @@ def player(load, **options) -> Player:
     return Player(load, Engine(policy, SOLVERS["or-tools"](), **options))
 
 
-@pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 def test_victims_end_and_the_tasks_for_which_they_went_run():
     load = JobsLoad.generate(JobsSpec(4, 3, 1, 8, one_by_one=True))
     playing = player(load)

@@ -1,14 +1,11 @@
 """Delayed preemption in a replay: victims are told, and leave, save their work, end, or stay."""
 
 import numpy as np
-import pytest
 
 from benchmarks.loads.openi.bridge import Bridge
 from benchmarks.loads.openi.rules import replay
 from benchmarks.loads.openi.workload import MINUTE, SECOND
 from tests.benchmarks.loads.openi.builders import job, made, running, workload
-
-pytestmark = pytest.mark.xdist_group("numba")  # compiles once, not in every worker
 
 NOTICE_S = 60
 
