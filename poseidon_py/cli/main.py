@@ -4,6 +4,7 @@ Exit codes: 0 ended as requested, 1 failed while running or a dependency is unre
 """
 
 import importlib
+import importlib.util
 from typing import ClassVar
 
 import click
@@ -12,6 +13,8 @@ from poseidon_py.cli.errors import Group, version_option
 
 REMEDY = "in a checkout of the source, `make install` or `pip install '.[benchmarks]'` adds"
 """How to get what the extra `benchmarks` has; no package index has it."""
+_NEEDS_EXTRA = "(needs the extra `benchmarks`)"
+_OF_BENCHMARKS = ("benchmarks", "jsonpatch", "orjson")
 _ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -19,21 +22,31 @@ class LazyGroup(Group):
     """Imports the module of a command on use: each of them needs only its own libraries, and an installation of the
     scheduler alone has no benchmark suite."""
 
-    modules: ClassVar[dict[str, str]] = {
-        "cluster": "benchmarks.cluster.cli",
-        "demo": "benchmarks.demo.cli",
-        "explain": "poseidon_py.cli.ask",
-        "fits": "poseidon_py.cli.fits",
-        "gangs": "poseidon_py.cli.gangs",
-        "hooks": "poseidon_py.cli.hooks",
-        "jobs": "poseidon_py.cli.jobs",
-        "policies": "poseidon_py.cli.policies",
-        "queues": "poseidon_py.cli.queues",
-        "rebalance": "poseidon_py.cli.rebalance",
-        "run": "poseidon_py.cli.run",
-        "status": "poseidon_py.cli.ask",
+    modules: ClassVar[dict[str, tuple[str, str]]] = {
+        "cluster": (
+            "benchmarks.cluster.cli",
+            "Run a synthetic cluster that speaks the Kubernetes HTTP API, until interrupted.",
+        ),
+        "demo": (
+            "benchmarks.demo.cli",
+            "Schedule a mixed workload on a synthetic cluster and check the outcome.",
+        ),
+        "explain": ("poseidon_py.cli.ask", "Show why a pod is pending, and what would let it be placed."),
+        "fits": ("poseidon_py.cli.fits", "Show whether the pods of a manifest would fit now, and on which nodes."),
+        "gangs": ("poseidon_py.cli.gangs", "Show the gangs: how many of their pods there are, and why they wait."),
+        "hooks": ("poseidon_py.cli.hooks", "Show the deliveries of hooks that wait, and dead letters."),
+        "jobs": ("poseidon_py.cli.jobs", "Show the jobs that a running scheduler observes, or the job NAME."),
+        "policies": ("poseidon_py.cli.policies", "List the values of `run --policy`, with their options."),
+        "queues": (
+            "poseidon_py.cli.queues",
+            "Show the queues: what they use, what they may use, and what is wrong with them.",
+        ),
+        "rebalance": ("poseidon_py.cli.rebalance", "Plan moves of running pods, and carry them out."),
+        "run": ("poseidon_py.cli.run", "Run the scheduler until SIGTERM or SIGINT."),
+        "status": ("poseidon_py.cli.ask", "Show the scheduler's view of the cluster."),
     }
-    """Command -> the module that has it under that name."""
+    """Command -> the module that has it under that name, and how its help begins: so the list of commands needs none of
+    their libraries."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.modules)
@@ -42,21 +55,30 @@ class LazyGroup(Group):
         if cmd_name not in self.modules:
             return None
         try:
-            found = getattr(importlib.import_module(self.modules[cmd_name]), cmd_name)
+            found = getattr(importlib.import_module(self.modules[cmd_name][0]), cmd_name)
         except ModuleNotFoundError as error:
-            if not self.modules[cmd_name].startswith("benchmarks"):
+            if not self.modules[cmd_name][0].startswith("benchmarks"):
                 raise
             return _not_installed(cmd_name, error)
         assert isinstance(found, click.Command)
         return found
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands in the help."""
+        installed = all(importlib.util.find_spec(name) for name in _OF_BENCHMARKS)
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, summary if installed or not module.startswith("benchmarks") else _NEEDS_EXTRA)
+                    for name, (module, summary) in self.modules.items()
+                ]
+            )
+
 
 def _not_installed(name: str, error: ModuleNotFoundError) -> click.Command:
     """Takes the place of a command whose package, or a dependency of it, is not installed."""
 
-    @click.command(
-        name, short_help="(needs the extra `benchmarks`)", add_help_option=False, context_settings=_ANY_ARGUMENTS
-    )
+    @click.command(name, short_help=_NEEDS_EXTRA, add_help_option=False, context_settings=_ANY_ARGUMENTS)
     def command() -> None:
         raise click.ClickException(
             f"{name} is not installed here: there is no module {error.name}; "

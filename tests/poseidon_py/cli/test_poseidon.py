@@ -156,12 +156,29 @@ def test_a_command_imports_only_its_own_libraries():
 
 
 def test_a_command_that_is_not_installed_names_the_package(monkeypatch):
-    monkeypatch.setitem(LazyGroup.modules, "demo", "benchmarks.not_there")
+    monkeypatch.setitem(LazyGroup.modules, "demo", ("benchmarks.not_there", ""))
     result = run("demo", "--nodes", "5")
     assert result.exit_code == 1
     assert "there is no module benchmarks.not_there" in result.output
     assert "`pip install '.[benchmarks]'`" in result.output
-    assert run("--help").exit_code == 0
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name != "orjson")
+    lines = [line.split(maxsplit=1) for line in run("--help").output.splitlines() if line.strip()]
+    assert [name for name, *about in lines if about == ["(needs the extra `benchmarks`)"]] == ["cluster", "demo"]
+
+
+def test_the_list_of_commands_says_what_their_help_says():
+    for name, (_, summary) in LazyGroup.modules.items():
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        assert f"{command.get_short_help_str(500)}.".startswith(summary.removesuffix(".")), name
+
+
+@pytest.mark.slow
+def test_the_list_of_commands_imports_none_of_them():
+    code = "import sys; from poseidon_py.cli.main import cli; cli(['--help'], standalone_mode=False); "
+    code += "print({'aiohttp', 'grpc', 'benchmarks', 'orjson', 'rich', 'yaml'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_an_interrupted_command_exits_with_130(monkeypatch):
