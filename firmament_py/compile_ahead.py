@@ -55,7 +55,7 @@ def compile_stale(tell: Callable[[str], None] = lambda text: None) -> None:
     if not names:
         return
     COMPILED.mkdir(exist_ok=True)
-    started, said, waiting = time.monotonic(), 0.0, names.copy()
+    started, told_at, waiting = time.monotonic(), 0.0, names.copy()
     running: dict[str, tuple[subprocess.Popen[bytes], Path]] = {}
     with _ended(running):
         while running or waiting:
@@ -74,8 +74,8 @@ def compile_stale(tell: Callable[[str], None] = lambda text: None) -> None:
                 del running[name]
                 tell(f"compiled: {name}")
             seconds = time.monotonic() - started
-            if running and seconds >= said + _SAY_SECONDS:
-                said = seconds
+            if running and seconds >= told_at + _SAY_SECONDS:
+                told_at = seconds
                 tell(f"compiling: {', '.join([*running, *waiting])} ({seconds:.0f} s so far)")
     _remove_others(COMPILED, {folder_of(_HERE / name) for name in PACKAGES})
 
@@ -94,8 +94,8 @@ def _ended(running: dict[str, tuple[subprocess.Popen[bytes], Path]]) -> Iterator
 
 def _environment() -> dict[str, str]:
     """Without settings of numba's that change what it compiles; with the modules that this process has."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    return {**kept, "PYTHONPATH": os.pathsep.join([str(_HERE.parent), *filter(None, sys.path)])}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    return {**environment, "PYTHONPATH": os.pathsep.join([str(_HERE.parent), *filter(None, sys.path)])}
 
 
 def _put(folder: Path, place: Path) -> None:
@@ -109,10 +109,10 @@ def _put(folder: Path, place: Path) -> None:
         rmtree(folder)
 
 
-def _remove_others(parent: Path, kept: set[Path]) -> None:
+def _remove_others(parent: Path, current: set[Path]) -> None:
     """Removes what was compiled of other sources; what other versions of Python and numba need stays, and what other
     processes write."""
-    parts = {tuple(path.name.split("-", 2)[::2]): path for path in kept}  # name and versions, without the sources
+    parts = {tuple(path.name.split("-", 2)[::2]): path for path in current}  # name and versions, without the sources
     for path in parent.iterdir():
         same = parts.get(tuple(path.name.split("-", 2)[::2]))
         if same is not None and path != same:

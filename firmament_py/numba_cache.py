@@ -32,12 +32,12 @@ arrays come in tuples. numba refuses what allocates."""
 
 def compiled(function: _F) -> _F:
     """A compiled function that Python calls."""
-    return _compiled(function, {}, kept=True)
+    return _compiled(function, {}, stored=True)
 
 
 def compiled_in_place(function: _F) -> _F:
     """A compiled function that Python calls and that allocates nothing."""
-    return _compiled(function, _IN_PLACE, kept=True)
+    return _compiled(function, _IN_PLACE, stored=True)
 
 
 def inner(function: _F) -> _F:
@@ -55,11 +55,11 @@ def inlined(function: _F) -> _F:
     return _compiled(function, {"forceinline": True, **_IN_PLACE, **_INNER})
 
 
-def _compiled(function: _F, options: dict[str, Any], *, kept: bool = False) -> _F:
-    """kept: it is loaded from the folder of its package, or written there. What it calls is part of it."""
+def _compiled(function: _F, options: dict[str, Any], *, stored: bool = False) -> _F:
+    """stored: it is loaded from the folder of its package, or written there. What it calls is part of it."""
     package = Path(function.__code__.co_filename).parent
-    kept = kept and (package.name in into or folder_of(package).is_dir())
-    dispatcher: _F = njit(cache=kept, **options)(function)
+    stored = stored and (package.name in into or folder_of(package).is_dir())
+    dispatcher: _F = njit(cache=stored, **options)(function)
     return dispatcher
 
 

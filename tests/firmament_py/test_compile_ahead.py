@@ -110,13 +110,13 @@ def test_what_was_compiled_of_other_sources_is_removed(empty: Path, monkeypatch:
     old, others, half = f"{name}-0123456789ab-{versions}", f"{name}-0123456789ab-cpython-399-numba-1", ".packing-x"
     for each in (old, others, half):
         (empty / each).mkdir(parents=True)
-    said: list[str] = []
-    compile_stale(said.append)
-    assert said == ["compiled: packing"]
+    lines: list[str] = []
+    compile_stale(lines.append)
+    assert lines == ["compiled: packing"]
     assert stale() == []
     assert {path.name for path in empty.iterdir()} == {others, half, folder_of(ROOT / "firmament_py" / "packing").name}
-    compile_stale(said.append)
-    assert len(said) == 1, "once"
+    compile_stale(lines.append)
+    assert len(lines) == 1, "once"
 
 
 def test_a_failure_leaves_nothing(empty: Path, monkeypatch: pytest.MonkeyPatch):
