@@ -353,10 +353,11 @@ def gangs_by_object(backend: Backend) -> None:
     tasks = [{"name": "t", "replicas": 2, "template": {"spec": {"schedulerName": "poseidon"}}}]
     (job,) = backend.create(awaited | {"spec": {"tasks": tasks}})
     gone = awaited | {"metadata": {"name": "gone", "uid": str(uuid4())}}
-    for name, of in (("awaited", job), ("gone", gone)):  # their pods come once their phase is not Pending any more
-        about = {"name": name, "ownerReferences": [controlled_by(of)]}
-        group = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": about}
-        backend.create(group | {"spec": {"minMember": 2}})
+    controllers: dict[str, Json] = {"awaited": job, "gone": gone}
+    for name, of in controllers.items():  # their pods come once their phase is not Pending any more
+        metadata = {"name": name, "ownerReferences": [controlled_by(of)]}
+        pod_group: Json = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": metadata}
+        backend.create(pod_group | {"spec": {"minMember": 2}})
     path = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
     until(backend, path, lambda items: "Inqueue" in [item.get("status", {}).get("phase") for item in items])
     gang: Json = {"apiVersion": "scheduler.grove.io/v1alpha1", "kind": "PodGang", "metadata": {"name": "g"}}
