@@ -175,7 +175,7 @@ def define(backend: Backend) -> None:
     kinds += [("metrics.k8s.io", f"{kind}Metrics", f"{kind.lower()}s", "v1beta1") for kind in ("Node", "Pod")]
     for group, kind, plural, version in kinds:
         schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-        status = {} if group in WITHOUT_SUBRESOURCE and kind == "PodGroup" else {"subresources": {"status": {}}}
+        status: Json = {} if group in WITHOUT_SUBRESOURCE and kind == "PodGroup" else {"subresources": {"status": {}}}
         served = {"name": version, "served": True, "storage": True, "schema": schema, **status}
         scope = "Cluster" if kind in CLUSTER_SCOPED else "Namespaced"
         names = {"plural": plural, "kind": kind}
