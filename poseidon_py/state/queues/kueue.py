@@ -192,8 +192,12 @@ class Kueue(Source):
         if not name:
             return found
         query.depends_on.add((PRIORITIES, "", name))
-        known = self._priorities.get(name)
-        return found if known is None else found._replace(priority=known.value)
+        if (known := self._priorities.get(name)) is not None:
+            return found._replace(priority=known.value)
+        label = keys.KUEUE_PRIORITY
+        problem = f"WorkloadPriorityClass {name} does not exist: create it or change label {label}"
+        running = found.running_key or found.key  # what runs still counts
+        return Resolution(f"no priority/{name}", found.name, f"label {label}", problem, running_key=running)
 
     # -- the tree ---------------------------------------------------------------------------------------------
 

@@ -91,6 +91,46 @@ def test_a_priority_of_the_owner_counts_for_pods_that_name_their_queue(rig):
     assert rig.known("p").queue.priority == 70
 
 
+def test_pods_wait_for_a_priority_class_that_does_not_exist(rig):
+    """Kueue does not create their workload, with an event WorkloadPriorityClassNotFound on the Job."""
+    simple(rig)
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    rig.job("j", {LABEL: "lq", PRIORITY: "high"})
+    rig.pod("p", owner="uid-j", spec={"priority": 5})
+    rig.pod("other", labels={LABEL: "lq"})
+    missing = "WorkloadPriorityClass high does not exist: create it or change label kueue.x-k8s.io/priority-class"
+    team_a = id_of("clusterqueue/team-a")
+    assert rig.problem("p") == missing
+    assert rig.sent("p").queue not in (0, team_a)
+    assert rig.sent("other").queue == team_a
+    rig.put("WorkloadPriorityClass", "high", value=70)
+    assert rig.problem("p") == ""
+    assert rig.sent("p").queue == team_a
+    assert rig.known("p").queue.priority == 70
+    rig.pod("p", owner="uid-j", node="n")
+    rig.drop("WorkloadPriorityClass", "high")
+    assert rig.sent("p").queue == team_a  # what runs goes on, and counts
+    rig.pod("late", owner="uid-j")
+    assert rig.problem("late") == missing
+
+
+@pytest.mark.parametrize(
+    ("policy", "running"), [("Hold", "clusterqueue/team-a"), ("HoldAndDrain", "localqueue/default/lq")]
+)
+def test_a_stopped_local_queue_stays_that_of_running_pods_without_their_priority_class(rig, policy, running):
+    simple(rig)
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a", "stopPolicy": policy}, namespace="default")
+    rig.pod("p", labels={LABEL: "lq", PRIORITY: "high"}, node="n")
+    assert rig.sent("p").queue == id_of(running)
+
+
+def test_a_priority_class_without_a_queue_is_not_looked_up(rig):
+    simple(rig)
+    rig.pod("p", labels={PRIORITY: "high"})
+    assert rig.problem("p") == ""
+    assert rig.sent("p").queue == 0
+
+
 def test_a_local_queue_of_the_name_default_takes_pods_without_a_label(rig):
     simple(rig)
     rig.pod("p")
