@@ -59,7 +59,9 @@ class Gangs(GangListener):
             self.reports.object_changed(resource, owner_or_group, gone=gone)
             suspensions.observed(owner_or_group, gone=gone)
 
-        registry.form_gangs_from(gang_owners(settings), lambda: admits_workloads(settings, store))
+        registry.form_gangs_from(
+            gang_owners(settings), lambda: admits_workloads(settings, store), store.queues.has_default
+        )
         store.queues.selected = registry.reconsider
         self._objects = ObjectCache(
             kube,

@@ -22,7 +22,7 @@ from poseidon_py.workloads.writer import WorkloadWriter
 
 
 def admits_workloads(settings: Settings, store: Store) -> bool:
-    """Whether workloads with Kueue's queue label are admitted by this scheduler, as a whole."""
+    """Whether workloads in Kueue's queues are admitted by this scheduler, as a whole."""
     return settings.queue_unit == "workload" and store.queues.kinds.admits_workloads
 
 
@@ -46,6 +46,7 @@ class Suspensions:
             self._priority_classes,
             frozenset(settings.scheduler_name),
             lambda: admits_workloads(settings, store),
+            lookup.owners_of,
         )
         writer = WorkloadWriter(kube, self._path_of, leads)
         self.suspender = suspender = WorkloadSuspender(

@@ -70,15 +70,23 @@ class GangRegistry(GroupBook):
         self.without_marks: tuple[Convention, ...] = ()
         """Conventions for pods that declare nothing."""
         self._gang_owners: frozenset[Resource] = frozenset()
+        self._has_default: Callable[[str], bool] = lambda namespace: False
 
-    def form_gangs_from(self, names: Collection[str], units: Callable[[], bool] = lambda: False) -> None:
+    def form_gangs_from(
+        self,
+        names: Collection[str],
+        units: Callable[[], bool] = lambda: False,
+        has_default: Callable[[str], bool] = lambda namespace: False,
+    ) -> None:
         """Make the pods of each owner of these kinds, names of OWNER_KINDS, a gang without a declaration. `units`:
-        whether owners with Kueue's queue label are admitted as a whole."""
-        self.without_marks = (*without_marks.conventions(names), without_marks.QueuedWorkloads(units))
+        whether owners in Kueue's queues are admitted as a whole. `has_default`: whether a namespace has a queue for
+        owners that name none."""
+        self.without_marks = (*without_marks.conventions(names), without_marks.QueuedWorkloads(units, has_default))
         self._gang_owners = frozenset(OWNER_KINDS[name].resource for name in names)
+        self._has_default = has_default
 
     def reconsider(self) -> None:
-        """Resolves all pods again: other conventions are in force than before."""
+        """Resolves all pods again: other conventions are in force, or concern other owners, than before."""
         self._rescan({uid: owner for uid in list(self._index.plain) if (owner := self._index.forget_plain(uid))})
         for group in self.groups.values():
             self._touch_members(group)
@@ -338,7 +346,9 @@ class GangRegistry(GroupBook):
             self._index.forget_plain(owner_or_group.uid)
         else:
             counts = owner_or_group.counts
-            several = resource in self._gang_owners and ((counts.size or 0) > 1 or bool(counts.problem))
+            of_default = resource in without_marks.WITH_SIZE and self._has_default(owner_or_group.namespace)
+            forms_gangs = resource in self._gang_owners or of_default
+            several = forms_gangs and ((counts.size or 0) > 1 or bool(counts.problem))
             declares = bool(owner_or_group.annotations or owner_or_group.remarks.refused) or several
             declares = declares or without_marks.names_a_queue(owner_or_group)
             self._rescan(self._index.not_plain(owner_or_group.uid, declares=declares))

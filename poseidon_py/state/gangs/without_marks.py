@@ -4,11 +4,11 @@ These conventions apply to pods to which no other does. A gang needs as many pod
 as many as the owner itself says that it needs. An owner of a single pod has no gang.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from poseidon_py.conventions import group_keys as m
-from poseidon_py.kube.queue_objects.keys import KUEUE
+from poseidon_py.kube.queue_objects.keys import KUEUE, OWN
 from poseidon_py.state.gangs.by_owner import JOBS
 from poseidon_py.state.gangs.keys import is_placed_exclusively
 from poseidon_py.state.gangs.model import (
@@ -24,6 +24,10 @@ from poseidon_py.state.gangs.model import (
     whole,
 )
 from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS, OWNER_KINDS, OwnerKind
+
+WITH_SIZE = frozenset(each.resource for each in OWNER_KINDS.values()) - {LEADER_WORKER_SETS}
+"""Kinds of owners whose pods are admitted together. The replicas of a LeaderWorkerSet are admitted one by one, as are
+the pods of all other kinds."""
 
 Kinds = Mapping[tuple[str, str], OwnerKind]
 """By group and kind."""
@@ -97,22 +101,24 @@ class FromOwners:
 
 
 class QueuedWorkloads(FromOwners):
-    """Workloads as Kueue admits them: all pods of an owner with a queue label, while its queues are in force."""
+    """Workloads as Kueue admits them: all pods of an owner in a queue, while its queues are in force."""
 
     name = "Kueue workload"
 
-    def __init__(self, in_force: Callable[[], bool]) -> None:
+    def __init__(self, in_force: Callable[[], bool], has_default: Callable[[str], bool]) -> None:
+        """`has_default`: whether a namespace has a LocalQueue for owners that name none."""
         super().__init__(_by_kind(OWNER_KINDS.values()))
         self._in_force = in_force
+        self._has_default = has_default
 
     def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
         if not self._in_force():
             return None
         chain = list(owner_chain(hints, objects))
-        labelled = [level for level, owner in enumerate(chain, 1) if names_a_queue(owner)]
-        if not labelled:
+        levels = queued_levels(chain, has_default=self._has_default(hints.namespace))
+        if not levels:
             return None
-        declared = self._of_owner(hints, objects, labelled[-1])
+        declared = self._of_owner(hints, objects, levels)
         least = next(
             (owner.annotations[m.KUEUE_MINIMUM] for owner in chain if m.KUEUE_MINIMUM in owner.annotations), ""
         )
@@ -123,8 +129,28 @@ class QueuedWorkloads(FromOwners):
 
 
 def names_a_queue(owner: OwnerOrGroup) -> bool:
-    """Whether an owner has Kueue's queue label, so that it is a workload."""
-    return any(key == KUEUE for key, _ in owner.queue_labels)
+    """Whether an owner has Kueue's queue label."""
+    return _has(owner, KUEUE)
+
+
+def is_queued(owner: OwnerOrGroup, above: Sequence[OwnerOrGroup], *, has_default: bool) -> bool:
+    """Whether an owner is a workload in a queue of Kueue's: by its label, or where its namespace has the LocalQueue
+    `default`, with which Kueue's webhooks label what is no part of another workload. `above`: its own owner, the owner
+    of that, and so on."""
+    if names_a_queue(owner):
+        return True
+    return has_default and not any(names_a_queue(each) or _has(each, OWN) for each in (owner, *above))
+
+
+def queued_levels(chain: Sequence[OwnerOrGroup], *, has_default: bool) -> int:
+    """How many of these owners, each the owner of the one before it, are within a workload: up to the uppermost that is
+    one itself; 0: none is."""
+    levels = range(len(chain), 0, -1)
+    return next((each for each in levels if is_queued(chain[each - 1], chain[each:], has_default=has_default)), 0)
+
+
+def _has(owner: OwnerOrGroup, label: str) -> bool:
+    return any(key == label for key, _ in owner.queue_labels)
 
 
 _JOB = OWNER_KINDS["jobs"]

@@ -49,7 +49,7 @@ CONFIG = Resource("", "configmaps", ("v1",))
 CONFIG_NAME = "kueue-manager-config"
 
 DEFAULT_LOCAL_QUEUE = "default"
-"""That of pods which name none, if the namespace has it."""
+"""That of pods and workloads which name none, if the namespace has it."""
 
 _VICTIMS = {
     "Never": Victims.NEVER,
@@ -122,6 +122,9 @@ class Kueue(Source):
         }
         return by_name[resource], name
 
+    def has_default(self, namespace: str) -> bool:
+        return (namespace, DEFAULT_LOCAL_QUEUE) in self._local
+
     # -- the queue of a choice --------------------------------------------------------------------------------
 
     def resolve(self, query: Query) -> Resolution:
@@ -143,7 +146,7 @@ class Kueue(Source):
                 return NO_QUEUE
             name = DEFAULT_LOCAL_QUEUE
             query.depends_on.add((LOCAL_QUEUES, query.namespace, name))
-            if (query.namespace, name) not in self._local:
+            if not self.has_default(query.namespace):
                 return NO_QUEUE
         query.depends_on.add((LOCAL_QUEUES, query.namespace, name))
         local = self._local.get((query.namespace, name))

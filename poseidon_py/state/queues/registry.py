@@ -75,7 +75,7 @@ class QueueRegistry:
         self.reported: Callable[[], None] = lambda: None
         """Called when what `declared` or `standing` says may have changed."""
         self.selected: Callable[[], None] = lambda: None
-        """Called when another kind is in force."""
+        """Called when another kind is in force, or owners of other namespaces are workloads without naming a queue."""
         self.taken_over: Callable[[str, str], None] = lambda kind, name: None
         """Called when the queues of a kind are taken over, because the controller of this name is gone."""
         self.delivered: Callable[[], None] = lambda: None
@@ -180,13 +180,24 @@ class QueueRegistry:
 
     def put(self, kind: str, resource: Resource, item: QueueObject) -> None:
         """An object of a kind of queue exists or has changed."""
-        source = self.kinds.sources[kind]
+        source, namespace = self.kinds.sources[kind], item.metadata.namespace
+        before = self.has_default(namespace)
         self._changed(source, source.put(resource, item))
+        self._compare_default(namespace, before)
 
     def drop(self, kind: str, resource: Resource, namespace: str, name: str) -> None:
         """It is gone."""
-        source = self.kinds.sources[kind]
+        source, before = self.kinds.sources[kind], self.has_default(namespace)
         self._changed(source, source.drop(resource, namespace, name), deleted=True)
+        self._compare_default(namespace, before)
+
+    def has_default(self, namespace: str) -> bool:
+        """Whether owners in a namespace that name no queue count as if they named one."""
+        return self.active is not None and self.active.has_default(namespace)
+
+    def _compare_default(self, namespace: str, before: bool) -> None:
+        if self.has_default(namespace) != before:
+            self.selected()
 
     def observe_namespace(self, item: Namespace) -> None:
         if self.mode == OFF:

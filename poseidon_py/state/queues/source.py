@@ -130,6 +130,10 @@ class Source(ABC):
         """The queue of a choice that names one in the way of this kind, whether or not it exists."""
         return NO_QUEUE
 
+    def has_default(self, namespace: str) -> bool:
+        """Whether owners of pods in a namespace that name no queue count as if they named one."""
+        return False
+
     @abstractmethod
     def declared(self) -> Iterable[Declared]:
         """All objects, with their problems apart from those of the tree."""

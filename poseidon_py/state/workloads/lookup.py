@@ -71,6 +71,15 @@ class Workloads:
                 uid = pod.owner if pod is not None else ""
         return found
 
+    def owners_of(self, owner: OwnerOrGroup) -> list[OwnerOrGroup]:
+        """The owner of an owner, the owner of that, and so on, as far as they are known."""
+        owners, found = self._owners(), [owner]
+        while (above := found[-1].owner) is not None and len(found) <= MAX_OWNERS:
+            if (known := owners.known_owner(above.uid)) is None:
+                break
+            found.append(known)
+        return found[1:]
+
     def pods_of(self, uid: str) -> Iterator[PodRecord]:
         """All pods of an owner, also those of the owners and pods below it."""
         owners, left, seen = self._owners(), [uid], {uid}

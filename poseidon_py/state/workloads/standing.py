@@ -1,11 +1,11 @@
 """Where a suspended workload stands: its queue, its priority, and who decides when it is resumed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from poseidon_py.kube.objects import Metadata, OwnerReference, Pod
 from poseidon_py.state.gangs.model import OwnerOrGroup
 from poseidon_py.state.gangs.owner_kinds import TRAIN_JOBS
-from poseidon_py.state.gangs.without_marks import names_a_queue
+from poseidon_py.state.gangs.without_marks import is_queued, names_a_queue
 from poseidon_py.state.queues.choice import Resolution
 from poseidon_py.state.queues.registry import QueueRegistry
 from poseidon_py.state.records import PodRecord
@@ -23,12 +23,15 @@ class Standing:
         priority_classes: Callable[[], Iterable[OwnerOrGroup]],
         scheduler_names: frozenset[str],
         units: Callable[[], bool],
+        above: Callable[[OwnerOrGroup], Sequence[OwnerOrGroup]],
     ) -> None:
-        """`units`: whether workloads with Kueue's queue label are admitted by this scheduler, as a whole."""
+        """`units`: whether workloads in Kueue's queues are admitted by this scheduler, as a whole. `above`: the owner
+        of an owner, the owner of that, and so on, as far as they are known."""
         self._queues = queues
         self._priority_classes = priority_classes
         self._scheduler_names = scheduler_names
         self._units = units
+        self._above = above
 
     def stand_in(self, workload: OwnerOrGroup) -> PodRecord:
         """A record for the pods that a workload would have; `forget` it."""
@@ -64,9 +67,10 @@ class Standing:
         return min((value for value in values if isinstance(value, int)), default=0)
 
     def is_admitted_here(self, workload: OwnerOrGroup, *, whoever_schedules: bool = False) -> bool:
-        """Whether this scheduler decides when a workload with Kueue's label starts. `whoever_schedules`: whatever
+        """Whether this scheduler decides when a workload in a queue of Kueue's starts. `whoever_schedules`: whatever
         scheduler its pods name."""
-        if not (names_a_queue(workload) and self._units()):
+        has_default = self._queues.has_default(workload.namespace)
+        if not (self._units() and is_queued(workload, self._above(workload), has_default=has_default)):
             return False
         suspension = workload.suspension
         if whoever_schedules or suspension is None:
@@ -76,7 +80,7 @@ class Standing:
         return unknown or bool(named & self._scheduler_names)
 
     def is_kueues(self, workload: OwnerOrGroup) -> bool:
-        """Whether Kueue's own controller may decide about a workload."""
+        """Whether Kueue's own controller may decide about a workload. It labels those that name no queue itself."""
         if not names_a_queue(workload) or self._queues.kinds.admits_workloads:
             return False
         source = self._queues.kinds.sources.get(_KUEUE)

@@ -86,7 +86,9 @@ class WorkloadRig(Rig):
         """A process starts: what the former one knew of workloads is gone."""
         store = self.store
         lookup = Workloads(store.pods, store.owned, lambda: store.gangs.objects)
-        standing = Standing(store.queues, lambda: self.classes, frozenset(("poseidon",)), lambda: self.units())
+        standing = Standing(
+            store.queues, lambda: self.classes, frozenset(("poseidon",)), lambda: self.units(), lookup.owners_of
+        )
         clocks: dict[str, Any] = {"sleep": self.sleep, "monotonic": lambda: self.clock, "rng": lambda: 1.0}
         writer = WorkloadWriter(self.kube, self.path_of, lambda: self.leads, **clocks)
         self.suspender = WorkloadSuspender(

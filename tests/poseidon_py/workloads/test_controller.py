@@ -3,7 +3,7 @@
 import pytest
 
 from poseidon_py.kube.client import ApiError, BusyError
-from poseidon_py.state.gangs.by_owner import DEPLOYMENTS, JOB_SETS
+from poseidon_py.state.gangs.by_owner import DEPLOYMENTS, JOB_SETS, REPLICA_SETS
 from poseidon_py.state.gangs.owner_kinds import RAY_CLUSTERS, TRAIN_JOBS
 from tests.poseidon_py.workloads.rig import NOW, QUEUE, WorkloadRig
 
@@ -268,6 +268,37 @@ async def test_a_missing_queue_resumes_nothing_and_says_so(kueue):
     kueue.put("LocalQueue", "nowhere", {"clusterQueue": "cq"}, namespace="default")
     await kueue.step()
     assert not kueue.is_suspended("j")
+
+
+async def test_a_missing_priority_class_resumes_nothing_and_says_so(kueue):
+    kueue.new_job("j", suspend=True, labels=LABELLED | {"kueue.x-k8s.io/priority-class": "high"})
+    await kueue.step()
+    await kueue.step()
+    assert kueue.is_suspended("j")
+    assert "WorkloadPriorityClass high does not exist" in kueue.messages("NotResumed")[0]
+    kueue.put("WorkloadPriorityClass", "high", value=1)
+    await kueue.step()
+    assert not kueue.is_suspended("j")
+
+
+async def test_a_workload_without_a_label_starts_where_its_namespace_has_a_default_queue(kueue):
+    kueue.new_job("j", suspend=True)
+    await kueue.step()
+    assert kueue.is_suspended("j")
+    assert not list(kueue.controller.listed())
+    kueue.put("LocalQueue", "default", {"clusterQueue": "cq"}, namespace="default")
+    await kueue.step()
+    assert not kueue.is_suspended("j")
+    assert kueue.messages("Resumed") == ["resumed: its pods wait in queue cq"]
+
+
+async def test_a_part_of_a_workload_does_not_start_by_the_default_queue(kueue):
+    """The owner above it is a workload by its label."""
+    kueue.put("LocalQueue", "default", {"clusterQueue": "cq"}, namespace="default")
+    kueue.workload("r", resource=REPLICA_SETS, labels=LABELLED)
+    kueue.new_job("j", suspend=True, owner=("ReplicaSet", "r"))
+    await kueue.step()
+    assert kueue.is_suspended("j")
 
 
 async def test_workloads_are_resumed_in_turn(kueue):

@@ -3,7 +3,7 @@
 import pytest
 
 from poseidon_py.kube.informers.resource import Resource
-from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, REPLICA_SETS
+from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, REPLICA_SETS, STATEFUL_SETS
 from poseidon_py.state.gangs.model import Owner
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from tests.poseidon_py.state.gangs.builders import JOB, SET, owner_or_group
@@ -16,9 +16,10 @@ WORKERS = {"pytorchReplicaSpecs": {"Worker": {"replicas": 3}}}
 
 
 class Queues:
-    """Whether queues of Kueue are in force."""
+    """Whether queues of Kueue are in force, and the namespaces that have a LocalQueue `default`."""
 
     in_force = True
+    defaults = frozenset()
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def queues():
 @pytest.fixture
 def rig(queues):
     rig = Rig()
-    rig.registry.form_gangs_from((), lambda: queues.in_force)
+    rig.registry.form_gangs_from((), lambda: queues.in_force, lambda namespace: namespace in queues.defaults)
     return rig
 
 
@@ -148,3 +149,79 @@ def test_an_owner_above_the_owner_that_may_not_be_read_is_said(rig):
     rig.pod("a", owner=Owner("ReplicaSet", "s", "uid-s", "apps"))
     assert rig.gang("a") is None
     assert [name for name, why in rig.unreadable if "its owner Rollout ns/r cannot be read" in why] == ["a"]
+
+
+# -- in a namespace with a LocalQueue `default` ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def default(queues):
+    queues.defaults = {"ns"}
+
+
+JOBS_OF_SET = {"replicatedJobs": [{"name": "w", "replicas": 2, "template": {"spec": {"parallelism": 4}}}]}
+WRAPPERS = Resource("workload.codeflare.dev", "appwrappers", ("v1beta2",))
+WRAPPER = Owner("AppWrapper", "t", "uid-t", "workload.codeflare.dev")
+
+
+@pytest.mark.parametrize("namespace", ["ns", "other"])
+def test_an_owner_that_names_no_queue_counts_as_labelled_default(rig, queues, namespace):
+    """Kueue's webhooks give it the label: pkg/controller/jobframework/defaults.go."""
+    queues.defaults = {namespace}
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 3}))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") == ((3, "ns/j") if namespace == "ns" else None)
+
+
+@pytest.mark.usefixtures("default")
+@pytest.mark.parametrize("labelled", [(), ("j",)], ids=["no label", "a label below"])
+def test_the_uppermost_owner_that_names_no_queue_is_the_workload(rig, labelled):
+    rig.put(WRAPPERS, owner_or_group(WRAPPERS, "t"))
+    rig.put(JOB_SETS, owner_or_group(JOB_SETS, "s", spec=JOBS_OF_SET, owner=WRAPPER))
+    labels = QUEUE if "j" in labelled else None
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 4}, owner=SET, labels=labels))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") == (8, "ns/s")
+
+
+@pytest.mark.usefixtures("default")
+def test_a_job_of_a_cron_job_is_a_workload(rig):
+    cron_jobs = Resource("batch", "cronjobs", ("v1",))
+    rig.put(cron_jobs, owner_or_group(cron_jobs, "c"))
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 3}, owner=Owner("CronJob", "c", "uid-c", "batch")))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") == (3, "ns/j")
+
+
+@pytest.mark.usefixtures("default")
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
+def test_pods_of_services_are_admitted_one_by_one_there_too(rig, kind):
+    resource = REPLICA_SETS if kind == "ReplicaSet" else STATEFUL_SETS
+    rig.put(resource, owner_or_group(resource, "r", spec={"replicas": 3}))
+    rig.pod("a", owner=Owner(kind, "r", "uid-r", "apps"))
+    assert rig.gang("a") is None
+
+
+@pytest.mark.usefixtures("default")
+def test_an_owner_in_one_of_our_own_queues_is_no_workload(rig):
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 3}, labels={"poseidon.io/queue": "team"}))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") is None
+
+
+def test_a_default_queue_that_comes_and_goes_makes_and_ends_gangs(rig, queues):
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 3}))
+    rig.pod("a", owner=JOB)
+    for queues.defaults in ({"ns"}, frozenset()):
+        rig.registry.reconsider()
+        rig.work()
+        assert rig.gang("a") == ((3, "ns/j") if queues.defaults else None)
+
+
+@pytest.mark.usefixtures("default")
+def test_a_job_of_one_pod_that_grows_becomes_a_gang(rig):
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 1}))
+    rig.pod("a", owner=JOB)
+    assert rig.gang("a") is None
+    rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 3}))
+    assert rig.gang("a") == (3, "ns/j")

@@ -141,6 +141,19 @@ def test_a_local_queue_of_the_name_default_takes_pods_without_a_label(rig):
     assert rig.sent("p").queue == 0
 
 
+def test_gangs_learn_that_a_namespace_has_a_default_queue(rig):
+    simple(rig)
+    calls = []
+    rig.queues.selected = lambda: calls.append(rig.queues.has_default("default"))
+    for _ in range(2):
+        rig.put("LocalQueue", "default", {"clusterQueue": "team-a"}, namespace="default")
+        rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    assert calls == [True]
+    assert not rig.queues.has_default("other")
+    rig.drop("LocalQueue", "default", namespace="default")
+    assert calls == [True, False]
+
+
 def test_a_cluster_queue_takes_pods_of_selected_namespaces_only(rig):
     simple(rig, namespaceSelector={"matchLabels": {"team": "a"}})
     rig.namespace("default", {"team": "b"})
