@@ -63,6 +63,7 @@ class Gangs(GangListener):
             gang_owners(settings), lambda: admits_workloads(settings, store), store.queues.has_default
         )
         store.queues.selected = registry.reconsider
+        store.queues.by_workload = settings.queue_unit == "workload"
         self._objects = ObjectCache(
             kube,
             changed,

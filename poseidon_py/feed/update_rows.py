@@ -302,7 +302,7 @@ class Rows:
         self._uid.append(known.task)
         self._class.append(state.class_id)
         self._job.append(known.job_id)
-        self._created.append(known.created_us)
+        self._created.append(known.age_us)
         self._at.append(self._index_of(state.node))
         self._name.append(known.full_name)
         self._profile.append(state.profile)

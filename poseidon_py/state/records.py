@@ -155,6 +155,8 @@ class QueueMembership:
     """Id of the local queue that it came through; 0: none."""
     topology_levels: tuple[str, ...] = ()
     """Node labels of the level of topology that it prefers and of those above it, the narrowest first."""
+    created_us: int = 0
+    """When its workload was created, which the queue admits as a whole; 0: its own time counts."""
 
     @property
     def only_counts(self) -> bool:
@@ -266,6 +268,12 @@ class PodRecord:
     @property
     def full_name(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def age_us(self) -> int:
+        """Since when it has its place in the queue: when its workload was created, which keeps it when its pods are
+        created anew, or else the pod itself."""
+        return self.queue.created_us or self.created_us
 
     @property
     def leaving(self) -> bool:

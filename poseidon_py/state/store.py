@@ -95,8 +95,15 @@ class Store:
         self._settled_listeners: list[SettledListener] = []
         self.problems = Problems(self.metrics)
         self.gangs = GangRegistry(self.pods, self.touch_pod, self.metrics, self.preemption_rules.by_job)
+        self._arrivals = Arrivals()
         self.queues = QueueRegistry(
-            self.pods, self.touch_pod, lambda: self.gangs.objects, self.metrics, queues, past_use=past_use
+            self.pods,
+            self.touch_pod,
+            lambda: self.gangs.objects,
+            self.metrics,
+            queues,
+            past_use=past_use,
+            arrivals=self._arrivals,
         )
         self.spreading = DefaultSpreading(self.profiles, lambda: self.gangs.objects, self.touch_pod)
         self.volumes = VolumeGate(
@@ -108,7 +115,6 @@ class Store:
         self._on_node: dict[str, dict[str, None]] = {}
         """Node name -> UIDs of the pods that are bound to it."""
         self._node_name: dict[str, str] = {}
-        self._arrivals = Arrivals()
         self._prune_at = _DESCRIPTIONS
 
     def subscribe(self, *listeners: SettledListener) -> None:

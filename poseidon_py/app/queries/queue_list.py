@@ -222,4 +222,4 @@ def waiting_in(store: Store, queues: Sequence[Json]) -> list[PodRecord]:
         return not found.problem and (type_of(found.key), found.name) in names
 
     waiting = [known for known in store.waiting() if not known.assumed and is_in(known)]
-    return sorted(waiting, key=lambda known: (known.created_us, known.full_name))
+    return sorted(waiting, key=lambda known: (known.age_us, known.full_name))

@@ -48,6 +48,10 @@ class Resolution(NamedTuple):
     """Key of the local queue that they come through; empty: none."""
     topology_levels: tuple[str, ...] = ()
     """Node labels of the level of topology that they prefer and of those above it, the narrowest first."""
+    workload: str = ""
+    """UID of the owner whose pods the queue admits together; empty: it admits each by itself."""
+    workload_us: int = 0
+    """When that was created, microseconds since the epoch."""
 
 
 NO_QUEUE = Resolution()
@@ -112,6 +116,18 @@ class Query:
                 uid = pod.owner
             else:
                 return
+
+    def owners(self) -> list[OwnerOrGroup]:
+        """The owner of the pods, the owner of that, and so on, as far as they are known."""
+        found: list[OwnerOrGroup] = []
+        uid = self._choice.owner
+        while uid and len(found) < MAX_OWNERS:
+            self.depends_on.add(("owner", uid))
+            if (owner := self._objects.known_owner(uid)) is None:
+                break
+            found.append(owner)
+            uid = owner.owner.uid if owner.owner is not None else ""
+        return found
 
     def group(self, resource: Resource, name: str) -> OwnerOrGroup | None:
         """A group in the namespace of the pods."""

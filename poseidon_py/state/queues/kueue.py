@@ -32,6 +32,7 @@ from poseidon_py.kube.queue_objects.kueue_config import (
     configuration,
 )
 from poseidon_py.state.gangs.model import Resource
+from poseidon_py.state.gangs.without_marks import WITH_SIZE, queued_levels
 from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
 from poseidon_py.state.queues.past_use import unit_weights
 from poseidon_py.state.queues.source import STOPPED, Declared, Source, Touched
@@ -132,9 +133,18 @@ class Kueue(Source):
         evicted, but count."""
         found = self._chosen(query)
         if not _is_of_workload(query):
-            return found
+            return self._with_workload(query, found) if found.key else found
         running = found.running_key or found.key
         return Resolution(name=found.name, running_key=running, preemptible=not running)
+
+    def _with_workload(self, query: Query, found: Resolution) -> Resolution:
+        owners = query.owners()
+        if not owners:
+            return found
+        query.depends_on.add((LOCAL_QUEUES, query.namespace, DEFAULT_LOCAL_QUEUE))
+        levels = queued_levels(owners, has_default=self.has_default(query.namespace))
+        workload = next((each for each in reversed(owners[:levels]) if each.resource in WITH_SIZE), None)
+        return found if workload is None else found._replace(workload=workload.uid, workload_us=workload.created_us)
 
     def _chosen(self, query: Query) -> Resolution:
         name, label = query.label(keys.OWN), keys.OWN

@@ -10,20 +10,22 @@ import asyncio
 import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
-from poseidon_py.describe.queues.model import Tree, id_of
+from poseidon_py.describe.queues.model import Tree
 from poseidon_py.kube.objects import InvalidField, Pod, annotations_of, labels_of
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.keys import queue_annotations, queue_labels
 from poseidon_py.kube.storage_objects import Namespace
+from poseidon_py.state.arrivals import Arrivals
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.state.queues.built_tree import BuiltTree
 from poseidon_py.state.queues.choice import NO_QUEUE, Choice, Namespaces, Objects, Query, Resolution
 from poseidon_py.state.queues.in_force import InForce
 from poseidon_py.state.queues.kinds import OFF
+from poseidon_py.state.queues.membership import counted, membership_of
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.queues.source import Declared, Source, Touched
 from poseidon_py.state.records import NO_QUEUE as NO_MEMBERSHIP
-from poseidon_py.state.records import PodRecord, QueueMembership
+from poseidon_py.state.records import PodRecord
 from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import flow_pb2
@@ -64,11 +66,14 @@ class QueueRegistry:
         mode: str = OFF,
         past_use: PastUse | None = None,
         call_later: Callable[[float, Callable[[], None]], object] | None = None,
+        arrivals: Arrivals | None = None,
     ) -> None:
         """`touch` describes a pod again. `mode`: a kind, auto or off."""
         self.mode = mode
         self.past_use = past_use or PastUse()
         """What queues used in the past."""
+        self.by_workload = True
+        """Whether queues that admit workloads do, rather than each pod by itself."""
         self.queue: KeyedQueue[str] = KeyedQueue("queues", metrics=metrics)
         self.namespaces = Namespaces()
         self.kinds = InForce(mode, self.namespaces)
@@ -87,6 +92,7 @@ class QueueRegistry:
         self._of_pod: dict[str, _Pods] = {}
         self._dependents: dict[Hashable, set[_Pods]] = {}
         self._call_later = call_later
+        self._arrivals = arrivals or Arrivals()
         self._opening: set[_Pods] = set()
         """Pods whose queue was deleted a moment ago, and that are in none now."""
         self._built: BuiltTree | None = None
@@ -145,10 +151,16 @@ class QueueRegistry:
         if deleted and before.key and group.resolution == NO_QUEUE:
             group.resolution = before
             self._open_later(group)
-        found = _membership(group.resolution)
-        group.membership = found if group.choice.assigned else _counted(group.resolution, found)
+        found = membership_of(group.resolution, self._created(group.resolution))
+        group.membership = found if group.choice.assigned else counted(group.resolution, found)
         self._depend(group, frozenset(query.depends_on))
         return group.resolution != before
+
+    def _created(self, found: Resolution) -> int:
+        """When the workload was created; 0: its pods are admitted one by one."""
+        if not (found.workload and self.by_workload):
+            return 0
+        return self._arrivals.moment_of(found.workload, found.workload_us)
 
     def _depend(self, group: _Pods, now: frozenset[Hashable]) -> None:
         for key in group.depends_on - now:
@@ -370,28 +382,3 @@ class QueueRegistry:
             "queues": len(self.tree.queues),
             "problems": problems,
         }
-
-
-def _counted(found: Resolution, membership: QueueMembership) -> QueueMembership:
-    """The membership of pods of another scheduler: their use counts, and nothing else of the queue concerns them."""
-    if found.problem or not membership.running_id:
-        return NO_MEMBERSHIP
-    return QueueMembership(running_id=membership.running_id, preemptible=False, local_id=membership.local_id)
-
-
-def _membership(found: Resolution) -> QueueMembership:
-    if found == NO_QUEUE:
-        return NO_MEMBERSHIP
-    queue = id_of(found.key) if found.key else 0
-    running = id_of(found.running_key) if found.running_key else queue
-    local = id_of(found.local_key) if found.local_key else 0
-    return QueueMembership(
-        queue,
-        running,
-        found.priority,
-        found.never_preempts,
-        found.preemptible,
-        found.notice,
-        local,
-        found.topology_levels,
-    )
