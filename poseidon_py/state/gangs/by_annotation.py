@@ -5,10 +5,13 @@ from dataclasses import replace
 import msgspec
 
 from poseidon_py.conventions import group_keys as m
+from poseidon_py.state.gangs.by_owner import REPLICA_SETS, REPLICATION_CONTROLLERS
 from poseidon_py.state.gangs.by_pod_group import fluence_size
 from poseidon_py.state.gangs.model import Declaration, GangHints, Invalid, Objects, number_of, shown, whole
 from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS
 from poseidon_py.util.decoding import Decoder, MalformedError
+
+_ONE_BY_ONE = (REPLICA_SETS, REPLICATION_CONTROLLERS)
 
 
 class LightLabels:
@@ -97,14 +100,24 @@ class Kueue:
         return replace(found, topology_key=required or preferred or "", topology_required=bool(required))
 
     def _of_owner(self, hints: GangHints, objects: Objects) -> Declaration | None:
-        """All pods of an owner, if their number is known."""
+        """The pod set: a replicated job of a JobSet, a replica of a LeaderWorkerSet, or all pods of another owner, if
+        their number is known. Pods of ReplicaSets are pod sets of their own."""
+        if m.LWS_INDEX in hints.labels or m.LWS_KEY in hints.labels:
+            return _OF_LEADER.read(hints, objects)
         owner = objects.owner(hints.owner, hints.namespace) if hints.owner is not None else None
-        size = owner.counts.size if owner is not None else None
-        if owner is None or not size:
+        if owner is None or owner.resource in _ONE_BY_ONE:
             return None
-        name = f"{hints.namespace}/{owner.name}"
-        key, created_us = f"kueue/{owner.uid}", owner.created_us
-        return Declaration(self.name, key, name, size, created_us=created_us, size=size, at_once=True)
+        key, name, size, left = f"kueue/{owner.uid}", owner.name, owner.counts.size, None
+        if (role := hints.labels.get(m.JOBSET_ROLE)) and owner.owner is not None:
+            job_set = objects.owner(owner.owner, hints.namespace)
+            of_role = dict(job_set.counts.roles).get(role) if job_set is not None else None
+            if job_set is not None and of_role:
+                owner, size, left = job_set, of_role, dict(job_set.counts.roles_left).get(role)
+                key, name = f"kueue/{owner.uid}/{role}", f"{owner.name}-{role}"
+        if not size:
+            return None
+        full, created_us = f"{hints.namespace}/{name}", owner.created_us
+        return Declaration(self.name, key, full, size, created_us=created_us, size=size, left=left, at_once=True)
 
     def _group(self, hints: GangHints, group: str) -> Declaration:
         text = hints.annotations.get(m.KUEUE_COUNT)
@@ -135,6 +148,9 @@ class LeaderWorkerSet:
         staged = found is not None and found.counts.staged
         key, name = f"lws/{hints.namespace}/{group}", f"{hints.namespace}/{group}"
         return Declaration(self.name, key, name, size, size=size, leader_first=staged)
+
+
+_OF_LEADER = LeaderWorkerSet()
 
 
 class _TaskGroup(msgspec.Struct):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct, field
 
-from poseidon_py.conventions.group_keys import JOBSET_EXCLUSIVE, JOBSET_SELECTED
+from poseidon_py.conventions.group_keys import JOBSET_EXCLUSIVE, JOBSET_SELECTED, KUEUE_PREFERRED, KUEUE_REQUIRED
 from poseidon_py.kube.informers.kinds import GroupKind
 from poseidon_py.kube.objects import NOTHING, Condition, InvalidField
 from poseidon_py.kube.workload_objects import SUSPEND_FIELDS
@@ -100,8 +100,22 @@ class _TemplateMetadata(Struct):
     annotations: dict[str, object] | None = None
 
 
+class _PodTemplate(Struct):
+    metadata: _TemplateMetadata = field(default_factory=_TemplateMetadata)
+
+
+class _JobOfSet(_Job):
+    template: _PodTemplate = field(default_factory=_PodTemplate)
+
+    @property
+    def requests_topology(self) -> bool:
+        """Whether its pods are a gang of their own, in one domain."""
+        annotations = self.template.metadata.annotations or {}
+        return bool(annotations.get(KUEUE_REQUIRED) or annotations.get(KUEUE_PREFERRED))
+
+
 class _JobTemplate(Struct):
-    spec: _Job = field(default_factory=_Job)
+    spec: _JobOfSet = field(default_factory=_JobOfSet)
     metadata: _TemplateMetadata = field(default_factory=_TemplateMetadata)
 
     @property
@@ -278,6 +292,7 @@ def _job_set(spec: _JobSet, status: _JobSetStatus) -> Counts:
         sum(count for _, count in left),
         roles,
         left,
+        apart=frozenset(each.name for each in jobs if each.template.spec.requests_topology),
         staged=in_order or any(bytes(each.depends) not in (b"", b"null", b"[]") for each in jobs),
         verdict=_verdict(status.conditions),
     )
