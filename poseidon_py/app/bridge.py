@@ -345,14 +345,9 @@ class Bridge:
 
     async def _explain(self, known: PodRecord) -> dict[str, Any]:
         queues, gang = self.store.queues, self.store.gangs.group_of(known)
-        return status.explain_json(
-            known,
-            await self.engine.explain(known.task),
-            gang,
-            terms_of(self.store, gang),
-            queues.resolution_of(known).name,
-            queues.problem_of(known),
-        )
+        reply = await self.engine.explain(known.task)
+        name, problem, covered = queues.resolution_of(known).name, queues.problem_of(known), queues.covered(known)
+        return status.explain_json(known, reply, gang, terms_of(self.store, gang), name, problem, covered)
 
     async def gangs(self, name: str, namespace: str) -> dict[str, Any]:
         """The body of /gangs. Raises EngineError, UnknownGang."""

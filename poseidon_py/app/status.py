@@ -1,7 +1,7 @@
 """The JSON of /status and /explain, which `poseidon status` and `poseidon explain` print."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -116,10 +116,11 @@ def explain_json(
     terms: messages.GangTerms = messages.NO_TERMS,
     queue: str = "",
     queue_problem: str = "",
+    covered: Container[str] | None = None,
 ) -> Json:
     """State of one pod, and why it waits. `group`, `terms`: its gang, and what messages say of it. `queue_problem`: why
-    its queue takes no pods. `fits_now`: None, and `nearest` empty, if nodes do not matter, since it waits for its gang
-    or its queue."""
+    its queue takes no pods. `covered`: see messages.over_quota. `fits_now`: None, and `nearest` empty, if nodes do not
+    matter, since it waits for its gang or its queue."""
     by_nodes = waits_for_nodes(reply.reasons)
     gang = gang_json(reply.gang, group) if reply.HasField("gang") else None
     return {
@@ -132,7 +133,9 @@ def explain_json(
         "problem": known.described.problem or known.gang.blocked or known.volumes.blocked or queue_problem,
         "queue": queue,
         "gang": gang,
-        "message": messages.unscheduled(reply.nodes, reply.reasons, terms, queue_problem=queue_problem, detailed=True)
+        "message": messages.unscheduled(
+            reply.nodes, reply.reasons, terms, queue_problem=queue_problem, covered=covered, detailed=True
+        )
         if reply.reasons and not known.node
         else "",
         "reserves": reply.reserves,

@@ -1,6 +1,6 @@
 """Why a pod is pending, in kube-scheduler's words, which users and tools (cluster-autoscaler, dashboards) expect."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -104,12 +104,14 @@ def unscheduled(
     terms: GangTerms = NO_TERMS,
     *,
     queue_problem: str = "",
+    covered: Container[str] | None = None,
     detailed: bool = False,
 ) -> str:
     """The complete message: the number of nodes, and for each reason how many failed it, sorted as text. Empty: there
     are no reasons, since some node takes the pod by now.
 
-    terms: those of the gang in the reasons. queue_problem: why the queue takes no pods; empty: unknown. detailed: see
+    terms: those of the gang in the reasons. queue_problem: why the queue takes no pods; empty: unknown. covered: see
+    `over_quota`. detailed: see
     `reason`.
     """
     counts: dict[str, int] = {}
@@ -121,11 +123,11 @@ def unscheduled(
         if why.kind == flow_pb2.Reason.GANG_FULL:
             return full(why)
         if why.kind == flow_pb2.Reason.OVER_QUOTA:
-            return over_quota(why)
+            return over_quota(why, covered)
         if why.kind == flow_pb2.Reason.QUEUE_UNKNOWN:
             return queue_problem or _NO_QUEUE
         if why.kind == flow_pb2.Reason.QUEUE_STOPPED:
-            return f"queue {why.detail} is stopped: no pods are placed until it is started again"
+            return queue_problem or f"queue {why.detail} is stopped: no pods are placed until it is started again"
         if why.kind == flow_pb2.Reason.NO_FLAVOR:
             return (
                 f"no node of queue {why.detail} suits the pod: compare the node selector, affinity and tolerations of "
@@ -207,9 +209,15 @@ def full(why: flow_pb2.Reason) -> str:
     return f"pod group {why.detail}: {placed} of its members are placed, and it has {maximum} at most"
 
 
-def over_quota(why: flow_pb2.Reason) -> str:
-    """The message of a pod for which its queue has no quota left."""
-    amounts = _amounts(_pairs(why.value))
+def over_quota(why: flow_pb2.Reason, covered: Container[str] | None = None) -> str:
+    """The message of a pod for which its queue has no quota left. `covered`: the resources for which the queue has any;
+    None: it needs none for others."""
+    lacking = _pairs(why.value)
+    absent = [name for name in lacking if name not in covered] if covered is not None else []
+    if absent:
+        none = f"has none for {', '.join(absent)}"
+        return f"waits for quota of queue {why.detail}, which {none}: give it some, or remove the request"
+    amounts = _amounts(lacking)
     return f"waits for quota of queue {why.detail}" + (f": lacks {amounts}" if amounts else "")
 
 

@@ -127,7 +127,7 @@ class QueueStatusWriter:
     async def _write(self, declared: Declared) -> None:
         ref = declared.ref
         if declared.problems != self._reported.get(ref, ()):
-            await self._report(ref, declared.problems)
+            await self._report(ref, declared.problems, declared.remarks)
             self._reported[ref] = declared.problems
         if not self._registry.kinds.writes_status:
             return
@@ -150,17 +150,20 @@ class QueueStatusWriter:
             await self._api.merge(f"{path}/status", {"metadata": {"uid": ref.uid}, "status": status})
         self._written[ref] = body, condition
 
-    async def _report(self, ref: Ref, problems: tuple[str, ...]) -> None:
-        """An event on an object for each of its problems. A file has none."""
+    async def _report(self, ref: Ref, problems: tuple[str, ...], remarks: tuple[str, ...]) -> None:
+        """An event on an object for each of its problems, and one for all remarks among these. A file has none."""
         for problem in problems:
             log.warning("%s: %s", ref, problem)
         if not ref.uid:
             return
         namespace = ref.namespace or "default"  # that of events on objects without a namespace
         path = self._path_of(*ref[:3])
-        for problem in problems:
+        events = [("InvalidQueue", problem) for problem in problems if problem not in remarks]
+        if remarks:
+            events.append(("NotHonoured", "; ".join(remarks)))
+        for reason, message in events:
             await self._pause()
-            event = self._event(ref, namespace, path, problem)
+            event = self._event(ref, namespace, path, reason, message)
             try:
                 await self._api.create(f"/api/v1/namespaces/{quote(namespace, safe='')}/events", event)
             except ConflictError:
@@ -168,7 +171,7 @@ class QueueStatusWriter:
             except NotFoundError:
                 return  # the namespace is gone
 
-    def _event(self, ref: Ref, namespace: str, path: str, problem: str) -> Json:
+    def _event(self, ref: Ref, namespace: str, path: str, reason: str, problem: str) -> Json:
         now = _now()
         involved = {"kind": KINDS[ref.resource.plural], "name": ref.name, "uid": ref.uid}
         if ref.namespace:
@@ -178,7 +181,7 @@ class QueueStatusWriter:
             "kind": "Event",
             "metadata": {"name": f"{ref.name}.{hash64(f'{ref.uid}{problem}'):016x}", "namespace": namespace},
             "involvedObject": {"apiVersion": _api_version(ref.resource, path), **involved},
-            "reason": "InvalidQueue",
+            "reason": reason,
             "message": note(problem),
             "type": "Warning",
             "source": {"component": self._component},

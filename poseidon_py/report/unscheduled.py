@@ -76,7 +76,10 @@ class UnscheduledReports:
                 if by_queue or not message:  # all pods of a group are in one gang, or none is; queues may differ
                     problem = self._store.queues.problem_of(known) if by_queue else ""
                     terms = terms_of(self._store, self._store.gangs.group_of(known))
-                    message = messages.unscheduled(group.nodes, group.reasons, terms, queue_problem=problem)
+                    covered = self._store.queues.covered(known) if by_queue else None
+                    message = messages.unscheduled(
+                        group.nodes, group.reasons, terms, queue_problem=problem, covered=covered
+                    )
                 self._attempts.inc()
                 if not message and not known.nominated:
                     continue

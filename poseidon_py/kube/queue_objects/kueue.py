@@ -172,8 +172,6 @@ def local_queue(item: QueueObject) -> LocalQueue:
 def resource_flavor(item: QueueObject) -> ResourceFlavor:
     problems = Problems(())
     spec = spec_of(item, problems)
-    if "tolerations" in spec:
-        spec.remark("tolerations", "are not added to pods here; put them into the pods")
     labels, levels = spec.labels("nodeLabels"), spec.text("topologyName")
     return ResourceFlavor(item.metadata.name, labels, levels, problems.all, problems.closing)
 

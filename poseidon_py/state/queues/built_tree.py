@@ -32,6 +32,13 @@ class BuiltTree:
     def has_queues_below(self, key: str) -> bool:
         return key in self._parents
 
+    def covered(self, key: str) -> Set[str] | None:
+        """The resources for which the queue with this key has quota; None: it needs none for others."""
+        queue = self._queues.get(key)
+        if queue is None or queue.unlimited:
+            return None
+        return {quota.resource for quota in queue.quotas}.union(*queue.groups)
+
     def why_closed(self, *keys: str) -> str:
         """The problem that closes one of the queues or local queues with these keys, or a queue above one of them, with
         its name and the remedy; empty: none is closed by a problem."""

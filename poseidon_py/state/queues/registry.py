@@ -8,7 +8,7 @@ What is not known closes: a pod that names a queue waits until that can be read,
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Set
 
 from poseidon_py.describe.queues.model import Tree
 from poseidon_py.kube.objects import InvalidField, Pod, annotations_of, labels_of
@@ -360,6 +360,10 @@ class QueueRegistry:
         if self.built.has_queues_below(found.key):
             return f"queue {found.name} has queues below it, which take pods: name one of them in {found.chosen_by}"
         return self.built.why_closed(found.local_key, found.key)
+
+    def covered(self, known: PodRecord) -> Set[str] | None:
+        """The resources for which the queue of a pod has quota; None: it needs none for others."""
+        return self.built.covered(self.resolution_of(known).key)
 
     def declared(self) -> Iterable[Declared]:
         """All objects in force, with the problems of the tree and those that the engine found."""

@@ -44,6 +44,8 @@ class Declared(NamedTuple):
     """Why it takes no pods; empty: it does."""
     reason: str = ""
     """The same in one word, for conditions; empty: it is misconfigured."""
+    remarks: tuple[str, ...] = ()
+    """Those of `problems` that tell of fields, labels and annotations without effect, and of nothing that is wrong."""
 
 
 KINDS = {
@@ -143,7 +145,8 @@ class Source(ABC):
         for each in self.declared():
             remarks = self.remarks.get(each.ref)
             if remarks is not None:
-                each = each._replace(problems=(*each.problems, *remarks.refused, *remarks.reported))
+                problems = (*each.problems, *remarks.refused, *remarks.reported)
+                each = each._replace(problems=problems, remarks=remarks.reported)
                 if remarks.refused and not each.inactive:
                     each = each._replace(inactive=remarks.refused[0], reason="")
             yield each

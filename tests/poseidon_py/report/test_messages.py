@@ -100,6 +100,19 @@ def test_message(nodes, reasons, text):
     assert messages.unscheduled(nodes, reasons) == text
 
 
+def test_a_queue_that_a_problem_stops_is_not_waited_for():
+    problem = "queue a is closed: spec.admissionChecks[]: admission checks are not run here"
+    assert messages.unscheduled(0, [R(kind=R.QUEUE_STOPPED, detail="a")], queue_problem=problem) == problem
+
+
+def test_a_resource_for_which_the_queue_has_no_quota_is_no_shortage():
+    reasons = [R(kind=R.OVER_QUOTA, detail="a", value="memory: 1073741824")]
+    assert messages.unscheduled(3, reasons, covered={"cpu"}) == (
+        "waits for quota of queue a, which has none for memory: give it some, or remove the request"
+    )
+    assert messages.unscheduled(3, reasons, covered={"cpu", "memory"}) == "waits for quota of queue a: lacks 1Gi memory"
+
+
 def test_a_reason_of_a_newer_service_is_not_hidden():
     newer = R(kind=99)  # type: ignore[arg-type]
     assert "99" in messages.reason(newer)

@@ -231,6 +231,22 @@ async def test_problems_are_events_once_and_part_of_the_condition():
     assert len(rig.api.events) == 2
 
 
+async def test_what_has_no_effect_is_one_event_of_another_reason():
+    rig = Writing("kueue")
+    tolerations = [{"key": "spot", "operator": "Exists", "effect": "NoSchedule"}]
+    rig.put("ResourceFlavor", "f", {"tolerations": tolerations, "nodeTaints": tolerations, "nodeLabels": "x"})
+    await rig.written()
+    events = {event["reason"]: event["message"] for event in rig.api.events if event["involvedObject"]["name"] == "f"}
+    assert len(rig.api.events) == 2
+    assert events["InvalidQueue"].startswith("spec.nodeLabels: 'x' is not valid")
+    for field in ("spec.tolerations[].key", "spec.nodeTaints[].effect"):
+        assert events["NotHonoured"].count(field) == 1
+    assert "are not added to pods here" not in events["NotHonoured"]
+    rig.writer.changed()
+    await rig.written()
+    assert len(rig.api.events) == 2
+
+
 async def test_a_kind_without_conditions_has_events_in_its_namespace():
     rig = Writing("elasticquota")
     rig.put("ElasticQuota", "q", {"max": {"cpu": "x"}}, namespace="team")

@@ -141,6 +141,28 @@ def test_a_local_queue_of_the_name_default_takes_pods_without_a_label(rig):
     assert rig.sent("p").queue == 0
 
 
+def test_it_is_known_for_which_resources_the_queue_of_a_pod_has_quota(rig):
+    simple(rig)
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    rig.pod("p", labels={LABEL: "lq"})
+    rig.pod("free")
+    covered = rig.queues.covered(rig.known("p"))
+    assert covered is not None
+    assert ("cpu" in covered, "memory" in covered) == (True, False)
+    assert rig.queues.covered(rig.known("free")) is None
+
+
+@pytest.mark.parametrize(
+    "checks", [{"admissionChecks": ["c"]}, {"admissionChecksStrategy": {"admissionChecks": [{"name": "c"}]}}]
+)
+def test_pods_learn_that_a_queue_is_closed_by_its_admission_check(rig, checks):
+    simple(rig, **checks)
+    rig.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    rig.pod("p", labels={LABEL: "lq"})
+    assert rig.problem("p").startswith("queue team-a is closed: spec.admissionChecks")
+    assert "admission checks are not run here" in rig.problem("p")
+
+
 def test_gangs_learn_that_a_namespace_has_a_default_queue(rig):
     simple(rig)
     calls = []
