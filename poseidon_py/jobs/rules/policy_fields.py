@@ -21,8 +21,19 @@ class PolicyFields(Struct, rename="camel"):
 
 
 def read_policies(found: Sequence[PolicyFields] | None, path: str) -> tuple[Policy, ...]:
-    """The policies of a field at `path`. Raises InvalidField."""
-    return tuple(_policy(each, f"{path}[{at}]") for at, each in enumerate(found or ()))
+    """The policies of a field at `path`. Raises InvalidField; also where two of them are for the same event or exit
+    code, as Volcano's webhook does: the second one would never apply."""
+    policies: list[Policy] = []
+    seen: dict[object, int] = {}
+    for at, each in enumerate(found or ()):
+        policy = _policy(each, f"{path}[{at}]")
+        names = [policy.exit_code] if policy.exit_code is not None else sorted(policy.events)
+        for name in names:
+            if (first := seen.setdefault(name, at)) != at:
+                what = f"exit code {name}" if policy.exit_code is not None else f"event {name}"
+                raise InvalidField(f"{path}[{at}]", f"is for {what}, as is {path}[{first}]; keep one of them")
+        policies.append(policy)
+    return tuple(policies)
 
 
 def _policy(found: PolicyFields, path: str) -> Policy:

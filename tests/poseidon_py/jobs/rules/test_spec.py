@@ -76,6 +76,20 @@ def test_policies_of_the_annotation_come_after_those_of_the_job():
             [], {"policies": [policy("AbortJob", "pod failed")]}, "spec.policies[0].event", "CamelCase", id="bad event"
         ),
         pytest.param(
+            [],
+            {"policies": [policy("AbortJob", "PodFailed"), policy("RestartJob", "PodEvicted", "PodFailed")]},
+            "spec.policies[1]",
+            "is for event PodFailed, as is spec.policies[0]; keep one of them",
+            id="two policies for an event",
+        ),
+        pytest.param(
+            [task(policies=[policy("AbortJob", exitCode=3), policy("RestartJob", exitCode=3)])],
+            {},
+            "spec.tasks[0].policies[1]",
+            "is for exit code 3",
+            id="two policies for an exit code",
+        ),
+        pytest.param(
             [task(policies=[policy("AbortJob", "*", timeout="5 minutes")])],
             {},
             "spec.tasks[0].policies[0].timeout",
