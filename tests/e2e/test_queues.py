@@ -12,6 +12,7 @@ import yaml
 
 from tests.e2e.api import PATIENCE, ApiError, Json
 from tests.e2e.backends import PODS, Backend
+from tests.e2e.conftest import SYNTHETIC
 from tests.e2e.definitions import remove_definitions
 from tests.e2e.objects import condition, node, pod
 from tests.e2e.preemption import guard, relax
@@ -26,11 +27,13 @@ _LOCAL_QUEUES = f"/apis/{KUEUE}/namespaces/default/localqueues"
 _FLAVORS = f"/apis/{KUEUE}/resourceflavors"
 _OWN_QUEUES = "/apis/poseidon.io/v1/queues"
 _TOPOLOGIES = f"/apis/{KUEUE}/topologies"
+_PRIORITIES = f"/apis/{KUEUE}/workloadpriorityclasses"
 _KINDS = {
     "ClusterQueue": "clusterqueues",
     "LocalQueue": "localqueues",
     "ResourceFlavor": "resourceflavors",
     "Topology": "topologies",
+    "WorkloadPriorityClass": "workloadpriorityclasses",
 }
 
 Schedule = Callable[..., Scheduler]
@@ -56,7 +59,7 @@ def definition(kind: str, plural: str) -> Json:
 def kueue(backend: Backend) -> Iterator[None]:
     """Kueue's kinds."""
     backend.create(*(definition(kind, plural) for kind, plural in _KINDS.items()))
-    until_served(backend, _CLUSTER_QUEUES, _LOCAL_QUEUES, _FLAVORS, _TOPOLOGIES)
+    until_served(backend, _CLUSTER_QUEUES, _LOCAL_QUEUES, _FLAVORS, _TOPOLOGIES, _PRIORITIES)
     yield
     remove_definitions(backend, *(f"{plural}.kueue.x-k8s.io" for plural in _KINDS.values()))
 
@@ -394,3 +397,45 @@ def test_a_job_preempts_on_its_first_flavor_rather_than_take_the_next(backend: B
     backend.until_bound(1, "a-")
     assert backend.bound("a-") == {"a-0": "red"}
     assert len(gone(backend, "b-")) == 1
+
+
+@SYNTHETIC
+@pytest.mark.usefixtures("kueue")
+def test_jobs_without_a_label_are_workloads_of_the_default_queue(backend: Backend, schedule: Schedule) -> None:
+    backend.create(node("n", cpu="9"), flavor("all"), cluster_queue("team", "2"), local_queue("default", "team"))
+    schedule("--queues", "kueue")
+    backend.create(job("one", 1))
+    backend.until_bound(1, "one-")
+    backend.create(job("pair", 2, suspend=True))
+    backend.until_event("Resumed", "pair", "its pods wait in queue team")
+    backend.create(job("high", 1, metadata={"labels": {"kueue.x-k8s.io/priority-class": "high"}}))
+    missing = "WorkloadPriorityClass high does not exist"
+    eventually(lambda: any(missing in why for why in reasons(backend, "high-")), "the pod says what is missing")
+    eventually(lambda: sum(map(bool, reasons(backend, "pair-"))) == 2, "both wait for quota")
+    assert not backend.bound("pair-")  # there is quota for one of two
+    backend.api("POST", _PRIORITIES, priority_class("high", 9))
+    backend.until_bound(1, "high-")
+    backend.patch(f"{_CLUSTER_QUEUES}/team", {"spec": cluster_queue("team", "4")["spec"]})
+    backend.until_bound(2, "pair-")
+
+
+def priority_class(name: str, value: int) -> Json:
+    return {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
+
+
+def job(name: str, size: int, *, suspend: bool = False, metadata: Json | None = None) -> Json:
+    spec = {"schedulerName": "poseidon", "restartPolicy": "Never", "containers": [one_cpu()]}
+    counts = {"parallelism": size, "completions": size, "backoffLimit": 9, "suspend": suspend}
+    about = {"name": name, **(metadata or {})}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": about,
+        "spec": counts | {"template": {"spec": spec | {"terminationGracePeriodSeconds": 0}}},
+    }
+
+
+def reasons(backend: Backend, prefix: str) -> list[str]:
+    """Why these pods wait; empty texts for those of which nothing is said yet."""
+    pods = [item for item in backend.api("GET", PODS)["items"] if item["metadata"]["name"].startswith(prefix)]
+    return [condition(item).get("message", "") for item in pods]
