@@ -88,6 +88,7 @@ def test_the_jobs_of_a_replicated_job_are_placed_together(fields):
 
 def test_what_is_left_of_a_replicated_job_is_known():
     found = resolve(hints({ROLE: "w"}, RACK, owner=JOB), job_set()).declaration
+    assert found is not None
     assert (found.name, found.size, found.left) == ("ns/s-w", 6, 6)
 
 

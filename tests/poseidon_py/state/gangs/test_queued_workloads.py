@@ -1,5 +1,7 @@
 """A workload with Kueue's queue label is admitted as a whole, as Kueue admits it: its pods are a gang."""
 
+from collections.abc import Collection
+
 import pytest
 
 from poseidon_py.kube.informers.resource import Resource
@@ -19,7 +21,7 @@ class Queues:
     """Whether queues of Kueue are in force, and the namespaces that have a LocalQueue `default`."""
 
     in_force = True
-    defaults = frozenset()
+    defaults: Collection[str] = ()
 
 
 @pytest.fixture
@@ -212,7 +214,7 @@ def test_an_owner_in_one_of_our_own_queues_is_no_workload(rig):
 def test_a_default_queue_that_comes_and_goes_makes_and_ends_gangs(rig, queues):
     rig.put(JOBS, owner_or_group(JOBS, "j", spec={"parallelism": 3}))
     rig.pod("a", owner=JOB)
-    for queues.defaults in ({"ns"}, frozenset()):
+    for queues.defaults in ({"ns"}, ()):
         rig.registry.reconsider()
         rig.work()
         assert rig.gang("a") == ((3, "ns/j") if queues.defaults else None)
