@@ -48,9 +48,11 @@ OWN_NAME = "poseidon.io/gang-name"
 JOBSET_ROLE = "jobset.sigs.k8s.io/replicatedjob-name"
 JOBSET_EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 JOBSET_SELECTED = "alpha.jobset.sigs.k8s.io/node-selector"
+KUBEFLOW_ROLE = "training.kubeflow.org/replica-type"
+RAY_ROLE = "ray.io/group"
 JOB_INDEX = "batch.kubernetes.io/job-completion-index"
 
-NO_DECLARATION = frozenset((JOBSET_ROLE, JOBSET_EXCLUSIVE, JOBSET_SELECTED, JOB_INDEX))
+NO_DECLARATION = frozenset((JOBSET_ROLE, JOBSET_EXCLUSIVE, JOBSET_SELECTED, JOB_INDEX, KUBEFLOW_ROLE, RAY_ROLE))
 """Keys that tell about pods of a gang, but declare none."""
 
 GROUPS = (

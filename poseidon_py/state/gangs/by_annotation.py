@@ -7,7 +7,16 @@ import msgspec
 from poseidon_py.conventions import group_keys as m
 from poseidon_py.state.gangs.by_owner import REPLICA_SETS, REPLICATION_CONTROLLERS
 from poseidon_py.state.gangs.by_pod_group import fluence_size
-from poseidon_py.state.gangs.model import Declaration, GangHints, Invalid, Objects, number_of, shown, whole
+from poseidon_py.state.gangs.model import (
+    Declaration,
+    GangHints,
+    Invalid,
+    Objects,
+    OwnerOrGroup,
+    number_of,
+    shown,
+    whole,
+)
 from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS
 from poseidon_py.util.decoding import Decoder, MalformedError
 
@@ -100,20 +109,17 @@ class Kueue:
         return replace(found, topology_key=required or preferred or "", topology_required=bool(required))
 
     def _of_owner(self, hints: GangHints, objects: Objects) -> Declaration | None:
-        """The pod set: a replicated job of a JobSet, a replica of a LeaderWorkerSet, or all pods of another owner, if
-        their number is known. Pods of ReplicaSets are pod sets of their own."""
+        """The pod set: a replica of a LeaderWorkerSet, a part of an owner that has parts, or all pods of another owner,
+        if their number is known. Pods of ReplicaSets are pod sets of their own."""
         if m.LWS_INDEX in hints.labels or m.LWS_KEY in hints.labels:
             return _OF_LEADER.read(hints, objects)
         owner = objects.owner(hints.owner, hints.namespace) if hints.owner is not None else None
         if owner is None or owner.resource in _ONE_BY_ONE:
             return None
         key, name, size, left = f"kueue/{owner.uid}", owner.name, owner.counts.size, None
-        if (role := hints.labels.get(m.JOBSET_ROLE)) and owner.owner is not None:
-            job_set = objects.owner(owner.owner, hints.namespace)
-            of_role = dict(job_set.counts.roles).get(role) if job_set is not None else None
-            if job_set is not None and of_role:
-                owner, size, left = job_set, of_role, dict(job_set.counts.roles_left).get(role)
-                key, name = f"kueue/{owner.uid}/{role}", f"{owner.name}-{role}"
+        if (part := _part_of(hints, owner, objects)) is not None:
+            owner, role, size, left = part
+            key, name = f"kueue/{owner.uid}/{role}", f"{owner.name}-{role}"
         if not size:
             return None
         full, created_us = f"{hints.namespace}/{name}", owner.created_us
@@ -126,6 +132,21 @@ class Kueue:
         size = whole(text, f"annotation {m.KUEUE_COUNT}")
         name = f"{hints.namespace}/{group}"
         return Declaration(self.name, f"kueue/{name}", name, size, maximum=size, size=size)
+
+
+def _part_of(
+    hints: GangHints, owner: OwnerOrGroup, objects: Objects
+) -> tuple[OwnerOrGroup, str, int, int | None] | None:
+    """The part of the owner, or of the JobSet above it, that is the pod set: its owner, its name, its number of pods,
+    and how many of these have yet to succeed, if that is known. None: the owner has no parts."""
+    above = objects.owner(owner.owner, hints.namespace) if owner.owner is not None else None
+    role = hints.labels.get(m.JOBSET_ROLE, "")
+    if above is not None and (size := dict(above.counts.roles).get(role)):
+        return above, role, size, dict(above.counts.roles_left).get(role)
+    role = hints.labels.get(m.KUBEFLOW_ROLE) or hints.labels.get(m.RAY_ROLE, "")
+    if size := dict(owner.counts.apart).get(role):
+        return owner, role, size, dict(owner.counts.apart_left).get(role)
+    return None
 
 
 class LeaderWorkerSet:

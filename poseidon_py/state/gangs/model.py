@@ -45,8 +45,10 @@ class Counts:
     """Its parts, each with its number of pods."""
     roles_left: tuple[tuple[str, int], ...] = ()
     """Its parts, each with its number of pods that have yet to succeed."""
-    apart: frozenset[str] = frozenset()
-    """The parts whose pods request a topology, so that each is a gang of its own."""
+    apart: tuple[tuple[str, int], ...] = ()
+    """The parts whose pods request a topology, so that each is a gang of its own, with its number of pods."""
+    apart_left: tuple[tuple[str, int], ...] = ()
+    """These, each with its number of pods that have yet to succeed; empty: its pods do not run to completion."""
     least: int | None = None
     """Number of pods that it declares to need at the same time; None: it does not."""
     staged: bool = False

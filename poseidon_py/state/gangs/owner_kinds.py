@@ -71,6 +71,8 @@ SUSPENDABLE = tuple(each for each in KIND_OF if (each.group, each.plural) in SUS
 _OF_KUBEFLOW = {kind.resource: kind.replica_specs for kind in OWNER_KINDS.values() if kind.replica_specs}
 
 
+_HEAD = "headgroup"
+"""The group of the head of a RayCluster, as the label of its pod has it."""
 _SUCCESS = frozenset(("Complete", "Completed", "Succeeded"))
 """Types of conditions of Jobs, JobSets, and kinds of kubeflow.org."""
 
@@ -103,15 +105,15 @@ class _TemplateMetadata(Struct):
 class _PodTemplate(Struct):
     metadata: _TemplateMetadata = field(default_factory=_TemplateMetadata)
 
-
-class _JobOfSet(_Job):
-    template: _PodTemplate = field(default_factory=_PodTemplate)
-
     @property
     def requests_topology(self) -> bool:
         """Whether its pods are a gang of their own, in one domain."""
-        annotations = self.template.metadata.annotations or {}
+        annotations = self.metadata.annotations or {}
         return bool(annotations.get(KUEUE_REQUIRED) or annotations.get(KUEUE_PREFERRED))
+
+
+class _JobOfSet(_Job):
+    template: _PodTemplate = field(default_factory=_PodTemplate)
 
 
 class _JobTemplate(Struct):
@@ -153,6 +155,7 @@ class _JobSetStatus(Struct):
 
 class _Replicas(Struct):
     replicas: object = None
+    template: _PodTemplate = field(default_factory=_PodTemplate)
 
 
 class _SchedulingPolicy(Struct):
@@ -187,6 +190,8 @@ class _KubeflowStatus(Struct):
 
 
 class _Group(Struct):
+    name: str = field(default="", name="groupName")
+    template: _PodTemplate = field(default_factory=_PodTemplate)
     replicas: object = None
     least: object = field(default=None, name="minReplicas")
     hosts: object = field(default=None, name="numOfHosts")
@@ -194,6 +199,7 @@ class _Group(Struct):
 
 
 class _RayCluster(Struct):
+    head: _Group = field(default_factory=_Group, name="headGroupSpec")
     groups: list[_Group] | None = field(default=None, name="workerGroupSpecs")
     autoscaling: bool | None = field(default=None, name="enableInTreeAutoscaling")
 
@@ -286,13 +292,15 @@ def _job_set(spec: _JobSet, status: _JobSetStatus) -> Counts:
     left = tuple(
         (each.name, max(replicas[each.name] - done.get(each.name, 0), 0) * each.template.spec.at_once) for each in jobs
     )
+    apart = {each.name for each in jobs if each.template.spec.template.requests_topology}
     in_order = spec.startup is not None and spec.startup.order == "InOrder" and len(jobs) > 1
     return Counts(
         sum(count for _, count in roles),
         sum(count for _, count in left),
         roles,
         left,
-        apart=frozenset(each.name for each in jobs if each.template.spec.requests_topology),
+        apart=tuple((name, count) for name, count in roles if name in apart),
+        apart_left=tuple((name, count) for name, count in left if name in apart),
         staged=in_order or any(bytes(each.depends) not in (b"", b"null", b"[]") for each in jobs),
         verdict=_verdict(status.conditions),
     )
@@ -327,13 +335,22 @@ def _kubeflow(spec: _Kubeflow, status: _KubeflowStatus, path: str) -> Counts:
     specs = spec.mpi or spec.pytorch or spec.tf or spec.xgb or spec.paddle or spec.jax or {}
     launcher_later = bool(spec.waits) or spec.launcher == "WaitForWorkersReady"
     roles = [role for role in specs if not (launcher_later and role == "Launcher")]
-    size = sum(_number(specs[role].replicas, f"{path}.{role}.replicas", 1) for role in roles)
-    done = _done(status.replicas or {}, roles)
+    counts = {role: _number(specs[role].replicas, f"{path}.{role}.replicas", 1) for role in roles}
+    size, done = sum(counts.values()), _done(status.replicas or {}, roles)
+    apart = [role for role in roles if specs[role].template.requests_topology]
+    left_of = {role: max(counts[role] - _done(status.replicas or {}, [role]), 0) for role in apart}
     run = spec.run or _RunPolicy()
     least = run.policy.minimum if run.policy is not None else None
     if least is not None:
         least = number_of(least, "spec.runPolicy.schedulingPolicy.minAvailable", 1)
-    return Counts(size, max(size - done, 0), least=least, verdict=_verdict(status.conditions))
+    return Counts(
+        size,
+        max(size - done, 0),
+        apart=tuple((role.lower(), counts[role]) for role in apart),  # as the labels of pods have it
+        apart_left=tuple((role.lower(), left_of[role]) for role in apart),
+        least=least,
+        verdict=_verdict(status.conditions),
+    )
 
 
 def _done(replicas: Mapping[str, _Succeeded], roles: Iterable[str]) -> int:
@@ -341,14 +358,16 @@ def _done(replicas: Mapping[str, _Succeeded], roles: Iterable[str]) -> int:
 
 
 def _ray_cluster(spec: _RayCluster) -> Counts:
-    size = 1  # the head
+    size, apart = 1, [(_HEAD, 1)] if spec.head.template.requests_topology else []
     for index, group in enumerate(spec.groups or ()):
         place = f"spec.workerGroupSpecs[{index}]"
         # an autoscaler adds and removes the workers above the minimum
         name, value = ("minReplicas", group.least) if spec.autoscaling else ("replicas", group.replicas)
         count = _number(value, f"{place}.{name}", 0) * _number(group.hosts, f"{place}.numOfHosts", 1)
         size += 0 if group.suspend else count
-    return Counts(size)
+        if group.template.requests_topology and not group.suspend:
+            apart.append((group.name, count))
+    return Counts(size, apart=tuple(apart))
 
 
 def _app_wrapper(spec: _AppWrapper) -> Counts:

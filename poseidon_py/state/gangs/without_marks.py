@@ -165,9 +165,9 @@ def _declared(hints: GangHints, kind: OwnerKind, name: str, entry: OwnerOrGroup)
         key, name = f"{key}/{part}", f"{name}-{part}"
         size, left = dict(counts.roles).get(part, 0), dict(counts.roles_left).get(part)
     elif counts.apart:
-        size = sum(count for part, count in counts.roles if part not in counts.apart)
-        left = sum(count for part, count in counts.roles_left if part not in counts.apart)
-    minimum = size if counts.least is None else counts.least
+        size -= sum(count for _, count in counts.apart)
+        left = left - sum(count for _, count in counts.apart_left) if left is not None else None
+    minimum = size if counts.least is None else min(counts.least, size)
     if size < 2 or minimum < 2:
         return None
     if counts.least is not None and left is not None:

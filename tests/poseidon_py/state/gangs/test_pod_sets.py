@@ -4,7 +4,7 @@ import pytest
 
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, REPLICA_SETS, STATEFUL_SETS
 from poseidon_py.state.gangs.model import Owner
-from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS
+from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS, OWNER_KINDS
 from poseidon_py.state.gangs.resolve import resolve
 from poseidon_py.state.gangs.without_marks import conventions
 from tests.poseidon_py.state.gangs.builders import JOB, SET, Objects, hints, owner_or_group
@@ -107,6 +107,67 @@ def test_the_other_pods_of_a_job_set_do_not_wait_for_those_with_a_topology(launc
     for labels in ({}, {ROLE: "launcher"}):
         assert declared(hints(labels, owner=JOB), objects, conventions(["jobsets"])) == expected
     assert declared(hints({ROLE: "w"}, RACK, owner=JOB), objects) == ("kueue/uid-s/w", 6, "rack")
+
+
+TEMPLATE = {"metadata": {"annotations": RACK}}
+PYTORCH = OWNER_KINDS["pytorchjobs"].resource
+REPLICAS = "training.kubeflow.org/replica-type"
+
+
+def pytorch_job(*apart, **status):
+    """A master and three workers; the roles in `apart` request a topology."""
+    roles = {"Master": {"replicas": 1}, "Worker": {"replicas": 3}}
+    spec = {
+        "pytorchReplicaSpecs": {
+            key: each | ({"template": TEMPLATE} if key in apart else {}) for key, each in roles.items()
+        }
+    }
+    return Objects((PYTORCH, owner_or_group(PYTORCH, "t", spec=spec, status=status)))
+
+
+@pytest.mark.parametrize(
+    ("apart", "worker", "master"),
+    [
+        pytest.param(("Worker",), ("kueue/uid-t/worker", 3, "rack"), None, id="workers"),
+        pytest.param(
+            ("Master", "Worker"), ("kueue/uid-t/worker", 3, "rack"), ("kueue/uid-t/master", 1, "rack"), id="both"
+        ),
+        pytest.param((), ("owner/uid-t", 4, ""), ("owner/uid-t", 4, ""), id="none"),
+    ],
+)
+def test_the_roles_of_a_training_job_are_pod_sets(apart, worker, master):
+    owner = Owner("PyTorchJob", "t", "uid-t", "kubeflow.org")
+    for role, expected in (("Worker", worker), ("Master", master)):
+        pod = hints({REPLICAS: role.lower()}, RACK if role in apart else {}, owner=owner)
+        assert declared(pod, pytorch_job(*apart), conventions(["pytorchjobs"])) == expected
+
+
+def test_what_is_left_of_a_role_is_known():
+    objects = pytorch_job("Worker", replicaStatuses={"Worker": {"succeeded": 2}})
+    owner = Owner("PyTorchJob", "t", "uid-t", "kubeflow.org")
+    found = resolve(hints({REPLICAS: "worker"}, RACK, owner=owner), objects).declaration
+    assert found is not None
+    assert (found.size, found.left) == (3, 1)
+
+
+def test_the_groups_of_a_ray_cluster_are_pod_sets():
+    groups = [
+        {"groupName": "gpu", "replicas": 2, "numOfHosts": 2, "template": TEMPLATE},
+        {"groupName": "cpu", "replicas": 3},
+        {"groupName": "idle", "replicas": 3, "suspend": True, "template": TEMPLATE},
+    ]
+    ray = OWNER_KINDS["rayclusters"].resource
+    spec = {"headGroupSpec": {"template": {}}, "workerGroupSpecs": groups}
+    objects = Objects((ray, owner_or_group(ray, "r", spec=spec)))
+    owner, of_owners = Owner("RayCluster", "r", "uid-r", "ray.io"), conventions(["rayclusters"])
+    assert declared(hints({"ray.io/group": "gpu"}, RACK, owner=owner), objects, of_owners) == (
+        "kueue/uid-r/gpu",
+        4,
+        "rack",
+    )
+    for group in ("headgroup", "cpu"):
+        pod = hints({"ray.io/group": group}, owner=owner)
+        assert declared(pod, objects, of_owners) == ("owner/uid-r", 4, "")
 
 
 def test_a_job_whose_job_set_cannot_be_read_is_a_pod_set():
