@@ -1,5 +1,6 @@
 """The independent check of quotas: whether placements exceed what queues may use, from the descriptions alone.
 
+What a task uses counts on the flavor that it was admitted on, if its node is of that; new tasks are on such nodes only.
 It adds up what tasks use from the deepest queues to the roots, and shares no code with the arithmetic of `queues`.
 """
 
@@ -58,6 +59,8 @@ class QuotaCheck:
         self._takes[self._parent[self._parent >= 0]] = False
         self._ids = np.array(sorted(row), np.uint64)
         self._row_of_id = np.array([row[identifier] for identifier in self._ids.tolist()], np.int64)
+        self._stated = [{(quota.flavor, quota.resource) for quota in queue.quotas} for queue in definitions]
+        self._flavors = len(queues.tree.flavors)
         self._kind: dict[frozenset[str], int] = {}  # flavors of nodes -> number
         self._amounts_of: tuple[tuple[tuple[str, ...], int], I64] = ((), 0), np.zeros((0, 0, 0), np.int64)
 
@@ -68,8 +71,8 @@ class QuotaCheck:
         row = self._rows(table.queue[tasks])
         served = np.append(self._takes, False)[row]  # the last one for unknown queues
         holding = np.flatnonzero((table.node >= 0) & (table.queue != 0))
-        used, _ = self._used(state, self._rows(table.queue[holding]), table.cls[holding], table.node[holding])
-        new, uncovered = self._used(state, row[served], table.cls[tasks[served]], nodes[served])
+        used, _, _ = self._used(state, self._rows(table.queue[holding]), holding, table.node[holding])
+        new, uncovered, misplaced = self._used(state, row[served], tasks[served], nodes[served])
         total = used + new
         counted = total.copy()
         for rows in reversed(self._depths[1:]):
@@ -79,7 +82,13 @@ class QuotaCheck:
         for rows in self._depths[1:]:
             over[rows] |= over[parent[rows]] & (counted[rows] > self._unlent[rows])  # only what it takes from there
         bad = np.append(uncovered | (over & (new > 0)).any(axis=1), False)[row]
-        return {"its queue takes no tasks": (table.queue[tasks] != 0) & ~served, "a quota is exceeded": served & bad}
+        on_others = served.copy()
+        on_others[served] = misplaced
+        return {
+            "its queue takes no tasks": (table.queue[tasks] != 0) & ~served,
+            "the node is not of the flavor that it was admitted on": on_others,
+            "a quota is exceeded": served & bad,
+        }
 
     def _rows(self, ids: U64) -> I64:
         """(K,) the rows of queues by id (K,), -1: unknown."""
@@ -88,26 +97,49 @@ class QuotaCheck:
         at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
         return np.where(self._ids[at] == ids, self._row_of_id[at], -1)
 
-    def _used(self, state: ClusterState, row: I64, cls: I64, nodes: I64) -> tuple[I64, Bools]:
-        """(Q, A) what tasks of classes (K,) on node rows (K,) take from their own queues, rows (K,), -1: unknown; and
-        (Q,) which queues have no quota of something that these request."""
+    def _used(self, state: ClusterState, row: I64, tasks: I64, nodes: I64) -> tuple[I64, Bools, Bools]:
+        """(Q, A) what task rows (K,) on node rows (K,) take from their own queues, rows (K,), -1: unknown; (Q,) which
+        queues have no quota of something that these request; and (K,) which are not on nodes of their flavors."""
         used, uncovered = np.zeros(self._entitled.shape, np.int64), np.zeros(len(self._entitled), np.bool_)
-        known = row >= 0
+        known, misplaced = row >= 0, np.zeros(len(tasks), np.bool_)
         if not known.any():
-            return used, uncovered
-        row, cls, kind = row[known], cls[known], self._kinds(state, nodes[known])
-        # one sum per queue, class and kind of nodes: there are far more tasks
-        of = len(used), state.classes.capacity, len(self._kind)
-        alike, count = counts_of(np.ravel_multi_index((row, cls, kind), of), prod(of))
-        row, cls, kind = np.unravel_index(alike, of)
+            return used, uncovered, misplaced
+        row, cls, kind = row[known], state.tasks.cls[tasks[known]], self._kinds(state, nodes[known])
+        choice = state.tasks.flavors[tasks[known]] + 1  # 0: unknown
+        # one sum per queue, class, kind of nodes and choice: there are far more tasks
+        of = len(used), state.classes.capacity, len(self._kind), len(state.flavor_choices) + 1
+        keys = np.ravel_multi_index((row, cls, kind, choice), of)
+        alike, count = counts_of(keys, prod(of))
+        row, cls, kind, choice = np.unravel_index(alike, of)
         names = state.resources.names
         requests = state.classes.requests[cls] * count[:, None]
         amount = self._amounts(names)[row, kind]
+        chosen, wrong = self._chosen(state, row, kind, choice - 1)
+        amount = np.where(chosen >= 0, chosen, amount)
         for r in range(len(names)):
             some = amount[:, r] >= 0
             np.add.at(used, (row[some], amount[some, r]), requests[some, r])
         uncovered[row[((amount == _UNCOVERED) & (requests > 0)).any(axis=1)]] = True
-        return used, uncovered
+        off: Bools = np.logical_or.reduce(wrong & (requests > 0), axis=1)
+        misplaced[known] = off[np.searchsorted(alike, keys)]
+        return used, uncovered, misplaced
+
+    def _chosen(self, state: ClusterState, row: I64, kind: I64, choice: I64) -> tuple[I64, Bools]:
+        """(K, R) the column of the amount that was chosen, -1: none, or one that the queue or the node does not have;
+        and (K, R) where the queue has it, but not the node."""
+        names, there = state.resources.names, list(self._kind)
+        found, wrong = np.full((len(row), len(names)), -1), np.zeros((len(row), len(names)), np.bool_)
+        if self._flavors < 2:
+            return found, wrong
+        for i, (q, of_node, number) in enumerate(zip(row.tolist(), kind.tolist(), choice.tolist(), strict=True)):
+            for resource, flavor in state.flavor_choices[number] if number >= 0 else ():
+                if resource not in names or (flavor, resource) not in self._stated[q]:
+                    continue
+                if flavor in there[of_node]:
+                    found[i, names.index(resource)] = self._column[flavor, resource]
+                else:
+                    wrong[i, names.index(resource)] = True
+        return found, wrong
 
     def _kinds(self, state: ClusterState, nodes: I64) -> I64:
         """(K,) numbers of the sets of flavors that node rows (K,) are of; fills `_kind`."""

@@ -130,7 +130,7 @@ class Standing:
         """(K, V) what each of task rows (K,), all on nodes, uses."""
         queues = self.use.queues
         queue, node = self.use.queue_of(rows), self.use.position(state.tasks.node[rows])
-        columns = self.use.flavors.columns(queue, self.use.flavors.kind[node])
+        columns = self.use.choices.columns(queue, self.use.choices.kind(rows, node))
         amounts = np.zeros((len(rows), queues.nominal.shape[1]), np.int64)
         add_amounts(amounts, np.arange(len(rows)), columns, self.use.requests(state.tasks.cls[rows]))
         return amounts

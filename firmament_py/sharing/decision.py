@@ -59,7 +59,7 @@ class QueueDecision:
 
 
 def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
-    """For waiting task rows (K,); None: none of them has a queue.
+    """For waiting task rows (K,); None: none of them has a queue. Notes in the task table which flavors tasks take.
 
     Nominated tasks and successors of migrating ones come first: what they take is reserved for them, whether or not
     what leaves for them has left. Those for which no victims were found, and then those that no node took although
@@ -75,6 +75,7 @@ def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
     nominated = _with_gangs(state, queued, (tasks.nominated[queued] >= 0) | (state.successors.nodes_for(queued) >= 0))
     last = _with_gangs(state, queued, tasks.passed_over[queued]) & ~nominated
     late = _with_gangs(state, queued, tasks.without_victims[queued]) & ~nominated & ~last
+    round_.forget_flavors(queued[tasks.nominated[queued] < 0])
     round_.admit(queued[nominated], reserved=True)
     round_.admit(queued[~nominated & ~late & ~last])
     round_.admit(queued[late], tried=True)
@@ -117,6 +118,10 @@ class _QueueRound:
             self._share = fair_shares(queues, self._total, self._usage + use.demand(), parts)
         self._lanes = Lanes(state, use, past)
         self._victims = VictimAmounts(state, use)
+
+    def forget_flavors(self, rows: I64) -> None:
+        """Of waiting task rows (K,), for which nothing is kept."""
+        self._use.choices.of_task[rows] = -1
 
     def exclude_closed(self, rows: I64) -> I64:
         """Those of task rows (K,) whose queue takes tasks."""
@@ -174,7 +179,7 @@ class _QueueRound:
         begins = np.flatnonzero(np.r_[True, (np.diff(job) != 0) | np.diff(flavor, axis=0).any(axis=1)][: len(job)])
         if len(begins):  # runs of portions of one job on the same flavors
             job, flavor = job[begins], flavor[begins]
-            self._flavor[admitted] = np.repeat(self._combined(flavor), np.add.reduceat(number, begins))
+            self._take(admitted, flavor, np.add.reduceat(number, begins))
             items = np.add.reduceat(found.portions.items[order], begins)
             self._count(jobs.queue[job], flavor, items[:, None] * jobs.request[job])
         left = np.ones(len(jobs.rows), np.bool_)
@@ -225,7 +230,7 @@ class _QueueRound:
             flavor[j] = np.where(found.claimed[j] >= 0, found.claimed[j], self._first_flavor(jobs, j))
             if len(over) < candidates or _prefers_victims(self._queues.definitions[int(jobs.queue[j])]):
                 self._yielding.append(rows)
-            self._flavor[rows] = self._combined(flavor[j][None])[0]
+            self._take(rows, flavor[j][None], np.array([len(rows)]))
         self._withheld[jobs.rows[claiming]] = True
         claims = claim & ~waits
         claims[over] = True
@@ -246,6 +251,7 @@ class _QueueRound:
     def decision(self, rows: I64) -> QueueDecision:
         """The outcome for all waiting task rows (K,)."""
         nodes = np.array(self._nodes, np.bool_).reshape(len(self._nodes), len(self._use.nodes))
+        self._state.tasks.flavors[:] = self._use.choices.of_task
         return QueueDecision(
             Ranking(np.zeros_like(self._rank), self._flavor, self._withheld, nodes, self._priorities(rows)),
             self._ranks,
@@ -309,6 +315,11 @@ class _QueueRound:
         resources = flavor.shape[1]
         columns = np.where(flavor >= 0, flavor * resources + np.arange(resources), -1)
         add_amounts(self._usage, queue, columns, amounts)
+
+    def _take(self, rows: I64, flavors: I64, number: I64) -> None:
+        """Of task rows (K,), in their order, so many (P,) take flavors (P, R)."""
+        self._flavor[rows] = np.repeat(self._combined(flavors), number)
+        self._use.choices.of_task[rows] = np.repeat(self._use.choices.choose(flavors), number)
 
     def _combined(self, flavors: I64) -> I64:
         """(P,) rows of `nodes` for the flavors of each resource (P, R), -1: all nodes."""

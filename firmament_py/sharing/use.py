@@ -10,6 +10,7 @@ from firmament_py.model.arrays import I64, counts_of
 from firmament_py.model.lifecycle import WAITING
 from firmament_py.model.resources import LIMIT, has_quota
 from firmament_py.queues.tree import Queues
+from firmament_py.sharing.choices import Choices
 from firmament_py.sharing.completed import completed
 from firmament_py.sharing.flavors import Flavors, add_amounts
 from firmament_py.state.cluster import ClusterState
@@ -30,6 +31,12 @@ class QueueUse:
         always = np.array([not has_quota(name) for name in self.queues.resources], np.bool_)
         unlimited = np.array([queue.unlimited for queue in self.queues.definitions], np.bool_)
         self._needs_none = unlimited[:, None] | always  # (Q, R)
+        self.choices = Choices(state, self.queues, self.flavors)
+        if self.flavors.overlap:
+            node = np.maximum(state.tasks.node, state.tasks.nominated)
+            rows = np.flatnonzero((node >= 0) & (state.tasks.queue_row >= 0))
+            nodes = self._position[node[rows]]
+            self.choices.settle(rows, self.flavors.kind[nodes], self.requests(state.tasks.cls[rows]))
 
     def queue_of(self, rows: I64) -> I64:
         """(K,) rows of the queues of task rows (K,), -1: it has none, or one that is unknown."""
@@ -107,13 +114,13 @@ class QueueUse:
         if not counted.any():
             return used
         # one sum per owner, queue, class and node kind instead of one per task
-        of = [self.queues.count, self._state.classes.capacity, self.flavors.kinds]
-        keys = [queue[counted], self._state.tasks.cls[rows[counted]], self.flavors.kind[node[counted]]]
+        of = [self.queues.count, self._state.classes.capacity, self.choices.kinds]
+        keys = [queue[counted], self._state.tasks.cls[rows[counted]], self.choices.kind(rows[counted], node[counted])]
         if owner is not None:
             of, keys = [*of, owners], [*keys, owner[counted]]
         number, count = counts_of(np.ravel_multi_index(keys, of), prod(of))
         queue, cls, kind, *by_owner = np.unravel_index(number, of)
-        columns, amounts = self.flavors.columns(queue, kind), self.requests(cls) * count[:, None]
+        columns, amounts = self.choices.columns(queue, kind), self.requests(cls) * count[:, None]
         add_amounts(used, by_owner[0] if by_owner else queue, columns, amounts)
         return used
 

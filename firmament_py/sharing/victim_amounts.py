@@ -66,12 +66,12 @@ class VictimAmounts:
             state, use = self._state, self._use
             rows, queue, node = self._evictable
             cls = state.tasks.cls[rows]
-            of = use.queues.count, state.classes.capacity, use.flavors.kinds
-            number, count = counts_of(np.ravel_multi_index((queue, cls, use.flavors.kind[node]), of), prod(of))
+            of = use.queues.count, state.classes.capacity, use.choices.kinds
+            number, count = counts_of(np.ravel_multi_index((queue, cls, use.choices.kind(rows, node)), of), prod(of))
             queue, cls, kind = np.unravel_index(number, of)
             keys, group = np.unique(np.c_[queue, state.classes.priority[cls]], axis=0, return_inverse=True)
             amounts = np.zeros((len(keys), use.queues.nominal.shape[1]), np.int64)
-            columns = use.flavors.columns(queue, kind)
+            columns = use.choices.columns(queue, kind)
             add_amounts(amounts, group.reshape(-1), columns, use.requests(cls) * count[:, None])
             self._groups = keys[:, 0], keys[:, 1], amounts
         return self._groups
@@ -80,9 +80,9 @@ class VictimAmounts:
         """(Q, V) the largest amount that leaves each queue at once: that of a task, or of a gang."""
         state, use = self._state, self._use
         rows, queue, node = self._evictable
-        cls, kind, gang = state.tasks.cls[rows], use.flavors.kind[node], state.tasks.gang[rows]
+        cls, kind, gang = state.tasks.cls[rows], use.choices.kind(rows, node), state.tasks.gang[rows]
         single = np.flatnonzero(gang < 0)
-        of = use.queues.count, state.classes.capacity, use.flavors.kinds
+        of = use.queues.count, state.classes.capacity, use.choices.kinds
         alike = np.ravel_multi_index((queue[single], cls[single], kind[single]), of)
         some = single[np.unique(alike, return_index=True)[1]]  # one of each kind
         largest = np.zeros_like(use.queues.nominal)
@@ -96,7 +96,7 @@ class VictimAmounts:
         """(U, V) what the evictable tasks `some` (K,) use, by unit (K,)."""
         use, (rows, queue, node) = self._use, self._evictable
         amounts = np.zeros((int(unit.max(initial=-1)) + 1, use.queues.nominal.shape[1]), np.int64)
-        columns = use.flavors.columns(queue[some], use.flavors.kind[node[some]])
+        columns = use.choices.columns(queue[some], use.choices.kind(rows[some], node[some]))
         add_amounts(amounts, unit, columns, use.requests(self._state.tasks.cls[rows[some]]))
         return amounts
 

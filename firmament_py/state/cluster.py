@@ -33,6 +33,7 @@ from firmament_py.model.events import (
     TasksObserved,
     TasksRemoved,
 )
+from firmament_py.model.flavor_choices import FlavorChoices
 from firmament_py.model.lifecycle import (
     ASSUMED,
     BOUND,
@@ -73,6 +74,7 @@ class ClusterState:
         self.inputs = InputSetTable()
         self.budgets = Budgets()
         self.queues = NO_QUEUES
+        self.flavor_choices = FlavorChoices()
         self.past_use = PastUseTable()
         self._usage = NodeUsage(self.tasks, self.classes, self.nodes)
         self.successors = Successors(self.tasks, self.classes, self.resources)
@@ -124,6 +126,7 @@ class ClusterState:
         restored = self.past_use.restore(event.past_use)
         self.changes.note(Change.QUEUES, restored or self.queues.tree != before.tree)
         self.tasks.queue_row[:] = self.queues.rows_of(self.tasks.queue)
+        self.tasks.flavors[:] = self.flavor_choices.keep(self.tasks.flavors)
         for problem in self.queues.problems:
             outcome.refuse(Refusal("queue", problem.queue, problem.field, problem.reason))
 
@@ -147,6 +150,7 @@ class ClusterState:
         self.past_use.confirmed += tasks.uid[rows[confirmed & (found.local_queue != 0)]].tolist()
         self._usage.subtract(rows[moved])
         self._count_references(rows[~new], -1)
+        tasks.flavors[rows[(tasks.state[rows] == WAITING) & (found.state == BOUND)]] = -1  # others have placed it
         staying = rows[~found.leaving]
         self.changes.note(Change.RELEASE, self.successors.withdraw(staying[tasks.preempted[staying]]))
         self.budgets.stay(self.label_sets, self._end_preemptions(staying))

@@ -56,6 +56,7 @@ class TaskTable(Table):
         "queue": (np.uint64, 0),
         "queue_row": (np.int64, -1),
         "local_queue": (np.uint64, 0),
+        "flavors": (np.int64, -1),
         "passed_over": (np.bool_, False),
         "without_victims": (np.bool_, False),
         "awaits": (np.int64, int(ANY)),
@@ -88,6 +89,7 @@ class TaskTable(Table):
     queue: U64  # id of its queue, which can be unknown; 0: none
     queue_row: I64  # row of its queue in ClusterState.queues, -1: none, or unknown
     local_queue: U64  # id of the local queue that it came through, likewise
+    flavors: I64  # number in ClusterState.flavor_choices of what it is, or was last, admitted on, -1: unknown
     passed_over: Bools  # quota admitted it, no node took it, and nothing has happened since that could change that
     without_victims: Bools  # quota did not admit it, no victims were found for it, and nothing has happened since
     awaits: I64  # of a WAITING task: kinds of changes (model/changes.py) that could end its wait; all until a round
