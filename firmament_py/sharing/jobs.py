@@ -62,8 +62,9 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64, *, single: bool 
     gangs_first = (gang, gang < 0) if len(for_gang) else ()
     order = np.lexsort((tasks.uid[rows], cls[rows], *gangs_first, created_us, -priority, local, queue))
     rows, gang, queue, local = rows[order], gang[order], queue[order], local[order]
-    alike = np.where(gang >= 0, -2 - gang, cls[rows])
+    alike, reserved = np.where(gang >= 0, -2 - gang, cls[rows]), _nominated_flavors(state, use, rows)
     changes = (np.diff(queue) != 0) | (np.diff(local) != 0) | (np.diff(alike) != 0)
+    changes |= (reserved[1:] != reserved[:-1]).any(axis=1) & (gang[1:] < 0)
     begins = np.flatnonzero(np.r_[True, changes][: len(rows)])
     start = np.r_[begins, len(rows)].astype(np.int64)
     alone = gang[begins] < 0
@@ -84,7 +85,7 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64, *, single: bool 
         priority=priority[order][begins],
         created_us=created_us[order][begins],
         count=np.where(alone, np.diff(start), 1),
-        suitable=_suitable(state, use, rows, start),
+        suitable=_suitable(state, use, rows, start, reserved),
         preemptible=preemptible,
         complete=alone | ~missing[order][begins],
         rows=rows,
@@ -145,8 +146,9 @@ def _needed_members(state: ClusterState, use: QueueUse, rows: I64) -> tuple[Bool
     return needed, missing
 
 
-def _suitable(state: ClusterState, use: QueueUse, rows: I64, start: I64) -> Bools:
-    """(J, F) of which flavors some node suits all classes of each job."""
+def _suitable(state: ClusterState, use: QueueUse, rows: I64, start: I64, reserved: Bools) -> Bools:
+    """(J, F) of which flavors some node suits all classes of each job. Of these, only those on which any of its tasks
+    (K,) is nominated, `reserved` (K, F): so it takes the place that others leave, and not another one."""
     flavors = use.flavors.nodes
     jobs = len(start) - 1
     suitable = np.ones((jobs, len(flavors)), np.bool_)
@@ -158,4 +160,20 @@ def _suitable(state: ClusterState, use: QueueUse, rows: I64, start: I64) -> Bool
         selected, taint = state.node_index.evaluate(state.classes.demand(cls), use.nodes)
         of_class[i] = (flavors & (selected & (taint < 0))).any(axis=1)
     by_task = of_class[of_task.reshape(-1)]
-    return np.logical_and.reduceat(by_task, start[:-1], axis=0)
+    suitable = np.logical_and.reduceat(by_task, start[:-1], axis=0)
+    only = suitable & np.logical_or.reduceat(reserved, start[:-1], axis=0)
+    found: Bools = np.where(only.any(axis=1, keepdims=True), only, suitable)
+    return found
+
+
+def _nominated_flavors(state: ClusterState, use: QueueUse, rows: I64) -> Bools:
+    """(K, F) the flavors on which waiting task rows (K,), each of which has a queue, are nominated."""
+    tasks, resources = state.tasks, max(len(use.queues.resources), 1)
+    found = np.zeros((len(rows), len(use.queues.flavors)), np.bool_)
+    some = np.flatnonzero(tasks.nominated[rows] >= 0)
+    if len(some):
+        place = use.choices.kind(rows[some], use.position(tasks.nominated[rows[some]]))
+        columns = use.choices.columns(use.queue_of(rows[some]), place)
+        task, r = np.nonzero((columns >= 0) & (use.requests(tasks.cls[rows[some]]) > 0))
+        found[some[task], columns[task, r] // resources] = True
+    return found
