@@ -13,6 +13,7 @@ from tests.builders import make_class, make_cluster, make_node, make_tasks
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree, trees
 
 TAKES_NONE, EXCEEDED = "its queue takes no tasks", "a quota is exceeded"
+MISPLACED = "the node is not of the flavor that it was admitted on"
 
 
 def problems(queues, running, waiting, **requests):
@@ -74,6 +75,43 @@ def test_quotas_of_flavors_are_those_of_their_nodes():
     assert refused("blue", "blue", "blue")
     assert refused("red", "green")
     assert not refused("blue", "blue", "green")
+
+
+@pytest.mark.parametrize(
+    ("running", "waiting", "node", "why"),
+    [
+        pytest.param(["red", "blue", "blue"], ["all"], "red", set(), id="each has its own quota"),
+        pytest.param(["all", "blue"], ["all"], "red", {EXCEEDED}, id="that of its flavor is used"),
+        pytest.param([""], ["all"], "red", {EXCEEDED}, id="what is not known counts on the first"),
+        pytest.param(["blue"], ["all"], "red", set(), id="what is on a node of its flavor counts on that"),
+        pytest.param(["green"], ["all"], "red", {EXCEEDED}, id="what the queue does not have counts on the first"),
+        pytest.param([], ["blue"], "red", {MISPLACED}, id="the node is of another flavor"),
+        pytest.param([], ["blue", "blue"], "blue", set(), id="two on one flavor"),
+        pytest.param([], ["all", "blue", "blue"], "blue", set(), id="of two flavors"),
+        pytest.param([], ["all", "all"], "blue", {EXCEEDED}, id="two on the other one"),
+    ],
+)
+def test_a_task_takes_quota_of_the_flavor_that_it_was_admitted_on(running, waiting, node, why):
+    """The queue has 1 on all nodes and 2 each on red and blue ones. What runs is on the node of its flavor, or blue."""
+    flavors = (Flavor("all"), *(Flavor(name, {"kind": name}) for name in ("red", "blue", "green")))
+    quotas = quota(1, on="all/cpu"), quota(2, on="red/cpu"), quota(2, on="blue/cpu")
+    cluster = make_cluster(
+        *(make_node(name, cpu=9, labels={"kind": name}) for name in ("red", "blue", "green")),
+        make_class(1, cpu=1),
+        QueuesObserved(QueueTree((queue("a", "", *quotas),), flavors)),
+    )
+    state, names = cluster.state, {name: name for name in ("red", "blue", "green")}
+    uids = range(1, len(running) + len(waiting) + 1)
+    for uid, name in zip(uids, [*running, *waiting], strict=True):
+        on = None if uid > len(running) else names.get(name, "blue")
+        cluster.tell(make_tasks([uid], 1, on=on, queue=queue_id("a")))
+        row = state.task_row(uid)
+        assert row is not None
+        state.tasks.flavors[row] = state.flavor_choices.number((("cpu", name),)) if name else -1
+    rows = state.task_rows(np.array(uids[len(running) :], np.uint64))
+    at = np.full(len(rows), state.node_row(f"id-{node}"))
+    found = QuotaCheck(state.queues).problems(state, rows, at)
+    assert {reason for reason, bad in found.items() if bad.any()} == why
 
 
 def test_limits_bound_all_below_a_queue():

@@ -1,6 +1,7 @@
 """Queues over time: tasks arrive, end, and come back when they are evicted; quotas change. All of it comes to rest."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
@@ -9,7 +10,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from firmament_py.model.events import QueuesObserved
-from firmament_py.model.queues import BorrowWithin, Division, Reclaim, ReclaimRules, Sharing, Within
+from firmament_py.model.queues import (
+    BorrowWithin,
+    Division,
+    Flavor,
+    Fungibility,
+    Reclaim,
+    ReclaimRules,
+    Sharing,
+    Within,
+)
 from firmament_py.preemption.preemptor import Preempting
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_gang, make_node, make_tasks, removed
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
@@ -29,6 +39,8 @@ class QueueWorld(RuleBasedStateMachine):
     """How priorities in queues are seen outside of them."""
     within = Within.LOWER_PRIORITY
     reclaim = Reclaim.ANY
+    overlapping = False
+    """Whether there are two flavors, one of all nodes and one of two of the three."""
 
     def __init__(self):
         super().__init__()
@@ -40,7 +52,7 @@ class QueueWorld(RuleBasedStateMachine):
 
     @initialize(amounts=st.lists(st.integers(0, 8), min_size=4, max_size=4), lending=st.booleans())
     def start(self, amounts, lending):
-        nodes = [make_node(f"n{i}", cpu=6) for i in range(3)]
+        nodes = [make_node(f"n{i}", cpu=6, labels={"kind": "some" if i else "other"}) for i in range(3)]
         classes = [make_class(number, cpu=cpu, priority=PRIORITIES[number]) for number, cpu in CPUS.items()]
         self.cluster = make_cluster(*nodes, *classes, preempting=Preempting.WITHIN_BUDGETS)
         self.describe(amounts, 2 if lending else None)
@@ -51,8 +63,15 @@ class QueueWorld(RuleBasedStateMachine):
             lent = None if lending is None else min(lending, amount)
             fields = {"within": self.within, "reclaim": self.reclaim, "borrow_within": BorrowWithin()}
             fields |= self.seen.get(name, {})
-            queues.append(queue(name, parent, quota(amount, lending_limit=lent), **fields))
-        self.cluster.tell(QueuesObserved(tree(*queues, **self.tree_fields)))
+            quotas = [quota(amount, lending_limit=lent)]
+            if self.overlapping:
+                fields["fungibility"] = Fungibility(try_next_to_avoid_preemption=name < "c")
+                quotas.append(quota(8 - amount, on="blue/cpu"))
+            queues.append(queue(name, parent, *quotas, **fields))
+        described = tree(*queues, **self.tree_fields)
+        if self.overlapping:
+            described = replace(described, flavors=(Flavor("red"), Flavor("blue", {"kind": "some"})))
+        self.cluster.tell(QueuesObserved(described))
 
     @rule(amounts=st.lists(st.integers(0, 8), min_size=4, max_size=4))
     def change_quotas(self, amounts):
@@ -98,9 +117,13 @@ class QueueWorld(RuleBasedStateMachine):
     def run(self) -> bool:
         """A round, and what it decides; whether anything was evicted or placed."""
         self.now_us += SECOND_US
-        before = self.used()
+        before, reserved = self.used(), self.flavors(self.cluster.nominated())
         result = self.cluster.run(self.now_us)  # checks that the independent check refuses nothing
         placed, victims = self.cluster.names(result), self.cluster.preempted(result)
+        taken = self.flavors(placed)
+        assert all(taken[uid] == reserved[uid] for uid in taken.keys() & reserved.keys()), (
+            "the nominated flavor is kept"
+        )
         for uid, node in placed.items():
             self.running[uid] = (*self.waiting.pop(uid), node)
             self.tell(uid)
@@ -121,6 +144,11 @@ class QueueWorld(RuleBasedStateMachine):
         for gang in self.gangs:
             members = {uid for uid, (_, _, of, _) in self.running.items() if of == gang}
             assert not members & set(victims) or members <= set(victims), "a gang loses all members or none"
+
+    def flavors(self, uids):
+        """Of tasks, by uid."""
+        tasks = self.cluster.state.tasks
+        return {uid: int(tasks.flavors[self.cluster.state.task_row(uid)]) for uid in uids}
 
     def used(self):
         totals = dict.fromkeys(LEAVES, 0)
@@ -154,6 +182,7 @@ WORLDS = {
     },
     "guarantee": GUARANTEE,
     "priorities": GUARANTEE | {"priority_first": True},
+    "overlapping flavors": {},
 }
 SEEN = {
     "y": {"priority_fence": True, "priority_offset": 5},
@@ -169,5 +198,6 @@ def test_worlds_come_to_rest(name):
     from hypothesis.stateful import run_state_machine_as_test
 
     seen = SEEN if name == "priorities" else {}
-    world = type("World", (QueueWorld,), {"tree_fields": WORLDS[name], "seen": seen})
+    fields = {"tree_fields": WORLDS[name], "seen": seen, "overlapping": name == "overlapping flavors"}
+    world = type("World", (QueueWorld,), fields)
     run_state_machine_as_test(world, settings=settings(max_examples=15, stateful_step_count=20, deadline=None))

@@ -50,8 +50,11 @@ def cpus(nominal: int) -> Any:
 # -- the property -----------------------------------------------------------------------------------------------------
 
 
-def sharing(rules: dict[str, Any], *, flavors: bool = False, **fields: Any) -> Callable[[Quotas], QueueTree]:
-    """Queues below one, with so much cpu each; flavors: on nodes of zone x, and 2 more on those of zone y."""
+def sharing(
+    rules: dict[str, Any], *, flavors: bool = False, overlap: bool = False, **fields: Any
+) -> Callable[[Quotas], QueueTree]:
+    """Queues below one, with so much cpu each; flavors: on nodes of zone x, and 2 more on those of zone y, or if they
+    overlap, on all nodes."""
 
     def described(quotas: Quotas) -> QueueTree:
         queues = [queue("root")]
@@ -60,7 +63,9 @@ def sharing(rules: dict[str, Any], *, flavors: bool = False, **fields: Any) -> C
             stop = Stop.HOLD if own.get("stopped") else Stop.NONE
             queues.append(queue(name, "root", *of, unlimited=True, stop=stop, **fields))
         if flavors:
-            return QueueTree(tuple(queues), (Flavor("x", {"zone": "x"}), Flavor("y", {"zone": "y"})), **rules)
+            return QueueTree(
+                tuple(queues), (Flavor("x", {"zone": "x"}), Flavor("y", {} if overlap else {"zone": "y"})), **rules
+            )
         one: QueueTree = tree(*queues, flavors=("f",), **rules)
         return one
 
@@ -79,6 +84,7 @@ KINDS = {
     "fair shares": Kind(sharing(FAIR_SHARES), Preempting.WITHIN_BUDGETS),
     "moves": Kind(preempting=Preempting.WITHIN_BUDGETS, migrating=Migrating.FOR_WAITING),
     "delays": Kind(delays=True),
+    "overlapping flavors": Kind(sharing({}, flavors=True, overlap=True), first_counts=True),
 }
 STEPS = 120 if THOROUGH else 25
 
