@@ -127,19 +127,20 @@ class QuotaCheck:
     def _chosen(self, state: ClusterState, row: I64, kind: I64, choice: I64) -> tuple[I64, Bools]:
         """(K, R) the column of the amount that was chosen, -1: none, or one that the queue or the node does not have;
         and (K, R) where the queue has it, but not the node."""
-        names, there = state.resources.names, list(self._kind)
-        found, wrong = np.full((len(row), len(names)), -1), np.zeros((len(row), len(names)), np.bool_)
+        names, there = {name: r for r, name in enumerate(state.resources.names)}, list(self._kind)
         if self._flavors < 2:
-            return found, wrong
-        for i, (q, of_node, number) in enumerate(zip(row.tolist(), kind.tolist(), choice.tolist(), strict=True)):
+            return np.full((len(row), len(names)), -1), np.zeros((len(row), len(names)), np.bool_)
+        distinct, of = np.unique(np.column_stack([row, kind, choice]), axis=0, return_inverse=True)
+        found, wrong = np.full((len(distinct), len(names)), -1), np.zeros((len(distinct), len(names)), np.bool_)
+        for i, (q, of_node, number) in enumerate(distinct.tolist()):
             for resource, flavor in state.flavor_choices[number] if number >= 0 else ():
                 if resource not in names or (flavor, resource) not in self._stated[q]:
                     continue
                 if flavor in there[of_node]:
-                    found[i, names.index(resource)] = self._column[flavor, resource]
+                    found[i, names[resource]] = self._column[flavor, resource]
                 else:
-                    wrong[i, names.index(resource)] = True
-        return found, wrong
+                    wrong[i, names[resource]] = True
+        return found[of.reshape(-1)], wrong[of.reshape(-1)]
 
     def _kinds(self, state: ClusterState, nodes: I64) -> I64:
         """(K,) numbers of the sets of flavors that node rows (K,) are of; fills `_kind`."""

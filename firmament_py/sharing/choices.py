@@ -72,13 +72,12 @@ class Choices:
     def settle(self, rows: I64, kind: I64, amounts: I64) -> None:
         """Chooses for those of task rows (K,), all that hold quota, on nodes of kinds (K,), requesting amounts (K, R),
         that have no choice that suits these, beside the others."""
+        if not self._unknown(rows, kind, amounts).any():
+            return
         order, unit = self._by_age(rows)
         rows, kind, amounts = rows[order], kind[order], amounts[order]
         queue, chosen = self._tasks.queue_row[rows], self._flavors_of(self.of_task[rows])
-        group = self._queues.group[queue]
-        unknown = (group >= 0) & (amounts > 0) & ~self._flavors.suits(queue, kind, chosen)
-        if not unknown.any():
-            return
+        group, unknown = self._queues.group[queue], self._unknown(rows, kind, amounts)
         open_to: Bools = unknown & self._flavors.several[queue[:, None], np.maximum(group, 0), kind[:, None]]
         columns = self._flavors.columns(queue, kind, chosen)
         used = np.zeros_like(self._queues.nominal)
@@ -98,6 +97,12 @@ class Choices:
                 add_amounts(used, queue[run], _columns(taken, request), np.tile(request, (len(run), 1)))
         settled = np.flatnonzero(unknown.any(axis=1))
         self.of_task[rows[settled]] = self.choose(flavor[settled])
+
+    def _unknown(self, rows: I64, kind: I64, amounts: I64) -> Bools:
+        """(K, R) of what task rows (K,) have no choice that suits them."""
+        queue, chosen = self._tasks.queue_row[rows], self._flavors_of(self.of_task[rows])
+        unknown: Bools = (self._queues.group[queue] >= 0) & (amounts > 0) & ~self._flavors.suits(queue, kind, chosen)
+        return unknown
 
     def _by_age(self, rows: I64) -> tuple[I64, I64]:
         """The order (K,) of task rows (K,): those on nodes, then nominated ones; the oldest first, and gangs together.
