@@ -377,7 +377,7 @@ class ClusterState:
         """Recomputes every correlated column; raises AssertionError naming the first that is wrong. For tests."""
         check_invariants(
             *(self._task_row, self.tasks, self.nodes, self.classes, self.label_sets, self.inputs, self.gangs),
-            *(self.resources, self.queues),
+            *(self.resources, self.queues, self.flavor_choices),
         )
 
     # -- details ----------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 - nodes.used[n] is the sum of the requests of the tasks that are ASSUMED or BOUND on node n, nodes.tasks[n] their count;
 - the column `tasks` of classes, label sets, input sets and gangs counts the task rows that refer to each row;
 - tasks.queue_row is the row of each task's queue, -1 if it has none, or one that is unknown;
+- tasks.flavors is the number of a choice of flavors, -1 if that is unknown;
 - only a WAITING task is nominated, for a PRESENT node;
 - a task has a node if and only if it is ASSUMED or BOUND; a node that has a row is PRESENT or has tasks.
 """
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from firmament_py.model.arrays import I64
+from firmament_py.model.flavor_choices import FlavorChoices
 from firmament_py.model.lifecycle import ABSENT, GONE, PRESENT, WAITING, TaskState
 from firmament_py.model.resources import Resources
 from firmament_py.queues.tree import Queues
@@ -34,6 +36,7 @@ def check_invariants(
     gangs: GangTable,
     resources: Resources,
     queues: Queues,
+    flavor_choices: FlavorChoices,
 ) -> None:
     """Raises AssertionError naming the first column that is wrong. task_row: uid -> row of the task table."""
     rows = tasks.rows()
@@ -47,6 +50,7 @@ def check_invariants(
     _check(bool((nodes.state[tasks.nominated[nominated]] == PRESENT).all()), "nominated nodes are present")
     queue_rows = [queues.row.get(identifier, -1) for identifier in tasks.queue[rows].tolist()]
     _check(tasks.queue_row[rows].tolist() == queue_rows, "tasks.queue_row")
+    _check(bool((tasks.flavors[rows] < len(flavor_choices)).all()), "tasks.flavors")
     placed = rows[holds]
     used = np.zeros_like(nodes.used)
     np.add.at(used, tasks.node[placed], classes.requests[tasks.cls[placed]])

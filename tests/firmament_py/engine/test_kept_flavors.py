@@ -98,3 +98,35 @@ def test_a_job_runs_on_the_flavor_on_which_it_has_reclaimed(low, high, cpu, vict
     assert {node for uid, node in on.items() if uid > 10} == {"n1"}
     assert len([uid for uid in on if uid > 10]) == len(high[-1].uid)
     assert len(left) == victims
+
+
+def test_a_nomination_from_before_a_restart_keeps_the_flavor_of_its_node():
+    leaving = make_tasks([1], 4, on="n1", queue=A, created_us=OLD_US, leaving=True)
+    cluster = cluster_of(within(), leaving, make_tasks([11], 13, queue=A, nominated="n1"))
+    assert not cluster.round()
+    cluster.tell(removed(1))
+    assert cluster.round() == {11: "n1"}
+
+
+def test_tasks_that_are_alike_keep_a_flavor_each():
+    leaving = [make_tasks([uid], 4, on=f"n{uid}", queue=A, created_us=OLD_US, leaving=True) for uid in (1, 2)]
+    nominated = [make_tasks([10 + uid], 11, queue=A, nominated=f"n{uid}") for uid in (1, 2)]
+    cluster = cluster_of(within(), *leaving, *nominated)
+    assert not cluster.round()
+    cluster.tell(removed(2))
+    assert cluster.round() == {12: "n2"}
+    cluster.tell(removed(1))
+    assert cluster.round() == {11: "n1"}
+
+
+def test_a_job_takes_another_flavor_once_its_own_has_no_quota_left():
+    """The quota of the flavor on which it preempts is lowered while its victims leave."""
+    cluster = cluster_of(within(), *job(1, 1, 4, A, on="n1"), *job(11, 1, 3, A, gang=2, hurried=True))
+    victims = cluster.preempted(cluster.run())
+    assert set(cluster.nominated().values()) == {"n1"}
+    cluster.tell(QueuesObserved(within(one=0)))
+    assert not cluster.round(NOW_US + 1_000_000)
+    cluster.tell(*map(removed, victims))
+    on, further = settled(cluster)
+    assert {node for uid, node in on.items() if uid > 10} == {"n2"}
+    assert not further
