@@ -14,7 +14,7 @@ from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.model.changes import ANY, Change
 from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread, Taint
 from firmament_py.model.events import NodeRemoved, PlacementRejected, QueuesObserved
-from firmament_py.model.queues import Flavor, QueueTree, Reclaim, ReclaimRules, Sharing, Stop, Within
+from firmament_py.model.queues import Flavor, Fungibility, QueueTree, Reclaim, ReclaimRules, Sharing, Stop, Within
 from firmament_py.placement.migration import Migrating
 from firmament_py.preemption.preemptor import Preempting
 from tests.builders import (
@@ -72,6 +72,7 @@ def sharing(
     return described
 
 
+STOP = Fungibility(try_next_to_avoid_preemption=False)
 RECLAIM: dict[str, Any] = {"within": Within.LOWER_PRIORITY, "reclaim": Reclaim.ANY}
 FAIR_SHARES = {"sharing": Sharing.PROPORTIONAL, "reclaim_rules": ReclaimRules.FAIR_SHARE}
 KINDS = {
@@ -85,6 +86,11 @@ KINDS = {
     "moves": Kind(preempting=Preempting.WITHIN_BUDGETS, migrating=Migrating.FOR_WAITING),
     "delays": Kind(delays=True),
     "overlapping flavors": Kind(sharing({}, flavors=True, overlap=True), first_counts=True),
+    "kept flavors": Kind(
+        sharing({}, flavors=True, overlap=True, fungibility=STOP, **RECLAIM),
+        Preempting.WITHIN_BUDGETS,
+        first_counts=True,
+    ),
 }
 STEPS = 120 if THOROUGH else 25
 
