@@ -72,14 +72,16 @@ class Choices:
     def settle(self, rows: I64, kind: I64, amounts: I64) -> None:
         """Chooses for those of task rows (K,), all that hold quota, on nodes of kinds (K,), requesting amounts (K, R),
         that have no choice that suits these, beside the others."""
-        if not self._unknown(rows, kind, amounts).any():
+        unknown, open_to = self._unknown(rows, kind, amounts)
+        if not unknown.any():
             return
-        order, unit = self._by_age(rows)
-        rows, kind, amounts = rows[order], kind[order], amounts[order]
+        unit = self._tasks.gang[rows]
+        if open_to.any():
+            order = self._by_age(rows)
+            rows, kind, amounts, unit = rows[order], kind[order], amounts[order], unit[order]
+            unknown, open_to = unknown[order], open_to[order]
         queue, chosen = self._tasks.queue_row[rows], self._flavors_of(self.of_task[rows])
-        group, unknown = self._queues.group[queue], self._unknown(rows, kind, amounts)
-        open_to: Bools = unknown & self._flavors.several[queue[:, None], np.maximum(group, 0), kind[:, None]]
-        columns = self._flavors.columns(queue, kind, chosen)
+        group, columns = self._queues.group[queue], self._flavors.columns(queue, kind, chosen)
         used = np.zeros_like(self._queues.nominal)
         add_amounts(used, queue, np.where(open_to, -1, columns), amounts)
         flavor = np.where(columns >= 0, columns // max(columns.shape[1], 1), -1)
@@ -98,15 +100,15 @@ class Choices:
         settled = np.flatnonzero(unknown.any(axis=1))
         self.of_task[rows[settled]] = self.choose(flavor[settled])
 
-    def _unknown(self, rows: I64, kind: I64, amounts: I64) -> Bools:
-        """(K, R) of what task rows (K,) have no choice that suits them."""
+    def _unknown(self, rows: I64, kind: I64, amounts: I64) -> tuple[Bools, Bools]:
+        """(K, R) each: of what task rows (K,) have no choice that suits them, and of what of it there are several."""
         queue, chosen = self._tasks.queue_row[rows], self._flavors_of(self.of_task[rows])
-        unknown: Bools = (self._queues.group[queue] >= 0) & (amounts > 0) & ~self._flavors.suits(queue, kind, chosen)
-        return unknown
+        group = self._queues.group[queue]
+        unknown: Bools = (group >= 0) & (amounts > 0) & ~self._flavors.suits(queue, kind, chosen)
+        return unknown, unknown & self._flavors.several[queue[:, None], np.maximum(group, 0), kind[:, None]]
 
-    def _by_age(self, rows: I64) -> tuple[I64, I64]:
-        """The order (K,) of task rows (K,): those on nodes, then nominated ones; the oldest first, and gangs together.
-        In this order, the gang of each, -1: none."""
+    def _by_age(self, rows: I64) -> I64:
+        """The order (K,) of task rows (K,): those on nodes, then nominated ones; the oldest first, gangs together."""
         tasks = self._tasks
         gang, since_us = tasks.gang[rows], tasks.created_us[rows].copy()
         members = np.flatnonzero(gang >= 0)
@@ -114,8 +116,7 @@ class Choices:
         oldest = np.full(len(gangs), np.iinfo(np.int64).max)
         np.minimum.at(oldest, of.reshape(-1), since_us[members])
         since_us[members] = oldest[of.reshape(-1)]
-        order = np.lexsort((tasks.uid[rows], tasks.cls[rows], gang, since_us, tasks.node[rows] < 0))
-        return order, gang[order]
+        return np.lexsort((tasks.uid[rows], tasks.cls[rows], gang, since_us, tasks.node[rows] < 0))
 
     def _divided(self, left: I64, of: tuple[int, int, int], request: I64, count: int, *, whole: bool) -> I64:
         """(count,) the flavors of so many tasks that request (R,) each; of: their queue, resource group, and the kind

@@ -33,10 +33,9 @@ class QueueUse:
         self._needs_none = unlimited[:, None] | always  # (Q, R)
         self.choices = Choices(state, self.queues, self.flavors)
         if self.flavors.overlap:
-            node = np.maximum(state.tasks.node, state.tasks.nominated)
-            rows = np.flatnonzero((node >= 0) & (state.tasks.queue_row >= 0))
-            nodes = self._position[node[rows]]
-            self.choices.settle(rows, self.flavors.kind[nodes], self.requests(state.tasks.cls[rows]))
+            node = self._position[np.maximum(state.tasks.node, state.tasks.nominated)]
+            rows = np.flatnonzero((node >= 0) & (state.tasks.queue_row >= 0))  # a node that is gone may come back
+            self.choices.settle(rows, self.flavors.kind[node[rows]], self.requests(state.tasks.cls[rows]))
 
     def queue_of(self, rows: I64) -> I64:
         """(K,) rows of the queues of task rows (K,), -1: it has none, or one that is unknown."""

@@ -4,7 +4,7 @@ the same cluster."""
 import numpy as np
 import pytest
 
-from firmament_py.model.events import Event, QueuesObserved
+from firmament_py.model.events import Event, NodeRemoved, QueuesObserved
 from firmament_py.model.queues import Flavor, QueueTree
 from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_node, make_tasks, removed
 from tests.firmament_py.engine.queued import A, reasons
@@ -159,6 +159,18 @@ def test_a_task_whose_node_leaves_its_flavor_counts_on_another_one():
     cluster.tell(left, joined, make_tasks([31, 32], 1, queue=A))
     assert set(cluster.round().values()) == {"n1", "n2"}
     assert uses(cluster) == {"f1": 1, "f2": 3}
+
+
+def test_a_flavor_is_kept_while_the_node_is_gone():
+    cluster = cluster_of(tree_of((ALL, 1), (ALL, 3)), *jobs(1, 1, 1, 1))
+    found = placed(cluster)
+    cluster.tell(*(NodeRemoved(f"id-{name}") for name in ("n1", "n2")))
+    other, back = (make_node(name, cpu=8, mem=8, labels=ALL) for name in ("n3", found[11]))
+    cluster.tell(other, make_tasks([51], 1, queue=A))
+    cluster.round()
+    cluster.tell(back, *(removed(uid) for uid, node in found.items() if node != found[11]))
+    cluster.round()
+    assert uses(cluster) == {"f1": 1, "f2": len([uid for uid, node in found.items() if node == found[11]])}
 
 
 def test_what_others_have_placed_takes_the_flavor_that_has_quota_left():
