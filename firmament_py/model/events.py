@@ -247,10 +247,11 @@ Event: TypeAlias = (
 class Refusal:
     """An invalid part of an event, which was skipped; the rest of the event was applied."""
 
-    kind: str  # class, node, task, gang, inputs
+    kind: str  # class, node, task, gang, inputs, queue
     id: str
     field: str
     reason: str
+    queue: int = 0  # the id of the queue; 0: of none, or of one that is left out
 
 
 @dataclass(slots=True)

@@ -11,11 +11,13 @@ from firmament_py.model.queues import UNLIMITED, Flavor, LocalQueue, QueueDefini
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """`queue` is a name, empty if the tree itself is meant; `reason` says what was found, what is done, the remedy."""
+    """`queue` is a name, empty if the tree itself is meant; `reason` says what was found, what is done, the remedy.
+    `id` is that of the queue, as two kinds of queues may share a name; 0: of the tree, or of one that is left out."""
 
     queue: str
     field: str
     reason: str
+    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,8 @@ class _Report:
     problems: list[Problem] = field(default_factory=list)
     closed: set[int] = field(default_factory=set)
 
-    def add(self, queue: str, name: str, reason: str) -> None:
-        self.problems.append(Problem(queue, name, reason))
+    def add(self, queue: str, name: str, reason: str, identifier: int = 0) -> None:
+        self.problems.append(Problem(queue, name, reason, identifier))
 
 
 def check(tree: QueueTree) -> Checked:
@@ -87,8 +89,8 @@ def _flavors(flavors: tuple[Flavor, ...], report: _Report) -> tuple[Flavor, ...]
 
 
 def _distinct(queues: tuple[QueueDefinition, ...], report: _Report) -> Iterator[QueueDefinition]:
+    """Those with an id of their own. Names are for messages: a Cohort and a ClusterQueue of Kueue may share one."""
     ids: dict[int, str] = {}
-    names: set[str] = set()
     for queue in queues:
         if queue.id == 0:
             report.add(queue.name, "id", "0 stands for no queue and this queue is left out: state another id")
@@ -97,17 +99,14 @@ def _distinct(queues: tuple[QueueDefinition, ...], report: _Report) -> Iterator[
             report.add(
                 queue.name, "id", f"queue {other!r} has the same id and this one is left out: rename one of them"
             )
-        elif queue.name in names:
-            report.add(queue.name, "name", "another queue has this name and this one is left out: rename one of them")
         else:
             ids[queue.id] = queue.name
-            names.add(queue.name)
             yield queue
 
 
 def _corrected(queue: QueueDefinition, flavors: frozenset[str], report: _Report) -> QueueDefinition:
     def add(name: str, reason: str) -> None:
-        report.add(queue.name, name, reason)
+        report.add(queue.name, name, reason, queue.id)
 
     weight = _weight(queue.weight, "weight", add)
     times: dict[str, Any] = {}
@@ -209,12 +208,10 @@ def _rooted(queues: list[QueueDefinition], report: _Report) -> Iterator[QueueDef
         if state[queue.id]:
             reason = "the queue is its own ancestor, so it and the queues below it take no tasks: correct the parents"
         elif queue.parent and queue.parent not in by_id:
-            reason = (
-                f"there is no queue {queue.parent:#x}, so this queue takes no tasks: create it or correct the parent"
-            )
+            reason = "the queue above it does not exist, so it takes no tasks: create that or correct the parent"
         else:
             yield queue
             continue
-        report.add(queue.name, "parent", reason)
+        report.add(queue.name, "parent", reason, queue.id)
         report.closed.add(queue.id)
         yield replace(queue, parent=0)

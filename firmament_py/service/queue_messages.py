@@ -153,7 +153,8 @@ def queues_reply(epoch: int, report: QueueReport) -> flow_pb2.QueuesReply:
     """Amounts that are all 0 are left out."""
     queues, reply = report.queues, flow_pb2.QueuesReply(epoch=epoch)
     for problem in queues.problems:
-        reply.problems.add(kind="queue", id=problem.queue, field=problem.field, reason=problem.reason)
+        of = {"kind": "queue", "id": problem.queue, "queue": problem.id}
+        reply.problems.add(field=problem.field, reason=problem.reason, **of)
     resources = len(queues.resources)
     amounts = queues.nominal, report.used, report.borrowed, report.demand, report.fair
     for row, queue in enumerate(queues.definitions):

@@ -19,7 +19,7 @@ _FIGURES = tuple(figure.name for figure in fields(RoundStats))
 
 
 def refusal(item: Refusal) -> flow_pb2.Refusal:
-    return flow_pb2.Refusal(kind=item.kind, id=item.id, field=item.field, reason=item.reason)
+    return flow_pb2.Refusal(kind=item.kind, id=item.id, field=item.field, reason=item.reason, queue=item.queue)
 
 
 def reason(item: Reason) -> flow_pb2.Reason:

@@ -128,7 +128,7 @@ class ClusterState:
         self.tasks.queue_row[:] = self.queues.rows_of(self.tasks.queue)
         self.tasks.flavors[:] = self.flavor_choices.keep(self.tasks.flavors)
         for problem in self.queues.problems:
-            outcome.refuse(Refusal("queue", problem.queue, problem.field, problem.reason))
+            outcome.refuse(Refusal("queue", problem.queue, problem.field, problem.reason, problem.id))
 
     def _observe_tasks(self, event: TasksObserved, outcome: Outcome) -> None:
         rows = self._find_rows(event.uid)

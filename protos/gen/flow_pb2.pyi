@@ -634,16 +634,18 @@ class Rejection(_message.Message):
     def __init__(self, task_uid: _Optional[int] = ..., node_id: _Optional[str] = ..., not_before_us: _Optional[int] = ...) -> None: ...
 
 class Refusal(_message.Message):
-    __slots__ = ("kind", "id", "field", "reason")
+    __slots__ = ("kind", "id", "field", "reason", "queue")
     KIND_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     FIELD_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
     kind: str
     id: str
     field: str
     reason: str
-    def __init__(self, kind: _Optional[str] = ..., id: _Optional[str] = ..., field: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+    queue: int
+    def __init__(self, kind: _Optional[str] = ..., id: _Optional[str] = ..., field: _Optional[str] = ..., reason: _Optional[str] = ..., queue: _Optional[int] = ...) -> None: ...
 
 class RoundRequest(_message.Message):
     __slots__ = ("epoch", "acknowledged", "now_us")

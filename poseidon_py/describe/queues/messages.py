@@ -1,6 +1,6 @@
 """The tree of queues as a message of the contract."""
 
-from poseidon_py.describe.queues.model import LocalQueue, Queue, Quota, Tree, id_of
+from poseidon_py.describe.queues.model import UNBOUNDED, LocalQueue, Queue, Quota, Tree, id_of
 from protos.gen import flow_pb2
 
 
@@ -70,7 +70,10 @@ def queue_message(queue: Queue) -> flow_pb2.Queue:
 
 
 def _quota(quota: Quota) -> flow_pb2.Quota:
-    message = flow_pb2.Quota(flavor=quota.flavor, resource=quota.resource, nominal=quota.nominal)
+    """A guarantee without a bound is one of the limit, if there is one."""
+    bounded = quota.nominal < UNBOUNDED or quota.limit is None
+    nominal = quota.nominal if bounded else quota.limit
+    message = flow_pb2.Quota(flavor=quota.flavor, resource=quota.resource, nominal=nominal)
     for name in ("borrowing_limit", "lending_limit", "limit"):
         amount: int | None = getattr(quota, name)
         if amount is not None:

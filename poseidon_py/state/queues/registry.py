@@ -335,7 +335,7 @@ class QueueRegistry:
             queue.name: queue.key for queue in self.tree.queues
         }
         refused = {
-            names.get(refusal.id, refusal.id): f"{refusal.field}: {refusal.reason}"
+            names.get(str(refusal.queue)) or names.get(refusal.id, refusal.id): f"{refusal.field}: {refusal.reason}"
             for refusal in refusals
             if refusal.kind == "queue"
         }

@@ -273,9 +273,16 @@ def test_bad_descriptions_are_refused_by_name_and_the_others_count():
     cluster = make_cluster(make_node("n", cpu=9), make_class(1, cpu=1))
     queues = tree(queue("a", "", quota(1)), queue("b", "b", quota(1)))
     (outcome,) = cluster.tell(QueuesObserved(queues))
-    assert [(r.kind, r.id, r.field) for r in outcome.refused] == [("queue", "b", "parent")]
+    assert [(r.kind, r.id, r.field, r.queue) for r in outcome.refused] == [("queue", "b", "parent", B)]
     cluster.tell(make_tasks([1], 1, queue=A), make_tasks([2], 1, queue=B))
     assert set(cluster.round()) == {1}
+
+
+def test_a_cohort_and_a_queue_of_one_name_both_count():
+    cohort = replace(queue("b"), id=5, parent=0)
+    below = (replace(queue(name, "", quota(2)), parent=5) for name in ("a", "b"))
+    cluster = cluster_of(tree(cohort, *below), make_tasks([1, 2, 3], 1, queue=A), make_tasks([4], 1, queue=B))
+    assert set(cluster.round()) == {1, 2, 3, 4}  # a borrows from b
 
 
 def test_a_task_that_changes_its_queue():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from firmament_py.model.queues import UNLIMITED, Flavor, QueueTree, Stop
+from firmament_py.model.queues import UNLIMITED, Flavor, QueueDefinition, QueueTree, Stop
 from firmament_py.queues.tree import build
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree, trees
 
@@ -73,9 +73,6 @@ def test_queues_of_a_cycle_and_below_take_no_tasks_and_others_go_on():
             ("a", "id"),
             lambda q: q.nominal[:, 0].tolist() == [1],
             id="an id twice",
-        ),
-        pytest.param(
-            tree(queue("a"), queue("b").__class__(5, "a")), ("a", "name"), lambda q: q.count == 1, id="a name twice"
         ),
         pytest.param(
             tree(queue("a").__class__(0, "z"), queue("b")), ("z", "id"), lambda q: names(q) == ["b"], id="the id 0"
@@ -166,6 +163,26 @@ def test_what_is_wrong_is_named_and_corrected(described, queue_and_field, check)
     assert check(queues)
     (problem,) = queues.problems
     assert ": " in problem.reason  # what was found and done: the remedy
+
+
+@pytest.mark.parametrize("below", [True, False])
+def test_queues_of_one_name_are_two_if_their_ids_differ(below):
+    """A Cohort and a ClusterQueue of Kueue: ids are hashes of kind and name, names are for messages."""
+    cohort = QueueDefinition(5, "team")
+    queues = build(tree(cohort, QueueDefinition(6, "team", 5 if below else 0, (quota(2),)), queue("b", "", quota(1))))
+    assert queues.problems == ()
+    assert names(queues).count("team") == 2
+    assert queues.open.all()
+    assert queues.parent[queues.row[6]] == (queues.row[5] if below else -1)
+
+
+def test_problems_name_queues_by_their_names_and_have_the_ids():
+    queues = build(tree(QueueDefinition(5, "team", weight=-1.0), QueueDefinition(6, "team", 0xABCDEF)))
+    assert [(each.id, each.queue, each.field) for each in queues.problems] == [
+        (5, "team", "weight"),
+        (6, "team", "parent"),
+    ]
+    assert "abcdef" not in queues.problems[1].reason
 
 
 def test_unlimited_within_a_limit_is_the_limit():

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from poseidon_py.describe.queues.messages import queue_message
 from poseidon_py.describe.queues.model import EVERY_NODE, UNBOUNDED, Queue, Quota, Sharing, Victims, id_of
 from tests.poseidon_py.state.queues.rig import Rig
 
@@ -188,3 +189,10 @@ def test_what_is_wrong_with_a_window_is_said_and_a_week_counts(rig, given, probl
     shard(rig, usageDBConfig={"usageParams": given})
     assert rig.problems() == {"default": [f"spec.usageDBConfig.usageParams.{problem}"]}
     assert past_use(rig).half_life_seconds == pytest.approx(math.log(2.0) * 7 * 86_400 / 2)
+
+
+def test_an_unlimited_quota_within_a_limit_is_sent_as_the_limit():
+    """Else the flow service reports that the limit is below a number that nobody wrote."""
+    of = [Quota(EVERY_NODE, "cpu", UNBOUNDED, limit=0), Quota(EVERY_NODE, "gpu", UNBOUNDED)]
+    message = queue_message(Queue("kai/a", "a", quotas=tuple(of)))
+    assert [each.nominal for each in message.quotas] == [0, UNBOUNDED]

@@ -2,8 +2,9 @@
 
 import pytest
 
-from poseidon_py.describe.queues.model import Queue, Quota, Sharing, Stop, Victims
+from poseidon_py.describe.queues.model import Queue, Quota, Sharing, Stop, Victims, id_of
 from poseidon_py.kube.quantity import PODS
+from protos.gen import flow_pb2
 from tests.poseidon_py.state.queues.kueue_objects import LABEL, cluster_queue, flavor, group, kueue_rig, simple
 
 PLENTY = 2**40
@@ -226,3 +227,12 @@ def test_when_the_next_flavor_is_tried(rig, given, expected):
     found = choice.next_to_avoid_borrowing, choice.preempt_before_next, choice.preempt_before_borrowing
     assert found == expected
     assert rig.problems() == {}
+
+
+def test_a_problem_of_a_cohort_is_not_shown_at_the_cluster_queue_of_its_name(rig):
+    simple(rig, "team", cohortName="team")
+    rig.put("Cohort", "team")
+    refusal = flow_pb2.Refusal(kind="queue", id="team", queue=id_of("cohort/team"), field="weight", reason="is odd")
+    rig.queues.sent(1, rig.message(), [refusal])
+    broken = {key: rig.queues.broken(key) for key in ("cohort/team", "clusterqueue/team")}
+    assert broken == {"cohort/team": "weight: is odd", "clusterqueue/team": ""}
