@@ -18,6 +18,9 @@ from firmament_py.state.gangs import NO_GANG
 
 NO_TRAITS: Mapping[str, str] = MappingProxyType({})
 
+LATEST_US = np.iinfo(np.int64).max
+"""When tasks start that have a node and do not run yet."""
+
 EvictionCosts = Callable[[Victims], I64]
 """(P,) what evicting each of the running tasks costs."""
 
@@ -100,6 +103,12 @@ def run_times(state: ClusterState, rows: I64, now_us: int) -> tuple[I64, I64]:
     started = np.where(tasks.started_us[rows] > 0, tasks.started_us[rows], now_us)
     run_us = np.maximum(now_us - started, 0)
     return run_us, np.clip(now_us - tasks.checkpoint_us[rows], 0, run_us)
+
+
+def started_us(state: ClusterState, rows: I64) -> I64:
+    """When task rows (K,) started."""
+    since = state.tasks.started_us[rows]
+    return np.where(since > 0, since, LATEST_US)
 
 
 def kinds_of(state: ClusterState, victims: Victims, cls: I64, numbers: I64) -> I64:

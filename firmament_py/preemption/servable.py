@@ -13,7 +13,7 @@ import numpy as np
 from firmament_py.model.arrays import I64, NO_ROWS, Bools, add_rows
 from firmament_py.model.lifecycle import BOUND
 from firmament_py.placement.ledger import Ledger
-from firmament_py.placement.running import positions_of
+from firmament_py.placement.running import positions_of, started_us
 from firmament_py.preemption.gang_victims import Surplus, evictable_gangs
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.precedence import Precedence
@@ -133,7 +133,8 @@ class Servable:
         of = self._snapshot.requests[classes], count, self._snapshot.suitable[classes]
         fitting, leaving = bound.served.of_domains(*of, domain)
         able = np.flatnonzero(fitting >= demand.lacking)
-        able = able[np.argsort(leaving[able], kind="stable")]
+        newest_us = self._newest_us(self._priority(classes), domain, len(fitting))
+        able = able[np.lexsort((-newest_us[able], leaving[able]))]
         at_best, within = int(fitting[fitting < demand.lacking].max(initial=0)), []
         for i, d in enumerate(able[: _DOMAINS + SEARCHED].tolist()):
             of_domain = self._at_best(bound, classes, count, demand.lacking, domain == d) if i < _DOMAINS else None
@@ -142,6 +143,15 @@ class Servable:
             else:
                 at_best = max(at_best, of_domain)
         return within, at_best
+
+    def _newest_us(self, priority: int, domain: I64, count: int) -> I64:
+        """(D,) when the newest task of lower priority started that runs in each of so many domains of nodes (N,)."""
+        state, found = self._snapshot.releases.state, np.zeros(count, np.int64)
+        rows = np.flatnonzero((state.tasks.state == BOUND) & (self._precedence.running < priority))
+        at = positions_of(self._snapshot, state.nodes.capacity)[state.tasks.node[rows]]
+        of_row = np.where(at >= 0, domain[at], -1)
+        np.maximum.at(found, of_row[of_row >= 0], started_us(state, rows)[of_row >= 0])
+        return found
 
     def _at_best(self, bound: "_Bound", classes: I64, count: I64, needed: int, within: Bools | None = None) -> int:
         """How many of `count` (C',) tasks of these classes could be served on the nodes `within` (N,), None: any; if

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from firmament_py.model.arrays import NO_ROWS, Bools
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.placement.ledger import Ledger
+from firmament_py.placement.running import LATEST_US, started_us
 from firmament_py.preemption.decision import EvictionSearch, Question
 from firmament_py.preemption.whole_gangs import decide, standing
 from firmament_py.snapshot.job_demand import JobDemand
+from firmament_py.state.gangs import NO_GANG
 
 SEARCHED = 4
 """Limit on the domains that are searched for a gang."""
@@ -45,7 +47,8 @@ def _best_of(
     search: EvictionSearch, ledger: Ledger, demand: JobDemand, domains: Sequence[Bools], movable: Bools, priority: int
 ) -> Bools | None:
     """The one of the domains (N,) in which the gang, if it were alone, would be served with the least important and
-    fewest victims, then with the fewest moves; None: it is served in none of those that are searched."""
+    fewest victims, then with the fewest moves, then with the newest victims; None: it is served in none of those that
+    are searched."""
     core, seniority = demand.core(), np.arange(len(ledger.node_of))
     found, best = None, None
     for domain in domains[:SEARCHED]:
@@ -53,7 +56,23 @@ def _best_of(
         decision = decide(search, ledger, question, priority, _EFFORT)
         if decision is None or len(decision.tasks) < len(core):
             continue
-        value = standing(decision, search, np.iinfo(np.int64).min), -len(decision.movers)
+        importance = standing(decision, search, np.iinfo(np.int64).min)
+        value = importance, -len(decision.movers), _starts(search, decision.victims)
         if best is None or value > best:
             found, best = domain, value
+    return found
+
+
+def _starts(search: EvictionSearch, victims: I64) -> list[int]:
+    """When the victims (V,), rows of the task table, started, a gang as its first member: the most important ones
+    first, of equal ones the oldest. Greater is better: as if the newest were evicted until the gang fits, and those put
+    back that need not leave."""
+    tasks = search.state.tasks
+    unit = np.where(tasks.gang[victims] != NO_GANG, tasks.gang[victims], -2 - np.arange(len(victims)))
+    _, of = np.unique(unit, return_inverse=True)
+    shape = int(of.max(initial=-1)) + 1
+    start_us, importance = np.full(shape, LATEST_US), np.full(shape, np.iinfo(np.int64).min)
+    np.minimum.at(start_us, of, started_us(search.state, victims))
+    np.maximum.at(importance, of, search.precedence.running[victims])
+    found: list[int] = start_us[np.lexsort((start_us, -importance))].tolist()
     return found

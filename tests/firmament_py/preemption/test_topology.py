@@ -1,5 +1,7 @@
 """Gangs that preempt in one domain of a topology: examples."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,62 @@ def test_all_members_preempt_in_the_domain_that_costs_least():
     )
     assert set(cluster.preempted(cluster.run())) == {3, 4}
     assert set(cluster.nominated().values()) == {"c", "d"}
+
+
+def since(minute):
+    """A start so many minutes after the first one."""
+    return NOW_US - 3600 * SECOND_US + minute * 60 * SECOND_US
+
+
+def racks_since(minutes, *, required=True, gangs=True):
+    """Racks of two nodes, full of equal victims, which started in these minutes: a gang in each rack, or single tasks.
+    Returns the minutes of those that are evicted for a gang of the size of a rack."""
+    names = [f"n{number}" for number in range(2 * len(minutes))]
+    cluster = preempting_cluster(
+        *WITH_LARGE, *(make_node(name, cpu=4, labels={"rack": f"r{i // 2}"}) for i, name in enumerate(names))
+    )
+    for i, started in enumerate(minutes):
+        of_gang = {"gang": 100 + i} if gangs else {}
+        if gangs:
+            cluster.tell(make_gang(100 + i, 2, whole=True))
+        for member, minute in enumerate(started if isinstance(started, tuple) else (started, started)):
+            uid = 200 + 2 * i + member
+            cluster.tell(make_tasks([uid], LOW, on=names[2 * i + member], started_us=since(minute), **of_gang))
+    cluster.tell(make_gang(7, 2, topology="rack", required=required), make_tasks([11, 12], HIGH, gang=7))
+    evicted = {(uid - 200) // 2 for uid in cluster.preempted(cluster.run())}
+    return [minutes[i] for i in sorted(evicted)]
+
+
+@pytest.mark.parametrize("gangs", [True, False])
+@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize("minutes", [*permutations(range(3))])
+def test_of_equal_victims_the_newest_leave(minutes, required, gangs):
+    assert racks_since(minutes, required=required, gangs=gangs) == [2]
+
+
+@pytest.mark.parametrize("newest", range(7))
+def test_the_newest_are_found_among_more_domains_than_are_searched(newest):
+    minutes = [9 if i == newest else i for i in range(7)]
+    assert racks_since(minutes) == [9]
+
+
+def test_the_oldest_victim_of_each_domain_is_compared_first():
+    """As Kueue does, which takes the newest until the preemptor fits, and puts back what is not needed."""
+    assert racks_since([(1, 10), (5, 9), (5, 6)], gangs=False) == [(5, 9)]
+
+
+def test_age_counts_after_priority_and_number():
+    # in x one victim, in y two newer ones, in z a newer one of higher priority
+    cluster = zones(
+        make_tasks([1], LOW, on="a", started_us=since(1)),
+        *on_each([2, 3], "cd", started_us=since(2)),
+        make_tasks([4], MID, on="e", started_us=since(3)),
+        *gang(2),
+        x="ab",
+        y="cd",
+        z="ef",
+    )
+    assert set(cluster.preempted(cluster.run())) == {1}
 
 
 def test_a_free_node_of_another_domain_does_not_help():
