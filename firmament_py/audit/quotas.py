@@ -9,8 +9,9 @@ from math import prod
 
 import numpy as np
 
+from firmament_py.audit.retained_quota import retained_quota
 from firmament_py.model.arrays import I64, U64, Bools, counts_of
-from firmament_py.model.queues import UNLIMITED, Flavor, QueueDefinition, Sharing
+from firmament_py.model.queues import UNLIMITED, Flavor, QueueDefinition, Sharing, Stop
 from firmament_py.model.resources import has_quota
 from firmament_py.queues.tree import Queues
 from firmament_py.state.cluster import ClusterState
@@ -57,6 +58,11 @@ class QuotaCheck:
         self._entitled = entitled if by_quota else np.full(shape, UNLIMITED)  # else only limits bind
         self._takes = queues.open.copy()  # (Q,) whether tasks may be in each queue
         self._takes[self._parent[self._parent >= 0]] = False
+        stop = np.array([int(queue.stop) for queue in definitions], np.int64)  # that of those above, too
+        for rows in self._depths[1:]:
+            stop[rows] = np.maximum(stop[rows], stop[self._parent[rows]])
+        self._continues = self._takes | (stop == int(Stop.HOLD))  # (Q,) whether gangs that have started go on
+        self._continues[self._parent[self._parent >= 0]] = False
         self._ids = np.array(sorted(row), np.uint64)
         self._row_of_id = np.array([row[identifier] for identifier in self._ids.tolist()], np.int64)
         self._stated = [{(quota.flavor, quota.resource) for quota in queue.quotas} for queue in definitions]
@@ -65,14 +71,25 @@ class QuotaCheck:
         self._amounts_of: tuple[tuple[tuple[str, ...], int], I64] = ((), 0), np.zeros((0, 0, 0), np.int64)
 
     def problems(self, state: ClusterState, tasks: I64, nodes: I64) -> dict[str, Bools]:
-        """Reason -> which placements (K,) of task rows on node rows it concerns. What leaves still counts. If a queue,
-        or an ancestor, exceeds a quota that its new tasks use, none of these is sound."""
+        """Reason -> which placements (K,) of task rows on node rows it concerns. What leaves still counts, and what
+        gangs keep is in use already. If a queue, or an ancestor, exceeds a quota that its new tasks use, none of these
+        is sound."""
         table, parent = state.tasks, self._parent
         row = self._rows(table.queue[tasks])
         served = np.append(self._takes, False)[row]  # the last one for unknown queues
         holding = np.flatnonzero((table.node >= 0) & (table.queue != 0))
         used, _, _ = self._used(state, self._rows(table.queue[holding]), holding, table.node[holding])
+        covered = np.zeros_like(used)
+        gangs, of_queue, amounts = self._retained(state)
+        np.add.at(used, of_queue, amounts)
+        for g in np.flatnonzero(np.isin(gangs, table.gang[tasks])).tolist():
+            queue = int(of_queue[g])
+            of_gang = (table.gang[tasks] == gangs[g]) & (row == queue)
+            takes = self._used(state, row[of_gang], tasks[of_gang], nodes[of_gang])[0][queue]
+            served |= of_gang & (self._continues[queue] and bool((takes <= amounts[g]).all()))
+            covered[queue] += np.minimum(takes, amounts[g])
         new, uncovered, misplaced = self._used(state, row[served], tasks[served], nodes[served])
+        new = np.maximum(new - covered, 0)
         total = used + new
         counted = total.copy()
         for rows in reversed(self._depths[1:]):
@@ -89,6 +106,19 @@ class QuotaCheck:
             "the node is not of the flavor that it was admitted on": on_others,
             "a quota is exceeded": served & bad,
         }
+
+    def _retained(self, state: ClusterState) -> tuple[I64, I64, I64]:
+        """Rows (G,) of gangs that keep quota, the rows (G,) of their queues, and (G, A) what they keep."""
+        found = retained_quota(state)
+        queue, kind = self._rows(found.queue), self._kinds(state, found.node)
+        choice = np.where(found.task >= 0, state.tasks.flavors[found.task], -1)
+        chosen, _ = self._chosen(state, queue, kind, choice)
+        column = np.where(chosen >= 0, chosen, self._amounts(state.resources.names)[queue, kind])
+        amounts = np.zeros((len(queue), len(self._column)), np.int64)
+        for r in range(column.shape[1]):
+            some = np.flatnonzero(column[:, r] >= 0)
+            np.add.at(amounts, (some, column[some, r]), found.amounts[some, r])
+        return found.gang, queue, amounts
 
     def _rows(self, ids: U64) -> I64:
         """(K,) the rows of queues by id (K,), -1: unknown."""

@@ -74,7 +74,7 @@ ENDED_BY: Mapping[ReasonKind | Unreported, Change] = MappingProxyType(
         _R.OVER_QUOTA: _QUOTA,
         _R.QUEUE_BEHIND: _QUOTA,
         _R.QUEUE_UNKNOWN: Change.QUEUES,
-        _R.QUEUE_STOPPED: Change.QUEUES,
+        _R.QUEUE_STOPPED: Change.QUEUES | Change.GANG,
         _R.NO_FLAVOR: Change.QUEUES | Change.NODE_ADDED | Change.NODE_LABELS | Change.NODE_TAINTS,
         _U.UNEXPLAINED: ANY,
         _U.OTHER_NODES: _QUOTA,

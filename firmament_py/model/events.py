@@ -89,7 +89,9 @@ class GangObserved(Immutable):
     possible. Domains of narrower_keys are tried before, the narrowest first: nodes with the same values of that label,
     of those behind it, and of topology_key. disrupted_whole: its tasks are evicted all together or not at all;
     otherwise those above the minimum can be evicted one by one. start_amounts: (resource, amount) that must be free, in
-    the cluster as a whole and in the quota of its queue, before its first task is placed.
+    the cluster as a whole and in the quota of its queue, before its first task is placed. keeps: (resource, amount) of
+    the quota of `queue`, its id, that the gang keeps since it has started, for its tasks and those that will follow
+    them; empty: nothing. keeps_on: id of a node of the flavors of that quota.
     """
 
     id: int
@@ -103,6 +105,9 @@ class GangObserved(Immutable):
     disrupted_whole: bool = False
     narrower_keys: tuple[str, ...] = ()
     start_amounts: tuple[tuple[str, int], ...] = ()
+    keeps: tuple[tuple[str, int], ...] = ()
+    queue: int = 0
+    keeps_on: str = ""
 
 
 @dataclass(frozen=True, slots=True)

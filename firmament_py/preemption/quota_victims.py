@@ -23,11 +23,12 @@ class QuotaVictims:
         """`victims` (V,), and the first of the candidates (K,) with which the quota of a job suffices, none of which it
         could do without; None: it never does."""
         standing = self._standing
-        leave = standing.use.of(victims, self._state.tasks.node[victims])
+        leave = standing.use.left_by(victims)
         if standing.fits(situation, leave):
             return victims
         rows, start = self._units(candidates[~np.isin(candidates, victims)], victims)
         queue, amounts = standing.use.queue_of(rows), standing.amounts(self._state, rows)
+        amounts[start[:-1]] += standing.use.retained_by_gangs(self._state.tasks.gang[rows[start[:-1]]])
 
         def without(units: int) -> I64:
             total = leave.copy()

@@ -142,7 +142,7 @@ class Reclaimer:
         nominated = np.flatnonzero((ledger.node_of < 0) & (ledger.nominated >= 0))
         self._standing.arrive(snapshot.tasks[nominated], snapshot.nodes[ledger.nominated[nominated]])
         gone = self._outcome.victims
-        self._standing.leave(gone, self._state.tasks.node[gone])
+        self._standing.evict(gone)
         unserved = np.zeros(self._state.tasks.capacity, np.bool_)
         unserved[snapshot.tasks[ledger.node_of < 0]] = True
         claims = self._queues.claims.of(unserved)
@@ -312,7 +312,7 @@ class Reclaimer:
 
     def _quota_for(self, claim: Claim, tasks: int, candidates: I64) -> int:
         """For how many of so many tasks quota suffices if all candidates, rows (K,), leave; of a gang, all or none."""
-        standing, leave = self._standing, self._standing.use.of(candidates, self._state.tasks.node[candidates])
+        standing, leave = self._standing, self._standing.use.left_by(candidates)
         low, high = 0, tasks
         while low < high:
             middle = tasks if claim.whole else (low + high + 1) // 2
@@ -341,6 +341,7 @@ class Reclaimer:
         amounts = self._standing.amounts(state, rows)
         total = np.zeros((len(first), amounts.shape[1]), np.int64)
         add_rows(total, victim.reshape(-1), amounts)
+        total += use.retained_by_gangs(np.where(whole, gang, NO_GANG)[first])
         priority, created_us = np.full(len(first), NO_PRIORITY), tasks.created_us[rows[first]]
         np.maximum.at(priority, victim.reshape(-1), state.classes.priority[tasks.cls[rows]])
         np.minimum.at(created_us, victim.reshape(-1), tasks.created_us[rows])
@@ -356,7 +357,7 @@ class Reclaimer:
     def _carry_out(
         self, claim: Claim, found: Decision | _Constrained, precedence: Precedence, tasks: I64, victims: I64
     ) -> None:
-        state, snapshot, ledger = self._state, self._snapshot, self._ledger
+        snapshot, ledger = self._snapshot, self._ledger
         if isinstance(found, _Constrained):
             ledger.nominate(int(tasks[0]), found.node)
             self._outcome.evict(found.victims, np.full(len(found.victims), snapshot.tasks[tasks[0]]))
@@ -367,6 +368,6 @@ class Reclaimer:
         self._evictions_left = {row: left - int(counts[row]) for row, left in self._evictions_left.items()}
         waits = tasks[ledger.node_of[tasks] < 0]
         self._outcome.evict(further, np.full(len(further), snapshot.tasks[waits[:1]]))
-        self._standing.leave(victims, state.tasks.node[victims])
+        self._standing.evict(victims)
         at = np.where(ledger.node_of[tasks] >= 0, ledger.node_of[tasks], ledger.nominated[tasks])
         self._standing.arrive(snapshot.tasks[tasks], snapshot.nodes[at])

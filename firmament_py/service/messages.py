@@ -238,6 +238,9 @@ def gang_observed(message: flow_pb2.Gang) -> GangObserved:
         message.disrupted_whole,
         tuple(message.narrower_keys),
         tuple(sorted(message.start_amounts.items())),
+        tuple(sorted(message.keeps.items())),
+        message.queue,
+        message.keeps_on,
     )
 
 

@@ -28,10 +28,12 @@ class Choices:
         return self._flavors.kinds * (len(self._known) + 1) if self._flavors.overlap else self._flavors.kinds
 
     def kind(self, rows: I64, positions: I64) -> I64:
-        """(K,) numbers, below `kinds`, of what decides from which quota task rows (K,) take on nodes at positions (K,)
-        among the present ones."""
+        """(K,) numbers, below `kinds`, of what decides from which quota task rows (K,), -1: one that is not known, take
+        on nodes at positions (K,) among the present ones."""
         kind = self._flavors.kind[positions]
-        return kind * (len(self._known) + 1) + self.of_task[rows] + 1 if self._flavors.overlap else kind
+        if not self._flavors.overlap:
+            return kind
+        return kind * (len(self._known) + 1) + np.where(rows >= 0, self.of_task[rows], -1) + 1
 
     def columns(self, queue: I64, kind: I64) -> I64:
         """(K, R) see Flavors.columns, for kinds (K,) of places."""

@@ -87,12 +87,17 @@ class Standing:
         return self._own
 
     def arrive(self, rows: I64, nodes: I64) -> None:
-        """Task rows (K,) are placed on, or nominated to, node rows (K,)."""
-        self._own = self.own + self.use.of(rows, nodes)
+        """Task rows (K,) are placed on, or nominated to, node rows (K,). What gangs keep for them is in use already."""
+        new = ~self.use.retained_places(rows)[0]
+        self._own = self.own + self.use.of(rows[new], nodes[new])
 
     def leave(self, rows: I64, nodes: I64) -> None:
-        """Task rows (K,) leave node rows (K,)."""
+        """Task rows (K,) leave node rows (K,), which are nominated for them."""
         self._own = self.own - self.use.of(rows, nodes)
+
+    def evict(self, rows: I64) -> None:
+        """Task rows (K,) leave the nodes that they are on."""
+        self._own = self.own - self.use.left_by(rows)
 
     def situation(self, claim: Claim, tasks: int) -> Situation:
         """Of a claim for so many of its tasks."""

@@ -40,8 +40,8 @@ class QueueDecision:
     task table. excluded (K,): rows of waiting tasks that the round does not consider. shortages: why these, and those
     that are withheld, wait. admitted (A,): rows of the others that have a queue. yielding (C,): rows of those that come
     after others in the next round if no victims are found for them: another flavor may be free, or there are more
-    claims than a round considers. claims: jobs that may preempt others if they are not
-    placed. standing: what all depends on."""
+    claims than a round considers. claims: jobs that may preempt others if they are not placed. standing: what all
+    depends on."""
 
     unranked: Ranking
     ranks: Callable[[], I64]
@@ -61,17 +61,18 @@ class QueueDecision:
 def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
     """For waiting task rows (K,); None: none of them has a queue. Notes in the task table which flavors tasks take.
 
-    Nominated tasks and successors of migrating ones come first: what they take is reserved for them, whether or not
-    what leaves for them has left. Those for which no victims were found, and then those that no node took although
-    their quotas admitted them, come last, unless something has changed since: so they do not keep quota from tasks that
-    fit, and each of them is admitted once before one is a second time.
+    Tasks whose gangs keep quota for them need no other. Of the others, nominated tasks and successors of migrating ones
+    come first: what they take is reserved for them, whether or not what leaves for them has left. Those for which no
+    victims were found, and then those that no node took although their quotas admitted them, come last, unless
+    something has changed since: so they do not keep quota from tasks that fit, and each of them is admitted once before
+    one is a second time.
     """
     tasks = state.tasks
     queued = rows[tasks.queue[rows] != 0]
     if not len(queued):
         return None
     round_ = _QueueRound(state)
-    queued = round_.exclude_closed(queued)
+    queued = round_.exclude_closed(round_.admit_retained(queued))
     nominated = _with_gangs(state, queued, (tasks.nominated[queued] >= 0) | (state.successors.nodes_for(queued) >= 0))
     last = _with_gangs(state, queued, tasks.passed_over[queued]) & ~nominated
     late = _with_gangs(state, queued, tasks.without_victims[queued]) & ~nominated & ~last
@@ -122,6 +123,15 @@ class _QueueRound:
     def forget_flavors(self, rows: I64) -> None:
         """Of waiting task rows (K,), for which nothing is kept."""
         self._use.choices.of_task[rows] = -1
+
+    def admit_retained(self, rows: I64) -> I64:
+        """Admits those of task rows (K,) for which their gangs keep quota, on the flavors of that; returns the others.
+        They evict nobody, as in Kueue: their workloads were admitted before."""
+        retained, flavor = self._use.retained_places(rows)
+        self._take(rows[retained], flavor, np.ones(len(flavor), np.int64))
+        self._rank[rows[retained]] = 0
+        self._exclude_uncovered(rows[retained], self._use.queue_of(rows[retained]))
+        return rows[~retained]
 
     def exclude_closed(self, rows: I64) -> I64:
         """Those of task rows (K,) whose queue takes tasks."""

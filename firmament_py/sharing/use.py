@@ -6,13 +6,14 @@ from math import prod
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, counts_of
+from firmament_py.model.arrays import I64, Bools, counts_of
 from firmament_py.model.lifecycle import WAITING
 from firmament_py.model.resources import LIMIT, has_quota
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.choices import Choices
 from firmament_py.sharing.completed import completed
 from firmament_py.sharing.flavors import Flavors, add_amounts
+from firmament_py.sharing.retained import Retained, retained_by, takes_those_who_started
 from firmament_py.state.cluster import ClusterState
 
 
@@ -128,8 +129,8 @@ class QueueUse:
         return self.of_local_queues(self._on_nodes)
 
     def running(self, *, leaving: bool) -> I64:
-        """(Q, V) what assumed and bound tasks use, and successors of migrating tasks will. leaving: also those that
-        terminate."""
+        """(Q, V) what assumed and bound tasks use, successors of migrating tasks will, and what gangs keep beyond that.
+        leaving: also those that terminate."""
         tasks, rows = self._state.tasks, self._on_nodes
         if leaving:
             return self._running.copy()
@@ -144,7 +145,53 @@ class QueueUse:
     @cached_property
     def _running(self) -> I64:
         """(Q, V)"""
-        return self.of(self._on_nodes, self._state.tasks.node[self._on_nodes]) + self._successors()
+        used = self.of(self._on_nodes, self._state.tasks.node[self._on_nodes]) + self._successors()
+        add_amounts(used, self.retained.queue, self._retained_columns(), self.retained.amounts)
+        return used
+
+    @cached_property
+    def retained(self) -> Retained:
+        """What gangs keep beyond what their tasks use."""
+        classes = np.arange(self._state.classes.capacity)
+        return retained_by(self._state, self.queues, self.flavors, self.requests(classes))
+
+    def retained_places(self, rows: I64) -> tuple[Bools, I64]:
+        """(K,) which of the waiting task rows (K,) have a place in what their gangs keep, and (W, R) the flavor of each
+        resource of these, -1: none."""
+        if not len(self.retained.gang):
+            return np.zeros(len(rows), np.bool_), np.zeros((0, len(self.queues.resources)), np.int64)
+        queue = self.queue_of(rows)
+        takes = np.append(takes_those_who_started(self.queues), False)[queue]
+        requests = self.counted(queue, self.requests(self._state.tasks.cls[rows]))
+        retained = takes & self.retained.within(self._state, rows, queue, requests)
+        column = self._retained_columns()[self.retained.of(self._state.tasks.gang[rows[retained]])]
+        return retained, np.where(
+            (column >= 0) & (requests[retained] > 0), column // max(len(self.queues.resources), 1), -1
+        )
+
+    def retained_by_gangs(self, gangs: I64) -> I64:
+        """(K, V) what gangs (K,), -1: none, keep beyond what their tasks use."""
+        amounts = np.zeros((len(gangs), self.queues.nominal.shape[1]), np.int64)
+        at = self.retained.of(gangs)
+        some = np.flatnonzero(at >= 0)
+        add_amounts(amounts, some, self._retained_columns()[at[some]], self.retained.amounts[at[some]])
+        return amounts
+
+    def left_by(self, rows: I64) -> I64:
+        """(Q, V) what task rows (K,), all on nodes, use, with what is kept by gangs none of whose other tasks stay."""
+        tasks, left = self._state.tasks, self.of(rows, self._state.tasks.node[rows])
+        gangs = self.retained.gang
+        if len(gangs) and len(rows):
+            there = np.flatnonzero((tasks.node >= 0) & ~tasks.leaving & np.isin(tasks.gang, gangs))
+            stays = np.isin(gangs, tasks.gang[np.setdiff1d(there, rows)])
+            goes = np.flatnonzero(~stays & np.isin(gangs, tasks.gang[rows]))
+            np.add.at(left, self.retained.queue[goes], self.retained_by_gangs(gangs[goes]))
+        return left
+
+    def _retained_columns(self) -> I64:
+        """(G, R) the columns of quota from which gangs keep."""
+        kind = self.choices.kind(self.retained.task, self._position[self.retained.node])
+        return self.choices.columns(self.retained.queue, kind)
 
     def _successors(self) -> I64:
         """(Q, V) what those use that have not arrived."""

@@ -104,7 +104,9 @@ class ClusterState:
                 outcome.refuse(refusal)
                 self.changes.note(Change.GANG, changed)
             case GangRemoved():
+                gone = self.gangs.known(event.id)
                 self.gangs.remove(event.id)
+                self.changes.note(Change.GANG, gone is not None and bool(gone.keeps))
             case BudgetObserved():
                 self.changes.note(Change.BUDGET, self.budgets.observe(event))
             case BudgetRemoved():

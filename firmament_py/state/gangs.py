@@ -5,6 +5,7 @@ This table holds their definitions; admission/queue_order.py decides the order i
 
 import numpy as np
 
+from firmament_py.model.arrays import I64
 from firmament_py.model.events import GangObserved, Refusal
 from firmament_py.state.keyed_table import KeyedTable
 
@@ -23,6 +24,7 @@ class GangTable(KeyedTable[GangObserved]):
         self._removed: set[int] = set()
         self.with_start_amounts: set[int] = set()
         """Rows of gangs that need amounts of resources to start."""
+        self._keeping: set[int] = set()
 
     def known(self, gang_id: int) -> GangObserved | None:
         """The gang as last observed, None if it is unknown."""
@@ -47,12 +49,18 @@ class GangTable(KeyedTable[GangObserved]):
 
     def _note_start(self, row: int, gang: GangObserved) -> None:
         (self.with_start_amounts.add if gang.start_amounts else self.with_start_amounts.discard)(row)
+        (self._keeping.add if gang.keeps else self._keeping.discard)(row)
+
+    def keeping(self) -> I64:
+        """(G,) rows, ascending, of gangs that keep quota of their queues."""
+        return np.array(sorted(self._keeping), np.int64)
 
     def remove(self, gang_id: int) -> None:
         """Removes a gang whose owner no longer exists, as soon as no task refers to it."""
         row = self._row.get(gang_id)
         if row is not None and row != NO_GANG:
             self._removed.add(row)
+            self._keeping.discard(row)
             self.sweep()
 
     def sweep(self) -> None:
@@ -62,6 +70,7 @@ class GangTable(KeyedTable[GangObserved]):
         gone = [row for row in self._removed if self.tasks[row] == 0]
         self._removed.difference_update(gone)
         self.with_start_amounts.difference_update(gone)
+        self._keeping.difference_update(gone)
         self.remove_rows(np.array(gone, np.int64))
 
 
@@ -84,6 +93,8 @@ def _problem(gang: GangObserved) -> tuple[str, str] | None:
         return "topology_key", "is empty, but the topology is required; name a node label"
     if any(amount < 0 for _, amount in gang.start_amounts):
         return "start_amounts", "has an amount below 0"
+    if any(amount < 0 for _, amount in gang.keeps):
+        return "keeps", "has an amount below 0"
     keys = (*gang.narrower_keys, gang.topology_key)
     if gang.narrower_keys and ("" in keys or len(set(keys)) < len(keys)):
         return "narrower_keys", "with topology_key, has an empty or repeated label; name different node labels"

@@ -247,7 +247,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
         lasting=bool(node) and described.lasting,
         nominated=_nominated_on(store, known),
         unevictable=not (known.revocable and store.preemption_rules.preemptible(known)) if node else known.privileged,
-        queue=known.queue.running_id if node else known.queue.id,
+        queue=known.queue.running_id if node or store.gangs.keeps(known) else known.queue.id,
         local_queue=known.queue.local_id,
     )
 

@@ -224,7 +224,8 @@ class Loop:
     def _is_wanted(self, known: PodRecord) -> bool:
         """Whether the pod can still be placed."""
         blocked = known.volumes.blocked or known.gang.blocked
-        may = known.schedulable and not blocked and self._store.queues.takes(known)
+        takes = self._store.queues.takes(known, started=self._store.gangs.keeps(known))
+        may = known.schedulable and not blocked and takes
         return self._leadership.leads and may and known.state is PodState.WAITING
 
     def _note(self, stats: flow_pb2.RoundStats, seconds: float) -> None:

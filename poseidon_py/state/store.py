@@ -105,6 +105,9 @@ class Store:
             past_use=past_use,
             arrivals=self._arrivals,
         )
+        admissions = self.gangs.admissions
+        admissions.requests_of, admissions.id_of_node = self._requests_of, self.id_of_node
+        admissions.drains = lambda queue: not self.queues.continues(queue)
         self.spreading = DefaultSpreading(self.profiles, lambda: self.gangs.objects, self.touch_pod)
         self.volumes = VolumeGate(
             self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes, preemption=preemption
@@ -140,6 +143,11 @@ class Store:
         """The id of the node with that name; for an unknown node an id derived from the name alone."""
         node = self.nodes.get(name)
         return node.id if node is not None else node_id(name, "")
+
+    def _requests_of(self, known: PodRecord) -> Mapping[str, int]:
+        """Empty while they are unknown."""
+        described = self.classes.get(known.described.class_id)
+        return dict(described.requests) if described is not None else {}
 
     def labels_of_node(self, name: str) -> Mapping[str, str] | None:
         """None: the node does not exist."""

@@ -245,8 +245,15 @@ class Block(_message.Message):
     def __init__(self, bytes: _Optional[int] = ..., nodes: _Optional[_Iterable[str]] = ..., racks: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Gang(_message.Message):
-    __slots__ = ("id", "minimum", "created_us", "roles", "topology_key", "topology_required", "name", "maximum", "disrupted_whole", "narrower_keys", "start_amounts")
+    __slots__ = ("id", "minimum", "created_us", "roles", "topology_key", "topology_required", "name", "maximum", "disrupted_whole", "narrower_keys", "start_amounts", "keeps", "queue", "keeps_on")
     class StartAmountsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class KeepsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
         VALUE_FIELD_NUMBER: _ClassVar[int]
@@ -264,6 +271,9 @@ class Gang(_message.Message):
     DISRUPTED_WHOLE_FIELD_NUMBER: _ClassVar[int]
     NARROWER_KEYS_FIELD_NUMBER: _ClassVar[int]
     START_AMOUNTS_FIELD_NUMBER: _ClassVar[int]
+    KEEPS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    KEEPS_ON_FIELD_NUMBER: _ClassVar[int]
     id: int
     minimum: int
     created_us: int
@@ -275,7 +285,10 @@ class Gang(_message.Message):
     disrupted_whole: bool
     narrower_keys: _containers.RepeatedScalarFieldContainer[str]
     start_amounts: _containers.ScalarMap[str, int]
-    def __init__(self, id: _Optional[int] = ..., minimum: _Optional[int] = ..., created_us: _Optional[int] = ..., roles: _Optional[_Iterable[_Union[GangRole, _Mapping]]] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., name: _Optional[str] = ..., maximum: _Optional[int] = ..., disrupted_whole: _Optional[bool] = ..., narrower_keys: _Optional[_Iterable[str]] = ..., start_amounts: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    keeps: _containers.ScalarMap[str, int]
+    queue: int
+    keeps_on: str
+    def __init__(self, id: _Optional[int] = ..., minimum: _Optional[int] = ..., created_us: _Optional[int] = ..., roles: _Optional[_Iterable[_Union[GangRole, _Mapping]]] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., name: _Optional[str] = ..., maximum: _Optional[int] = ..., disrupted_whole: _Optional[bool] = ..., narrower_keys: _Optional[_Iterable[str]] = ..., start_amounts: _Optional[_Mapping[str, int]] = ..., keeps: _Optional[_Mapping[str, int]] = ..., queue: _Optional[int] = ..., keeps_on: _Optional[str] = ...) -> None: ...
 
 class GangRole(_message.Message):
     __slots__ = ("name", "minimum")

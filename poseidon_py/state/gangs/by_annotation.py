@@ -123,7 +123,8 @@ class Kueue:
         if not size:
             return None
         full, created_us = f"{hints.namespace}/{name}", owner.created_us
-        return Declaration(self.name, key, full, size, created_us=created_us, size=size, left=left, at_once=True)
+        found = Declaration(self.name, key, full, size, created_us=created_us, size=size, left=left, at_once=True)
+        return replace(found, is_workload=not owner.counts.staged, anchor=owner.uid)
 
     def _group(self, hints: GangHints, group: str) -> Declaration:
         text = hints.annotations.get(m.KUEUE_COUNT)
@@ -131,7 +132,7 @@ class Kueue:
             raise Invalid(f"annotation {m.KUEUE_COUNT}: is missing; give the number of pods of the group")
         size = whole(text, f"annotation {m.KUEUE_COUNT}")
         name = f"{hints.namespace}/{group}"
-        return Declaration(self.name, f"kueue/{name}", name, size, maximum=size, size=size)
+        return Declaration(self.name, f"kueue/{name}", name, size, maximum=size, size=size, is_workload=True)
 
 
 def _part_of(

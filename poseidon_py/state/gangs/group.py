@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from poseidon_py.state.gangs.members import Ended, Member, Needs, Tally, shortage, tally
+from poseidon_py.state.gangs.members import Admission, Ended, Member, Needs, Tally, shortage, tally
 from poseidon_py.state.gangs.model import Declaration, Resource
 from poseidon_py.state.records import PodRecord
 from poseidon_py.util.ids import hash64
@@ -28,6 +28,14 @@ class Group:
     """Creation time of the earliest member ever observed, also if deleted; microseconds since the epoch."""
     object_ref: tuple[Resource, str, str] | None = None
     owner_uid: str = ""
+    is_workload: bool = False
+    """Whether it keeps its quota from when it starts until it ends."""
+    anchor: str = ""
+    """UID of the owner whose pods its members are; empty: there is none, or several."""
+    admission: Admission | None = None
+    """What it keeps; None: nothing, it has not started or has ended."""
+    pods_left: int | None = None
+    """Number of pods of that owner that have yet to succeed; None: unknown."""
     timeout: float | None = None
     dirty: bool = True
     bound: dict[str, int] = field(default_factory=dict)
@@ -76,6 +84,11 @@ class Group:
     def is_half_bound(self) -> bool:
         """Whether this scheduler has bound members of it, and too few."""
         return not self.complete and any(self.members[uid].assigned_to_us for uid in self.bound)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it keeps its quota."""
+        return self.admission is not None
 
     @property
     def disrupted_whole(self) -> bool:
@@ -138,8 +151,10 @@ class Group:
         ]
         if not self.members and self.ended.declaration is not None and not self.ended.declaration.waits:
             declarations = [self.ended.declaration]
-        if not declarations and not self.announced:
-            return False  # nothing declares it at the moment: keep the last message
+        if not declarations and not self.announced:  # nothing declares it at the moment: keep the last message
+            message = flow_pb2.Gang()
+            message.CopyFrom(self.message or message)
+            return self._replace(message) if self.message is not None else False
         self.problem = ""
         message = flow_pb2.Gang(id=self.id, name=self.name)
         minimums = sorted({each.minimum for each in declarations} | set(self.announced.values()))
@@ -174,6 +189,18 @@ class Group:
             amounts = next((each.start_amounts for each in declarations if each.start_amounts), ())
             message.start_amounts.update(amounts)
         message.created_us = self._created(declarations)
+        return self._replace(message)
+
+    def _replace(self, message: flow_pb2.Gang) -> bool:
+        """Takes the message, with what is kept. Returns whether it has changed."""
+        for name in ("keeps", "queue", "keeps_on"):
+            message.ClearField(name)
+        if self.admission is not None:
+            needed = self.needed()[0]
+            message.keeps.update(
+                self.admission.amounts(needed if self.pods_left is None else min(needed, self.pods_left))
+            )
+            message.queue, message.keeps_on = self.admission.queue, self.admission.node
         if self.message == message:
             return False
         self.message = message

@@ -1,14 +1,55 @@
 """The gangs: when they exist, when they are complete, and what the engine has to know of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.index import Index, NoObjects
 from poseidon_py.state.gangs.listener import GangListener
-from poseidon_py.state.gangs.model import Declaration, Objects, Unknown
+from poseidon_py.state.gangs.members import Admission, Requests
+from poseidon_py.state.gangs.model import Declaration, Objects, OwnerOrGroup, Unknown
+from poseidon_py.state.records import PodRecord
 from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import flow_pb2
+
+
+@dataclass(slots=True)
+class Admissions:
+    """Which workloads keep their quota between their pods, as Kueue's do: those that have started. That is so once the
+    minimum is bound, or while any pod is, after a restart of this process. It ends when the workload has ended or is
+    suspended, or when all its bound pods are victims of preemption.
+
+    `in_force`: whether workloads are admitted here as a whole; `requests_of`: of a pod, empty while unknown;
+    `id_of_node`: by name; `drains`: whether a queue evicts what runs."""
+
+    in_force: Callable[[], bool] = lambda: False
+    requests_of: Callable[[PodRecord], Requests] = lambda known: {}
+    id_of_node: Callable[[str], str] = lambda name: ""
+    drains: Callable[[int], bool] = lambda queue: False
+
+    def renewed(
+        self, before: Admission | None, bound: Collection[PodRecord], others: Iterable[PodRecord], *, whole: bool
+    ) -> Admission | None:
+        """The admission of a workload that has not ended, `before` this look at it. bound: its pods on nodes, with
+        `others` that have yet to be bound; whole: whether those on nodes are its minimum."""
+        queues = {known.queue.running_id for known in bound}
+        queue = queues.pop() if len(queues) == 1 else before.queue if before is not None and not bound else 0
+        if not self.in_force() or not queue or self.drains(queue):
+            return None
+        if before is not None and not before.whole and not bound:
+            return None  # it was never complete
+        same = before is not None and before.queue == queue and (before.whole or not whole)
+        if before is not None and same and len(bound) <= len(before.places):
+            return before
+        places = [requests for known in bound if (requests := self.requests_of(known))]
+        if len(places) < len(bound):
+            return before
+        if not whole:
+            places += [requests for known in others if (requests := self.requests_of(known))]
+        places.sort(key=lambda requests: sorted(requests.items()), reverse=True)
+        node = next(iter(bound)).node
+        return Admission(queue, self.id_of_node(node), tuple(places), whole)
 
 
 class GroupBook:
@@ -24,6 +65,7 @@ class GroupBook:
         self.removed: set[int] = set()
         """Ids of gangs that are gone and that the engine has yet to remove."""
         self.listener = GangListener()
+        self.admissions = Admissions()
         self._touch = touch
         self._index = Index()
 
@@ -60,6 +102,7 @@ class GroupBook:
         if group.object_ref is not None:
             self._index.link(group.id, group.object_ref)
         group.first_us = min(group.first_us or created_us, created_us)
+        group.is_workload, group.anchor = declaration.is_workload, declaration.anchor
 
     def _changed_group(self, group: Group, *, lost: bool = True) -> None:
         """Take note of members that have come, changed or gone. `lost`: whether those that are gone are missed."""
@@ -112,14 +155,50 @@ class GroupBook:
         if not group.dirty:
             return
         problem = group.problem
+        keeps = group.keeps
+        self._admit(group)
         if group.merge():
             self.queue.add(group.id)
         self._below(group)
+        if self._admit(group) and group.merge():
+            self.queue.add(group.id)
+        if group.keeps != keeps:
+            self._touch_members(group)  # while they wait, their queue may be another one
         if group.problem and group.problem != problem:
             for member in group.members.values():
                 if not member.known.node:
                     self.listener.gang_invalid(member.known, f"pod group {group.name}: {group.problem}")
 
+    def _admit(self, group: Group) -> bool:
+        """Update what it keeps of the quota of its queue; whether that has changed."""
+        before = group.admission
+        ended = group.preempted or (before is None and not group.assigned_to_us)
+        if not ended and group.anchor:
+            ended = _has_ended(group.anchor, self.objects)
+            owner = self.objects.known_owner(group.anchor)
+            group.pods_left = owner.counts.left if owner is not None else None
+        group.admission = None
+        if group.is_workload and not ended and group.message is not None:
+            bound = [group.members[uid].known for uid in group.bound]
+            others = (each.known for uid, each in group.members.items() if uid not in group.bound)
+            group.admission = self.admissions.renewed(before, bound, others, whole=group.complete)
+        return group.admission != before
+
     def _touch_members(self, group: Group) -> None:
         for uid in group.members:
             self._touch(uid)
+
+
+def _has_ended(anchor: str, objects: Objects) -> bool:
+    """Whether the owner with this UID has ended, or is suspended."""
+    owner = objects.known_owner(anchor)
+    if owner is None:
+        return True
+    return bool(owner.counts.verdict) or any(each.suspended for each in _upwards(owner, objects))
+
+
+def _upwards(owner: OwnerOrGroup | None, objects: Objects) -> Iterator[OwnerOrGroup]:
+    """The owner and those above it."""
+    while owner is not None:
+        yield owner
+        owner = objects.known_owner(owner.owner.uid) if owner.owner is not None else None

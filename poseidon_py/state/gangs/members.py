@@ -142,3 +142,26 @@ def shortage(needed: tuple[int, list[int]], there: Mapping[str, int]) -> tuple[i
             counts[role] += 1
     lacking = {role: need - counts[role] for role, need in enumerate(roles) if need > counts[role]}
     return max(minimum - len(there), sum(lacking.values()), 0), lacking
+
+
+Requests = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What a workload was admitted with. `places`: what its bound pods request, the largest first; `node`: the id of
+    the node of one; `whole`: whether its minimum was bound."""
+
+    queue: int
+    node: str
+    places: tuple[Requests, ...]
+    whole: bool
+
+    def amounts(self, pods: int) -> dict[str, int]:
+        """What so many pods of it request; those that are not known as much as the largest one."""
+        found: dict[str, int] = {}
+        missing = max(pods - len(self.places), 0)
+        for place in (*self.places[:pods], *self.places[:1] * missing):
+            for resource, amount in place.items():
+                found[resource] = found.get(resource, 0) + amount
+        return found

@@ -149,6 +149,10 @@ class Declaration:
     """Resource, namespace and name of the object that declares the group."""
     reads: tuple[tuple[Resource, str, str], ...] = ()
     """Further objects that the declaration depends on."""
+    is_workload: bool = False
+    """Whether these are all pods of what Kueue admits as a unit."""
+    anchor: str = ""
+    """UID of the owner whose pods these are; empty: there is none."""
 
 
 class Invalid(ValueError):

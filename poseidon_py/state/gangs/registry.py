@@ -84,6 +84,7 @@ class GangRegistry(GroupBook):
         self.without_marks = (*without_marks.conventions(names), without_marks.QueuedWorkloads(units, has_default))
         self._gang_owners = frozenset(OWNER_KINDS[name].resource for name in names)
         self._has_default = has_default
+        self.admissions.in_force = units
 
     def reconsider(self) -> None:
         """Resolves all pods again: other conventions are in force, or concern other owners, than before."""
@@ -96,6 +97,11 @@ class GangRegistry(GroupBook):
     def group_of(self, known: PodRecord) -> Group | None:
         """The gang of a pod; None: the engine places it as a single pod."""
         return self.groups.get(known.gang.id) if known.gang.id else None
+
+    def keeps(self, known: PodRecord) -> bool:
+        """Whether the gang of a pod keeps its quota, in the queue of its running pods."""
+        group = self.group_of(known)
+        return group is not None and group.keeps
 
     # -- pods -------------------------------------------------------------------------------------------------
 
@@ -339,6 +345,9 @@ class GangRegistry(GroupBook):
             group = self.groups.get(gang_id)
             if group is not None:
                 self._touch_members(group)
+                if group.keeps:
+                    group.dirty = True
+                    self.queue.add(group.id)
                 self._sweep(group)
         self.resolved(f"{resource.label}/{owner_or_group.uid}")
         self.resolved(owner_or_group.uid)

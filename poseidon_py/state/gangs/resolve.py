@@ -95,7 +95,8 @@ def _leader_first(hints: GangHints, objects: Objects, found: Declaration | None)
     if minimum < 2:
         return single
     key, name = f"followers/{group}", f"{found.name} without its leader"
-    return replace(found, key=key, name=name, minimum=minimum, size=(size or minimum + 1) - 1, roles=(), maximum=0)
+    found = replace(found, is_workload=False, roles=(), maximum=0)
+    return replace(found, key=key, name=name, minimum=minimum, size=(size or minimum + 1) - 1)
 
 
 def as_whole(hints: GangHints, found: Declaration | None) -> Declaration | None:

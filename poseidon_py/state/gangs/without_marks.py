@@ -172,7 +172,8 @@ def _declared(hints: GangHints, kind: OwnerKind, name: str, entry: OwnerOrGroup)
         return None
     if counts.least is not None and left is not None:
         minimum = max(minimum - (size - left), 1)  # those that have succeeded count for what it says that it needs
-    return Declaration(kind.kind, key, name, minimum, created_us=entry.created_us, size=size, left=left, at_once=True)
+    found = Declaration(kind.kind, key, name, minimum, created_us=entry.created_us, size=size, left=left, at_once=True)
+    return replace(found, is_workload=not counts.staged, anchor=entry.uid)
 
 
 def _part_of(hints: GangHints, job_set: OwnerOrGroup) -> str:

@@ -20,6 +20,8 @@ class BuiltTree:
         self.draining = {queue.id: queue.name for queue in tree.queues if queue.stop is Stop.HOLD_AND_DRAIN}
         self.taking = {0} | {queue.id for queue in tree.queues if queue.stop is Stop.NONE}
         """Ids of the queues that take pods; 0: none concerns them."""
+        self.continuing = {queue.id for queue in tree.queues if queue.stop is not Stop.HOLD_AND_DRAIN}
+        """Ids of the queues in which workloads that have started go on."""
         self.without_half_life = {queue.key for queue in tree.queues if queue.by_past_use and not past_use.counts(tree)}
         """Keys of queues that are to be served by past use, which does not count."""
         self._queues = {queue.key: queue for queue in tree.queues}

@@ -301,9 +301,14 @@ class QueueRegistry:
                 self._message = self._built.message
         return self._built
 
-    def takes(self, known: PodRecord) -> bool:
-        """Whether the queue of a pod still takes pods: it can have been closed while a round ran."""
-        return known.queue.id in self.built.taking
+    def takes(self, known: PodRecord, *, started: bool = False) -> bool:
+        """Whether the queue of a pod still takes pods: it can have been closed while a round ran. `started`: the pod is
+        of a workload that keeps its quota."""
+        return known.queue.id in self.built.taking or (started and self.continues(known.queue.running_id))
+
+    def continues(self, queue: int) -> bool:
+        """Whether workloads go on that have started in the queue with this id."""
+        return queue in self.built.continuing
 
     @property
     def tree(self) -> Tree:

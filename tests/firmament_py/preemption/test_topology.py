@@ -62,12 +62,12 @@ def racks_since(minutes, *, required=True, gangs=True):
         *WITH_LARGE, *(make_node(name, cpu=4, labels={"rack": f"r{i // 2}"}) for i, name in enumerate(names))
     )
     for i, started in enumerate(minutes):
-        of_gang = {"gang": 100 + i} if gangs else {}
+        of_gang = 100 + i if gangs else 0
         if gangs:
             cluster.tell(make_gang(100 + i, 2, whole=True))
         for member, minute in enumerate(started if isinstance(started, tuple) else (started, started)):
             uid = 200 + 2 * i + member
-            cluster.tell(make_tasks([uid], LOW, on=names[2 * i + member], started_us=since(minute), **of_gang))
+            cluster.tell(make_tasks([uid], LOW, on=names[2 * i + member], started_us=since(minute), gang=of_gang))
     cluster.tell(make_gang(7, 2, topology="rack", required=required), make_tasks([11, 12], HIGH, gang=7))
     evicted = {(uid - 200) // 2 for uid in cluster.preempted(cluster.run())}
     return [minutes[i] for i in sorted(evicted)]
