@@ -18,6 +18,7 @@ from firmament_py.queues.shares import fair_shares
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.claims import Claims, Standing
 from firmament_py.sharing.flavors import add_amounts
+from firmament_py.sharing.job_kinds import first_of_kinds
 from firmament_py.sharing.jobs import Jobs, beyond_start, waiting_jobs
 from firmament_py.sharing.lanes import Lanes
 from firmament_py.sharing.past_use import parts_of_capacity, past_of
@@ -26,9 +27,8 @@ from firmament_py.sharing.use import QueueUse
 from firmament_py.sharing.victim_amounts import VictimAmounts
 from firmament_py.state.cluster import ClusterState
 
-_KINDS_OF_QUEUE, _JOBS_OF_KIND, _CLAIMS = 4, 4, 256
-"""Limits on the jobs that may preempt in a round although their quota does not suffice: the first of each kind of each
-queue, and in all. Those that are left out come in the next round, if no victims are found for one of these."""
+_CLAIMS = 256
+"""Limit on all jobs that may preempt in a round although their quota does not suffice (sharing/job_kinds.py)."""
 
 _CAUSES = {Reason.NO_FLAVOR: Cause.NO_FLAVOR, Reason.BEHIND: Cause.BEHIND}
 """All other reasons are OVER_QUOTA."""
@@ -231,7 +231,7 @@ class _QueueRound:
         waits = np.logical_or.reduceat(left, jobs.start[:-1])
         over = np.flatnonzero(claim & waits & (found.reason == Reason.LACKING))
         candidates = len(over)
-        over = _first_of_kinds(jobs, over)[:_CLAIMS]
+        over = first_of_kinds(jobs, over)[:_CLAIMS]
         flavor, claiming = found.flavor.copy(), np.zeros(len(left), np.bool_)
         for j in over.tolist():
             tasks = slice(int(jobs.start[j]), int(jobs.start[j + 1]))
@@ -381,27 +381,3 @@ def _stopped_by(use: QueueUse) -> I64:
         above = stopped[level.parents]
         stopped[level.rows] = np.where(above >= 0, above, stopped[level.rows])
     return stopped
-
-
-def _first_of_kinds(jobs: Jobs, some: I64) -> I64:
-    """Those of the jobs `some` (K,), ascending, that are the first of a kind, of the first kinds of their queue."""
-    if len(some) <= _KINDS_OF_QUEUE:
-        return some
-    of = jobs.queue[some], jobs.priority[some], jobs.preemptible[some]
-    columns = np.column_stack([*of, jobs.request[some], jobs.suitable[some]])
-    _, first, kind = np.unique(columns, axis=0, return_index=True, return_inverse=True)
-    kind = kind.reshape(-1)
-    in_order = np.argsort(first)
-    number_of_kind = np.empty(len(first), np.int64)
-    number_of_kind[in_order] = run_positions(_run_lengths(jobs.queue[some[first[in_order]]]))
-    by_kind = np.argsort(kind, kind="stable")
-    number = np.empty(len(some), np.int64)
-    number[by_kind] = run_positions(np.bincount(kind))
-    return some[(number_of_kind[kind] < _KINDS_OF_QUEUE) & (number < _JOBS_OF_KIND)]
-
-
-def _run_lengths(values: I64) -> I64:
-    """(R,) the lengths of the runs of equal values (K,)."""
-    begins = np.flatnonzero(np.r_[True, values[1:] != values[:-1]][: len(values)])
-    lengths: I64 = np.diff(np.r_[begins, len(values)])
-    return lengths
