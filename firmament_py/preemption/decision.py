@@ -122,9 +122,9 @@ class EvictionSearch:
         limits.count(victims)
         waiving = tasks if waiving is None else waiving
         free = ledger.unreserved_for(waiving, self.precedence.lowest(self._snapshot, tasks))
-        home = ledger.node_of[tasks]
+        home, stays = ledger.node_of[tasks], np.zeros(len(tasks), np.bool_)
         # more is reserved than is free there: they would not fit at home, and nobody is to lose a place for that
-        stays = (home >= 0) & (free[home] < 0).any(axis=1)
+        stays[home >= 0] = (free[home[home >= 0]] < 0).any(axis=1)
         staying, tasks = tasks[stays], tasks[~stays]
         free = free + ledger.usage_of(tasks)
         if moving is not None:

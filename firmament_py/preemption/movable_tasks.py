@@ -148,8 +148,9 @@ class MovableNearby:
         since_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows])
         rows = rows[since_us <= snapshot.now_us - self._after_us]
         node = positions_of(snapshot, self._state.nodes.capacity)[tasks.node[rows]]
+        rows, node = rows[node >= 0], node[node >= 0]
         full = np.asarray((ledger.unreserved < 0).any(axis=1))  # nodes that cannot take what they have
-        return rows[(node >= 0) & ~full[node]]
+        return rows[~full[node]]
 
     def _costs(self, rows: I64, now_us: int) -> F64:
         """(M,) the cost of moving each: 1 for the move, which decides, and a small share of its cost of eviction."""

@@ -85,7 +85,7 @@ class CandidateSearch:
             may &= own
         began_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows])
         least_us = np.minimum(self._least_s[queue, own.astype(np.int64)] * 1e6, _FOREVER_US).astype(np.int64)
-        protected = may & (began_us + least_us > self._snapshot.now_us)
+        protected = may & (least_us > 0) & (began_us + least_us > self._snapshot.now_us)
         self.later(int((began_us + least_us)[protected].min(initial=_FOREVER_US)))
         may &= ~protected
         rows, own, priority = rows[may], own[may], priority[may]

@@ -265,7 +265,8 @@ class Reclaimer:
 
     def _too_early(self, claim: Claim) -> bool:
         delay_s = self._standing.use.queues.definitions[claim.queue].preemption_delay_s
-        return self._candidates.later(claim.created_us + round(delay_s * 1e6))
+        # the place of a job within the second of its creation may be later than now
+        return delay_s > 0 and self._candidates.later(claim.created_us + round(delay_s * 1e6))
 
     def _precedence(self, candidates: Candidates) -> Precedence:
         classes = len(self._snapshot.classes)

@@ -149,7 +149,7 @@ class Servable:
         state, found = self._snapshot.releases.state, np.zeros(count, np.int64)
         rows = np.flatnonzero((state.tasks.state == BOUND) & (self._precedence.running < priority))
         at = positions_of(self._snapshot, state.nodes.capacity)[state.tasks.node[rows]]
-        of_row = np.where(at >= 0, domain[at], -1)
+        rows, of_row = rows[at >= 0], domain[at[at >= 0]]
         np.maximum.at(found, of_row[of_row >= 0], started_us(state, rows)[of_row >= 0])
         return found
 

@@ -413,3 +413,16 @@ def test_quota_of_a_task_that_no_node_takes_goes_to_one_that_looked_for_victims_
     cluster = cluster_of(queues, nowhere, holds_port, make_tasks([1], 3, queue=A), make_tasks([2], 1, queue=A))
     assert cluster.round() == {}
     assert cluster.round() == {2: "n"}
+
+
+def test_a_job_whose_place_within_its_second_is_yet_to_come_preempts_at_once():
+    """The API server tells seconds; the bridge orders what was created in one by arrival, up to its end."""
+    cluster = cluster_of(cohort(), running(range(1, 9)), make_tasks([11], 1, queue=A, created_us=NOW_US + SECOND_US))
+    assert len(cluster.preempted(cluster.run())) == 1
+
+
+def test_a_task_whose_place_within_its_second_is_yet_to_come_may_be_preempted_at_once():
+    began_us = NOW_US + SECOND_US
+    late = make_tasks(range(1, 9), 1, on="n", queue=B, created_us=began_us, started_us=began_us)
+    cluster = cluster_of(cohort(), late, make_tasks([11], 1, queue=A))
+    assert len(cluster.preempted(cluster.run())) == 1

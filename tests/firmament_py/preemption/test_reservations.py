@@ -5,6 +5,7 @@ import pytest
 
 from firmament_py.eviction.evict import evict
 from firmament_py.model.constraints import PeerDemand, PeerTerm
+from firmament_py.model.events import NodeRemoved
 from firmament_py.preemption.decision import EvictionSearch
 from tests.builders import (
     NOW_US,
@@ -163,6 +164,14 @@ def test_what_is_about_to_leave_is_for_the_task_that_it_is_reserved_for():
     assert not cluster.scheduler.due(NOW_US)
     cluster.tell(removed(2))
     assert cluster.round() == {3: "n"}
+
+
+def test_there_may_be_no_nodes():
+    """All that ran on the last one is still known: it could leave."""
+    cluster = beside_a_task_that_leaves(holder_us=OVERDUE_US)
+    cluster.round()
+    cluster.tell(NodeRemoved("id-n"))
+    assert cluster.round() == {}
 
 
 def test_no_task_loses_its_place_to_a_reservation_that_is_made_after_it():

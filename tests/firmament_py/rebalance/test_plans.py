@@ -25,6 +25,7 @@ from tests.builders import (
     tasks_like,
 )
 from tests.firmament_py.rebalance.plans import (
+    CLASSES,
     LARGE,
     MIDDLE,
     SMALL,
@@ -33,6 +34,7 @@ from tests.firmament_py.rebalance.plans import (
     movable,
     moves_of,
     plan_of,
+    resting_cluster,
     scattered,
 )
 
@@ -223,3 +225,9 @@ def test_a_plan_changes_nothing(goal):
     assert (state.nodes.used == used).all()
     assert (len(state.successors), state.changes.number) == (0, opportunities)
     state.validate()
+
+
+def test_a_cluster_without_nodes_has_no_plan():
+    """Tasks are known before their nodes when the service is synchronised."""
+    cluster = resting_cluster(*CLASSES, *movable([1], LARGE, "a"), make_tasks([2], LARGE))
+    assert not plan_of(cluster, Goal.PLACE).steps
