@@ -15,8 +15,8 @@ from poseidon_py.feed.resync import Session
 from poseidon_py.kube.quantity import CPU
 from poseidon_py.report.queue_amounts import QueueAmount, QueueAmounts, past_of, share_of, uses_of
 from poseidon_py.report.queue_types import type_of
+from poseidon_py.report.queue_use import QueueUse
 from poseidon_py.state.queues.registry import QueueRegistry
-from poseidon_py.state.queues.use import QueueUse
 from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.queue_metrics import QueueFigures
 from poseidon_py.util.timestamps import timestamp

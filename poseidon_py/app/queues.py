@@ -12,8 +12,8 @@ from poseidon_py.report.paced_queue import Binds
 from poseidon_py.report.past_use import PastUseStore
 from poseidon_py.report.queue_ownership import LEASE, QueueOwnership
 from poseidon_py.report.queue_status import QueueStatusWriter
+from poseidon_py.report.queue_use import QueueUse
 from poseidon_py.report.takeovers import TakeoverEvents
-from poseidon_py.state.queues.use import QueueUse
 from poseidon_py.state.queues.watches import QueueWatches
 from poseidon_py.state.store import Store
 

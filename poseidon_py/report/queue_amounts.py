@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from poseidon_py.describe.queues.model import UNBOUNDED, Queue, Quota, Sharing, Tree
 from poseidon_py.kube.quantity import PODS
-from poseidon_py.state.queues.use import QueueUse
+from poseidon_py.report.queue_use import QueueUse
 from protos.gen import flow_pb2
 
 _NO_LIMIT = 2**60

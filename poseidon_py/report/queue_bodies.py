@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from poseidon_py.kube.quantity import written
+from poseidon_py.report.queue_use import Amounts, QueueUse, by_resource
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues import kai, kueue, own, volcano
 from poseidon_py.state.queues.source import Declared
-from poseidon_py.state.queues.use import Amounts, QueueUse, by_resource
 
 Json = dict[str, Any]
 

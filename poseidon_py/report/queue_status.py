@@ -19,10 +19,10 @@ from poseidon_py.kube.client import ConflictError, KubeError, NotFoundError, dec
 from poseidon_py.report.messages import note
 from poseidon_py.report.paced_queue import Binds
 from poseidon_py.report.queue_bodies import ACTIVE, Json, body_of, condition_of
+from poseidon_py.report.queue_use import QueueUse
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues.registry import QueueRegistry
 from poseidon_py.state.queues.source import KINDS, Declared, Ref
-from poseidon_py.state.queues.use import QueueUse
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.ids import hash64
 

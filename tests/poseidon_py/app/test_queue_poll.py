@@ -10,8 +10,8 @@ from poseidon_py.app import queue_poll
 from poseidon_py.app.queue_poll import QueuePoll
 from poseidon_py.describe.queues.model import id_of
 from poseidon_py.feed.client import EngineError
+from poseidon_py.report.queue_use import QueueUse
 from poseidon_py.state.queues.own import QUEUES
-from poseidon_py.state.queues.use import QueueUse
 from protos.gen import flow_pb2
 from tests.poseidon_py.fakes import FakeEngine
 from tests.poseidon_py.rig import Rig as BridgeRig

@@ -11,8 +11,8 @@ from poseidon_py.describe.queues.model import id_of
 from poseidon_py.kube.client import ApiError, ConflictError, NotFoundError
 from poseidon_py.report.queue_bodies import body_of
 from poseidon_py.report.queue_status import QueueStatusWriter
+from poseidon_py.report.queue_use import QueueUse
 from poseidon_py.state.queues import elastic_quota, kai, kueue, own, volcano
-from poseidon_py.state.queues.use import QueueUse
 from tests.poseidon_py.settling import settle
 from tests.poseidon_py.state.queues.rig import Rig
 
