@@ -258,7 +258,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         setting("How many pods may be moved in an hour; 0: any number.", metavar="COUNT", shown="0"),
     ] = None
     queues: Annotated[
-        Literal["off", "auto", "kueue", "kai", "volcano", "yunikorn", "elasticquota", "poseidon"],
+        Literal["off", "auto", "kueue", "kai", "volcano", "yunikorn", "elasticquota", "koordinator", "poseidon"],
         setting(
             "Kind of queues whose quotas count. auto: the first of these that is installed and has objects, and whose "
             "own scheduler does not run."

@@ -5,6 +5,7 @@ _TYPES = {
     "cohort": "Cohort",
     "localqueue": "LocalQueue",
     "elasticquota": "ElasticQuota",
+    "koordinator": "ElasticQuota",
 }
 
 

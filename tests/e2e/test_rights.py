@@ -393,6 +393,7 @@ QUEUE_KINDS = [
     ("scheduling.run.ai", "Queue", "queues", "v2"),
     ("scheduling.volcano.sh", "Queue", "queues", "v1beta1"),
     ("scheduling.x-k8s.io", "ElasticQuota", "elasticquotas", "v1alpha1"),
+    ("scheduling.sigs.k8s.io", "ElasticQuota", "elasticquotas", "v1alpha1"),
 ]
 CLUSTER_SCOPED = {
     *("NodeMetrics", "ClusterQueue", "Cohort", "ResourceFlavor", "Topology", "WorkloadPriorityClass", "Queue"),

@@ -6,6 +6,7 @@ from poseidon_py.conventions.verdicts import (
     KeyTable,
     KindTable,
     delegated,
+    honoured,
     refused,
     unneeded,
 )
@@ -17,7 +18,7 @@ _PODGROUP = {
 }
 _QUOTA = {"spec.min{}": HONOURED, "spec.max{}": HONOURED}
 _TOLERATION = delegated("the plug-in PreemptionToleration of other schedulers; PriorityClasses are not read here")
-_UNREAD_QUOTA = "quotas of this group belong to earlier releases and to Koordinator; use group scheduling.x-k8s.io"
+_QUOTA_OF_KOORDINATOR = honoured("read as a quota of Koordinator: that of a namespace has its name, or lists it")
 
 COSCHEDULING = ConventionTable(
     "coscheduling",
@@ -26,7 +27,9 @@ COSCHEDULING = ConventionTable(
         KindTable("scheduling.x-k8s.io", "PodGroup", ("v1alpha1",), _PODGROUP),
         KindTable("scheduling.x-k8s.io", "ElasticQuota", ("v1alpha1",), _QUOTA),
         KindTable("scheduling.sigs.k8s.io", "PodGroup", ("v1alpha1",), _PODGROUP),
-        KindTable("scheduling.sigs.k8s.io", "ElasticQuota", ("v1alpha1",), unread=_UNREAD_QUOTA),
+        KindTable(
+            "scheduling.sigs.k8s.io", "ElasticQuota", ("v1alpha1",), dict.fromkeys(_QUOTA, _QUOTA_OF_KOORDINATOR)
+        ),
     ),
     pods=KeyTable(
         labels={

@@ -6,6 +6,7 @@ from poseidon_py.conventions.verdicts import (
     KeyTable,
     KindTable,
     delegated,
+    honoured,
     refused,
     reported,
     unneeded,
@@ -13,7 +14,10 @@ from poseidon_py.conventions.verdicts import (
 
 _KOORDINATOR = delegated("Koordinator's own scheduler, manager and agent")
 _CREATED = delegated("Koordinator's components, which write it")
-_QUOTA = reported("has no effect: quotas of Koordinator are not read yet; use ElasticQuotas of scheduling.x-k8s.io")
+_WEBHOOK = delegated("Koordinator's webhooks, which admit quotas and pods")
+_TREE = refused("quota trees are not read, so the pods wait; remove it")
+_OF_TREE = unneeded("it says something of a quota tree, and queues of such trees take no pods")
+_LENT = refused("idle parts of min are always lent and taken back, so the queue is closed; remove it", "true", "")
 _RESERVATION = refused("Reservations are not read, so the pod waits; remove it")
 _DEVICES = refused("devices are not chosen here, so the pod waits; request extended resources")
 _CPUS = refused("NUMA nodes and processors are not chosen here, so the pod waits; remove it")
@@ -42,13 +46,13 @@ KOORDINATOR = ConventionTable(
             "scheduling.sigs.k8s.io",
             "ElasticQuota",
             ("v1alpha1",),
-            unread="quotas of this group are not read yet; use ElasticQuotas of scheduling.x-k8s.io",
+            {"spec.min{}": HONOURED, "spec.max{}": HONOURED},
         ),
         KindTable(
             "quota.koordinator.sh",
             "ElasticQuotaProfile",
             ("v1alpha1",),
-            unread="Koordinator's manager makes quotas of it",
+            unread="Koordinator's manager makes a quota tree of it, whose queues take no pods",
         ),
         KindTable(
             "scheduling.koordinator.sh",
@@ -108,9 +112,9 @@ KOORDINATOR = ConventionTable(
             "pod-group.scheduling.sigs.k8s.io": HONOURED,
             "pod-group.scheduling.sigs.k8s.io/name": HONOURED,
             "pod-group.scheduling.sigs.k8s.io/min-available": HONOURED,
-            "quota.scheduling.koordinator.sh/name": _QUOTA,
-            "quota.scheduling.koordinator.sh/tree-id": _QUOTA,
-            "quota.scheduling.koordinator.sh/preemptible": _VICTIM,
+            "quota.scheduling.koordinator.sh/name": HONOURED,
+            "quota.scheduling.koordinator.sh/tree-id": _TREE,
+            "quota.scheduling.koordinator.sh/preemptible": honoured("false: never a victim, and within min only"),
             "koordinator.sh/qosClass": _KOORDINATOR,
             "koordinator.sh/priority": reported("has no effect: spec.priorityClassName of the pods orders them"),
             "koordinator.sh/priority-class": _KOORDINATOR,
@@ -131,23 +135,25 @@ KOORDINATOR = ConventionTable(
         annotations={
             "gang.scheduling.koordinator.sh/network-topology-spec": _TOPOLOGY,
             "pod-group.scheduling.sigs.k8s.io/match-policy": _MATCH,
+            "quota.scheduling.koordinator.sh/shared-weight": honoured(
+                "of one resource: the first of GPUs, CPU and memory of which all quotas with the same parent have one"
+            ),
+            "quota.scheduling.koordinator.sh/namespaces": HONOURED,
+            "quota.scheduling.koordinator.sh/admission": _WEBHOOK,
+            "quota.scheduling.koordinator.sh/max-strict-check-resource-keys": _WEBHOOK,
+            "quota.scheduling.koordinator.sh/resource-keys": _KOORDINATOR,
+            "quota.scheduling.koordinator.sh/total-resource": _OF_TREE,
+            "quota.scheduling.koordinator.sh/unschedulable-resource": _CREATED,
             **{
-                f"quota.scheduling.koordinator.sh/{name}": _KOORDINATOR
+                f"quota.scheduling.koordinator.sh/{name}": _CREATED
                 for name in (
-                    "shared-weight",
                     "runtime",
                     "request",
                     "child-request",
-                    "resource-keys",
-                    "total-resource",
-                    "unschedulable-resource",
-                    "namespaces",
                     "guaranteed",
                     "allocated",
                     "non-preemptible-request",
                     "non-preemptible-used",
-                    "admission",
-                    "max-strict-check-resource-keys",
                 )
             },
             "scheduling.koordinator.sh/reservation-restricted-options": _KOORDINATOR,
@@ -157,18 +163,13 @@ KOORDINATOR = ConventionTable(
             "scheduling.koordinator.sh/usage-thresholds": _LOAD,
         },
         labels={
-            **{
-                f"quota.scheduling.koordinator.sh/{name}": _KOORDINATOR
-                for name in (
-                    "is-parent",
-                    "parent",
-                    "allow-lent-resource",
-                    "profile",
-                    "is-root",
-                    "ignore-default-tree",
-                    "allow-force-update",
-                )
-            },
+            "quota.scheduling.koordinator.sh/parent": HONOURED,
+            "quota.scheduling.koordinator.sh/is-parent": honoured("true: a quota with none below it takes no pods"),
+            "quota.scheduling.koordinator.sh/allow-lent-resource": _LENT,
+            "quota.scheduling.koordinator.sh/is-root": _OF_TREE,
+            "quota.scheduling.koordinator.sh/ignore-default-tree": _OF_TREE,
+            "quota.scheduling.koordinator.sh/profile": _CREATED,
+            "quota.scheduling.koordinator.sh/allow-force-update": _WEBHOOK,
             "scheduling.koordinator.sh/reservation-order": _KOORDINATOR,
             "node.koordinator.sh/gpu-partition-policy": _KOORDINATOR,
             "node.koordinator.sh/gpu-model": _KOORDINATOR,

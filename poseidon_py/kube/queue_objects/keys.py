@@ -26,6 +26,8 @@ PRIORITY_CLASS = "priorityClassName"
 """A label of KAI's workloads."""
 VOLCANO = "scheduling.volcano.sh/queue-name"
 VOLCANO_GROUP = "scheduling.k8s.io/group-name"
+KOORDINATOR = "quota.scheduling.koordinator.sh/name"
+KOORDINATOR_PREEMPTIBLE = "quota.scheduling.koordinator.sh/preemptible"
 YUNIKORN = "yunikorn.apache.org/queue"
 YUNIKORN_SHORT = "queue"
 YUNIKORN_PREEMPTION = "yunikorn.apache.org/allow-preemption"
@@ -42,6 +44,8 @@ _LABELS = frozenset(
         KAI_PREEMPTIBILITY,
         PRIORITY_CLASS,
         VOLCANO,
+        KOORDINATOR,
+        KOORDINATOR_PREEMPTIBLE,
         YUNIKORN,
         YUNIKORN_SHORT,
     )
@@ -49,7 +53,16 @@ _LABELS = frozenset(
 _ANNOTATIONS = frozenset(
     (KUEUE_WORKLOAD, VOLCANO, VOLCANO_GROUP, KAI_GROUP, YUNIKORN, YUNIKORN_SHORT, YUNIKORN_PREEMPTION, *KUEUE_TOPOLOGY)
 )
-_WORDS = (b"queue", b"kueue", b"poseidon.io/user", b"group-name", b"kai.scheduler", b"priorityClassName", b"yunikorn")
+_WORDS = (
+    b"queue",
+    b"kueue",
+    b"poseidon.io/user",
+    b"group-name",
+    b"kai.scheduler",
+    b"priorityClassName",
+    b"yunikorn",
+    b"quota.scheduling",
+)
 
 Pairs = tuple[tuple[str, str], ...]
 """Keys and values, sorted."""

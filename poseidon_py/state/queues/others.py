@@ -43,6 +43,7 @@ SIGNS: Mapping[str, Signs] = {
         deployments=("scheduler-plugins-scheduler",),
         labels=(f"{_NAME} in (scheduler-plugins,scheduler-plugins-scheduler)",),
     ),
+    "koordinator": Signs("koord-scheduler", deployments=("koord-scheduler",), labels=("koord-app=koord-scheduler",)),
 }
 """Kind -> what shows that its controller or scheduler is there, which decides by its queues then."""
 

@@ -43,6 +43,10 @@ def install_kai(cluster):
     cluster.create(definition("Queue", "scheduling.run.ai", "v2", "queues", False))
 
 
+def install_koordinator(cluster):
+    cluster.create(definition("ElasticQuota", "scheduling.sigs.k8s.io", "v1alpha1", "elasticquotas", True))
+
+
 def install_own(cluster):
     """The definition that users install."""
     for each in yaml.safe_load_all((ROOT / "deploy" / "queues.yaml").read_text()):

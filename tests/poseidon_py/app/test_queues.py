@@ -6,7 +6,14 @@ from benchmarks.cluster.api.deletion import delete
 from benchmarks.cluster.store.kinds import LEASES
 from poseidon_py.describe.queues.model import id_of
 from poseidon_py.state.queues import watches
-from tests.poseidon_py.app.queue_kinds import declare, install, install_kai, install_own, install_volcano
+from tests.poseidon_py.app.queue_kinds import (
+    declare,
+    install,
+    install_kai,
+    install_koordinator,
+    install_own,
+    install_volcano,
+)
 from tests.poseidon_py.gang_world import World, job, template
 from tests.poseidon_py.world import world_of
 
@@ -197,6 +204,22 @@ async def test_other_kinds_of_queues(world, kind, api_version, label, spec):
     where = (*api_version.split("/"), "queues", "team")
     amounts = {"cpu": "2", "memory": "32Mi"} | ({"nvidia.com/gpu": "0"} if kind == "kai" else {})
     await world.until(lambda: find(world, *where).get("status", {}).get("allocated") == amounts)
+
+
+async def test_pods_stay_within_max_of_koordinators_quota_and_those_that_are_not_preemptible_within_min(world):
+    """Pods of one core each: of three that are not preemptible one fits into min, and another pod into max."""
+    install_koordinator(world.cluster)
+    spec = {"min": {"cpu": 1}, "max": {"cpu": 2}}
+    declare(world.cluster, "scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", "team", spec, "default")
+    bridge = await world.bridge()
+    name, preemptible = (f"quota.scheduling.koordinator.sh/{key}" for key in ("name", "preemptible"))
+    world.cluster.add_pods(3, template(labels={name: "team", preemptible: "false"}), prefix="firm-")
+    await world.until(lambda: queue_of(bridge, "firm-") == {id_of("koordinator/team")})
+    await world.until(lambda: len(world.bound("firm-")) == 1)
+    world.cluster.add_pods(3, template(labels={name: "team"}), prefix="pod-")
+    await world.until(lambda: queue_of(bridge, "pod-") == {id_of("koordinator/team")})
+    await world.until(lambda: len(world.bound("pod-")) == 1)
+    assert len(world.bound("firm-")) == 1
 
 
 async def test_yunikorn_and_elastic_quotas(world):

@@ -17,7 +17,18 @@ from tests.poseidon_py.conventions.case import changed
 from tests.poseidon_py.conventions.outcomes import outcome
 
 BY_NAME = {each.name: each for each in CONVENTIONS}
-_MODULES = ("native", "coscheduling", "volcano", "kai", "kueue", "yunikorn", "own", "workloads", "others")
+_MODULES = (
+    "native",
+    "coscheduling",
+    "volcano",
+    "kai",
+    "kueue",
+    "yunikorn",
+    "own",
+    "koordinator",
+    "workloads",
+    "others",
+)
 
 
 def test_each_schema_has_a_table():

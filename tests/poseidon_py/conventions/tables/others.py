@@ -1,21 +1,16 @@
-"""Gangs of Koordinator, Grove and Godel."""
+"""Gangs of Grove and Godel."""
 
 from poseidon_py.state.gangs.by_pod_group import GODEL, GROVE, PRIORITY_CLASSES, SIGS
 from tests.poseidon_py.conventions.case import ABSENT, Case, changed, key_case
 from tests.poseidon_py.conventions.outcomes import Json, World, a_pod, an_object
 from tests.poseidon_py.conventions.tables import coscheduling
 
-CONVENTIONS = ("koordinator", "grove", "godel")
+CONVENTIONS = ("grove", "godel")
 
-KOORDINATOR = "gang.scheduling.koordinator.sh/"
 GODEL_NAME = "godel.bytedance.com/pod-group-name"
 GANG, CLIQUE = "grove.io/podgang", "grove.io/podclique"
 CLASS = (PRIORITY_CLASSES, an_object("high", namespace="", value=70))
 FLAT = {"podgroups": [{"name": "a", "minReplicas": 1}]}
-
-
-def _koordinator(annotations: Json) -> World:
-    return World(pods=tuple(a_pod(name, annotations=annotations) for name in "ab"))
 
 
 def _of(resource, pods: tuple[Json, ...], base: Json, path: str, one: object, other: object) -> Case:
@@ -67,12 +62,6 @@ FIELDS = {
 }
 
 ANNOTATIONS = {
-    KOORDINATOR + "name": key_case(
-        _koordinator, KOORDINATOR + "name", "g", "h", **{KOORDINATOR + "min-available": "2"}
-    ),
-    KOORDINATOR + "min-available": key_case(
-        _koordinator, KOORDINATOR + "min-available", "2", "3", **{KOORDINATOR + "name": "g"}
-    ),
     GODEL_NAME: key_case(_annotated, GODEL_NAME, "g", "h"),
 }
 
@@ -80,5 +69,4 @@ LABELS = {
     GANG: key_case(_labelled, GANG, "g", "h"),
     CLIQUE: key_case(_labelled, CLIQUE, "a", "b", **{GANG: "g"}),
     GODEL_NAME: key_case(_labelled, GODEL_NAME, "g", "h"),
-    **{key: case for key, case in coscheduling.LABELS.items() if "sigs" in key},
 }

@@ -11,7 +11,7 @@ from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.gangs.by_owner import JOBS
 from poseidon_py.state.gangs.by_pod_group import VOLCANO
 from poseidon_py.state.gangs.decode import Item, owner_or_group_of
-from poseidon_py.state.queues import elastic_quota, kai, kueue, own, volcano, yunikorn
+from poseidon_py.state.queues import elastic_quota, kai, koordinator, kueue, own, volcano, yunikorn
 from poseidon_py.state.queues.choice import Namespaces
 from poseidon_py.state.queues.kinds import WITH_CONTROLLERS, sources_of
 from poseidon_py.state.store import Store
@@ -29,6 +29,7 @@ RESOURCES = {
     "KaiQueue": kai.QUEUES,
     "VolcanoQueue": volcano.QUEUES,
     "ElasticQuota": elastic_quota.QUOTAS,
+    "KoordinatorQuota": koordinator.QUOTAS,
     "ConfigMap": yunikorn.CONFIG,
     "SchedulingShard": kai.SHARDS,
 }

@@ -164,6 +164,7 @@ def test_a_server_without_webhooks_has_none_of_kueue():
         pytest.param("kai", {"app": "kai-operator"}, id="kai"),
         pytest.param("volcano", {"app": "volcano-scheduler"}, id="volcano"),
         pytest.param("yunikorn", {"app": "yunikorn"}, id="yunikorn"),
+        pytest.param("koordinator", {"koord-app": "koord-scheduler"}, id="koordinator"),
     ],
 )
 def test_schedulers_of_other_kinds_are_found_by_label_whatever_their_release_is_called(kind, labels):
