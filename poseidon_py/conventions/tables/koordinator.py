@@ -114,7 +114,9 @@ KOORDINATOR = ConventionTable(
             "pod-group.scheduling.sigs.k8s.io/min-available": HONOURED,
             "quota.scheduling.koordinator.sh/name": HONOURED,
             "quota.scheduling.koordinator.sh/tree-id": _TREE,
-            "quota.scheduling.koordinator.sh/preemptible": honoured("false: never a victim, and within min only"),
+            "quota.scheduling.koordinator.sh/preemptible": honoured(
+                "false: never a victim; such pods may use more than min, too"
+            ),
             "koordinator.sh/qosClass": _KOORDINATOR,
             "koordinator.sh/priority": reported("has no effect: spec.priorityClassName of the pods orders them"),
             "koordinator.sh/priority-class": _KOORDINATOR,
