@@ -15,13 +15,7 @@ NAMES = st.sampled_from(["a", "b", "c"])
 NAMESPACES = st.sampled_from(["one", "two"])
 LABELS = st.fixed_dictionaries({}, optional={"team": st.sampled_from(["a", "b"])})
 SELECTORS = st.one_of(st.none(), st.just({}), st.builds(lambda team: {"matchLabels": {"team": team}}, NAMES))
-KEYS = (
-    "poseidon.io/queue",
-    "kueue.x-k8s.io/queue-name",
-    "kai.scheduler/queue",
-    "yunikorn.apache.org/queue",
-    "quota.scheduling.koordinator.sh/name",
-)
+KEYS = ("poseidon.io/queue", "kueue.x-k8s.io/queue-name", "kai.scheduler/queue", "yunikorn.apache.org/queue")
 CHOICES = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(["a", "b", "root.a"]), max_size=2)
 ANNOTATIONS = st.dictionaries(
     st.sampled_from(["scheduling.volcano.sh/queue-name", "scheduling.k8s.io/group-name"]), NAMES, max_size=2
@@ -74,12 +68,6 @@ OBJECTS = st.one_of(
         st.builds(lambda parent: {"parent": parent}, PARENT),
     ),
     st.tuples(st.just("ElasticQuota"), NAMES, NAMESPACES, st.just({})),
-    st.tuples(
-        st.just("KoordinatorQuota"),
-        st.sampled_from(["a", "b", "one", "koordinator-default-quota", "koordinator-root-quota"]),
-        NAMESPACES,
-        st.builds(lambda cpu: {"max": {"cpu": cpu}}, st.integers(1, 2)),
-    ),
     st.tuples(st.just("ConfigMap"), st.just("yunikorn-configs"), NAMESPACES, FILES),
 )
 
@@ -204,9 +192,7 @@ def _resource_kind(rig, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind", ["auto", "kueue", "kai", "volcano", "yunikorn", "elasticquota", "koordinator", "poseidon"]
-)
+@pytest.mark.parametrize("kind", ["auto", "kueue", "kai", "volcano", "yunikorn", "elasticquota", "poseidon"])
 def test_every_order(kind):
     machine = type("Machine", (Orders,), {"kind": kind})
     run_state_machine_as_test(machine, settings=examples(12, steps=25))
