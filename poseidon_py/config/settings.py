@@ -260,8 +260,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     queues: Annotated[
         Literal["off", "auto", "kueue", "kai", "volcano", "yunikorn", "elasticquota", "koordinator", "poseidon"],
         setting(
-            "Kind of queues whose quotas count. auto: the first of these that is installed and has objects, and whose "
-            "own scheduler does not run."
+            "Kind of queues whose quotas count: off, kueue, kai, volcano, yunikorn, elasticquota, koordinator or "
+            "poseidon; auto: the first of these that is installed and has objects, and whose own scheduler does not run.",
+            metavar="KIND",
         ),
     ] = "auto"
     queue_unit: Annotated[
