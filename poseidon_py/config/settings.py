@@ -261,7 +261,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["off", "auto", "kueue", "kai", "volcano", "yunikorn", "elasticquota", "koordinator", "poseidon"],
         setting(
             "Kind of queues whose quotas count: off, kueue, kai, volcano, yunikorn, elasticquota, koordinator or "
-            "poseidon; auto: the first of these that is installed and has objects, and whose own scheduler does not run.",
+            "poseidon; auto: the first of these that is installed and has objects, and whose own scheduler does not "
+            "run.",
             metavar="KIND",
         ),
     ] = "auto"
