@@ -123,7 +123,7 @@ class EvictionSearch:
         waiving = tasks if waiving is None else waiving
         free = ledger.unreserved_for(waiving, self.precedence.lowest(self._snapshot, tasks))
         home, stays = ledger.node_of[tasks], np.zeros(len(tasks), np.bool_)
-        # more is reserved than is free there: they would not fit at home, and nobody is to lose a place for that
+        # Where reservations exceed free capacity, placed tasks would not fit on their own node: they keep their places.
         stays[home >= 0] = (free[home[home >= 0]] < 0).any(axis=1)
         staying, tasks = tasks[stays], tasks[~stays]
         free = free + ledger.usage_of(tasks)

@@ -126,7 +126,7 @@ class _QueueRound:
 
     def admit_retained(self, rows: I64) -> I64:
         """Admits those of task rows (K,) for which their gangs keep quota, on the flavors of that; returns the others.
-        They evict nobody, as in Kueue: their workloads were admitted before."""
+        These cannot preempt, as in Kueue: their workload holds its quota already and waits for nodes only."""
         retained, flavor = self._use.retained_places(rows)
         self._take(rows[retained], flavor, np.ones(len(flavor), np.int64))
         self._rank[rows[retained]] = 0

@@ -6,6 +6,8 @@ from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolut
 from poseidon_py.state.queues.kinds import AUTO, WITH_CONTROLLERS, sources_of
 from poseidon_py.state.queues.source import Source
 
+IN_USE = "in use"
+"""With a kind: what choices depend on that name a queue of a kind that is not in force."""
 _ADMITS = ("kueue",)
 """Kinds whose own controller admits pods before they reach a scheduler, so that quota must not be counted again."""
 
@@ -62,6 +64,7 @@ class InForce:
                 continue
             named = source.named(query)
             if named.key:
+                query.depends_on.add((IN_USE, kind))
                 problem = self._why_not(kind, named)
                 return Resolution(f"not in force/{named.key}", named.name, named.chosen_by, problem)
         return NO_QUEUE

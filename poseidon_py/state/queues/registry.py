@@ -19,7 +19,7 @@ from poseidon_py.state.arrivals import Arrivals
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.state.queues.built_tree import BuiltTree
 from poseidon_py.state.queues.choice import NO_QUEUE, Choice, Namespaces, Objects, Query, Resolution
-from poseidon_py.state.queues.in_force import InForce
+from poseidon_py.state.queues.in_force import IN_USE, InForce
 from poseidon_py.state.queues.kinds import OFF
 from poseidon_py.state.queues.membership import counted, membership_of
 from poseidon_py.state.queues.past_use import PastUse
@@ -194,13 +194,18 @@ class QueueRegistry:
         """An object of a kind of queue exists or has changed."""
         source, namespace = self.kinds.sources[kind], item.metadata.namespace
         before = self.has_default(namespace)
-        self._changed(source, source.put(resource, item))
+        used = source.in_use
+        touched = source.put(resource, item)
+        self._changed(source, touched if source.in_use == used else touched | {(IN_USE, kind)})
         self._compare_default(namespace, before)
 
     def drop(self, kind: str, resource: Resource, namespace: str, name: str) -> None:
         """It is gone."""
         source, before = self.kinds.sources[kind], self.has_default(namespace)
-        self._changed(source, source.drop(resource, namespace, name), deleted=True)
+        used = source.in_use
+        touched = source.drop(resource, namespace, name)
+        touched = touched if source.in_use == used else touched | {(IN_USE, kind)}
+        self._changed(source, touched, deleted=True)
         self._compare_default(namespace, before)
 
     def has_default(self, namespace: str) -> bool:

@@ -156,7 +156,7 @@ def beside_a_task_that_leaves(*, holder_us):
 
 
 def test_what_is_about_to_leave_is_for_the_task_that_it_is_reserved_for():
-    """Nobody is nominated for it: the next round could not place that one, would end its nomination, and so on."""
+    """A lower-priority task is not nominated either: each round would end the nomination that the last one made."""
     cluster = beside_a_task_that_leaves(holder_us=OVERDUE_US)
     for _ in range(3):
         assert cluster.round() == {}

@@ -165,7 +165,7 @@ class Orders(RuleBasedStateMachine):
 
     @invariant()
     def equals_a_registry_of_the_final_state(self):
-        self.rig.work()
+        self.rig.wait()  # a deletion opens nothing for ten seconds
         fresh = Rig(self.kind)
         for name, (labels, annotations) in self.namespaces.items():
             fresh.namespace(name, labels, annotations)

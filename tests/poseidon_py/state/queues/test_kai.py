@@ -192,7 +192,7 @@ def test_what_is_wrong_with_a_window_is_said_and_a_week_counts(rig, given, probl
 
 
 def test_an_unlimited_quota_within_a_limit_is_sent_as_the_limit():
-    """Else the flow service reports that the limit is below a number that nobody wrote."""
+    """A limit below the internal number for "unlimited" would be reported as a mistake of the user's."""
     of = [Quota(EVERY_NODE, "cpu", UNBOUNDED, limit=0), Quota(EVERY_NODE, "gpu", UNBOUNDED)]
     message = queue_message(Queue("kai/a", "a", quotas=tuple(of)))
     assert [each.nominal for each in message.quotas] == [0, UNBOUNDED]

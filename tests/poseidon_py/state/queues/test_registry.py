@@ -189,3 +189,15 @@ def test_a_pod_that_is_bound_says_its_queue_too():
     rig.put("Queue", "q")
     rig.pod("p", labels={LABEL: "q"}, node="n")
     assert rig.sent("p").queue == id_of("queue/q")
+
+
+def test_the_reason_follows_when_a_kind_that_is_not_in_force_comes_into_use():
+    rig = Rig("auto")
+    rig.put("KaiQueue", "k", {"resources": {}})
+    rig.pod("p", annotations={"scheduling.volcano.sh/queue-name": "a"})
+    assert rig.problem("p").startswith("queue a does not exist")
+    rig.put("VolcanoQueue", "other", {})
+    assert rig.problem("p").startswith("queue a is of kind volcano, but queues of kind kai are in force")
+    rig.drop("VolcanoQueue", "other")
+    rig.wait()
+    assert rig.problem("p").startswith("queue a does not exist")
