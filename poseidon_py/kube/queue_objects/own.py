@@ -31,7 +31,6 @@ class OwnQueue:
     weight: float
     guarantee: dict[str, int]
     limit: dict[str, int]
-    lending: dict[str, int]
     node_selector: dict[str, str]
     reclaims: bool
     reclaim_min_runtime: float
@@ -63,16 +62,18 @@ def own_queue(item: QueueObject) -> OwnQueue:
     for resource, amount in guarantee.items():
         if amount > limit.get(resource, amount):
             spec.part("limit").remark(resource, "is less than the guarantee; raise it, or lower spec.guarantee")
-    for resource in lending:
-        if resource not in guarantee:
-            spec.part("lendingLimit").remark(resource, "has no effect without a guarantee; add it to spec.guarantee")
+    for resource, amount in lending.items():
+        if amount < guarantee.get(resource, 0):
+            why = "these queues lend their whole guarantee and reclaim it, so the queue is closed; remove the field"
+            problems.refuse(f"{spec.part('lendingLimit').at(resource)}: {why}")
+        elif resource not in guarantee:
+            spec.part("lendingLimit").remark(resource, "has no effect without a guarantee; remove it")
     return OwnQueue(
         item.metadata.name,
         spec.text("parent"),
         spec.number("weight", 1.0),
         guarantee,
         limit,
-        lending,
         spec.labels("nodeSelector"),
         reclaim.flag("allow", default=True),
         reclaim.duration("minRuntime"),

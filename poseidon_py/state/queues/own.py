@@ -142,7 +142,6 @@ class Own(Source):
                 flavor,
                 resource,
                 queue.guarantee.get(resource, 0),
-                lending_limit=queue.lending.get(resource),
                 limit=queue.limit.get(resource),
                 implied=resource not in queue.guarantee and resource not in queue.limit,
             )

@@ -36,7 +36,8 @@ def _finish(
         key = queues[key].parent
     if key in path:
         cycle = list(path)[list(path).index(key) :]
-        names = [queues[each].name for each in cycle]
+        first = cycle.index(min(cycle))  # whichever queue the search began with
+        names = [queues[each].name for each in (*cycle[first:], *cycle[:first])]
         shown = " > ".join([*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else []), names[0]])
         for each in cycle:
             problems[each] = f"{parent_field}: is part of the cycle {shown}; change one of the parents"

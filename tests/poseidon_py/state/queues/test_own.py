@@ -27,7 +27,6 @@ def test_every_field_arrives(rig):
         weight=2,
         guarantee={"cpu": "4", "nvidia.com/gpu": 8},
         limit={"cpu": "4500m", "memory": "1Gi"},
-        lendingLimit={"nvidia.com/gpu": "2"},
         nodeSelector={"pool": "gpu"},
         reclaim={"allow": False, "minRuntime": "10m", "delay": "30s", "evictionsPerHour": 20},
         preemption={
@@ -47,7 +46,7 @@ def test_every_field_arrives(rig):
         "queue/org",
         (
             Quota(flavor, "cpu", 4000, limit=4500),
-            Quota(flavor, "nvidia.com/gpu", 8, lending_limit=2),
+            Quota(flavor, "nvidia.com/gpu", 8),
             Quota(flavor, "memory", limit=2**30),
             Quota(flavor, PODS, implied=True),
         ),
@@ -124,7 +123,7 @@ def test_a_queue_that_is_its_own_parent_is_left_out(rig):
         ),
         pytest.param(
             {"lendingLimit": {"cpu": 2}},
-            "spec.lendingLimit.cpu: has no effect without a guarantee; add it to spec.guarantee",
+            "spec.lendingLimit.cpu: has no effect without a guarantee; remove it",
             id="lending",
         ),
         pytest.param(
@@ -231,3 +230,14 @@ def test_tenants_have_priorities_and_rights_of_their_own(rig):
     assert {name for name, each in classes.items() if each.never_preempts} == {"plain"}
     queue(rig, "q")
     assert rig.store.classes.get(rig.sent("eve").class_id).priority == 1
+
+
+@pytest.mark.parametrize(("lent", "closed"), [("3", True), ("4", False), ("5", False)])
+def test_a_queue_that_lends_less_than_its_guarantee_is_closed(rig, lent, closed):
+    """The engine divides by weight what nodes offer, and keeps no guarantee idle."""
+    queue(rig, "q", guarantee={"cpu": "4"}, lendingLimit={"cpu": lent})
+    rig.pod("p", labels={"poseidon.io/queue": "q"})
+    expected = (
+        "queue q is closed: spec.lendingLimit.cpu: these queues lend their whole guarantee and reclaim it, so the "
+    )
+    assert rig.problem("p") == (f"{expected}queue is closed; remove the field" if closed else "")
