@@ -247,6 +247,24 @@ def test_a_task_that_no_node_took_is_considered_again_beside_what_a_round_has_pl
     assert not cluster.scheduler.due(NOW_US)
 
 
+def test_a_task_that_comes_last_in_its_queue_awaits_what_it_lacked_when_no_node_took_it():
+    """Task 1 waits for quota that task 2 holds, which no node takes. Another scheduler binds its neighbour."""
+    seeking = PeerDemand(affinity=(PeerTerm(tasks_like(needs("app", "In", "b")), "zone"),))
+    cluster = make_cluster(
+        *(make_node("n", cpu=3, labels={"zone": "x"}), of_one_kind(queue("a", "", cpus(2)))),
+        *(make_label_set(2, app="b"), make_class(2, cpu=1, peers=seeking), CPU1, queued(1, 2)),
+        *(make_class(3, cpu=2, priority=5, tokens=("port",)), make_class(4, cpu=0, tokens=("port",))),
+        make_tasks([9], 4, on="n"),
+    )
+    assert cluster.round() == {}
+    cluster.tell(queued(2, 3))
+    while cluster.scheduler.due(NOW_US):
+        assert cluster.round() == {}
+    cluster.tell(make_tasks([10], 1, on="n", label_set=2))
+    assert cluster.scheduler.due(NOW_US)
+    assert cluster.round() == {1: "n"}
+
+
 # -- events that end nothing ------------------------------------------------------------------------------------------
 
 BIG = make_class(2, cpu=9)
