@@ -25,6 +25,9 @@ _settings.CPU_NAME, _settings.CPU_FEATURES = "generic", ""
 _INNER: Any = {"no_cpython_wrapper": True}
 """For functions that Python does not call, which compile faster without an entry for it; numba's type stubs lack it."""
 
+_ENTRY: Any = {"nogil": True}
+"""For functions that Python calls: rounds go on while a search runs in another thread."""
+
 _IN_PLACE: Any = {"_nrt": False}
 """Without counting the references to arrays. That takes twice as long as the work of a search, and ten times where
 arrays come in tuples. numba refuses what allocates."""
@@ -32,12 +35,12 @@ arrays come in tuples. numba refuses what allocates."""
 
 def compiled(function: _F) -> _F:
     """A compiled function that Python calls."""
-    return _compiled(function, {}, stored=True)
+    return _compiled(function, _ENTRY, stored=True)
 
 
 def compiled_in_place(function: _F) -> _F:
     """A compiled function that Python calls and that allocates nothing."""
-    return _compiled(function, _IN_PLACE, stored=True)
+    return _compiled(function, {**_ENTRY, **_IN_PLACE}, stored=True)
 
 
 def inner(function: _F) -> _F:

@@ -8,11 +8,13 @@ No I/O, no clock, no threads: the caller serialises calls and passes the time.
 
 from collections.abc import Sequence
 from copy import deepcopy
+from typing import ClassVar
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, U64, Bools
 from firmament_py.model.changes import ANY, Change, Changes, changes_of_node
+from firmament_py.model.copying import Copyable
 from firmament_py.model.events import (
     BudgetObserved,
     BudgetRemoved,
@@ -63,7 +65,9 @@ from firmament_py.state.successors import Successors
 from firmament_py.state.tables import NodeTable, TaskTable
 
 
-class ClusterState:
+class ClusterState(Copyable):
+    FLAT: ClassVar = frozenset({"_task_row"})
+
     def __init__(self) -> None:
         self.resources = Resources()
         self.classes = ClassTable(self.resources)

@@ -5,10 +5,12 @@ How tasks ended is counted, too.
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from firmament_py.model.arrays import U8, U64
+from firmament_py.model.copying import Copyable
 from firmament_py.model.events import TasksEnded, TasksRemoved
 from firmament_py.model.lifecycle import ENDED
 
@@ -16,8 +18,10 @@ REMOVED, SUCCEEDED, FAILED = "removed", "succeeded", "failed"
 _MAX_ENTRIES = 1_000_000
 
 
-class History:
+class History(Copyable):
     """The newest batches, with about _MAX_ENTRIES entries in total."""
+
+    FLAT: ClassVar = frozenset({"_batches"})
 
     def __init__(self) -> None:
         self._batches: deque[tuple[str, U64, list[str]]] = deque()

@@ -25,6 +25,7 @@ class KeyedTable(Table, Generic[D]):
     """
 
     FIELDS: ClassVar = {"id": (np.uint64, 0), "tasks": (np.int64, 0)}
+    FLAT: ClassVar = frozenset({"_row", "_definition"})
     id: U64
     tasks: I64  # rows of the task table that refer to the row
 

@@ -6,19 +6,23 @@ Used for nodes (state/node_index.py) and for the labels of tasks (state/label_se
 """
 
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 import numpy as np
 
 from firmament_py.model.arrays import I32, I64, NO_ROWS, Bools, group_starts
 from firmament_py.model.constraints import Operator, Requirement, integer
+from firmament_py.model.copying import Copyable
 
 _ABSENT = -1  # value number of a row without the label
 _SPARE_COLUMNS = 256  # number of columns that are kept although no requirement names them
 _SPARE_VALUES = 1024  # a column is rebuilt when its values exceed twice the number of rows by this
 
 
-class _Column:
+class _Column(Copyable):
     """Value numbers of one label key, (capacity,), _ABSENT where the row has no such label."""
+
+    FLAT: ClassVar = frozenset({"_number", "_by_value"})
 
     def __init__(self, capacity: int) -> None:
         self.value: I32 = np.full(capacity, _ABSENT, np.int32)
@@ -68,8 +72,10 @@ class _Column:
         return np.append(np.array(holds, np.bool_), False)[self.value]  # _ABSENT reads the False at the end
 
 
-class LabelColumns:
+class LabelColumns(Copyable):
     """The labels of rows; rows are small integers that can be removed and reused."""
+
+    FLAT: ClassVar = frozenset({"_labels", "_rows_with", "_read", "_read_before"})
 
     def __init__(self) -> None:
         self._labels: dict[int, Mapping[str, str]] = {}

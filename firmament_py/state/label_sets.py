@@ -25,6 +25,7 @@ class LabelSetTable(KeyedTable[Mapping[str, str]]):
     """One row per label set."""
 
     FIELDS: ClassVar = {**KeyedTable.FIELDS, "namespace": (np.int64, -1)}
+    FLAT: ClassVar = frozenset({"_namespace_number", "_names", "_cache"})
     namespace: I64  # number of the namespace, -1: none
 
     def __init__(self) -> None:

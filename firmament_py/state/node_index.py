@@ -4,11 +4,13 @@ Nodes with equal taints share a taint-set number, and tolerations are evaluated 
 """
 
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 import numpy as np
 
 from firmament_py.model.arrays import I32, I64, Bools
 from firmament_py.model.constraints import NAME_FIELD, NodeDemand, Taint, Term
+from firmament_py.model.copying import Copyable
 from firmament_py.model.events import NodeObserved
 from firmament_py.state.label_index import LabelColumns
 
@@ -17,8 +19,10 @@ _SPARE_SETS = 1024  # taint sets are renumbered when they exceed twice the numbe
 _MAX_CACHED_DEMANDS = 4096
 
 
-class NodeIndex:
+class NodeIndex(Copyable):
     """Labels, names and taints of all node rows; `version` increases whenever a result could change."""
+
+    FLAT: ClassVar = frozenset({"_taints", "_taint_sets", "_owners_and_images", "_cache", "_rows_by_name"})
 
     def __init__(self) -> None:
         self._labels = LabelColumns()

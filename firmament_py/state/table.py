@@ -11,15 +11,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.copying import Copyable
 
 
-class Table:
+class Table(Copyable):
     """Base of the engine's tables: a subclass names its columns in FIELDS and declares them as attributes.
 
     FIELDS: column name -> (dtype, fill value). Columns have shape (capacity,).
     """
 
     FIELDS: ClassVar[dict[str, tuple[Any, Any]]]
+    FLAT: ClassVar = frozenset({"_free"})
 
     def __init__(self, capacity: int = 64) -> None:
         self._free: list[int] = []

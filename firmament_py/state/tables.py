@@ -109,6 +109,7 @@ class NodeTable(Table):
     """One row per node; `allocatable` and `used` are (capacity, R)."""
 
     FIELDS: ClassVar = {"state": (np.uint8, NodeState.GONE), "tasks": (np.int64, 0)}
+    FLAT: ClassVar = frozenset({"row", "id", "observed"})
     state: U8  # NodeState
     tasks: I64  # number of ASSUMED and BOUND tasks
 
