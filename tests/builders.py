@@ -12,7 +12,8 @@ import numpy as np
 
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.engine.round import Observer
-from firmament_py.engine.scheduler import RoundResult, Scheduler
+from firmament_py.engine.round_result import RoundResult
+from firmament_py.engine.scheduler import Scheduler
 from firmament_py.flow.solver import OrToolsSolver, Solver
 from firmament_py.model.constraints import (
     NO_PEERS,

@@ -12,6 +12,7 @@ cost them places.
 """
 
 from collections import deque
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -67,6 +68,14 @@ class Admission:
     def rejected(self) -> list[Rejected]:
         """Gangs, and single tasks with a reservation, that were not placed."""
         return self._rejections.all
+
+    def note_bounds(self, at_best: Mapping[int, tuple[int, int]]) -> None:
+        """What an earlier search says of gangs that were not placed, by id: how many of the members that they lacked
+        would fit with all evictions and moves, and how many they lacked."""
+        keys = {each.demand.gang.id: each.demand for each in self.rejected if each.demand.gang is not None}
+        known = {demand.key: at_best[gang] for gang, demand in keys.items() if gang in at_best}
+        lacking = {demand.key: demand.lacking for demand in keys.values()}
+        self._rejections.note_bounds({key: best for key, (best, lacked) in known.items() if lacked == lacking[key]})
 
     def run(self) -> None:
         """Places everything that can be placed, in order; then preempts."""

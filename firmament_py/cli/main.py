@@ -24,6 +24,7 @@ from firmament_py.compile_ahead import NotCompiledError
 from firmament_py.compiled_folder import COMPILED
 from firmament_py.engine.engine import Engine
 from firmament_py.engine.round import Observer
+from firmament_py.engine.searches import InThread
 from firmament_py.flow.dimacs import Export
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.placement.migration import AT_ONCE, MIGRATE_AFTER_US, Migrating
@@ -133,6 +134,14 @@ def cli() -> None:
     "moves, as a multiple of the usual; 0: none.",
 )
 @click.option(
+    "--search",
+    type=click.Choice(["beside-rounds", "in-rounds"]),
+    default="beside-rounds",
+    show_default=True,
+    help="Whether rounds wait for the search of victims and moves. in-rounds: the same calls always have the same "
+    "replies.",
+)
+@click.option(
     "--preemption",
     type=click.Choice(["auto", "on", "off"]),
     default="auto",
@@ -205,6 +214,7 @@ def serve(
     usage_stale: float,
     reserve_after: str,
     improve: float,
+    search: str,
     preemption: str,
     preempt_beyond_budgets: bool,
     migrate: str,
@@ -267,6 +277,7 @@ def serve(
             moves_at_once=moves_at_once,
             moves_per_hour=moves_per_hour,
             original_preempts=preemption == "on",
+            searching=InThread() if search == "beside-rounds" else None,
         )
         server = Server(engine, address, tls, stats_address)
     except CertificateError as error:

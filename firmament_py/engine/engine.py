@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from typing import TypedDict, Unpack
 
 from firmament_py.engine.round import Observer
-from firmament_py.engine.scheduler import RoundResult, Scheduler
+from firmament_py.engine.round_result import RoundResult
+from firmament_py.engine.scheduler import Scheduler
+from firmament_py.engine.searches import Execution, Searches
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import Solver
 from firmament_py.model.events import Event, Outcome
@@ -53,15 +55,18 @@ class Engine:
         usage: UsageOptions | None = None,
         *,
         original_preempts: bool = False,
+        searching: Execution | None = None,
         **options: Unpack[SchedulerOptions],
     ) -> None:
-        """original_preempts: whether rounds for clients of the original contract evict tasks, too."""
+        """original_preempts: whether rounds for clients of the original contract evict tasks, too. searching: what
+        carries out searches beside the rounds (engine/searches.py); None: rounds search themselves."""
         self.lock = threading.Lock()
         self.usage = Usage(usage)
         self.policy = policy
         self.solver = solver
         self._original_preempts = original_preempts
         self._options = options
+        self._searching = searching
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
         self.rounds = 0
         self.last_round: RoundStats | None = None
@@ -72,6 +77,7 @@ class Engine:
         self.epoch = _new_epoch()
         self.state = state
         self.scheduler = Scheduler(state, self.policy, self.solver, usage=self.usage, **self._options)
+        self.searches = None if self._searching is None else Searches(state, self._searching, self.scheduler.searching)
         self.round_of_epoch = 0
 
     def apply(self, events: Iterable[Event]) -> Outcome:
@@ -113,12 +119,30 @@ class Engine:
         """Whether the policy or the basis of usage needs usage samples."""
         return self.usage.options.basis is not Basis.REQUESTS or bool(getattr(self.policy, "wants_usage", False))
 
+    def wake_us(self, now_us: int) -> int:
+        """When the next round is due if nothing changes any more, `now_us` if at once, 0: never. While a search goes
+        on: when to ask for the next time."""
+        times = self.scheduler.wake_us(now_us), 0 if self.searches is None else self.searches.wake_us(now_us)
+        return min((time for time in times if time), default=0)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no round is due, now or later, unless the state changes."""
+        return self.scheduler.quiet and (self.searches is None or self.searches.quiet())
+
     def run_round(self, now_us: int, *, original: bool = False) -> RoundResult | None:
         """Runs a round; None if no change since the last one could matter. original: for a client of the original
         contract."""
-        if not self.scheduler.due(now_us):
+        scheduler, searches = self.scheduler, self.searches
+        if not (scheduler.due(now_us) or (searches is not None and searches.due(now_us))):
             return None
-        result = self.scheduler.run(now_us, preempts=self._original_preempts or not original)
+        if searches is None or original or searches.exhausted:
+            result = scheduler.run(now_us, preempts=self._original_preempts or not original)
+            if searches is not None and not original:
+                searches.searched_in_round()
+        else:
+            result = scheduler.run(now_us, searches=searches)
+            searches.start_if_due(now_us)
         self.rounds += 1
         self.round_of_epoch += 1
         self.last_round = result.stats

@@ -2,6 +2,8 @@
 wait."""
 
 import logging
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +14,14 @@ from firmament_py.admission.queue_order import Admission
 from firmament_py.admission.rejections import Rejected
 from firmament_py.audit.placements import Checker
 from firmament_py.audit.preemptions import preemption_problems
+from firmament_py.engine.late_decisions import LateDecisions
 from firmament_py.engine.plan_execution import PlanExecution
 from firmament_py.engine.round import Observer, Round
-from firmament_py.engine.stats import RoundStats
+from firmament_py.engine.round_result import RoundResult
+from firmament_py.engine.searches import Late, Searches
 from firmament_py.engine.wakeups import RESERVED_STEP_US, Timer, Wakeups
 from firmament_py.explain.quota_reasons import amounts_due_us, quota_reason
-from firmament_py.explain.reason import Reason, ReasonKind, Waiting
+from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.explain.reasons import reservation_holders_among, waiting_classes
 from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.flow.solver import Solver
@@ -62,17 +66,11 @@ MOVES_STEP_US, MOVES_PAUSE = 1_000_000, 10
 """Least time between two searches of moves for waiting tasks: a constant, and this multiple of the last one's time."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoundResult:
-    """Task rows (K,) and the node rows (K,) that they were placed on; waiting classes with reasons; statistics; tasks
-    to evict for others, and nominations; tasks to evict and to place on other nodes."""
+@dataclass(slots=True)
+class MovesPause:
+    """until_us: when moves for waiting tasks are considered again. From round to round the same object."""
 
-    tasks: I64
-    nodes: I64
-    waiting: list[Waiting]
-    stats: RoundStats
-    preemption: Preemption = NO_PREEMPTION
-    migration: Migration = NO_MIGRATION
+    until_us: int = 0
 
 
 class Scheduler:
@@ -85,8 +83,6 @@ class Scheduler:
     neither is improved. preempting: whether tasks of lower priority are evicted for those that fit nowhere. migrating:
     when movable tasks are evicted, and placed on other nodes; migrate_after_us: how long each runs before;
     moves_at_once, moves_per_hour: limits on those that are on their way, and that move in an hour, the latter 0: none.
-    searchable: whether the searches are compiled; until then, rounds place tasks without them, and try the remaining
-    ones again later: a round that waited for the compiler would delay all tasks.
     """
 
     def __init__(
@@ -123,7 +119,7 @@ class Scheduler:
         self._rate = MoveRate(moves_per_hour)
         self.plan = PlanExecution(state, moves_at_once)
         self._checker = Checker(state)
-        self._moves_us = 0  # when moves for waiting tasks are considered again
+        self._moves_pause = MovesPause()
         self._unmoved = False  # whether the last round has left them out
         self._known_bounds = KnownBounds()
         self._reclaims = ReclaimHistory()
@@ -164,6 +160,30 @@ class Scheduler:
         found._rate, found._reclaims.rates = self._rate.copy(limited), self._reclaims.rates.copy(limited)
         return found
 
+    def searching(self) -> "Scheduler | None":
+        """A scheduler with the same settings, limits and history on a copy of the state, for a search beside the
+        rounds. It moves no tasks that do not move for others. None, which is logged: the policy cannot be copied."""
+        try:
+            policy = deepcopy(self.policy)
+        except Exception as error:  # it is the user's code
+            log.warning(
+                "victims are searched in the rounds, which wait for that: the policy %s cannot be copied (%s); let its"
+                " object support copy.deepcopy",
+                self.policy.name,
+                error,
+            )
+            return None
+        found = self.beside(self.state.copy(), policy, deepcopy(self.usage), limited=True)
+        found._migrator = Migrator(found.state, None, self._moves_at_once)
+        found._known_bounds, found._reclaims.tried = self._known_bounds, self._reclaims.tried
+        found._moves_pause = self._moves_pause
+        return found
+
+    @property
+    def timers(self) -> Mapping[Timer, int]:
+        """When the next rounds are due though nothing changes, as the last one has left it."""
+        return self.wakeups.timers
+
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""
         return self.wakeups.due(now_us)
@@ -177,10 +197,13 @@ class Scheduler:
         """Whether no round is due, now or later, unless the state changes."""
         return self.wakeups.quiet()
 
-    def run(self, now_us: int, *, preempts: bool = True) -> RoundResult:
+    def run(self, now_us: int, *, preempts: bool = True, searches: Searches | None = None) -> RoundResult:
         """Runs a round at `now_us`, microseconds since the epoch; the state assumes its placements. preempts: False: no
-        task is evicted in this round."""
+        task is evicted in this round. searches: those beside the rounds, which find victims instead of this one; None:
+        there are none."""
         settle(self.state, now_us)
+        if searches is not None:
+            searches.round_begins(now_us, again=self.wakeups.time_counts(now_us))
         self._change_us = now_us if self.state.changes.happened else self._change_us
         self.state.tasks.begin_anew(self.wakeups.woken(now_us))
         self.state.changes.round_begins()
@@ -190,16 +213,20 @@ class Scheduler:
             self.state, self.usage, self.policy, self.solver, now_us, self._observer, certified=self._certified
         )
         placer = current.first_placer()
-        preempting = self._preempting if preempts else Preempting.OFF
-        movable = self._movable(current) if preempts else None
+        in_round = preempts and searches is None
+        preempting = self._preempting if in_round else Preempting.OFF
+        self._unmoved = False
+        movable = self._movable(current) if in_round else None
         nearby = movable if movable is not None and movable.some and not self._unmoved else None
         costs = current.eviction_costs
-        known = self._known_bounds, current.queues, self._reclaims
+        known = self._known_bounds if in_round else KnownBounds(), current.queues, self._reclaims
         preemptor = Preemptor(placer.ledger, preempting, costs, nearby, movable, *known, effort=self._improve)
         admission = self._admit(current, placer, preemptor)
+        if searches is not None:
+            admission.note_bounds(searches.at_best)
         if nearby is not None:
             searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))
-            self._moves_us = now_us + max(MOVES_STEP_US, searched_us * MOVES_PAUSE)
+            self._moves_pause.until_us = now_us + max(MOVES_STEP_US, searched_us * MOVES_PAUSE)
         tasks, nodes = self._checked(current, placer)
         preemption = self._permitted(current, preemptor.outcome.preemption(), tasks, nodes)
         self.commits += 1
@@ -207,6 +234,13 @@ class Scheduler:
         if not preemption.is_empty:
             self._assume(preemption, now_us)
         current.telemetry.lap("commit")
+        late = None if searches is None else searches.take(now_us)
+        if searches is not None and late is not None:
+            decided = self._carry_out(searches, late, now_us)
+            tasks, nodes = np.concatenate([tasks, decided.placed[0]]), np.concatenate([nodes, decided.placed[1]])
+            preemption = decided.preemption.after(preemption)
+            current.stats.dropped += late.stats.dropped
+            current.telemetry.lap("late")
         migration = moved = preemption.moved
         if preempts:
             planned = self._follow_plan(current)
@@ -216,9 +250,12 @@ class Scheduler:
         queues = current.queues
         shortages, ranking = (NO_SHORTAGES, None) if queues is None else (queues.shortages, queues.unranked)
         of_others = current.deferred, delayed, shortages, ranking
+        undecided, unsaid = NO_ROWS, NO_ROWS
+        if searches is not None:
+            undecided, unsaid = searches.undecided(self._to_search(current, delayed))
         within_budgets = self._preempting is Preempting.WITHIN_BUDGETS
         waiting = waiting_classes(
-            self.state, admission.rejected, *of_others, now_us=now_us, within_budgets=within_budgets
+            self.state, admission.rejected, *of_others, now_us=now_us, within_budgets=within_budgets, unsaid=unsaid
         )
         self.state.wait_for(self._may_get_victims(), ENDED_BY[Unreported.NO_VICTIMS])
         self._remember(admission.rejected)
@@ -226,12 +263,14 @@ class Scheduler:
         current.telemetry.lap("explain")
         self.state.sweep()
         reserved = any(reason.kind is ReasonKind.RESERVED for each in waiting for reason in each.reasons)
-        self._set_timers(current, preemptor, now_us, delayed, tasks, reserved=reserved)
+        self._set_timers(current, preemptor, now_us, delayed, tasks, undecided, reserved=reserved)
         self._quota_reasons = (self.state.queues, self.state.tasks.uid[shortages.rows], shortages)
         stats = current.finish(len(tasks), sum(w.count for w in waiting))
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
         stats.migrated_for_waiting, stats.least_moves = len(moved.tasks), preemption.least_moves
         stats.delayed = len(delayed)
+        if late is not None:
+            stats.stage_seconds["search"] = late.seconds  # no part of the round's time
         stats.nominated = int(np.count_nonzero(self.state.tasks.nominated >= 0))
         return RoundResult(tasks, nodes, waiting, stats, preemption, migration)
 
@@ -242,13 +281,15 @@ class Scheduler:
         now_us: int,
         delayed: I64,
         placed: I64,
+        undecided: I64,
         *,
         reserved: bool,
     ) -> None:
         """delayed (K,): rows of tasks that wait for another node. placed (K,): rows of tasks that the round has
-        placed. reserved: whether tasks wait for what is reserved for others."""
+        placed. undecided (K,): of those for which victims are searched for beside the rounds. reserved: whether tasks
+        wait for what is reserved for others."""
         unconsidered = (self.state.tasks.considered_us[current.deferred] < self._change_us).any()
-        some_passed = current.queues is not None and pass_over(self.state, current.queues, placed, delayed)
+        some_passed = current.queues is not None and pass_over(self.state, current.queues, placed, delayed, undecided)
         shares_us = 0 if current.queues is None else shares_change_us(self.state, now_us)
         timers = {
             Timer.DEFERRED: now_us if unconsidered else 0,
@@ -257,10 +298,29 @@ class Scheduler:
             Timer.RESERVED: now_us + RESERVED_STEP_US if reserved else 0,
             Timer.DROPPED: now_us + DROPPED_STEP_US if current.stats.dropped else 0,
             Timer.CLAIMS: min((time for time in (preemptor.due_us, shares_us) if time), default=0),
-            Timer.MOVES: self._moves_us if self._unmoved else 0,
+            Timer.MOVES: self._moves_pause.until_us if self._unmoved else 0,
             Timer.AMOUNTS: 0 if current.queues is None else amounts_due_us(self.state, current.queues.shortages),
         }
         self.wakeups.round_ended(now_us, timers)
+
+    def _carry_out(self, searches: Searches, late: Late, now_us: int) -> LateDecisions:
+        """Those decisions of a search that still hold; the state assumes them."""
+        holds = late.decisions.holding(self.state, late.then, now_us)
+        beyond_budgets = self._preempting is Preempting.BEYOND_BUDGETS
+        holds = late.decisions.sound(self.state, self._checker, holds, beyond_budgets=beyond_budgets)
+        searches.carried_out(late, holds)
+        decisions = late.decisions.only(holds)
+        self.state.place(*decisions.placed[:2])
+        if not decisions.preemption.is_empty:
+            self._assume(decisions.preemption, now_us)
+        return decisions
+
+    def _to_search(self, current: Round, delayed: I64) -> I64:
+        """Rows (K,) of the waiting tasks for which a search may find victims, or tasks that move. delayed (K,): rows of
+        tasks that wait for another node."""
+        tasks, rows = self.state.tasks, self._may_get_victims()
+        rows = rows[(tasks.nominated[rows] < 0) & (tasks.not_before_us[rows] <= current.now_us)]
+        return np.setdiff1d(rows, np.concatenate([delayed, current.deferred]), assume_unique=True)
 
     def _admit(self, current: Round, placer: Placer, preemptor: Preemptor) -> Admission:
         """Places by priority and age, then preempts."""
@@ -325,7 +385,7 @@ class Scheduler:
         limit = min(self._moves_at_once - len(self.state.successors), self._rate.left(current.now_us))
         of = self.state, current.running_snapshot, current.eviction_costs
         movable = MovableNearby(*of, self.migrate_after_us, limit, self._moves_at_once)
-        self._unmoved = movable.some and current.now_us < self._moves_us
+        self._unmoved = movable.some and current.now_us < self._moves_pause.until_us
         return movable if movable.later else None
 
     def _follow_plan(self, current: Round) -> Preemption:

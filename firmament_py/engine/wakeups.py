@@ -1,6 +1,7 @@
 """When the next round is due: at once after a change that a waiting task awaits (explain/wakeups.py), or at the time of
 a timer."""
 
+from collections.abc import Mapping
 from enum import Enum, auto
 
 import numpy as np
@@ -62,6 +63,21 @@ class Wakeups:
         self._explained = -1  # the last change before the reasons were found
         self._awaited_kinds = 0  # by any task when the last round ended
         self._timers: dict[Timer, int] = {}
+
+    @property
+    def timers(self) -> Mapping[Timer, int]:
+        """Those that are set -> when, microseconds since the epoch."""
+        return self._timers
+
+    def time_counts(self, now_us: int) -> bool:
+        """Whether time alone may change what is found of waiting tasks and those that could leave for them, beside what
+        begins anew with changes."""
+        state = self._state
+        times = [self._timers.get(timer, 0) for timer in (Timer.RESERVED, Timer.CLAIMS, Timer.DROPPED, Timer.MOVES)]
+        times += state.successors.next_end_us, state.budgets.late_until_us
+        if self._moves_for_waiting:
+            times.append(next_movable_us(state, self._migrate_after_us, self._last_us))
+        return any(0 < time <= now_us for time in times)
 
     def round_ended(self, now_us: int, timers: dict[Timer, int]) -> None:
         """The round at `now_us` has ended. timers: microseconds since the epoch, 0: not set."""

@@ -37,13 +37,14 @@ def waiting_classes(
     *,
     now_us: int = 0,
     within_budgets: bool = False,
+    unsaid: I64 = NO_ROWS,
 ) -> list[Waiting]:
     """All waiting tasks by class; a class is divided by gang, and by labels that selectors of other tasks distinguish.
     Marks the reasons of the tasks as reported at `now_us`, and notes what can end them. rejected: the gangs that the
     round did not place. deferred, delayed: (K,) rows of tasks that it did not consider, and of those that wait for a
     node that costs less; reasons that were reported for the former before stay. shortages: those of quota; ranking:
     the nodes that it covers. within_budgets: disruption budgets limit preemption. Nothing is said of nodes for tasks
-    that are left out for a while because a placement failed: nodes may take them."""
+    that are left out for a while because a placement failed: nodes may take them; nor, yet, for tasks `unsaid` (K,)."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == WAITING)
     if not len(rows):
@@ -108,6 +109,7 @@ def waiting_classes(
             state.wait_for(of_class, ENDED_BY[Unreported.UNEXPLAINED])
         signature = signature_of(reasons, len(state.nodes.observed))
         unreported = of_class[tasks.reported[of_class] != signature]
+        unreported = np.setdiff1d(unreported, unsaid, assume_unique=True) if len(unsaid) else unreported
         tasks.reported[unreported] = signature
         answer.append(Waiting(cls, len(of_class), reasons, unreported))
     return answer

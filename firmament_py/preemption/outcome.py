@@ -35,6 +35,17 @@ class Preemption:
         holders, there = self.nominated
         return replace(self, nominated=(np.concatenate([holders, tasks]), np.concatenate([there, nodes])))
 
+    def after(self, other: "Preemption") -> "Preemption":
+        """Both, of which the other comes first."""
+        return replace(
+            self,
+            victims=np.concatenate([other.victims, self.victims]),
+            preemptors=np.concatenate([other.preemptors, self.preemptors]),
+            unnominated=np.setdiff1d(np.concatenate([other.unnominated, self.unnominated]), self.nominated[0]),
+            moved=other.moved.followed_by(self.moved),
+            least_moves=other.least_moves + self.least_moves,
+        ).nominating(*other.nominated)
+
     @property
     def is_empty(self) -> bool:
         return not (len(self.victims) or len(self.nominated[0]) or len(self.unnominated) or len(self.moved.tasks))

@@ -6,7 +6,7 @@ that do not fit into one reply are delivered with the next.
 
 import numpy as np
 
-from firmament_py.engine.scheduler import RoundResult
+from firmament_py.engine.round_result import RoundResult
 from firmament_py.model.arrays import I64, U64
 from firmament_py.model.events import LabelSetDefined, TasksObserved
 from firmament_py.service.firmament_nodes import ProcessingUnits

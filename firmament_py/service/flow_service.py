@@ -104,7 +104,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                     engine.settle()  # past use counts from now on
                 if request.HasField("round"):
                     reply.round.CopyFrom(self._round(request.round))
-                reply.quiet = engine.scheduler.quiet
+                reply.quiet = engine.quiet
         return reply
 
     def Round(self, request: flow_pb2.RoundRequest, context: grpc.ServicerContext) -> flow_pb2.RoundReply:
@@ -126,7 +126,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
     def _next_reply(self, request: flow_pb2.RoundRequest) -> flow_pb2.RoundReply:
         engine = self._engine
         result = engine.run_round(request.now_us)
-        wake_us = engine.scheduler.wake_us(request.now_us)
+        wake_us = engine.wake_us(request.now_us)
         if result is None:
             return flow_pb2.RoundReply(wake_us=wake_us)
         return flow_pb2.RoundReply(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.lifecycle import WAITING
 from firmament_py.sharing.decision import QueueDecision
 from firmament_py.sharing.shortage import Cause
@@ -10,13 +10,14 @@ from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
 
-def pass_over(state: ClusterState, queues: QueueDecision, placed: I64, delayed: I64) -> bool:
+def pass_over(state: ClusterState, queues: QueueDecision, placed: I64, delayed: I64, undecided: I64 = NO_ROWS) -> bool:
     """Notes tasks that quotas admit and that no node takes: in the next round, others may use their quota; and those
     for which no victims were found: they take another flavor then, or others preempt instead of them. Forgets those
     that the round left out although what it has placed, rows (P,), may be what they lacked: a task beside which they
     run, or their gang's minimum. Whether there are any, and tasks that wait for quota.
 
-    delayed (K,): rows of tasks that wait for another node.
+    delayed (K,): rows of tasks that wait for another node. undecided (K,): of those for which victims are still
+    searched for.
     """
     tasks, some = state.tasks, False
     if len(placed):
@@ -29,7 +30,7 @@ def pass_over(state: ClusterState, queues: QueueDecision, placed: I64, delayed: 
         some = len(rows) > 0
     for rows, noted in ((queues.admitted, tasks.passed_over), (queues.yielding, tasks.without_victims)):
         left = rows[(tasks.state[rows] == WAITING) & (tasks.nominated[rows] < 0) & ~noted[rows]]
-        left = np.setdiff1d(left, delayed)
+        left = np.setdiff1d(np.setdiff1d(left, delayed), undecided)
         noted[left] = True
         some |= len(left) > 0
     return some and bool((queues.shortages.cause == Cause.OVER_QUOTA).any())

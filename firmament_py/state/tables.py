@@ -1,5 +1,6 @@
 """The tables of tasks and of nodes; state/cluster.py keeps their columns consistent."""
 
+from enum import IntEnum
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +23,15 @@ from firmament_py.state.gangs import NO_GANG
 from firmament_py.state.input_sets import NO_INPUTS
 from firmament_py.state.label_sets import NO_LABELS
 from firmament_py.state.table import Table
+
+
+class Sought(IntEnum):
+    """Whether a search beside the rounds (engine/searches.py) has looked for victims of a waiting task."""
+
+    NEVER = 0
+    ANEW = 1  # something has happened since that may change what it found
+    AGAIN = 2  # what it found did not hold any more, or is not all
+    IN_VAIN = 3  # it has found nothing, or has not ended yet
 
 
 class TaskTable(Table):
@@ -60,6 +70,7 @@ class TaskTable(Table):
         "passed_over": (np.bool_, False),
         "without_victims": (np.bool_, False),
         "awaits": (np.int64, int(ANY)),
+        "sought": (np.uint8, Sought.NEVER),
     }
     uid: U64
     cls: I64  # row of the class table
@@ -93,10 +104,12 @@ class TaskTable(Table):
     passed_over: Bools  # quota admitted it, no node took it, and nothing has happened since that could change that
     without_victims: Bools  # quota did not admit it, no victims were found for it, and nothing has happened since
     awaits: I64  # of a WAITING task: kinds of changes (model/changes.py) that could end its wait; all until a round
+    sought: U8  # Sought
 
     def begin_anew(self, rows: I64) -> None:
         """Something has happened that may change what the last rounds found of waiting task rows (K,)."""
         self.passed_over[rows] = self.without_victims[rows] = False
+        self.sought[rows] = np.minimum(self.sought[rows], Sought.ANEW)
 
     @property
     def on_nodes(self) -> Bools:

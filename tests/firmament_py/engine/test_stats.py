@@ -59,7 +59,7 @@ def test_networks_without_a_flow_are_counted_and_logged(status, caplog):
 def test_the_contract_names_every_stage():
     used: set[str] = set()
     for module in (ROOT / "firmament_py").rglob("*.py"):
-        used |= set(re.findall(r'lap\("([a-z ]+)"\)', module.read_text()))
+        used |= set(re.findall(r'(?:lap\(|stage_seconds\[)"([a-z ]+)"(?:\)|\] =)', module.read_text()))
     declared = re.search(r"stage_seconds = 2;((?:\s*// .*\n)+)", (ROOT / "protos" / "flow.proto").read_text())
     assert declared is not None
     named = re.sub(r"\s*//\s*", " ", declared[1]).strip()

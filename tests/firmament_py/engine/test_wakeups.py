@@ -2,7 +2,6 @@
 table, docs/architecture.md shows it."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ from firmament_py.explain.reason import ReasonKind
 from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.model.changes import ANY, Change
 from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread, Taint
-from firmament_py.model.events import NodeRemoved, PlacementRejected, QueuesObserved
-from firmament_py.model.queues import Flavor, Fungibility, QueueTree, Reclaim, ReclaimRules, Sharing, Stop, Within
-from firmament_py.placement.migration import Migrating
+from firmament_py.model.events import NodeRemoved, PlacementRejected
+from firmament_py.model.queues import Stop
 from firmament_py.preemption.preemptor import Preempting
 from tests.builders import (
     NOW_US,
@@ -33,65 +31,15 @@ from tests.builders import (
 )
 from tests.effort import THOROUGH, seeds
 from tests.firmament_py.engine.reclaiming import A, B, cluster_of, cohort, running
-from tests.firmament_py.engine.wake_worlds import Kind, Quotas, World
-from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
+from tests.firmament_py.engine.wake_kinds import KINDS, cpus, of_one_kind
+from tests.firmament_py.engine.wake_worlds import World
+from tests.firmament_py.queues.trees import queue, queue_id
 
 CPU1 = make_class(1, cpu=1)
 
 
-def of_one_kind(*queues: Any, **fields: Any) -> QueuesObserved:
-    return QueuesObserved(tree(*queues, flavors=("f",), **fields))
-
-
-def cpus(nominal: int) -> Any:
-    return quota(nominal, on="f/cpu")
-
-
 # -- the property -----------------------------------------------------------------------------------------------------
 
-
-def sharing(
-    rules: dict[str, Any], *, flavors: bool = False, overlap: bool = False, **fields: Any
-) -> Callable[[Quotas], QueueTree]:
-    """Queues below one, with so much cpu each; flavors: on nodes of zone x, and 2 more on those of zone y, or if they
-    overlap, on all nodes."""
-
-    def described(quotas: Quotas) -> QueueTree:
-        queues = [queue("root")]
-        for name, own in quotas.items():
-            of = [quota(own["nominal"], on="x/cpu"), quota(2, on="y/cpu")] if flavors else [cpus(own["nominal"])]
-            stop = Stop.HOLD if own.get("stopped") else Stop.NONE
-            queues.append(queue(name, "root", *of, unlimited=True, stop=stop, **fields))
-        if flavors:
-            return QueueTree(
-                tuple(queues), (Flavor("x", {"zone": "x"}), Flavor("y", {} if overlap else {"zone": "y"})), **rules
-            )
-        one: QueueTree = tree(*queues, flavors=("f",), **rules)
-        return one
-
-    return described
-
-
-STOP = Fungibility(try_next_to_avoid_preemption=False)
-RECLAIM: dict[str, Any] = {"within": Within.LOWER_PRIORITY, "reclaim": Reclaim.ANY}
-FAIR_SHARES = {"sharing": Sharing.PROPORTIONAL, "reclaim_rules": ReclaimRules.FAIR_SHARE}
-KINDS = {
-    "no queues": Kind(),
-    "priorities": Kind(preempting=Preempting.WITHIN_BUDGETS),
-    "fifo": Kind(sharing({}, strict_fifo=True)),
-    "best effort": Kind(sharing({})),
-    "flavors": Kind(sharing({}, flavors=True), first_counts=True),
-    "reclaim": Kind(sharing({}, **RECLAIM), Preempting.WITHIN_BUDGETS),
-    "fair shares": Kind(sharing(FAIR_SHARES), Preempting.WITHIN_BUDGETS),
-    "moves": Kind(preempting=Preempting.WITHIN_BUDGETS, migrating=Migrating.FOR_WAITING),
-    "delays": Kind(delays=True),
-    "overlapping flavors": Kind(sharing({}, flavors=True, overlap=True), first_counts=True),
-    "kept flavors": Kind(
-        sharing({}, flavors=True, overlap=True, fungibility=STOP, **RECLAIM),
-        Preempting.WITHIN_BUDGETS,
-        first_counts=True,
-    ),
-}
 STEPS = 120 if THOROUGH else 25
 
 

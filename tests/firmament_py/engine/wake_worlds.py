@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from firmament_py.engine.round_result import RoundResult
 from firmament_py.engine.wakeups import RESERVED_STEP_US
 from firmament_py.model.constraints import PeerDemand, PeerSelector, PeerTerm, Spread, Taint
 from firmament_py.model.events import (
@@ -25,6 +26,7 @@ from policies.quincy import Quincy
 from tests.builders import (
     NOW_US,
     SECOND_US,
+    Cluster,
     ended,
     make_budget,
     make_class,
@@ -123,21 +125,30 @@ class World:
         self.uids = 0
         self.most_waiting = self.rng.choice([2, 3, 5, 12])
         """About so many tasks wait at most: where many do, one may wake the others by chance."""
-        self.cluster = make_cluster(
+        self.cluster = self.new_cluster(
             *CLASSES,
             *(make_label_set(number, *where, **labels) for number, (where, labels) in LABEL_SETS.items()),
             make_inputs(1, (2_000, "n0")),
-            preempting=kind.preempting,
-            migrating=kind.migrating,
-            migrate_after_us=0,
-            policy=Quincy(wait_mib=100.0, spread_mib=0) if kind.delays else None,
-            reserve_after_us=60 * SECOND_US,
         )
         for _ in range(3):
             self.add_node()
         if kind.queues is not None:
             self.quotas = {name: {"nominal": 4} for name in "ab"}
             self.tell_queues()
+
+    def settings(self) -> dict[str, Any]:
+        """Of the scheduler."""
+        return {
+            "preempting": self.kind.preempting,
+            "migrating": self.kind.migrating,
+            "migrate_after_us": 0,
+            "policy": Quincy(wait_mib=100.0, spread_mib=0) if self.kind.delays else None,
+            "reserve_after_us": 60 * SECOND_US,
+        }
+
+    def new_cluster(self, *events: Event) -> Cluster:
+        """After these events."""
+        return make_cluster(*events, **self.settings())
 
     # -- what happens -----------------------------------------------------------------------------------------
 
@@ -405,17 +416,26 @@ class World:
     def pass_time(self) -> bool:
         """And the next round that is due soon: some things are looked at every few seconds."""
         self.run_until(self.now_us + self.rng.choice([1, 5, 30, 100]) * SECOND_US)
-        wake_us = self.cluster.scheduler.wake_us(self.now_us)
+        wake_us = self.wake_us()
         if 0 < wake_us <= self.now_us + RESERVED_STEP_US:
             self.run_until(wake_us)
         return True
 
     # -- rounds -----------------------------------------------------------------------------------------------
 
+    def due(self) -> bool:
+        return self.cluster.scheduler.due(self.now_us)
+
+    def wake_us(self) -> int:
+        return self.cluster.scheduler.wake_us(self.now_us)
+
+    def run(self) -> RoundResult:
+        return self.cluster.run(self.now_us)
+
     def run_until(self, until_us: int) -> None:
         """The rounds that the engine asks for until then."""
         for _ in range(AT_MOST):
-            wake_us = self.cluster.scheduler.wake_us(self.now_us)
+            wake_us = self.wake_us()
             if not wake_us or wake_us > until_us:
                 break
             self.now_us = max(self.now_us, wake_us)
@@ -426,8 +446,8 @@ class World:
     def rounds(self) -> int:
         """Rounds as long as they are due at once; how many."""
         for number in range(AT_MOST):
-            if not self.cluster.scheduler.due(self.now_us):
-                assert self.cluster.scheduler.wake_us(self.now_us) != self.now_us
+            if not self.due():
+                assert self.wake_us() != self.now_us
                 return number
             self.round()
         raise AssertionError("rounds are due for good although nothing changes")
@@ -439,7 +459,7 @@ class World:
 
     def round(self) -> set[int]:
         """The tasks that were placed or nominated, with the members of their gangs."""
-        result, uid = self.cluster.run(self.now_us), self.cluster.state.tasks.uid
+        result, uid = self.run(), self.cluster.state.tasks.uid
         served = {*self.cluster.names(result), *uid[result.preemption.nominated[0]].tolist()}
         for each, node in self.cluster.names(result).items():
             self.tasks[each].on, self.tasks[each].bound = node, False

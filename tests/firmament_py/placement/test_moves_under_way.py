@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.engine.scheduler import RoundResult
+from firmament_py.engine.round_result import RoundResult
 from firmament_py.policy import Policy
 from policies.cpu_memory import CpuMemory
 from policies.load_spreading import LoadSpreading

@@ -1,0 +1,194 @@
+"""What a search beside the rounds has decided: a list of decisions, of which those are carried out that still hold.
+
+A search works on a copy of the state (engine/searches.py), and rounds go on meanwhile. So each decision has
+preconditions: the tasks that it is for still wait, those that leave still run where they did, its nodes are what they
+were; and together, the decisions pass the same independent check as those of a round, on the state as it is now. A
+decision that does not hold any more is no defect: its tasks are searched for again.
+
+A *decision* is what has to happen together: tasks and nodes that depend on each other. A preemptor depends on its node
+and on its victims, these on their nodes, members of a gang on each other.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmament_py.audit.placements import Checker
+from firmament_py.audit.preemptions import preemption_problems
+from firmament_py.engine.round_result import RoundResult
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.lifecycle import BOUND, PRESENT, WAITING
+from firmament_py.placement.migration import Migration
+from firmament_py.preemption.outcome import Preemption
+from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import NO_GANG
+
+CHECKS = 32
+"""Limit on the checks by which the decisions are found that hold together; the rest count as stale."""
+
+
+@dataclass(frozen=True, slots=True)
+class LateDecisions:
+    """Rows of the tables. placed: task rows (K,), their node rows (K,) and batches (K,), see Checker.check; preemption:
+    see there, with moved for waiting tasks. *_of: number of the decision that each belongs to, < count. cause:
+    task rows (C,) that wait, for which the decisions cause_of (C,) are made."""
+
+    placed: tuple[I64, I64, I64]
+    placed_of: I64
+    preemption: Preemption
+    victims_of: I64
+    nominated_of: I64
+    unnominated_of: I64
+    moved_of: I64
+    cause: I64
+    cause_of: I64
+    count: int
+
+    @classmethod
+    def of(cls, result: RoundResult, copied: ClusterState) -> "LateDecisions":
+        """Those of a round on a copy of the state, which is as the round has left it."""
+        tasks, preemption = copied.tasks, result.preemption
+        moved, (holders, kept) = preemption.moved, preemption.nominated
+        node_of, gang_of = tasks.capacity, tasks.capacity + copied.nodes.capacity
+        homes = tasks.node[preemption.victims], tasks.node[moved.tasks]
+        needed = moved.needed_by >= 0
+        edges = [
+            (result.tasks, node_of + result.nodes),
+            (holders, node_of + kept),
+            (preemption.victims, preemption.preemptors),
+            (preemption.victims, node_of + homes[0]),
+            (moved.tasks, node_of + moved.nodes),
+            (moved.tasks, node_of + homes[1]),
+            (moved.tasks[needed], moved.needed_by[needed]),
+        ]
+        for rows in (result.tasks, holders, preemption.victims, preemption.unnominated):
+            member = rows[tasks.gang[rows] != NO_GANG]
+            edges.append((member, gang_of + tasks.gang[member]))
+        label = _components(edges, gang_of + copied.gangs.capacity)
+        cause = np.unique(np.concatenate([result.tasks, holders, preemption.preemptors, moved.needed_by[needed]]))
+        parts = result.tasks, preemption.victims, holders, preemption.unnominated, moved.tasks, cause
+        numbers, dense = np.unique(np.concatenate([label[rows] for rows in parts]), return_inverse=True)
+        placed_of, victims_of, nominated_of, unnominated_of, moved_of, cause_of = np.split(
+            dense.reshape(-1), np.cumsum([len(rows) for rows in parts])[:-1]
+        )
+        placed = result.tasks, result.nodes, np.zeros_like(result.tasks)
+        of = placed_of, preemption, victims_of, nominated_of, unnominated_of, moved_of
+        return cls(placed, *of, cause, cause_of, len(numbers))
+
+    def only(self, kept: Bools) -> "LateDecisions":
+        """The decisions `kept` (count,), with their numbers."""
+        p, moved = self.preemption, self.preemption.moved
+        placed, victims, nominated = kept[self.placed_of], kept[self.victims_of], kept[self.nominated_of]
+        unnominated, moves, cause = kept[self.unnominated_of], kept[self.moved_of], kept[self.cause_of]
+        columns = moved.tasks, moved.nodes, moved.needed_by, moved.saves
+        preemption = Preemption(
+            p.victims[victims],
+            p.preemptors[victims],
+            (p.nominated[0][nominated], p.nominated[1][nominated]),
+            p.unnominated[unnominated],
+            Migration(*(column[moves] for column in columns)),
+            p.least_moves,
+        )
+        return LateDecisions(
+            (self.placed[0][placed], self.placed[1][placed], self.placed[2][placed]),
+            self.placed_of[placed],
+            preemption,
+            self.victims_of[victims],
+            self.nominated_of[nominated],
+            self.unnominated_of[unnominated],
+            self.moved_of[moves],
+            self.cause[cause],
+            self.cause_of[cause],
+            self.count,
+        )
+
+    def holding(self, now: ClusterState, then: ClusterState, now_us: int) -> Bools:
+        """(count,) decisions whose tasks and nodes are `now` what they were `then`, when the search began."""
+        p, moved = self.preemption, self.preemption.moved
+        holds = np.ones(self.count, np.bool_)
+        waiting = (self.placed[0], self.placed_of), (p.nominated[0], self.nominated_of), (self.cause, self.cause_of)
+        for rows, of in (*waiting, (p.unnominated, self.unnominated_of)):
+            waits = (now.tasks.state[rows] == WAITING) & (now.tasks.not_before_us[rows] <= now_us)
+            holds[of[~(waits & _same_tasks(now, then, rows))]] = False
+        for rows, of in ((p.victims, self.victims_of), (moved.tasks, self.moved_of)):
+            runs = (now.tasks.state[rows] == BOUND) & ~now.tasks.leaving[rows] & ~now.tasks.unevictable[rows]
+            there = now.tasks.node[rows] == then.tasks.node[rows]
+            holds[of[~(runs & there & _same_tasks(now, then, rows))]] = False
+        targets = (self.placed[1], self.placed_of), (p.nominated[1], self.nominated_of), (moved.nodes, self.moved_of)
+        for nodes, of in targets:
+            holds[of[~_same_nodes(now, then, nodes)]] = False
+        return holds
+
+    def sound(self, state: ClusterState, checker: Checker, kept: Bools, *, beyond_budgets: bool) -> Bools:
+        """(count,) those of the decisions `kept` (count,) that pass the independent check together."""
+        checks = 0
+
+        def passes(some: Bools) -> bool:
+            nonlocal checks
+            checks += 1
+            return self.only(some).problems(state, checker, beyond_budgets=beyond_budgets) is None
+
+        def extended(base: Bools, numbers: I64) -> Bools:
+            """`base`, with those of these decisions that can be added."""
+            if not len(numbers) or checks >= CHECKS:
+                return base
+            whole = base.copy()
+            whole[numbers] = True
+            if passes(whole):
+                return whole
+            if len(numbers) == 1:
+                return base
+            half = len(numbers) // 2
+            return extended(extended(base, numbers[:half]), numbers[half:])
+
+        return extended(np.zeros(self.count, np.bool_), np.flatnonzero(kept))
+
+    def problems(self, state: ClusterState, checker: Checker, *, beyond_budgets: bool) -> str | None:
+        """What the independent check says first; None: nothing is wrong."""
+        return next(self._problems(state, checker, beyond_budgets=beyond_budgets), None)
+
+    def _problems(self, state: ClusterState, checker: Checker, *, beyond_budgets: bool) -> Iterator[str]:
+        yield from checker.check(*self.placed).complaints
+        p = self.preemption
+        if not p.is_empty:
+            yield from preemption_problems(
+                state,
+                self.placed[:2],
+                (p.victims, p.preemptors),
+                p.nominated,
+                p.unnominated,
+                (p.moved.tasks, p.moved.nodes),
+                beyond_budgets=beyond_budgets,
+            )
+            yield from checker.migration_problems(p.moved.tasks, p.moved.nodes, at_once=False)
+
+
+def _components(edges: list[tuple[I64, I64]], count: int) -> I64:
+    """(count,) the lowest vertex of the component of each."""
+    one, other = (np.concatenate(ends) for ends in zip(*edges, strict=True))
+    lowest = np.arange(count)
+    while (lowest[one] != lowest[other]).any():
+        low = np.minimum(lowest[one], lowest[other])
+        np.minimum.at(lowest, one, low)
+        np.minimum.at(lowest, other, low)
+        lowest = lowest[lowest]
+    return lowest
+
+
+def _same_tasks(now: ClusterState, then: ClusterState, rows: I64) -> Bools:
+    """(K,) whether task rows (K,) are of the same tasks, described alike."""
+    same: Bools = now.tasks.live[rows] & (now.tasks.generation[rows] == then.tasks.generation[rows])
+    for column in ("cls", "gang", "role", "label_set", "queue", "local_queue"):
+        same &= getattr(now.tasks, column)[rows] == getattr(then.tasks, column)[rows]
+    classes = now.tasks.cls[rows]
+    same &= now.classes.generation[classes] == then.classes.generation[np.minimum(classes, then.classes.capacity - 1)]
+    return same
+
+
+def _same_nodes(now: ClusterState, then: ClusterState, rows: I64) -> Bools:
+    """(K,) whether node rows (K,) are of the same nodes, described alike."""
+    present = (now.nodes.state[rows] == PRESENT) & (now.nodes.generation[rows] == then.nodes.generation[rows])
+    alike = [now.nodes.observed.get(row) == then.nodes.observed.get(row) for row in rows.tolist()]
+    same: Bools = present & np.array(alike, np.bool_)
+    return same

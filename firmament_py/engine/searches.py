@@ -1,0 +1,250 @@
+"""Searches beside the rounds: what takes long, that is, to find victims, and tasks that move for others, happens on a
+copy of the state, and rounds go on meanwhile.
+
+A round places what fits, and decides which of the tasks that it leaves are to be searched for: those for which others
+may leave, unless a search has found nothing for them and nothing has happened since that could change that. A search is
+a whole round on a copy of the state, with the same settings, so what it decides is what a round would have decided at
+that moment. The next round after its end carries out those of its decisions that still hold
+(engine/late_decisions.py); if some do not, another search follows at once, and after a few such ones, the round itself
+searches. So a search delays no task that fits, and none waits for ever because the cluster changes faster than a
+search.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Protocol
+
+import numpy as np
+
+from firmament_py.engine.late_decisions import LateDecisions
+from firmament_py.engine.round_result import RoundResult
+from firmament_py.engine.stats import RoundStats
+from firmament_py.engine.wakeups import Timer
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
+from firmament_py.model.lifecycle import WAITING
+from firmament_py.state.cluster import ClusterState
+from firmament_py.state.tables import Sought
+
+log = logging.getLogger(__name__)
+
+POLL_US = 10_000
+"""After which time the client asks again whether a search has ended, or after a tenth of its time so far."""
+
+STALE_SEARCHES = 3
+"""After so many searches one after the other of which some decisions did not hold any more, a round searches itself."""
+
+FAILED_US = 10_000_000
+"""After which time a search follows one that has failed."""
+
+_NICENESS = 10
+"""Of the thread of searches, where the system knows such: rounds come first."""
+
+
+class Searcher(Protocol):
+    """A scheduler on a copy of the state, which nobody else uses."""
+
+    state: ClusterState
+    gangs_at_best: dict[int, tuple[int, int]]
+
+    @property
+    def timers(self) -> Mapping[Timer, int]: ...
+
+    def run(self, now_us: int) -> RoundResult: ...
+
+
+class Execution(Protocol):
+    """Carries out one piece of work at a time."""
+
+    def start(self, work: Callable[[], None]) -> None: ...
+
+    @property
+    def running(self) -> bool: ...
+
+
+class InThread:
+    """An Execution in a thread of low priority, which does not outlive the process."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+
+    def start(self, work: Callable[[], None]) -> None:
+        def beneath() -> None:
+            with suppress(OSError, AttributeError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+            work()
+
+        self._thread = threading.Thread(target=beneath, name="search", daemon=True)
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+
+@dataclass(slots=True)
+class _Search:
+    """rows (K,): the tasks that are searched for. first (F,): those of them that were never searched for before.
+    started_us: by the client's clock. result: once it has ended, unless it has failed."""
+
+    searcher: Searcher
+    rows: I64
+    first: I64
+    started_us: int
+    result: RoundResult | None = None
+    decisions: LateDecisions | None = None
+    seconds: float = 0.0
+    ended: bool = False
+
+    def work(self) -> None:
+        started = perf_counter()
+        try:
+            self.result = self.searcher.run(self.started_us)
+            self.decisions = LateDecisions.of(self.result, self.searcher.state)
+        except Exception:  # whatever it is, rounds go on, and the next search may succeed
+            log.exception("a search of victims has failed; it is repeated in %.0f s", FAILED_US / 1e6)
+        self.seconds = perf_counter() - started
+        self.ended = True
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A search that has ended: the tasks (K,) that it was for, its decisions, the state that it worked on, its
+    statistics, and how many seconds it took."""
+
+    rows: I64
+    decisions: LateDecisions
+    then: ClusterState
+    stats: RoundStats
+    seconds: float
+
+
+class Searches:
+    """Of one scheduler. Columns: TaskTable.sought. beside: a scheduler on a copy of its state; None: there is none."""
+
+    def __init__(self, state: ClusterState, execution: Execution, beside: Callable[[], Searcher | None]) -> None:
+        self._state, self._execution, self._beside = state, execution, beside
+        self._search: _Search | None = None
+        self._rows = NO_ROWS  # to be searched for next
+        self._due_us = 0  # when all are searched for again, 0: never unless something changes
+        self._not_before_us = 0
+        self._stale = 0
+        self.at_best: dict[int, tuple[int, int]] = {}
+        """Ids of gangs -> as Scheduler.gangs_at_best, from the last search."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the next round has to search itself."""
+        return self._stale >= STALE_SEARCHES
+
+    def searched_in_round(self) -> None:
+        """A round has considered all waiting tasks as a search does."""
+        sought, waiting = self._state.tasks.sought, self._state.tasks.state == WAITING
+        sought[waiting] = Sought.IN_VAIN
+        self._rows, self._stale = NO_ROWS, 0
+
+    def quiet(self) -> bool:
+        """Whether no search runs or is due, now or later, unless the state changes."""
+        return self._search is None and not len(self._rows) and not self._due_us
+
+    def due(self, now_us: int) -> bool:
+        """Whether a round has anything to carry out, or a search to begin."""
+        if self._search is not None:
+            return self._search.ended
+        return (len(self._rows) > 0 and self._not_before_us <= now_us) or 0 < self._due_us <= now_us
+
+    def wake_us(self, now_us: int) -> int:
+        """When to ask again whether a round is due, 0: not because of a search."""
+        if self._search is not None:
+            elapsed = now_us - self._search.started_us
+            return now_us if self._search.ended else now_us + max(POLL_US, elapsed // 10)
+        times = [self._due_us] if self._due_us else []
+        if len(self._rows):
+            times.append(max(self._not_before_us, now_us))
+        return min(times, default=0)
+
+    def round_begins(self, now_us: int, *, again: bool) -> None:
+        """again: time alone may change what searches find."""
+        if again or 0 < self._due_us <= now_us:
+            self._due_us = 0
+            self._search_again(np.arange(self._state.tasks.capacity))
+
+    def take(self, now_us: int) -> Late | None:
+        """The search that has ended, once. Its tasks without a decision are told from those that are searched for
+        again."""
+        search = self._search
+        if search is None or not search.ended:
+            return None
+        self._search = None
+        tasks, then = self._state.tasks, search.searcher.state.tasks
+        rows = search.rows[tasks.generation[search.rows] == then.generation[search.rows]]
+        rows = rows[tasks.state[rows] == WAITING]
+        if search.result is None or search.decisions is None:
+            self._search_again(rows)
+            self._not_before_us = now_us + FAILED_US
+            return None
+        self._note_outcome(search, rows, now_us)
+        return Late(rows, search.decisions, search.searcher.state, search.result.stats, search.seconds)
+
+    def _note_outcome(self, search: _Search, rows: I64, now_us: int) -> None:
+        """What the search says of task rows (K,) that still wait, and when another one is due."""
+        tasks, found = self._state.tasks, search.searcher
+        tasks.passed_over[rows] |= found.state.tasks.passed_over[rows]
+        tasks.without_victims[rows] |= found.state.tasks.without_victims[rows]
+        self.at_best = dict(found.gangs_at_best)
+        timers = [found.timers[timer] for timer in (Timer.CLAIMS, Timer.MOVES, Timer.DROPPED) if timer in found.timers]
+        self._due_us = min(timers, default=0)
+        if Timer.PASSED_OVER in found.timers:
+            self._search_again(rows)
+        # a search for each change would take all the time of a processor, though nothing is found
+        assert search.result is not None
+        nothing = search.result.preemption.is_empty and not len(search.result.tasks)
+        self._not_before_us = now_us + round(1e6 * search.seconds) if nothing else 0
+
+    def carried_out(self, late: Late, kept: Bools) -> None:
+        """The decisions `kept` (count,) still hold. If others do not, what they would have taken is there for all that
+        were searched for."""
+        if kept.all():
+            self._stale = 0
+            return
+        tasks, generation = self._state.tasks, late.then.tasks.generation
+        rows = np.concatenate([late.rows, late.decisions.cause[~kept[late.decisions.cause_of]]])
+        waiting = (tasks.state[rows] == WAITING) & (tasks.generation[rows] == generation[rows])
+        tasks.sought[rows[waiting]] = Sought.ANEW
+        self._stale += 1
+
+    def _search_again(self, rows: I64) -> None:
+        """For task rows (K,), with what is noted of them."""
+        sought = self._state.tasks.sought
+        sought[rows[sought[rows] == Sought.IN_VAIN]] = Sought.AGAIN
+
+    def undecided(self, rows: I64) -> tuple[I64, I64]:
+        """Of waiting task rows (K,) for which others may leave: those for which a search runs or is due, and those of
+        them that none has ended for yet."""
+        sought = self._state.tasks.sought
+        self._rows = rows[sought[rows] != Sought.IN_VAIN]
+        fresh = self._rows[sought[self._rows] == Sought.NEVER]
+        if self._search is None:
+            return self._rows, fresh
+        return np.union1d(self._rows, self._search.rows), np.union1d(fresh, self._search.first)
+
+    def start_if_due(self, now_us: int) -> None:
+        """At the end of a round."""
+        if self._search is not None or not len(self._rows) or now_us < self._not_before_us or self._execution.running:
+            return
+        tasks = self._state.tasks
+        first = self._rows[tasks.sought[self._rows] == Sought.NEVER]
+        # what the last search has noted of these may not be so any more
+        tasks.begin_anew(self._rows[tasks.sought[self._rows] == Sought.ANEW])
+        searcher = self._beside()
+        if searcher is None:
+            self._stale = STALE_SEARCHES
+            return
+        tasks.sought[self._rows] = Sought.IN_VAIN
+        self._search = _Search(searcher, self._rows, first, now_us)
+        self._rows = NO_ROWS
+        self._execution.start(self._search.work)
