@@ -42,7 +42,7 @@ class Pods:
         self, kube: Kube, scheduler: str, nodes: int, pods: int, seed: int, has_audit: bool, workload: str = "basic"
     ) -> None:
         self._kube = kube
-        self._scheduler = scheduler
+        self.scheduler = scheduler
         self._has_audit = has_audit
         self._workload = workload
         # a few pods on many nodes are not enlarged: each has to fit on a node
@@ -75,14 +75,17 @@ class Pods:
             self._watching = asyncio.create_task(self._progress.run())
         self._others = await self._counted()
 
-    async def create(self, count: int, per_second: float | None = None) -> None:
-        """Creates pods as fast as the server accepts them, or at a given rate."""
+    async def create(
+        self, count: int, per_second: float | None = None, others: Sequence[Callable[[], Awaitable[None]]] = ()
+    ) -> None:
+        """Creates pods as fast as the server accepts them, and what `others` create evenly among them; or at a given
+        rate."""
         began = time.monotonic()
 
         async def one(number: int) -> None:
-            name = f"{self._scheduler}-{len(self.created):05d}-{number:05d}"
+            name = f"{self.scheduler}-{len(self.created):05d}-{number:05d}"
             sort = number // GANG % _SORTS
-            labels, fields = demands(self._workload, f"{self._scheduler}-{sort}", number)
+            labels, fields = demands(self._workload, f"{self.scheduler}-{sort}", number)
             metadata = {"name": name, "labels": {LABEL: "true", **labels}}
             body = {"metadata": metadata, "spec": {**self._specs[sort], **fields}}
             asked = time.time()
@@ -91,7 +94,8 @@ class Pods:
             self.created[uid], self.answered[uid] = asked, time.time()
 
         if per_second is None:
-            await in_parallel(one, range(count))
+            first = sorted([(i / count, i) for i in range(count)] + [(i / len(others), ~i) for i in range(len(others))])
+            await in_parallel(lambda i: one(i) if i >= 0 else others[~i](), [i for _, i in first])
             return
         tasks = []
         for number in range(count):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.engine.engine import Engine
-from firmament_py.engine.scheduler import RoundResult
+from firmament_py.engine.round_result import RoundResult
 from firmament_py.model.arrays import I64, U64, Bools
 from firmament_py.model.events import Block, ClassDefined, InputsDefined, NodeObserved, TasksObserved, TasksRemoved
 

@@ -21,6 +21,7 @@ from benchmarks.harness.runner import CannotMeasureError, Options
 from benchmarks.harness.series import Series, cdf, timeline
 from benchmarks.harness.specs import Case
 from benchmarks.live import session
+from benchmarks.live.companions import Companions, Kind
 from benchmarks.live.processes import cpu_seconds
 from benchmarks.live.session import Pods
 from poseidon_py.kube.client import KubeError
@@ -42,6 +43,8 @@ class _Run:
     seed: int
     kubeconfig: Path | None
     against: str | None
+    companions: Kind | None = None
+    companion_pods: int = 0
 
 
 def measure(case: Case, options: Options) -> Sample:
@@ -57,6 +60,8 @@ def measure(case: Case, options: Options) -> Sample:
         seed=options.seed,
         kubeconfig=Path(extra["kubeconfig"]) if extra.get("kubeconfig") else None,
         against=extra.get("against"),
+        companions=sizes.get("companions"),
+        companion_pods=options.scaled(sizes["companion_pods"]) if "companions" in sizes else 0,
     )
     if run.against and not run.kubeconfig:
         raise CannotMeasureError("--against needs --kubeconfig: the cluster in which that scheduler runs")
@@ -89,13 +94,15 @@ async def _phases(stack: Stack, kubeconfig: Path, run: _Run) -> Sample:
     audit = await session.has_audit(stack.kube)
     blind = Pods(stack.kube, BLIND, run.nodes, run.pods, run.seed, audit)
     measured = Pods(stack.kube, run.against or SCHEDULER, run.nodes, run.pods, run.seed, audit, run.workload)
+    companions = Companions(stack.kube, measured.scheduler, run.companions, run.companion_pods)
     took = []
     at_rate = run.mode == "rate"
     try:
+        await companions.prepare()
         if not at_rate:
             await blind.begin()
             took.append((await _blind(blind, kubeconfig, run)).seconds)
-        metrics, facts, checks, recorded = await _scheduled(stack, measured, kubeconfig, run)
+        metrics, facts, checks, recorded = await _scheduled(stack, measured, companions, kubeconfig, run)
         if stack.scheduler is not None:
             await stack.scheduler.stop()
         if at_rate:
@@ -112,11 +119,12 @@ async def _phases(stack: Stack, kubeconfig: Path, run: _Run) -> Sample:
     finally:
         await blind.close()
         await measured.close()
+        await companions.remove()
     return Sample(metrics, facts, checks, recorded)
 
 
 async def _scheduled(
-    stack: Stack, pods: Pods, kubeconfig: Path, run: _Run
+    stack: Stack, pods: Pods, companions: Companions, kubeconfig: Path, run: _Run
 ) -> tuple[dict[str, float], dict[str, object], list[Check], list[Series]]:
     """Measures the scheduler."""
     await pods.begin()
@@ -139,7 +147,7 @@ async def _scheduled(
     pid = stack.scheduler.pid if stack.scheduler is not None else None
     cpu = cpu_seconds(pid) if pid is not None and run.mode != "beforehand" else 0.0
     if run.mode != "beforehand":
-        await pods.create(run.pods, run.per_second)
+        await pods.create(run.pods, run.per_second, companions.creations())
 
     def watch() -> None:
         if stack.scheduler is not None and pid is not None:
@@ -170,7 +178,7 @@ async def _checks(stack: Stack, measured: int, run: _Run) -> list[Check]:
     figures."""
     every = Check("every pod is in the figures", measured == run.pods, f"{measured} of {run.pods}")
     await asyncio.sleep(_SETTLE_SECONDS)
-    if run.against is not None:
+    if run.against is not None or run.companions is not None:  # companions wait
         return [every]
     evidence = await gather(stack.kube, stack.health_url)
     return [every, *(Check(c.name, c.ok, c.detail) for c in run_checks(evidence, SCHEDULER, run.pods, settled=True))]

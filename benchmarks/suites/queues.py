@@ -19,7 +19,7 @@ from benchmarks.loads.queues.check import PlacedTasks
 from benchmarks.loads.queues.load import SHARINGS, QueuesLoad, QueuesSpec
 from benchmarks.loads.queues.reclaim import ReclaimLoad, ReclaimWorld
 from firmament_py.engine.engine import Engine
-from firmament_py.engine.scheduler import RoundResult
+from firmament_py.engine.round_result import RoundResult
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.model.events import Event
 from firmament_py.model.queues import Sharing

@@ -7,7 +7,7 @@ from benchmarks.harness.runner import Options
 from benchmarks.harness.specs import Case
 from benchmarks.loads.engine import START_US, EngineLoad, LoadSpec
 from firmament_py.engine.engine import Engine
-from firmament_py.engine.scheduler import RoundResult
+from firmament_py.engine.round_result import RoundResult
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.policy import registry
 from firmament_py.usage.usage import Basis, UsageOptions

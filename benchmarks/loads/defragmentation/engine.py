@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.loads.defragmentation.pods import NOWHERE, UNGUARDED, Pods, Run
 from firmament_py.engine.engine import Engine
-from firmament_py.engine.scheduler import RoundResult
+from firmament_py.engine.round_result import RoundResult
 from firmament_py.model.arrays import I64
 from firmament_py.model.constraints import Operator, PeerSelector, Requirement
 from firmament_py.model.events import (

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.loads.jobs.check import Decision, World
 from benchmarks.loads.jobs.load import NOWHERE, ROUND_S, START_US, JobsLoad
 from firmament_py.engine.engine import Engine
-from firmament_py.engine.scheduler import RoundResult
+from firmament_py.engine.round_result import RoundResult
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import Event, TasksRemoved

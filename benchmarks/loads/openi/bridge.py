@@ -17,7 +17,7 @@ from benchmarks.loads.openi.cluster import Cluster, State
 from benchmarks.loads.openi.rules import Timeline
 from benchmarks.loads.openi.workload import GROUPS, MINUTE, QUEUES, RESOURCES, URGENT, Workload
 from firmament_py.engine.engine import Engine
-from firmament_py.engine.scheduler import RoundResult
+from firmament_py.engine.round_result import RoundResult
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import (

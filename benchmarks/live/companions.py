@@ -1,0 +1,68 @@
+"""Pods that are no part of the figures, created with those that are: they cannot be placed, or not before others
+leave."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Literal
+
+import orjson
+
+from benchmarks.live.session import LABEL, in_parallel
+from poseidon_py.kube.client import ApiError, Kube
+
+Kind = Literal["never", "victims"]
+"""never: their preemptionPolicy is Never. victims: they preempt."""
+
+_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+_PODS = "/api/v1/namespaces/default/pods"
+_NAME = "poseidon-bench-companions"
+_PRIORITY = 1000
+_OF_NODE = "20"
+"""cpu of 32 that a running pod of each node has, and that each companion asks for: what is left suffices for many small
+pods, and for no companion."""
+
+
+class Companions:
+    """So many of a scheduler, on a server whose nodes have 32 cpu. kind: None: there are none."""
+
+    def __init__(self, kube: Kube, scheduler: str, kind: Kind | None, count: int) -> None:
+        self._kube, self._scheduler, self._kind, self._count = kube, scheduler, kind, count
+
+    async def prepare(self) -> None:
+        """Gives each node a running pod of priority 0."""
+        if self._kind is None:
+            return
+        items = orjson.loads(await self._kube.call("GET", "/api/v1/nodes"))["items"]
+        nodes = [item["metadata"]["name"] for item in items]
+        policy = "Never" if self._kind == "never" else "PreemptLowerPriority"
+        priority_class = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": _NAME, "labels": {LABEL: "true"}},
+            "value": _PRIORITY,
+            "preemptionPolicy": policy,
+        }
+        await self._kube.call("POST", _CLASSES, orjson.dumps(priority_class))
+        await in_parallel(lambda i: self._create(f"filler-{i:05d}", nodeName=nodes[i]), range(len(nodes)))
+
+    def creations(self) -> list[Callable[[], Awaitable[None]]]:
+        """Each creates one of them."""
+        fields = {"schedulerName": self._scheduler, "priorityClassName": _NAME}
+        return [partial(self._create, f"companion-{i:05d}", **fields) for i in range(self._count)]
+
+    async def remove(self) -> None:
+        """What `session.remove` leaves."""
+        if self._kind is None:
+            return
+        with suppress(ApiError):
+            await self._kube.call("DELETE", f"{_CLASSES}/{_NAME}")
+
+    async def _create(self, name: str, **fields: str) -> None:
+        resources = {"requests": {"cpu": _OF_NODE, "memory": "1Gi"}}
+        container = {"name": "main", "image": "example.com/app:1", "resources": resources}
+        metadata = {"name": name, "labels": {LABEL: "true"}}
+        body = {"metadata": metadata, "spec": {"containers": [container], **fields}}
+        await self._kube.call("POST", _PODS, orjson.dumps(body))
