@@ -37,6 +37,7 @@ from firmament_py.usage.usage import Basis, UsageOptions
 from firmament_py.version import VERSION
 
 F = TypeVar("F", bound=Callable[..., Any])
+SEARCH = "Whether rounds wait for the search of victims. in-rounds: the same calls have the same replies."
 
 log = logging.getLogger(__name__)
 
@@ -133,14 +134,7 @@ def cli() -> None:
     help="Effort of placing tasks anew where a round leaves some that would have fitted, and of choosing victims and "
     "moves, as a multiple of the usual; 0: none.",
 )
-@click.option(
-    "--search",
-    type=click.Choice(["beside-rounds", "in-rounds"]),
-    default="beside-rounds",
-    show_default=True,
-    help="Whether rounds wait for the search of victims and moves. in-rounds: the same calls always have the same "
-    "replies.",
-)
+@click.option("--search", type=click.Choice(["beside-rounds", "in-rounds"]), default="beside-rounds", help=SEARCH)
 @click.option(
     "--preemption",
     type=click.Choice(["auto", "on", "off"]),

@@ -12,13 +12,12 @@ import numpy.ma  # np.unique imports it at its first call, which would delay the
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.admission.queue_order import Admission
 from firmament_py.admission.rejections import Rejected
-from firmament_py.audit.placements import Checker
-from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.engine.late_decisions import LateDecisions
 from firmament_py.engine.plan_execution import PlanExecution
 from firmament_py.engine.round import Observer, Round
 from firmament_py.engine.round_result import RoundResult
 from firmament_py.engine.searches import Late, Searches
+from firmament_py.engine.verification import Verification
 from firmament_py.engine.wakeups import RESERVED_STEP_US, Timer, Wakeups
 from firmament_py.explain.quota_reasons import amounts_due_us, quota_reason
 from firmament_py.explain.reason import Reason, ReasonKind
@@ -30,7 +29,6 @@ from firmament_py.model.lifecycle import WAITING
 from firmament_py.placement.migration import (
     AT_ONCE,
     MIGRATE_AFTER_US,
-    NO_MIGRATION,
     SUCCESSOR_US,
     Migrating,
     Migration,
@@ -40,7 +38,7 @@ from firmament_py.placement.move_rate import MoveRate
 from firmament_py.placement.placer import Placer
 from firmament_py.policy import Policy
 from firmament_py.preemption.movable_tasks import MovableNearby
-from firmament_py.preemption.outcome import NO_PREEMPTION, Preemption
+from firmament_py.preemption.outcome import Preemption
 from firmament_py.preemption.preemptor import Preempting, Preemptor
 from firmament_py.preemption.reclaimer import ReclaimHistory
 from firmament_py.preemption.servable import KnownBounds
@@ -114,11 +112,10 @@ class Scheduler:
         self._migrating = migrating
         self.migrate_after_us = migrate_after_us
         self._moves_at_once = moves_at_once
-        always = migrating is Migrating.ALWAYS
-        self._migrator = Migrator(state, migrate_after_us if always else None, moves_at_once)
+        self._migrator = Migrator(state, migrate_after_us if migrating is Migrating.ALWAYS else None, moves_at_once)
         self._rate = MoveRate(moves_per_hour)
         self.plan = PlanExecution(state, moves_at_once)
-        self._checker = Checker(state)
+        self.verification = Verification(state, beyond_budgets=preempting is Preempting.BEYOND_BUDGETS)
         self._moves_pause = MovesPause()
         self._unmoved = False  # whether the last round has left them out
         self._known_bounds = KnownBounds()
@@ -166,12 +163,8 @@ class Scheduler:
         try:
             policy = deepcopy(self.policy)
         except Exception as error:  # it is the user's code
-            log.warning(
-                "victims are searched in the rounds, which wait for that: the policy %s cannot be copied (%s); let its"
-                " object support copy.deepcopy",
-                self.policy.name,
-                error,
-            )
+            why = f"the policy {self.policy.name} cannot be copied ({error}); let its object support copy.deepcopy"
+            log.warning("rounds wait for the search of victims: %s", why)
             return None
         found = self.beside(self.state.copy(), policy, deepcopy(self.usage), limited=True)
         found._migrator = Migrator(found.state, None, self._moves_at_once)
@@ -209,26 +202,25 @@ class Scheduler:
         self.state.changes.round_begins()
         self.state.successors.expire(now_us)
         self.state.budgets.expire(now_us)
-        current = Round(
-            self.state, self.usage, self.policy, self.solver, now_us, self._observer, certified=self._certified
-        )
+        of = self.state, self.usage, self.policy, self.solver
+        current = Round(*of, now_us, self._observer, certified=self._certified)
         placer = current.first_placer()
         in_round = preempts and searches is None
         preempting = self._preempting if in_round else Preempting.OFF
-        self._unmoved = False
-        movable = self._movable(current) if in_round else None
+        movable = self._movable(current, in_round=in_round)
         nearby = movable if movable is not None and movable.some and not self._unmoved else None
-        costs = current.eviction_costs
         known = self._known_bounds if in_round else KnownBounds(), current.queues, self._reclaims
-        preemptor = Preemptor(placer.ledger, preempting, costs, nearby, movable, *known, effort=self._improve)
+        asked = placer.ledger, preempting, current.eviction_costs
+        preemptor = Preemptor(*asked, nearby, movable, *known, effort=self._improve)
         admission = self._admit(current, placer, preemptor)
         if searches is not None:
             admission.note_bounds(searches.at_best)
         if nearby is not None:
             searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))
             self._moves_pause.until_us = now_us + max(MOVES_STEP_US, searched_us * MOVES_PAUSE)
-        tasks, nodes = self._checked(current, placer)
-        preemption = self._permitted(current, preemptor.outcome.preemption(), tasks, nodes)
+        tasks, nodes = self.verification.placements(placer.ledger, current.stats)
+        current.telemetry.lap("check")
+        preemption = self.verification.preemption(preemptor.outcome.preemption(), tasks, nodes, current.stats)
         self.commits += 1
         self.state.place(tasks, nodes)
         if not preemption.is_empty:
@@ -250,7 +242,7 @@ class Scheduler:
         queues = current.queues
         shortages, ranking = (NO_SHORTAGES, None) if queues is None else (queues.shortages, queues.unranked)
         of_others = current.deferred, delayed, shortages, ranking
-        undecided, unsaid = NO_ROWS, NO_ROWS
+        undecided = unsaid = NO_ROWS
         if searches is not None:
             undecided, unsaid = searches.undecided(self._to_search(current, delayed))
         within_budgets = self._preempting is Preempting.WITHIN_BUDGETS
@@ -305,9 +297,7 @@ class Scheduler:
 
     def _carry_out(self, searches: Searches, late: Late, now_us: int) -> LateDecisions:
         """Those decisions of a search that still hold; the state assumes them."""
-        holds = late.decisions.holding(self.state, late.then, now_us)
-        beyond_budgets = self._preempting is Preempting.BEYOND_BUDGETS
-        holds = late.decisions.sound(self.state, self._checker, holds, beyond_budgets=beyond_budgets)
+        holds = self.verification.late(late, now_us)
         searches.carried_out(late, holds)
         decisions = late.decisions.only(holds)
         self.state.place(*decisions.placed[:2])
@@ -333,40 +323,6 @@ class Scheduler:
             current.stats.vertices, current.stats.arcs, current.stats.objective = first.vertices, first.arcs, first.cost
         return admission
 
-    def _checked(self, current: Round, placer: Placer) -> tuple[I64, I64]:
-        """Task rows (K,) and their node rows (K,) that pass the independent check."""
-        tasks, nodes, batch = placer.ledger.outcome()
-        checked = self._checker.check(tasks, nodes, batch)
-        current.telemetry.lap("check")
-        if not checked.complaints:
-            return tasks, nodes
-        current.stats.dropped = int((~checked.sound).sum())
-        log.error(
-            "dropped %d placements that failed the independent check: %s", current.stats.dropped, checked.complaints
-        )
-        return tasks[checked.sound], nodes[checked.sound]
-
-    def _permitted(self, current: Round, preemption: Preemption, tasks: I64, nodes: I64) -> Preemption:
-        """The preemptions, if they pass the independent check beside the placements of task rows on node rows (K,)."""
-        if preemption.is_empty:
-            return preemption
-        complaints = preemption_problems(
-            self.state,
-            (tasks, nodes),
-            (preemption.victims, preemption.preemptors),
-            preemption.nominated,
-            preemption.unnominated,
-            (preemption.moved.tasks, preemption.moved.nodes),
-            beyond_budgets=self._preempting is Preempting.BEYOND_BUDGETS,
-        )
-        moved = preemption.moved
-        complaints += self._checker.migration_problems(moved.tasks, moved.nodes, at_once=False)
-        if not complaints:
-            return preemption
-        current.stats.dropped += len(preemption.victims) + len(moved.tasks) or len(preemption.nominated[0])
-        log.error("no task is preempted in this round, by the independent check: %s", "; ".join(complaints))
-        return NO_PREEMPTION
-
     def _assume(self, preemption: Preemption, now_us: int) -> None:
         """The state assumes what a round has decided on running tasks, and on nominations."""
         moved = preemption.moved
@@ -378,9 +334,10 @@ class Scheduler:
         self.state.nominate(preemption.unnominated, np.full(len(preemption.unnominated), -1))
         self._rate.note(len(moved.tasks), now_us)
 
-    def _movable(self, current: Round) -> MovableNearby | None:
+    def _movable(self, current: Round, *, in_round: bool) -> MovableNearby | None:
         """Which running tasks may move for waiting ones; None: none. Notes whether this round leaves them out."""
-        if self._migrating is Migrating.NEVER:
+        self._unmoved = False
+        if self._migrating is Migrating.NEVER or not in_round:
             return None
         limit = min(self._moves_at_once - len(self.state.successors), self._rate.left(current.now_us))
         of = self.state, current.running_snapshot, current.eviction_costs
@@ -392,7 +349,7 @@ class Scheduler:
         """Begins the next steps of the plan that is carried out; the state assumes them."""
         now_us = current.now_us
         steps = self.plan.next_steps(now_us, self._rate.left(now_us))
-        steps = self._permitted(current, steps, NO_ROWS, NO_ROWS)
+        steps = self.verification.preemption(steps, NO_ROWS, NO_ROWS, current.stats)
         if not steps.is_empty:
             self._assume(steps, now_us)
         current.telemetry.lap("plan")
@@ -402,13 +359,7 @@ class Scheduler:
         """Decides which running tasks leave for nodes that cost them less; the state assumes that they do."""
         migration = self._migrator.run(placer, current, self._rate.left(now_us))
         current.telemetry.lap("migrate")
-        if not len(migration.tasks):
-            return NO_MIGRATION
-        complaints = self._checker.migration_problems(migration.tasks, migration.nodes)
-        if complaints:
-            current.stats.dropped += len(migration.tasks)
-            log.error("no task migrates in this round, by the independent check: %s", "; ".join(complaints))
-            migration = NO_MIGRATION
+        migration = self.verification.migration(migration, current.stats)
         self._rate.note(len(migration.tasks), now_us)
         self.state.preempt(migration.tasks)
         self.state.successors.expect(migration.tasks, migration.nodes, now_us + SUCCESSOR_US)

@@ -273,10 +273,10 @@ class Mixture:
 
     def round(self) -> tuple[list[list[tuple[int, str]]], Any]:
         """Runs a round: what it placed as (uid, node id), batch after batch; and its result. The world is unchanged."""
-        recorder = Recorder(self.cluster.scheduler._checker)
-        self.cluster.scheduler._checker = recorder  # type: ignore[assignment]
+        recorder = Recorder(self.cluster.scheduler.verification.checker)
+        self.cluster.scheduler.verification.checker = recorder  # type: ignore[assignment]
         result = self.cluster.run()
-        self.cluster.scheduler._checker = recorder.checker
+        self.cluster.scheduler.verification.checker = recorder.checker
         tasks, nodes, batch = recorder.checked
         state = self.cluster.state
         batches: dict[int, list[tuple[int, str]]] = {}

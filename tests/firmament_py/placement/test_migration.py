@@ -259,7 +259,7 @@ def test_reserved_capacity_is_not_for_migrants():
 
 def test_the_check_refuses_what_is_not_allowed():
     cluster = uneven(make_tasks([50], 1, on="b"))
-    state, checker = cluster.state, cluster.scheduler._checker
+    state, checker = cluster.state, cluster.scheduler.verification.checker
     row, fixed = state.task_row(1), state.task_row(50)
     a, b = (state.node_row(f"id-{name}") for name in "ab")
     assert checker.migration_problems(np.array([row]), np.array([b])) == []

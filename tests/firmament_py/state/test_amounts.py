@@ -158,7 +158,7 @@ def test_columns_of_unoffered_resources_are_removed_and_added_again():
 def test_the_check_refuses_a_placement_that_requests_an_unoffered_resource():
     cluster = make_cluster(make_node("a", cpu=4), make_class(1, cpu=1, gpu=1), make_tasks([1], 1))
     tasks, nodes = cluster.state.tasks.rows(), cluster.state.present_nodes()
-    result = cluster.scheduler._checker.check(tasks, nodes, tasks)
+    result = cluster.scheduler.verification.checker.check(tasks, nodes, tasks)
     assert not result.sound.any()
     assert result.complaints == ["1 placements: the task requests a resource that no node has"]
 

@@ -1,0 +1,75 @@
+"""Nothing that a round decides is carried out before the independent check (audit/) has passed it."""
+
+import logging
+
+import numpy as np
+
+from firmament_py.audit.placements import Checker
+from firmament_py.audit.preemptions import preemption_problems
+from firmament_py.engine.searches import Late
+from firmament_py.engine.stats import RoundStats
+from firmament_py.model.arrays import I64, Bools
+from firmament_py.placement.ledger import Ledger
+from firmament_py.placement.migration import NO_MIGRATION, Migration
+from firmament_py.preemption.outcome import NO_PREEMPTION, Preemption
+from firmament_py.state.cluster import ClusterState
+
+log = logging.getLogger(__name__)
+
+
+class Verification:
+    """For the rounds on one state: what is refused is a defect, which is logged and counted in the statistics of the
+    round. beyond_budgets: disruption budgets may be exceeded."""
+
+    def __init__(self, state: ClusterState, *, beyond_budgets: bool) -> None:
+        self._state, self._beyond_budgets = state, beyond_budgets
+        self.checker = Checker(state)
+
+    def placements(self, ledger: Ledger, stats: RoundStats) -> tuple[I64, I64]:
+        """Task rows (K,) and their node rows (K,) that pass."""
+        tasks, nodes, batch = ledger.outcome()
+        checked = self.checker.check(tasks, nodes, batch)
+        if not checked.complaints:
+            return tasks, nodes
+        stats.dropped = int((~checked.sound).sum())
+        log.error("dropped %d placements that failed the independent check: %s", stats.dropped, checked.complaints)
+        return tasks[checked.sound], nodes[checked.sound]
+
+    def preemption(self, preemption: Preemption, tasks: I64, nodes: I64, stats: RoundStats) -> Preemption:
+        """The preemptions, if they pass beside the placements of task rows on node rows (K,)."""
+        if preemption.is_empty:
+            return preemption
+        moved = preemption.moved
+        complaints = preemption_problems(
+            self._state,
+            (tasks, nodes),
+            (preemption.victims, preemption.preemptors),
+            preemption.nominated,
+            preemption.unnominated,
+            (moved.tasks, moved.nodes),
+            beyond_budgets=self._beyond_budgets,
+        )
+        complaints += self.checker.migration_problems(moved.tasks, moved.nodes, at_once=False)
+        if not complaints:
+            return preemption
+        stats.dropped += len(preemption.victims) + len(moved.tasks) or len(preemption.nominated[0])
+        log.error("no task is preempted in this round, by the independent check: %s", "; ".join(complaints))
+        return NO_PREEMPTION
+
+    def migration(self, migration: Migration, stats: RoundStats) -> Migration:
+        """The migrations, if they pass."""
+        if not len(migration.tasks):
+            return NO_MIGRATION
+        complaints = self.checker.migration_problems(migration.tasks, migration.nodes)
+        if not complaints:
+            return migration
+        stats.dropped += len(migration.tasks)
+        log.error("no task migrates in this round, by the independent check: %s", "; ".join(complaints))
+        return NO_MIGRATION
+
+    def late(self, late: Late, now_us: int) -> Bools:
+        """(count,) the decisions of a search that still hold. Those that do not are no defect."""
+        holds: Bools = late.decisions.holding(self._state, late.then, now_us)
+        if not holds.any():
+            return np.zeros_like(holds)
+        return late.decisions.sound(self._state, self.checker, holds, beyond_budgets=self._beyond_budgets)
