@@ -49,17 +49,17 @@ class LateDecisions:
     def of(cls, result: RoundResult, copied: ClusterState) -> "LateDecisions":
         """Those of a round on a copy of the state, which is as the round has left it."""
         tasks, preemption = copied.tasks, result.preemption
-        moved, (holders, kept) = preemption.moved, preemption.nominated
+        moved, (holders, chosen) = preemption.moved, preemption.nominated
         node_of, gang_of = tasks.capacity, tasks.capacity + copied.nodes.capacity
-        homes = tasks.node[preemption.victims], tasks.node[moved.tasks]
+        origin = tasks.node[preemption.victims], tasks.node[moved.tasks]
         needed = moved.needed_by >= 0
         edges = [
             (result.tasks, node_of + result.nodes),
-            (holders, node_of + kept),
+            (holders, node_of + chosen),
             (preemption.victims, preemption.preemptors),
-            (preemption.victims, node_of + homes[0]),
+            (preemption.victims, node_of + origin[0]),
             (moved.tasks, node_of + moved.nodes),
-            (moved.tasks, node_of + homes[1]),
+            (moved.tasks, node_of + origin[1]),
             (moved.tasks[needed], moved.needed_by[needed]),
         ]
         for rows in (result.tasks, holders, preemption.victims, preemption.unnominated):
@@ -76,11 +76,11 @@ class LateDecisions:
         of = placed_of, preemption, victims_of, nominated_of, unnominated_of, moved_of
         return cls(placed, *of, cause, cause_of, len(numbers))
 
-    def only(self, kept: Bools) -> "LateDecisions":
-        """The decisions `kept` (count,), with their numbers."""
+    def only(self, chosen: Bools) -> "LateDecisions":
+        """The decisions `chosen` (count,), with their numbers."""
         p, moved = self.preemption, self.preemption.moved
-        placed, victims, nominated = kept[self.placed_of], kept[self.victims_of], kept[self.nominated_of]
-        unnominated, moves, cause = kept[self.unnominated_of], kept[self.moved_of], kept[self.cause_of]
+        placed, victims, nominated = chosen[self.placed_of], chosen[self.victims_of], chosen[self.nominated_of]
+        unnominated, moves, cause = chosen[self.unnominated_of], chosen[self.moved_of], chosen[self.cause_of]
         columns = moved.tasks, moved.nodes, moved.needed_by, moved.saves
         preemption = Preemption(
             p.victims[victims],
@@ -120,8 +120,8 @@ class LateDecisions:
             holds[of[~_same_nodes(now, then, nodes)]] = False
         return holds
 
-    def sound(self, state: ClusterState, checker: Checker, kept: Bools, *, beyond_budgets: bool) -> Bools:
-        """(count,) those of the decisions `kept` (count,) that pass the independent check together."""
+    def sound(self, state: ClusterState, checker: Checker, chosen: Bools, *, beyond_budgets: bool) -> Bools:
+        """(count,) those of the decisions `chosen` (count,) that pass the independent check together."""
         checks = 0
 
         def passes(some: Bools) -> bool:
@@ -142,7 +142,7 @@ class LateDecisions:
             half = len(numbers) // 2
             return extended(extended(base, numbers[:half]), numbers[half:])
 
-        return extended(np.zeros(self.count, np.bool_), np.flatnonzero(kept))
+        return extended(np.zeros(self.count, np.bool_), np.flatnonzero(chosen))
 
     def problems(self, state: ClusterState, checker: Checker, *, beyond_budgets: bool) -> str | None:
         """What the independent check says first; None: nothing is wrong."""

@@ -205,14 +205,14 @@ class Searches:
         nothing = search.result.preemption.is_empty and not len(search.result.tasks)
         self._not_before_us = now_us + round(1e6 * search.seconds) if nothing else 0
 
-    def carried_out(self, late: Late, kept: Bools) -> None:
-        """The decisions `kept` (count,) still hold. If others do not, what they would have taken is there for all that
+    def carried_out(self, late: Late, chosen: Bools) -> None:
+        """The decisions `chosen` (count,) still hold. If others do not, what they would have taken is there for all that
         were searched for."""
-        if kept.all():
+        if chosen.all():
             self._stale = 0
             return
         tasks, generation = self._state.tasks, late.then.tasks.generation
-        rows = np.concatenate([late.rows, late.decisions.cause[~kept[late.decisions.cause_of]]])
+        rows = np.concatenate([late.rows, late.decisions.cause[~chosen[late.decisions.cause_of]]])
         waiting = (tasks.state[rows] == WAITING) & (tasks.generation[rows] == generation[rows])
         tasks.sought[rows[waiting]] = Sought.ANEW
         self._stale += 1
