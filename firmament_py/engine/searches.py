@@ -206,8 +206,8 @@ class Searches:
         self._not_before_us = now_us + round(1e6 * search.seconds) if nothing else 0
 
     def carried_out(self, late: Late, chosen: Bools) -> None:
-        """The decisions `chosen` (count,) still hold. If others do not, what they would have taken is there for all that
-        were searched for."""
+        """The decisions `chosen` (count,) still hold. If others do not, what they would have taken is there for all
+        that were searched for."""
         if chosen.all():
             self._stale = 0
             return
