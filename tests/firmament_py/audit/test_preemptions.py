@@ -145,7 +145,7 @@ def test_an_absent_node_cannot_be_nominated(cluster):
 
 
 def test_a_round_whose_preemptions_are_unsound_evicts_no_task(cluster, monkeypatch, caplog):
-    monkeypatch.setattr("firmament_py.engine.scheduler.preemption_problems", lambda *_, **__: ["it is wrong"])
+    monkeypatch.setattr("firmament_py.engine.verification.preemption_problems", lambda *_, **__: ["it is wrong"])
     cluster.tell(make_tasks([SECOND], 1, on="b"))
     result = cluster.scheduler.run(1)
     assert result.stats.dropped > 0
@@ -159,7 +159,7 @@ def test_after_dropped_preemptions_a_round_is_due_later(cluster, monkeypatch):
     scheduler = cluster.scheduler
     cluster.tell(make_tasks([SECOND], 1, on="b"))
     with monkeypatch.context() as patch:
-        patch.setattr("firmament_py.engine.scheduler.preemption_problems", lambda *_, **__: ["it is wrong"])
+        patch.setattr("firmament_py.engine.verification.preemption_problems", lambda *_, **__: ["it is wrong"])
         assert scheduler.run(NOW_US).stats.dropped > 0
     later_us = NOW_US + DROPPED_STEP_US
     assert scheduler.wake_us(NOW_US) == later_us
@@ -172,7 +172,7 @@ def test_after_dropped_preemptions_a_round_is_due_later(cluster, monkeypatch):
 
 def test_nominations_without_victims_count_as_dropped(cluster, monkeypatch):
     """HIGH gets node b, and what LEAVING uses suffices for OTHER."""
-    monkeypatch.setattr("firmament_py.engine.scheduler.preemption_problems", lambda *_, **__: ["it is wrong"])
+    monkeypatch.setattr("firmament_py.engine.verification.preemption_problems", lambda *_, **__: ["it is wrong"])
     result = cluster.scheduler.run(NOW_US)
     assert cluster.names(result) == {HIGH: "b"}
     assert result.stats.dropped == 1
