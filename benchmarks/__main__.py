@@ -88,6 +88,11 @@ def list_(verbose: bool) -> None:
     help="Live suites: name of a scheduler that already runs there, to measure instead.",
 )
 @click.option(
+    "--start",
+    metavar="COMMAND",
+    help="Live suites, with --against: how to start that scheduler, which does not run yet; {kubeconfig} is the file.",
+)
+@click.option(
     "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="File to write the results to."
 )
 @click.option("--facts", is_flag=True, help="Show secondary figures too, such as solves, arcs and percentiles.")

@@ -40,11 +40,13 @@ class ChildError(Exception):
 
 
 class Child:
-    """`python -P -m arguments...` with its output in the file `log`."""
+    """`python -P -m arguments...` with its output in the file `log`. program: what runs instead."""
 
-    def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
+    def __init__(
+        self, name: str, arguments: Sequence[str], log: Path, program: Sequence[str] = (*PYTHON, "-m")
+    ) -> None:
         self.name = name
-        self._arguments = list(arguments)
+        self._command = [*program, *arguments]
         self._log = log
         self._process: asyncio.subprocess.Process | None = None
 
@@ -63,9 +65,7 @@ class Child:
         """Starts the process; returns at once."""
         with self._log.open("ab") as out:
             self._process = await asyncio.create_subprocess_exec(
-                *PYTHON,
-                "-m",
-                *self._arguments,
+                *self._command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=out,
                 stderr=out,

@@ -120,6 +120,11 @@ class Stack:
         finally:
             await end_tasks(ready)
 
+    async def start_other(self, command: Sequence[str]) -> None:
+        """Starts another scheduler, whose readiness only its first bind shows."""
+        self.scheduler = Child("the scheduler", command[1:], self.folder / "scheduler.log", command[:1])
+        await self.scheduler.start()
+
     async def scheduler_status(self) -> dict[str, object]:
         """The scheduler's status; {} if it does not answer."""
         with suppress(aiohttp.ClientError, TimeoutError, OSError, orjson.JSONDecodeError):

@@ -4,7 +4,7 @@
     metrics                name -> unit, better (lower or higher), title; the first is the suite's figure
     repeat                 default number of samples of each case (--repeat)
     virtual                true: figures follow from the seed, so each sample has a different seed
-    options                which of --nodes, --pods, --kubeconfig, --against apply
+    options                which of --nodes, --pods, --kubeconfig, --against, --start apply
     defaults, cases        sizes and labels of each case; `target` is a bound on a metric at full scale, or a
                            list of bounds, `compared_with` lists figures of other systems for the same case
 

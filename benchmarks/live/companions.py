@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Literal
+from urllib.parse import quote
 
 import orjson
 
@@ -25,6 +26,29 @@ _OF_NODE = "20"
 pods, and for no companion."""
 
 
+async def run_pods(kube: Kube, count: int) -> None:
+    """Creates so many running pods, evenly on all nodes."""
+    nodes = await _nodes(kube)
+    container = {"name": "main", "image": "example.com/app:1", "resources": {"requests": {"cpu": "100m"}}}
+
+    async def one(i: int) -> None:
+        metadata = {"name": f"running-{i:06d}", "labels": {LABEL: "true"}}
+        body = {"metadata": metadata, "spec": {"containers": [container], "nodeName": nodes[i % len(nodes)]}}
+        await kube.call("POST", _PODS, orjson.dumps(body))
+
+    await in_parallel(one, range(count))
+
+
+async def _nodes(kube: Kube) -> list[str]:
+    names, token = list[str](), ""
+    while True:
+        page = orjson.loads(await kube.call("GET", f"/api/v1/nodes?limit=500&continue={quote(token)}"))
+        names += [item["metadata"]["name"] for item in page["items"]]
+        token = page["metadata"].get("continue", "")
+        if not token:
+            return names
+
+
 class Companions:
     """So many of a scheduler, on a server whose nodes have 32 cpu. kind: None: there are none."""
 
@@ -35,8 +59,7 @@ class Companions:
         """Gives each node a running pod of priority 0."""
         if self._kind is None:
             return
-        items = orjson.loads(await self._kube.call("GET", "/api/v1/nodes"))["items"]
-        nodes = [item["metadata"]["name"] for item in items]
+        nodes = await _nodes(self._kube)
         policy = "Never" if self._kind == "never" else "PreemptLowerPriority"
         priority_class = {
             "apiVersion": "scheduling.k8s.io/v1",

@@ -62,6 +62,19 @@ def resident_mib(pid: int) -> float:
     return _status(pid, "VmRSS")
 
 
+def family(pid: int) -> list[int]:
+    """A process and those that it has started, and these in turn."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(path.parent.name))
+    found = [pid]
+    for each in found:
+        found += children.get(each, [])
+    return found
+
+
 def cpu_seconds(pid: int) -> float:
     """User and system time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import shlex
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +23,17 @@ from benchmarks.harness.runner import CannotMeasureError, Options
 from benchmarks.harness.series import Series, cdf, timeline
 from benchmarks.harness.specs import Case
 from benchmarks.live import session
-from benchmarks.live.companions import Companions, Kind
-from benchmarks.live.processes import cpu_seconds
+from benchmarks.live.companions import Companions, Kind, run_pods
+from benchmarks.live.processes import cpu_seconds, family, resident_mib
 from benchmarks.live.session import Pods
 from poseidon_py.kube.client import KubeError
 from poseidon_py.kube.credentials import CredentialsError
 from poseidon_py.util.process.child_process import PYTHON
 
 SCHEDULER, BLIND = "poseidon", "blind"
+_FROM_START = "beforehand", "restart"
+"""Modes in which the scheduler starts once all pods exist."""
+
 _PATIENCE = 60.0
 _SETTLE_SECONDS = 1.0
 
@@ -43,6 +48,8 @@ class _Run:
     seed: int
     kubeconfig: Path | None
     against: str | None
+    start: str | None = None
+    running: int = 0
     companions: Kind | None = None
     companion_pods: int = 0
 
@@ -60,15 +67,16 @@ def measure(case: Case, options: Options) -> Sample:
         seed=options.seed,
         kubeconfig=Path(extra["kubeconfig"]) if extra.get("kubeconfig") else None,
         against=extra.get("against"),
+        start=extra.get("start"),
+        running=options.scaled(sizes["nodes"]) * sizes.get("running_per_node", 0),
         companions=sizes.get("companions"),
         companion_pods=options.scaled(sizes["companion_pods"]) if "companions" in sizes else 0,
     )
     if run.against and not run.kubeconfig:
         raise CannotMeasureError("--against needs --kubeconfig: the cluster in which that scheduler runs")
-    if run.against and run.mode == "beforehand":
-        raise CannotMeasureError(
-            "--against cannot measure `beforehand`, because that scheduler already runs; choose --case burst or rate"
-        )
+    if run.against and bool(run.start) is not (run.mode in _FROM_START):
+        remedy = "give --start COMMAND, too" if run.mode in _FROM_START else "start it before, without --start"
+        raise CannotMeasureError(f"`{run.mode}` cannot measure that scheduler so: {remedy}")
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(_measure(run))
@@ -96,16 +104,19 @@ async def _phases(stack: Stack, kubeconfig: Path, run: _Run) -> Sample:
     measured = Pods(stack.kube, run.against or SCHEDULER, run.nodes, run.pods, run.seed, audit, run.workload)
     companions = Companions(stack.kube, measured.scheduler, run.companions, run.companion_pods)
     took = []
-    at_rate = run.mode == "rate"
+    at_rate, compares = run.mode == "rate", run.mode != "restart"
     try:
         await companions.prepare()
-        if not at_rate:
+        await run_pods(stack.kube, run.running)
+        if compares and not at_rate:
             await blind.begin()
             took.append((await _blind(blind, kubeconfig, run)).seconds)
         metrics, facts, checks, recorded = await _scheduled(stack, measured, companions, kubeconfig, run)
         if stack.scheduler is not None:
             await stack.scheduler.stop()
-        if at_rate:
+        if not compares:
+            pass
+        elif at_rate:
             await blind.begin()
             alone = _after_answer(blind, (await _blind(blind, kubeconfig, run)).times)
             facts["blind_after_answer_s"] = alone
@@ -130,23 +141,25 @@ async def _scheduled(
     await pods.begin()
     metrics: dict[str, float] = {}
 
-    async def start() -> float:
-        """Starts the scheduler. Returns the time when it was ready."""
+    async def start() -> tuple[float, float]:
+        """Starts the scheduler. Returns the times when it began, and when it was ready, as far as that is known."""
         began = time.time()
         if run.against is None:
             await stack.start_scheduler(kubeconfig, SCHEDULER, "")
             metrics["startup_s"] = time.time() - began
-        return time.time()
+        elif run.start is not None:
+            await stack.start_other(shlex.split(run.start.replace("{kubeconfig}", str(kubeconfig))))
+        return began, time.time() if run.start is None else math.inf
 
-    if run.mode == "beforehand":
+    if run.mode in _FROM_START:
         await pods.create(run.pods)
-        began = await start()
+        started, began = await start()
     else:
         await start()
-        began = time.time()
+        started = began = time.time()
     pid = stack.scheduler.pid if stack.scheduler is not None else None
-    cpu = cpu_seconds(pid) if pid is not None and run.mode != "beforehand" else 0.0
-    if run.mode != "beforehand":
+    cpu = cpu_seconds(pid) if pid is not None and run.mode not in _FROM_START else 0.0
+    if run.mode not in _FROM_START:
         await pods.create(run.pods, run.per_second, companions.creations())
 
     def watch() -> None:
@@ -157,6 +170,9 @@ async def _scheduled(
 
     times = await pods.wait_for(run.pods, _PATIENCE, watch)
     began = min(began, *times.values())
+    if run.mode in _FROM_START and pid is not None:
+        metrics["first_bind_s"] = min(times.values()) - started
+        metrics["resident_mib"] = sum(resident_mib(each) for each in family(pid))
     metrics["bound_per_s"] = len(times) / (max(times.values()) - began)
     waited = sorted(at - max(pods.created[uid], began) for uid, at in times.items())
     found = percentiles(waited)
@@ -178,7 +194,7 @@ async def _checks(stack: Stack, measured: int, run: _Run) -> list[Check]:
     figures."""
     every = Check("every pod is in the figures", measured == run.pods, f"{measured} of {run.pods}")
     await asyncio.sleep(_SETTLE_SECONDS)
-    if run.against is not None or run.companions is not None:  # companions wait
+    if run.against is not None or run.companions is not None or run.running:  # not all pods are its own, or run
         return [every]
     evidence = await gather(stack.kube, stack.health_url)
     return [every, *(Check(c.name, c.ok, c.detail) for c in run_checks(evidence, SCHEDULER, run.pods, settled=True))]
@@ -199,7 +215,7 @@ def _after_answer(pods: Pods, times: dict[str, float]) -> dict[str, float]:
 
 async def _blind(pods: Pods, kubeconfig: Path, run: _Run) -> _Bound:
     """What the blind binder bound: pods that exist beforehand, or else that are created meanwhile."""
-    before, count, follow = set(pods.created), run.pods, run.mode != "beforehand"
+    before, count, follow = set(pods.created), run.pods, run.mode not in _FROM_START
     if not follow:
         await pods.create(count)
     arguments = ["--kubeconfig", str(kubeconfig), "--scheduler-name", BLIND, "--count", str(count)]

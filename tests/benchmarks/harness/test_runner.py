@@ -2,6 +2,9 @@
 
 import json
 import signal
+import sys
+import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from benchmarks.__main__ import cli
 from benchmarks.harness import runner, specs
 from benchmarks.harness.results import Check, ResultError, Sample, read
 from benchmarks.harness.runner import CannotMeasureError, Options
+from benchmarks.live.processes import child, wait_for_file
 from benchmarks.live.session import Pods
 from benchmarks.report.comparison import differences
 from benchmarks.suites import gangs as gangs_suite
@@ -361,6 +365,41 @@ def test_pods_are_measured_beside_companions_that_cannot_be_placed(tmp_path, kin
     (case,) = read(out).cases
     assert case.failed == []
     assert 0 < case.samples["p50_s"][0] <= case.samples["p99_s"][0]
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("against", [False, True])
+def test_a_restart_is_measured_from_the_start_to_the_first_bind(tmp_path, against):
+    """The other scheduler is the blind binder."""
+    out, arguments = tmp_path / "r.json", ["run", "end-to-end", "--case", "restart/1000-", "--repeat", "1"]
+    arguments += ["--nodes", "5", "--pods", "20"]
+    with ExitStack() as stack:
+        if against:
+            kubeconfig, log = tmp_path / "kubeconfig", tmp_path / "log"
+            serving = ["poseidon_py", "cluster", "--nodes", "5", "--port", "0", "--kubeconfig-out", str(kubeconfig)]
+            server = stack.enter_context(child(serving, log))
+            while not wait_for_file(server, kubeconfig, log, 30.0):
+                time.sleep(0.02)
+            command = f"{sys.executable} -m benchmarks.live.blind --kubeconfig {{kubeconfig}} --count 999 --follow"
+            arguments += ["--kubeconfig", str(kubeconfig), "--against", "blind"]
+            arguments += ["--start", f"{command} --scheduler-name blind"]
+        done = CliRunner().invoke(cli, [*arguments, "--json", str(out)])
+    assert done.exit_code == 0, done.output
+    (case,) = read(out).cases
+    assert case.failed == []
+    assert 0 < case.samples["first_bind_s"][0] < 60
+    assert case.samples["resident_mib"][0] > 10
+    assert "ratio" not in case.samples
+
+
+@pytest.mark.parametrize(("case", "start"), [("restart/1000-", []), ("burst/1000-", ["--start", "somebody"])])
+def test_another_scheduler_starts_when_the_mode_says(tmp_path, case, start):
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text("")
+    arguments = ["run", "end-to-end", "--case", case, "--kubeconfig", str(kubeconfig), "--against", "somebody", *start]
+    done = CliRunner().invoke(cli, arguments)
+    assert "start" in done.output
+    assert "cannot measure that scheduler so" in done.output
 
 
 def test_measuring_another_scheduler_needs_a_server():
