@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from subprocess import CalledProcessError
-from threading import Thread
 from typing import Any, TypeVar
 
 import click
@@ -24,7 +23,7 @@ from firmament_py.compile_ahead import NotCompiledError
 from firmament_py.compiled_folder import COMPILED
 from firmament_py.engine.engine import Engine
 from firmament_py.engine.round import Observer
-from firmament_py.engine.searches import InThread
+from firmament_py.engine.searches import InThread, in_background
 from firmament_py.flow.dimacs import Export
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.placement.migration import AT_ONCE, MIGRATE_AFTER_US, Migrating
@@ -285,7 +284,7 @@ def serve(
         stopping.watch_input()
     try:
         server.start()
-        Thread(target=compile_ahead.load, name="load", daemon=True).start()
+        in_background(compile_ahead.load, "load")
         _announce(server, address, stats_address, policy_name, solver_name, port_file)
         stopping.wait()
     finally:

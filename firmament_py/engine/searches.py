@@ -42,7 +42,20 @@ FAILED_US = 10_000_000
 """After which time a search follows one that has failed."""
 
 _NICENESS = 10
-"""Of the thread of searches, where the system knows such: rounds come first."""
+"""Of such threads, where the system knows that: rounds come first."""
+
+
+def in_background(work: Callable[[], None], name: str) -> threading.Thread:
+    """Starts `work` in a thread of low priority, which does not outlive the process."""
+
+    def beneath() -> None:
+        with suppress(OSError, AttributeError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        work()
+
+    thread = threading.Thread(target=beneath, name=name, daemon=True)
+    thread.start()
+    return thread
 
 
 class Searcher(Protocol):
@@ -67,19 +80,13 @@ class Execution(Protocol):
 
 
 class InThread:
-    """An Execution in a thread of low priority, which does not outlive the process."""
+    """An Execution in a thread."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
 
     def start(self, work: Callable[[], None]) -> None:
-        def beneath() -> None:
-            with suppress(OSError, AttributeError):
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
-            work()
-
-        self._thread = threading.Thread(target=beneath, name="search", daemon=True)
-        self._thread.start()
+        self._thread = in_background(work, "search")
 
     @property
     def running(self) -> bool:

@@ -5,7 +5,6 @@ import logging
 import math
 import os
 import socket
-import ssl
 import time
 import uuid
 from collections.abc import Coroutine
@@ -20,11 +19,11 @@ from poseidon_py.app.queries.pod_answer import pod_answer
 from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
 from poseidon_py.app.startup import check_alone, first_hello, new_election, wait_for_engine, wait_for_server
+from poseidon_py.app.usage_sources import UsageSources, usage_sources
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.describe.bandwidth import Bandwidth
 from poseidon_py.feed.client import GrpcEngine, Tls
-from poseidon_py.feed.resync import Session
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube
@@ -34,13 +33,11 @@ from poseidon_py.report.unscheduled import terms_of
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
-from poseidon_py.state.watch_set import storage_watches
+from poseidon_py.state.watch_set import service_watch, storage_watches
 from poseidon_py.tracking.tracker import Tracker
-from poseidon_py.usage.collector import Collector, Source
-from poseidon_py.usage.metrics_api import MetricsApi
-from poseidon_py.usage.prometheus import Prometheus
+from poseidon_py.usage.collector import Collector
 from poseidon_py.util.metrics import Metrics
-from poseidon_py.util.tasks import end_tasks
+from poseidon_py.util.tasks import end_tasks, together
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +67,7 @@ class Bridge:
         self.usage: Collector | None = None
         self._access: Access | None = None
         self._kube: Kube | None = None
-        self._prometheus: Kube | None = None
+        self._sources: UsageSources | None = None
         self.supervisor: Supervisor | None = None
         self.election: Election | None = None
         self.identity = f"{socket.gethostname()}_{uuid.uuid4()}"
@@ -104,18 +101,37 @@ class Bridge:
         if settings.health_port >= 0:
             await self.health.start(settings.health_address, settings.health_port)
             log.info("health and metrics on http://%s:%d", settings.health_address, self.health.port)
-        await self._start_engine()
-        await self._ask_policy()
-        self._kube = Kube(access, settings.bind_concurrency)
-        await self._kube.start()
-        await wait_for_server(self._kube, settings.startup_timeout)
-        self.election = self._new_election(self._kube)
-        await check_alone(self.election, settings)
-        runtime = self.runtime = self._build(self._kube)
-        self.usage = await self._build_collector(self._kube, runtime.session)
+        kube = self._kube = Kube(access, settings.bind_concurrency)
+        await together(self._start_engine(), self._start_watches(kube))
+        runtime = self.runtime
+        assert runtime is not None
+        if self.store.spreading.enabled:
+            services = service_watch(kube, self.store, watch_options(settings))
+            runtime.watches.append(services)
+            self._spawn(f"watch {services.name}", services.run())
+        sources = self._sources = await usage_sources(settings, kube)
+        if sources.interval != 0:
+            self.usage = Collector(self.store, self.engine, runtime.session, sources.all, sources.interval)
         self._run(runtime)
 
+    async def _start_watches(self, kube: Kube) -> None:
+        """Begins to list what most of the time of a start goes to, while the flow service starts. Nothing is done with
+        it before `_run`."""
+        settings = self.settings
+        await kube.start()
+        await wait_for_server(kube, settings.startup_timeout)
+        self.election = self._new_election(kube)
+        await check_alone(self.election, settings)
+        self.runtime = self._build(kube)
+        for watch in self.runtime.watches:
+            self._spawn(f"watch {watch.name}", watch.run())
+
     async def _start_engine(self) -> None:
+        """And asks it what its policy needs."""
+        await self._launch_engine()
+        await self._ask_policy()
+
+    async def _launch_engine(self) -> None:
         settings = self.settings
         if settings.firmament_address:
             await wait_for_engine(self.engine, settings.firmament_address, settings.startup_timeout)
@@ -165,22 +181,6 @@ class Bridge:
     def _holds_lease(self) -> bool:
         return self.election is not None and self.election.holds()
 
-    async def _build_collector(self, kube: Kube, session: Session) -> Collector | None:
-        """None: usage is not polled."""
-        settings = self.settings
-        interval = loading.usage_interval(settings)
-        if interval == 0:
-            return None
-        sources: list[Source] = [MetricsApi(kube)]
-        if settings.prometheus_url:
-            tls = ssl.create_default_context(cafile=settings.prometheus_ca) if settings.prometheus_ca else None
-            access = credentials.at(settings.prometheus_url, tls=tls)
-            self._prometheus = Kube(access)
-            await self._prometheus.start()
-            queries = settings.prometheus_queries or {}
-            sources.append(Prometheus(self._prometheus, access, queries, settings.prometheus_token_file))
-        return Collector(self.store, self.engine, session, sources, interval)
-
     async def _watch_storage(self) -> None:
         """Starts with the first pod with a claim: most clusters that run batch work never need these watches. Never
         returns."""
@@ -198,8 +198,6 @@ class Bridge:
         settings = self.settings
         runtime.binder.start()
         runtime.reporter.start()
-        for watch in runtime.watches:
-            self._spawn(f"watch {watch.name}", watch.run())
         self._spawn("session", runtime.session.run())
         for number in range(settings.pod_workers):
             self._spawn(f"pod worker {number}", runtime.feed.pod_worker())
@@ -267,7 +265,7 @@ class Bridge:
         await self.engine.close()
         if self.supervisor is not None:
             await self.supervisor.stop()
-        for kube in (self._kube, self._prometheus):
+        for kube in (self._kube, self._sources.prometheus if self._sources is not None else None):
             if kube is not None:
                 await kube.close()
         if self.health is not None:

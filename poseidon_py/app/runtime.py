@@ -53,7 +53,8 @@ class Runtime:
     """The components of a running bridge."""
 
     kube: Kube
-    watches: tuple[Watch[Any], ...]
+    watches: list[Watch[Any]]
+    """No round begins before all have listed; the bridge may add some before it starts the session."""
     session: Session
     feed: Feed
     slots: BindSlots
@@ -118,7 +119,7 @@ def build_runtime(
     get the transitions of jobs. `identity`: of this process."""
     changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
     jobs = ObservedJobs(settings, store, _hook_terms(settings, store, kube, hooks, identity))
-    watches = first_watches(kube, store, watch_options(settings), [jobs.pods])
+    watches = [*first_watches(kube, store, watch_options(settings), [jobs.pods])]
     queues = Queues(
         kube,
         store,

@@ -21,18 +21,20 @@ def first_watches(
     disruption_budgets: ObjectHandler[Any] = ObjectHandler(
         "disruption budget", by_namespace, store.budgets.put, store.budgets.drop, store.metrics
     )
-    watches: tuple[Watch[Any], ...] = (
+    return (
         Watch(source, kinds.NODES, NodeHandler(store), options, metrics=store.metrics),
         Watch(source, kinds.NAMESPACES, namespaces, options, metrics=store.metrics),
         Watch(source, kinds.PODS, PodHandler(store, of_pods), options, metrics=store.metrics),
         Watch(source, kinds.BUDGETS, disruption_budgets, options, metrics=store.metrics),
     )
-    if store.spreading.enabled:
-        services: ObjectHandler[Any] = ObjectHandler(
-            "service", by_namespace, store.spreading.put_service, store.spreading.drop_service, store.metrics
-        )
-        watches = (*watches, Watch(source, kinds.SERVICES, services, options, metrics=store.metrics))
-    return watches
+
+
+def service_watch(source: Source, store: Store, options: WatchOptions) -> Watch[Any]:
+    """What runs from the start, too, if pods are spread by default."""
+    services: ObjectHandler[Any] = ObjectHandler(
+        "service", by_namespace, store.spreading.put_service, store.spreading.drop_service, store.metrics
+    )
+    return Watch(source, kinds.SERVICES, services, options, metrics=store.metrics)
 
 
 def storage_watches(source: Source, store: Store, options: WatchOptions) -> tuple[Watch[Any], ...]:

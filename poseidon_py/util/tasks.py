@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+from collections.abc import Coroutine
+from typing import Any
 
 log = logging.getLogger(__name__)
 
@@ -28,3 +30,15 @@ async def end_tasks(*tasks: asyncio.Task[object], patience: float = 5.0) -> None
     for task in tasks:
         if task.done() and not task.cancelled():
             task.exception()  # else asyncio reports that nobody has asked for it
+
+
+async def together(*works: Coroutine[Any, Any, None]) -> None:
+    """Returns when all have ended; the first failure ends the others, and is raised."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in tasks:
+            if task.done():
+                task.result()
+    finally:
+        await end_tasks(*tasks)

@@ -370,7 +370,7 @@ def test_pods_are_measured_beside_companions_that_cannot_be_placed(tmp_path, kin
 @pytest.mark.e2e
 @pytest.mark.parametrize("against", [False, True])
 def test_a_restart_is_measured_from_the_start_to_the_first_bind(tmp_path, against):
-    """The other scheduler is the blind binder."""
+    """The other scheduler is Poseidon by another name."""
     out, arguments = tmp_path / "r.json", ["run", "end-to-end", "--case", "restart/1000-", "--repeat", "1"]
     arguments += ["--nodes", "5", "--pods", "20"]
     with ExitStack() as stack:
@@ -380,9 +380,9 @@ def test_a_restart_is_measured_from_the_start_to_the_first_bind(tmp_path, agains
             server = stack.enter_context(child(serving, log))
             while not wait_for_file(server, kubeconfig, log, 30.0):
                 time.sleep(0.02)
-            command = f"{sys.executable} -m benchmarks.live.blind --kubeconfig {{kubeconfig}} --count 999 --follow"
-            arguments += ["--kubeconfig", str(kubeconfig), "--against", "blind"]
-            arguments += ["--start", f"{command} --scheduler-name blind"]
+            command = f"{sys.executable} -m poseidon_py run --kubeconfig {{kubeconfig}} --scheduler-name other"
+            arguments += ["--kubeconfig", str(kubeconfig), "--against", "other"]
+            arguments += ["--start", f"{command} --health-port -1 --no-leader-elect"]
         done = CliRunner().invoke(cli, [*arguments, "--json", str(out)])
     assert done.exit_code == 0, done.output
     (case,) = read(out).cases

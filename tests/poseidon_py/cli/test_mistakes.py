@@ -6,6 +6,7 @@ tests/e2e/test_shell.py check the output of real processes.
 
 import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -165,7 +166,10 @@ def test_a_health_address_that_cannot_be_resolved(kubeconfig):
 
 def test_an_unreachable_flow_service(kubeconfig):
     address = ("--firmament-address", "127.0.0.1:9", "--startup-timeout", "0.1")
-    line = refused("--kubeconfig", kubeconfig, "--health-port", "-1", *address, code=1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # an API server that answers nothing
+        there = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        Path(kubeconfig).write_text(Path(kubeconfig).read_text().replace("http://127.0.0.1:9", there))
+        line = refused("--kubeconfig", kubeconfig, "--health-port", "-1", *address, code=1)
     assert line.startswith("no flow service at 127.0.0.1:9: ")
     assert "firmament serve" in line
 

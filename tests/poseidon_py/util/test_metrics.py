@@ -6,9 +6,11 @@ import pytest
 
 from poseidon_py import __version__
 from poseidon_py.app.bridge import Bridge
+from poseidon_py.app.usage_sources import usage_sources
 from poseidon_py.config.settings import Settings
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube
+from poseidon_py.usage.collector import Collector
 from poseidon_py.util.metrics import Metrics
 from tests.poseidon_py.rig import Rig
 
@@ -37,7 +39,8 @@ async def test_all_parts_of_a_bridge_count_into_the_same_metrics(monkeypatch):
     bridge = Bridge(Settings(usage_interval=5.0))
     kube = Kube(credentials.at("http://127.0.0.1:9"))
     runtime = bridge._build(kube)
-    await bridge._build_collector(kube, runtime.session)
+    sources = await usage_sources(bridge.settings, kube)
+    Collector(bridge.store, bridge.engine, runtime.session, sources.all, sources.interval)
     assert made == [bridge.metrics]
     assert runtime.binder._metrics is bridge.metrics
 

@@ -3,7 +3,9 @@
 import asyncio
 import logging
 
-from poseidon_py.util.tasks import end_tasks
+import pytest
+
+from poseidon_py.util.tasks import end_tasks, together
 
 
 async def resists(times: int) -> None:
@@ -49,3 +51,33 @@ async def test_a_task_that_does_not_end_is_named_and_stops_nobody(caplog):
 
 async def test_a_task_does_not_end_itself():
     await end_tasks(asyncio.current_task())  # type: ignore[arg-type]
+
+
+async def test_of_works_together_the_first_failure_ends_the_others_and_is_raised():
+    ended = []
+
+    async def lasting() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("lasting")
+
+    async def failing() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("first")
+
+    with pytest.raises(ValueError, match="first"):
+        await together(lasting(), failing())
+    assert ended == ["lasting"]
+
+
+async def test_works_together_end_when_all_have_ended():
+    done = []
+
+    async def work(turns: int) -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        done.append(turns)
+
+    await together(work(3), work(1))
+    assert done == [1, 3]
