@@ -18,8 +18,15 @@ from poseidon_py.app.queries.gang_list import gangs_json
 from poseidon_py.app.queries.pod_answer import pod_answer
 from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
-from poseidon_py.app.startup import check_alone, first_hello, new_election, wait_for_engine, wait_for_server
-from poseidon_py.app.usage_sources import UsageSources, usage_sources
+from poseidon_py.app.startup import (
+    UsageSources,
+    check_alone,
+    first_hello,
+    new_election,
+    usage_sources,
+    wait_for_engine,
+    wait_for_server,
+)
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.describe.bandwidth import Bandwidth

@@ -1,12 +1,17 @@
-"""Startup: waits for the API server and the flow service, each for at most the startup timeout; the election."""
+"""Startup: waits for the API server and the flow service, each for at most the startup timeout; the election; where
+measured usage comes from."""
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
+from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.feed.client import EngineError, GrpcEngine, why_unreachable
+from poseidon_py.kube import credentials
 from poseidon_py.kube.client import (
     ApiError,
     BusyError,
@@ -17,6 +22,9 @@ from poseidon_py.kube.client import (
     UnreachableError,
 )
 from poseidon_py.kube.lease import REMEDY, Election
+from poseidon_py.usage.collector import Source
+from poseidon_py.usage.metrics_api import MetricsApi
+from poseidon_py.usage.prometheus import Prometheus
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.metrics import Metrics
 from protos.gen import flow_pb2
@@ -136,3 +144,27 @@ async def _retry(ask: Callable[[], Awaitable[T]], timeout: float, *errors: type[
                 raise
             log.warning("%s", error)
         await asyncio.sleep(min(backoff.next(), max(0.05, deadline - loop.time())))
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSources:
+    """interval: seconds between polls, 0: never; None: as the flow service needs it. prometheus: its client, which the
+    bridge closes at the end."""
+
+    interval: float | None
+    all: list[Source]
+    prometheus: Kube | None = None
+
+
+async def usage_sources(settings: Settings, kube: Kube) -> UsageSources:
+    """Those of the settings, connected."""
+    interval, sources = loading.usage_interval(settings), list[Source]([MetricsApi(kube)])
+    if interval == 0 or not settings.prometheus_url:
+        return UsageSources(interval, sources)
+    tls = ssl.create_default_context(cafile=settings.prometheus_ca) if settings.prometheus_ca else None
+    access = credentials.at(settings.prometheus_url, tls=tls)
+    client = Kube(access)
+    await client.start()
+    queries = settings.prometheus_queries or {}
+    sources.append(Prometheus(client, access, queries, settings.prometheus_token_file))
+    return UsageSources(interval, sources, client)

@@ -6,7 +6,7 @@ import pytest
 
 from poseidon_py import __version__
 from poseidon_py.app.bridge import Bridge
-from poseidon_py.app.usage_sources import usage_sources
+from poseidon_py.app.startup import usage_sources
 from poseidon_py.config.settings import Settings
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube
