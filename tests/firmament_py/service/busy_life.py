@@ -36,10 +36,28 @@ class Complaints(logging.Handler):
         self.lines.append(record.getMessage())
 
 
+class LateSearch:
+    """An Execution whose work is done after a while, by the clock."""
+
+    def __init__(self, clock: Clock, seconds: Callable[[], float]) -> None:
+        self._clock, self.seconds = clock, seconds
+        self.running = False
+
+    def start(self, work: Callable[[], None]) -> None:
+        assert not self.running, "one search at a time"
+        self.running = True
+        self._clock.later(self.seconds(), self._end, work)
+
+    def _end(self, work: Callable[[], None]) -> None:
+        work()
+        self.running = False
+
+
 class BusyLife:
     """What happens follows from the seed: features, options of the engine, its policy, how slow all are, and events."""
 
-    def __init__(self, seed: int, **options: Any) -> None:
+    def __init__(self, seed: int, *, beside: bool = False, **options: Any) -> None:
+        """beside: victims are searched for beside the rounds."""
         self.rng = rng = Random(seed)
         self.seed = seed
         self.clock = Clock()
@@ -69,6 +87,8 @@ class BusyLife:
             **options,
         }
         self.policy = rng.choice(POLICIES)
+        slowness = Random(seed)
+        self.search = LateSearch(self.clock, lambda: slowness.expovariate(1.0)) if beside else None
         self.engine = self._new_engine()
         self.complaints = Complaints()
         self.tree: flow_pb2.Queues | None = None
@@ -82,7 +102,10 @@ class BusyLife:
             self.cluster.add_node(f"n{number}")
 
     def _new_engine(self) -> Engine:
-        return Engine(registry.load(self.policy, {}), OrToolsSolver(), lambda: self.clock.now_us, **self.options)
+        if self.search is not None:  # that of an engine that is gone ends with it
+            self.search = LateSearch(self.clock, self.search.seconds)
+        policy, solver = registry.load(self.policy, {}), OrToolsSolver()
+        return Engine(policy, solver, lambda: self.clock.now_us, searching=self.search, **self.options)
 
     def _check(self, reply: flow_pb2.RoundReply) -> None:
         assert not self.complaints.lines, f"seed {self.seed}: {self.complaints.lines}"

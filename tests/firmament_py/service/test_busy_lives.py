@@ -16,8 +16,10 @@ SECONDS = 600.0 if THOROUGH else 150.0
 
 
 @seeds(12)
-def test_a_busy_life(seed):
-    life = BusyLife(seed)
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_busy_life(seed, beside):
+    """beside: victims are searched for beside the rounds, and found when much has changed."""
+    life = BusyLife(seed, beside=beside)
     life.live(SECONDS)
     counts = life.cluster.counts
     assert counts["rounds"] > 5
