@@ -77,7 +77,8 @@ class Engine:
         self.epoch = _new_epoch()
         self.state = state
         self.scheduler = Scheduler(state, self.policy, self.solver, usage=self.usage, **self._options)
-        self.searches = None if self._searching is None else Searches(state, self._searching, self.scheduler.searching)
+        beside = self.scheduler.searching, self.scheduler.learn_from
+        self.searches = None if self._searching is None else Searches(state, self._searching, *beside)
         self.round_of_epoch = 0
 
     def apply(self, events: Iterable[Event]) -> Outcome:
@@ -134,12 +135,14 @@ class Engine:
         """Runs a round; None if no change since the last one could matter. original: for a client of the original
         contract."""
         scheduler, searches = self.scheduler, self.searches
-        if not (scheduler.due(now_us) or (searches is not None and searches.due(now_us))):
+        if not (scheduler.due(now_us) or (searches is not None and not original and searches.due(now_us))):
             return None
         if searches is None or original or searches.exhausted:
             result = scheduler.run(now_us, preempts=self._original_preempts or not original)
-            if searches is not None and not original:
-                searches.searched_in_round()
+            if searches is not None and original:
+                searches.undecided(scheduler.searchable)
+            elif searches is not None:
+                searches.searched_in_round(scheduler.searchable, scheduler.timers)
         else:
             result = scheduler.run(now_us, searches=searches)
             searches.start_if_due(now_us)

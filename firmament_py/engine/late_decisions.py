@@ -9,7 +9,7 @@ A *decision* is what has to happen together: tasks and nodes that depend on each
 and on its victims, these on their nodes, members of a gang on each other.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,8 +46,9 @@ class LateDecisions:
     count: int
 
     @classmethod
-    def of(cls, result: RoundResult, copied: ClusterState) -> "LateDecisions":
-        """Those of a round on a copy of the state, which is as the round has left it."""
+    def of(cls, result: RoundResult, copied: ClusterState, nominated: I64) -> "LateDecisions":
+        """Those of a round on a copy of the state, which is as the round has left it. nominated: the column of the task
+        table before it."""
         tasks, preemption = copied.tasks, result.preemption
         moved, (holders, chosen) = preemption.moved, preemption.nominated
         node_of, gang_of = tasks.capacity, tasks.capacity + copied.nodes.capacity
@@ -62,6 +63,9 @@ class LateDecisions:
             (moved.tasks, node_of + origin[1]),
             (moved.tasks[needed], moved.needed_by[needed]),
         ]
+        for rows in (holders, preemption.unnominated, result.tasks):  # what was kept for them before is for others
+            had = rows[nominated[rows] >= 0]
+            edges.append((had, node_of + nominated[had]))
         for rows in (result.tasks, holders, preemption.victims, preemption.unnominated):
             member = rows[tasks.gang[rows] != NO_GANG]
             edges.append((member, gang_of + tasks.gang[member]))
@@ -103,13 +107,15 @@ class LateDecisions:
             self.count,
         )
 
-    def holding(self, now: ClusterState, then: ClusterState, now_us: int) -> Bools:
-        """(count,) decisions whose tasks and nodes are `now` what they were `then`, when the search began."""
+    def holding(self, now: ClusterState, then: ClusterState, nominated: I64, now_us: int) -> Bools:
+        """(count,) decisions whose tasks and nodes are `now` what they were `then`, when the search began. nominated: the
+        column of the task table then."""
         p, moved = self.preemption, self.preemption.moved
         holds = np.ones(self.count, np.bool_)
         waiting = (self.placed[0], self.placed_of), (p.nominated[0], self.nominated_of), (self.cause, self.cause_of)
         for rows, of in (*waiting, (p.unnominated, self.unnominated_of)):
             waits = (now.tasks.state[rows] == WAITING) & (now.tasks.not_before_us[rows] <= now_us)
+            waits &= now.tasks.nominated[rows] == nominated[rows]
             holds[of[~(waits & _same_tasks(now, then, rows))]] = False
         for rows, of in ((p.victims, self.victims_of), (moved.tasks, self.moved_of)):
             runs = (now.tasks.state[rows] == BOUND) & ~now.tasks.leaving[rows] & ~now.tasks.unevictable[rows]
@@ -120,22 +126,19 @@ class LateDecisions:
             holds[of[~_same_nodes(now, then, nodes)]] = False
         return holds
 
-    def sound(self, state: ClusterState, checker: Checker, chosen: Bools, *, beyond_budgets: bool) -> Bools:
-        """(count,) those of the decisions `chosen` (count,) that pass the independent check together."""
+    def sound(self, chosen: Bools, passes: Callable[["LateDecisions"], bool]) -> Bools:
+        """(count,) those of the decisions `chosen` (count,) that pass a check together."""
         checks = 0
-
-        def passes(some: Bools) -> bool:
-            nonlocal checks
-            checks += 1
-            return self.only(some).problems(state, checker, beyond_budgets=beyond_budgets) is None
 
         def extended(base: Bools, numbers: I64) -> Bools:
             """`base`, with those of these decisions that can be added."""
+            nonlocal checks
             if not len(numbers) or checks >= CHECKS:
                 return base
             whole = base.copy()
             whole[numbers] = True
-            if passes(whole):
+            checks += 1
+            if passes(self.only(whole)):
                 return whole
             if len(numbers) == 1:
                 return base
@@ -183,7 +186,18 @@ def _same_tasks(now: ClusterState, then: ClusterState, rows: I64) -> Bools:
         same &= getattr(now.tasks, column)[rows] == getattr(then.tasks, column)[rows]
     classes = now.tasks.cls[rows]
     same &= now.classes.generation[classes] == then.classes.generation[np.minimum(classes, then.classes.capacity - 1)]
+    changed = [row for row in np.unique(now.tasks.gang[rows]).tolist() if row >= 0 and not _same_gang(now, then, row)]
+    same &= ~np.isin(now.tasks.gang[rows], changed)
+    if now.queues.tree != then.queues.tree:
+        same &= now.tasks.queue[rows] == 0
     return same
+
+
+def _same_gang(now: ClusterState, then: ClusterState, row: int) -> bool:
+    """Whether a row of the gang table is of the same gang, defined alike."""
+    if row >= then.gangs.capacity or now.gangs.generation[row] != then.gangs.generation[row]:
+        return False
+    return now.gangs.definition(row) == then.gangs.definition(row)
 
 
 def _same_nodes(now: ClusterState, then: ClusterState, rows: I64) -> Bools:

@@ -4,7 +4,7 @@ wait."""
 import logging
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import numpy.ma  # np.unique imports it at its first call, which would delay the first tasks by 40 ms
@@ -16,6 +16,7 @@ from firmament_py.engine.late_decisions import LateDecisions
 from firmament_py.engine.plan_execution import PlanExecution
 from firmament_py.engine.round import Observer, Round
 from firmament_py.engine.round_result import RoundResult
+from firmament_py.engine.searchable import may_get_victims, to_search
 from firmament_py.engine.searches import Late, Searches
 from firmament_py.engine.verification import Verification
 from firmament_py.engine.wakeups import RESERVED_STEP_US, Timer, Wakeups
@@ -34,7 +35,7 @@ from firmament_py.placement.migration import (
     Migration,
     Migrator,
 )
-from firmament_py.placement.move_rate import MoveRate
+from firmament_py.placement.move_rate import MoveRate, MovesPause
 from firmament_py.placement.placer import Placer
 from firmament_py.policy import Policy
 from firmament_py.preemption.movable_tasks import MovableNearby
@@ -43,7 +44,6 @@ from firmament_py.preemption.preemptor import Preempting, Preemptor
 from firmament_py.preemption.reclaimer import ReclaimHistory
 from firmament_py.preemption.servable import KnownBounds
 from firmament_py.queues.tree import Queues
-from firmament_py.sharing.decision import may_claim
 from firmament_py.sharing.passing_over import pass_over
 from firmament_py.sharing.past_use import settle, shares_change_us
 from firmament_py.sharing.shortage import NO_SHORTAGES, Shortages
@@ -62,13 +62,6 @@ so does what would have followed. Not at once: the next round may decide the sam
 
 MOVES_STEP_US, MOVES_PAUSE = 1_000_000, 10
 """Least time between two searches of moves for waiting tasks: a constant, and this multiple of the last one's time."""
-
-
-@dataclass(slots=True)
-class MovesPause:
-    """until_us: when moves for waiting tasks are considered again. From round to round the same object."""
-
-    until_us: int = 0
 
 
 class Scheduler:
@@ -125,6 +118,8 @@ class Scheduler:
         self._quota_reasons: tuple[Queues, U64, Shortages] | None = None
         self.commits = 0
         """Number of rounds whose decisions the state has assumed, also of those that failed afterwards."""
+        self.searchable = NO_ROWS
+        """Rows of the waiting tasks of the last round that evictions or moves may serve."""
         self.gang_fits: dict[int, int] = {}
         """Ids of gangs that the last round did not place -> how many of the members that they lack fitted at best."""
         self.gang_shortages: dict[int, tuple[tuple[str, int], ...]] = {}
@@ -168,9 +163,13 @@ class Scheduler:
             return None
         found = self.beside(self.state.copy(), policy, deepcopy(self.usage), limited=True)
         found._migrator = Migrator(found.state, None, self._moves_at_once)
-        found._known_bounds, found._reclaims.tried = self._known_bounds, self._reclaims.tried
-        found._moves_pause = self._moves_pause
+        found.learn_from(self)
         return found
+
+    def learn_from(self, other: "Scheduler") -> None:
+        """Takes over what another scheduler knows of the searches so far: this one has made a search for it, or will."""
+        self._known_bounds, self._reclaims.tried = other._known_bounds.copy(), other._reclaims.tried.copy()
+        self._moves_pause = replace(other._moves_pause)
 
     @property
     def timers(self) -> Mapping[Timer, int]:
@@ -198,7 +197,7 @@ class Scheduler:
         if searches is not None:
             searches.round_begins(now_us, again=self.wakeups.time_counts(now_us))
         self._change_us = now_us if self.state.changes.happened else self._change_us
-        self.state.tasks.begin_anew(self.wakeups.woken(now_us))
+        self.state.tasks.begin_anew(np.append(self.wakeups.woken(now_us), self.wakeups.postponed_until(now_us)))
         self.state.changes.round_begins()
         self.state.successors.expire(now_us)
         self.state.budgets.expire(now_us)
@@ -242,14 +241,14 @@ class Scheduler:
         queues = current.queues
         shortages, ranking = (NO_SHORTAGES, None) if queues is None else (queues.shortages, queues.unranked)
         of_others = current.deferred, delayed, shortages, ranking
-        undecided = unsaid = NO_ROWS
-        if searches is not None:
-            undecided, unsaid = searches.undecided(self._to_search(current, delayed))
+        able = may_get_victims(self.state, self._preempting, self._migrating)
+        self.searchable = to_search(self.state, able, np.concatenate([delayed, current.deferred]), now_us)
+        undecided, unsaid = (NO_ROWS, NO_ROWS) if searches is None else searches.undecided(self.searchable)
         within_budgets = self._preempting is Preempting.WITHIN_BUDGETS
         waiting = waiting_classes(
             self.state, admission.rejected, *of_others, now_us=now_us, within_budgets=within_budgets, unsaid=unsaid
         )
-        self.state.wait_for(self._may_get_victims(), ENDED_BY[Unreported.NO_VICTIMS])
+        self.state.wait_for(able[self.state.tasks.state[able] == WAITING], ENDED_BY[Unreported.NO_VICTIMS])
         self._remember(admission.rejected)
         self.delayed_until_us = dict.fromkeys(self.state.tasks.uid[delayed].tolist(), now_us + DELAY_STEP_US)
         current.telemetry.lap("explain")
@@ -297,20 +296,14 @@ class Scheduler:
 
     def _carry_out(self, searches: Searches, late: Late, now_us: int) -> LateDecisions:
         """Those decisions of a search that still hold; the state assumes them."""
-        holds = self.verification.late(late, now_us)
+        moves_left = min(self._rate.left(now_us), self._moves_at_once - len(self.state.successors))
+        holds = self.verification.late(late, now_us, moves_left, self._reclaims.rates)
         searches.carried_out(late, holds)
         decisions = late.decisions.only(holds)
         self.state.place(*decisions.placed[:2])
         if not decisions.preemption.is_empty:
             self._assume(decisions.preemption, now_us)
         return decisions
-
-    def _to_search(self, current: Round, delayed: I64) -> I64:
-        """Rows (K,) of the waiting tasks for which a search may find victims, or tasks that move. delayed (K,): rows of
-        tasks that wait for another node."""
-        tasks, rows = self.state.tasks, self._may_get_victims()
-        rows = rows[(tasks.nominated[rows] < 0) & (tasks.not_before_us[rows] <= current.now_us)]
-        return np.setdiff1d(rows, np.concatenate([delayed, current.deferred]), assume_unique=True)
 
     def _admit(self, current: Round, placer: Placer, preemptor: Preemptor) -> Admission:
         """Places by priority and age, then preempts."""
@@ -373,20 +366,6 @@ class Scheduler:
         queues, uids, shortages = found
         at = np.flatnonzero(uids == uid)
         return quota_reason(queues, shortages, int(at[0])) if len(at) else None
-
-    def _may_get_victims(self) -> I64:
-        """Rows (K,) of the waiting tasks for which others may be evicted or moved, by their priority or by the rules of
-        their queues."""
-        tasks, classes = self.state.tasks, self.state.classes
-        rows = np.flatnonzero(tasks.state == WAITING)
-        if self._migrating is not Migrating.NEVER or not len(rows):
-            return rows
-        if self._preempting is Preempting.OFF:
-            return NO_ROWS
-        cls, lowest = tasks.cls[rows], classes.priority[tasks.cls[tasks.on_nodes]].min(initial=np.iinfo(np.int64).max)
-        claims = np.append(may_claim(self.state.queues), False)[tasks.queue_row[rows]]
-        may = np.where(tasks.queue[rows] != 0, claims, classes.priority[cls] > lowest)
-        return rows[may & ~classes.never_preempts[cls]]
 
     def _remember(self, rejected: list[Rejected]) -> None:
         """Stores what explanations of waiting gangs and tasks need."""

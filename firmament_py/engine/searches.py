@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -96,11 +96,13 @@ class InThread:
 @dataclass(slots=True)
 class _Search:
     """rows (K,): the tasks that are searched for. first (F,): those of them that were never searched for before.
+    nominated: the column of the task table when it began.
     started_us: by the client's clock. result: once it has ended, unless it has failed."""
 
     searcher: Searcher
     rows: I64
     first: I64
+    nominated: I64
     started_us: int
     result: RoundResult | None = None
     decisions: LateDecisions | None = None
@@ -111,7 +113,7 @@ class _Search:
         started = perf_counter()
         try:
             self.result = self.searcher.run(self.started_us)
-            self.decisions = LateDecisions.of(self.result, self.searcher.state)
+            self.decisions = LateDecisions.of(self.result, self.searcher.state, self.nominated)
         except Exception:  # whatever it is, rounds go on, and the next search may succeed
             log.exception("a search of victims has failed; it is repeated in %.0f s", FAILED_US / 1e6)
         self.seconds = perf_counter() - started
@@ -120,21 +122,30 @@ class _Search:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A search that has ended: the tasks (K,) that it was for, its decisions, the state that it worked on, its
-    statistics, and how many seconds it took."""
+    """A search that has ended: the tasks (K,) that it was for, its decisions, the state that it worked on, the column of
+    nominations when it began, its statistics, and how many seconds it took."""
 
     rows: I64
     decisions: LateDecisions
     then: ClusterState
+    nominated: I64
     stats: RoundStats
     seconds: float
 
 
 class Searches:
-    """Of one scheduler. Columns: TaskTable.sought. beside: a scheduler on a copy of its state; None: there is none."""
+    """Of one scheduler. beside: a scheduler on a copy of its state; None: there is none. learn: is told of it when its
+    search has ended."""
 
-    def __init__(self, state: ClusterState, execution: Execution, beside: Callable[[], Searcher | None]) -> None:
-        self._state, self._execution, self._beside = state, execution, beside
+    def __init__(
+        self,
+        state: ClusterState,
+        execution: Execution,
+        beside: Callable[[], Searcher | None],
+        learn: Callable[[Any], None],
+    ) -> None:
+        self._state, self._execution, self._beside, self._learn = state, execution, beside, learn
+        self._unable = False  # the policy cannot be copied
         self._search: _Search | None = None
         self._rows = NO_ROWS  # to be searched for next
         self._due_us = 0  # when all are searched for again, 0: never unless something changes
@@ -146,13 +157,14 @@ class Searches:
     @property
     def exhausted(self) -> bool:
         """Whether the next round has to search itself."""
-        return self._stale >= STALE_SEARCHES
+        return self._unable or self._stale >= STALE_SEARCHES
 
-    def searched_in_round(self) -> None:
-        """A round has considered all waiting tasks as a search does."""
-        sought, waiting = self._state.tasks.sought, self._state.tasks.state == WAITING
-        sought[waiting] = Sought.IN_VAIN
-        self._rows, self._stale = NO_ROWS, 0
+    def searched_in_round(self, rows: I64, timers: Mapping[Timer, int]) -> None:
+        """A round has considered these waiting tasks (K,) as a search does. A search that still goes on is forgotten.
+        timers: what it leaves to be tried again."""
+        self._state.tasks.sought[rows] = Sought.IN_VAIN
+        self._rows, self._stale, self._search = NO_ROWS, 0, None
+        self._due_us = _searches_due_us(timers)
 
     def quiet(self) -> bool:
         """Whether no search runs or is due, now or later, unless the state changes."""
@@ -162,7 +174,8 @@ class Searches:
         """Whether a round has anything to carry out, or a search to begin."""
         if self._search is not None:
             return self._search.ended
-        return (len(self._rows) > 0 and self._not_before_us <= now_us) or 0 < self._due_us <= now_us
+        begins = len(self._rows) > 0 and self._not_before_us <= now_us
+        return (begins and (self.exhausted or not self._execution.running)) or 0 < self._due_us <= now_us
 
     def wake_us(self, now_us: int) -> int:
         """When to ask again whether a round is due, 0: not because of a search."""
@@ -171,7 +184,9 @@ class Searches:
             return now_us if self._search.ended else now_us + max(POLL_US, elapsed // 10)
         times = [self._due_us] if self._due_us else []
         if len(self._rows):
-            times.append(max(self._not_before_us, now_us))
+            # the search of an epoch that is over has not ended yet
+            blocked = self._execution.running and not self.exhausted
+            times.append(max(self._not_before_us, now_us + POLL_US if blocked else now_us))
         return min(times, default=0)
 
     def round_begins(self, now_us: int, *, again: bool) -> None:
@@ -187,15 +202,17 @@ class Searches:
         if search is None or not search.ended:
             return None
         self._search = None
-        tasks, then = self._state.tasks, search.searcher.state.tasks
-        rows = search.rows[tasks.generation[search.rows] == then.generation[search.rows]]
+        tasks, generation = self._state.tasks, search.searcher.state.tasks.generation
+        rows = search.rows[tasks.generation[search.rows] == generation[search.rows]]
         rows = rows[tasks.state[rows] == WAITING]
         if search.result is None or search.decisions is None:
             self._search_again(rows)
             self._not_before_us = now_us + FAILED_US
             return None
         self._note_outcome(search, rows, now_us)
-        return Late(rows, search.decisions, search.searcher.state, search.result.stats, search.seconds)
+        self._learn(search.searcher)
+        then = search.searcher.state
+        return Late(rows, search.decisions, then, search.nominated, search.result.stats, search.seconds)
 
     def _note_outcome(self, search: _Search, rows: I64, now_us: int) -> None:
         """What the search says of task rows (K,) that still wait, and when another one is due."""
@@ -203,8 +220,7 @@ class Searches:
         tasks.passed_over[rows] |= found.state.tasks.passed_over[rows]
         tasks.without_victims[rows] |= found.state.tasks.without_victims[rows]
         self.at_best = dict(found.gangs_at_best)
-        timers = [found.timers[timer] for timer in (Timer.CLAIMS, Timer.MOVES, Timer.DROPPED) if timer in found.timers]
-        self._due_us = min(timers, default=0)
+        self._due_us = _searches_due_us(found.timers)
         if Timer.PASSED_OVER in found.timers:
             self._search_again(rows)
         # a search for each change would take all the time of a processor, though nothing is found
@@ -243,15 +259,22 @@ class Searches:
         """At the end of a round."""
         if self._search is not None or not len(self._rows) or now_us < self._not_before_us or self._execution.running:
             return
+        if self.exhausted:
+            return
         tasks = self._state.tasks
         first = self._rows[tasks.sought[self._rows] == Sought.NEVER]
         # what the last search has noted of these may not be so any more
         tasks.begin_anew(self._rows[tasks.sought[self._rows] == Sought.ANEW])
         searcher = self._beside()
         if searcher is None:
-            self._stale = STALE_SEARCHES
+            self._unable = True
             return
         tasks.sought[self._rows] = Sought.IN_VAIN
-        self._search = _Search(searcher, self._rows, first, now_us)
+        self._search = _Search(searcher, self._rows, first, tasks.nominated.copy(), now_us)
         self._rows = NO_ROWS
         self._execution.start(self._search.work)
+
+
+def _searches_due_us(timers: Mapping[Timer, int]) -> int:
+    """When time alone may change what a search finds, by the timers that it has left; 0: never."""
+    return min((timers[timer] for timer in (Timer.CLAIMS, Timer.MOVES, Timer.DROPPED) if timer in timers), default=0)

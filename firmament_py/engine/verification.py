@@ -6,11 +6,13 @@ import numpy as np
 
 from firmament_py.audit.placements import Checker
 from firmament_py.audit.preemptions import preemption_problems
+from firmament_py.engine.late_decisions import LateDecisions
 from firmament_py.engine.searches import Late
 from firmament_py.engine.stats import RoundStats
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.migration import NO_MIGRATION, Migration
+from firmament_py.preemption.eviction_rates import EvictionRates
 from firmament_py.preemption.outcome import NO_PREEMPTION, Preemption
 from firmament_py.state.cluster import ClusterState
 
@@ -67,9 +69,16 @@ class Verification:
         log.error("no task migrates in this round, by the independent check: %s", "; ".join(complaints))
         return NO_MIGRATION
 
-    def late(self, late: Late, now_us: int) -> Bools:
-        """(count,) the decisions of a search that still hold. Those that do not are no defect."""
-        holds: Bools = late.decisions.holding(self._state, late.then, now_us)
-        if not holds.any():
-            return np.zeros_like(holds)
-        return late.decisions.sound(self._state, self.checker, holds, beyond_budgets=self._beyond_budgets)
+    def late(self, late: Late, now_us: int, moves_left: int, rates: EvictionRates) -> Bools:
+        """(count,) the decisions of a search that still hold. Those that do not are no defect. moves_left: how many
+        tasks may move; rates: how many queues may lose."""
+        state, found = self._state, late.decisions
+        holds: Bools = found.holding(state, late.then, late.nominated, now_us)
+
+        def passes(some: LateDecisions) -> bool:
+            p = some.preemption
+            if len(p.moved.tasks) > moves_left or not rates.permits(state, p.victims, p.preemptors, now_us):
+                return False
+            return some.problems(state, self.checker, beyond_budgets=self._beyond_budgets) is None
+
+        return found.sound(holds, passes) if holds.any() else np.zeros_like(holds)

@@ -95,6 +95,14 @@ class Wakeups:
         woken: I64 = rows[((tasks.awaits[rows] & self._changed) != 0) & (tasks.not_before_us[rows] <= now_us)]
         return woken
 
+    def postponed_until(self, now_us: int) -> I64:
+        """Rows (K,) of the waiting tasks whose postponement has ended since the last round: it has missed for them what
+        has happened."""
+        tasks = self._state.tasks
+        until_us = tasks.not_before_us
+        ended: I64 = ((tasks.state == WAITING) & (self._last_us < until_us) & (until_us <= now_us)).nonzero()[0]
+        return ended
+
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""
         return self._awaited(now_us) or 0 < self._timer_us(self._last_us) <= now_us

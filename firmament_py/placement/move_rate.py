@@ -1,10 +1,18 @@
 """How many tasks may still be moved in the current hour."""
 
 from collections import deque
+from dataclasses import dataclass
 
 from firmament_py.snapshot.domain_limits import UNLIMITED
 
 _HOUR_US = 3_600_000_000
+
+
+@dataclass(slots=True)
+class MovesPause:
+    """until_us: when moves for waiting tasks are considered again. From round to round the same object."""
+
+    until_us: int = 0
 
 
 class MoveRate:

@@ -5,6 +5,7 @@ The count is of one process: after a restart it begins anew.
 """
 
 from collections import deque
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -47,18 +48,27 @@ class EvictionRates:
         recent = self._recent.get(queue_id)
         return recent[0][0] + _HOUR_US if recent else 0
 
+    def permits(self, state: ClusterState, victims: I64, preemptors: I64, now_us: int) -> bool:
+        """Whether task rows (K,) may be evicted for task rows (K,) at `now_us`."""
+        left = self.left(state.queues, now_us)
+        for row, number in self._lost(state, victims, preemptors):
+            left[row] = left.get(row, number) - number
+        return all(number >= 0 for number in left.values())
+
     def note(self, state: ClusterState, victims: I64, preemptors: I64, now_us: int) -> None:
         """Task rows (K,) have been evicted for task rows (K,)."""
-        if not len(victims):
-            return
+        for row, number in self._lost(state, victims, preemptors):
+            self._recent.setdefault(state.queues.definitions[row].id, deque()).append((now_us, number))
+
+    def _lost(self, state: ClusterState, victims: I64, preemptors: I64) -> Iterator[tuple[int, int]]:
+        """Rows of queues with a limit, and how many tasks each loses to a queue; a row for each of the latter."""
         queues, of_task = state.queues, state.tasks.queue_row
         victims, preemptors = of_task[victims], of_task[preemptors]
         for preemptor in np.unique(preemptors[preemptors >= 0]).tolist():
             counts = evictions(queues, victims[(preemptors == preemptor) & (victims >= 0)], preemptor)
             for row in np.flatnonzero(counts).tolist():
-                queue = queues.definitions[row]
-                if queue.evictions_per_hour is not None:
-                    self._recent.setdefault(queue.id, deque()).append((now_us, int(counts[row])))
+                if queues.definitions[row].evictions_per_hour is not None:
+                    yield row, int(counts[row])
 
 
 def evictions(queues: Queues, victims: I64, preemptor: int) -> I64:

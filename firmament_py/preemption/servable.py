@@ -39,6 +39,9 @@ class KnownBounds:
     last: dict[bytes, int] = field(default_factory=dict)
     current: dict[bytes, int] = field(default_factory=dict)
 
+    def copy(self) -> "KnownBounds":
+        return KnownBounds(self.last.copy(), self.current.copy())
+
     def next_round(self) -> None:
         self.last, self.current = self.current, {}
 

@@ -254,6 +254,7 @@ class ClusterState(Copyable):
                 return
             self.tasks.not_before_us[row], self.tasks.nominated[row] = event.not_before_us, -1
             self.tasks.awaits[row] = int(ANY)
+            self.tasks.begin_anew(np.array([row]))
             self.changes.note(Change.ARRIVAL | Change.WITHDRAWAL)
             self.changes.note(Change.RELEASE, nominated)
             return

@@ -15,8 +15,10 @@ from firmament_py.engine.round_result import RoundResult
 from firmament_py.engine.searches import InThread
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.flow.solver import SOLVERS
-from firmament_py.model.events import Event
+from firmament_py.model.events import Event, PlacementRejected
+from firmament_py.placement.migration import Migrating
 from firmament_py.policy import registry
+from firmament_py.preemption.preemptor import Preempting, Preemptor
 from firmament_py.state.cluster import ClusterState
 from policies.load_spreading import LoadSpreading
 from tests.builders import (
@@ -349,3 +351,128 @@ def test_a_search_in_a_thread_comes_to_the_same_as_a_round_that_searches():
     assert last is not None
     assert (cluster.evicted(last), cluster.nominated(last)) == ([1], [2])
     assert np.array_equal(cluster.engine.state.tasks.leaving[last.preemption.victims], [True])
+
+
+# -- what must not be carried out, and what must not be forgotten ------------------------------------------------------
+
+TOP = make_class(5, cpu=2, priority=9)
+
+
+def test_a_task_that_a_round_has_served_meanwhile_gets_no_second_victims():
+    cluster = Searching(make_tasks([2], 2))
+    cluster.round()
+    assert cluster.engine.searches is not None
+    cluster.engine.searches._stale = searches.STALE_SEARCHES
+    cluster.tell(make_class(4, cpu=2, priority=-3), make_node("m", cpu=2), make_tasks([5], 4, on="m"))
+    assert cluster.evicted(cluster.round()) == [5]
+    cluster.search.finish()
+    assert cluster.evicted(cluster.round()) == []
+
+
+def test_a_task_that_is_nominated_meanwhile_gets_no_second_victims():
+    cluster = Searching(make_node("m", cpu=2), make_tasks([5], 1, on="m"), make_tasks([2], 2))
+    cluster.round()
+    cluster.tell(make_tasks([2], 2, nominated="m"), make_tasks([5], 1, on="m", leaving=True))
+    cluster.search.finish()
+    assert cluster.evicted(cluster.round()) == []
+
+
+def test_a_postponed_task_is_searched_for_again_when_its_time_has_come():
+    """Its victim stays: the bridge could not evict it. A round for another task runs before."""
+    cluster = Searching(make_tasks([2], 2))
+    cluster.round()
+    cluster.search.finish()
+    assert cluster.evicted(cluster.round()) == [1]
+    later_us = cluster.now_us + 5 * SECOND_US
+    cluster.tell(make_tasks([1], 1, on="n"), PlacementRejected(2, "id-n", later_us), make_tasks([30], 3))
+    cluster.round()
+    cluster.now_us = later_us
+    cluster.round()
+    cluster.search.finish()
+    assert cluster.evicted(cluster.round()) == [1]
+
+
+def test_a_round_that_searches_itself_leaves_its_timers(monkeypatch):
+    cluster = Searching(make_tasks([1], 1, on="n", unevictable=True), make_tasks([2], 2))
+    cluster.round()
+    cluster.search.finish()
+    cluster.round()
+    found = cluster.engine.searches
+    assert found is not None
+    found._stale = searches.STALE_SEARCHES
+    due_us, run = cluster.now_us + 60 * SECOND_US, Preemptor.run
+
+    def later(self: Preemptor, *arguments: Any) -> Any:
+        removed_tasks = run(self, *arguments)
+        self.due_us = 0 if self._preempting is Preempting.OFF else due_us  # as where a queue waits before it preempts
+        return removed_tasks
+
+    monkeypatch.setattr(Preemptor, "run", later)
+    cluster.tell(make_node("z", cpu=1))
+    cluster.round()
+    cluster.tell(make_tasks([40], 3))
+    cluster.round()
+    assert not cluster.engine.quiet
+    cluster.now_us = due_us
+    assert found.due(due_us)
+    cluster.round()
+    assert cluster.search.running
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param([removed(7)], id="the-more-important-one-is-deleted"),
+        pytest.param([make_node("n", cpu=3, labels={"a": "b"})], id="its-node-is-described-anew"),
+    ],
+)
+def test_a_nomination_is_not_taken_for_a_task_that_does_not_get_it(event):
+    cluster = Searching(TOP, make_tasks([2], 2))
+    cluster.round()
+    cluster.search.finish()
+    assert cluster.nominated(cluster.round()) == [2]
+    cluster.tell(make_tasks([7], 5))
+    cluster.round()
+    cluster.tell(*event)
+    cluster.search.finish()
+    late = cluster.round()
+    assert late is not None
+    assert cluster.uids(late.preemption.unnominated) == []
+
+
+def test_nothing_leaves_for_a_gang_that_needs_more_by_now():
+    gang: list[Event] = [make_gang(1, minimum=2), make_tasks([2, 6], 2, gang=1)]
+    cluster = Searching(make_node("m", cpu=2), make_tasks([5], 1, on="m"), *gang)
+    cluster.round()
+    cluster.tell(make_gang(1, minimum=3))
+    cluster.search.finish()
+    assert cluster.evicted(cluster.round()) == []
+
+
+def test_no_round_is_due_because_a_search_of_an_epoch_that_is_over_goes_on():
+    cluster = Searching(make_tasks([2], 2))
+    cluster.round()
+    cluster.engine.replace(ClusterState())
+    cluster.tell(make_node("n", cpu=3), LOW, HIGH, make_tasks([1], 1, on="n"), make_tasks([2], 2))
+    assert cluster.round() is not None
+    assert cluster.round() is None
+    assert cluster.engine.wake_us(cluster.now_us) == cluster.now_us + searches.POLL_US
+
+
+@pytest.mark.parametrize("used", [0, 1])
+def test_moves_hold_their_limits_when_they_are_carried_out(used):
+    """Task 1 moves to m, so that 2 fits; or all moves of the hour are used up meanwhile."""
+    cluster = Searching()
+    cluster.search = Scripted()
+    settings: dict[str, Any] = {"migrating": Migrating.FOR_WAITING, "migrate_after_us": 0, "moves_per_hour": 1}
+    cluster.engine = Engine(LoadSpreading(), SOLVERS["or-tools"](), searching=cluster.search, **settings)
+    wide = make_class(6, cpu=3)
+    runs = make_tasks([1], 1, on="n", movable=True, job=1)
+    cluster.tell(make_node("n", cpu=3), make_node("m", cpu=2), LOW, wide, runs)
+    cluster.tell(make_tasks([2], 6))
+    cluster.round()
+    cluster.engine.scheduler._rate.note(used, cluster.now_us)
+    cluster.search.finish()
+    late = cluster.round()
+    assert late is not None
+    assert cluster.uids(late.migration.tasks) == ([] if used else [1])
