@@ -33,12 +33,11 @@ async def end_tasks(*tasks: asyncio.Task[object], patience: float = 5.0) -> None
 
 
 async def together(*works: Coroutine[Any, Any, None]) -> None:
-    """Returns when all have ended; the first failure ends the others, and is raised."""
+    """Returns when all have ended. A failure ends those that come after it, and is raised; one that comes before it is
+    waited for, since its failure would count: so which of several is raised does not depend on which is the fastest."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         for task in tasks:
-            if task.done():
-                task.result()
+            await task
     finally:
         await end_tasks(*tasks)

@@ -53,7 +53,7 @@ async def test_a_task_does_not_end_itself():
     await end_tasks(asyncio.current_task())  # type: ignore[arg-type]
 
 
-async def test_of_works_together_the_first_failure_ends_the_others_and_is_raised():
+async def test_of_works_together_a_failure_ends_those_that_come_after_it_and_is_raised():
     ended = []
 
     async def lasting() -> None:
@@ -67,8 +67,18 @@ async def test_of_works_together_the_first_failure_ends_the_others_and_is_raised
         raise ValueError("first")
 
     with pytest.raises(ValueError, match="first"):
-        await together(lasting(), failing())
+        await together(failing(), lasting())
     assert ended == ["lasting"]
+
+
+async def test_of_several_failures_that_of_the_earliest_work_is_raised():
+    async def failing(turns: int) -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        raise ValueError(str(turns))
+
+    with pytest.raises(ValueError, match="5"):
+        await together(failing(5), failing(1))
 
 
 async def test_works_together_end_when_all_have_ended():
