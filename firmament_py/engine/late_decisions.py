@@ -108,8 +108,8 @@ class LateDecisions:
         )
 
     def holding(self, now: ClusterState, then: ClusterState, nominated: I64, now_us: int) -> Bools:
-        """(count,) decisions whose tasks and nodes are `now` what they were `then`, when the search began. nominated: the
-        column of the task table then."""
+        """(count,) decisions whose tasks and nodes are `now` what they were `then`, when the search began. nominated:
+        the column of the task table then."""
         p, moved = self.preemption, self.preemption.moved
         holds = np.ones(self.count, np.bool_)
         waiting = (self.placed[0], self.placed_of), (p.nominated[0], self.nominated_of), (self.cause, self.cause_of)

@@ -167,7 +167,7 @@ class Scheduler:
         return found
 
     def learn_from(self, other: "Scheduler") -> None:
-        """Takes over what another scheduler knows of the searches so far: this one has made a search for it, or will."""
+        """Takes over what another scheduler knows of the searches so far: one of the two searches for the other."""
         self._known_bounds, self._reclaims.tried = other._known_bounds.copy(), other._reclaims.tried.copy()
         self._moves_pause = replace(other._moves_pause)
 

@@ -122,8 +122,8 @@ class _Search:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A search that has ended: the tasks (K,) that it was for, its decisions, the state that it worked on, the column of
-    nominations when it began, its statistics, and how many seconds it took."""
+    """A search that has ended: the tasks (K,) that it was for, its decisions, the state that it worked on, the column
+    of nominations when it began, its statistics, and how many seconds it took."""
 
     rows: I64
     decisions: LateDecisions
