@@ -150,6 +150,7 @@ class Scheduler:
             moves_at_once=self._moves_at_once,
         )
         found._rate, found._reclaims.rates = self._rate.copy(limited), self._reclaims.rates.copy(limited)
+        found.wakeups.last_us = self.wakeups.last_us
         return found
 
     def searching(self) -> "Scheduler | None":
