@@ -9,13 +9,11 @@ A *decision* is what has to happen together: tasks and nodes that depend on each
 and on its victims, these on their nodes, members of a gang on each other.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.audit.placements import Checker
-from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.engine.round_result import RoundResult
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.lifecycle import BOUND, PRESENT, WAITING
@@ -30,11 +28,11 @@ CHECKS = 32
 
 @dataclass(frozen=True, slots=True)
 class LateDecisions:
-    """Rows of the tables. placed: task rows (K,), their node rows (K,) and batches (K,), see Checker.check; preemption:
-    see there, with moved for waiting tasks. *_of: number of the decision that each belongs to, < count. cause:
-    task rows (C,) that wait, for which the decisions cause_of (C,) are made."""
+    """Rows of the tables. placed: task rows (K,) and their node rows (K,); preemption: see there, with moved for
+    waiting tasks. *_of: number of the decision that each belongs to, < count. cause: task rows (C,) that wait, for
+    which the decisions cause_of (C,) are made."""
 
-    placed: tuple[I64, I64, I64]
+    placed: tuple[I64, I64]
     placed_of: I64
     preemption: Preemption
     victims_of: I64
@@ -76,7 +74,7 @@ class LateDecisions:
         placed_of, victims_of, nominated_of, unnominated_of, moved_of, cause_of = np.split(
             dense.reshape(-1), np.cumsum([len(rows) for rows in parts])[:-1]
         )
-        placed = result.tasks, result.nodes, np.zeros_like(result.tasks)
+        placed = result.tasks, result.nodes
         of = placed_of, preemption, victims_of, nominated_of, unnominated_of, moved_of
         return cls(placed, *of, cause, cause_of, len(numbers))
 
@@ -95,7 +93,7 @@ class LateDecisions:
             p.least_moves,
         )
         return LateDecisions(
-            (self.placed[0][placed], self.placed[1][placed], self.placed[2][placed]),
+            (self.placed[0][placed], self.placed[1][placed]),
             self.placed_of[placed],
             preemption,
             self.victims_of[victims],
@@ -146,25 +144,6 @@ class LateDecisions:
             return extended(extended(base, numbers[:half]), numbers[half:])
 
         return extended(np.zeros(self.count, np.bool_), np.flatnonzero(chosen))
-
-    def problems(self, state: ClusterState, checker: Checker, *, beyond_budgets: bool) -> str | None:
-        """What the independent check says first; None: nothing is wrong."""
-        return next(self._problems(state, checker, beyond_budgets=beyond_budgets), None)
-
-    def _problems(self, state: ClusterState, checker: Checker, *, beyond_budgets: bool) -> Iterator[str]:
-        yield from checker.check(*self.placed).complaints
-        p = self.preemption
-        if not p.is_empty:
-            yield from preemption_problems(
-                state,
-                self.placed[:2],
-                (p.victims, p.preemptors),
-                p.nominated,
-                p.unnominated,
-                (p.moved.tasks, p.moved.nodes),
-                beyond_budgets=beyond_budgets,
-            )
-            yield from checker.migration_problems(p.moved.tasks, p.moved.nodes, at_once=False)
 
 
 def _components(edges: list[tuple[I64, I64]], count: int) -> I64:

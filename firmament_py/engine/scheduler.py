@@ -17,7 +17,7 @@ from firmament_py.engine.plan_execution import PlanExecution
 from firmament_py.engine.round import Observer, Round
 from firmament_py.engine.round_result import RoundResult
 from firmament_py.engine.searchable import may_get_victims, to_search
-from firmament_py.engine.searches import Late, Searches
+from firmament_py.engine.searches import Search, Searches
 from firmament_py.engine.verification import Verification
 from firmament_py.engine.wakeups import RESERVED_STEP_US, Timer, Wakeups
 from firmament_py.explain.quota_reasons import amounts_due_us, quota_reason
@@ -295,13 +295,13 @@ class Scheduler:
         }
         self.wakeups.round_ended(now_us, timers)
 
-    def _carry_out(self, searches: Searches, late: Late, now_us: int) -> LateDecisions:
+    def _carry_out(self, searches: Searches, search: Search, now_us: int) -> LateDecisions:
         """Those decisions of a search that still hold; the state assumes them."""
         moves_left = min(self._rate.left(now_us), self._moves_at_once - len(self.state.successors))
-        holds = self.verification.late(late, now_us, moves_left, self._reclaims.rates)
-        searches.carried_out(late, holds)
-        decisions = late.decisions.only(holds)
-        self.state.place(*decisions.placed[:2])
+        holds = self.verification.late(search, now_us, moves_left, self._reclaims.rates)
+        searches.carried_out(search, holds)
+        decisions = search.decisions.only(holds)
+        self.state.place(*decisions.placed)
         if not decisions.preemption.is_empty:
             self._assume(decisions.preemption, now_us)
         return decisions

@@ -15,7 +15,6 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -59,7 +58,7 @@ def in_background(work: Callable[[], None], name: str) -> threading.Thread:
 
 
 class Searcher(Protocol):
-    """A scheduler on a copy of the state, which nobody else uses."""
+    """A scheduler on a copy of the state that belongs to the search alone."""
 
     state: ClusterState
     gangs_at_best: dict[int, tuple[int, int]]
@@ -93,44 +92,30 @@ class InThread:
         return self._thread is not None and self._thread.is_alive()
 
 
-@dataclass(slots=True)
-class _Search:
-    """rows (K,): the tasks that are searched for. first (F,): those of them that were never searched for before.
-    nominated: the column of the task table when it began.
-    started_us: by the client's clock. result: once it has ended, unless it has failed."""
+class Search:
+    """One search. rows (K,): the tasks that it is for. first (F,): those of them that were never searched for before.
+    nominated: the column of the task table when it began; started_us: when that was, by the client's clock.
 
-    searcher: Searcher
-    rows: I64
-    first: I64
-    nominated: I64
-    started_us: int
-    result: RoundResult | None = None
-    decisions: LateDecisions | None = None
-    seconds: float = 0.0
-    ended: bool = False
+    Once it has ended, and has not failed: decisions; then: the state that it has worked on; stats; seconds."""
+
+    def __init__(self, searcher: Searcher, rows: I64, first: I64, nominated: I64, started_us: int) -> None:
+        self.searcher, self.rows, self.first, self.nominated = searcher, rows, first, nominated
+        self.started_us, self.seconds = started_us, 0.0
+        self.ended = self.failed = False
+        self.then = searcher.state
+        self.stats: RoundStats
+        self.decisions: LateDecisions
 
     def work(self) -> None:
         started = perf_counter()
         try:
-            self.result = self.searcher.run(self.started_us)
-            self.decisions = LateDecisions.of(self.result, self.searcher.state, self.nominated)
+            result = self.searcher.run(self.started_us)
+            self.stats, self.decisions = result.stats, LateDecisions.of(result, self.then, self.nominated)
         except Exception:  # whatever it is, rounds go on, and the next search may succeed
             log.exception("a search of victims has failed; it is repeated in %.0f s", FAILED_US / 1e6)
+            self.failed = True
         self.seconds = perf_counter() - started
         self.ended = True
-
-
-@dataclass(frozen=True, slots=True)
-class Late:
-    """A search that has ended: the tasks (K,) that it was for, its decisions, the state that it worked on, the column
-    of nominations when it began, its statistics, and how many seconds it took."""
-
-    rows: I64
-    decisions: LateDecisions
-    then: ClusterState
-    nominated: I64
-    stats: RoundStats
-    seconds: float
 
 
 class Searches:
@@ -146,7 +131,7 @@ class Searches:
     ) -> None:
         self._state, self._execution, self._beside, self._learn = state, execution, beside, learn
         self._unable = False  # the policy cannot be copied
-        self._search: _Search | None = None
+        self._search: Search | None = None
         self._rows = NO_ROWS  # to be searched for next
         self._due_us = 0  # when all are searched for again, 0: never unless something changes
         self._not_before_us = 0
@@ -195,28 +180,32 @@ class Searches:
             self._due_us = 0
             self._search_again(np.arange(self._state.tasks.capacity))
 
-    def take(self, now_us: int) -> Late | None:
-        """The search that has ended, once. Its tasks without a decision are told from those that are searched for
-        again."""
+    def take(self, now_us: int) -> Search | None:
+        """The search that has ended, once, with those of its tasks that still wait; None: there is none, or it has
+        failed."""
         search = self._search
         if search is None or not search.ended:
             return None
         self._search = None
-        tasks, generation = self._state.tasks, search.searcher.state.tasks.generation
-        rows = search.rows[tasks.generation[search.rows] == generation[search.rows]]
-        rows = rows[tasks.state[rows] == WAITING]
-        if search.result is None or search.decisions is None:
-            self._search_again(rows)
+        search.rows = self._still_waiting(search, search.rows)
+        if search.failed:
+            self._search_again(search.rows)
             self._not_before_us = now_us + FAILED_US
             return None
-        self._note_outcome(search, rows, now_us)
+        self._note_outcome(search, now_us)
         self._learn(search.searcher)
-        then = search.searcher.state
-        return Late(rows, search.decisions, then, search.nominated, search.result.stats, search.seconds)
+        return search
 
-    def _note_outcome(self, search: _Search, rows: I64, now_us: int) -> None:
-        """What the search says of task rows (K,) that still wait, and when another one is due."""
-        tasks, found = self._state.tasks, search.searcher
+    def _still_waiting(self, search: Search, rows: I64) -> I64:
+        """Those of task rows (K,) of a search that are of the same tasks as then, which wait."""
+        tasks = self._state.tasks
+        waiting = (tasks.state[rows] == WAITING) & (tasks.generation[rows] == search.then.tasks.generation[rows])
+        found: I64 = rows[waiting]
+        return found
+
+    def _note_outcome(self, search: Search, now_us: int) -> None:
+        """What the search says of its tasks, and when another one is due."""
+        tasks, found, rows = self._state.tasks, search.searcher, search.rows
         tasks.passed_over[rows] |= found.state.tasks.passed_over[rows]
         tasks.without_victims[rows] |= found.state.tasks.without_victims[rows]
         self.at_best = dict(found.gangs_at_best)
@@ -224,20 +213,17 @@ class Searches:
         if Timer.PASSED_OVER in found.timers:
             self._search_again(rows)
         # a search for each change would take all the time of a processor, though nothing is found
-        assert search.result is not None
-        nothing = search.result.preemption.is_empty and not len(search.result.tasks)
-        self._not_before_us = now_us + round(1e6 * search.seconds) if nothing else 0
+        self._not_before_us = 0 if search.decisions.count else now_us + round(1e6 * search.seconds)
 
-    def carried_out(self, late: Late, chosen: Bools) -> None:
+    def carried_out(self, search: Search, chosen: Bools) -> None:
         """The decisions `chosen` (count,) still hold. If others do not, what they would have taken is there for all
         that were searched for."""
         if chosen.all():
             self._stale = 0
             return
-        tasks, generation = self._state.tasks, late.then.tasks.generation
-        rows = np.concatenate([late.rows, late.decisions.cause[~chosen[late.decisions.cause_of]]])
-        waiting = (tasks.state[rows] == WAITING) & (tasks.generation[rows] == generation[rows])
-        tasks.sought[rows[waiting]] = Sought.ANEW
+        stale = search.decisions.cause[~chosen[search.decisions.cause_of]]
+        rows = np.concatenate([search.rows, stale])
+        self._state.tasks.sought[self._still_waiting(search, rows)] = Sought.ANEW
         self._stale += 1
 
     def _search_again(self, rows: I64) -> None:
@@ -270,7 +256,7 @@ class Searches:
             self._unable = True
             return
         tasks.sought[self._rows] = Sought.IN_VAIN
-        self._search = _Search(searcher, self._rows, first, tasks.nominated.copy(), now_us)
+        self._search = Search(searcher, self._rows, first, tasks.nominated.copy(), now_us)
         self._rows = NO_ROWS
         self._execution.start(self._search.work)
 

@@ -7,7 +7,7 @@ import numpy as np
 from firmament_py.audit.placements import Checker
 from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.engine.late_decisions import LateDecisions
-from firmament_py.engine.searches import Late
+from firmament_py.engine.searches import Search
 from firmament_py.engine.stats import RoundStats
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.placement.ledger import Ledger
@@ -39,8 +39,16 @@ class Verification:
 
     def preemption(self, preemption: Preemption, tasks: I64, nodes: I64, stats: RoundStats) -> Preemption:
         """The preemptions, if they pass beside the placements of task rows on node rows (K,)."""
-        if preemption.is_empty:
+        complaints = self._problems(preemption, tasks, nodes)
+        if not complaints:
             return preemption
+        stats.dropped += len(preemption.victims) + len(preemption.moved.tasks) or len(preemption.nominated[0])
+        log.error("no task is preempted in this round, by the independent check: %s", "; ".join(complaints))
+        return NO_PREEMPTION
+
+    def _problems(self, preemption: Preemption, tasks: I64, nodes: I64) -> list[str]:
+        if preemption.is_empty:
+            return []
         moved = preemption.moved
         complaints = preemption_problems(
             self._state,
@@ -51,12 +59,7 @@ class Verification:
             (moved.tasks, moved.nodes),
             beyond_budgets=self._beyond_budgets,
         )
-        complaints += self.checker.migration_problems(moved.tasks, moved.nodes, at_once=False)
-        if not complaints:
-            return preemption
-        stats.dropped += len(preemption.victims) + len(moved.tasks) or len(preemption.nominated[0])
-        log.error("no task is preempted in this round, by the independent check: %s", "; ".join(complaints))
-        return NO_PREEMPTION
+        return complaints + self.checker.migration_problems(moved.tasks, moved.nodes, at_once=False)
 
     def migration(self, migration: Migration, stats: RoundStats) -> Migration:
         """The migrations, if they pass."""
@@ -69,16 +72,18 @@ class Verification:
         log.error("no task migrates in this round, by the independent check: %s", "; ".join(complaints))
         return NO_MIGRATION
 
-    def late(self, late: Late, now_us: int, moves_left: int, rates: EvictionRates) -> Bools:
+    def late(self, search: Search, now_us: int, moves_left: int, rates: EvictionRates) -> Bools:
         """(count,) the decisions of a search that still hold. Those that do not are no defect. moves_left: how many
         tasks may move; rates: how many queues may lose."""
-        state, found = self._state, late.decisions
-        holds: Bools = found.holding(state, late.then, late.nominated, now_us)
+        state, found = self._state, search.decisions
+        holds: Bools = found.holding(state, search.then, search.nominated, now_us)
 
         def passes(some: LateDecisions) -> bool:
             p = some.preemption
             if len(p.moved.tasks) > moves_left or not rates.permits(state, p.victims, p.preemptors, now_us):
                 return False
-            return some.problems(state, self.checker, beyond_budgets=self._beyond_budgets) is None
+            tasks, nodes = some.placed
+            together = np.zeros_like(tasks)
+            return not (self.checker.check(tasks, nodes, together).complaints or self._problems(p, tasks, nodes))
 
         return found.sound(holds, passes) if holds.any() else np.zeros_like(holds)
