@@ -15,7 +15,8 @@ from firmament_py.engine.round_result import RoundResult
 from firmament_py.engine.searches import InThread
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.flow.solver import SOLVERS
-from firmament_py.model.events import Event, PlacementRejected
+from firmament_py.model.events import Event, PlacementRejected, QueuesObserved
+from firmament_py.model.queues import Reclaim
 from firmament_py.placement.migration import Migrating
 from firmament_py.policy import registry
 from firmament_py.preemption.preemptor import Preempting, Preemptor
@@ -36,8 +37,10 @@ from tests.builders import (
     tasks_like,
 )
 from tests.effort import THOROUGH, seeds
+from tests.firmament_py.engine.reclaiming import A, running
 from tests.firmament_py.engine.wake_kinds import KINDS
 from tests.firmament_py.engine.wake_worlds import World
+from tests.firmament_py.queues.trees import queue, quota, tree
 
 
 class Scripted:
@@ -476,3 +479,21 @@ def test_moves_hold_their_limits_when_they_are_carried_out(used):
     late = cluster.round()
     assert late is not None
     assert cluster.uids(late.migration.tasks) == ([] if used else [1])
+
+
+@pytest.mark.parametrize("used", [0, 2])
+def test_queues_lose_no_more_in_an_hour_when_decisions_are_carried_out(used):
+    """Queue a reclaims two of the tasks that b borrows; or b has lost meanwhile what it may lose in an hour."""
+    cluster = Searching()
+    cluster.search = Scripted()
+    cluster.engine = Engine(LoadSpreading(), SOLVERS["or-tools"](), searching=cluster.search)
+    entitled = queue("x", "top", quota(8)), queue("a", "x", quota(0), reclaim=Reclaim.ANY)
+    limited = queue("b", "top", quota(0), evictions_per_hour=2)
+    owners = QueuesObserved(tree(queue("top"), *entitled, limited))
+    cluster.tell(make_node("n", cpu=8), SMALL, owners, running(range(11, 19), 3))
+    cluster.tell(make_tasks([2, 3], 3, queue=A))
+    cluster.round()
+    waits, runs = (cluster.engine.state.task_rows(np.array(uids, np.uint64)) for uids in ([2, 3], [17, 18]))
+    cluster.engine.scheduler._reclaims.rates.note(cluster.engine.state, runs[:used], waits[:used], cluster.now_us)
+    cluster.search.finish()
+    assert len(cluster.evicted(cluster.round())) == 2 - used
