@@ -150,7 +150,6 @@ class Scheduler:
             moves_at_once=self._moves_at_once,
         )
         found._rate, found._reclaims.rates = self._rate.copy(limited), self._reclaims.rates.copy(limited)
-        found.wakeups.last_us = self.wakeups.last_us
         return found
 
     def searching(self) -> "Scheduler | None":
@@ -198,7 +197,7 @@ class Scheduler:
         if searches is not None:
             searches.round_begins(now_us, again=self.wakeups.time_counts(now_us))
         self._change_us = now_us if self.state.changes.happened else self._change_us
-        self.state.tasks.begin_anew(np.append(self.wakeups.woken(now_us), self.wakeups.postponed_until(now_us)))
+        self.state.tasks.begin_anew(self.wakeups.woken(now_us))
         self.state.changes.round_begins()
         self.state.successors.expire(now_us)
         self.state.budgets.expire(now_us)
@@ -213,8 +212,6 @@ class Scheduler:
         asked = placer.ledger, preempting, current.eviction_costs
         preemptor = Preemptor(*asked, nearby, movable, *known, effort=self._improve)
         admission = self._admit(current, placer, preemptor)
-        if searches is not None:
-            admission.note_bounds(searches.at_best)
         if nearby is not None:
             searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))
             self._moves_pause.until_us = now_us + max(MOVES_STEP_US, searched_us * MOVES_PAUSE)
@@ -244,7 +241,10 @@ class Scheduler:
         of_others = current.deferred, delayed, shortages, ranking
         able = may_get_victims(self.state, self._preempting, self._migrating)
         self.searchable = to_search(self.state, able, np.concatenate([delayed, current.deferred]), now_us)
-        undecided, unsaid = (NO_ROWS, NO_ROWS) if searches is None else searches.undecided(self.searchable)
+        undecided = unsaid = NO_ROWS
+        if searches is not None:
+            admission.note_bounds(searches.at_best)
+            undecided, unsaid = searches.undecided(self.searchable)
         within_budgets = self._preempting is Preempting.WITHIN_BUDGETS
         waiting = waiting_classes(
             self.state, admission.rejected, *of_others, now_us=now_us, within_budgets=within_budgets, unsaid=unsaid

@@ -59,8 +59,7 @@ class Wakeups:
     ) -> None:
         self._state, self._migrator, self._plan = state, migrator, plan
         self._moves_for_waiting, self._migrate_after_us = migrating is not Migrating.NEVER, migrate_after_us
-        self.last_us = 0
-        """When the last round was."""
+        self._last_us = 0
         self._explained = -1  # the last change before the reasons were found
         self._awaited_kinds = 0  # by any task when the last round ended
         self._timers: dict[Timer, int] = {}
@@ -77,14 +76,14 @@ class Wakeups:
         times = [self._timers.get(timer, 0) for timer in (Timer.RESERVED, Timer.CLAIMS, Timer.DROPPED, Timer.MOVES)]
         times += state.successors.next_end_us, state.budgets.late_until_us
         if self._moves_for_waiting:
-            times.append(next_movable_us(state, self._migrate_after_us, self.last_us))
+            times.append(next_movable_us(state, self._migrate_after_us, self._last_us))
         return any(0 < time <= now_us for time in times)
 
     def round_ended(self, now_us: int, timers: dict[Timer, int]) -> None:
         """The round at `now_us` has ended. timers: microseconds since the epoch, 0: not set."""
         state, tasks = self._state, self._state.tasks
         state.changes.round_ends()
-        self.last_us, self._explained = now_us, state.changes.number
+        self._last_us, self._explained = now_us, state.changes.number
         self._awaited_kinds = int(np.bitwise_or.reduce(tasks.awaits[tasks.state == WAITING]))
         self._timers = {timer: time_us for timer, time_us in timers.items() if time_us}
 
@@ -96,21 +95,13 @@ class Wakeups:
         woken: I64 = rows[((tasks.awaits[rows] & self._changed) != 0) & (tasks.not_before_us[rows] <= now_us)]
         return woken
 
-    def postponed_until(self, now_us: int) -> I64:
-        """Rows (K,) of the waiting tasks whose postponement has ended since the last round: it has missed for them what
-        has happened."""
-        tasks = self._state.tasks
-        until_us = tasks.not_before_us
-        ended: I64 = ((tasks.state == WAITING) & (self.last_us < until_us) & (until_us <= now_us)).nonzero()[0]
-        return ended
-
     def due(self, now_us: int) -> bool:
         """Whether a round could do anything that the last one could not."""
-        return self._awaited(now_us) or 0 < self._timer_us(self.last_us) <= now_us
+        return self._awaited(now_us) or 0 < self._timer_us(self._last_us) <= now_us
 
     def quiet(self) -> bool:
         """Whether no round is due, now or later, unless the state changes."""
-        return not (self._awaited(_NEVER) or self._timer_us(self.last_us))
+        return not (self._awaited(_NEVER) or self._timer_us(self._last_us))
 
     def wake_us(self, now_us: int) -> int:
         """When the next round is due if nothing changes any more, `now_us` if at once, 0: never."""
@@ -129,7 +120,7 @@ class Wakeups:
             later = tasks.not_before_us[waiting]
             times.append(int(later.min(initial=_NEVER, where=later > now_us)))
             times += state.successors.next_end_us, state.budgets.late_until_us
-            times.append(self.last_us + REASONS_STEP_US if state.changes.number != self._explained else 0)
+            times.append(self._last_us + REASONS_STEP_US if state.changes.number != self._explained else 0)
         if self._migrator.enabled or (self._moves_for_waiting and len(waiting)):
             times.append(next_movable_us(state, self._migrate_after_us, now_us))
         return min((time for time in times if time and time != _NEVER), default=0)

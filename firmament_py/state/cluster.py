@@ -247,6 +247,8 @@ class ClusterState(Copyable):
     def _reject(self, event: PlacementRejected, outcome: Outcome) -> None:
         row = self._task_row.get(event.uid, -1)
         node = self.nodes.row.get(event.node_id, -1)
+        if row >= 0:
+            self.tasks.begin_anew(np.array([row], np.int64))
         if row >= 0 and self.tasks.state[row] == WAITING:  # the preemption of others for it failed
             nominated = self.tasks.nominated[row] >= 0
             if not nominated and self.tasks.not_before_us[row] == event.not_before_us:
@@ -254,7 +256,6 @@ class ClusterState(Copyable):
                 return
             self.tasks.not_before_us[row], self.tasks.nominated[row] = event.not_before_us, -1
             self.tasks.awaits[row] = int(ANY)
-            self.tasks.begin_anew(np.array([row]))
             self.changes.note(Change.ARRIVAL | Change.WITHDRAWAL)
             self.changes.note(Change.RELEASE, nominated)
             return

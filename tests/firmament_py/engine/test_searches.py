@@ -15,7 +15,7 @@ from firmament_py.engine.round_result import RoundResult
 from firmament_py.engine.searches import InThread
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.flow.solver import SOLVERS
-from firmament_py.model.events import Event, PlacementRejected, QueuesObserved
+from firmament_py.model.events import Event, NodeRemoved, PlacementRejected, QueuesObserved
 from firmament_py.model.queues import Reclaim
 from firmament_py.placement.migration import Migrating
 from firmament_py.policy import registry
@@ -479,6 +479,7 @@ def test_moves_hold_their_limits_when_they_are_carried_out(used):
     late = cluster.round()
     assert late is not None
     assert cluster.uids(late.migration.tasks) == ([] if used else [1])
+    assert cluster.engine.scheduler._moves_pause.until_us > cluster.now_us, "moves are not searched for all the time"
 
 
 @pytest.mark.parametrize("used", [0, 2])
@@ -497,3 +498,73 @@ def test_queues_lose_no_more_in_an_hour_when_decisions_are_carried_out(used):
     cluster.engine.scheduler._reclaims.rates.note(cluster.engine.state, runs[:used], waits[:used], cluster.now_us)
     cluster.search.finish()
     assert len(cluster.evicted(cluster.round())) == 2 - used
+
+
+def test_a_task_whose_bind_fails_after_it_was_searched_for_in_vain_is_searched_for_again():
+    cluster = Searching(make_tasks([1], 1, on="n", unevictable=True), make_tasks([2], 2))
+    cluster.round()
+    cluster.search.finish()
+    cluster.round()
+    cluster.tell(make_node("m", cpu=2))
+    assert cluster.placed(cluster.round()) == [2]
+    later_us = cluster.now_us + 5 * SECOND_US
+    lost = PlacementRejected(2, "id-m", later_us), NodeRemoved("id-m"), make_tasks([1], 1, on="n")
+    cluster.tell(*lost)
+    cluster.round()  # considers that, but not the task
+    cluster.now_us = later_us
+    cluster.round()
+    cluster.search.finish()
+    assert cluster.evicted(cluster.round()) == [1]
+
+
+def test_a_queue_that_is_entitled_to_less_by_now_gets_no_more():
+    cluster = Searching()
+    cluster.search = Scripted()
+    cluster.engine = Engine(LoadSpreading(), SOLVERS["or-tools"](), searching=cluster.search)
+
+    def owners(entitled: int) -> QueuesObserved:
+        rest = queue("a", "x", quota(0), reclaim=Reclaim.ANY), queue("b", "top", quota(8 - entitled))
+        return QueuesObserved(tree(queue("top"), queue("x", "top", quota(entitled)), *rest))
+
+    cluster.tell(make_node("n", cpu=8), SMALL, owners(2), running(range(11, 19), 3))
+    cluster.tell(make_tasks([2, 3], 3, queue=A))
+    cluster.round()
+    cluster.tell(owners(1))
+    cluster.search.finish()
+    assert cluster.evicted(cluster.round()) == []
+    cluster.search.finish()
+    assert len(cluster.evicted(cluster.round())) == 1
+
+
+def test_what_a_search_says_of_a_gang_is_in_the_reasons_of_later_rounds():
+    gang: list[Event] = [make_gang(1, minimum=2), make_tasks([2, 6], 2, gang=1)]
+    cluster = Searching(*gang)
+    cluster.round()
+    cluster.search.finish()
+    late = cluster.round()
+    assert late is not None
+    kinds = {reason.kind for waiting in late.waiting for reason in waiting.reasons}
+    assert ReasonKind.NOT_BY_PREEMPTION in kinds
+    cluster.tell(make_tasks([30], 3))
+    later = cluster.round()
+    assert later is not None
+    assert all(not len(waiting.unreported) for waiting in later.waiting), "the reasons are the same"
+
+
+def test_a_search_that_has_found_nothing_is_followed_by_a_pause_of_its_own_length():
+    cluster = Searching(make_tasks([1], 1, on="n", unevictable=True), make_tasks([2], 2))
+    cluster.round()
+    cluster.search.finish()
+    found = cluster.engine.searches
+    assert found is not None
+    assert found._search is not None
+    found._search.seconds = 5.0
+    cluster.round()
+    over_us = cluster.now_us + 5 * SECOND_US
+    cluster.tell(make_tasks([1], 1, on="n"))
+    cluster.round()
+    assert not cluster.search.running
+    assert found.wake_us(cluster.now_us) == over_us
+    cluster.now_us = over_us
+    cluster.round()
+    assert cluster.search.running
