@@ -21,22 +21,24 @@ _CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _PODS = "/api/v1/namespaces/default/pods"
 _NAME = "poseidon-bench-companions"
 _PRIORITY = 1000
-_OF_NODE = "20"
-"""cpu of 32 that a running pod of each node has, and that each companion asks for: what is left suffices for many small
+_LARGE = {"cpu": "20", "memory": "1Gi"}
+"""Of 32 cpu: what a running pod of each node has, and each companion asks for. What is left suffices for many small
 pods, and for no companion."""
 
 
 async def run_pods(kube: Kube, count: int) -> None:
     """Creates so many running pods, evenly on all nodes."""
     nodes = await _nodes(kube)
-    container = {"name": "main", "image": "example.com/app:1", "resources": {"requests": {"cpu": "100m"}}}
+    await in_parallel(
+        lambda i: _create(kube, f"running-{i:06d}", {"cpu": "100m"}, nodeName=nodes[i % len(nodes)]), range(count)
+    )
 
-    async def one(i: int) -> None:
-        metadata = {"name": f"running-{i:06d}", "labels": {LABEL: "true"}}
-        body = {"metadata": metadata, "spec": {"containers": [container], "nodeName": nodes[i % len(nodes)]}}
-        await kube.call("POST", _PODS, orjson.dumps(body))
 
-    await in_parallel(one, range(count))
+async def _create(kube: Kube, name: str, requests: dict[str, str], **fields: str) -> None:
+    container = {"name": "main", "image": "example.com/app:1", "resources": {"requests": requests}}
+    metadata = {"name": name, "labels": {LABEL: "true"}}
+    body = {"metadata": metadata, "spec": {"containers": [container], **fields}}
+    await kube.call("POST", _PODS, orjson.dumps(body))
 
 
 async def _nodes(kube: Kube) -> list[str]:
@@ -69,12 +71,15 @@ class Companions:
             "preemptionPolicy": policy,
         }
         await self._kube.call("POST", _CLASSES, orjson.dumps(priority_class))
-        await in_parallel(lambda i: self._create(f"filler-{i:05d}", nodeName=nodes[i]), range(len(nodes)))
+        await in_parallel(
+            lambda i: _create(self._kube, f"filler-{i:05d}", _LARGE, nodeName=nodes[i]), range(len(nodes))
+        )
 
     def creations(self) -> list[Callable[[], Awaitable[None]]]:
         """Each creates one of them."""
         fields = {"schedulerName": self._scheduler, "priorityClassName": _NAME}
-        return [partial(self._create, f"companion-{i:05d}", **fields) for i in range(self._count)]
+        names = (f"companion-{i:05d}" for i in range(self._count))
+        return [partial(_create, self._kube, name, _LARGE, **fields) for name in names]
 
     async def remove(self) -> None:
         """What `session.remove` leaves."""
@@ -82,10 +87,3 @@ class Companions:
             return
         with suppress(ApiError):
             await self._kube.call("DELETE", f"{_CLASSES}/{_NAME}")
-
-    async def _create(self, name: str, **fields: str) -> None:
-        resources = {"requests": {"cpu": _OF_NODE, "memory": "1Gi"}}
-        container = {"name": "main", "image": "example.com/app:1", "resources": resources}
-        metadata = {"name": name, "labels": {LABEL: "true"}}
-        body = {"metadata": metadata, "spec": {"containers": [container], **fields}}
-        await self._kube.call("POST", _PODS, orjson.dumps(body))

@@ -78,8 +78,9 @@ class Pods:
     async def create(
         self, count: int, per_second: float | None = None, others: Sequence[Callable[[], Awaitable[None]]] = ()
     ) -> None:
-        """Creates pods as fast as the server accepts them, and what `others` create evenly among them; or at a given
-        rate."""
+        """Creates pods as fast as the server accepts them, and what `others` create evenly among them; or pods alone at
+        a given rate."""
+        assert per_second is None or not others
         began = time.monotonic()
 
         async def one(number: int) -> None:

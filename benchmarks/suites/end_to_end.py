@@ -72,6 +72,8 @@ def measure(case: Case, options: Options) -> Sample:
         companions=sizes.get("companions"),
         companion_pods=options.scaled(sizes["companion_pods"]) if "companions" in sizes else 0,
     )
+    if run.start and not run.against:
+        raise CannotMeasureError("--start needs --against: the name of the scheduler that it starts")
     if run.against and not run.kubeconfig:
         raise CannotMeasureError("--against needs --kubeconfig: the cluster in which that scheduler runs")
     if run.against and bool(run.start) is not (run.mode in _FROM_START):
@@ -114,14 +116,12 @@ async def _phases(stack: Stack, kubeconfig: Path, run: _Run) -> Sample:
         metrics, facts, checks, recorded = await _scheduled(stack, measured, companions, kubeconfig, run)
         if stack.scheduler is not None:
             await stack.scheduler.stop()
-        if not compares:
-            pass
-        elif at_rate:
+        if compares and at_rate:
             await blind.begin()
             alone = _after_answer(blind, (await _blind(blind, kubeconfig, run)).times)
             facts["blind_after_answer_s"] = alone
             metrics["blind_answer_p50_s"], metrics["blind_answer_p99_s"] = alone["p50"], alone["p99"]
-        else:
+        elif compares:
             took.append((await _blind(blind, kubeconfig, run)).seconds)
             # over all pods, not the mean of two rates
             metrics["blind_per_s"] = run.pods * len(took) / sum(took)
@@ -148,7 +148,10 @@ async def _scheduled(
             await stack.start_scheduler(kubeconfig, SCHEDULER, "")
             metrics["startup_s"] = time.time() - began
         elif run.start is not None:
-            await stack.start_other(shlex.split(run.start.replace("{kubeconfig}", str(kubeconfig))))
+            try:
+                await stack.start_other(shlex.split(run.start.replace("{kubeconfig}", str(kubeconfig))))
+            except (OSError, ValueError) as error:  # there is no such program, or a quotation mark without its other
+                raise CannotMeasureError(f"cannot run --start {run.start}: {error}; correct the command") from error
         return began, time.time() if run.start is None else math.inf
 
     if run.mode in _FROM_START:

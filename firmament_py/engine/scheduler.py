@@ -26,7 +26,6 @@ from firmament_py.explain.reasons import reservation_holders_among, waiting_clas
 from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64, NO_ROWS, U64
-from firmament_py.model.lifecycle import WAITING
 from firmament_py.placement.migration import (
     AT_ONCE,
     MIGRATE_AFTER_US,
@@ -193,6 +192,7 @@ class Scheduler:
         """Runs a round at `now_us`, microseconds since the epoch; the state assumes its placements. preempts: False: no
         task is evicted in this round. searches: those beside the rounds, which find victims instead of this one; None:
         there are none."""
+        # What has happened since the last round.
         settle(self.state, now_us)
         if searches is not None:
             searches.round_begins(now_us, again=self.wakeups.time_counts(now_us))
@@ -201,6 +201,8 @@ class Scheduler:
         self.state.changes.round_begins()
         self.state.successors.expire(now_us)
         self.state.budgets.expire(now_us)
+
+        # Placements, and victims unless they are searched for beside the rounds.
         of = self.state, self.usage, self.policy, self.solver
         current = Round(*of, now_us, self._observer, certified=self._certified)
         placer = current.first_placer()
@@ -215,6 +217,8 @@ class Scheduler:
         if nearby is not None:
             searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))
             self._moves_pause.until_us = now_us + max(MOVES_STEP_US, searched_us * MOVES_PAUSE)
+
+        # Nothing is assumed that has not passed the check.
         tasks, nodes = self.verification.placements(placer.ledger, current.stats)
         current.telemetry.lap("check")
         preemption = self.verification.preemption(preemptor.outcome.preemption(), tasks, nodes, current.stats)
@@ -223,18 +227,22 @@ class Scheduler:
         if not preemption.is_empty:
             self._assume(preemption, now_us)
         current.telemetry.lap("commit")
-        late = None if searches is None else searches.take(now_us)
-        if searches is not None and late is not None:
-            decided = self._carry_out(searches, late, now_us)
+
+        # What others have decided: a search, a plan; then, which tasks cost less elsewhere.
+        search = None if searches is None else searches.take(now_us)
+        if searches is not None and search is not None:
+            decided = self._carry_out(searches, search, now_us)
             tasks, nodes = np.concatenate([tasks, decided.placed[0]]), np.concatenate([nodes, decided.placed[1]])
             preemption = decided.preemption.after(preemption)
-            current.stats.dropped += late.stats.dropped
+            current.stats.dropped += search.stats.dropped
             current.telemetry.lap("late")
         migration = moved = preemption.moved
         if preempts:
             planned = self._follow_plan(current)
             preemption = preemption.nominating(*planned.nominated)
             migration = moved.followed_by(planned.moved).followed_by(self._migrate(current, placer, now_us))
+
+        # Why tasks wait, and for which of them a search is due.
         delayed = placer.snapshot.tasks[placer.ledger.delayed & (placer.ledger.node_of < 0)]
         queues = current.queues
         shortages, ranking = (NO_SHORTAGES, None) if queues is None else (queues.shortages, queues.unranked)
@@ -249,10 +257,12 @@ class Scheduler:
         waiting = waiting_classes(
             self.state, admission.rejected, *of_others, now_us=now_us, within_budgets=within_budgets, unsaid=unsaid
         )
-        self.state.wait_for(able[self.state.tasks.state[able] == WAITING], ENDED_BY[Unreported.NO_VICTIMS])
+        self.state.wait_for(able, ENDED_BY[Unreported.NO_VICTIMS])
         self._remember(admission.rejected)
         self.delayed_until_us = dict.fromkeys(self.state.tasks.uid[delayed].tolist(), now_us + DELAY_STEP_US)
         current.telemetry.lap("explain")
+
+        # Until when, and the statistics.
         self.state.sweep()
         reserved = any(reason.kind is ReasonKind.RESERVED for each in waiting for reason in each.reasons)
         self._set_timers(current, preemptor, now_us, delayed, tasks, undecided, reserved=reserved)
@@ -261,8 +271,8 @@ class Scheduler:
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
         stats.migrated_for_waiting, stats.least_moves = len(moved.tasks), preemption.least_moves
         stats.delayed = len(delayed)
-        if late is not None:
-            stats.stage_seconds["search"] = late.seconds  # no part of the round's time
+        if search is not None:
+            stats.stage_seconds["search"] = search.seconds  # no part of the round's time
         stats.nominated = int(np.count_nonzero(self.state.tasks.nominated >= 0))
         return RoundResult(tasks, nodes, waiting, stats, preemption, migration)
 

@@ -10,7 +10,7 @@ class Copyable:
     """A base of objects that `copy.deepcopy` copies without a look at each element: arrays, and the containers in FLAT.
 
     FLAT: names of attributes whose elements never change, so that copies may share them. Those of base classes count,
-    too. Such a container of 50,000 elements takes 1 ms instead of 20.
+    too.
     """
 
     FLAT: ClassVar[frozenset[str]] = frozenset()

@@ -402,6 +402,27 @@ def test_another_scheduler_starts_when_the_mode_says(tmp_path, case, start):
     assert "cannot measure that scheduler so" in done.output
 
 
+def test_a_start_without_the_name_of_the_scheduler_is_refused():
+    done = CliRunner().invoke(cli, ["run", "end-to-end", "--case", "restart/1000-", "--start", "somebody"])
+    assert done.exit_code == 2
+    assert "--start needs --against" in done.output
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("command", ["/no/such/scheduler", "'no end"])
+def test_a_command_that_cannot_be_run_is_named(tmp_path, command):
+    kubeconfig, log = tmp_path / "kubeconfig", tmp_path / "log"
+    serving = ["poseidon_py", "cluster", "--nodes", "3", "--port", "0", "--kubeconfig-out", str(kubeconfig)]
+    arguments = ["run", "end-to-end", "--case", "restart/1000-", "--nodes", "3", "--pods", "3", "--repeat", "1"]
+    with child(serving, log) as server:
+        while not wait_for_file(server, kubeconfig, log, 30.0):
+            time.sleep(0.02)
+        arguments += ["--kubeconfig", str(kubeconfig), "--against", "other", "--start", command]
+        done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 2, done.output
+    assert "cannot run --start" in done.output
+
+
 def test_measuring_another_scheduler_needs_a_server():
     done = CliRunner().invoke(cli, ["run", "end-to-end", "--case", "burst/100", "--against", "somebody"])
     assert done.exit_code == 2

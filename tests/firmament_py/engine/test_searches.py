@@ -523,8 +523,8 @@ def test_a_queue_that_is_entitled_to_less_by_now_gets_no_more():
     cluster.engine = Engine(LoadSpreading(), SOLVERS["or-tools"](), searching=cluster.search)
 
     def owners(entitled: int) -> QueuesObserved:
-        rest = queue("a", "x", quota(0), reclaim=Reclaim.ANY), queue("b", "top", quota(8 - entitled))
-        return QueuesObserved(tree(queue("top"), queue("x", "top", quota(entitled)), *rest))
+        owning = queue("a", "x", quota(0), reclaim=Reclaim.ANY), queue("b", "top", quota(8 - entitled))
+        return QueuesObserved(tree(queue("top"), queue("x", "top", quota(entitled)), *owning))
 
     cluster.tell(make_node("n", cpu=8), SMALL, owners(2), running(range(11, 19), 3))
     cluster.tell(make_tasks([2, 3], 3, queue=A))
