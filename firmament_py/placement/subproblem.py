@@ -13,7 +13,7 @@ from firmament_py.placement.ledger import Ledger
 from firmament_py.policy import Costs, View
 from firmament_py.snapshot.domain_limits import DomainLimit
 from firmament_py.snapshot.snapshot import Snapshot
-from firmament_py.snapshot.solo_capacity import SoloCapacity, task_slots
+from firmament_py.snapshot.solo_capacity import ANY_NUMBER, SoloCapacity, task_slots
 from firmament_py.usage.usage import Reading
 
 
@@ -51,7 +51,7 @@ def subproblem_of(
     suitable = snapshot.suitable[classes] if within is None else snapshot.suitable[classes] & within
     first, like = distinct(snapshot.like[classes])
     slots = task_slots(free, requests[first], suitable[first], np.full(len(first), len(tasks)))
-    capacities = _capacities(snapshot, classes, waiting, SoloCapacity(slots, like))
+    capacities = _capacities(snapshot, classes, waiting, SoloCapacity(slots, like), suitable, free)
     may_fit = capacities.has_slots[task_class]
     tasks, task_class = tasks[may_fit], task_class[may_fit]
     shown = [r for r, name in enumerate(snapshot.resources) if not name.startswith(TOKEN)]
@@ -94,8 +94,11 @@ def with_preferences(snapshot: Snapshot, subproblem: Subproblem, costs: Costs) -
     return replace(costs, place=place)
 
 
-def _capacities(snapshot: Snapshot, classes: I64, waiting: I64, alone: SoloCapacity) -> Capacities:
-    """For `waiting` (C',) tasks of each of `classes`, of which nodes can take this many alone.
+def _capacities(
+    snapshot: Snapshot, classes: I64, waiting: I64, alone: SoloCapacity, suitable: Bools, free: I64
+) -> Capacities:
+    """For `waiting` (C',) tasks of each of `classes`, of which nodes can take this many alone. suitable (C', N) as in
+    Subproblem; free (N, R) amounts.
 
     All classes together send a node at most as many tasks as it could take of the smallest class alone, even if there
     are fewer of that class.
@@ -106,8 +109,10 @@ def _capacities(snapshot: Snapshot, classes: I64, waiting: I64, alone: SoloCapac
         np.minimum(alone.slots[row], tasks, out=slots[i])  # a row at a time, which the caches can hold
     limits: dict[int, list[DomainLimit]] = {}
     constrained = np.flatnonzero(snapshot.intertask.concerned[classes])
-    for i in constrained.tolist():
-        slots[i], limits[i] = snapshot.intertask.limit(int(classes[i]), slots[i], int(waiting[i]))
+    for i, c in zip(constrained.tolist(), classes[constrained].tolist(), strict=True):
+        if snapshot.intertask.may_be_first(c):
+            slots[i] = task_slots(free, snapshot.requests[[c]], suitable[[i]], np.array([ANY_NUMBER]))[0]
+        slots[i], limits[i] = snapshot.intertask.limit(c, slots[i], int(waiting[i]))
     if len(constrained):
         alone = _with_rows(alone, constrained, slots)
     some = np.flatnonzero(snapshot.preferences.has_limits[classes])

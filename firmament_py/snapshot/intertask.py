@@ -346,13 +346,19 @@ class IntertaskConstraints:
 
     # -- how many may go in one solve -------------------------------------------------------------------------
 
+    def may_be_first(self, c: int) -> bool:
+        """Whether class c has affinity that no placed task meets, but its own tasks do."""
+        return self._beside.affinity.may_be_first(c)
+
     def limit(self, c: int, slots: I64, waiting: int) -> tuple[I64, list[DomainLimit]]:
-        """slots (N,) of class c, 0 on nodes that its tasks cannot use, and what each domain can take in one solve."""
+        """slots (N,) for `waiting` tasks of class c, 0 on nodes that these cannot use, and what each domain can take in
+        one solve. If they `may_be_first`, the slots are those for any number: theirs is the domain in which most fit,
+        since of the pods of one owner the others often come a moment later."""
         slots = np.where(self._leaving_first(c), slots, 0)
         for beside in self._all_of(c):
             slots = np.where(beside.allowed_together(c), slots, 0)
         if self._beside.affinity.may_be_first(c):
-            slots = np.where(self._beside.affinity.first_domain(c, slots), slots, 0)
+            slots = np.minimum(np.where(self._beside.affinity.first_domain(c, slots), slots, 0), waiting)
         limits = self._beside.anti_affinity.limits(c)
         levels = [beside.spread.limits(c, slots, waiting) for beside in self._all_of(c)]
         limits += [_both(*of_spread) for of_spread in zip(*levels, strict=True)]

@@ -115,3 +115,23 @@ def test_running_tasks_repel_tasks_that_say_nothing_of_others():
     result = cluster.run()
     assert per_node(cluster.names(result)) == {"b": 4}
     assert result.stats.dropped == 0, "it is known before the check"
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 6])
+@pytest.mark.parametrize("by_zone", [False, True])
+def test_the_first_tasks_of_an_affinity_leave_room_for_those_that_come_later(at_once, by_zone):
+    """As the pods of a Deployment do, which are created one by one. The domain in which two fit is the older one, and
+    has the node that the policy prefers."""
+    near = PeerDemand(affinity=(PeerTerm(group(1), "zone" if by_zone else "host"),))
+    small, big = (1, 4) if by_zone else (2, 8)
+    cluster = make_cluster(
+        *(make_node(f"s{n}", cpu=small, labels={"host": f"s{n}", "zone": "small"}) for n in range(2 if by_zone else 1)),
+        *(make_node(f"b{n}", cpu=big, labels={"host": f"b{n}", "zone": "big"}) for n in range(2 if by_zone else 1)),
+        *(make_class(1, cpu=1, peers=near), make_class(2, cpu=1), make_label_set(1, group="1")),
+        *(make_tasks([100 + n], 2, on=f"b{n}") for n in range(2 if by_zone else 1)),
+    )
+    zones = []
+    for first in range(1, 7, at_once):
+        cluster.tell(make_tasks(range(first, first + at_once), 1, label_set=1))
+        zones += [zone_of(cluster, node) for node in cluster.round().values()]
+    assert zones == ["big"] * 6
