@@ -27,7 +27,7 @@ from poseidon_py.kube.objects import InvalidField, Pod
 from poseidon_py.state.gangs.by_owner import OWNERS
 from poseidon_py.state.gangs.by_pod_group import GROUPS
 from poseidon_py.state.gangs.decode import Item, owner_or_group_of
-from poseidon_py.state.gangs.model import MAX_COUNT, Owner, OwnerOrGroup, Resource
+from poseidon_py.state.gangs.model import MAX_COUNT, Invalid, Owner, OwnerOrGroup, Resource, ray_replicas, role_default
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from poseidon_py.util.decoding import MalformedError, decode_json
 
@@ -161,7 +161,8 @@ class _Reader:
             for role, each in _part(spec, field, f"{self.place}: spec").items():
                 path = f"spec.{field}.{role}"
                 each = _mapping(each, f"{self.place}: {path}")
-                self._add(self._template(each, path), self._count(each, "replicas", path, 1), str(role), owner)
+                count = self._count(each, "replicas", path, role_default(field, str(role)))
+                self._add(self._template(each, path), count, str(role), owner)
         else:
             self._ray_cluster(spec, owner)
 
@@ -214,7 +215,11 @@ class _Reader:
         self._add(self._template(head, "spec.headGroupSpec"), 1, "head", owner)
         for at, each in enumerate(self._list(spec, "workerGroupSpecs", "spec")):
             path = f"spec.workerGroupSpecs[{at}]"
-            count = self._count(each, "replicas", path, 0) * self._count(each, "numOfHosts", path, 1)
+            try:
+                count = ray_replicas(each.get("replicas"), each.get("minReplicas"), each.get("maxReplicas"), path)
+            except Invalid as error:
+                raise InvalidField(self.place, str(error)) from error
+            count *= self._count(each, "numOfHosts", path, 1)
             self._add(
                 self._template(each, path), 0 if each.get("suspend") else count, str(each.get("groupName", at)), owner
             )

@@ -15,6 +15,7 @@ from poseidon_py.state.gangs.model import (
     OwnerOrGroup,
     Resource,
     number_of,
+    number_or,
     shown,
     whole,
 )
@@ -183,7 +184,7 @@ class Volcano(_ByPodGroup):
             (name, number_of(least, f"spec.minTaskMember[{name}]"))
             for name, least in sorted(_mapping(pod_group.spec, "minTaskMember").items())
         )
-        minimum = number_of(pod_group.spec.get("minMember", 1), "spec.minMember")
+        minimum = number_of(pod_group.spec.get("minMember", 0), "spec.minMember")
         if minimum < sum(least for _, least in roles):
             roles = ()  # as in Volcano: minimums of tasks that together exceed that of the group do not count
         amounts = start_amounts(pod_group.spec)
@@ -209,7 +210,7 @@ class Kai(_ByPodGroup):
         subgroups = _named(pod_group.spec, "subGroups", "spec.subGroups", "name")
         parents = {each.get("parent") for each in subgroups}
         roles = tuple(
-            (str(each["name"]), number_of(each.get("minMember", 1), f"spec.subGroups[{each['name']}].minMember"))
+            (str(each["name"]), number_or(each.get("minMember"), f"spec.subGroups[{each['name']}].minMember", 1))
             for each in subgroups
             if each["name"] not in parents
         )

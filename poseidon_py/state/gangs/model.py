@@ -247,6 +247,44 @@ def number_of(value: object, path: str, least: int = 0) -> int:
     raise Invalid(f"{path}: {found}; give a whole number from {least} to {MAX_COUNT}")
 
 
+def number_or(value: object, path: str, default: int) -> int:
+    """The number in a field; `default` if it is missing. Raises Invalid."""
+    return default if value is None else number_of(value, path)
+
+
+def role_default(field: str, role: str) -> int:
+    """The pods of a role of a kind of kubeflow.org without `replicas`. `field`: the last part of its path.
+
+    Source: SetDefaults_MPIJob of the MPI operator and of the training operator, which start no workers then.
+    """
+    return 0 if field == "mpiReplicaSpecs" and role == "Worker" else 1
+
+
+def ray_replicas(replicas: object, least: object, maximum: object, path: str) -> int:
+    """The replicas that KubeRay starts of the worker group at `path`: within its limits, of which the lower one wins
+    over the upper one.
+
+    Source: GetWorkerGroupDesiredReplicas of KubeRay. Raises Invalid.
+    """
+    stated, lower = number_or(replicas, f"{path}.replicas", 0), number_or(least, f"{path}.minReplicas", 0)
+    return lower if stated < lower else min(stated, number_or(maximum, f"{path}.maxReplicas", MAX_COUNT))
+
+
+def spark_executors(instances: object, initial: object, least: object, *, dynamic: bool) -> int:
+    """The executors with which a SparkApplication starts; with dynamic allocation the largest of the three numbers.
+
+    Source: setExecutorSpecDefaults of the Spark operator, and Spark's getDynamicAllocationInitialExecutors.
+    Raises Invalid.
+    """
+    if not dynamic:
+        return number_or(instances, "spec.executor.instances", 1)
+    return max(
+        number_or(instances, "spec.executor.instances", 0),
+        number_or(initial, "spec.dynamicAllocation.initialExecutors", 0),
+        number_or(least, "spec.dynamicAllocation.minExecutors", 0),
+    )
+
+
 def shown(value: object) -> str:
     """A value as messages quote it: cut off if it is long."""
     if isinstance(value, str):

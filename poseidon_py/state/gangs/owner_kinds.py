@@ -13,7 +13,16 @@ from poseidon_py.kube.informers.kinds import GroupKind
 from poseidon_py.kube.objects import NOTHING, Condition, InvalidField
 from poseidon_py.kube.workload_objects import SUSPEND_FIELDS
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, OWNERS
-from poseidon_py.state.gangs.model import Counts, Invalid, Resource, number_of
+from poseidon_py.state.gangs.model import (
+    Counts,
+    Invalid,
+    Resource,
+    number_of,
+    number_or,
+    ray_replicas,
+    role_default,
+    spark_executors,
+)
 
 LEADER_WORKER_SETS = Resource("leaderworkerset.x-k8s.io", "leaderworkersets", ("v1",))
 RAY_CLUSTERS = Resource("ray.io", "rayclusters", ("v1", "v1beta1"))
@@ -69,7 +78,6 @@ KIND_OF: Mapping[Resource, str] = {resource: kind.kind for kind, resource in KNO
 SUSPENDABLE = tuple(each for each in KIND_OF if (each.group, each.plural) in SUSPEND_FIELDS)
 
 _OF_KUBEFLOW = {kind.resource: kind.replica_specs for kind in OWNER_KINDS.values() if kind.replica_specs}
-
 
 _HEAD = "headgroup"
 """The group of the head of a RayCluster, as the label of its pod has it."""
@@ -194,6 +202,7 @@ class _Group(Struct):
     template: _PodTemplate = field(default_factory=_PodTemplate)
     replicas: object = None
     least: object = field(default=None, name="minReplicas")
+    maximum: object = field(default=None, name="maxReplicas")
     hosts: object = field(default=None, name="numOfHosts")
     suspend: bool | None = None
 
@@ -220,8 +229,15 @@ class _Executor(Struct):
     instances: object = None
 
 
+class _DynamicAllocation(Struct):
+    enabled: bool | None = None
+    initial: object = field(default=None, name="initialExecutors")
+    least: object = field(default=None, name="minExecutors")
+
+
 class _Spark(Struct):
     executor: _Executor | None = None
+    dynamic: _DynamicAllocation | None = field(default=None, name="dynamicAllocation")
 
 
 class _Component(Struct):
@@ -308,7 +324,7 @@ def _job_set(spec: _JobSet, status: _JobSetStatus) -> Counts:
 
 def _of_custom(resource: Resource, spec: Decode, status: Decode) -> Counts | None:
     if resource in _OF_KUBEFLOW:
-        return _kubeflow(spec(_Kubeflow), status(_KubeflowStatus), f"spec.{_OF_KUBEFLOW[resource]}")
+        return _kubeflow(spec(_Kubeflow), status(_KubeflowStatus), _OF_KUBEFLOW[resource])
     if resource == RAY_CLUSTERS:
         return _ray_cluster(spec(_RayCluster))
     if resource == RAY_JOBS:
@@ -316,26 +332,30 @@ def _of_custom(resource: Resource, spec: Decode, status: Decode) -> Counts | Non
         return _ray_cluster(job.cluster or _RayCluster())
     if resource == TRAIN_JOBS:
         train: _TrainJob = spec(_TrainJob)
-        nodes = _number((train.trainer or _Trainer()).nodes, "spec.trainer.numNodes", 1)
-        return Counts(nodes)
+        return Counts(number_or((train.trainer or _Trainer()).nodes, "spec.trainer.numNodes", 1))
     if resource == SPARK_APPLICATIONS:
         spark: _Spark = spec(_Spark)
-        executors = _number((spark.executor or _Executor()).instances, "spec.executor.instances", 0)
-        return Counts(1 + executors)
+        dynamic = spark.dynamic or _DynamicAllocation()
+        instances = (spark.executor or _Executor()).instances
+        found = spark_executors(instances, dynamic.initial, dynamic.least, dynamic=bool(dynamic.enabled))
+        return Counts(1 + found)
     if resource == APP_WRAPPERS:
         return _app_wrapper(spec(_AppWrapper))
     if resource == LEADER_WORKER_SETS:
-        found: _LeaderWorkerSet = spec(_LeaderWorkerSet)
-        size = _number(found.template.size, "spec.leaderWorkerTemplate.size", 1)
-        return Counts(size, staged=found.startup == "LeaderReady")
+        replica: _LeaderWorkerSet = spec(_LeaderWorkerSet)
+        size = number_or(replica.template.size, "spec.leaderWorkerTemplate.size", 1)
+        return Counts(size, staged=replica.startup == "LeaderReady")
     return None
 
 
-def _kubeflow(spec: _Kubeflow, status: _KubeflowStatus, path: str) -> Counts:
+def _kubeflow(spec: _Kubeflow, status: _KubeflowStatus, field_name: str) -> Counts:
     specs = spec.mpi or spec.pytorch or spec.tf or spec.xgb or spec.paddle or spec.jax or {}
     launcher_later = bool(spec.waits) or spec.launcher == "WaitForWorkersReady"
     roles = [role for role in specs if not (launcher_later and role == "Launcher")]
-    counts = {role: _number(specs[role].replicas, f"{path}.{role}.replicas", 1) for role in roles}
+    counts = {
+        role: number_or(specs[role].replicas, f"spec.{field_name}.{role}.replicas", role_default(field_name, role))
+        for role in roles
+    }
     size, done = sum(counts.values()), _done(status.replicas or {}, roles)
     apart = [role for role in roles if specs[role].template.requests_topology]
     left_of = {role: max(counts[role] - _done(status.replicas or {}, [role]), 0) for role in apart}
@@ -361,9 +381,11 @@ def _ray_cluster(spec: _RayCluster) -> Counts:
     size, apart = 1, [(_HEAD, 1)] if spec.head.template.requests_topology else []
     for index, group in enumerate(spec.groups or ()):
         place = f"spec.workerGroupSpecs[{index}]"
-        # an autoscaler adds and removes the workers above the minimum
-        name, value = ("minReplicas", group.least) if spec.autoscaling else ("replicas", group.replicas)
-        count = _number(value, f"{place}.{name}", 0) * _number(group.hosts, f"{place}.numOfHosts", 1)
+        if spec.autoscaling:  # an autoscaler adds and removes the workers above the minimum
+            count = number_or(group.least, f"{place}.minReplicas", 0)
+        else:
+            count = ray_replicas(group.replicas, group.least, group.maximum, place)
+        count *= number_or(group.hosts, f"{place}.numOfHosts", 1)
         size += 0 if group.suspend else count
         if group.template.requests_topology and not group.suspend:
             apart.append((group.name, count))
@@ -374,9 +396,5 @@ def _app_wrapper(spec: _AppWrapper) -> Counts:
     size = 0
     for at, component in enumerate(spec.components or ()):
         for number, each in enumerate(component.sets or ()):
-            size += _number(each.replicas, f"spec.components[{at}].podSets[{number}].replicas", 1)
+            size += number_or(each.replicas, f"spec.components[{at}].podSets[{number}].replicas", 1)
     return Counts(size or None)
-
-
-def _number(value: object, path: str, default: int) -> int:
-    return default if value is None else number_of(value, path)
