@@ -4,13 +4,13 @@ Names are not part of a class. Labels are not either (they make a profile, see l
 refers to the pod's own labels or namespace.
 """
 
-from poseidon_py.describe import node_features
+from poseidon_py.describe import node_features, node_pool
 from poseidon_py.describe.annotations.traits import traits_key, traits_of
 from poseidon_py.describe.bandwidth import NOT_COUNTED, Bandwidth
 from poseidon_py.describe.lifetime import annotated, expected_seconds
 from poseidon_py.describe.pod_affinity import add_pod_affinity, add_spread
 from poseidon_py.describe.ports_and_disks import tokens
-from poseidon_py.describe.reason_keys import ENFORCED, FEATURES
+from poseidon_py.describe.reason_keys import ENFORCED, FEATURES, NODE_POOL
 from poseidon_py.describe.requests import requests
 from poseidon_py.describe.selectors import node_selector, node_term
 from poseidon_py.kube.object_details import Affinity, ImageSource, SpreadConstraints
@@ -57,7 +57,7 @@ def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
                 parts.append(bytes(pod.metadata.labels))
     if spec.node_name and _resizable(pod):
         parts.append(_status_key(pod))
-    parts += (traits_key(pod), bandwidth.key(pod))
+    parts += (traits_key(pod), bandwidth.key(pod), node_pool.pool_of(pod))
     return tuple(parts)
 
 
@@ -122,6 +122,9 @@ def describe_class(
     if features := node_features.needed(pod):
         message.further_affinity.append(node_features.demand(features))
         message.further_names.append(FEATURES)
+    if pool := node_pool.pool_of(pod):
+        message.further_affinity.append(node_pool.demand(pool))
+        message.further_names.append(NODE_POOL)
     seal(message)
     # for display only, not part of the id: the first pod of the class
     message.name = f"{pod.metadata.namespace}/{pod.metadata.name}"

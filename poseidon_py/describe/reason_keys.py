@@ -6,6 +6,9 @@ ENFORCED = "enforced"
 FEATURES = "features"
 """Kubelet features that a pod needs."""
 
+NODE_POOL = "node pool"
+"""The pool of nodes that the pod, its PodGroup or its owner names, or that of its queue."""
+
 VOLUME_NODE = "volume node"
 VOLUME_ZONE = "volume zone"
 VOLUME_NONE = "no volume"

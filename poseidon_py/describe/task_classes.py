@@ -63,7 +63,7 @@ class Classes(Vocabulary[Key, flow_pb2.TaskClass]):
             extras = replace(extras, spread_from=b"")
         if extras == NO_EXTRAS:
             return class_id
-        return self.id_of((class_id, extras), lambda: _extend(self._descriptions[class_id], extras))
+        return self.id_of((class_id, extras), lambda: extend(self._descriptions[class_id], extras))
 
     def spread(self, class_id: int, spread_from: bytes) -> int:
         """The same if default topology spread is all that extends the class; see Extras.spread_from, not empty."""
@@ -71,7 +71,7 @@ class Classes(Vocabulary[Key, flow_pb2.TaskClass]):
 
     def _spread(self, class_id: int, spread_from: bytes) -> flow_pb2.TaskClass:
         base = self._descriptions[class_id]
-        return base if base.spread else _extend(base, Extras(spread_from=spread_from))
+        return base if base.spread else extend(base, Extras(spread_from=spread_from))
 
     def unreadable(self, pod: Pod) -> int:
         """The class of a bound pod with an invalid specification: it occupies one pod slot."""
@@ -104,7 +104,8 @@ def _slot(priority: int) -> flow_pb2.TaskClass:
     return message
 
 
-def _extend(base: flow_pb2.TaskClass, extras: Extras) -> flow_pb2.TaskClass:
+def extend(base: flow_pb2.TaskClass, extras: Extras) -> flow_pb2.TaskClass:
+    """A class with the requirements of another one, and `extras`."""
     message = flow_pb2.TaskClass()
     message.CopyFrom(base)
     message.id, message.name = 0, ""

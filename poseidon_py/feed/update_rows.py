@@ -10,7 +10,8 @@ from poseidon_py.describe import lifetime
 from poseidon_py.describe.annotations import checkpoint, movable, preemption_terms, traits
 from poseidon_py.describe.lifetime import daemon, lasting, started_us, unevictable
 from poseidon_py.describe.node import describe_node, node_key
-from poseidon_py.describe.reason_keys import ATTACHABLE
+from poseidon_py.describe.node_pool import demand
+from poseidon_py.describe.reason_keys import ATTACHABLE, NODE_POOL
 from poseidon_py.describe.remarks import pod_remarks
 from poseidon_py.describe.task_classes import Extras
 from poseidon_py.kube.objects import InvalidField, Pod
@@ -113,21 +114,14 @@ def _set_priority(store: Store, known: PodRecord) -> None:
     """Updates the priority and preemption policy: those of its queue and its pod group take precedence over its own."""
     task_class = store.classes.get(known.described.template)
     if task_class is not None:
-        priority, never_preempts = _given_priority(known)
+        priority, never_preempts = known.given_priority
         known.described.priority = task_class.priority if priority is None else priority
         known.described.never_preempts = task_class.never_preempts or never_preempts
 
 
 def _is_ruled(known: PodRecord) -> bool:
-    """Whether its queue or pod group overrides something of a pod."""
-    return _given_priority(known) != (None, False)
-
-
-def _given_priority(known: PodRecord) -> tuple[int | None, bool]:
-    """What its queue and its pod group give a pod: its priority, None: its own; whether it never preempts."""
-    queue, gang = known.queue, known.gang
-    priority = gang.priority if queue.priority is None else queue.priority
-    return priority, queue.never_preempts or gang.never_preempts
+    """Whether its queue or pod group overrides something of a pod, or confines it."""
+    return known.given_priority != (None, False) or bool(known.node_pools)
 
 
 def _inputs_of(store: Store, known: PodRecord, pod: Pod) -> tuple[int, str]:
@@ -154,6 +148,7 @@ def _extend(store: Store, known: PodRecord, spread_from: bytes) -> None:
         known.volumes.blocked, known.volumes.blocked_anywhere = verdict.blocked, not verdict.per_node
         if verdict.blocked not in ("", before) and store.volumes.is_reportable(verdict):
             store.problems.blocked(known)
+    further += tuple((NODE_POOL, demand(each).SerializeToString()) for each in sorted(known.node_pools))
     waits = not known.node
     known.described.class_id = store.classes.extended(
         known.described.template,
@@ -162,7 +157,7 @@ def _extend(store: Store, known: PodRecord, spread_from: bytes) -> None:
             requests,
             known.volumes.tokens,
             known.owner if waits and known.owner in store.avoided else "",
-            *_given_priority(known),
+            *known.given_priority,
             spread_from,
         ),
     )

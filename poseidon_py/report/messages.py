@@ -12,6 +12,7 @@ from poseidon_py.describe.reason_keys import (
     CLAIM_TOKEN,
     ENFORCED,
     FEATURES,
+    NODE_POOL,
     VOLUME_COUNT,
     VOLUME_NODE,
     VOLUME_NONE,
@@ -46,6 +47,7 @@ _MAX_COUNT = "node(s) exceed max volume count"
 _FURTHER = {
     ENFORCED: "node(s) didn't match scheduler-enforced node affinity",
     FEATURES: "node(s) didn't match Pod's required features",
+    NODE_POOL: "node(s) were not in the Pod's node pool (label kai.scheduler/node-pool)",
     VOLUME_NODE: "node(s) didn't match PersistentVolume's node affinity",
     VOLUME_ZONE: "node(s) had no available volume zone",
     VOLUME_NONE: "node(s) didn't find available persistent volumes to bind",

@@ -133,6 +133,13 @@ class GangMembership:
     """The priority that its PodGroup gives it; None: its own."""
     never_preempts: bool = False
     """Whether its PodGroup never preempts."""
+    node_pool: str | None = None
+    """The pool of nodes that its PodGroup names; None: none."""
+
+    def clear(self) -> None:
+        """The pod is in no gang."""
+        self.id, self.blocked = 0, ""
+        self.priority, self.never_preempts, self.node_pool = None, False, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +164,8 @@ class QueueMembership:
     """Node labels of the level of topology that it prefers and of those above it, the narrowest first."""
     created_us: int = 0
     """When its workload was created, which the queue admits as a whole; 0: its own time counts."""
+    node_pool: str | None = None
+    """The pool of nodes that it is confined to; empty: nodes without one; None: it is not."""
 
     @property
     def only_counts(self) -> bool:
@@ -274,6 +283,17 @@ class PodRecord:
         """Since when it has its place in the queue: when its workload was created, which keeps it when its pods are
         created anew, or else the pod itself."""
         return self.queue.created_us or self.created_us
+
+    @property
+    def given_priority(self) -> tuple[int | None, bool]:
+        """What its queue and its PodGroup give it: its priority, None: its own; whether it never preempts."""
+        priority = self.gang.priority if self.queue.priority is None else self.queue.priority
+        return priority, self.queue.never_preempts or self.gang.never_preempts
+
+    @property
+    def node_pools(self) -> set[str]:
+        """The pools of nodes that its queue and its PodGroup confine it to; empty: none."""
+        return {pool for pool in (self.gang.node_pool, self.queue.node_pool) if pool is not None}
 
     @property
     def leaving(self) -> bool:

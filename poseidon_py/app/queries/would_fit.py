@@ -25,7 +25,10 @@ from msgspec import Struct
 from poseidon_py.app.queries.manifests import Manifest, Template, manifest, note_problems
 from poseidon_py.describe.bandwidth import Bandwidth
 from poseidon_py.describe.label_profiles import describe_profile
+from poseidon_py.describe.node_pool import demand
 from poseidon_py.describe.pod_class import describe_class
+from poseidon_py.describe.reason_keys import NODE_POOL
+from poseidon_py.describe.task_classes import Extras, extend
 from poseidon_py.kube.objects import InvalidField
 from poseidon_py.report import messages
 from poseidon_py.state.gangs.keys import gang_hints_of
@@ -111,11 +114,19 @@ class Fitting:
         if question.topology and not self.request.minimum:
             raise InvalidField("topology", "needs pods that are placed together; give a minimum")
 
-    def _add(self, template: Template, added: firmament_pb2.NodeSelector | None, bandwidth: Bandwidth) -> None:
+    def _add(
+        self,
+        template: Template,
+        declared: Declaration | None,
+        added: firmament_pb2.NodeSelector | None,
+        bandwidth: Bandwidth,
+    ) -> None:
         try:
             task_class = describe_class(template.pod, added, bandwidth)
         except InvalidField as error:
             raise InvalidField(f"{template.workload}: {error.field}", error.reason) from error
+        if declared is not None and declared.node_pool:
+            task_class = extend(task_class, Extras(((NODE_POOL, demand(declared.node_pool).SerializeToString()),)))
         profile = describe_profile(template.pod)
         self.request.members.add(count=template.number, profile_id=profile.id, **{"class": task_class})
         if profile not in self.request.profiles:
@@ -140,7 +151,7 @@ class Fitting:
         for template in list(found.templates):
             try:
                 declared = _declared(template, objects, without_marks) if question.minimum is None else None
-                self._add(template, added, bandwidth)
+                self._add(template, declared, added, bandwidth)
             except InvalidField as error:
                 problems.append(error)
                 found.templates.remove(template)

@@ -149,8 +149,9 @@ KAI = ConventionTable(
         },
         labels={
             "kai.scheduler/queue": HONOURED,
-            "kai.scheduler/node-pool": reported(
-                "nodes of all pools are considered; a node selector restricts a pod to one"
+            "kai.scheduler/node-pool": honoured(
+                "a label of nodes. With queues of KAI in force also on owners, and on queues, which take pods of their "
+                "pool only; pods that name none go to nodes without the label"
             ),
             "project": _KAI,
             "priorityClassName": honoured("while queues of KAI are in force"),

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 
 from poseidon_py.kube.queue_objects.fields import Fields, Problems, QueueObject, spec_of
+from poseidon_py.kube.queue_objects.keys import KAI_POOL, queue_labels
 
 GPU = "nvidia.com/gpu"
 _UNITS = {"gpu": (GPU, 1), "cpu": ("cpu", 1), "memory": ("memory", 10**6)}
@@ -39,6 +40,8 @@ class KaiQueue:
     problems: tuple[str, ...]
     closed_by: str
     """The problem that closes it; empty: none does."""
+    node_pool: str = ""
+    """The pool of nodes that it belongs to; empty: those without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ def kai_queue(item: QueueObject) -> KaiQueue:
         spec.duration("reclaimMinRuntime"),
         problems.all,
         problems.closing,
+        dict(queue_labels(item.metadata.labels)).get(KAI_POOL, ""),
     )
 
 

@@ -22,6 +22,7 @@ KUEUE_WORKLOAD = "kueue.x-k8s.io/workload"
 KAI = "kai.scheduler/queue"
 KAI_PREEMPTIBILITY = "kai.scheduler/preemptibility"
 KAI_GROUP = "pod-group-name"
+KAI_POOL = "kai.scheduler/node-pool"
 PRIORITY_CLASS = "priorityClassName"
 """A label of KAI's workloads."""
 VOLCANO = "scheduling.volcano.sh/queue-name"
@@ -42,6 +43,7 @@ _LABELS = frozenset(
         KUEUE_PRIORITY,
         KAI,
         KAI_PREEMPTIBILITY,
+        KAI_POOL,
         PRIORITY_CLASS,
         VOLCANO,
         KOORDINATOR,

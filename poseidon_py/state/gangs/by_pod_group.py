@@ -221,6 +221,7 @@ class Kai(_ByPodGroup):
             "minimum": max(minimum, sum(least for _, least in roles), 1),
             "roles": roles,
             "role": hints.labels.get(m.KAI_ROLE, ""),
+            "node_pool": dict(pod_group.queue_labels).get(m.KAI_POOL),
             "topology_key": str(required or preferred or ""),
             "topology_required": bool(required),
             "narrower_keys": (str(preferred),) if required and preferred and preferred != required else (),

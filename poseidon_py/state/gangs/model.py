@@ -137,6 +137,8 @@ class Declaration:
     """The priority of all of its pods; None: each has its own."""
     never_preempts: bool = False
     """Whether no pod is evicted for the gang."""
+    node_pool: str | None = None
+    """The pool of nodes that the group names; None: none."""
     announced: tuple[tuple[str, int], ...] = ()
     """Minimums of other gangs, by key, that this pod declares."""
     leader_first: bool = False

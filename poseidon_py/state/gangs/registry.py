@@ -117,7 +117,7 @@ class GangRegistry(GroupBook):
         if plain and not marked:
             if known.gang.id or known.gang.blocked or known.uid in self._members:
                 self.leave(known.uid)
-                known.gang.id, known.gang.blocked = 0, ""
+                known.gang.clear()
             return
         if not (known.observed.assigned_to_us or marked or self._index.has_gang(known.owner)):
             self._index.note_other(known.owner, known.uid)  # its owner is looked up once one of our pods has it
@@ -245,7 +245,7 @@ class GangRegistry(GroupBook):
             if hints.owner is not None:
                 self._note_plain(known, hints, hints.owner)
             self.leave(known.uid)
-            known.gang.id, known.gang.blocked = 0, ""
+            known.gang.clear()
             return
         member.owners = owners(hints, self.objects)
         self._place(member, declaration)
@@ -290,6 +290,7 @@ class GangRegistry(GroupBook):
         self._announce(known.uid, before, declaration)
         known.gang.priority = declaration.priority if declaration is not None else None
         known.gang.never_preempts = declaration is not None and declaration.never_preempts
+        known.gang.node_pool = declaration.node_pool if declaration is not None else None
         if declaration is None or not declaration.key:
             known.gang.id = known.gang.role = 0
             return

@@ -52,6 +52,8 @@ class Resolution(NamedTuple):
     """UID of the owner whose pods the queue admits together; empty: it admits each by itself."""
     workload_us: int = 0
     """When that was created, microseconds since the epoch."""
+    node_pool: str | None = None
+    """The pool of nodes to which they are confined; empty: nodes without one; None: to none."""
 
 
 NO_QUEUE = Resolution()

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from poseidon_py.describe.node_pool import shown
 from poseidon_py.describe.queues.model import (
     EVERY_NODE,
     NO_PAST_USE,
@@ -81,7 +82,24 @@ class Kai(Source):
         if name := query.label(keys.PRIORITY_CLASS):
             priority_class = query.object(PRIORITY_CLASSES, "", name)
             priority = int(str(priority_class.spec["value"])) if priority_class is not None else None
-        return found._replace(preemptible=preemptibility != NOT_PREEMPTIBLE, priority=priority)
+        found = found._replace(preemptible=preemptibility != NOT_PREEMPTIBLE, priority=priority)
+        return self._in_pool(query, found)
+
+    def _in_pool(self, query: Query, found: Resolution) -> Resolution:
+        """The queue with the pool of nodes of the pods, which is that of their PodGroup, or the one that they or an
+        owner name. Queues take pods of their own pool, as KAI's shards have only queues of theirs."""
+        group = self._group_of(query)
+        pool = dict(group.queue_labels).get(keys.KAI_POOL, "") if group is not None else ""
+        pool = pool or query.label(keys.KAI_POOL)
+        query.depends_on.add((QUEUES, "", found.name))
+        queue = self._queues.get(found.name)
+        if queue is None or queue.node_pool == pool:
+            return found._replace(node_pool=pool)
+        return found._replace(
+            node_pool=pool,
+            problem=f"queue {found.name} belongs to {shown(queue.node_pool)}, and the pod to {shown(pool)}: give both "
+            f"the same label {keys.KAI_POOL}, or name another queue",
+        )
 
     def _group_of(self, query: Query) -> OwnerOrGroup | None:
         name = query.annotation(keys.KAI_GROUP)

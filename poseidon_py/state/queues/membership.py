@@ -30,4 +30,5 @@ def membership_of(found: Resolution, created_us: int) -> QueueMembership:
         local,
         found.topology_levels,
         created_us,
+        found.node_pool,
     )

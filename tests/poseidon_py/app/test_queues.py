@@ -206,6 +206,21 @@ async def test_other_kinds_of_queues(world, kind, api_version, label, spec):
     await world.until(lambda: find(world, *where).get("status", {}).get("allocated") == amounts)
 
 
+async def test_pods_stay_in_their_node_pool_of_kai(world):
+    pool, free = "kai.scheduler/node-pool", {"resources": dict.fromkeys(("cpu", "memory", "gpu"), ANY)}
+    install_kai(world.cluster)
+    world.cluster.add_nodes(1, prefix="pooled-", labels={pool: "x"})
+    declare(world.cluster, "scheduling.run.ai/v2", "Queue", "team", free)
+    await world.bridge(queues="kai")
+    labels = {"kai.scheduler/queue": "team"}
+    world.cluster.add_pods(2, template(labels=labels), prefix="free-")
+    world.cluster.add_pods(2, template(labels={pool: "x"}), prefix="in-x-")
+    world.cluster.add_pods(1, template(labels={pool: "y"}), prefix="in-y-")
+    await world.until(lambda: len(world.bound()) == 4)
+    nodes = {name: pod["spec"].get("nodeName", "") for name, pod in world.pods.items()}
+    assert {name for name, node in nodes.items() if node.startswith("pooled-")} == {"in-x-0000", "in-x-0001"}
+
+
 async def test_pods_stay_within_max_of_a_quota_of_koordinator(world):
     install_koordinator(world.cluster)
     spec = {"min": {"cpu": 1}, "max": {"cpu": 2}}

@@ -133,5 +133,6 @@ LABELS = {
     "kai.scheduler/preemptibility": key_case(
         _labelled, "kai.scheduler/preemptibility", "preemptible", "non-preemptible", **{QUEUE: "team"}
     ),
+    "kai.scheduler/node-pool": key_case(_labelled, "kai.scheduler/node-pool", "x", "y"),
     ROLE: key_case(_labelled, ROLE, "b", "c"),
 }

@@ -1,11 +1,15 @@
 """KAI's queues as a tree, and the queues of pods."""
 
+import json
 import math
 
+import msgspec
 import pytest
 
 from poseidon_py.describe.queues.messages import queue_message
 from poseidon_py.describe.queues.model import EVERY_NODE, UNBOUNDED, Queue, Quota, Sharing, Victims, id_of
+from poseidon_py.state.gangs.by_pod_group import KAI as GROUPS
+from poseidon_py.state.gangs.decode import Item, owner_or_group_of
 from tests.poseidon_py.state.queues.rig import Rig
 
 LABEL = "kai.scheduler/queue"
@@ -196,3 +200,101 @@ def test_an_unlimited_quota_within_a_limit_is_sent_as_the_limit():
     of = [Quota(EVERY_NODE, "cpu", UNBOUNDED, limit=0), Quota(EVERY_NODE, "gpu", UNBOUNDED)]
     message = queue_message(Queue("kai/a", "a", quotas=tuple(of)))
     assert [each.nominal for each in message.quotas] == [0, UNBOUNDED]
+
+
+# -- pools of nodes -----------------------------------------------------------------------------------------------
+
+POOL = "kai.scheduler/node-pool"
+
+
+def pooled(rig, name, pool=""):
+    rig.put("KaiQueue", name, {"resources": free()}, labels={POOL: pool} if pool else {})
+
+
+def group(rig, name, pool):
+    body = {
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": {POOL: pool}},
+        "spec": {},
+    }
+    entry = owner_or_group_of(GROUPS, msgspec.json.decode(json.dumps(body), type=Item))
+    rig.objects.put(GROUPS, entry)
+    rig.store.gangs.changed(GROUPS, entry)
+    rig.queues.object_changed(GROUPS, entry)
+    rig.work()
+
+
+def pools(rig, name):
+    """The nodes to which a pod is confined by their label: the values, or the operator without values."""
+    found = rig.store.classes.get(rig.known(name).described.class_id)
+    needed = [
+        each
+        for selector, reason in zip(found.further_affinity, found.further_names, strict=True)
+        for each in selector.nodeSelectorTerms[0].matchExpressions
+        if reason == "node pool"
+    ]
+    assert {each.key for each in needed} <= {POOL}
+    return sorted({value for each in needed for value in list(each.values) or [each.operator]})
+
+
+def test_a_pod_goes_to_nodes_of_the_pool_that_it_names_without_queues():
+    rig = Rig("off")
+    rig.pod("a", labels={POOL: "x"})
+    rig.pod("b")
+    assert (pools(rig, "a"), pools(rig, "b")) == (["x"], [])
+
+
+def test_an_empty_pool_is_named_with_the_remedy():
+    rig = Rig("off")
+    rig.pod("a", labels={POOL: ""})
+    assert rig.known("a").described.problem == (
+        f"metadata.labels[{POOL}]: is empty; name a pool of nodes, or remove the label"
+    )
+
+
+def test_a_pod_goes_to_nodes_of_the_pool_of_its_pod_group_without_queues():
+    rig = Rig("off")
+    group(rig, "g", "x")
+    rig.pod("a", annotations={"pod-group-name": "g"})
+    rig.pod("b", annotations={"pod-group-name": "g"}, labels={POOL: "y"})
+    assert (pools(rig, "a"), pools(rig, "b")) == (["x"], ["x", "y"])  # no node is in both
+    group(rig, "g", "z")
+    assert pools(rig, "a") == ["z"]
+    rig.pod("a")
+    assert pools(rig, "a") == []  # it has left the group
+
+
+def test_pods_without_a_pool_go_to_nodes_without_one_while_queues_are_in_force(rig):
+    pooled(rig, "q")
+    rig.pod("a", labels={LABEL: "q"})
+    rig.pod("b")
+    assert (pools(rig, "a"), pools(rig, "b")) == (["DoesNotExist"], [])
+    assert rig.problem("a") == ""
+
+
+def test_a_queue_takes_pods_of_its_pool_only(rig):
+    pooled(rig, "q", "x")
+    rig.pod("a", labels={LABEL: "q", POOL: "x"})
+    rig.pod("b", labels={LABEL: "q", POOL: "y"})
+    rig.pod("c", labels={LABEL: "q"})
+    same = f"give both the same label {POOL}, or name another queue"
+    assert rig.problem("a") == ""
+    assert rig.problem("b") == f"queue q belongs to node pool x, and the pod to node pool y: {same}"
+    assert rig.problem("c") == f"queue q belongs to node pool x, and the pod to no node pool: {same}"
+    assert pools(rig, "a") == ["x"]
+    pooled(rig, "q", "y")
+    assert rig.problem("a") == f"queue q belongs to node pool y, and the pod to node pool x: {same}"
+    assert rig.problem("b") == ""
+
+
+def test_the_pool_of_an_owner_counts_while_queues_are_in_force(rig):
+    pooled(rig, "q", "x")
+    rig.job("j", {LABEL: "q", POOL: "x"})
+    rig.pod("a", owner="uid-j")
+    assert (rig.key("a"), rig.problem("a"), pools(rig, "a")) == ("kai/q", "", ["x"])
+
+
+def test_the_pool_of_a_pod_group_is_that_of_its_pods(rig):
+    pooled(rig, "q", "x")
+    group(rig, "g", "x")
+    rig.pod("a", annotations={"pod-group-name": "g"}, labels={LABEL: "q"})
+    assert (rig.problem("a"), pools(rig, "a")) == ("", ["x"])
