@@ -120,6 +120,8 @@ def make_tasks(
     daemon: bool = False,
     queue: int = 0,
     local_queue: int = 0,
+    least_preemptor: int = 0,
+    exempt_until_us: int = 0,
 ) -> TasksObserved:
     """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`; nominated: the name of the
     node that is kept for each."""
@@ -148,6 +150,8 @@ def make_tasks(
         daemon=np.ones(count, np.bool_) if daemon else None,
         queue_id=np.full(count, queue, np.uint64) if queue else None,
         local_queue_id=np.full(count, local_queue, np.uint64) if local_queue else None,
+        least_preemptor=np.full(count, least_preemptor, np.int64) if exempt_until_us else None,
+        exempt_until_us=np.full(count, exempt_until_us, np.int64) if exempt_until_us else None,
     )
 
 

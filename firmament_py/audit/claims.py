@@ -7,8 +7,9 @@ from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
 
-def claim_problems(state: ClusterState, victims: I64, preemptors: I64) -> list[str]:
-    """What is wrong with the eviction of task rows (V,) for task rows (V,), which all have queues; empty: nothing."""
+def claim_problems(state: ClusterState, victims: I64, preemptors: I64, now_us: int) -> list[str]:
+    """What is wrong with the eviction of task rows (V,) for task rows (V,), which all have queues, at `now_us`; empty:
+    nothing."""
     problems: dict[str, None] = {}
     tasks = state.tasks
     queues = {queue.id: queue for queue in state.queues.definitions}
@@ -16,6 +17,8 @@ def claim_problems(state: ClusterState, victims: I64, preemptors: I64) -> list[s
     for victim, preemptor in zip(victims.tolist(), preemptors.tolist(), strict=True):
         priority = int(state.classes.priority[tasks.cls[victim]])
         job_priority, job_created_us = _of_job(state, preemptor)
+        if tasks.exempt_until_us[victim] > now_us and job_priority < tasks.least_preemptor[victim]:
+            problems["a victim is exempt from preemption by a job of that priority"] = None
         queue, own = queues.get(int(tasks.queue[victim])), queues.get(int(tasks.queue[preemptor]))
         if queue is None or own is None:
             problems["a victim, or its preemptor, is in an unknown queue"] = None

@@ -19,6 +19,7 @@ def preemption_problems(
     unnominated: I64,
     moved: _Pairs = (NO_ROWS, NO_ROWS),
     *,
+    now_us: int,
     beyond_budgets: bool,
 ) -> list[str]:
     """What is wrong with the preemptions, and with the moves for waiting tasks; empty: nothing.
@@ -41,7 +42,10 @@ def preemption_problems(
     by_queue = tasks.queue[preemptors] != 0
     lower = classes.priority[tasks.cls[rows]] < classes.priority[tasks.cls[preemptors]]
     refuse(not (lower | by_queue).all(), "a victim's priority is not lower than its preemptor's")
-    problems += claim_problems(state, rows[by_queue], preemptors[by_queue])
+    exempt = (now_us < tasks.exempt_until_us[rows]) & ~by_queue
+    too_low = classes.priority[tasks.cls[preemptors]] < tasks.least_preemptor[rows]
+    refuse(bool((exempt & too_low).any()), "a victim is exempt from preemption by its preemptor")
+    problems += claim_problems(state, rows[by_queue], preemptors[by_queue], now_us)
     refuse(bool(classes.never_preempts[tasks.cls[preemptors]].any()), "a preemptor never preempts")
     refuse(bool((tasks.state[holders] != WAITING).any()), "a nominated task does not wait")
     refuse(len(np.intersect1d(holders, placed[0])) > 0, "a nominated task is placed, too")

@@ -76,7 +76,7 @@ class Round:
         """Rows of the waiting tasks that are left to the next rounds."""
         if len(self.deferred):
             waiting = np.setdiff1d(waiting, self.deferred, assume_unique=True)
-        self.queues = decide(state, waiting)
+        self.queues = decide(state, waiting, now_us)
         """What the queues of tasks decide; None: no task that waits has one."""
         self.telemetry.lap("queues")
         self._reading = usage.read(state, state.present_nodes(), now_us)

@@ -221,7 +221,7 @@ class Scheduler:
         # Nothing is assumed that has not passed the check.
         tasks, nodes = self.verification.placements(placer.ledger, current.stats)
         current.telemetry.lap("check")
-        preemption = self.verification.preemption(preemptor.outcome.preemption(), tasks, nodes, current.stats)
+        preemption = self.verification.preemption(preemptor.outcome.preemption(), tasks, nodes, now_us, current.stats)
         self.commits += 1
         self.state.place(tasks, nodes)
         if not preemption.is_empty:
@@ -353,7 +353,7 @@ class Scheduler:
         """Begins the next steps of the plan that is carried out; the state assumes them."""
         now_us = current.now_us
         steps = self.plan.next_steps(now_us, self._rate.left(now_us))
-        steps = self.verification.preemption(steps, NO_ROWS, NO_ROWS, current.stats)
+        steps = self.verification.preemption(steps, NO_ROWS, NO_ROWS, now_us, current.stats)
         if not steps.is_empty:
             self._assume(steps, now_us)
         current.telemetry.lap("plan")

@@ -37,16 +37,16 @@ class Verification:
         log.error("dropped %d placements that failed the independent check: %s", stats.dropped, checked.complaints)
         return tasks[checked.sound], nodes[checked.sound]
 
-    def preemption(self, preemption: Preemption, tasks: I64, nodes: I64, stats: RoundStats) -> Preemption:
-        """The preemptions, if they pass beside the placements of task rows on node rows (K,)."""
-        complaints = self._problems(preemption, tasks, nodes)
+    def preemption(self, preemption: Preemption, tasks: I64, nodes: I64, now_us: int, stats: RoundStats) -> Preemption:
+        """The preemptions, if they pass beside the placements of task rows on node rows (K,) at `now_us`."""
+        complaints = self._problems(preemption, tasks, nodes, now_us)
         if not complaints:
             return preemption
         stats.dropped += len(preemption.victims) + len(preemption.moved.tasks) or len(preemption.nominated[0])
         log.error("no task is preempted in this round, by the independent check: %s", "; ".join(complaints))
         return NO_PREEMPTION
 
-    def _problems(self, preemption: Preemption, tasks: I64, nodes: I64) -> list[str]:
+    def _problems(self, preemption: Preemption, tasks: I64, nodes: I64, now_us: int) -> list[str]:
         if preemption.is_empty:
             return []
         moved = preemption.moved
@@ -57,6 +57,7 @@ class Verification:
             preemption.nominated,
             preemption.unnominated,
             (moved.tasks, moved.nodes),
+            now_us=now_us,
             beyond_budgets=self._beyond_budgets,
         )
         return complaints + self.checker.migration_problems(moved.tasks, moved.nodes, at_once=False)
@@ -84,6 +85,7 @@ class Verification:
                 return False
             tasks, nodes = some.placed
             together = np.zeros_like(tasks)
-            return not (self.checker.check(tasks, nodes, together).complaints or self._problems(p, tasks, nodes))
+            complaints = self.checker.check(tasks, nodes, together).complaints
+            return not (complaints or self._problems(p, tasks, nodes, now_us))
 
         return found.sound(holds, passes) if holds.any() else np.zeros_like(holds)

@@ -10,10 +10,11 @@ from firmament_py.engine.plan_execution import PlanExecution
 from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.model.arrays import I64
 from firmament_py.model.changes import Change
-from firmament_py.model.lifecycle import WAITING
+from firmament_py.model.lifecycle import BOUND, WAITING
 from firmament_py.placement.migration import Migrating, Migrator
 from firmament_py.placement.running import next_movable_us
 from firmament_py.state.cluster import ClusterState
+from firmament_py.state.tables import EXEMPT_FOREVER_US
 
 REASONS_STEP_US = 5_000_000
 """After which time a round follows changes that no task awaits: they end no wait, but may change its reasons."""
@@ -22,6 +23,7 @@ RESERVED_STEP_US = 10_000_000
 """After which time tasks are tried again that wait for capacity that is reserved for others."""
 
 _MOVES = int(ENDED_BY[Unreported.BETTER_NODE])
+_EVICTABLE = int(Change.EVICTABLE)
 _NEVER = 2**63 - 1
 
 
@@ -75,6 +77,7 @@ class Wakeups:
         state = self._state
         times = [self._timers.get(timer, 0) for timer in (Timer.RESERVED, Timer.CLAIMS, Timer.DROPPED, Timer.MOVES)]
         times += state.successors.next_end_us, state.budgets.late_until_us
+        times.append(self._next_preemptible_us(self._last_us))
         if self._moves_for_waiting:
             times.append(next_movable_us(state, self._migrate_after_us, self._last_us))
         return any(0 < time <= now_us for time in times)
@@ -119,11 +122,25 @@ class Wakeups:
         if len(waiting):
             later = tasks.not_before_us[waiting]
             times.append(int(later.min(initial=_NEVER, where=later > now_us)))
-            times += state.successors.next_end_us, state.budgets.late_until_us
+            times += state.successors.next_end_us, state.budgets.late_until_us, self._next_preemptible_us(now_us)
             times.append(self._last_us + REASONS_STEP_US if state.changes.number != self._explained else 0)
         if self._migrator.enabled or (self._moves_for_waiting and len(waiting)):
             times.append(next_movable_us(state, self._migrate_after_us, now_us))
         return min((time for time in times if time and time != _NEVER), default=0)
+
+    def _next_preemptible_us(self, now_us: int) -> int:
+        """When the next running task may be evicted for one that waits for victims, as it is exempt no longer; 0:
+        never, unless the state changes."""
+        tasks, priority = self._state.tasks, self._state.classes.priority
+        (rows,) = ((tasks.exempt_until_us > now_us) & (tasks.exempt_until_us < EXEMPT_FOREVER_US)).nonzero()
+        (waiting,) = ((tasks.state == WAITING) & ((tasks.awaits & _EVICTABLE) != 0)).nonzero()
+        if not len(rows) or not len(waiting):
+            return 0
+        for_priority = priority[tasks.cls[waiting]]
+        may_be = (tasks.state[rows] == BOUND) & ~tasks.unevictable[rows]
+        may_be &= tasks.least_preemptor[rows] > for_priority.min()
+        may_be &= (tasks.queue[rows] != 0) | (priority[tasks.cls[rows]] < for_priority.max())
+        return int(tasks.exempt_until_us[rows[may_be]].min(initial=_NEVER)) if may_be.any() else 0
 
     @property
     def _changed(self) -> int:

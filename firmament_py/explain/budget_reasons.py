@@ -15,10 +15,11 @@ from firmament_py.state.gangs import NO_GANG
 
 @dataclass(frozen=True)
 class BudgetReasons:
-    """For evictions within budgets on nodes (N,), rows of the node table."""
+    """For evictions within budgets at `now_us` on nodes (N,), rows of the node table."""
 
     state: ClusterState
     nodes: I64
+    now_us: int
 
     def of(self, cls: int, free: I64) -> Iterator[Reason]:
         """The reason for which a task of class row `cls` evicts no other, if it is that: of `free` (N, R), which it may
@@ -27,6 +28,7 @@ class BudgetReasons:
         if not len(self._evictable) or classes.never_preempts[cls]:
             return
         below = classes.priority[self.state.tasks.cls[self._evictable]] < classes.priority[cls]
+        below &= self.state.tasks.least_preemptors(self.now_us)[self._evictable] <= classes.priority[cls]
         spared = below & self._exhausted.any(axis=0)
         if not spared.any():
             return

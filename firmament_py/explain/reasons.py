@@ -77,7 +77,7 @@ def waiting_classes(
     first, nodes = rows[starts], state.present_nodes()
     left, nothing = unreserved(state)[nodes], np.zeros(len(nodes), np.bool_)
     awaited = (tasks.nominated[rows] >= 0) | (state.successors.nodes_for(rows) >= 0)
-    budgets = BudgetReasons(state, nodes) if within_budgets and len(state.budgets) else None
+    budgets = BudgetReasons(state, nodes, now_us) if within_budgets and len(state.budgets) else None
     of_classes, nominated = (tasks.cls[first], tasks.label_set[first]), nominated_in(state, nodes)
     running = RunningTasks(state, nodes)
     together = IntertaskConstraints(state, nodes, *of_classes, running, nominated, respecting(state, first))

@@ -163,7 +163,9 @@ class TasksObserved:
     unevictable: (K,) bool, is never preempted, neither while it runs nor from a node that it is nominated on;
     checkpoint_us: (K,) int64, when its work was saved last, 0: never; movable: (K,) bool, may be evicted in order to
     run on another node; daemon: (K,) bool, belongs to its node, which is empty though it runs there. queue_id,
-    local_queue_id: (K,) uint64, 0 for none. None for a column: all of its rows are 0 or false.
+    local_queue_id: (K,) uint64, 0 for none. least_preemptor: (K,) int64: until exempt_until_us (K,) int64, microseconds
+    since the epoch, only tasks of this priority or a higher one preempt it. None for a column: all of its rows are 0 or
+    false.
     """
 
     uid: U64
@@ -187,6 +189,8 @@ class TasksObserved:
     daemon: Bools | None = None
     queue_id: U64 | None = None
     local_queue_id: U64 | None = None
+    least_preemptor: I64 | None = None
+    exempt_until_us: I64 | None = None
 
 
 @dataclass(frozen=True, slots=True)

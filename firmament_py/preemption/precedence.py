@@ -1,4 +1,8 @@
-"""Who gives way to whom: running tasks leave only for waiting ones of greater precedence."""
+"""Who gives way to whom: running tasks leave only for waiting ones of greater precedence.
+
+A task that is exempt from preemption by tasks below a priority counts as just below that one: in whom it gives way to,
+and among those that leave. So it is spared where others do.
+"""
 
 from dataclasses import dataclass
 
@@ -15,11 +19,13 @@ PROTECTED = 2**62
 @dataclass(frozen=True, slots=True)
 class Precedence:
     """waiting (C,): of the waiting tasks of each class of a snapshot; placed (C,): of those tasks of the class that the
-    round has placed or that are nominated; running (T,): of tasks by row of the task table."""
+    round has placed or that are nominated; running (T,): of tasks by row of the task table; leaving (T,): of the same
+    once it is decided that they leave."""
 
     waiting: I64
     placed: I64
     running: I64
+    leaving: I64
 
     def lowest(self, snapshot: Snapshot, tasks: I64) -> int:
         """The lowest of tasks (K,) that wait; PROTECTED if there are none."""
@@ -32,7 +38,9 @@ class Precedence:
 
 
 def by_priority(snapshot: Snapshot) -> Precedence:
-    """Tasks give way to those whose class has a higher priority."""
+    """Tasks give way to those whose class has a higher priority, unless they are exempt."""
     state = snapshot.releases.state
     priority = snapshot.class_priority
-    return Precedence(priority, priority, state.classes.priority[np.maximum(state.tasks.cls, 0)])
+    own = state.classes.priority[np.maximum(state.tasks.cls, 0)]
+    exempt = np.maximum(own, state.tasks.least_preemptors(snapshot.now_us) - 1)
+    return Precedence(priority, priority, np.where(state.tasks.leaving, own, exempt), own)

@@ -44,6 +44,7 @@ class CandidateSearch:
         self.due_us = 0
         """When a job has waited, or a candidate has run, for long enough; 0: no time changes anything."""
         self._evictable = self._evictable_rows()
+        self._least_preemptor = self._state.tasks.least_preemptors(self._snapshot.now_us)
 
     @property
     def is_empty(self) -> bool:
@@ -88,6 +89,9 @@ class CandidateSearch:
         protected = may & (least_us > 0) & (began_us + least_us > self._snapshot.now_us)
         self.later(int((began_us + least_us)[protected].min(initial=_FOREVER_US)))
         may &= ~protected
+        exempt = may & (self._least_preemptor[rows] > situation.priority)
+        self.later(int(tasks.exempt_until_us[rows][exempt].min(initial=_FOREVER_US)))
+        may &= ~exempt
         rows, own, priority = rows[may], own[may], priority[may]
         amounts = self._standing.amounts(state, rows)
         uses = (amounts > 0)[:, situation.needed].any(axis=1)

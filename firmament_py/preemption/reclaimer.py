@@ -273,7 +273,7 @@ class Reclaimer:
         running = np.where(self._state.tasks.leaving, _LEAVING, PROTECTED)  # what leaves is free for all
         running[self._outcome.victims] = _LEAVING
         running[candidates.rows] = candidates.precedence
-        return Precedence(np.full(classes, _PREEMPTOR), np.full(classes, PROTECTED), running)
+        return Precedence(np.full(classes, _PREEMPTOR), np.full(classes, PROTECTED), running, running)
 
     def _search(self, tasks: I64, precedence: Precedence) -> Decision | _Constrained | None:
         """Nodes for the tasks (K,), and victims there."""

@@ -85,7 +85,8 @@ def residents_below(
     evictable = (tasks.state == BOUND) & ~tasks.unevictable
     evictable &= (tasks.gang == NO_GANG) if members is None else (tasks.gang == NO_GANG) | members
     rows = np.flatnonzero((evictable | leaving) & (tasks.node >= 0))
-    rows = rows[precedence.running[rows] < priority]
+    importance = np.where(leaving, precedence.leaving, precedence.running)
+    rows = rows[importance[rows] < priority]
     position = np.full(state.nodes.capacity + 1, -1, np.int64)
     position[snapshot.nodes] = np.arange(len(snapshot.nodes))
     rows = rows[position[tasks.node[rows]] >= 0]
@@ -107,7 +108,7 @@ def residents_below(
         id=np.concatenate([rows, own]),
         node=np.concatenate([position[tasks.node[rows]], ledger.node_of[placed], ledger.nominated[nominated]]),
         cls=cls,
-        priority=np.concatenate([precedence.running[rows], precedence.placed[snapshot.task_class[own]]]),
+        priority=np.concatenate([importance[rows], precedence.placed[snapshot.task_class[own]]]),
         run_us=run_us,
         lost_us=lost_us,
         label_set=tasks.label_set[row_of],

@@ -212,6 +212,8 @@ def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
         daemon=optional("daemon", np.bool_),
         queue_id=optional("queue_id", np.uint64),
         local_queue_id=optional("local_queue_id", np.uint64),
+        least_preemptor=optional("least_preemptor", np.int64),
+        exempt_until_us=optional("exempt_until_us", np.int64),
     )
 
 

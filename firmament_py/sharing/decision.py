@@ -58,8 +58,9 @@ class QueueDecision:
         return replace(self.unranked, rank=self.ranks())
 
 
-def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
-    """For waiting task rows (K,); None: none of them has a queue. Notes in the task table which flavors tasks take.
+def decide(state: ClusterState, rows: I64, now_us: int) -> QueueDecision | None:
+    """For waiting task rows (K,) at `now_us`; None: none of them has a queue. Notes in the task table which flavors
+    tasks take.
 
     Tasks whose gangs keep quota for them need no other. Of the others, nominated tasks and successors of migrating ones
     come first: what they take is reserved for them, whether or not what leaves for them has left. Those for which no
@@ -71,7 +72,7 @@ def decide(state: ClusterState, rows: I64) -> QueueDecision | None:
     queued = rows[tasks.queue[rows] != 0]
     if not len(queued):
         return None
-    round_ = _QueueRound(state)
+    round_ = _QueueRound(state, now_us)
     queued = round_.exclude_closed(round_.admit_retained(queued))
     nominated = _with_gangs(state, queued, (tasks.nominated[queued] >= 0) | (state.successors.nodes_for(queued) >= 0))
     last = _with_gangs(state, queued, tasks.passed_over[queued]) & ~nominated
@@ -92,7 +93,7 @@ def _with_gangs(state: ClusterState, rows: I64, some: Bools) -> Bools:
 
 
 class _QueueRound:
-    def __init__(self, state: ClusterState) -> None:
+    def __init__(self, state: ClusterState, now_us: int) -> None:
         self._state = state
         self._use = use = QueueUse(state)
         self._queues = queues = use.queues
@@ -118,7 +119,7 @@ class _QueueRound:
             parts = parts_of_capacity(queues, past)
             self._share = fair_shares(queues, self._total, self._usage + use.demand(), parts)
         self._lanes = Lanes(state, use, past)
-        self._victims = VictimAmounts(state, use)
+        self._victims = VictimAmounts(state, use, now_us)
 
     def forget_flavors(self, rows: I64) -> None:
         """Of waiting task rows (K,), for which nothing is kept."""

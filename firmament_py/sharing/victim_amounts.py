@@ -20,11 +20,11 @@ from firmament_py.state.cluster import ClusterState
 
 
 class VictimAmounts:
-    """Of a round."""
+    """Of a round at `now_us`."""
 
-    def __init__(self, state: ClusterState, use: QueueUse) -> None:
-        self._state, self._use = state, use
-        self._groups: tuple[I64, I64, I64] | None = None
+    def __init__(self, state: ClusterState, use: QueueUse, now_us: int) -> None:
+        self._state, self._use, self._now_us = state, use, now_us
+        self._groups: tuple[I64, I64, I64, I64] | None = None
 
     @property
     def _matter(self) -> bool:
@@ -38,7 +38,7 @@ class VictimAmounts:
         if not self._matter:
             return None
         queues = self._use.queues
-        queue, priority, amounts = self._running()
+        queue, priority, least, amounts = self._running()
         own = np.zeros((len(jobs.queue), queues.nominal.shape[1]), np.int64)
         others = np.zeros_like(own)
         if not len(queue):
@@ -49,31 +49,36 @@ class VictimAmounts:
         keys, of_job = np.unique(np.c_[jobs.queue, jobs.priority], axis=0, return_inverse=True)
         for number, (q, own_priority) in enumerate(keys.tolist()):
             definition = queues.definitions[q]
-            lower = priority < own_priority
+            may = least <= own_priority
+            lower = may & (priority < own_priority)
             here = np.flatnonzero(of_job.reshape(-1) == number)
             if definition.within is not Within.NEVER:
                 own[here] = amounts[(queue == q) & lower].sum(axis=0)
             if definition.reclaim is not Reclaim.NEVER:
-                open_to = lower if definition.reclaim is Reclaim.LOWER_PRIORITY else np.ones(len(queue), np.bool_)
+                open_to = lower if definition.reclaim is Reclaim.LOWER_PRIORITY else may
                 some = open_to & (queue != q) & (root[queue] == root[q]) & queues.reclaimable[queue]
                 others[here] = _within(queues, queue, amounts, some, at_most)
         return own, others
 
-    def _running(self) -> tuple[I64, I64, I64]:
-        """Tasks on nodes that may be preempted, in groups (G,) of a queue and a priority: queue, priority, and what
-        they use (G, V)."""
+    def _running(self) -> tuple[I64, I64, I64, I64]:
+        """Tasks on nodes that may be preempted, in groups (G,) of a queue, a priority, and the lowest one of tasks that
+        preempt them: these, and what they use (G, V)."""
         if self._groups is None:
             state, use = self._state, self._use
             rows, queue, node = self._evictable
             cls = state.tasks.cls[rows]
-            of = use.queues.count, state.classes.capacity, use.choices.kinds
-            number, count = counts_of(np.ravel_multi_index((queue, cls, use.choices.kind(rows, node)), of), prod(of))
-            queue, cls, kind = np.unravel_index(number, of)
-            keys, group = np.unique(np.c_[queue, state.classes.priority[cls]], axis=0, return_inverse=True)
+            levels, level = np.unique(state.tasks.least_preemptors(self._now_us)[rows], return_inverse=True)
+            of = use.queues.count, state.classes.capacity, use.choices.kinds, max(len(levels), 1)
+            alike = np.ravel_multi_index((queue, cls, use.choices.kind(rows, node), level.reshape(-1)), of)
+            number, count = counts_of(alike, prod(of))
+            queue, cls, kind, level = np.unravel_index(number, of)
+            keys, group = np.unique(
+                np.c_[queue, state.classes.priority[cls], levels[level]], axis=0, return_inverse=True
+            )
             amounts = np.zeros((len(keys), use.queues.nominal.shape[1]), np.int64)
             columns = use.choices.columns(queue, kind)
             add_amounts(amounts, group.reshape(-1), columns, use.requests(cls) * count[:, None])
-            self._groups = keys[:, 0], keys[:, 1], amounts
+            self._groups = keys[:, 0], keys[:, 1], keys[:, 2], amounts
         return self._groups
 
     def _largest(self) -> I64:

@@ -39,6 +39,8 @@ class ResolvedTasks:
     movable: Bools
     queue: U64
     local_queue: U64
+    least_preemptor: I64
+    exempt_until_us: I64
 
     def store(self, event: TasksObserved, tasks: TaskTable, queues: Queues) -> None:
         """Writes the columns of the task table, all but the nodes."""
@@ -54,6 +56,7 @@ class ResolvedTasks:
         tasks.daemon[rows] = optional(event.daemon, at, np.bool_)
         tasks.queue[rows], tasks.queue_row[rows] = self.queue, queues.rows_of(self.queue)
         tasks.local_queue[rows] = self.local_queue
+        tasks.least_preemptor[rows], tasks.exempt_until_us[rows] = self.least_preemptor, self.exempt_until_us
         tasks.name[rows] = [event.names[i] for i in at.tolist()]
 
 
@@ -116,6 +119,8 @@ def resolve(
         optional(event.movable, at, np.bool_),
         optional(event.queue_id, at, np.uint64),
         optional(event.local_queue_id, at, np.uint64),
+        optional(event.least_preemptor, at, np.int64),
+        optional(event.exempt_until_us, at, np.int64),
     )
 
 
@@ -152,6 +157,9 @@ def changes_of(found: ResolvedTasks, node: I64, nominated: I64, tasks: TaskTable
     freed = began & ~found.leaving  # it was to leave, and stays
     freed |= ran & (reclassed | requeued | (tasks.unevictable[rows] & ~found.unevictable))
     freed |= ran & found.movable & ~tasks.movable[rows]
+    eased = tasks.exempt_until_us[rows] > found.exempt_until_us
+    eased |= (found.exempt_until_us > 0) & (tasks.least_preemptor[rows] > found.least_preemptor)
+    freed |= ran & eased
     if freed.any() or _may_be_victims(found, (before == ASSUMED) & (after == BOUND), tasks, classes):
         kinds |= _EVICTABLE
     return kinds

@@ -24,6 +24,12 @@ from firmament_py.state.input_sets import NO_INPUTS
 from firmament_py.state.label_sets import NO_LABELS
 from firmament_py.state.table import Table
 
+ANY_PREEMPTOR = -(2**62)
+"""Lower than all priorities."""
+
+EXEMPT_FOREVER_US = 2**63 - 1
+"""Of `exempt_until_us`: no time ends that."""
+
 
 class Sought(IntEnum):
     """Whether a search beside the rounds (engine/searches.py) has looked for victims of a waiting task."""
@@ -66,6 +72,8 @@ class TaskTable(Table):
         "queue": (np.uint64, 0),
         "queue_row": (np.int64, -1),
         "local_queue": (np.uint64, 0),
+        "least_preemptor": (np.int64, 0),
+        "exempt_until_us": (np.int64, 0),
         "flavors": (np.int64, -1),
         "passed_over": (np.bool_, False),
         "without_victims": (np.bool_, False),
@@ -100,6 +108,8 @@ class TaskTable(Table):
     queue: U64  # id of its queue, which can be unknown; 0: none
     queue_row: I64  # row of its queue in ClusterState.queues, -1: none, or unknown
     local_queue: U64  # id of the local queue that it came through, likewise
+    least_preemptor: I64  # until exempt_until_us, only tasks of this priority or a higher one preempt it
+    exempt_until_us: I64  # 0: least_preemptor does not count
     flavors: I64  # number in ClusterState.flavor_choices of what it is, or was last, admitted on, -1: unknown
     passed_over: Bools  # quota admitted it, no node took it, and nothing has happened since that could change that
     without_victims: Bools  # quota did not admit it, no victims were found for it, and nothing has happened since
@@ -110,6 +120,11 @@ class TaskTable(Table):
         """Something has happened that may change what the last rounds found of waiting task rows (K,)."""
         self.passed_over[rows] = self.without_victims[rows] = False
         self.sought[rows] = np.minimum(self.sought[rows], Sought.ANEW)
+
+    def least_preemptors(self, now_us: int) -> I64:
+        """(capacity,) the lowest priority of tasks that preempt each at `now_us`; ANY_PREEMPTOR: only its own priority
+        counts."""
+        return np.where(self.exempt_until_us > now_us, self.least_preemptor, ANY_PREEMPTOR)
 
     @property
     def on_nodes(self) -> Bools:

@@ -16,17 +16,18 @@ APART = "a queue reclaims from one of another tree"
 QUOTA, SHARE, GUARANTEE = ReclaimRules.QUOTA, ReclaimRules.FAIR_SHARE, ReclaimRules.GUARANTEE
 
 
-def problems(described, *pairs):
-    """For pairs of a victim and a preemptor, (queue, priority, created) each."""
+def problems(described, *pairs, **of_victims):
+    """For pairs of a victim and a preemptor, (queue, priority, created) each. of_victims: as of make_tasks."""
     classes = [make_class(10 + priority, cpu=1, priority=priority) for priority in range(3)]
     cluster = make_cluster(make_node("n", cpu=9), *classes, QueuesObserved(described))
     for uid, (name, priority, created) in enumerate((task for pair in pairs for task in pair), 1):
         created_us = NOW_US + created
         on = "n" if uid % 2 else None
-        cluster.tell(make_tasks([uid], 10 + priority, on=on, queue=queue_id(name), created_us=created_us))
+        fields = of_victims if on else {}
+        cluster.tell(make_tasks([uid], 10 + priority, on=on, queue=queue_id(name), created_us=created_us, **fields))
     uids = np.arange(1, 2 * len(pairs) + 1, dtype=np.uint64)
     victims, preemptors = (cluster.state.task_rows(uids[at::2]) for at in range(2))
-    return claim_problems(cluster.state, victims, preemptors)
+    return claim_problems(cluster.state, victims, preemptors, NOW_US)
 
 
 def pair(rules=QUOTA, *, reclaim=Reclaim.NEVER, within=Within.NEVER, reclaimable=True):
@@ -108,4 +109,18 @@ def test_each_member_of_a_gang_preempts_by_the_highest_priority_of_them(highest,
         make_tasks([3], 10 + highest, queue=queue_id("a"), gang=1),
     )
     victim, preemptor = (cluster.state.task_rows(np.array([uid], np.uint64)) for uid in (1, 2))
-    assert claim_problems(cluster.state, victim, preemptor) == ([] if permitted else [WITHIN])
+    assert claim_problems(cluster.state, victim, preemptor, NOW_US) == ([] if permitted else [WITHIN])
+
+
+@pytest.mark.parametrize(
+    ("least", "until_us", "permitted"),
+    [(2, NOW_US + 1, False), (1, NOW_US + 1, True), (2, NOW_US, True)],
+    ids=["exempt", "of the least priority", "not any more"],
+)
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_an_exempt_task_stays(name, least, until_us, permitted):
+    """The job that waits is of queue a and priority 1."""
+    described = pair(reclaim=Reclaim.ANY, within=Within.LOWER_PRIORITY)
+    exempt = {"least_preemptor": least, "exempt_until_us": until_us}
+    found = problems(described, ((name, 0, 0), ("a", 1, 5)), **exempt)
+    assert found == ([] if permitted else ["a victim is exempt from preemption by a job of that priority"])

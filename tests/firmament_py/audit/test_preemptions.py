@@ -6,8 +6,10 @@ import pytest
 from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.engine.scheduler import DROPPED_STEP_US
 from firmament_py.model.arrays import NO_ROWS
+from firmament_py.state.tables import EXEMPT_FOREVER_US
 from tests.builders import (
     NOW_US,
+    SECOND_US,
     make_budget,
     make_class,
     make_gang,
@@ -19,13 +21,14 @@ from tests.builders import (
     tasks_like,
 )
 
-LOW, EQUAL, LEAVING, STATIC, WEB, SECOND, FREE = 1, 2, 3, 4, 5, 6, 7
+LOW, EQUAL, LEAVING, STATIC, WEB, SECOND, FREE, EXEMPT = 1, 2, 3, 4, 5, 6, 7, 8
 HIGH, NEVER, OTHER = 10, 11, 12
 
 
 @pytest.fixture
 def cluster():
-    """Node a of 20 cpu is full with tasks of 4 cpu; b is empty."""
+    """Node a of 20 cpu is full with tasks of 4 cpu; b is empty; c has a task that is exempt from preemption by tasks
+    below 6."""
     return preempting_cluster(
         make_class(1, cpu=4),
         make_class(2, cpu=4, priority=5),
@@ -39,13 +42,15 @@ def cluster():
         make_tasks([LEAVING], 1, on="a", leaving=True),
         make_tasks([STATIC], 1, on="a", unevictable=True),
         make_tasks([WEB], 1, on="a", label_set=1),
+        make_node("c", cpu=4),
+        make_tasks([EXEMPT], 1, on="c", least_preemptor=6, exempt_until_us=EXEMPT_FOREVER_US),
         make_tasks([SECOND], 1),
         make_tasks([HIGH, OTHER], 2),
         make_tasks([NEVER], 3),
     )
 
 
-def problems(cluster, victims=(), nominated=(), placed=(), unnominated=(), moved=(), beyond_budgets=False):
+def problems(cluster, victims=(), nominated=(), placed=(), unnominated=(), moved=(), beyond_budgets=False, after_us=0):
     """victims: (victim, preemptor); nominated, placed, moved: (task, node name)."""
     state = cluster.state
 
@@ -62,6 +67,7 @@ def problems(cluster, victims=(), nominated=(), placed=(), unnominated=(), moved
         pairs(nominated),
         rows(list(unnominated)),
         pairs(moved),
+        now_us=NOW_US + after_us,
         beyond_budgets=beyond_budgets,
     )
 
@@ -80,6 +86,7 @@ def test_a_sound_preemption_has_no_problems(cluster):
         ({"victims": [(LEAVING, HIGH)]}, "a victim leaves already, or cannot be evicted"),
         ({"victims": [(STATIC, HIGH)]}, "a victim leaves already, or cannot be evicted"),
         ({"victims": [(EQUAL, HIGH)]}, "a victim's priority is not lower than its preemptor's"),
+        ({"victims": [(EXEMPT, HIGH)]}, "a victim is exempt from preemption by its preemptor"),
         ({"victims": [(LOW, NEVER)]}, "a preemptor never preempts"),
         ({"nominated": [(LOW, "b")]}, "a nominated task does not wait"),
         ({"nominated": [(HIGH, "b")], "placed": [(HIGH, "b")]}, "a nominated task is placed, too"),
@@ -92,6 +99,11 @@ def test_a_sound_preemption_has_no_problems(cluster):
 )
 def test_a_defect_is_named(cluster, decision, problem):
     assert problem in problems(cluster, **decision)
+
+
+def test_an_exemption_ends(cluster):
+    cluster.tell(make_tasks([EXEMPT], 1, on="c", least_preemptor=6, exempt_until_us=NOW_US + SECOND_US))
+    assert problems(cluster, [(EXEMPT, HIGH)], [(HIGH, "c")], after_us=SECOND_US) == []
 
 
 def test_budgets_may_be_exceeded_if_that_is_permitted(cluster):

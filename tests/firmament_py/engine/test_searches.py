@@ -211,6 +211,10 @@ def test_decisions_for_what_is_not_the_same_task_any_more_are_not_carried_out(ev
     "event",
     [
         pytest.param([make_tasks([1], 1, on="n", unevictable=True)], id="it-may-not-leave-any-more"),
+        pytest.param(
+            [make_tasks([1], 1, on="n", least_preemptor=1_000, exempt_until_us=NOW_US + 3600 * SECOND_US)],
+            id="it-is-exempt-by-now",
+        ),
         pytest.param([make_node("n", cpu=3, labels={"a": "b"})], id="its-node-is-described-anew"),
         pytest.param([make_tasks([1], 1, on="n", leaving=True)], id="it-leaves-already"),
     ],

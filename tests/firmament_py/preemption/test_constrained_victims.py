@@ -5,6 +5,7 @@ import pytest
 from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread, Taint
 from firmament_py.preemption.preemptor import Preempting
 from tests.builders import (
+    NOW_US,
     make_budget,
     make_class,
     make_gang,
@@ -350,3 +351,12 @@ def test_a_spread_counts_a_nominated_task_that_gives_way():
     )
     assert victims(cluster) == set()
     assert cluster.nominated() == {11: "x"}
+
+
+@pytest.mark.parametrize(("least", "expected"), [(10, set()), (9, {1})])
+def test_a_task_that_is_exempt_from_preemption_by_lower_priorities_stays(least, expected):
+    """The one that waits has priority 9."""
+    exempt = {"least_preemptor": least, "exempt_until_us": NOW_US + 1}
+    cluster = cluster_of(host("a", cpu=1), make_tasks([1], LOW, on="a", label_set=NOISY, **exempt))
+    cluster.tell(make_tasks([9], HIGH))
+    assert victims(cluster) == expected

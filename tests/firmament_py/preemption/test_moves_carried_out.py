@@ -118,9 +118,9 @@ def test_a_place_that_a_successor_did_not_take_is_free():
     moved = np.array([cluster.state.task_row(1)]), node
     none = np.zeros(0, np.int64)
     pairs = placed, (none, none), (none, none), none, moved
-    assert preemption_problems(cluster.state, *pairs, beyond_budgets=False) == []
+    assert preemption_problems(cluster.state, *pairs, now_us=NOW_US, beyond_budgets=False) == []
     stays = (none, none), *pairs[1:]
-    assert preemption_problems(cluster.state, *stays, beyond_budgets=False)
+    assert preemption_problems(cluster.state, *stays, now_us=NOW_US, beyond_budgets=False)
 
 
 def expect(cluster, *moves):

@@ -248,7 +248,9 @@ def test_the_audit_refuses_members_in_several_domains(nodes, sound):
     rows = [state.task_row(uid) for uid in (11, 12)]
     at = state.node_rows([f"id-{name}" for name in nodes])
     none = (NO_ROWS, NO_ROWS)
-    problems = preemption_problems(state, none, none, (np.array(rows), at), NO_ROWS, beyond_budgets=False)
+    problems = preemption_problems(
+        state, none, none, (np.array(rows), at), NO_ROWS, now_us=NOW_US, beyond_budgets=False
+    )
     assert problems == ([] if sound else ["gang gang-7 would not be in one domain of its topology"])
 
 
@@ -257,4 +259,4 @@ def test_the_audit_does_not_bind_further_members():
     state = cluster.state
     none = (NO_ROWS, NO_ROWS)
     nominated = np.array([state.task_row(11)]), state.node_rows(["id-c"])
-    assert not preemption_problems(state, none, none, nominated, NO_ROWS, beyond_budgets=False)
+    assert not preemption_problems(state, none, none, nominated, NO_ROWS, now_us=NOW_US, beyond_budgets=False)

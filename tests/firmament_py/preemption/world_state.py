@@ -32,7 +32,8 @@ BASIC_SHAPES = {
 @dataclass
 class Task:
     """on: the node that it runs on; assumed: by the engine alone. victim: it is about to be evicted, or to move
-    (`moves`); leaving: that is observed. nominated: as the bridge has noted. job: of a movable task."""
+    (`moves`); leaving: that is observed. nominated: as the bridge has noted. job: of a movable task. Until
+    exempt_until_us only tasks of the priority `least` or a higher one preempt it."""
 
     number: int
     shape: Shape
@@ -47,6 +48,13 @@ class Task:
     leaving: bool = False
     moves: bool = False
     nominated: str | None = None
+    least: int = 0
+    exempt_until_us: int = 0
+
+    def gives_way(self, priority, now_us):
+        """Whether it may be evicted for a task of this priority."""
+        exempt = self.exempt_until_us > now_us and self.least > priority
+        return self.evictable and self.shape.priority < priority and not exempt
 
     @property
     def evictable(self) -> bool:
@@ -138,6 +146,8 @@ class WorldState(RuleBasedStateMachine):
                 nominated=None if task.on else task.nominated,
                 unevictable=task.unevictable,
                 movable=bool(task.job),
+                least_preemptor=task.least,
+                exempt_until_us=task.exempt_until_us,
             )
         )
         assert not outcome.refused, outcome
@@ -166,8 +176,7 @@ class WorldState(RuleBasedStateMachine):
             stay = [
                 other
                 for other in self.tasks.values()
-                if other.on == name
-                and (other.shape.priority >= task.shape.priority or other.gang or not other.evictable)
+                if other.on == name and (other.gang or not other.gives_way(task.shape.priority, self.now_us))
             ]
             cpu, memory = node.cpu - used(stay, "cpu"), node.memory - used(stay, "memory")
             if self.suitable(task, name) and (zones is None or node.zone in zones):

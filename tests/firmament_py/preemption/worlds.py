@@ -46,6 +46,21 @@ class World(WorldState):
         for uid in [uid for uid, task in self.tasks.items() if task.leaving]:
             self.leave(uid)
 
+    @precondition(lambda self: any(task.stays for task in self.tasks.values()))
+    @rule(
+        chosen=st.sets(st.integers(0, 9), max_size=4),
+        least=st.sampled_from([0, 10, 11, 50, 100, 101, 1000]),
+        seconds=st.sampled_from([1, 20, 10_000]),
+    )
+    def exempt(self, chosen, least, seconds):
+        """Tasks that run are exempt from preemption by lower priorities, for a time, or no longer."""
+        stay = sorted(uid for uid, task in self.tasks.items() if task.stays and not task.assumed)
+        for position, uid in enumerate(stay):
+            if position in chosen:
+                task = self.tasks[uid]
+                task.least, task.exempt_until_us = least, self.now_us + seconds * SECOND_US if least else 0
+                self.observe(uid)
+
     @rule(chosen=st.sets(st.integers(0, 9), max_size=3), reject=st.booleans())
     def bind(self, chosen, reject):
         """Binds are confirmed but for some, which fail."""
@@ -133,7 +148,7 @@ class World(WorldState):
         for victim, preemptor in preempted.items():
             task, other = self.tasks[victim], self.tasks[preemptor]
             assert task.shape.priority < other.shape.priority, "a victim's priority is not lower"
-            assert task.evictable, "a victim may not be evicted, or leaves already"
+            assert task.gives_way(other.shape.priority, self.now_us), "a victim may not be evicted, or leaves already"
             assert task.on is not None, "a victim does not run"
             assert other.shape.preempts, "a preemptor may not preempt"
             assert other.on is None, "a preemptor runs already"

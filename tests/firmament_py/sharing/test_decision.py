@@ -23,10 +23,10 @@ def ranked_at_once(*arguments, ranked):
 @given(rounds(Reclaim.ANY))
 def test_later_ranks_are_those_of_an_admission_in_order(events):
     state = make_cluster(*events).state
-    decision = decide(state, waiting_tasks(state, NOW_US))
+    decision = decide(state, waiting_tasks(state, NOW_US), NOW_US)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("firmament_py.sharing.decision.admit", ranked_at_once)
-        in_order = decide(state, waiting_tasks(state, NOW_US))
+        in_order = decide(state, waiting_tasks(state, NOW_US), NOW_US)
     if decision is None or in_order is None:
         assert decision is in_order
         return
@@ -42,7 +42,7 @@ def test_a_job_that_is_admitted_in_part_claims_with_the_rank_of_its_first_task()
     """b has no guarantee and a limit of 3."""
     cluster = make_cluster(make_node("n", cpu=9), make_class(1, cpu=1), described(reclaim=Reclaim.ANY, b=3))
     cluster.tell(make_tasks([1], 1, queue=A), make_tasks([2, 3, 4, 5], 1, queue=B))
-    decision = decide(cluster.state, waiting_tasks(cluster.state, NOW_US))
+    decision = decide(cluster.state, waiting_tasks(cluster.state, NOW_US), NOW_US)
     assert decision is not None
     withheld, rank = decision.unranked.withheld, decision.ranking.rank
     uid = cluster.state.tasks.uid
@@ -59,7 +59,7 @@ def test_nominal_amounts_cover_some_single_tasks_but_only_whole_gangs():
     for gang, uids in ((1, [21, 22]), (2, [31, 32, 33])):
         members = make_tasks(uids, 1, queue=A, gang=gang, created_us=NOW_US + gang)
         cluster.tell(make_gang(gang, len(uids), whole=True), members)
-    decision = decide(cluster.state, waiting_tasks(cluster.state, NOW_US))
+    decision = decide(cluster.state, waiting_tasks(cluster.state, NOW_US), NOW_US)
     assert decision is not None
     waits = cluster.state.tasks.state == WAITING
     covered = [

@@ -9,7 +9,8 @@ from firmament_py.model.queues import Flavor, QueueTree, Reclaim, Sharing, Withi
 from firmament_py.sharing.jobs import waiting_jobs
 from firmament_py.sharing.use import QueueUse
 from firmament_py.sharing.victim_amounts import VictimAmounts
-from tests.builders import make_class, make_cluster, make_gang, make_node, make_tasks
+from firmament_py.state.tables import EXEMPT_FOREVER_US
+from tests.builders import NOW_US, make_class, make_cluster, make_gang, make_node, make_tasks
 from tests.effort import examples
 from tests.firmament_py.queues.trees import queue, queue_id, quota
 
@@ -25,14 +26,15 @@ def found(described, running, waiting):
     nodes = [make_node(name, cpu=99, labels={"kind": name}) for name in ("red", "blue")]
     classes = [make_class(number, cpu=number, priority=priority) for number, priority in PRIORITIES.items()]
     cluster = make_cluster(*nodes, *classes, QueuesObserved(described))
-    for uid, (name, cls, on, stays) in enumerate(running, 1):
-        cluster.tell(make_tasks([uid], cls, on=on, queue=queue_id(name), unevictable=stays))
+    for uid, (name, cls, on, stays, least) in enumerate(running, 1):
+        exempt = {"least_preemptor": least, "exempt_until_us": EXEMPT_FOREVER_US if least else 0}
+        cluster.tell(make_tasks([uid], cls, on=on, queue=queue_id(name), unevictable=stays, **exempt))
     keys = dict(enumerate(waiting, 100))
     for uid, (name, cls) in keys.items():
         cluster.tell(make_tasks([uid], cls, queue=queue_id(name)))
     use = QueueUse(cluster.state)
     jobs = waiting_jobs(cluster.state, use, cluster.state.task_rows(np.array(list(keys), np.uint64)))
-    amounts = VictimAmounts(cluster.state, use).of(jobs)
+    amounts = VictimAmounts(cluster.state, use, NOW_US).of(jobs)
     if amounts is None:
         return None
     own, others = amounts
@@ -53,7 +55,11 @@ def cohort(within, reclaim, **fields):
 
 
 running_tasks = st.tuples(
-    st.sampled_from(NAMES), st.sampled_from([1, 2]), st.sampled_from(["red", "blue"]), st.booleans()
+    st.sampled_from(NAMES),
+    st.sampled_from([1, 2]),
+    st.sampled_from(["red", "blue"]),
+    st.booleans(),
+    st.sampled_from([0, 0, 4, 6]),
 )
 
 
@@ -81,17 +87,17 @@ def test_amounts_are_those_of_the_tasks_that_policies_permit(running, within, re
     for name, cls in waiting:
         for at, flavor in enumerate(NOMINAL):
             own, others = (of_flavor[at] for of_flavor in amounts[name, cls])
-            there = [(owner, c, stays) for owner, c, on, stays in running if on == flavor]
-            lower = [(owner, c) for owner, c, stays in there if not stays and PRIORITIES[c] < PRIORITIES[cls]]
-            any_ = [(owner, c) for owner, c, stays in there if not stays]
+            there = [(owner, c, stays, least) for owner, c, on, stays, least in running if on == flavor]
+            any_ = [(owner, c) for owner, c, stays, least in there if not stays and least <= PRIORITIES[cls]]
+            lower = [(owner, c) for owner, c in any_ if PRIORITIES[c] < PRIORITIES[cls]]
             assert own == (sum(c for owner, c in lower if owner == name) if within is not Within.NEVER else 0)
             other = "b" if name == "a" else "a"
-            used = sum(c for owner, c, _ in there if owner == other)
+            used = sum(c for owner, c, _, _ in there if owner == other)
             candidates = [c for owner, c in (any_ if reclaim is Reclaim.ANY else lower) if owner == other]
             if reclaim is Reclaim.NEVER or used <= NOMINAL[flavor]:
                 assert others == 0
                 continue
-            largest = max((c for owner, c in any_ if owner == other), default=0)
+            largest = max((c for owner, c, stays, _ in there if owner == other and not stays), default=0)
             assert others == min(sum(candidates), used - NOMINAL[flavor] - 1 + largest)
             assert others >= leaving_one_by_one(sorted(candidates)[-5:], used, NOMINAL[flavor])
 
@@ -105,17 +111,17 @@ def test_a_gang_leaves_at_once():
     cluster.tell(make_tasks([9], 1, queue=queue_id("a")))
     use = QueueUse(cluster.state)
     jobs = waiting_jobs(cluster.state, use, cluster.state.task_rows(np.array([9], np.uint64)))
-    amounts = VictimAmounts(cluster.state, use).of(jobs)
+    amounts = VictimAmounts(cluster.state, use, NOW_US).of(jobs)
     assert amounts is not None
     assert amounts[1].tolist() == [[4, 0]]
 
 
 def test_queues_that_others_may_not_reclaim_from_give_nothing():
     described = cohort(Within.NEVER, Reclaim.ANY, reclaimable=False)
-    amounts = found(described, [("b", 2, "red", False)] * 3, [("a", 1)])
+    amounts = found(described, [("b", 2, "red", False, 0)] * 3, [("a", 1)])
     assert amounts == {("a", 1): ([0, 0], [0, 0])}
 
 
 def test_without_a_choice_of_flavors_nothing_is_calculated():
     described = QueueTree((queue("a", "", quota(3, on="red/cpu"), within=Within.LOWER_PRIORITY),), FLAVORS)
-    assert found(described, [("a", 1, "red", False)], [("a", 2)]) is None
+    assert found(described, [("a", 1, "red", False, 0)], [("a", 2)]) is None
