@@ -187,10 +187,12 @@ residents = st.tuples(
     st.sampled_from([10, 50]),
     st.booleans(),
 )
-def test_a_task_preempts_exactly_where_some_set_of_tasks_that_are_not_exempt_suffices(nodes, asked, priority, beyond):
+def test_a_task_preempts_exactly_where_some_set_of_tasks_that_are_not_exempt_suffices(
+    nodes, asked, priority, beyond_budgets
+):
     """Each resident: cpu, priority, least priority of a preemptor, and until when that counts."""
     classes = {(cpu, of): 100 * cpu + of for cpu in (1, 2, 3) for of in (0, 10)}
-    preempting = Preempting.BEYOND_BUDGETS if beyond else Preempting.WITHIN_BUDGETS
+    preempting = Preempting.BEYOND_BUDGETS if beyond_budgets else Preempting.WITHIN_BUDGETS
     cluster = preempting_cluster(
         *(make_class(number, cpu=cpu, priority=of) for (cpu, of), number in classes.items()),
         make_class(99, cpu=asked, priority=priority),
