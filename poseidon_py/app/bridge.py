@@ -23,6 +23,7 @@ from poseidon_py.app.startup import (
     check_alone,
     first_hello,
     new_election,
+    rate_limit,
     usage_sources,
     wait_for_engine,
     wait_for_server,
@@ -65,9 +66,8 @@ class Bridge:
             preemption_rules=loading.preemption_rules(settings),
             past_use=PastUse(settings.queue_half_life, settings.queue_usage_weight),
         )
-        tls = None
-        if settings.firmament_ca is not None:
-            tls = Tls(settings.firmament_ca, settings.firmament_cert, settings.firmament_key)
+        ca = settings.firmament_ca
+        tls = Tls(ca, settings.firmament_cert, settings.firmament_key) if ca is not None else None
         self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout, tls, self.metrics)
         self.runtime: Runtime | None = None
         self.health: Health | None = None
@@ -108,7 +108,7 @@ class Bridge:
         if settings.health_port >= 0:
             await self.health.start(settings.health_address, settings.health_port)
             log.info("health and metrics on http://%s:%d", settings.health_address, self.health.port)
-        kube = self._kube = Kube(access, settings.bind_concurrency)
+        kube = self._kube = Kube(access, settings.bind_concurrency, rate_limit(settings))
         await together(self._start_engine(), self._start_watches(kube))
         runtime = self.runtime
         assert runtime is not None

@@ -22,6 +22,7 @@ from poseidon_py.kube.client import (
     UnreachableError,
 )
 from poseidon_py.kube.lease import REMEDY, Election
+from poseidon_py.kube.requests.rate_limit import RateLimit
 from poseidon_py.usage.collector import Source
 from poseidon_py.usage.metrics_api import MetricsApi
 from poseidon_py.usage.prometheus import Prometheus
@@ -154,6 +155,11 @@ class UsageSources:
     interval: float | None
     all: list[Source]
     prometheus: Kube | None = None
+
+
+def rate_limit(settings: Settings) -> RateLimit | None:
+    """That of requests to the API server; None: there is none."""
+    return RateLimit(settings.kube_api_qps, settings.kube_api_burst) if settings.kube_api_qps > 0 else None
 
 
 async def usage_sources(settings: Settings, kube: Kube) -> UsageSources:

@@ -69,7 +69,7 @@ def status(address: str | None, kubeconfig: Path | None, context: str | None, as
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return
-    from poseidon_py.cli.render import print_status
+    from poseidon_py.cli.rendering.render import print_status
     from poseidon_py.util.terminal import new_console
 
     print_status(body, new_console())
@@ -91,7 +91,7 @@ def explain(
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return
-    from poseidon_py.cli.render import print_explanation
+    from poseidon_py.cli.rendering.render import print_explanation
     from poseidon_py.util.terminal import new_console
 
     print_explanation(body, new_console())

@@ -2,7 +2,7 @@
 
 import difflib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import click
@@ -14,6 +14,11 @@ def fail(message: str, code: int) -> NoReturn:
     """Print the message and exit with the code."""
     click.echo(f"error: {message}", err=True)
     sys.exit(code)
+
+
+def fail_with_all(problems: Sequence[str], heading: str, code: int) -> NoReturn:
+    """Print the problem, or the heading and all problems, a line each, and exit with the code."""
+    fail("\n".join([heading, *problems] if len(problems) > 1 else problems), code)
 
 
 def version_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,7 +1,6 @@
 """The flags of `poseidon run` and `poseidon jobs run`, generated from the annotations of Settings."""
 
-from collections.abc import Callable, Collection, Mapping
-from fnmatch import fnmatch
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -10,47 +9,60 @@ import click
 from msgspec import inspect
 
 from poseidon_py.config.fields import FIELDS, Field
+from poseidon_py.config.layout import HEADINGS, section_of
 
 Command = Callable[..., Any]
 _OTHERS = "Options"
 
-
-GROUPS = {
-    "Cluster": "kubeconfig context scheduler-name",
-    "Policy": "policy policy-option bandwidth link-bandwidth default-spreading added-node-affinity improve",
-    "Measured usage": "usage usage-* prometheus-*",
-    "Gangs": "gangs-from gang-*",
-    "Preemption and moves": "preemption preemption-* preempt-* longest-preemption-notice protected-* migrate migrate-* "
-    "moves-*",
-    "Queues": "queues queue-* yunikorn-queues suspend-workloads resumed-pods",
-    "Jobs": "ended-jobs ended-jobs-* hooks",
-    "Rounds, binds and events": "batch-* bind-* event-*",
-    "Flow service": "firmament-* stats-address",
-    "Leader election": "leader-elect lease-* renew-deadline retry-period",
-    "Health, logs, start and stop": "health-* startup-timeout shutdown-timeout log-*",
+_ALIASES: Mapping[str, str] = {
+    "lease_duration": "leader-elect-lease-duration",
+    "renew_deadline": "leader-elect-renew-deadline",
+    "retry_period": "leader-elect-retry-period",
+    "lease_name": "leader-elect-resource-name",
+    "lease_namespace": "leader-elect-resource-namespace",
+    "log_format": "logging-format",
 }
-"""Heading of the help -> patterns of the flags under it. Each flag matches those of one heading."""
+"""Setting -> what its flag is called in kube-scheduler, too."""
 
-
-def group_of(name: str) -> str:
-    """The heading of a setting; `Options` for other options."""
-    key = name.replace("_", "-")
-    return next((each for each, words in GROUPS.items() if any(fnmatch(key, word) for word in words.split())), _OTHERS)
+_BOOLEANS = {"true": "--", "1": "--", "false": "--no-", "0": "--no-"}
+_VERBOSE = 4
+"""klog's level from which on messages are for debugging."""
 
 
 class GroupedCommand(click.Command):
-    """A command whose help has the flags of settings under the headings of their groups."""
+    """A command whose help has the flags of settings under the headings of their sections. It also takes flags in the
+    forms that Go programs have: `--leader-elect=false`, `-v 4`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, list(_as_click_has_them(args)))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        records: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (_OTHERS, *GROUPS)}
+        records: dict[str, list[tuple[str, str]]] = {section: [] for section in ("", *HEADINGS)}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None:
-                records[group_of(parameter.name or "")].append(record)
-        for heading, lines in records.items():
+                records[section_of(parameter.name or "")].append(record)
+        for section, lines in records.items():
             if lines:
-                with formatter.section(heading):
+                with formatter.section(HEADINGS.get(section, _OTHERS)):
                     formatter.write_dl(lines)
+
+
+def _as_click_has_them(args: list[str]) -> Iterator[str]:
+    """Boolean flags without a value, and --log-level for klog's -v."""
+    booleans = {field.key for field in FIELDS.values() if field.takes(inspect.BoolType)}
+    waiting = iter(args)
+    for arg in waiting:
+        name, equals, value = arg.partition("=")
+        if equals and name.removeprefix("--") in booleans and value.lower() in _BOOLEANS:
+            yield _BOOLEANS[value.lower()] + name.removeprefix("--")
+        elif name in ("-v", "--v") or (name[:2] == "-v" and name[2:].isdigit()):
+            level = value if equals else name[2:] if name[2:].isdigit() else next(waiting, "")
+            if not level.isdigit():
+                raise click.UsageError(f"-v is {level!r}; give a number: {_VERBOSE} and more is --log-level debug")
+            yield from ("--log-level", "debug" if int(level) >= _VERBOSE else "info")
+        else:
+            yield arg
 
 
 def settings_flags(
@@ -72,9 +84,10 @@ def settings_flags(
 
 def _flag(field: Field, shown_default: str) -> Callable[[Command], Command]:
     text = f"{field.text}  [default: {shown_default}]" if shown_default else field.text
-    names = f"--{field.key}/--no-{field.key}" if field.takes(inspect.BoolType) else f"--{field.key}"
+    alias = [f"--{_ALIASES[field.name]}"] if field.name in _ALIASES else []
     return click.option(
-        names,
+        f"--{field.key}/--no-{field.key}" if field.takes(inspect.BoolType) else f"--{field.key}",
+        *alias,
         field.name,
         default=None,
         help=text,
@@ -86,6 +99,8 @@ def _flag(field: Field, shown_default: str) -> Callable[[Command], Command]:
 
 def _type(field: Field) -> Any:
     """The click type; None: click infers it from the declaration, text or a boolean pair."""
+    if field.in_seconds:
+        return click.STRING  # 15s, a number of seconds, or a word
     if field.takes(inspect.CustomType):
         return click.Path(dir_okay=False, path_type=Path)
     if field.words and len(field.kinds) == 1:

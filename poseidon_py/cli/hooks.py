@@ -90,7 +90,7 @@ def hooks(
     if as_json:
         click.echo(json.dumps(_as_json(stores, hook, dead=dead), indent=2))
         return
-    from poseidon_py.cli.render_hooks import print_dead, print_hooks
+    from poseidon_py.cli.rendering.render_hooks import print_dead, print_hooks
     from poseidon_py.util.terminal import new_console
 
     now = time.time()

@@ -18,6 +18,7 @@ from poseidon_py.cli.hooks import loaded
 from poseidon_py.cli.job_list import show
 from poseidon_py.cli.run import loop_factory, requested_to_end
 from poseidon_py.config import loading
+from poseidon_py.config.conversion import OptionError
 from poseidon_py.config.settings import Settings
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.util import logs
@@ -89,7 +90,7 @@ def run(namespace: str, workers: int, hooks_file: Path | None, **flags: Any) -> 
     given = {name: _OWN_DEFAULTS.get(name) if value is None else value for name, value in flags.items()}
     try:
         settings = loading.settings({}, given, Path("the configuration"))
-    except loading.OptionError as error:
+    except OptionError as error:
         fail(str(error), 2)
     hooks = loaded(hooks_file) if hooks_file is not None else None
     logs.configure(settings.log_level, settings.log_format)

@@ -27,6 +27,7 @@ class LazyGroup(Group):
             "benchmarks.cluster.cli",
             "Run a synthetic cluster that speaks the Kubernetes HTTP API, until interrupted.",
         ),
+        "config": ("poseidon_py.cli.config", "Check configuration files of `poseidon run`, and write them."),
         "demo": (
             "benchmarks.demo.cli",
             "Schedule a mixed workload on a synthetic cluster and check the outcome.",

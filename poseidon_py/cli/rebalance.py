@@ -162,7 +162,7 @@ def _print(plan: Plan, *, as_json: bool, err: bool = False) -> None:
     if as_json and not err:
         click.echo(encode_plan(plan), nl=False)
         return
-    from poseidon_py.cli.render_plan import print_plan
+    from poseidon_py.cli.rendering.render_plan import print_plan
     from poseidon_py.util.terminal import new_console
 
     print_plan(plan, new_console(stderr=err))
@@ -170,7 +170,7 @@ def _print(plan: Plan, *, as_json: bool, err: bool = False) -> None:
 
 def _execute(replicas: Replicas, plan: Plan, *, yes: bool, as_json: bool) -> NoReturn:
     """With `as_json` the only output on standard output is what has become of the moves."""
-    from poseidon_py.cli.render_plan import summary
+    from poseidon_py.cli.rendering.render_plan import summary
 
     _print(plan, as_json=as_json, err=as_json)
     count = sum(1 for _ in plan.moves)

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poseidon_py import __version__
-from poseidon_py.cli.errors import fail
+from poseidon_py.cli.errors import fail_with_all
 from poseidon_py.cli.flags import GroupedCommand, settings_flags
 from poseidon_py.cli.hooks import loaded
 from poseidon_py.cli.policies import check_policy
 from poseidon_py.config import loading
+from poseidon_py.config.configuration_file import read_file
+from poseidon_py.config.conversion import OptionError
 from poseidon_py.config.settings import Settings
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.util import logs
@@ -41,9 +43,9 @@ log = logging.getLogger(__name__)
 def run(config: Path | None, **flags: Any) -> None:
     """Run the scheduler until SIGTERM or SIGINT."""
     try:
-        settings = loading.settings(loading.read_file(config) if config else {}, flags, config or "")
-    except loading.OptionError as error:
-        fail(str(error), 2)
+        settings = loading.settings(read_file(config) if config else {}, flags, config or "")
+    except OptionError as error:
+        fail_with_all(error.problems, f"the configuration {config} is invalid", 2)
     hooks = loaded(settings.hooks) if settings.hooks is not None else None
     logs.configure(settings.log_level, settings.log_format)
     # gRPC's core would write to standard error in another format; its callers report failures

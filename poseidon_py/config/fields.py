@@ -35,9 +35,38 @@ class Field:
         return self.name.replace("_", "-")
 
     @property
+    def in_seconds(self) -> bool:
+        """Whether it is a duration."""
+        return (self.metavar or "").startswith("SECONDS")
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether its words are on and off, so that it is a boolean in documents."""
+        return set(self.words) == {"on", "off"} and len(self.kinds) == 1
+
+    @property
     def expected(self) -> str:
         """The valid values, to follow "give"."""
+        if self.in_seconds:
+            return self._durations("a number of seconds{range}, or a duration such as 15s")
         return " or ".join(_described(kind, self.words) for kind in self.kinds)
+
+    @property
+    def expected_in_document(self) -> str:
+        """The valid values in a PoseidonConfiguration."""
+        if self.is_switch:
+            return "true or false"
+        if self.in_seconds:
+            return self._durations("a duration such as 15s or 1h30m{range}", "s")
+        return self.expected.replace("a text or a list of texts", "a list of texts")
+
+    def _durations(self, form: str, unit: str = "") -> str:
+        return " or ".join(
+            form.format(range=_range(kind, unit))
+            if isinstance(kind, inspect.FloatType)
+            else _described(kind, self.words)
+            for kind in self.kinds
+        )
 
     def takes(self, kind: type[inspect.Type]) -> bool:
         """Whether it accepts values of that type."""
@@ -110,12 +139,12 @@ def _described(kind: inspect.Type, words: tuple[str, ...]) -> str:
             return "a path"
 
 
-def _range(kind: inspect.IntType | inspect.FloatType) -> str:
+def _range(kind: inspect.IntType | inspect.FloatType, unit: str = "") -> str:
     if kind.le is not None:
-        return f" from {number_text(kind.ge or 0)} to {number_text(kind.le)}"
+        return f" from {number_text(kind.ge or 0)}{unit} to {number_text(kind.le)}{unit}"
     if kind.gt is not None:
-        return f" above {number_text(kind.gt)}"
-    return f" of {number_text(kind.ge)} or more" if kind.ge is not None else ""
+        return f" above {number_text(kind.gt)}{unit}"
+    return f" of {number_text(kind.ge)}{unit} or more" if kind.ge is not None else ""
 
 
 FIELDS: Mapping[str, Field] = {field.name: field for field in _fields()}

@@ -1,6 +1,5 @@
-"""Reads Settings from flags and a configuration file. Flags take precedence; an unknown key is an error."""
+"""Settings from flags and a configuration file, validated. Flags take precedence."""
 
-import math
 import ssl
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -8,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
-from msgspec import inspect
 
-from poseidon_py.config.fields import FIELDS, Field, number_text
+from poseidon_py.config.conversion import OptionError, converted
+from poseidon_py.config.fields import FIELDS, number_text
 from poseidon_py.config.settings import Settings
 from poseidon_py.describe.bandwidth import capacity
 from poseidon_py.describe.selectors import node_selector
@@ -21,15 +19,8 @@ from poseidon_py.kube.objects import InvalidField, RequiredTerms
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from poseidon_py.state.preemption_rules import PreemptionRules
 from poseidon_py.usage.prometheus import QUERIES
-from poseidon_py.util.quoting import quoted
 from protos.gen import firmament_pb2
 
-
-class OptionError(Exception):
-    """The configuration is invalid; the message names the key, the value and the remedy."""
-
-
-_ALIASES = {"policyOptions": "policy_option", "policy_options": "policy_option"}
 _SERVICE_ONLY = (
     "policy",
     "policy_option",
@@ -49,108 +40,17 @@ _SERVICE_ONLY = (
 """Settings of the supervised flow service, which cannot be applied to an external one."""
 
 
-def read_file(path: Path) -> dict[str, Any]:
-    """The keys and values of a YAML file; keys are validated. Raises OptionError."""
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise OptionError(f"cannot read the configuration {path}: {error.strerror}; correct --config") from error
-    except UnicodeDecodeError as error:
-        raise OptionError(f"the configuration {path} is not text in UTF-8; save --config as YAML in UTF-8") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date or a number that cannot be, endless nesting
-        raise OptionError(f"the configuration {path} is not YAML: {_one_line(error)}") from error
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise OptionError(
-            f"the configuration {path} is {quoted(content)}, not a mapping; give lines like `policy: load-spreading`"
-        )
-    found: dict[str, Any] = {}
-    for name, value in content.items():
-        key = key_of(str(name), str(path))
-        if key in found:
-            raise OptionError(f"{name!r} in {path} sets {key.replace('_', '-')} a second time; keep one of the two")
-        found[key] = value
-    return found
-
-
-def key_of(name: str, where: str) -> str:
-    """The field of Settings for a key with dashes or underscores. Raises OptionError."""
-    key = name.replace("-", "_")
-    key = _ALIASES.get(key, key)
-    if key not in FIELDS:
-        close = get_close_matches(key, FIELDS, n=1)
-        hint = f"did you mean {close[0].replace('_', '-')!r}?" if close else "see `poseidon run --help`"
-        raise OptionError(f"unknown key {name!r} in {where}; {hint}")
-    return key
-
-
 def settings(config: Mapping[str, Any], flags: Mapping[str, Any], file: Path | str = "the configuration") -> Settings:
     """Validated settings from the keys of a file and from flags; None and () stand for a flag that is not given.
 
     `file`: the origin of `config`, for messages. Raises OptionError.
     """
-    given = {key: _converted(FIELDS[key], value, f"{FIELDS[key].key} in {file}") for key, value in config.items()}
-    given |= {
-        key: _converted(FIELDS[key], value, f"--{FIELDS[key].key}")
-        for key, value in flags.items()
-        if value is not None and value != ()
-    }
+    named = [(key, value, f"{FIELDS[key].key} in {file}") for key, value in config.items()]
+    named += [(key, value, f"--{FIELDS[key].key}") for key, value in flags.items() if value is not None and value != ()]
+    given = {key: converted(FIELDS[key], value, name) for key, value, name in named}
     result = Settings(**given)
     _check(result)
     return result
-
-
-def _converted(field: Field, value: Any, name: str) -> Any:
-    """A value of a file or a flag, converted to the type of the field. `name`: the option in messages."""
-    value = _normalised(field, value, name)
-    if isinstance(value, float) and not math.isfinite(value):
-        raise OptionError(f"{name} is {value}; give a finite number")
-    try:
-        return msgspec.convert(value, field.hint, dec_hook=_path)
-    except (msgspec.ValidationError, OverflowError) as error:  # an integer may have any number of digits
-        raise OptionError(f"{name} is {quoted(value)}; give {field.expected}") from error
-
-
-def _normalised(field: Field, value: Any, name: str) -> Any:
-    """A value in the form that can be converted, of the several forms in which it may be written."""
-    if isinstance(value, str) and (field.takes(inspect.DictType) or field.takes(inspect.FloatType)):
-        value = _parsed(value, name)  # JSON or a number, as a flag has it
-    if isinstance(value, bool):  # YAML reads on and off as booleans
-        word = "on" if value else "off"
-        return word if word in field.words else value
-    if not field.takes(inspect.VarTupleType):
-        return value
-    if field.name == "policy_option" and isinstance(value, dict):
-        return [_policy_option(option, each, name) for option, each in value.items()]
-    items = value if isinstance(value, (list, tuple)) else [value]
-    return [str(item) if isinstance(item, (int, float)) else item for item in items]
-
-
-def _parsed(text: str, name: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:
-        raise OptionError(f"{name} is not YAML: {_one_line(error)}") from error
-
-
-def _path(kind: type[Any], value: Any) -> Any:
-    if kind is Path and isinstance(value, (str, Path)):
-        return Path(value)
-    raise ValueError("not a path")
-
-
-def _policy_option(option: Any, value: Any, name: str) -> str:
-    """An entry of a mapping as K=V, the form of the flag."""
-    if isinstance(value, bool):
-        value = str(value).lower()
-    if not isinstance(value, (str, int, float)):
-        raise OptionError(f"{name}: {option} is {quoted(value)}; give a text, a number, true or false")
-    return f"{option}={value}"
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def usage_interval(given: Settings) -> float | None:

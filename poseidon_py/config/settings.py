@@ -1,8 +1,8 @@
 """All settings of the bridge in one frozen object, with their help texts and ranges.
 
-Each field is a key of the `--config` file of `poseidon run` and, unless marked otherwise, a flag (dashes for
-underscores). Its annotation holds the help text, which names the unit, and the range. The flags, the validation of the
-file and the error messages are generated from these (fields.py, loading.py, cli/flags.py).
+Each field is a key of the `--config` file of `poseidon run` (layout.py says where) and, unless marked otherwise, a flag
+(dashes for underscores). Its annotation holds the help text, which names the unit, and the range. The flags, the
+validation of the file, its schema and the error messages are generated from these.
 """
 
 from collections.abc import Mapping
@@ -12,21 +12,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from poseidon_py.config.setting import Basis, Count, NotNegative, Positive, setting
 from poseidon_py.util.logs import Format, Level
-
-Positive = Annotated[float, Meta(gt=0)]
-NotNegative = Annotated[float, Meta(ge=0)]
-Count = Annotated[int, Meta(ge=1)]
-Basis = Literal["requests", "used", "larger"]
-
-
-def setting(text: str, *, metavar: str = "", flag: bool = True, shown: str = "") -> Meta:
-    """The annotation of a field.
-
-    `text`: the help. `metavar`: the placeholder of the value in the help. `flag`: whether it is a flag. `shown`: the
-    default in the help, if the value here is None because the default is defined elsewhere.
-    """
-    return Meta(description=text, extra={"metavar": metavar, "flag": flag, "shown": shown})
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +26,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     context: Annotated[
         str | None, setting("Context of the kubeconfig. Default: its current context.", metavar="NAME")
     ] = None
+    kube_api_qps: Annotated[
+        float,
+        setting(
+            "Requests to the API server per second, but for those of leases; 0 or less: no limit.", metavar="NUMBER"
+        ),
+    ] = 0.0
+    kube_api_burst: Annotated[Count, setting("Requests that may exceed --kube-api-qps at once.", metavar="COUNT")] = 100
     scheduler_name: Annotated[
         tuple[str, ...],
         setting("spec.schedulerName of the pods to schedule; may be repeated.", metavar="NAME"),
@@ -173,7 +167,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "auto"
     volume_timeout: Annotated[
-        Positive, setting("Seconds for controllers to bind or provision the volumes of a placed pod.", flag=False)
+        Positive,
+        setting(
+            "Seconds for controllers to bind or provision the volumes of a placed pod.", metavar="SECONDS", flag=False
+        ),
     ] = 600.0
     gangs_from: Annotated[
         tuple[str, ...],
@@ -335,9 +332,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         setting("What happens to the bound pods of a gang that is not bound in time."),
     ] = "evict"
     bind_concurrency: Annotated[Count, setting("Maximum number of bind requests in flight.", metavar="COUNT")] = 100
-    bind_timeout: Annotated[Positive, setting("Timeout of a bind request in seconds.", flag=False)] = 30.0
+    bind_timeout: Annotated[
+        Positive, setting("Timeout of a bind request in seconds.", metavar="SECONDS", flag=False)
+    ] = 30.0
     bind_patience: Annotated[
-        NotNegative, setting("Seconds for which the bind of one placement is retried.", flag=False)
+        NotNegative, setting("Seconds for which the bind of one placement is retried.", metavar="SECONDS", flag=False)
     ] = 60.0
     batch_window: Annotated[
         NotNegative, setting("Seconds to collect changes before a round while more arrive.", metavar="SECONDS")
@@ -361,14 +360,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     list_page: Annotated[Count, setting("Objects per page of a list request.", flag=False)] = 2000
     watch_timeout: Annotated[
-        Positive, setting("Seconds, at most doubled, after which the API server ends a watch.", flag=False)
+        Positive,
+        setting("Seconds, at most doubled, after which the API server ends a watch.", metavar="SECONDS", flag=False),
     ] = 300.0
     watch_silence: Annotated[
         Positive,
-        setting("Seconds without a byte, bookmarks included, after which a watch is started again.", flag=False),
+        setting(
+            "Seconds without a byte, bookmarks included, after which a watch is started again.",
+            metavar="SECONDS",
+            flag=False,
+        ),
     ] = 150.0
 
-    rpc_timeout: Annotated[Positive, setting("Timeout of a call of the flow service in seconds.", flag=False)] = 60.0
+    rpc_timeout: Annotated[
+        Positive, setting("Timeout of a call of the flow service in seconds.", metavar="SECONDS", flag=False)
+    ] = 60.0
     startup_timeout: Annotated[
         Positive,
         setting("Seconds to wait at startup for the API server and the flow service.", metavar="SECONDS"),

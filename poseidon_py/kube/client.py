@@ -23,10 +23,12 @@ from urllib.parse import quote, urlencode
 import aiohttp
 import msgspec
 
-from poseidon_py.kube import short_requests
 from poseidon_py.kube.credentials import Access, CredentialsError
 from poseidon_py.kube.objects import Pod, Status
-from poseidon_py.kube.retry_after import retry_after
+from poseidon_py.kube.requests import short_requests
+from poseidon_py.kube.requests.metadata_streams import MetadataStreams
+from poseidon_py.kube.requests.rate_limit import RateLimit
+from poseidon_py.kube.requests.retry_after import retry_after
 from poseidon_py.util.decoding import MalformedError, decode_json
 from poseidon_py.util.tasks import end_tasks
 
@@ -45,11 +47,13 @@ MAX_PAGE = 256 << 20
 _MAX_ERROR = 64 << 10
 """Bytes of an error's body that are read; the message of a Status is in the first of them."""
 
+LEASES = "/apis/coordination.k8s.io/"
+"""How the paths of leases begin: a limited rate must not cost the leadership."""
+
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 JSON = "application/json"
-_METADATA = ";as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
-"""Of a media type: of each object the metadata alone; in braces `List` for a list."""
+
 
 T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
@@ -140,8 +144,10 @@ class _Version(msgspec.Struct):
 class Kube:
     """A client of one API server. `start`, then use, then `close`."""
 
-    def __init__(self, access: Access, concurrency: int = 100) -> None:
+    def __init__(self, access: Access, concurrency: int = 100, limit: RateLimit | None = None) -> None:
+        """`concurrency`: binds in flight. `limit`: holds for all requests but those of leases."""
         self._access = access
+        self._limit = limit
         # three more than the binds in flight, so that reads and lease requests do not queue behind binds
         self._pool = short_requests.Pool(access.host, access.port, access.tls, concurrency + 3, access.tls_name)
         self._http: aiohttp.ClientSession | None = None
@@ -204,7 +210,10 @@ class Kube:
         content_type: str = JSON,
         timeout: float = 30.0,
     ) -> bytes:
-        """The body of a successful answer. Raises KubeError."""
+        """The body of a successful answer. Raises KubeError. `timeout`: seconds from the moment in which the rate limit
+        lets the request pass."""
+        if self._limit is not None and not path.startswith(LEASES):
+            await self._limit.wait()
         answer = await self._send(verb, path, body, content_type, timeout)
         if answer.status == 401 and await self._renew_token():
             answer = await self._send(verb, path, body, content_type, timeout)
@@ -318,7 +327,7 @@ class Kube:
         return self._http
 
     @property
-    def metadata(self) -> "MetadataStreams":
+    def metadata(self) -> MetadataStreams:
         """Lists and watches in which objects have nothing but their metadata."""
         return MetadataStreams(self)
 
@@ -352,6 +361,8 @@ class Kube:
         accept: str,
         total: float | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
+        if self._limit is not None:
+            await self._limit.wait()
         url = f"{self.url}{path}?{urlencode(parameters)}"
         headers = {**self._access.headers, "Accept": accept}
         try:
@@ -369,19 +380,6 @@ class Kube:
             raise LostAnswerError("the server closed the connection") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise LostAnswerError(str(error) or type(error).__name__) from error
-
-
-class MetadataStreams:
-    """The lists and watches of a Kube, of metadata alone."""
-
-    def __init__(self, kube: Kube) -> None:
-        self._kube = kube
-
-    async def page(self, path: str, parameters: Mapping[str, str]) -> bytes:
-        return await self._kube.page(path, parameters, JSON + _METADATA.format("List"))
-
-    def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]:
-        return self._kube.watch(path, parameters, silence, JSON + _METADATA.format(""))
 
 
 async def _read(answer: aiohttp.ClientResponse, limit: int, *, whole: bool = True) -> bytes:

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from poseidon_py.hooks.config.fields import (
+from poseidon_py.hooks.config.hook_config import MACHINES, Hook, HookConfig, Retry, Selector, words
+from poseidon_py.hooks.config.sources import Source, SourceError, keys_of
+from poseidon_py.util.quoting import quoted
+from poseidon_py.util.yaml_fields import (
     Fields,
     InvalidValueError,
     matching,
@@ -18,10 +21,7 @@ from poseidon_py.hooks.config.fields import (
     texts,
     whole_number,
 )
-from poseidon_py.hooks.config.hook_config import MACHINES, Hook, HookConfig, Retry, Selector, words
-from poseidon_py.hooks.config.sources import Source, SourceError, keys_of
-from poseidon_py.hooks.config.yaml_file import YamlError, read_yaml
-from poseidon_py.util.quoting import quoted
+from poseidon_py.util.yaml_file import YamlError, read_yaml
 
 MAX_HOOKS = 64
 

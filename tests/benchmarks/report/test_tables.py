@@ -15,7 +15,7 @@ from benchmarks.__main__ import cli
 from benchmarks.harness import specs
 from benchmarks.harness.results import CaseResult, Check, SuiteResult
 from benchmarks.report import comparison, tables
-from poseidon_py.cli.render import print_explanation
+from poseidon_py.cli.rendering.render import print_explanation
 from poseidon_py.util.terminal import print_rows
 from tests.benchmarks.report.test_report import WHERE
 

@@ -18,7 +18,7 @@ from policies.load_spreading import LoadSpreading
 from poseidon_py.app.bridge import Bridge
 from poseidon_py.app.startup import StartError
 from poseidon_py.config import loading
-from poseidon_py.config.loading import OptionError
+from poseidon_py.config.conversion import OptionError
 from poseidon_py.config.settings import Settings
 from poseidon_py.feed.client import EngineError, GrpcEngine, Tls, why_unreachable
 from poseidon_py.kube import credentials

@@ -6,7 +6,7 @@ import pytest
 
 from poseidon_py.kube.client import ApiError, BusyError, ConflictError, UnreachableError, api_error
 from poseidon_py.kube.objects import micros
-from poseidon_py.kube.retry_after import MAX_SECONDS
+from poseidon_py.kube.requests.retry_after import MAX_SECONDS
 from tests.poseidon_py.bind.test_gang_binder import CLAIM, Rig
 from tests.poseidon_py.settling import settle
 from tests.poseidon_py.state.gangs.builders import JOB

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from poseidon_py.app.status import gang_json
-from poseidon_py.cli.render import gang_line
+from poseidon_py.cli.rendering.render import gang_line
 from poseidon_py.state.gangs.group import Group
 from protos.gen import flow_pb2
 

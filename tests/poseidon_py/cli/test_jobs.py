@@ -98,7 +98,7 @@ def test_the_scheduler_names_all_problems_of_a_hooks_file(tmp_path):
     ("flags", "message"),
     [
         (["--ended-jobs", "-1"], "ended-jobs is -1; give a whole number of 0 or more"),
-        (["--ended-jobs-seconds", "-1"], "ended-jobs-seconds is -1.0; give a number of 0 or more"),
+        (["--ended-jobs-seconds", "-1"], "ended-jobs-seconds is -1; give a number of seconds of 0 or more"),
     ],
 )
 def test_wrong_bounds_are_named(flags, message):

@@ -128,7 +128,7 @@ def test_an_invalid_address_of_the_api_server(tmp_path, server):
         ),
         pytest.param(
             ("--usage-interval", "often"),
-            "--usage-interval is 'often'; give a number from 1 to 86400 or off",
+            "--usage-interval is 'often'; give a number of seconds from 1 to 86400, or a duration such as 15s or off",
             id="interval",
         ),
         pytest.param(("--event-rate", "nan"), "--event-rate is nan; give a finite number", id="rate"),
@@ -189,9 +189,9 @@ def test_an_unreachable_flow_service(kubeconfig):
             "bind-concurrency in {} is 'many'; give a whole number of 1 or more",
             id="wrong type",
         ),
-        pytest.param("][", "the configuration {} is not YAML: ", id="not YAML"),
+        pytest.param("][", "{} is not valid YAML: ", id="not YAML"),
         pytest.param("- 1", "the configuration {} is [1], not a mapping; give lines like ", id="list"),
-        pytest.param(None, "cannot read the configuration {}: No such file or directory", id="missing"),
+        pytest.param(None, "cannot read {}: No such file or directory; correct the path", id="missing"),
     ],
 )
 def test_configuration_files_that_cannot_be_used(tmp_path, content, text):

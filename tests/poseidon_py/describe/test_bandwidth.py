@@ -7,6 +7,8 @@ import msgspec
 import pytest
 
 from poseidon_py.config import loading
+from poseidon_py.config.configuration_file import key_of as setting_of
+from poseidon_py.config.conversion import OptionError
 from poseidon_py.describe.bandwidth import Bandwidth
 from poseidon_py.describe.node import describe_node, node_key
 from poseidon_py.describe.pod_class import describe_class, key_of
@@ -135,8 +137,8 @@ def test_a_changed_link_is_sent_again():
     ],
 )
 def test_invalid_settings(config, complaint):
-    with pytest.raises(loading.OptionError, match=complaint):
-        loading.settings({loading.key_of(key, "test"): value for key, value in config.items()}, {})
+    with pytest.raises(OptionError, match=complaint):
+        loading.settings({setting_of(key, "test"): value for key, value in config.items()}, {})
 
 
 def test_the_default_link_is_a_quantity():

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from poseidon_py.config.loading import OptionError, settings
+from poseidon_py.config.conversion import OptionError
+from poseidon_py.config.loading import settings
 from poseidon_py.describe.label_profiles import Profiles
 from poseidon_py.describe.node import describe_node
 from poseidon_py.describe.pod_class import describe_class, key_of

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from poseidon_py.kube.client import ApiError, BusyError, ConflictError, UnreachableError, api_error
-from poseidon_py.kube.retry_after import MAX_SECONDS
+from poseidon_py.kube.requests.retry_after import MAX_SECONDS
 from tests.poseidon_py.report.reporting import Bench
 from tests.poseidon_py.settling import settle
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from poseidon_py.cli.render import print_explanation, print_status
+from poseidon_py.cli.rendering.render import print_explanation, print_status
 
 NEVER = dict.fromkeys(("pending", "placed", "waiting", "solves", "vertices", "arcs"), 0) | {"seconds": 0.0}
 USAGE = {"basis": "requests", "polling": False, "samples": {"taken": 0}}

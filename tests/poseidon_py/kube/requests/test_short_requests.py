@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon_py.kube.short_requests import MAX_ANSWER, AnswerParser, LostAnswerError, NotSentError, Pool, _Connection
+from poseidon_py.kube.requests.short_requests import (
+    MAX_ANSWER,
+    AnswerParser,
+    LostAnswerError,
+    NotSentError,
+    Pool,
+    _Connection,
+)
 from tests.poseidon_py.kube.mutations import cut, mutated
 
 OK = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok"
@@ -270,7 +277,7 @@ async def test_a_broken_connection_means_that_the_outcome_is_unknown(pool_of):
 
 
 async def test_an_overdue_answer_is_given_up(pool_of, monkeypatch):
-    monkeypatch.setattr("poseidon_py.kube.short_requests._SWEEP_SECONDS", 0.001)
+    monkeypatch.setattr("poseidon_py.kube.requests.short_requests._SWEEP_SECONDS", 0.001)
     async with Peer() as peer:
         pool = pool_of(peer)
         await pool.request(REQUEST, 5)

@@ -3,7 +3,7 @@
 import pytest
 
 from poseidon_py.kube.client import api_error
-from poseidon_py.kube.retry_after import MAX_SECONDS, retry_after
+from poseidon_py.kube.requests.retry_after import MAX_SECONDS, retry_after
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""How answers are printed: tables, and plans of moves."""

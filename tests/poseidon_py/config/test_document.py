@@ -1,0 +1,254 @@
+"""PoseidonConfiguration: what is read, what is refused and how, and that it says all that flags do."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from poseidon_py.cli.main import cli
+from poseidon_py.config import loading
+from poseidon_py.config.configuration_file import read_file
+from poseidon_py.config.conversion import OptionError
+from poseidon_py.config.document import document_of, read_document
+from poseidon_py.config.document_schema import document_schema
+from poseidon_py.config.fields import FIELDS
+from poseidon_py.config.layout import HEADINGS, LAYOUT, OF_PROFILES, PLACES, PROFILES
+from poseidon_py.config.settings import Settings
+from tests.command_line import invoke
+from tests.effort import examples
+
+HEAD = {"apiVersion": "poseidon.io/v1", "kind": "PoseidonConfiguration"}
+VALIDATOR = Draft202012Validator(document_schema())
+
+
+def settings_of(document: Any) -> Settings:
+    return loading.settings(read_document(document, "FILE"), {})
+
+
+def problems_of(document: Any) -> tuple[str, ...]:
+    with pytest.raises(OptionError) as caught:
+        read_document(document, "FILE")
+    return caught.value.problems
+
+
+def nested(path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    return nested(path[:-1], {path[-1]: value}) if path else dict(value)
+
+
+def test_every_setting_has_one_place_and_every_section_a_heading():
+    assert sorted([*PLACES, *OF_PROFILES]) == sorted(FIELDS)
+    assert set(HEADINGS) == {*LAYOUT, PROFILES}
+
+
+def test_what_it_says_is_what_flags_say():
+    document = yaml.safe_load("""
+        apiVersion: poseidon.io/v1
+        kind: PoseidonConfiguration
+        clientConnection: {kubeconfig: /k, qps: 50, burst: 7}
+        profiles:
+        - schedulerName: a
+          policy: {name: load-spreading, options: {by: requested, spare-devices: 3, strict: true}}
+        - schedulerName: b
+        leaderElection: {leaderElect: false, leaseDuration: 1m, renewDeadline: 40s, resourceName: l}
+        preemption: {enabled: false, protectedPriorityClasses: [x, y]}
+        gangs: {reserveAfter: never, from: [jobs]}
+        queues:
+        usage: {interval: "off", prometheus: {url: "http://p:9090", queries: {x: y}}}
+        rounds: {window: 5ms, longestWindow: 1m30s}
+    """)
+    flags = {
+        "kubeconfig": Path("/k"), "kube_api_qps": 50.0, "kube_api_burst": 7, "scheduler_name": ("a", "b"),
+        "policy": "load-spreading", "policy_option": ("by=requested", "spare-devices=3", "strict=true"),
+        "leader_elect": False, "lease_duration": "60", "renew_deadline": "40s", "lease_name": "l", "preemption": "off",
+        "protected_priority_classes": ("x", "y"), "gang_reserve_after": "never", "gangs_from": ("jobs",),
+        "usage_interval": "off", "prometheus_url": "http://p:9090", "batch_window": "0.005", "batch_window_max": "90",
+    }  # fmt: skip
+    expected = msgspec.structs.replace(
+        loading.settings({}, {key: value for key, value in flags.items() if key != "prometheus_url"}),
+        prometheus_url="http://p:9090", prometheus_queries={"x": "y"},
+    )  # fmt: skip
+    read = read_document(document, "FILE")
+    assert msgspec.structs.replace(Settings(), **read) == expected
+    VALIDATOR.validate(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("leaderElection: {leaseDuration: 15}", "leaderElection.leaseDuration in FILE is 15; give a duration such as"),
+        ("leaderElection: {leaseDuration: '15'}", "leaderElection.leaseDuration in FILE is '15'; give a duration"),
+        ("leaderElection: {leaseDuration: -3s}", "leaderElection.leaseDuration in FILE is '-3s'; give a duration"),
+        ("leaderElection: {leaseDuration: }", "leaderElection.leaseDuration in FILE is empty; give a duration"),
+        ("leaderElection: {leaseDuration: 0s}", "is '0s'; give a duration such as 15s or 1h30m above 0s"),
+        ("leaderElection: {leaseduration: 3s}", "leaderElection.leaseduration in FILE is unknown; did you mean lease"),
+        ("leaderElection: {lease-duration: 3s}", "is unknown; did you mean leaderElection.leaseDuration?"),
+        ("leaseDuration: 3s", "leaseDuration in FILE is unknown; did you mean leaderElection.leaseDuration?"),
+        ("leaderElection: [a]", "leaderElection in FILE is ['a']; give a mapping"),
+        ("usage: {prometheus: {Url: x}}", "usage.prometheus.Url in FILE is unknown; did you mean url?"),
+        ("metadata: {name: x}", "metadata in FILE is unknown; there are apiVersion, kind, profiles, clientConnection"),
+        ("moves: {after: -3s}", "moves.after in FILE is '-3s'; give a duration such as 15s or 1h30m of 0s or more"),
+        ("moves: {when: sometimes}", "moves.when in FILE is 'sometimes'; give one of never, for-waiting, always"),
+        ("moves: {atOnce: '3'}", "moves.atOnce in FILE is '3'; give a whole number of 1 or more"),
+        ("preemption: {enabled: 'on'}", "preemption.enabled in FILE is 'on'; give true or false"),
+        ("gangs: {from: jobs}", "gangs.from in FILE is 'jobs'; give a list of texts"),
+        ("usage: {interval: 5}", "usage.interval in FILE is 5; give a duration such as 15s or 1h30m from 1s to 86400s"),
+        ("profiles: []", "profiles in FILE is []; give a list of at least one profile"),
+        ("profiles: [a]", "profiles[0] in FILE is 'a'; give a mapping"),
+        ("profiles: [{policy: {name: x}}]", "profiles[0].schedulerName in FILE is empty; give the spec.schedulerName"),
+        ("profiles: [{schedulerName: a, plugins: {}}]", "profiles[0].plugins in FILE is unknown; there are scheduler"),
+        ("profiles: [{schedulerName: a, policy: x}]", "profiles[0].policy in FILE is 'x'; give a mapping"),
+        ("profiles: [{schedulerName: a, policy: {nam: x}}]", "profiles[0].policy.nam in FILE is unknown; did you mean"),
+        (
+            "profiles: [{schedulerName: a, policy: {options: {b: [1]}}}]",
+            "policy.options in FILE: b is [1]; give",
+        ),
+        (
+            "profiles: [{schedulerName: a}, {schedulerName: a}]",
+            "profiles[1].schedulerName in FILE is 'a'; it is that",
+        ),
+        (
+            "profiles: [{schedulerName: a, policy: {name: x}}, {schedulerName: b, policy: {name: y}}]",
+            "profiles[1].policy in FILE differs from profiles[0].policy; all profiles of a process have one policy",
+        ),
+    ],
+)
+def test_each_problem_is_named_by_its_path(text, problem):
+    document = HEAD | yaml.safe_load(text)
+    (found,) = problems_of(document)
+    assert problem in found
+    beyond_schemas = ("differs from", "it is that of", "is '0s'")  # what they cannot say
+    assert VALIDATOR.is_valid(document) == any(words in found for words in beyond_schemas)
+
+
+def test_all_problems_are_reported_at_once():
+    document = HEAD | {"moves": {"x": 1, "when": 2}, "y": 3, "profiles": [{}]}
+    assert [found.partition(" in FILE")[0] for found in problems_of(document)] == [
+        "moves.x",
+        "moves.when",
+        "y",
+        "profiles[0].schedulerName",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("head", "problems"),
+    [
+        (
+            {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"},
+            [
+                "apiVersion in FILE is 'kubescheduler.config.k8s.io/v1'; give poseidon.io/v1",
+                "kind in FILE is 'KubeSchedulerConfiguration'; give PoseidonConfiguration",
+            ],
+        ),
+        ({"kind": "PoseidonConfiguration"}, ["apiVersion in FILE is empty; give poseidon.io/v1"]),
+        ({**HEAD, "apiVersion": "poseidon.io/v2"}, ["apiVersion in FILE is 'poseidon.io/v2'; give poseidon.io/v1"]),
+    ],
+)
+def test_another_kind_of_configuration_is_named_and_nothing_else(head, problems):
+    assert list(problems_of(head | {"profiles": 5})) == problems
+
+
+VALUES = {
+    "scheduler_name": st.lists(st.text("ab", min_size=1), min_size=1, max_size=3, unique=True).map(tuple),
+    "policy_option": st.lists(st.sampled_from("abc"), unique=True).map(lambda keys: tuple(f"{k}=1.50" for k in keys)),
+}
+
+
+def values_of(name: str) -> st.SearchStrategy[Any]:
+    """Values of a setting: words, and numbers in its range."""
+    field = FIELDS[name]
+    if field.words:
+        return st.sampled_from(field.words)
+    if field.in_seconds:
+        return st.integers(1, 10**7).map(lambda milliseconds: milliseconds / 1000)
+    kind = type(field.kinds[0]).__name__
+    return {
+        "IntType": st.integers(1, 60_000),
+        "FloatType": st.floats(1, 100, width=16),
+        "StrType": st.text("on1.:=- ", min_size=1),
+        "BoolType": st.booleans(),
+        "VarTupleType": st.lists(st.text("on1 ", min_size=1)).map(tuple),
+        "CustomType": st.text("on1/", min_size=1).map(Path),
+        "DictType": st.dictionaries(st.text("ab", min_size=1), st.text("on1")),
+    }[kind]
+
+
+@examples(100)
+@given(st.data())
+def test_what_is_shown_is_read_again_as_it_was(data):
+    """Whatever the settings are: YAML takes no text for a number, and durations are exact."""
+    names = data.draw(st.lists(st.sampled_from(sorted(FIELDS)), unique=True))
+    changed = {name: data.draw(VALUES[name] if name in VALUES else values_of(name), label=name) for name in names}
+    settings = msgspec.structs.replace(Settings(), **changed)
+    document = document_of(settings)
+    VALIDATOR.validate(document)
+    text = yaml.safe_dump(document, sort_keys=False)
+    assert msgspec.structs.replace(Settings(), **read_document(yaml.safe_load(text), "FILE")) == settings
+    assert msgspec.structs.replace(Settings(), **read_document(json.loads(json.dumps(document)), "FILE")) == settings
+
+
+def test_the_default_file_has_each_setting_and_changes_none(tmp_path):
+    text = invoke(cli, "config", "default").output
+    (tmp_path / "c").write_text(text)
+    assert loading.settings(read_file(tmp_path / "c"), {}) == Settings()
+    for place in PLACES.values():
+        assert f" {place[-1]}:" in text
+
+
+def test_the_schema_is_one():
+    schema = json.loads(invoke(cli, "config", "schema").output)
+    Draft202012Validator.check_schema(schema)
+    assert schema == document_schema()
+
+
+def test_an_old_file_is_shown_in_the_new_form(tmp_path):
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_text("scheduler-name: [a, b]\npreemption: off\nlease-duration: 20\ngang-reserve-after: 90s\n")
+    done = invoke(cli, "config", "show", "--config", str(old), "--kube-api-qps=50", "--leader-elect=false", "-v", "4")
+    new.write_text(done.output)
+    flags = {"kube_api_qps": 50.0, "leader_elect": False, "log_level": "debug"}
+    assert loading.settings(read_file(new), {}) == loading.settings(read_file(old), flags)
+    assert yaml.safe_load(done.output)["profiles"] == [{"schedulerName": "a"}, {"schedulerName": "b"}]
+
+
+def test_files_are_checked_all_at_once(tmp_path):
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    good.write_text(yaml.safe_dump(HEAD | {"moves": {"after": "1m"}}))
+    bad.write_text(yaml.safe_dump(HEAD | {"moves": {"after": 60}, "x": 1}))
+    done = invoke(cli, "config", "check", str(bad), str(good))
+    assert done.exit_code == 2
+    assert f"{good}: valid" in done.output
+    assert f"moves.after in {bad} is 60; give a duration" in done.output
+    assert f"x in {bad} is unknown" in done.output
+    assert invoke(cli, "config", "check", str(good)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "changes"),
+    [
+        (["--leader-elect=false"], {"leader_elect": False}),
+        (["--leader-elect=true"], {"leader_elect": True}),
+        (["--leader-elect-lease-duration=1m", "--leader-elect-renew-deadline", "20"],
+         {"lease_duration": 60.0, "renew_deadline": 20.0}),
+        (["--leader-elect-resource-name=x", "--leader-elect-resource-namespace=y"],
+         {"lease_name": "x", "lease_namespace": "y"}),
+        (["--leader-elect-retry-period=1s"], {"retry_period": 1.0}),
+        (["--kube-api-qps=5000", "--kube-api-burst=10"], {"kube_api_qps": 5000.0, "kube_api_burst": 10}),
+        (["-v", "5"], {"log_level": "debug"}), (["-v=2"], {"log_level": "info"}), (["--v=4"], {"log_level": "debug"}),
+        (["-v9"], {"log_level": "debug"}), (["--logging-format=json"], {"log_format": "json"}),
+    ],
+)  # fmt: skip
+def test_flags_as_users_of_kube_scheduler_type_them(flags, changes):
+    shown = json.loads(invoke(cli, "config", "show", "--json", *flags).output)
+    assert shown == document_of(msgspec.structs.replace(Settings(), **changes))
+
+
+@pytest.mark.parametrize("flags", [["-v"], ["-v", "x"], ["-v="], ["--leader-elect=perhaps"]])
+def test_flags_that_are_none_are_refused(flags):
+    assert invoke(cli, "config", "show", *flags).exit_code == 2
