@@ -14,10 +14,11 @@ from poseidon_py.config.settings import Settings
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.hooks.hooks import Hooks
 from poseidon_py.hooks.metrics import HookMetrics
-from poseidon_py.hooks.storage.config_maps import ConfigMapStore
+from poseidon_py.hooks.storage.of_lease import store_of_lease
 from poseidon_py.jobs.cache import Key
 from poseidon_py.jobs.controller import JobController
 from poseidon_py.jobs.hooks.reporter import HookReporter
+from poseidon_py.jobs.names import LEASE
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube, KubeError, NotFoundError
 from poseidon_py.kube.lease import Election
@@ -28,7 +29,7 @@ from poseidon_py.util.tasks import end_tasks
 log = logging.getLogger(__name__)
 
 _HOOKS = "jobs"
-"""The name of the store of the hooks."""
+"""The name of the store of the hooks with the default lease."""
 _KINDS = {
     "batch.volcano.sh/v1alpha1": "jobs",
     "scheduling.volcano.sh/v1beta1": "podgroups",
@@ -107,11 +108,13 @@ class JobService:
 
     def _report(self, kube: Kube, config: HookConfig) -> HookReporter:
         """The hooks; those of each term store deliveries under a name of their own."""
-        metrics, namespace = HookMetrics(self._metrics.registry), config.namespace or self._settings.lease_namespace
+        metrics, settings = HookMetrics(self._metrics.registry), self._settings
         terms = itertools.count(1)
 
         def of_term() -> Hooks:
-            store = ConfigMapStore(kube, namespace, _HOOKS, f"{self._identity}_{next(terms)}")
+            holder = f"{self._identity}_{next(terms)}"
+            lease, namespace = settings.lease_name, settings.lease_namespace
+            store = store_of_lease(kube, config, _HOOKS, lease, namespace, holder, default_lease=LEASE)
             return Hooks(config, store, metrics=metrics)
 
         return HookReporter(of_term, self._stored, self._hooks_ended)

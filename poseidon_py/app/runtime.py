@@ -30,7 +30,7 @@ from poseidon_py.feed.workers import Feed
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.hooks.hooks import Hooks
 from poseidon_py.hooks.metrics import HookMetrics
-from poseidon_py.hooks.storage.config_maps import ConfigMapStore
+from poseidon_py.hooks.storage.of_lease import store_of_lease
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.list_watch import Watch, WatchOptions
 from poseidon_py.preempt.drainer import Drainer
@@ -245,11 +245,13 @@ def _hook_terms(
     """Those of each term store deliveries under a name of their own."""
     if config is None:
         return None
-    metrics, namespace = HookMetrics(store.metrics.registry), config.namespace or settings.lease_namespace
-    terms = itertools.count(1)
+    metrics, terms = HookMetrics(store.metrics.registry), itertools.count(1)
+    lease, default = settings.lease_name, Settings().lease_name
 
     def of_term() -> Hooks:
-        return Hooks(config, ConfigMapStore(kube, namespace, _HOOKS, f"{identity}_{next(terms)}"), metrics=metrics)
+        holder = f"{identity}_{next(terms)}"
+        found = store_of_lease(kube, config, _HOOKS, lease, settings.lease_namespace, holder, default_lease=default)
+        return Hooks(config, found, metrics=metrics)
 
     return HookTerms(of_term)
 

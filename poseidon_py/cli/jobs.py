@@ -21,13 +21,13 @@ from poseidon_py.config import loading
 from poseidon_py.config.conversion import OptionError
 from poseidon_py.config.settings import Settings
 from poseidon_py.hooks.config.hook_config import HookConfig
+from poseidon_py.jobs.names import LEASE
 from poseidon_py.util import logs
 from poseidon_py.util.process.signals import end_signals
 from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
-LEASE = "poseidon-jobs"
 HEALTH_PORT = 10272
 
 _FLAGS = (

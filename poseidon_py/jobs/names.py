@@ -1,5 +1,8 @@
 """Names, labels and annotations of Volcano's objects, and of ours on them."""
 
+LEASE = "poseidon-jobs"
+"""The lease of `poseidon jobs run`, by default."""
+
 BATCH = "batch.volcano.sh"
 API_VERSION = "batch.volcano.sh/v1alpha1"
 KIND = "Job"

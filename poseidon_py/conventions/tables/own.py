@@ -72,6 +72,7 @@ OWN = ConventionTable(
             f"{PREFIX}retries.*": _STATE,
             f"{PREFIX}noted.*": _STATE,
             f"{PREFIX}hooks-holder": _STATE,
+            f"{PREFIX}hooks-lease": _STATE,
             f"{PREFIX}scheduler-names": _STATE,
         },
         labels={

@@ -2,13 +2,14 @@
 
 The process that delivers is the only writer of the segments, and each write has the resource version of the last one as
 a precondition. A process that takes over writes its name into every segment, so the next write of the former one fails,
-and it stops. Users write to another object, which holds their requests about dead letters.
+and it stops. Each segment has the lease by which its writer leads; that of another lease is nobody else's. Users write
+to another object, which holds their requests about dead letters.
 """
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 import msgspec
@@ -32,6 +33,8 @@ LABEL = "poseidon.io/hooks"
 REQUESTS_LABEL = "poseidon.io/hooks-requests"
 HOLDER = "poseidon.io/hooks-holder"
 """Annotation: the process that delivers."""
+LEASE = "poseidon.io/hooks-lease"
+"""Annotation: namespace and name of the lease by which it leads."""
 _ATTEMPTS = 5
 _PAGE = "16"
 _encode = msgspec.json.Encoder().encode
@@ -70,16 +73,38 @@ class _List(msgspec.Struct):
     items: list[ConfigMap] = []
 
 
-class ConfigMapStore:
-    """A store named `name` in a namespace. `holder`: unique to the process and its term as the leader."""
+class Inheritance(NamedTuple):
+    """What a store takes over, once, from those segments of another store that no lease is written into."""
 
-    def __init__(self, api: Api, namespace: str, name: str, holder: str, limit: int = SEGMENT_BYTES) -> None:
+    name: str
+    """Of the other store."""
+    belongs: Callable[[str], bool]
+    """Whether a text does."""
+
+
+class ConfigMapStore:
+    """A store named `name` in a namespace. `holder`: unique to the process and its term as the leader. `lease`: that by
+    which it leads; empty: none, for processes that share no namespace with others."""
+
+    def __init__(
+        self,
+        api: Api,
+        namespace: str,
+        name: str,
+        holder: str,
+        limit: int = SEGMENT_BYTES,
+        *,
+        lease: str = "",
+        inheritance: Inheritance | None = None,
+    ) -> None:
         self._api = api
         self._folder = folder(namespace)
         self._namespace = namespace
         self._name = name
         self._holder = holder
         self._limit = limit
+        self._lease = lease
+        self._inheritance = inheritance
         self._segments = Segments(limit)
         self._adopted: dict[str, str] = {}  # of strays, not yet returned
 
@@ -90,8 +115,34 @@ class ConfigMapStore:
                 await self._take_over(found)
             if not len(self._segments):
                 self._segments.open_one()
+            inherited = [each async for each in self._inherited()]
             await self._sync()
+            for segment, texts in inherited:
+                await self._give_up(segment, texts)
         return self._segments.texts()
+
+    async def _inherited(self) -> AsyncIterator[tuple[str, list[str]]]:
+        """The names of segments of the other store, each with the keys that are now in our segments, too."""
+        if self._inheritance is None:
+            return
+        stored = self._segments.texts().keys()
+        async for found in config_maps(self._api, self._namespace, f"{LABEL}={self._inheritance.name}"):
+            if found.metadata.annotations.get(LEASE):
+                continue
+            texts = {key: text for key, text in found.data.items() if self._inheritance.belongs(text)}
+            for key in texts.keys() - stored:
+                self._segments.set(key, texts[key])
+            if texts:
+                yield found.metadata.name, sorted(texts)
+
+    async def _give_up(self, name: str, keys: list[str]) -> None:
+        """Remove texts from a segment of the other store. A former version that still writes it puts back what it has
+        not delivered: receivers get that twice, with the same ID."""
+        try:
+            await self._patch(name, {"data": dict.fromkeys(keys)})
+        except NotFoundError:
+            return
+        log.info("took over %d deliveries from ConfigMap %s/%s", len(keys), self._namespace, name)
 
     async def write(self, changes: Mapping[str, str | None]) -> None:
         for key, text in changes.items():
@@ -137,11 +188,9 @@ class ConfigMapStore:
             )
             return {}
         for _ in range(_ATTEMPTS):
+            self._check_lease(found)
             try:
-                metadata = {
-                    "resourceVersion": found.metadata.resource_version,
-                    "annotations": {HOLDER: self._holder},
-                }
+                metadata = {"resourceVersion": found.metadata.resource_version, "annotations": self._annotations()}
                 taken = await self._patch(found.metadata.name, {"metadata": metadata})
             except NotFoundError:
                 return {}
@@ -214,6 +263,17 @@ class ConfigMapStore:
         if holder != self._holder:
             raise StoreTakenError(f"{holder or 'another client'} has taken over ConfigMap {found.metadata.name}")
 
+    def _check_lease(self, found: ConfigMap) -> None:
+        other = found.metadata.annotations.get(LEASE, "")
+        if other and self._lease and other != self._lease:
+            raise StoreError(
+                f"ConfigMap {self._namespace}/{found.metadata.name} has the deliveries of lease {other}, not of "
+                f"{self._lease}: give the hooks a namespace of their own"
+            )
+
+    def _annotations(self) -> dict[str, str]:
+        return {HOLDER: self._holder} | ({LEASE: self._lease} if self._lease else {})
+
     # -- requests of the API ----------------------------------------------------------------------------------
 
     async def _create(self, segment: Segment) -> ConfigMap:
@@ -224,7 +284,7 @@ class ConfigMapStore:
                 "name": self._path_name(segment),
                 "namespace": self._namespace,
                 "labels": {LABEL: self._name, "app.kubernetes.io/managed-by": "poseidon"},
-                "annotations": {HOLDER: self._holder},
+                "annotations": self._annotations(),
             },
             "data": segment.texts,
         }

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from poseidon_py.cli.jobs import HEALTH_PORT, LEASE, jobs
+from poseidon_py.cli.jobs import HEALTH_PORT, jobs
 from poseidon_py.config.settings import Settings
+from poseidon_py.jobs.names import LEASE
 from poseidon_py.jobs.rules.machines import JobPhase
 from tests.paths import ROOT
 
