@@ -7,11 +7,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Literal
-from urllib.parse import quote
 
 import orjson
 
-from benchmarks.live.session import LABEL, in_parallel
+from benchmarks.live.session import LABEL, in_parallel, node_names
 from poseidon_py.kube.client import ApiError, Kube
 
 Kind = Literal["never", "victims"]
@@ -28,7 +27,7 @@ pods, and for no companion."""
 
 async def run_pods(kube: Kube, count: int) -> None:
     """Creates so many running pods, evenly on all nodes."""
-    nodes = await _nodes(kube)
+    nodes = await node_names(kube)
     await in_parallel(
         lambda i: _create(kube, f"running-{i:06d}", {"cpu": "100m"}, nodeName=nodes[i % len(nodes)]), range(count)
     )
@@ -41,16 +40,6 @@ async def _create(kube: Kube, name: str, requests: dict[str, str], **fields: str
     await kube.call("POST", _PODS, orjson.dumps(body))
 
 
-async def _nodes(kube: Kube) -> list[str]:
-    names, token = list[str](), ""
-    while True:
-        page = orjson.loads(await kube.call("GET", f"/api/v1/nodes?limit=500&continue={quote(token)}"))
-        names += [item["metadata"]["name"] for item in page["items"]]
-        token = page["metadata"].get("continue", "")
-        if not token:
-            return names
-
-
 class Companions:
     """So many of a scheduler, on a server whose nodes have 32 cpu. kind: None: there are none."""
 
@@ -61,7 +50,7 @@ class Companions:
         """Gives each node a running pod of priority 0."""
         if self._kind is None:
             return
-        nodes = await _nodes(self._kube)
+        nodes = await node_names(self._kube)
         policy = "Never" if self._kind == "never" else "PreemptLowerPriority"
         priority_class = {
             "apiVersion": "scheduling.k8s.io/v1",

@@ -11,9 +11,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from urllib.parse import quote
 
 import orjson
 
+from benchmarks.cluster import NodeShape
 from benchmarks.cluster.nodes.registration import node_object
 from benchmarks.cluster.store.quantities import show
 from benchmarks.demo.progress import Progress
@@ -164,12 +166,12 @@ async def has_audit(kube: Kube) -> bool:
     return True
 
 
-async def add_nodes(kube: Kube, count: int) -> None:
+async def add_nodes(kube: Kube, count: int, shape: NodeShape = UNIFORM[0]) -> None:
     """Creates ready nodes on a server without kubelets. Nodes that an earlier run left are reused."""
 
     async def one(number: int) -> None:
         name = f"{LABEL}-{number:05d}"
-        node = {"apiVersion": "v1", "kind": "Node", **node_object(name, number, UNIFORM[0], f"zone-{number % 3}", "")}
+        node = {"apiVersion": "v1", "kind": "Node", **node_object(name, number, shape, f"zone-{number % 3}", "")}
         node["metadata"]["labels"][LABEL] = "true"
         with suppress(ApiError):  # it exists
             await kube.call("POST", "/api/v1/nodes", orjson.dumps(node))
@@ -182,14 +184,30 @@ async def add_nodes(kube: Kube, count: int) -> None:
 async def remove(kube: Kube, what: Sequence[str] = ("pods", "nodes")) -> None:
     """Deletes what the benchmark has created, with repeated requests, because a server may time out on a long one."""
     paths = {"pods": _PATH, "nodes": "/api/v1/nodes"}
-    body = orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
     for name in what:
-        own = f"{paths[name]}?labelSelector={LABEL}%3Dtrue"
-        for _ in range(_REMOVALS):
-            with suppress(ApiError, LostAnswerError):
-                await kube.call("DELETE", own, body, timeout=300.0)
-            if not orjson.loads(await kube.call("GET", f"{own}&limit=1"))["items"]:
-                break
+        await remove_labelled(kube, paths[name])
+
+
+async def remove_labelled(kube: Kube, path: str) -> None:
+    """Deletes the objects of a collection that the benchmark has created."""
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0, "propagationPolicy": "Background"}
+    own = f"{path}?labelSelector={LABEL}%3Dtrue"
+    for _ in range(_REMOVALS):
+        with suppress(ApiError, LostAnswerError):
+            await kube.call("DELETE", own, orjson.dumps(options), timeout=300.0)
+        if not orjson.loads(await kube.call("GET", f"{own}&limit=1"))["items"]:
+            break
+
+
+async def node_names(kube: Kube) -> list[str]:
+    """The names of all nodes."""
+    names, token = list[str](), ""
+    while True:
+        page = orjson.loads(await kube.call("GET", f"/api/v1/nodes?limit=500&continue={quote(token)}"))
+        names += [item["metadata"]["name"] for item in page["items"]]
+        token = page["metadata"].get("continue", "")
+        if not token:
+            return names
 
 
 async def in_parallel(one: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:
