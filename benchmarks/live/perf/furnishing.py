@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -32,7 +33,7 @@ QUEUE_LABEL = f"{_KUEUE}/queue-name"
 _AMPLE = {"cpu": "1000000", "memory": "10000Ti"}
 _DISRUPTION_MODES = {"single": "Pod", "all": "PodGroup"}
 """The names of v1alpha2."""
-_PATIENCE = 30.0
+_PATIENCE, _POLL_SECONDS = 30.0, 0.2
 
 
 class Furnishing:
@@ -82,10 +83,20 @@ class Furnishing:
         if self._groups:
             paths.append(f"/apis/{self._groups}{NAMESPACE}/podgroups")
         for path in paths:
-            await remove_labelled(self._kube, path)
+            await self._clear(path)
         for name in (LABEL, f"{LABEL}-churn"):  # API servers may not delete collections of Services
             with suppress(ApiError):
                 await self._kube.call("DELETE", f"{SERVICES}/{name}")
+
+    async def _clear(self, path: str) -> None:
+        """Deletes what was created in a collection, and waits for what finalizers hold."""
+        end = time.monotonic() + _PATIENCE
+        while True:
+            await remove_labelled(self._kube, path)
+            own = f"{path}?labelSelector={LABEL}%3Dtrue&limit=1"
+            if not orjson.loads(await self._kube.call("GET", own))["items"] or time.monotonic() > end:
+                return
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def _queues(self) -> None:
         """A queue of Kueue that admits everything at once."""

@@ -82,13 +82,15 @@ class Phase:
         watching = asyncio.create_task(self._progress.run())
         try:
             await self._furnishing.prepare()
-            await self._furnishing.groups(INITIAL, _groups(sizes.initial, sizes.initial_members), 0, sizes.disruption)
+            await self._furnishing.groups(
+                self._group(INITIAL), _groups(sizes.initial, sizes.initial_members), 0, sizes.disruption
+            )
             await self._create(INITIAL, sizes.initial_template, sizes.initial, sizes.initial_members, bound=True)
             await self._start()
             await self._create(FIRST, "light", 1)
             await self._until_bound(FIRST, 1)  # it is up
             await self._create(WAITING, sizes.waiting_template, sizes.waiting)
-            await self._furnishing.groups(MEASURED, _groups(sizes.pods, sizes.of_gang), sizes.of_gang)
+            await self._furnishing.groups(self._group(MEASURED), _groups(sizes.pods, sizes.of_gang), sizes.of_gang)
             await asyncio.sleep(_SETTLE_SECONDS)
             async with self._meanwhile():
                 began = await (self._by_jobs() if sizes.jobs else self._directly())
@@ -139,7 +141,7 @@ class Phase:
         """Creates pods, those that are bound evenly on all nodes. members: of each group."""
 
         async def one(number: int) -> None:
-            group = f"{part}-{number // members}" if members else ""
+            group = f"{self._group(part)}-{number // members}" if members else ""
             node = self._nodes[number % len(self._nodes)]
             name = self._name(part, number)
             pod = TEMPLATES[template].pod(name, part, self._scheduler, node, group, bound=bound)
@@ -149,6 +151,9 @@ class Phase:
                 self._asked[answer["metadata"]["uid"]] = asked
 
         await in_parallel(one, range(count))
+
+    def _group(self, part: str) -> str:
+        return f"{self._scheduler}-{part}"
 
     def _name(self, part: str, number: int) -> str:
         return f"{self._scheduler}-{part}-{number:05d}"

@@ -18,7 +18,7 @@ FIGURES = {
     "bound_per_s",
     *(f"{name}{q}{unit}" for name, unit in (("window_p", ""), ("p", "_s")) for q in (50, 90, 95, 99)),
 }
-ANOTHER = "perf-mixed-churn/5000", "perf-gated", "perf-gangs/5000-nodes/3-of", "perf-disruption-all", "perf-kueue"
+ANOTHER = "perf-mixed-churn/5000", "perf-disruption-all", "perf-kueue"
 """One of each kind of objects; the others differ in the pods."""
 
 
@@ -30,7 +30,8 @@ def measured(tmp_path, name, *arguments):
     (case,) = read(out).cases
     assert case.failed == []
     assert set(case.samples) >= FIGURES
-    assert all(values[0] > 0 for values in case.samples.values())
+    assert case.samples["bound_per_s"][0] > 0, "some seconds may be without a bind"
+    assert 0 < case.samples["p50_s"][0] <= case.samples["p99_s"][0]
     return case
 
 
@@ -38,7 +39,7 @@ def measured(tmp_path, name, *arguments):
 @pytest.mark.parametrize("name", ANOTHER)
 def test_a_case_of_each_kind_runs_on_the_synthetic_cluster(tmp_path, name):
     case = measured(tmp_path, name)
-    assert case.checked == 2 if name.startswith(("perf-mixed", "perf-gated")) else 1
+    assert case.checked == (2 if name.startswith("perf-mixed") else 1)
 
 
 @pytest.mark.e2e
