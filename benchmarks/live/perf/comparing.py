@@ -32,7 +32,7 @@ class Rivalry:
 
 
 async def compare(run: Rivalry) -> Sample:
-    """The figures of ours, those of the other one, and the ratio of their rates."""
+    """Our figures, those of the other one, and the ratio of their rates."""
     shape = NODES[run.sizes.node]
     async with Stack() as stack:
         if run.kubeconfig is None:
@@ -48,15 +48,15 @@ async def compare(run: Rivalry) -> Sample:
 
 
 async def _phases(stack: Stack, kubeconfig: Path, run: Rivalry) -> Sample:
-    ours = await _phase(stack, kubeconfig, run, SCHEDULER)
-    found = dict(figures(ours))
+    mine = await _phase(stack, kubeconfig, run, SCHEDULER)
+    found = dict(figures(mine))
     metrics = {"bound_per_s": found.pop("per_s"), **{_named(name): value for name, value in found.items()}}
-    checks = list(ours.checks)
-    recorded = _series(SCHEDULER, ours)
+    checks = list(mine.checks)
+    recorded = _series(SCHEDULER, mine)
     if run.against is not None:
         other = await _phase(stack, kubeconfig, run, run.against)
         metrics |= {f"other_{_named(name)}": value for name, value in figures(other)}
-        metrics["times_other"] = ours.per_second / other.per_second
+        metrics["times_other"] = mine.per_second / other.per_second
         checks += other.checks
         recorded += _series(run.against, other)
     return Sample(metrics, {"pods": run.sizes.pods, "nodes": run.sizes.nodes}, checks, recorded)
