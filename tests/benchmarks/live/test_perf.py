@@ -56,8 +56,8 @@ def test_another_scheduler_is_measured_on_the_same_nodes(tmp_path):
     start = f"{command} --lease-name other --health-port -1"
     case = measured(tmp_path, "perf-preemption-async", "--against", "other", "--start", start)
     assert {f"other_{name}" for name in FIGURES - {"bound_per_s"}} | {"other_per_s"} <= set(case.samples)
-    ours, other = case.samples["bound_per_s"][0], case.samples["other_per_s"][0]
-    assert case.samples["times_other"][0] == pytest.approx(ours / other)
+    mine, other = case.samples["bound_per_s"][0], case.samples["other_per_s"][0]
+    assert case.samples["times_other"][0] == pytest.approx(mine / other)
     assert case.checked == 4, "of each: the measured pods, and those that come meanwhile"
 
 
