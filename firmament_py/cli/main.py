@@ -1,6 +1,6 @@
 """The `firmament` command: serves the flow-graph service, lists and checks policies.
 
-Exit codes: 0 success, 1 failure while running, 2 wrong usage or configuration.
+Exit codes: 0 success, 1 failure while running, 2 wrong usage or configuration, 130 interrupted.
 """
 
 import json
@@ -18,6 +18,7 @@ from firmament_py import compile_ahead
 from firmament_py.admission import backfill
 from firmament_py.cli import logs
 from firmament_py.cli.durations import parse_after
+from firmament_py.cli.interrupts import Interruptible
 from firmament_py.cli.stopping import Stopping
 from firmament_py.compile_ahead import NotCompiledError
 from firmament_py.compiled_folder import COMPILED
@@ -56,7 +57,7 @@ def _exporting(folder: Path) -> Observer:
     return lambda built, solution: export(built.flow, solution)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Interruptible, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="firmament")
 def cli() -> None:
     """The flow-graph scheduling service: tasks and nodes in, placements out."""

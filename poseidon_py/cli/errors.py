@@ -38,13 +38,14 @@ def version_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Group(click.Group):
-    """A group of commands that Ctrl-C ends with exit code 130, and that knows what a mistyped command was to be."""
+    """A group of commands that an interrupt ends with exit code 130, also at a question, as the end of input does; and
+    that knows what a mistyped command was to be."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """click itself would print `Aborted!` and exit with 1."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, EOFError, click.Abort):
             ctx.exit(INTERRUPTED)
 
     def resolve_command(

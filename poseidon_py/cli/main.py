@@ -1,6 +1,7 @@
 """The `poseidon` command: the group, and the commands that are loaded only when they are used.
 
-Exit codes: 0 ended as requested, 1 failed while running or a dependency is unreachable, 2 wrong usage or configuration.
+Exit codes: 0 ended as requested, 1 failed while running or a dependency is unreachable, 2 wrong usage or configuration,
+130 interrupted.
 """
 
 import importlib
@@ -94,5 +95,5 @@ def _not_installed(name: str, error: ModuleNotFoundError) -> click.Command:
 def cli() -> None:
     """A min-cost-flow batch scheduler for Kubernetes.
 
-    Exit codes: 0 ended as requested, 1 failed while running, 2 wrong usage or configuration.
+    Exit codes: 0 ended as requested, 1 failed while running, 2 wrong usage or configuration, 130 interrupted.
     """

@@ -16,6 +16,7 @@ from poseidon_py.cli.ask import DEFAULT_ADDRESS, AskError, require_cluster
 from poseidon_py.cli.carry_out import Execution, Replicas
 from poseidon_py.cli.errors import fail
 from poseidon_py.kube.objects import InvalidField
+from poseidon_py.util.process.signals import INTERRUPTED
 
 _PLAN_SECONDS = 90.0
 """Longer than the bridge waits for the flow service."""
@@ -196,7 +197,7 @@ def _execute(replicas: Replicas, plan: Plan, *, yes: bool, as_json: bool) -> NoR
         click.echo(json.dumps(_result(execution, pods), indent=2))
     else:
         click.echo("\n".join(summary(execution.states, pods)))
-    sys.exit(int(stopped or any(state != "done" for state, _ in execution.states.values())))
+    sys.exit(INTERRUPTED if stopped else int(any(state != "done" for state, _ in execution.states.values())))
 
 
 def has_terminal() -> bool:
