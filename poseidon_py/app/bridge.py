@@ -12,12 +12,12 @@ from typing import Any
 
 from poseidon_py.app import status
 from poseidon_py.app.engine_process import Supervisor
-from poseidon_py.app.http_endpoints import Health
 from poseidon_py.app.queries.answers import jobs_answer, queues_answer
 from poseidon_py.app.queries.gang_list import gangs_json
 from poseidon_py.app.queries.pod_answer import pod_answer
 from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
+from poseidon_py.app.serving.http_endpoints import Health, first_problem
 from poseidon_py.app.startup import (
     UsageSources,
     check_alone,
@@ -93,8 +93,9 @@ class Bridge:
         access = self._access = await credentials.load(settings.kubeconfig, settings.context)
         self.health = Health(
             self.metrics,
+            settings,
             alive=self._alive,
-            ready=self._ready,
+            checks=self._checks,
             refresh=self._refresh,
             identity=self.serves,
             status=self.status,
@@ -105,10 +106,9 @@ class Bridge:
             fits=self.fits,
             rebalancer=lambda: self.runtime.rebalancer if self.runtime is not None else None,
         )
-        if settings.health_port >= 0:
-            await self.health.start(settings.health_address, settings.health_port)
-            log.info("health and metrics on http://%s:%d", settings.health_address, self.health.port)
+        await self.health.start()
         kube = self._kube = Kube(access, settings.bind_concurrency, rate_limit(settings))
+        await self.health.start_secure(kube)
         await together(self._start_engine(), self._start_watches(kube))
         runtime = self.runtime
         assert runtime is not None
@@ -287,15 +287,12 @@ class Bridge:
             else ""
         )
 
-    def _ready(self) -> str:
+    def _checks(self) -> dict[str, str]:
         if self.runtime is None:
-            return "starting"
-        for watch in self.runtime.watches:
-            if not watch.listed.is_set():
-                return f"{watch.name} are not listed yet"
-        if not self.runtime.queues.listed.is_set():
-            return "queues are not listed yet"
-        return "" if self.runtime.session.ready else "the flow service is not synchronised"
+            return {"start": "starting"}
+        listed = {watch.name: watch.listed for watch in self.runtime.watches} | {"queues": self.runtime.queues.listed}
+        checks = {name: "" if each.is_set() else f"{name} are not listed yet" for name, each in listed.items()}
+        return checks | {"flow service": "" if self.runtime.session.ready else "the flow service is not synchronised"}
 
     @property
     def _leads(self) -> bool:
@@ -327,7 +324,7 @@ class Bridge:
             **self.serves(),
             "leading": self._leads,
             "leader": self.identity if self._leads else self.election.holder if self.election is not None else "",
-            "not_ready": self._ready(),
+            "not_ready": first_problem(self._checks()),
             "pid": os.getpid(),
             "firmament": {
                 "address": self.engine.address,

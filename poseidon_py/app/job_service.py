@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Coroutine
 from typing import Any
 
-from poseidon_py.app.http_endpoints import Probes
+from poseidon_py.app.serving.http_endpoints import Probes
 from poseidon_py.app.startup import StartError, check_alone, new_election, wait_for_server
 from poseidon_py.config.settings import Settings
 from poseidon_py.hooks.config.hook_config import HookConfig
@@ -53,7 +53,7 @@ class JobService:
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._kube: Kube | None = None
         self._election: Election | None = None
-        self._probes = Probes(self._metrics, alive=self._alive, ready=self._ready, refresh=self._refresh)
+        self._probes = Probes(self._metrics, settings, alive=self._alive, checks=self._checks, refresh=self._refresh)
         self.controller: JobController | None = None
         self._tasks: list[asyncio.Task[Any]] = []
         self._broken: asyncio.Future[str] | None = None
@@ -63,11 +63,10 @@ class JobService:
         settings = self._settings
         self._broken = asyncio.get_running_loop().create_future()
         access = await credentials.load(settings.kubeconfig, settings.context)
-        if settings.health_port >= 0:
-            await self._probes.start(settings.health_address, settings.health_port)
-            log.info("health and metrics on http://%s:%d", settings.health_address, self._probes.port)
+        await self._probes.start()
         kube = self._kube = Kube(access)
         await kube.start()
+        await self._probes.start_secure(kube)
         await wait_for_server(kube, settings.startup_timeout)
         await self._check_kinds(kube)
         election = self._election = new_election(
@@ -188,8 +187,8 @@ class JobService:
         broken = self._broken
         return broken.result() if broken is not None and broken.done() and not broken.cancelled() else ""
 
-    def _ready(self) -> str:
-        return self.controller.not_ready() if self.controller is not None else "starting"
+    def _checks(self) -> dict[str, str]:
+        return {"controller": self.controller.not_ready() if self.controller is not None else "starting"}
 
     def _refresh(self) -> None:
         if self.controller is not None:

@@ -10,6 +10,7 @@ from msgspec import inspect
 
 from poseidon_py.config.fields import FIELDS, Field
 from poseidon_py.config.layout import HEADINGS, section_of
+from poseidon_py.util import logs
 
 Command = Callable[..., Any]
 _OTHERS = "Options"
@@ -25,8 +26,6 @@ _ALIASES: Mapping[str, str] = {
 """Setting -> what its flag is called in kube-scheduler, too."""
 
 _BOOLEANS = {"true": "--", "1": "--", "false": "--no-", "0": "--no-"}
-_VERBOSE = 4
-"""klog's level from which on messages are for debugging."""
 
 
 class GroupedCommand(click.Command):
@@ -58,9 +57,10 @@ def _as_click_has_them(args: list[str]) -> Iterator[str]:
             yield _BOOLEANS[value.lower()] + name.removeprefix("--")
         elif name in ("-v", "--v") or (name[:2] == "-v" and name[2:].isdigit()):
             level = value if equals else name[2:] if name[2:].isdigit() else next(waiting, "")
-            if not level.isdigit():
-                raise click.UsageError(f"-v is {level!r}; give a number: {_VERBOSE} and more is --log-level debug")
-            yield from ("--log-level", "debug" if int(level) >= _VERBOSE else "info")
+            word = logs.level_of(level) if level.isdigit() else None
+            if word is None:
+                raise click.UsageError(f"-v is {level!r}; give a number: 4 and more is --log-level debug")
+            yield from ("--log-level", word)
         else:
             yield arg
 

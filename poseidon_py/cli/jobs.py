@@ -41,6 +41,10 @@ _FLAGS = (
     "retry_period",
     "health_address",
     "health_port",
+    "bind_address",
+    "secure_port",
+    "tls_cert_file",
+    "tls_private_key_file",
     "log_level",
     "log_format",
 )
@@ -103,8 +107,8 @@ def run(namespace: str, workers: int, hooks_file: Path | None, **flags: Any) -> 
 
 
 async def _run(settings: Settings, namespace: str, workers: int, hooks: HookConfig | None) -> int:
-    from poseidon_py.app.http_endpoints import HealthAddressError
     from poseidon_py.app.job_service import JobService
+    from poseidon_py.app.serving.http_endpoints import HealthAddressError
     from poseidon_py.app.startup import StartError
     from poseidon_py.kube.credentials import CredentialsError
 

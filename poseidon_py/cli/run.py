@@ -65,7 +65,7 @@ def run(config: Path | None, **flags: Any) -> None:
 async def _run(settings: Settings, hooks: HookConfig | None) -> int:
     from poseidon_py.app.bridge import Bridge
     from poseidon_py.app.engine_process import FirmamentError
-    from poseidon_py.app.http_endpoints import HealthAddressError
+    from poseidon_py.app.serving.http_endpoints import HealthAddressError
     from poseidon_py.app.startup import StartError
     from poseidon_py.kube.credentials import CredentialsError
 

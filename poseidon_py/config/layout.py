@@ -103,7 +103,14 @@ LAYOUT: Mapping[str, Mapping[str, Any]] = {
         "timeout": "rpc_timeout",
         "arguments": "firmament_args",
     },
-    "health": {"address": "health_address", "port": "health_port"},
+    "serving": {
+        "healthAddress": "health_address",
+        "healthPort": "health_port",
+        "bindAddress": "bind_address",
+        "securePort": "secure_port",
+        "certFile": "tls_cert_file",
+        "keyFile": "tls_private_key_file",
+    },
     "process": {"startupTimeout": "startup_timeout", "shutdownTimeout": "shutdown_timeout"},
     "logging": {"level": "log_level", "format": "log_format"},
 }
@@ -124,7 +131,7 @@ HEADINGS: Mapping[str, str] = {
     "events": "Events",
     "watches": "Watches",
     "flowService": "Flow service",
-    "health": "Health and metrics",
+    "serving": "Health and metrics",
     "process": "Start and stop",
     "logging": "Logs",
 }

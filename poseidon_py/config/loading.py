@@ -167,21 +167,29 @@ def _check_tls(given: Settings) -> None:
         raise OptionError("firmament-cert and firmament-key need firmament-ca, and that needs firmament-address")
     if (certificate is None) != (key is None):
         raise OptionError("firmament-cert and firmament-key go together")
+    if (given.tls_cert_file is None) != (given.tls_private_key_file is None):
+        raise OptionError("tls-cert-file and tls-private-key-file go together")
+    _check_pair("tls-cert-file", given.tls_cert_file, "tls-private-key-file", given.tls_private_key_file)
     _check_certificates("firmament-ca", given.firmament_ca)
+    _check_pair("firmament-cert", certificate, "firmament-key", key)
+
+
+def _check_pair(cert_option: str, certificate: Path | None, key_option: str, key: Path | None) -> None:
+    """Raises OptionError if the two do not belong together."""
     if certificate is None or key is None:
         return
-    _check_certificates("firmament-cert", certificate)
-    _check_file("firmament-key", key)
+    _check_certificates(cert_option, certificate)
+    _check_file(key_option, key)
     context = _tls_context()
     try:
         context.load_cert_chain(certificate, key, password=lambda: "")
     except OSError as error:  # of which SSLError is one
         if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
             raise OptionError(
-                f"firmament-key {key} is not the key of firmament-cert {certificate}; give the two that belong together"
+                f"{key_option} {key} is not the key of {cert_option} {certificate}; give the two that belong together"
             ) from error
         raise OptionError(
-            f"firmament-key {key} cannot be used ({_why(error)}); give a PEM key without a password"
+            f"{key_option} {key} cannot be used ({_why(error)}); give a PEM key without a password"
         ) from error
 
 

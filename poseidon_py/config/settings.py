@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta
 
+from poseidon_py.config.serving_settings import ServingSettings
 from poseidon_py.config.setting import Basis, Count, NotNegative, Positive, setting
 from poseidon_py.util.logs import Format, Level
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class Settings(ServingSettings, frozen=True, kw_only=True):
     """See the module. Values are not validated here, but by `loading.settings`."""
 
     kubeconfig: Annotated[
@@ -141,15 +141,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     retry_period: Annotated[
         Positive, setting("Seconds between attempts to acquire or renew the lease.", metavar="SECONDS")
     ] = 2.0
-
-    health_address: Annotated[
-        str,
-        setting("Address of the health port. Most of its answers name pods.", metavar="HOST"),
-    ] = "127.0.0.1"
-    health_port: Annotated[
-        Annotated[int, Meta(ge=-1, le=65535)],
-        setting("The health port: health, metrics and JSON over HTTP. 0: any free port; -1: none.", metavar="PORT"),
-    ] = 10271
 
     added_node_affinity: Annotated[
         Mapping[str, Any] | None,

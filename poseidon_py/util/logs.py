@@ -37,13 +37,36 @@ class TextFormatter(logging.Formatter):
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
+_DEBUGGING = 4
+"""klog's level from which on messages are for debugging."""
+
+
+def level_of(text: str) -> Level | None:
+    """The level of a word, or of a number of klog; None: it is neither."""
+    if text.isdecimal() and len(text) < 10:
+        return "debug" if int(text) >= _DEBUGGING else "info"
+    return next((level for level in LEVELS if level == text.lower()), None)
+
+
+def level() -> Level:
+    """That of the log now."""
+    now = logging.getLogger().level
+    return next((each for each in LEVELS if now <= getattr(logging, each.upper())), "error")
+
+
+def set_level(level: str) -> None:
+    """Of what is logged from now on."""
+    root = logging.getLogger()
+    root.setLevel(level.upper())
+    # info messages of libraries are about their internals
+    for name in ("asyncio", "aiohttp", "grpc", "kubernetes", "urllib3"):
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+
+
 def configure(level: str, style: str) -> None:
     """Send all logs of the process to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level.upper())
-    # info messages of libraries are about their internals
-    for name in ("asyncio", "aiohttp", "grpc", "kubernetes", "urllib3"):
-        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    set_level(level)

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.cluster import Rule, WatchFaults
 from benchmarks.cluster.store.kinds import LEASES, NODES, PODS
 from poseidon_py.app.bridge import Bridge
+from poseidon_py.app.serving.http_endpoints import first_problem
 from poseidon_py.app.startup import StartError
 from poseidon_py.kube.client import KubeError
 from tests.poseidon_py.world import World, template, world_of
@@ -331,7 +332,7 @@ async def test_health_status_and_explain(world):
     async with aiohttp.ClientSession(f"http://127.0.0.1:{bridge.health.port}") as http:
         for path in ("/healthz", "/livez"):
             assert (await http.get(path)).status == 200
-        await world.until(lambda: not bridge._ready())
+        await world.until(lambda: not first_problem(bridge._checks()))
         assert (await http.get("/readyz")).status == 200
         await world.until(lambda: bridge.runtime.loop.rounds > 0)
         text = await (await http.get("/metrics")).text()

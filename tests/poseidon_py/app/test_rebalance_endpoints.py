@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import aiohttp
 import pytest
 
-from poseidon_py.app.http_endpoints import Health
 from poseidon_py.app.move_plan import encode_plan
-from poseidon_py.app.rebalance_endpoints import MAX_BODY_BYTES, is_loopback
+from poseidon_py.app.serving.http_endpoints import Health
+from poseidon_py.app.serving.origin import is_loopback
+from poseidon_py.app.serving.rebalance_endpoints import MAX_BODY_BYTES
+from poseidon_py.config.settings import Settings
 from poseidon_py.feed.client import EngineError
 from poseidon_py.util.metrics import Metrics
 from protos.gen import flow_pb2
@@ -49,8 +51,9 @@ async def served(*, starts: bool = False, **fields: Any) -> AsyncIterator[Served
         none: Any = lambda *_: None  # noqa: E731
         health = Health(
             Metrics(),
+            Settings(health_port=0),
             alive=none,
-            ready=none,
+            checks=dict,
             refresh=none,
             identity=none,
             status=none,
@@ -61,7 +64,7 @@ async def served(*, starts: bool = False, **fields: Any) -> AsyncIterator[Served
             fits=none,
             rebalancer=lambda: None if starts else rig.rebalancer,
         )
-        await health.start("127.0.0.1", 0)
+        await health.start()
         try:
             yield Served(rig, client, f"http://127.0.0.1:{health.port}")
         finally:
@@ -180,14 +183,14 @@ async def test_web_pages_and_proxies_are_refused(name, value):
         assert port.rig.engine.calls["carry_out"] == 0
 
 
-async def test_other_machines_may_plan_and_look_but_not_carry_out(monkeypatch):
-    monkeypatch.setattr("poseidon_py.app.rebalance_endpoints.is_loopback", lambda address: False)
+async def test_other_machines_may_neither_plan_nor_carry_out(monkeypatch):
+    monkeypatch.setattr("poseidon_py.app.serving.origin.is_loopback", lambda address: False)
     async with served() as port:
-        for answer in (await port.post(), await port.ask("DELETE", "/rebalance", headers=JSON)):
+        answers = [await port.post(), await port.ask("DELETE", "/rebalance", headers=JSON)]
+        answers += [await port.ask("GET", path) for path in ("/rebalance", "/rebalance/progress")]
+        for answer in answers:
             assert answer.status == 403
             assert "use kubectl port-forward or kubectl exec" in answer.body["error"]
-        assert (await port.ask("GET", "/rebalance")).status == 200
-        assert (await port.ask("GET", "/rebalance/progress")).status == 200
         assert port.rig.engine.calls["carry_out"] == 0
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from poseidon_py.app.http_endpoints import Health
+from poseidon_py.app.serving.http_endpoints import Health
 from poseidon_py.cli.main import cli
+from poseidon_py.config.settings import Settings
 from poseidon_py.util.metrics import Metrics
 from protos.gen import flow_pb2
 from tests.poseidon_py.moving_rig import MovingRig
@@ -26,8 +27,9 @@ class Bridge(MovingRig):
         none: Any = lambda *_: None  # noqa: E731
         self.health = Health(
             Metrics(),
+            Settings(health_port=0),
             alive=none,
-            ready=none,
+            checks=dict,
             refresh=none,
             identity=lambda: IDENTITY,
             status=none,
@@ -42,7 +44,7 @@ class Bridge(MovingRig):
     async def __aenter__(self):
         await super().__aenter__()
         self._tasks.append(asyncio.create_task(self.rebalancer.run()))
-        await self.health.start("127.0.0.1", 0)
+        await self.health.start()
         return self
 
     async def __aexit__(self, *error):

@@ -7,10 +7,11 @@ import aiohttp
 import pytest
 from click.testing import CliRunner
 
-from poseidon_py.app.http_endpoints import Health
 from poseidon_py.app.queries.would_fit import question_of
+from poseidon_py.app.serving.http_endpoints import Health
 from poseidon_py.cli.fits import verdict
 from poseidon_py.cli.main import cli
+from poseidon_py.config.settings import Settings
 from poseidon_py.feed.client import EngineError
 from poseidon_py.kube.objects import InvalidField
 from poseidon_py.state.gangs.model import Unknown
@@ -52,8 +53,9 @@ def none(*_):
 async def address():
     health = Health(
         Metrics(),
+        Settings(health_port=0),
         alive=none,
-        ready=none,
+        checks=dict,
         refresh=none,
         identity=none,
         status=none,
@@ -64,7 +66,7 @@ async def address():
         fits=fits,
         rebalancer=lambda: None,
     )
-    await health.start("127.0.0.1", 0)
+    await health.start()
     yield f"127.0.0.1:{health.port}"
     await health.stop()
 

@@ -5,10 +5,11 @@ import json
 import aiohttp
 import pytest
 
-from poseidon_py.app.http_endpoints import Health
 from poseidon_py.app.queries.gang_list import UnknownGang
 from poseidon_py.app.queries.job_list import UnknownJob
 from poseidon_py.app.queries.queue_list import UnknownQueue
+from poseidon_py.app.serving.http_endpoints import Health
+from poseidon_py.config.settings import Settings
 from poseidon_py.feed.client import EngineError
 from poseidon_py.util.metrics import Metrics
 
@@ -65,8 +66,9 @@ def none(*_):
 async def test_answers(path, status, body):
     health = Health(
         Metrics(),
+        Settings(health_port=0),
         alive=none,
-        ready=none,
+        checks=dict,
         refresh=none,
         identity=none,
         status=none,
@@ -77,7 +79,7 @@ async def test_answers(path, status, body):
         fits=none,
         rebalancer=lambda: None,
     )
-    await health.start("127.0.0.1", 0)
+    await health.start()
     try:
         async with (
             aiohttp.ClientSession() as session,

@@ -1,7 +1,9 @@
 """The HTTP server of the bridge: health, metrics, and its state as JSON.
 
 /livez, /healthz   200 while the process works
-/readyz            200 when all objects have been listed and sent to the flow service
+/readyz            200 when all objects have been listed and sent to the flow service; ?verbose lists the checks
+/configz           the configuration: JSON
+/debug/flags/v     the level of the log; PUT changes it
 /metrics           Prometheus
 /identity          API server, scheduler names, identity: JSON
 /status            counts, usage, last round: JSON
@@ -12,28 +14,51 @@
                    (queries/job_list.py); /jobs/NS/NAME is one of them
 /fits              POST: whether the pods of a manifest would fit: JSON (queries/would_fit.py)
 /rebalance         plans of moves: rebalance_endpoints.py
+
+There are two ports. The health port answers requests from its own machine or pod, which are those that `kubectl
+port-forward` and `kubectl exec` make; to others it answers the probes alone, and no more than whether all is well. The
+secure port speaks HTTPS, and answers those whom the API server permits the path (access_review.py).
 """
 
+import asyncio
 import json
+import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from poseidon_py.app.queries.gang_list import UnknownGang
 from poseidon_py.app.queries.job_list import UnknownJob
 from poseidon_py.app.queries.queue_list import UnknownQueue
 from poseidon_py.app.rebalance import Rebalancer
-from poseidon_py.app.rebalance_endpoints import RebalanceEndpoints
+from poseidon_py.app.serving.access_review import AccessReviewer, Refused, ReviewApi
+from poseidon_py.app.serving.certificate import ServingCertificate
+from poseidon_py.app.serving.origin import PERMITTED, from_own_machine, is_secure
+from poseidon_py.app.serving.rebalance_endpoints import RebalanceEndpoints
+from poseidon_py.config.document import document_of
+from poseidon_py.config.settings import Settings
 from poseidon_py.feed.client import EngineError
 from poseidon_py.kube.client import KubeError
 from poseidon_py.kube.objects import InvalidField
 from poseidon_py.state.gangs.model import Unknown
+from poseidon_py.util import logs
 from poseidon_py.util.metrics import Metrics
+from poseidon_py.util.tasks import end_tasks
+
+log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
+LEVEL = "/debug/flags/v"
+PROBES = ("/livez", "/healthz", "/readyz")
+ONLY_PROBES = (
+    "other machines get nothing but the probes from this port; use kubectl port-forward or kubectl exec, or a token at "
+    "the secure port (--secure-port)"
+)
 _MAX_BODY_BYTES = 4 << 20
 """Of a manifest: more than the API server takes for one object."""
 
@@ -46,18 +71,28 @@ class HealthAddressError(Exception):
 
 
 class Probes:
-    """Health and metrics: `start`, `stop`."""
+    """Health and metrics: `start`, `start_secure`, `stop`."""
 
     def __init__(
-        self, metrics: Metrics, *, alive: Callable[[], str], ready: Callable[[], str], refresh: Callable[[], None]
+        self,
+        metrics: Metrics,
+        settings: Settings,
+        *,
+        alive: Callable[[], str],
+        checks: Callable[[], Mapping[str, str]],
+        refresh: Callable[[], None],
     ) -> None:
-        """`alive` and `ready` return a problem, empty if there is none. `refresh` updates the gauges."""
+        """`alive` returns a problem, empty if there is none; `checks` those of what has to be there for readiness, by
+        name. `refresh` updates the gauges."""
         self._measured = metrics
+        self._settings = settings
         self._alive = alive
-        self._ready = ready
+        self._checks = checks
         self._refresh = refresh
         self._runner: web.AppRunner | None = None
-        self.port = 0
+        self._reviewer: AccessReviewer | None = None
+        self._renewal: asyncio.Task[None] | None = None
+        self.port = self.secure_port = 0
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -65,37 +100,106 @@ class Probes:
             web.get("/livez", self._livez),
             web.get("/readyz", self._readyz),
             web.get("/metrics", self._metrics),
+            web.get("/configz", self._configz),
+            web.get(LEVEL, self._level),
+            web.put(LEVEL, self._set_level),
         ]
 
-    async def start(self, address: str, port: int) -> None:
-        """Serves. Raises HealthAddressError."""
-        app = web.Application(client_max_size=_MAX_BODY_BYTES)
-        app.add_routes(self.routes())
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, address, port)
+    async def start(self) -> None:
+        """Serves the health port, if there is one. Raises HealthAddressError."""
+        address, port = self._settings.health_address, self._settings.health_port
+        if port >= 0:
+            self.port = await self._listen(address, port, "health")
+            log.info("health and metrics on http://%s:%d", address, self.port)
+
+    async def start_secure(self, api: ReviewApi) -> None:
+        """Serves the secure port, if there is one. Raises HealthAddressError."""
+        settings = self._settings
+        if settings.secure_port < 0:
+            return
+        try:
+            certificate = ServingCertificate(settings.tls_cert_file, settings.tls_private_key_file)
+        except OSError as error:
+            raise HealthAddressError(f"cannot use the certificate of --tls-cert-file: {error}") from error
+        self._reviewer = AccessReviewer(api)
+        self._renewal = asyncio.create_task(certificate.run(), name="certificate")
+        self.secure_port = await self._listen(
+            settings.bind_address, settings.secure_port, "secure", certificate.context
+        )
+        log.info("metrics and state on https://%s:%d", settings.bind_address, self.secure_port)
+
+    async def _listen(self, address: str, port: int, name: str, tls: ssl.SSLContext | None = None) -> int:
+        """The port that is bound. `name`: that of the port in its flag."""
+        if self._runner is None:
+            app = web.Application(client_max_size=_MAX_BODY_BYTES, middlewares=[self._guard])
+            app.add_routes(self.routes())
+            self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+            await self._runner.setup()
+        site = web.TCPSite(self._runner, address, port, ssl_context=tls)
         try:
             await site.start()
         except OSError as error:
             await self.stop()
             unknown = isinstance(error, socket.gaierror)
             reason = error.strerror if unknown or not error.errno else os.strerror(error.errno)
-            remedy = "give an IP address or a host name of this machine as --health-address"
+            of_address = "health-address" if tls is None else "bind-address"
+            remedy = f"give an IP address or a host name of this machine as --{of_address}"
             if not unknown:
-                remedy = "choose another --health-port, 0 for any free one, -1 for none"
-            raise HealthAddressError(f"cannot serve health on {address}:{port}: {reason or error}; {remedy}") from error
-        self.port = self._runner.addresses[0][1]
+                remedy = f"choose another --{name}-port, 0 for any free one, -1 for none"
+            raise HealthAddressError(f"cannot serve {name} on {address}:{port}: {reason or error}; {remedy}") from error
+        bound: int = self._runner.addresses[-1][1]
+        return bound
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Lets through what may be answered."""
+        try:
+            request[PERMITTED] = await self._permitted(request)
+        except Refused as refused:
+            if request.path not in PROBES:
+                return _json({"error": str(refused)}, refused.code)
+            request[PERMITTED] = False
+        return await handler(request)
+
+    async def _permitted(self, request: web.Request) -> bool:
+        """True. Raises Refused."""
+        if is_secure(request):
+            assert self._reviewer is not None
+            await self._reviewer.permit(request.headers.get("Authorization", ""), request.method.lower(), request.path)
+        elif not from_own_machine(request):
+            raise Refused(403, ONLY_PROBES)
+        return True
 
     async def stop(self) -> None:
+        if self._renewal is not None:
+            await end_tasks(self._renewal)
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
 
-    async def _livez(self, _: web.Request) -> web.Response:
-        return _health(self._alive())
+    async def _livez(self, request: web.Request) -> web.Response:
+        return _health(request, {"ping": self._alive()})
 
-    async def _readyz(self, _: web.Request) -> web.Response:
-        return _health(self._ready())
+    async def _readyz(self, request: web.Request) -> web.Response:
+        return _health(request, self._checks())
+
+    async def _configz(self, _: web.Request) -> web.Response:
+        return _json(document_of(self._settings))
+
+    async def _level(self, _: web.Request) -> web.Response:
+        return web.Response(text=f"{logs.level()}\n")
+
+    async def _set_level(self, request: web.Request) -> web.Response:
+        """As kube-scheduler's: a number of klog; or a word."""
+        text = (await request.text()).strip()
+        word = logs.level_of(text)
+        if word is None:
+            return _json(
+                {"error": f"{text[:64]!r} is no level; give one of {', '.join(logs.LEVELS)}, or a number"}, 400
+            )
+        logs.set_level(word)
+        log.info("the log has level %s from now on", word)
+        return web.Response(text=f"successfully set log level to {word}\n")
 
     async def _metrics(self, _: web.Request) -> web.Response:
         self._refresh()
@@ -108,9 +212,10 @@ class Health(Probes):
     def __init__(
         self,
         metrics: Metrics,
+        settings: Settings,
         *,
         alive: Callable[[], str],
-        ready: Callable[[], str],
+        checks: Callable[[], Mapping[str, str]],
         refresh: Callable[[], None],
         identity: Callable[[], Json],
         status: Callable[[], Awaitable[Json]],
@@ -126,7 +231,7 @@ class Health(Probes):
         name and a namespace, may raise UnknownGang; `queues`, of a name, UnknownQueue; `jobs`, of _JOB_PARAMETERS by
         name, UnknownJob. `fits` answers POST /fits, may raise EngineError, InvalidField and Unknown.
         `rebalancer`: None while the bridge starts. The others are those of Probes."""
-        super().__init__(metrics, alive=alive, ready=ready, refresh=refresh)
+        super().__init__(metrics, settings, alive=alive, checks=checks, refresh=refresh)
         self._identity = identity
         self._status = status
         self._explain = explain
@@ -220,8 +325,18 @@ async def _listed(request: web.Request, listing: Callable[..., Awaitable[Json]],
         return _json({"error": str(error)}, 503)
 
 
-def _health(problem: str) -> web.Response:
-    return web.Response(text=f"not ok: {problem}\n" if problem else "ok\n", status=503 if problem else 200)
+def first_problem(checks: Mapping[str, str]) -> str:
+    """Empty: there is none."""
+    return next((problem for problem in checks.values() if problem), "")
+
+
+def _health(request: web.Request, checks: Mapping[str, str]) -> web.Response:
+    problem, permitted = first_problem(checks), request[PERMITTED]
+    text = "ok\n" if not problem else f"not ok: {problem}\n" if permitted else "not ok\n"
+    if permitted and "verbose" in request.query:
+        lines = [f"[-]{name}: {found}" if found else f"[+]{name} ok" for name, found in checks.items()]
+        text = "\n".join([*lines, f"{request.path[1:]} check {'failed' if problem else 'passed'}", ""])
+    return web.Response(text=text, status=503 if problem else 200)
 
 
 def _json(body: Json, status: int = 200) -> web.Response:

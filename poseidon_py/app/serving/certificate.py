@@ -1,0 +1,123 @@
+"""The certificate of the secure port: of files that may be renewed at any time, or self-signed."""
+
+import asyncio
+import contextlib
+import datetime
+import ipaddress
+import logging
+import os
+import socket
+import ssl
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+_CHECK_SECONDS = 30.0
+_VALID = datetime.timedelta(days=365)
+_RENEWED_AFTER = datetime.timedelta(days=300)
+
+
+class ServingCertificate:
+    """`context` serves with the newest certificate that could be read; `run` follows the files."""
+
+    def __init__(
+        self, cert: Path | None, key: Path | None, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        """`cert` and `key`: PEM files; None: a self-signed certificate, which is made anew in time. Raises OSError."""
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._files = (cert, key) if cert is not None and key is not None else None
+        self._sleep = sleep
+        self._seen = self._changed_at()
+        self._made_at = _now()
+        if self._files is None:
+            self._make()
+        else:
+            self.context.load_cert_chain(*self._files)
+
+    async def run(self) -> None:
+        """Loads the files again when they change; what cannot be loaded leaves the former certificate. Never
+        returns."""
+        while True:
+            await self._sleep(_CHECK_SECONDS)
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Loads the files if they have changed."""
+        if self._files is None:
+            if _now() - self._made_at > _RENEWED_AFTER:
+                self._make()
+            return
+        seen = self._changed_at()
+        if seen == self._seen:
+            return
+        try:
+            self.context.load_cert_chain(*self._files)
+        except OSError as error:  # of which SSLError is one
+            log.warning("the certificate %s cannot be loaded, and the former one serves: %s", self._files[0], error)
+            return
+        self._seen = seen
+        log.info("the certificate %s was renewed", self._files[0])
+
+    def _make(self) -> None:
+        self._made_at = _now()
+        with _readable(_self_signed(self._made_at)) as path:
+            self.context.load_cert_chain(path)
+
+    def _changed_at(self) -> tuple[int, ...]:
+        """Of both files; 0: it cannot be read."""
+        found = []
+        for file in self._files or ():
+            with contextlib.suppress(OSError):
+                found.append(file.stat().st_mtime_ns)
+        return tuple(found)
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+def _self_signed(now: datetime.datetime) -> bytes:
+    """A key and its certificate, PEM."""
+    # only where it is needed: it takes a tenth of a second to import
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    host = socket.gethostname()
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host[:64])])
+    names = [x509.DNSName(host), x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))  # clocks differ
+        .not_valid_after(now + _VALID)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return private + certificate.public_bytes(serialization.Encoding.PEM)
+
+
+@contextlib.contextmanager
+def _readable(content: bytes) -> Iterator[str]:
+    """A path under which ssl can read the content: in memory, if possible, since roots can be read-only."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("certificate"), "wb") as file:
+            file.write(content)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        yield file.name

@@ -1,0 +1,34 @@
+"""Where requests come from."""
+
+import ipaddress
+
+from aiohttp import web
+
+PERMITTED: web.RequestKey[bool] = web.RequestKey("permitted", bool)
+"""Of a request: whether it may have all that its path answers."""
+
+_OF_OTHERS = ("Origin", "Forwarded", "X-Forwarded-For", "Via")
+"""Headers that browsers add to requests of web pages, and proxies to those of others."""
+
+
+def is_secure(request: web.Request) -> bool:
+    """Whether it came over HTTPS, and so was authenticated."""
+    return request.transport is not None and request.transport.get_extra_info("sslcontext") is not None
+
+
+def from_own_machine(request: web.Request) -> bool:
+    """Whether it comes from the same machine or pod, and not from a web page or through a proxy."""
+    peer = request.transport.get_extra_info("peername") if request.transport is not None else None
+    if not peer or any(name in request.headers for name in _OF_OTHERS):
+        return False
+    return is_loopback(str(peer[0]))
+
+
+def is_loopback(address: str) -> bool:
+    """Whether a peer with this IP address is on the same machine, or in the same pod."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return bool((mapped or parsed).is_loopback)
