@@ -122,6 +122,7 @@ def make_tasks(
     local_queue: int = 0,
     least_preemptor: int = 0,
     exempt_until_us: int = 0,
+    required_node: str | Sequence[str] = "",
 ) -> TasksObserved:
     """Tasks of one class (or of a class each), waiting, or all bound to the node named `on`; nominated: the name of the
     node that is kept for each."""
@@ -152,6 +153,9 @@ def make_tasks(
         local_queue_id=np.full(count, local_queue, np.uint64) if local_queue else None,
         least_preemptor=np.full(count, least_preemptor, np.int64) if exempt_until_us else None,
         exempt_until_us=np.full(count, exempt_until_us, np.int64) if exempt_until_us else None,
+        required_node=None
+        if not required_node
+        else ([required_node] * count if isinstance(required_node, str) else list(required_node)),
     )
 
 

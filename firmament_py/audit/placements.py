@@ -58,6 +58,7 @@ class Checker:
             self._unwelcome(state.tasks.cls[tasks], nodes, sound),
             "selector, affinity or a taint forbids the node",
         )
+        refuse(self._elsewhere(tasks, nodes), "the task requires another node")
         refuse(self._unoffered(tasks), "the task requests a resource that no node has")
         refuse(self._overfull(tasks, nodes, sound), "the node would be over-committed")
         if state.tasks.queue[tasks].any():
@@ -99,6 +100,14 @@ class Checker:
             overfull = at_once and bool(self._overfull(tasks, nodes, everywhere).any())
             found["a node would be over-committed"] = overfull
         return [why for why, wrong in found.items() if wrong]
+
+    def _elsewhere(self, tasks: I64, nodes: I64) -> Bools:
+        """Placements on another node than the one whose name the task requires."""
+        required, names = self._state.tasks.required_node[tasks], self._state.tasks.required_names.names()
+        bad = np.zeros(len(tasks), np.bool_)
+        for i in np.flatnonzero(required >= 0).tolist():
+            bad[i] = names[required[i]] != self._state.nodes.observed[int(nodes[i])].name
+        return bad
 
     def _unoffered(self, tasks: I64) -> Bools:
         """Placements of classes that request a resource that is in none of the tables."""

@@ -161,7 +161,7 @@ def _components(edges: list[tuple[I64, I64]], count: int) -> I64:
 def _same_tasks(now: ClusterState, then: ClusterState, rows: I64) -> Bools:
     """(K,) whether task rows (K,) are of the same tasks, described alike."""
     same: Bools = now.tasks.live[rows] & (now.tasks.generation[rows] == then.tasks.generation[rows])
-    for column in ("cls", "gang", "role", "label_set", "queue", "local_queue"):
+    for column in ("cls", "gang", "role", "label_set", "queue", "local_queue", "required_node"):
         same &= getattr(now.tasks, column)[rows] == getattr(then.tasks, column)[rows]
     classes = now.tasks.cls[rows]
     same &= now.classes.generation[classes] == then.classes.generation[np.minimum(classes, then.classes.capacity - 1)]

@@ -9,6 +9,7 @@ import numpy as np
 from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.model.arrays import I64, Bools, add_rows, positions_in
 from firmament_py.model.lifecycle import BOUND
+from firmament_py.snapshot.round_classes import demand_of
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
@@ -21,10 +22,11 @@ class BudgetReasons:
     nodes: I64
     now_us: int
 
-    def of(self, cls: int, free: I64) -> Iterator[Reason]:
-        """The reason for which a task of class row `cls` evicts no other, if it is that: of `free` (N, R), which it may
-        use, it has too little on every node, but enough on some if budgets that permit no eviction did not count."""
-        classes = self.state.classes
+    def of(self, row: int, free: I64) -> Iterator[Reason]:
+        """The reason for which a task like task row `row` evicts no other, if it is that: of `free` (N, R), which it
+        may use, it has too little on every node, but enough on some if budgets that permit no eviction did not
+        count."""
+        classes, cls = self.state.classes, int(self.state.tasks.cls[row])
         if not len(self._evictable) or classes.never_preempts[cls]:
             return
         below = classes.priority[self.state.tasks.cls[self._evictable]] < classes.priority[cls]
@@ -32,7 +34,7 @@ class BudgetReasons:
         spared = below & self._exhausted.any(axis=0)
         if not spared.any():
             return
-        selected, taint = self.state.node_index.evaluate(classes.demand(cls), self.nodes)
+        selected, taint = self.state.node_index.evaluate(demand_of(self.state, row), self.nodes)
         fits = self._fitting(cls, free, below) & selected & (taint < 0)
         if not fits.any() or (self._fitting(cls, free, below & ~spared) & selected & (taint < 0)).any():
             return

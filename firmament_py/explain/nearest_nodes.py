@@ -5,6 +5,7 @@ import numpy as np
 from firmament_py.model.arrays import I64
 from firmament_py.model.resources import TOKEN
 from firmament_py.snapshot.intertask import IntertaskConstraints, nominated_in, respecting
+from firmament_py.snapshot.round_classes import demand_of
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.unreserved import unreserved
 from firmament_py.state.cluster import ClusterState
@@ -16,7 +17,7 @@ def nearest(state: ClusterState, row: int, limit: int = 3) -> list[tuple[str, di
     Nodes are ordered by the largest lacking share of a request. Nodes that lack nothing come first, with {}.
     """
     cls, nodes = int(state.tasks.cls[row]), state.present_nodes()
-    selected, taint = state.node_index.evaluate(state.classes.demand(cls), nodes)
+    selected, taint = state.node_index.evaluate(demand_of(state, row), nodes)
     nodes = nodes[selected & (taint < 0)]
     missing, lacking = lacks(state, cls, free_for(state, row)[nodes]), state.classes.lacking(cls)
     share = (missing / np.maximum(state.classes.requests[cls], 1)).max(axis=1, initial=1.0 if lacking else 0.0)
@@ -38,7 +39,7 @@ def fitting_nodes(state: ClusterState, row: int) -> int:
     cls, nodes = int(state.tasks.cls[row]), state.present_nodes()
     if state.classes.lacking(cls):
         return 0
-    selected, taint = state.node_index.evaluate(state.classes.demand(cls), nodes)
+    selected, taint = state.node_index.evaluate(demand_of(state, row), nodes)
     fits = selected & (taint < 0) & intertask_of(state, np.array([row])).allowed(0)
     return int((fits & (lacks(state, cls, free_for(state, row)[nodes]) <= 0).all(axis=1)).sum())
 

@@ -12,6 +12,7 @@ from firmament_py.model.arrays import I32, I64, NO_ROWS, Bools
 from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.resources import TASK_SLOTS, TOKEN
 from firmament_py.snapshot.intertask import IntertaskConstraints
+from firmament_py.snapshot.round_classes import demand_of
 from firmament_py.state.cluster import ClusterState
 
 _INTERTASK_KINDS = {
@@ -24,17 +25,17 @@ _INTERTASK_KINDS = {
 
 
 def node_reasons(
-    state: ClusterState, cls: int, free: I64, intertask: IntertaskConstraints, c: int, reserved_for: str = ""
+    state: ClusterState, row: int, free: I64, intertask: IntertaskConstraints, c: int, reserved_for: str = ""
 ) -> tuple[tuple[Reason, ...], Bools]:
-    """Why nodes, of which tasks may use `free` (N, R), cannot take a further task of class row `cls`, number `c` of
-    `intertask`, now; and the nodes (N,) for which there is no reason.
+    """Why nodes, of which tasks may use `free` (N, R), cannot take a further task like task row `row`, of class
+    number `c` of `intertask`, now; and the nodes (N,) for which there is no reason.
 
     In kube-scheduler's order: a node fails for a taint, else for the selector, else for a token, else for each resource
     that it lacks, else for a further affinity, else for inter-task constraints. A node that passes all of these counts
     only if its free capacity is reserved; reserved_for: the names of the holders of the reservations, empty: none.
     """
-    nodes = state.present_nodes()
-    demand = state.classes.demand(cls)
+    nodes, cls = state.present_nodes(), int(state.tasks.cls[row])
+    demand = demand_of(state, row)
     selected, taint = state.node_index.evaluate(replace(demand, further=()), nodes)
     left: Bools = (taint < 0) & selected  # nodes that have not failed yet
     found = [*_taint_reasons(state, taint)]

@@ -91,16 +91,16 @@ def waiting_classes(
         if gang in full:  # reasons of nodes do not matter
             reasons = (full[gang],)
         elif gang in of_gang:
-            reasons = (*of_gang[gang], *node_reasons(state, cls, free, intertask, number)[0])
+            reasons = (*of_gang[gang], *node_reasons(state, int(of_class[0]), free, intertask, number)[0])
         else:
             reserved_for = _reserved_for(state, cls, holders)
-            reasons, unexplained = node_reasons(state, cls, free, intertask, number, reserved_for)
+            reasons, unexplained = node_reasons(state, int(of_class[0]), free, intertask, number, reserved_for)
             if ranking is not None and unexplained.any():
                 _, of_flavor = np.unique(ranking.flavor[of_class], return_index=True)
                 unexplained = covered(ranking, of_class[of_flavor], unexplained)
         alone = gang < 0 and not own.any() and not intertask.concerned[number]
         if budgets is not None and alone and not tasks.queue[of_class].any():
-            reasons = (*reasons, *budgets.of(cls, free))
+            reasons = (*reasons, *budgets.of(int(of_class[0]), free))
         state.wait_for(of_class, ending(of_gang.get(gang, reasons)))
         state.wait_for(of_class[own], ENDED_BY[Unreported.NOMINATED])
         if ranking is not None and len(ranking.nodes):
@@ -124,7 +124,7 @@ def reasons_of_task(
         return tuple(full.values())
     cls = int(state.tasks.cls[row])
     free, reserved_for = free_for(state, row)[state.present_nodes()], _reserved_for(state, cls, reservation_holders)
-    return node_reasons(state, cls, free, intertask_of(state, np.array([row])), 0, reserved_for)[0]
+    return node_reasons(state, row, free, intertask_of(state, np.array([row])), 0, reserved_for)[0]
 
 
 def reservation_holders_among(state: ClusterState, rejected: list[Rejected]) -> list[tuple[int, str]]:

@@ -6,7 +6,7 @@ vectorised evaluation in state/label_index.py, and tests compare the two.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from firmament_py.model.immutable import Immutable
@@ -118,6 +118,11 @@ class NodeDemand(Immutable):
     def picky(self) -> bool:
         """Whether labels or names of nodes matter to it."""
         return bool(self.selector or self.affinity or self.further)
+
+    def on_node(self, name: str) -> "NodeDemand":
+        """The same, on the node of that name alone."""
+        only = Term(fields=(Requirement(NAME_FIELD, Operator.IN, (name,)),))
+        return replace(self, affinity=(*self.affinity, (only,)))
 
     def is_tolerated(self, taint: Taint) -> bool:
         return any(t.tolerates(taint) for t in self.tolerations)

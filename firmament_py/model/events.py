@@ -164,8 +164,8 @@ class TasksObserved:
     checkpoint_us: (K,) int64, when its work was saved last, 0: never; movable: (K,) bool, may be evicted in order to
     run on another node; daemon: (K,) bool, belongs to its node, which is empty though it runs there. queue_id,
     local_queue_id: (K,) uint64, 0 for none. least_preemptor: (K,) int64: until exempt_until_us (K,) int64, microseconds
-    since the epoch, only tasks of this priority or a higher one preempt it. None for a column: all of its rows are 0 or
-    false.
+    since the epoch, only tasks of this priority or a higher one preempt it. required_node: K names of the only
+    node for a waiting task, empty: any. None for a column: all of its rows are 0, false or empty.
     """
 
     uid: U64
@@ -191,6 +191,7 @@ class TasksObserved:
     local_queue_id: U64 | None = None
     least_preemptor: I64 | None = None
     exempt_until_us: I64 | None = None
+    required_node: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

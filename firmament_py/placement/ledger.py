@@ -53,6 +53,7 @@ class Ledger:
         self._reserved = ReservedCapacity()
         expected = snapshot.expected_us
         self._class_ends_us = np.where(expected > 0, snapshot.now_us + expected, FOREVER)  # (C,)
+        self._settle()
 
     # -- what is left -------------------------------------------------------------------------------------------
 
@@ -244,6 +245,15 @@ class Ledger:
                 self._batch_of = batch_before
             if free is not None:
                 self.free, self._reserved, self.trial = outside
+
+    def _settle(self) -> None:
+        """Places the tasks that the snapshot has settled: no other task forbids that."""
+        (tasks,) = (self.snapshot.settled >= 0).nonzero()
+        if len(tasks):
+            self.node_of[tasks] = self.snapshot.settled[tasks]
+            self._commit(*self._placed(tasks))
+            self.assign(tasks, self.snapshot.task_class[tasks], self.node_of[tasks])
+            self._occupy(tasks, +1)
 
     def _commit(self, cls: I64, node: I64, count: I64) -> None:
         """A batch: count[i] tasks of class cls[i] on node[i] count as placed from now on."""

@@ -214,6 +214,7 @@ def tasks_observed(message: flow_pb2.Tasks) -> TasksObserved:
         local_queue_id=optional("local_queue_id", np.uint64),
         least_preemptor=optional("least_preemptor", np.int64),
         exempt_until_us=optional("exempt_until_us", np.int64),
+        required_node=list(columns["required_node"]) if "required_node" in columns else None,
     )
 
 

@@ -1,23 +1,38 @@
-"""The classes of a round: those of the state, divided where selectors of tasks distinguish the labels of others."""
+"""The classes of a round: those of the state, divided where selectors of tasks distinguish the labels of others, and by
+the nodes that tasks require; but not for tasks that have a place beforehand."""
 
 from functools import lru_cache
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, U64, group_starts
-from firmament_py.model.constraints import PeerSelector
+from firmament_py.model.arrays import I64, U64, Bools, group_starts, positions_in
+from firmament_py.model.changes import ANY
+from firmament_py.model.constraints import NO_PEERS, NodeDemand, PeerSelector
+from firmament_py.snapshot.unreserved import unreserved
 from firmament_py.state.classes import carried
 from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import NO_GANG
+from firmament_py.state.tables import ANY_NODE
+
+UNSETTLED = -1
+"""Of a task that has no place beforehand."""
+
+_SETTLED = -2
+"""In place of the required nodes of all that have one."""
 
 
-def by_class(state: ClusterState, rows: I64, apart: I64 | None = None) -> tuple[I64, I64]:
+def by_class(state: ClusterState, rows: I64, apart: I64 | None = None, settled: I64 | None = None) -> tuple[I64, I64]:
     """Waiting task rows (K,) reordered by class of the round, and the start of each class (C,).
 
-    apart: (K,) tasks with different values belong to different classes.
+    apart: (K,) tasks with different values belong to different classes. settled: (K,) see settled_tasks; None: none is.
     """
     cls = state.tasks.cls[rows]
     signature = _signatures(state, cls, state.tasks.label_set[rows])
-    keys = (signature, cls) if apart is None else (apart, signature, cls)
+    required = state.tasks.required_node[rows]
+    if settled is not None:
+        required = np.where(settled >= 0, _SETTLED, required)
+    keys = tuple(key for key in (apart, required if (required != ANY_NODE).any() else None) if key is not None)
+    keys = (*keys, signature, cls)
     order = np.lexsort(keys)
     begins = np.zeros(len(cls), np.bool_)
     begins[:1] = True
@@ -73,3 +88,74 @@ def _scattered(values: U64) -> U64:
     mixed: U64 = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))
+
+
+def settled_tasks(state: ClusterState, waiting: I64, nodes: I64) -> I64:
+    """(T,) the position in node rows `nodes` (N,) at which each of the task rows `waiting` (T,) has a place beforehand,
+    UNSETTLED: none. It requires that node, which has room for all that require it. No flow decides about it, since it
+    has no choice: so 15,000 pods of a DaemonSet stay one class, however many nodes they require.
+
+    Left to the flow are tasks whose node lacks room for all that require it, since the most important come first; that
+    concern other tasks, or others them, by required affinity, spread or anti-affinity; members of gangs and tasks of
+    queues; and those of a lower priority than some task that no round has tried yet and that may go to any node.
+    """
+    tasks, settled = state.tasks, np.full(len(waiting), UNSETTLED)
+    required = tasks.required_node[waiting]
+    if not (required >= 0).any():
+        return settled
+    position = positions_in(nodes, state.nodes.capacity)
+    row = tasks.required_names.rows(state.node_index)[required]
+    able = (row >= 0) & (tasks.gang[waiting] == NO_GANG) & (tasks.queue[waiting] == 0) & (tasks.nominated[waiting] < 0)
+    at = np.where(able, position[row], UNSETTLED)
+    able = at >= 0
+    priority = state.classes.priority[tasks.cls[waiting]]
+    untried = (required < 0) & (tasks.awaits[waiting] == int(ANY))
+    able &= priority >= priority[untried].max(initial=np.iinfo(np.int64).min)
+    (some,) = able.nonzero()
+    some = some[_unconcerned(state, waiting[some])]
+    some = some[_welcome(state, tasks.cls[waiting[some]], nodes, at[some])]
+    order = np.lexsort((tasks.uid[waiting[some]], tasks.created_us[waiting[some]], -priority[some], at[some]))
+    some = some[order]
+    some = some[_fitting(unreserved(state)[nodes], at[some], state.classes.requests[tasks.cls[waiting[some]]])]
+    settled[some] = at[some]
+    return settled
+
+
+def _unconcerned(state: ClusterState, rows: I64) -> Bools:
+    """(K,) which task rows neither have required terms about other tasks nor are matched by anti-affinity of others."""
+    classes, cls, label_set = state.classes, state.tasks.cls[rows], state.tasks.label_set[rows]
+    alone = np.zeros(classes.capacity, np.bool_)
+    for row in np.unique(cls).tolist():
+        alone[row] = classes.definition(row).peers == NO_PEERS
+    matched = np.zeros(state.label_sets.capacity, np.bool_)
+    for row in np.flatnonzero(classes.repels & (classes.tasks > 0)).tolist():
+        for term in classes.definition(row).peers.anti_affinity:
+            matched[state.label_sets.rows_matching(term.selector)] = True
+    return alone[cls] & ~matched[label_set]
+
+
+def _welcome(state: ClusterState, cls: I64, nodes: I64, at: I64) -> Bools:
+    """(K,) whether tasks of class rows (K,) may run on nodes[at] (K,) by selectors, affinity, taints, and resources
+    that are offered at all."""
+    welcome = np.zeros(len(cls), np.bool_)
+    for row in np.unique(cls).tolist():
+        if not state.classes.lacking(row):
+            selected, taint = state.node_index.evaluate(state.classes.demand(row), nodes)
+            (of_class,) = (cls == row).nonzero()
+            welcome[of_class] = (selected & (taint < 0))[at[of_class]]
+    return welcome
+
+
+def _fitting(free: I64, at: I64, requests: I64) -> Bools:
+    """(K,) which of the tasks at nodes `at` (K,), ascending, fit in what is free (N, R) with all before them there."""
+    total = requests.cumsum(axis=0)
+    starts = np.searchsorted(at, at)
+    before = np.where((starts > 0)[:, None], total[starts - 1], 0)
+    fits: Bools = ((total - before <= np.maximum(free[at], 0)) | (requests == 0)).all(axis=1)
+    return fits
+
+
+def demand_of(state: ClusterState, row: int) -> NodeDemand:
+    """The demand of a task row on nodes: that of its class, and the node that it requires itself."""
+    demand, required = state.classes.demand(int(state.tasks.cls[row])), int(state.tasks.required_node[row])
+    return demand if required < 0 else demand.on_node(state.tasks.required_names.names()[required])

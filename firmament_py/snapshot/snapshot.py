@@ -23,7 +23,7 @@ from firmament_py.snapshot.intertask import IntertaskConstraints, nominated_in, 
 from firmament_py.snapshot.job_demand import JobDemand, Start
 from firmament_py.snapshot.neighbour_counts import NeighbourCounts, nothing_measured
 from firmament_py.snapshot.preferences import Preferences
-from firmament_py.snapshot.round_classes import by_class
+from firmament_py.snapshot.round_classes import UNSETTLED, by_class, demand_of, settled_tasks
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.task_counts import Numbering
 from firmament_py.snapshot.term_budget import waiting_tasks
@@ -65,6 +65,7 @@ class Snapshot:
     task_gang: I64  # (T,) rows of the gang table, NO_GANG: none
     withheld: Bools  # (T,) tasks that wait for their quota: they are not placed
     nominated: I64  # (T,) the node that is kept for each task while others leave it, -1: none
+    settled: I64  # (T,) the node that each task has beforehand (settled_tasks in snapshot/round_classes.py), -1: none
     inputs: Inputs | None  # locations of the tasks' data; None: not needed, or there is none
     outstanding: I64  # (R,) what gangs with members on nodes have yet to take of what they needed to start
     gang_demands: list[JobDemand]  # of gangs that lack members and have waiting ones
@@ -117,7 +118,8 @@ def take_snapshot(
     if len(deferred):
         waiting = np.setdiff1d(waiting, deferred, assume_unique=True)
     nodes = state.present_nodes()
-    return _snapshot(state, now_us, waiting, RunningTasks(state, nodes), rack_labels, cpu_of, ranking)
+    settled = settled_tasks(state, waiting, nodes)
+    return _snapshot(state, now_us, waiting, settled, RunningTasks(state, nodes), rack_labels, cpu_of, ranking)
 
 
 def running_snapshot(
@@ -132,7 +134,8 @@ def running_snapshot(
     nodes; the others run and arrive once more. Tasks that leave do not count as running, but use what they request."""
     nodes, tasks = state.present_nodes(), state.tasks
     running = RunningTasks(state, nodes, gone=gone)
-    snapshot = _snapshot(state, now_us, rows, running, rack_labels, cpu_of, None)
+    unsettled = np.full(len(rows), UNSETTLED)
+    snapshot = _snapshot(state, now_us, rows, unsettled, running, rack_labels, cpu_of, None)
     at = np.searchsorted(nodes, tasks.node[gone])
     add_rows(snapshot.free, at, state.classes.requests[tasks.cls[gone]])
     np.subtract.at(snapshot.running, at, 1)
@@ -145,14 +148,16 @@ def _snapshot(
     state: ClusterState,
     now_us: int,
     waiting: I64,
+    settled: I64,
     running: RunningTasks,
     rack_labels: tuple[str, ...] | None,
     cpu_of: Callable[[I64], F64],
     ranking: Ranking | None,
 ) -> Snapshot:
-    """The snapshot with the task rows `waiting` (T,) to be placed beside those that run."""
-    tasks = state.tasks
-    waiting, starts = by_class(state, waiting, None if ranking is None else ranking.kind(waiting))
+    """The snapshot with the task rows `waiting` (T,) to be placed beside those that run. settled: of settled_tasks."""
+    tasks, place_of = state.tasks, np.full(state.tasks.capacity, UNSETTLED)
+    place_of[waiting] = settled
+    waiting, starts = by_class(state, waiting, None if ranking is None else ranking.kind(waiting), settled)
     classes, label_sets = tasks.cls[waiting[starts]], tasks.label_set[waiting[starts]]
     begins = np.zeros(len(waiting), np.int64)
     begins[starts] = 1
@@ -169,7 +174,7 @@ def _snapshot(
     waiting, task_class = waiting[order], task_class[order]
 
     nodes = state.present_nodes()
-    suitable, like = _suitable(state, classes, nodes)
+    suitable, like = _suitable(state, first, nodes, place_of[first] >= 0)
     if ranking is not None:
         suitable = covered(ranking, first, suitable)
         like = np.unique(np.stack([like, ranking.flavor[first]]), axis=1, return_inverse=True)[1].reshape(-1)
@@ -206,6 +211,7 @@ def _snapshot(
         task_gang=tasks.gang[waiting],
         withheld=withheld,
         nominated=nominated,
+        settled=place_of[waiting],
         inputs=None if rack_labels is None else _inputs(state, waiting, nodes, rack_labels),
         outstanding=_outstanding(state),
         gang_demands=gangs.demands,
@@ -225,14 +231,16 @@ def _tasks_on(state: ClusterState, waiting: I64) -> I64:
     return state.nodes.tasks + np.bincount(expected, minlength=len(state.nodes.tasks))
 
 
-def _suitable(state: ClusterState, classes: I64, nodes: I64) -> tuple[Bools, I64]:
-    """See Snapshot: suitable (C, N) and like (C,). Of many classes, most have the same demands on nodes."""
+def _suitable(state: ClusterState, first: I64, nodes: I64, settled: Bools) -> tuple[Bools, I64]:
+    """See Snapshot: suitable (C, N) and like (C,), of classes with the task rows `first` (C,). Nothing suits a class
+    that is `settled` (C,): its tasks are placed. Of many classes, most have the same demands on nodes."""
     kinds = Numbering[tuple[NodeDemand, bytes, bool]]()
-    requests = state.classes.requests[classes]
+    classes = state.tasks.cls[first]
+    nowhere = [bool(state.classes.lacking(row)) or there for row, there in zip(classes.tolist(), settled, strict=True)]
     like = np.array(
         [
-            kinds.number((state.classes.demand(row), request.tobytes(), bool(state.classes.lacking(row))))
-            for row, request in zip(classes.tolist(), requests, strict=True)
+            kinds.number((demand_of(state, row), request.tobytes(), bool(none)))
+            for row, request, none in zip(first.tolist(), state.classes.requests[classes], nowhere, strict=True)
         ],
         np.int64,
     )

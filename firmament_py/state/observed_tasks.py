@@ -15,7 +15,7 @@ from firmament_py.state.gangs import NO_GANG, GangTable
 from firmament_py.state.input_sets import NO_INPUTS, InputSetTable
 from firmament_py.state.keyed_table import UNKNOWN, KeyedTable
 from firmament_py.state.label_sets import NO_LABELS, LabelSetTable
-from firmament_py.state.tables import TaskTable
+from firmament_py.state.tables import ANY_NODE, TaskTable
 
 _ARRIVAL, _WITHDRAWAL, _RELEASE = int(Change.ARRIVAL), int(Change.WITHDRAWAL), int(Change.RELEASE)
 _NEIGHBOUR, _MEMBER, _EVICTABLE = int(Change.NEIGHBOUR), int(Change.MEMBER), int(Change.EVICTABLE)
@@ -41,6 +41,7 @@ class ResolvedTasks:
     local_queue: U64
     least_preemptor: I64
     exempt_until_us: I64
+    required_node: I64
 
     def store(self, event: TasksObserved, tasks: TaskTable, queues: Queues) -> None:
         """Writes the columns of the task table, all but the nodes."""
@@ -55,8 +56,8 @@ class ResolvedTasks:
         tasks.checkpoint_us[rows] = optional(event.checkpoint_us, at, np.int64)
         tasks.daemon[rows] = optional(event.daemon, at, np.bool_)
         tasks.queue[rows], tasks.queue_row[rows] = self.queue, queues.rows_of(self.queue)
-        tasks.local_queue[rows] = self.local_queue
         tasks.least_preemptor[rows], tasks.exempt_until_us[rows] = self.least_preemptor, self.exempt_until_us
+        tasks.local_queue[rows], tasks.required_node[rows] = self.local_queue, self.required_node
         tasks.name[rows] = [event.names[i] for i in at.tolist()]
 
 
@@ -121,6 +122,9 @@ def resolve(
         optional(event.local_queue_id, at, np.uint64),
         optional(event.least_preemptor, at, np.int64),
         optional(event.exempt_until_us, at, np.int64),
+        np.full(len(at), ANY_NODE)
+        if event.required_node is None
+        else tasks.required_numbers([event.required_node[i] for i in at.tolist()]),
     )
 
 
@@ -141,6 +145,7 @@ def changes_of(found: ResolvedTasks, node: I64, nominated: I64, tasks: TaskTable
     moved, began = tasks.node[rows] != node, tasks.leaving[rows] != found.leaving
     if waits.any():
         anew = reclassed | relabelled | regrouped | requeued | (tasks.inputs[rows] != found.inputs)
+        anew |= tasks.required_node[rows] != found.required_node
         anew = waits & (new | anew | (tasks.unevictable[rows] != found.unevictable))
         tasks.awaits[rows[anew]] = int(ANY)
         kinds |= _ARRIVAL if anew.any() else 0

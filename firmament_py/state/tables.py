@@ -1,5 +1,6 @@
 """The tables of tasks and of nodes; state/cluster.py keeps their columns consistent."""
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import ClassVar
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, U8, U64, Bools
 from firmament_py.model.changes import ANY
+from firmament_py.model.copying import Copyable
 from firmament_py.model.events import NodeObserved
 from firmament_py.model.lifecycle import (
     ABSENT,
@@ -22,6 +24,7 @@ from firmament_py.model.resources import Resources, resized
 from firmament_py.state.gangs import NO_GANG
 from firmament_py.state.input_sets import NO_INPUTS
 from firmament_py.state.label_sets import NO_LABELS
+from firmament_py.state.node_index import NodeIndex
 from firmament_py.state.table import Table
 
 ANY_PREEMPTOR = -(2**62)
@@ -38,6 +41,49 @@ class Sought(IntEnum):
     ANEW = 1  # something has happened since that may change what it found
     AGAIN = 2  # what it found did not hold any more, or is not all
     IN_VAIN = 3  # it has found nothing, or has not ended yet
+
+
+ANY_NODE = -1
+"""In place of a required node."""
+
+SPARE_NAMES = 1024
+"""Required names that no task has are forgotten once there are so many more than twice the tasks."""
+
+
+class RequiredNames(Copyable):
+    """Names of nodes that tasks require, each task one, as pods of a DaemonSet do; the nodes need not exist. They are a
+    column of the task table and no part of classes, so that tasks which differ only in them have one class."""
+
+    FLAT: ClassVar = frozenset({"_number"})
+
+    def __init__(self) -> None:
+        self._number: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._number)
+
+    def numbers(self, names: Iterable[str]) -> I64:
+        """(K,) the number of each name; ANY_NODE for an empty one."""
+        known = self._number
+        return np.array([known.setdefault(name, len(known)) if name else ANY_NODE for name in names], np.int64)
+
+    def names(self) -> tuple[str, ...]:
+        """All names, by number."""
+        return tuple(self._number)
+
+    def rows(self, index: NodeIndex) -> I64:
+        """(P + 1,) the node row of each number, -1: no node has that name; and of ANY_NODE, which is the last."""
+        by_name = index.rows_by_name()
+        return np.array([*(by_name.get(name, -1) for name in self._number), -1], np.int64)
+
+    def retain(self, used: I64) -> I64:
+        """Forgets all names but those of the numbers `used` (K,). Returns the new number of each old one, and ANY_NODE
+        as the last, (P + 1,)."""
+        names, chosen = self.names(), np.unique(used[used >= 0])
+        number = np.full(len(names) + 1, ANY_NODE)
+        number[chosen] = np.arange(len(chosen))
+        self._number = {names[old]: new for new, old in enumerate(chosen.tolist())}
+        return number
 
 
 class TaskTable(Table):
@@ -74,6 +120,7 @@ class TaskTable(Table):
         "local_queue": (np.uint64, 0),
         "least_preemptor": (np.int64, 0),
         "exempt_until_us": (np.int64, 0),
+        "required_node": (np.int64, -1),
         "flavors": (np.int64, -1),
         "passed_over": (np.bool_, False),
         "without_victims": (np.bool_, False),
@@ -110,11 +157,22 @@ class TaskTable(Table):
     local_queue: U64  # id of the local queue that it came through, likewise
     least_preemptor: I64  # until exempt_until_us, only tasks of this priority or a higher one preempt it
     exempt_until_us: I64  # 0: least_preemptor does not count
+    required_node: I64  # of a task that may wait: number in required_names of the only node for it, ANY_NODE
     flavors: I64  # number in ClusterState.flavor_choices of what it is, or was last, admitted on, -1: unknown
     passed_over: Bools  # quota admitted it, no node took it, and nothing has happened since that could change that
     without_victims: Bools  # quota did not admit it, no victims were found for it, and nothing has happened since
     awaits: I64  # of a WAITING task: kinds of changes (model/changes.py) that could end its wait; all until a round
     sought: U8  # Sought
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.required_names = RequiredNames()
+
+    def required_numbers(self, names: Iterable[str]) -> I64:
+        """(K,) for `required_node`: the numbers of these names, ANY_NODE for an empty one."""
+        if len(self.required_names) > 2 * len(self) + SPARE_NAMES:
+            self.required_node[:] = self.required_names.retain(self.required_node)[self.required_node]
+        return self.required_names.numbers(names)
 
     def begin_anew(self, rows: I64) -> None:
         """Something has happened that may change what the last rounds found of waiting task rows (K,)."""

@@ -8,6 +8,7 @@ from poseidon_py.describe import node_features, node_pool
 from poseidon_py.describe.annotations.traits import traits_key, traits_of
 from poseidon_py.describe.bandwidth import NOT_COUNTED, Bandwidth
 from poseidon_py.describe.lifetime import annotated, expected_seconds
+from poseidon_py.describe.pinning import unpinned, without_name
 from poseidon_py.describe.pod_affinity import add_pod_affinity, add_spread
 from poseidon_py.describe.ports_and_disks import tokens
 from poseidon_py.describe.reason_keys import ENFORCED, FEATURES, NODE_POOL
@@ -28,15 +29,18 @@ def never_preempts(pod: Pod) -> bool:
     return pod.spec.preemption_policy == NEVER
 
 
-def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
-    """Equal keys mean equal classes. Made of undecoded bytes, because it is called for every event of every pod."""
+def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED, pin: str = "") -> Key:
+    """Equal keys mean equal classes. Made of undecoded bytes, because it is called for every event of every pod. pin:
+    the name of the node that the pod is pinned to, which is left out."""
     spec = pod.spec
     network = (spec.host_network, spec.host_users)
     parts: list[object] = [spec.priority, network, bool(spec.resource_claims and not spec.node_name)]
     parts.append(never_preempts(pod))
     parts.append(spec.deadline if (expected := annotated(pod)) is None else expected)
-    for raw in (spec.node_selector, spec.affinity, spec.tolerations, spec.spread, spec.overhead, spec.resources):
+    for raw in (spec.node_selector, spec.tolerations, spec.spread, spec.overhead, spec.resources):
         parts.append(None if raw is NOTHING else bytes(raw))
+    affinity = without_name(bytes(spec.affinity), pin) if pin else bytes(spec.affinity)
+    parts += (affinity, bool(pin))
     for container in spec.containers or ():
         raws = (container.ports, container.resources, container.restart_rules)
         parts.append((container.image, *map(bytes, raws)))
@@ -50,7 +54,7 @@ def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED) -> Key:
             disks = (volume.gce_disk, volume.aws_disk, volume.iscsi, volume.rbd, volume.image)
             parts.append(tuple(map(bytes, disks)))
     if spec.affinity is not NOTHING or spec.spread is not NOTHING:
-        near = bytes(spec.affinity) + bytes(spec.spread)
+        near = affinity + bytes(spec.spread)
         if spec.spread is not NOTHING or b'"podA' in near:
             parts.append(pod.metadata.namespace)
             if b'"matchLabelKeys"' in bytes(spec.spread):
@@ -85,9 +89,10 @@ def _status_key(pod: Pod) -> Key:
 
 
 def describe_class(
-    pod: Pod, added: firmament_pb2.NodeSelector | None = None, bandwidth: Bandwidth = NOT_COUNTED
+    pod: Pod, added: firmament_pb2.NodeSelector | None = None, bandwidth: Bandwidth = NOT_COUNTED, pin: str = ""
 ) -> flow_pb2.TaskClass:
-    """The task class of a pod. `added`: node affinity that is required of every pod. Raises InvalidField."""
+    """The task class of a pod. `added`: node affinity that is required of every pod. pin: the name of the node that the
+    pod is pinned to, which is left out. Raises InvalidField."""
     spec = pod.spec
     if spec.resource_claims and not spec.node_name:
         # a bound pod is counted without its claims; placing a pod without them would be wrong
@@ -100,7 +105,7 @@ def describe_class(
     message.requests.update(bandwidth.requested(pod, message.requests))
     for key, value in sorted((decode(spec.node_selector, Labels, "spec.nodeSelector") or {}).items()):
         message.node_selector.add(key=key, operator="In", values=[value])
-    _add_affinity(message, pod)
+    _add_affinity(message, pod, pin)
     for toleration in decode(spec.tolerations, Tolerations, "spec.tolerations") or ():
         if toleration.operator not in (None, "", "Equal", "Exists", "Gt", "Lt"):
             raise InvalidField(
@@ -136,14 +141,18 @@ def seal(message: flow_pb2.TaskClass) -> None:
     message.id = hash64(message.SerializeToString(deterministic=True))
 
 
-def _add_affinity(message: flow_pb2.TaskClass, pod: Pod) -> None:
+def _add_affinity(message: flow_pb2.TaskClass, pod: Pod, pin: str) -> None:
     spec, namespace = pod.spec, pod.metadata.namespace
     affinity = decode(spec.affinity, Affinity, "spec.affinity") or Affinity()
     if affinity.node is not None:
         path = "spec.affinity.nodeAffinity"
         if affinity.node.required is not None:
-            message.node_affinity.CopyFrom(node_selector(affinity.node.required.terms or (), f"{path}.required"))
-            message.node_affinity.SetInParent()
+            terms = affinity.node.required.terms or []
+            if pin:
+                terms = [term for term in map(unpinned, terms) if term.labels]
+            if terms or not pin:
+                message.node_affinity.CopyFrom(node_selector(terms, f"{path}.required"))
+                message.node_affinity.SetInParent()
         for at, preferred in enumerate(affinity.node.preferred or ()):
             where = f"{path}.preferred[{at}]"
             if not 0 <= preferred.weight <= 100:

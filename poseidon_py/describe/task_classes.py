@@ -9,9 +9,12 @@ extend its class.
 
 from dataclasses import dataclass, replace
 
+from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
+
 from poseidon_py.describe.bandwidth import NOT_COUNTED
 from poseidon_py.describe.pod_affinity import add_default_spread
 from poseidon_py.describe.pod_class import Key, describe_class, key_of, seal
+from poseidon_py.describe.selectors import on_node
 from poseidon_py.describe.vocabulary import Vocabulary
 from poseidon_py.kube.objects import Pod
 from poseidon_py.kube.quantity import PODS
@@ -35,6 +38,8 @@ class Extras:
     """That of its queue or pod group; None: its own."""
     never_preempts: bool = False
     """Whether its queue or pod group never preempts."""
+    pinned_to: str = ""
+    """Name of the only node, where it has to be part of the class."""
     spread_from: bytes = b""
     """Encoded PeerSelector of what the pod is spread from by default; empty: nothing. Without effect on a class with
     topology spread constraints."""
@@ -53,9 +58,11 @@ class Classes(Vocabulary[Key, flow_pb2.TaskClass]):
         self.bandwidth = NOT_COUNTED
         """Must be set before the first pod is described."""
 
-    def of(self, pod: Pod) -> int:
-        """The id of the pod's class, which is described if it is new. Raises InvalidField."""
-        return self.id_of(key_of(pod, self.bandwidth), lambda: describe_class(pod, self._added, self.bandwidth))
+    def of(self, pod: Pod, pin: str = "") -> int:
+        """The id of the pod's class, which is described if it is new. pin: the name of the node that the pod is pinned
+        to, which is left out. Raises InvalidField."""
+        key = key_of(pod, self.bandwidth, pin)
+        return self.id_of(key, lambda: describe_class(pod, self._added, self.bandwidth, pin))
 
     def extended(self, class_id: int, extras: Extras) -> int:
         """The class with the requirements of class `class_id`, and `extras`."""
@@ -82,6 +89,14 @@ class Classes(Vocabulary[Key, flow_pb2.TaskClass]):
         """The class that requests what class `class_id` requests and has no other demands; if that is the same class,
         one that occupies one pod slot."""
         return self.id_of(("amounts", class_id), lambda: _amounts_of(class_id, self._descriptions.get(class_id)))
+
+
+def _pin(terms: RepeatedCompositeFieldContainer[firmament_pb2.NodeSelectorTerm], name: str) -> None:
+    """Adds the name of the only node to the terms of a class without it."""
+    if not terms:
+        terms.add()
+    for term in terms:
+        term.MergeFrom(on_node(name))
 
 
 def _amounts_of(class_id: int, described: flow_pb2.TaskClass | None) -> flow_pb2.TaskClass:
@@ -119,6 +134,8 @@ def extend(base: flow_pb2.TaskClass, extras: Extras) -> flow_pb2.TaskClass:
     if extras.priority is not None:
         message.priority = extras.priority
     message.never_preempts |= extras.never_preempts
+    if extras.pinned_to:
+        _pin(message.node_affinity.nodeSelectorTerms, extras.pinned_to)
     if extras.spread_from:
         add_default_spread(message, extras.spread_from)
     seal(message)

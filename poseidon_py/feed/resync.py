@@ -14,7 +14,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 
 from poseidon_py.feed.client import Engine, EngineError
-from poseidon_py.feed.update_rows import Rows, describe_pod, node_message, quarantine, quarantine_node, target
+from poseidon_py.feed.rows import Rows
+from poseidon_py.feed.update_rows import describe_pod, node_message, quarantine, quarantine_node, target
 from poseidon_py.state.records import PodRecord, SentState
 from poseidon_py.state.store import Store
 from poseidon_py.util.backoff import Backoff

@@ -1,9 +1,6 @@
 """Converts the store's records to the rows of an Update, for feed/workers.py and feed/resync.py."""
 
 import logging
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from poseidon_py.conventions.fields import NO_REMARKS
 from poseidon_py.describe import lifetime
@@ -11,11 +8,11 @@ from poseidon_py.describe.annotations import checkpoint, movable, preemption_ter
 from poseidon_py.describe.lifetime import daemon, lasting, started_us, unevictable
 from poseidon_py.describe.node import describe_node, node_key
 from poseidon_py.describe.node_pool import demand
+from poseidon_py.describe.pinning import pinned_to
 from poseidon_py.describe.reason_keys import ATTACHABLE, NODE_POOL
 from poseidon_py.describe.remarks import pod_remarks
 from poseidon_py.describe.task_classes import Extras
 from poseidon_py.kube.objects import InvalidField, Pod
-from poseidon_py.kube.outcomes import Outcome
 from poseidon_py.state.pod_lifecycle import PodState
 from poseidon_py.state.records import NodeRecord, PodRecord, SentState
 from poseidon_py.state.store import Store
@@ -43,7 +40,7 @@ def describe_pod(store: Store, known: PodRecord) -> None:
         return  # the placement was computed for this class
     if not known.described.template:
         known.described.class_id, known.volumes.blocked = 0, ""
-    elif known.volumes.claims or known.owner in store.avoided or _is_ruled(known):
+    elif known.volumes.claims or known.owner in store.avoided or _is_ruled(known) or _pin_of_class(known):
         _extend(store, known, spread_from)
     else:
         template, known.volumes.blocked, known.volumes.tokens = known.described.template, "", ()
@@ -75,7 +72,9 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     known.described.checkpoint_us = checkpoint.checkpoint_us(pod)
     known.described.preemption = preemption_terms.preemption_terms(pod)
     known.described.protected = pod.spec.priority_class in store.preemption_rules.protected_classes
-    known.described.movable = movable.movable(pod, assigned_to_us=known.observed.assigned_to_us)
+    known.described.pin = _pin_of(pod)
+    moves = not known.described.pin and movable.movable(pod, assigned_to_us=known.observed.assigned_to_us)
+    known.described.movable = moves
     claims = claims_of(pod)
     if claims != known.volumes.claims:
         store.volumes.use(known, claims)
@@ -88,7 +87,7 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     try:
         if remarks.refused and not known.node:
             raise InvalidField(*remarks.refused[0].split(": ", 1))
-        known.described.template = store.classes.of(pod)
+        known.described.template = store.classes.of(pod, known.described.pin)
         known.described.problem = ""
         store.problems.pod_valid(known.uid)
     except InvalidField as problem:
@@ -122,6 +121,20 @@ def _set_priority(store: Store, known: PodRecord) -> None:
 def _is_ruled(known: PodRecord) -> bool:
     """Whether its queue or pod group overrides something of a pod, or confines it."""
     return known.given_priority != (None, False) or bool(known.node_pools)
+
+
+def _pin_of(pod: Pod) -> str:
+    """See pinned_to; empty for an invalid affinity, too, which is reported with the class."""
+    try:
+        return pinned_to(pod)
+    except InvalidField:
+        return ""
+
+
+def _pin_of_class(known: PodRecord) -> str:
+    """The name of the only node for a pod, if it has to be part of the class: quotas are for kinds of nodes, which
+    classes select."""
+    return known.described.pin if known.queue.id or known.queue.running_id else ""
 
 
 def _inputs_of(store: Store, known: PodRecord, pod: Pod) -> tuple[int, str]:
@@ -158,6 +171,7 @@ def _extend(store: Store, known: PodRecord, spread_from: bytes) -> None:
             known.volumes.tokens,
             known.owner if waits and known.owner in store.avoided else "",
             *known.given_priority,
+            _pin_of_class(known),
             spread_from,
         ),
     )
@@ -244,6 +258,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
         unevictable=not (known.revocable and store.preemption_rules.preemptible(known)) if node else known.privileged,
         queue=known.queue.running_id if node or store.gangs.keeps(known) else known.queue.id,
         local_queue=known.queue.local_id,
+        required_node="" if _pin_of_class(known) else described.pin,
     )
 
 
@@ -252,141 +267,3 @@ def _nominated_on(store: Store, known: PodRecord) -> str:
     if not known.nominated or known.state is not PodState.WAITING or known.nominated not in store.nodes:
         return ""
     return store.id_of_node(known.nominated)
-
-
-@dataclass(slots=True)
-class Rows:
-    """An Update under construction, and the pods in it with their new states."""
-
-    update: flow_pb2.Update = field(default_factory=flow_pb2.Update)
-    pods: list[tuple[PodRecord, SentState]] = field(default_factory=list)
-    resent: list[PodRecord] = field(default_factory=list)
-    """Those of `pods` that are sent even if nothing has changed."""
-    classes: list[int] = field(default_factory=list)
-    profiles: list[int] = field(default_factory=list)
-    gangs: dict[int, flow_pb2.Gang] = field(default_factory=dict)
-    inputs: list[int] = field(default_factory=list)
-    _node: dict[str, int] = field(default_factory=dict)
-    _uid: list[int] = field(default_factory=list)
-    _class: list[int] = field(default_factory=list)
-    _job: list[int] = field(default_factory=list)
-    _created: list[int] = field(default_factory=list)
-    _at: list[int] = field(default_factory=list)
-    _name: list[str] = field(default_factory=list)
-    _profile: list[int] = field(default_factory=list)
-    _leaving: list[bool] = field(default_factory=list)
-    _gang: list[int] = field(default_factory=list)
-    _role: list[int] = field(default_factory=list)
-    _inputs: list[int] = field(default_factory=list)
-    _started: list[int] = field(default_factory=list)
-    _lasting: list[bool] = field(default_factory=list)
-    _nominated: list[int] = field(default_factory=list)
-    _unevictable: list[bool] = field(default_factory=list)
-    _checkpoint: list[int] = field(default_factory=list)
-    _movable: list[bool] = field(default_factory=list)
-    _daemon: list[bool] = field(default_factory=list)
-    _queue: list[int] = field(default_factory=list)
-    _local_queue: list[int] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self._uid)
-
-    def add(self, known: PodRecord, state: SentState) -> None:
-        """Adds a row for the pod."""
-        self.pods.append((known, state))
-        self._uid.append(known.task)
-        self._class.append(state.class_id)
-        self._job.append(known.job_id)
-        self._created.append(known.age_us)
-        self._at.append(self._index_of(state.node))
-        self._name.append(known.full_name)
-        self._profile.append(state.profile)
-        self._leaving.append(state.leaving)
-        self._gang.append(state.gang)
-        self._role.append(state.role)
-        self._inputs.append(state.inputs)
-        self._started.append(state.started_us)
-        self._lasting.append(state.lasting)
-        self._nominated.append(self._index_of(state.nominated))
-        self._unevictable.append(state.unevictable)
-        self._checkpoint.append(state.checkpoint_us)
-        self._movable.append(state.movable)
-        self._daemon.append(state.daemon)
-        self._queue.append(state.queue)
-        self._local_queue.append(state.local_queue)
-
-    def retire(self, task: int, outcome: Outcome | None) -> None:
-        """Adds a task that has ended with that outcome; None: it was deleted."""
-        self.update.removed_tasks.append(task)
-        if outcome is Outcome.SUCCEEDED:
-            self.update.succeeded_tasks.append(task)
-        elif outcome is Outcome.FAILED:
-            self.update.failed_tasks.append(task)
-
-    def _index_of(self, node: str) -> int:
-        return self._node.setdefault(node, len(self._node) + 1) if node else 0
-
-    def finish(
-        self,
-        store: Store,
-        known_classes: set[int],
-        known_profiles: set[int],
-        known_gangs: Mapping[int, flow_pb2.Gang] = MappingProxyType({}),
-        known_inputs: Set[int] = frozenset(),
-    ) -> flow_pb2.Update:
-        """The Update, including the classes, profiles, gangs and input sets that it refers to and the engine lacks."""
-        tasks = self.update.tasks
-        tasks.uid.extend(self._uid)
-        tasks.class_id.extend(self._class)
-        tasks.job_id.extend(self._job)
-        tasks.created_us.extend(self._created)
-        tasks.node.extend(self._at)
-        tasks.name.extend(self._name)
-        tasks.nodes.extend(self._node)
-        tasks.profile_id.extend(self._profile)
-        if any(self._leaving):
-            tasks.leaving.extend(self._leaving)
-        if any(self._started):
-            tasks.started_us.extend(self._started)
-        if any(self._lasting):
-            tasks.lasting.extend(self._lasting)
-        if any(self._nominated):
-            tasks.nominated.extend(self._nominated)
-        if any(self._unevictable):
-            tasks.unevictable.extend(self._unevictable)
-        if any(self._checkpoint):
-            tasks.checkpoint_us.extend(self._checkpoint)
-        if any(self._movable):
-            tasks.movable.extend(self._movable)
-        if any(self._daemon):
-            tasks.daemon.extend(self._daemon)
-        if any(self._queue):
-            tasks.queue_id.extend(self._queue)
-        if any(self._local_queue):
-            tasks.local_queue_id.extend(self._local_queue)
-        if any(self._gang):
-            tasks.gang_id.extend(self._gang)
-            tasks.role.extend(self._role)
-            for gang_id in set(self._gang) - {0}:
-                gang = store.gangs.message(gang_id)
-                if gang is not None and known_gangs.get(gang_id) is not gang:
-                    self.update.gangs.append(gang)
-                    self.gangs[gang_id] = gang
-        if any(self._inputs):
-            for inputs_id in set(self._inputs) - {0} - known_inputs:
-                inputs = store.inputs.get(inputs_id)
-                if inputs is not None:
-                    self.update.inputs.append(inputs)
-                    self.inputs.append(inputs_id)
-            tasks.inputs_id.extend(self._inputs)
-        for class_id in set(self._class) - known_classes:
-            message = store.classes.get(class_id)
-            if message is not None:
-                self.update.classes.append(message)
-                self.classes.append(class_id)
-        for profile_id in set(self._profile) - known_profiles:
-            profile = store.profiles.get(profile_id)
-            if profile is not None:
-                self.update.profiles.append(profile)
-                self.profiles.append(profile_id)
-        return self.update

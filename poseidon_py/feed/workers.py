@@ -1,9 +1,8 @@
 """Workers that update the engine: take keys, compare newest and sent state, send the difference, mark done.
 
 All ready keys go into one call, so that a drained queue takes one round trip; a call with changes of pods also runs a
-round if one would follow at once. A single event is sent at once; under
-load a worker pauses after each call, because a call takes as long as describing some tens of pods. No state is sent
-twice: most events of a pod do not change its state in the engine.
+round if one would follow at once. A single event is sent at once; under load a worker pauses after each call, because a
+call takes as long as describing some tens of pods. No state is sent twice: most events of a pod do not change it.
 
 A failed call is retried later for all its keys, which is harmless because updates are idempotent. If the service
 answers with an error, or the message cannot be built, calls become smaller until the invalid object is isolated. An
@@ -20,7 +19,8 @@ from typing import TypeVar
 from poseidon_py.feed.client import Engine, EngineError
 from poseidon_py.feed.queue_trees import QueueTrees
 from poseidon_py.feed.resync import Session, check_tasks, note_refusal, substitute
-from poseidon_py.feed.update_rows import Rows, describe_pod, node_message, quarantine, quarantine_node, target
+from poseidon_py.feed.rows import Rows
+from poseidon_py.feed.update_rows import describe_pod, node_message, quarantine, quarantine_node, target
 from poseidon_py.state.records import NodeRecord, PodRecord, SentState
 from poseidon_py.state.store import Store
 from poseidon_py.util.duty_cycle import DutyCycle

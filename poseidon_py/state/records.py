@@ -40,6 +40,8 @@ class SentState(NamedTuple):
     """Id of a queue; 0: none."""
     local_queue: int = 0
     """Id of a local queue; 0: none."""
+    required_node: str = ""
+    """Name of the only node for it; "": any, or its class says so."""
 
 
 @dataclass(slots=True)
@@ -72,6 +74,8 @@ class DescribedPod:
     """Class that follows from the pod alone."""
     class_id: int = 0
     """`template`, extended by volumes and nodes to avoid."""
+    pin: str = ""
+    """Name of the node that the pod is pinned to, which is no part of `template`; empty: none."""
     priority: int = 0
     never_preempts: bool = False
     """Whether no pod is evicted for it."""

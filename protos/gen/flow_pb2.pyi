@@ -591,7 +591,7 @@ class Node(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., allocatable: _Optional[_Mapping[str, int]] = ..., labels: _Optional[_Mapping[str, str]] = ..., taints: _Optional[_Iterable[_Union[_firmament_pb2.Taint, _Mapping]]] = ..., images: _Optional[_Mapping[str, int]] = ..., avoids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Tasks(_message.Message):
-    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "gang_id", "role", "inputs_id", "leaving", "started_us", "lasting", "nominated", "unevictable", "checkpoint_us", "movable", "daemon", "queue_id", "local_queue_id", "least_preemptor", "exempt_until_us")
+    __slots__ = ("uid", "class_id", "job_id", "created_us", "node", "name", "nodes", "profile_id", "gang_id", "role", "inputs_id", "leaving", "started_us", "lasting", "nominated", "unevictable", "checkpoint_us", "movable", "daemon", "queue_id", "local_queue_id", "least_preemptor", "exempt_until_us", "required_node")
     UID_FIELD_NUMBER: _ClassVar[int]
     CLASS_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
@@ -615,6 +615,7 @@ class Tasks(_message.Message):
     LOCAL_QUEUE_ID_FIELD_NUMBER: _ClassVar[int]
     LEAST_PREEMPTOR_FIELD_NUMBER: _ClassVar[int]
     EXEMPT_UNTIL_US_FIELD_NUMBER: _ClassVar[int]
+    REQUIRED_NODE_FIELD_NUMBER: _ClassVar[int]
     uid: _containers.RepeatedScalarFieldContainer[int]
     class_id: _containers.RepeatedScalarFieldContainer[int]
     job_id: _containers.RepeatedScalarFieldContainer[int]
@@ -638,7 +639,8 @@ class Tasks(_message.Message):
     local_queue_id: _containers.RepeatedScalarFieldContainer[int]
     least_preemptor: _containers.RepeatedScalarFieldContainer[int]
     exempt_until_us: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., gang_id: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., inputs_id: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ..., started_us: _Optional[_Iterable[int]] = ..., lasting: _Optional[_Iterable[bool]] = ..., nominated: _Optional[_Iterable[int]] = ..., unevictable: _Optional[_Iterable[bool]] = ..., checkpoint_us: _Optional[_Iterable[int]] = ..., movable: _Optional[_Iterable[bool]] = ..., daemon: _Optional[_Iterable[bool]] = ..., queue_id: _Optional[_Iterable[int]] = ..., local_queue_id: _Optional[_Iterable[int]] = ..., least_preemptor: _Optional[_Iterable[int]] = ..., exempt_until_us: _Optional[_Iterable[int]] = ...) -> None: ...
+    required_node: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, uid: _Optional[_Iterable[int]] = ..., class_id: _Optional[_Iterable[int]] = ..., job_id: _Optional[_Iterable[int]] = ..., created_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[str]] = ..., profile_id: _Optional[_Iterable[int]] = ..., gang_id: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., inputs_id: _Optional[_Iterable[int]] = ..., leaving: _Optional[_Iterable[bool]] = ..., started_us: _Optional[_Iterable[int]] = ..., lasting: _Optional[_Iterable[bool]] = ..., nominated: _Optional[_Iterable[int]] = ..., unevictable: _Optional[_Iterable[bool]] = ..., checkpoint_us: _Optional[_Iterable[int]] = ..., movable: _Optional[_Iterable[bool]] = ..., daemon: _Optional[_Iterable[bool]] = ..., queue_id: _Optional[_Iterable[int]] = ..., local_queue_id: _Optional[_Iterable[int]] = ..., least_preemptor: _Optional[_Iterable[int]] = ..., exempt_until_us: _Optional[_Iterable[int]] = ..., required_node: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Rejection(_message.Message):
     __slots__ = ("task_uid", "node_id", "not_before_us")

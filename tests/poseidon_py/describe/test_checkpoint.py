@@ -6,7 +6,8 @@ import pytest
 from msgspec import Raw
 
 from poseidon_py.describe.annotations.checkpoint import checkpoint_us, problem_of
-from poseidon_py.feed.update_rows import Rows, describe_pod, target
+from poseidon_py.feed.rows import Rows
+from poseidon_py.feed.update_rows import describe_pod, target
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import node, pod
 

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from poseidon_py.describe.annotations.movable import MOVABLE, movable, problem_of
-from poseidon_py.feed.update_rows import Rows, describe_pod, target
+from poseidon_py.feed.rows import Rows
+from poseidon_py.feed.update_rows import describe_pod, target
 from poseidon_py.kube.objects import Pod
 from poseidon_py.kube.storage_objects import Namespace
 from poseidon_py.state.store import Store

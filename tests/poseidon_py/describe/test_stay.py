@@ -3,7 +3,8 @@
 import pytest
 
 from poseidon_py.describe.lifetime import daemon, lasting, started_us, unevictable
-from poseidon_py.feed.update_rows import Rows, describe_pod, target
+from poseidon_py.feed.rows import Rows
+from poseidon_py.feed.update_rows import describe_pod, target
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import node, pod
 

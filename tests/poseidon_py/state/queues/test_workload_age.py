@@ -2,7 +2,7 @@
 
 import pytest
 
-from poseidon_py.feed.update_rows import Rows
+from poseidon_py.feed.rows import Rows
 from poseidon_py.kube.informers.resource import Resource
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, STATEFUL_SETS
 from poseidon_py.state.gangs.model import Owner
