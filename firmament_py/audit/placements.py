@@ -58,7 +58,7 @@ class Checker:
             self._unwelcome(state.tasks.cls[tasks], nodes, sound),
             "selector, affinity or a taint forbids the node",
         )
-        refuse(self._elsewhere(tasks, nodes), "the task requires another node")
+        refuse(self._off_required_node(tasks, nodes), "the task requires another node")
         refuse(self._unoffered(tasks), "the task requests a resource that no node has")
         refuse(self._overfull(tasks, nodes, sound), "the node would be over-committed")
         if state.tasks.queue[tasks].any():
@@ -101,7 +101,7 @@ class Checker:
             found["a node would be over-committed"] = overfull
         return [why for why, wrong in found.items() if wrong]
 
-    def _elsewhere(self, tasks: I64, nodes: I64) -> Bools:
+    def _off_required_node(self, tasks: I64, nodes: I64) -> Bools:
         """Placements on another node than the one whose name the task requires."""
         required, names = self._state.tasks.required_node[tasks], self._state.tasks.required_names.names()
         bad = np.zeros(len(tasks), np.bool_)
