@@ -73,7 +73,7 @@ class Bridge:
         self.health: Health | None = None
         self.usage: Collector | None = None
         self._access: Access | None = None
-        self._kube: Kube | None = None
+        self.kube: Kube | None = None
         self._sources: UsageSources | None = None
         self.supervisor: Supervisor | None = None
         self.election: Election | None = None
@@ -107,7 +107,7 @@ class Bridge:
             rebalancer=lambda: self.runtime.rebalancer if self.runtime is not None else None,
         )
         await self.health.start()
-        kube = self._kube = Kube(access, settings.bind_concurrency, rate_limit(settings))
+        kube = self.kube = Kube(access, settings.bind_concurrency, rate_limit(settings))
         await self.health.start_secure(kube)
         await together(self._start_engine(), self._start_watches(kube))
         runtime = self.runtime
@@ -191,9 +191,9 @@ class Bridge:
     async def _watch_storage(self) -> None:
         """Starts with the first pod with a claim: most clusters that run batch work never need these watches. Never
         returns."""
-        assert self._kube is not None
+        assert self.kube is not None
         await self.store.volumes.in_use.wait()
-        watches = storage_watches(self._kube, self.store, watch_options(self.settings))
+        watches = storage_watches(self.kube, self.store, watch_options(self.settings))
         for watch in watches:
             self._spawn(f"watch {watch.name}", watch.run())
         for watch in watches:
@@ -272,7 +272,7 @@ class Bridge:
         await self.engine.close()
         if self.supervisor is not None:
             await self.supervisor.stop()
-        for kube in (self._kube, self._sources.prometheus if self._sources is not None else None):
+        for kube in (self.kube, self._sources.prometheus if self._sources is not None else None):
             if kube is not None:
                 await kube.close()
         if self.health is not None:
@@ -340,10 +340,10 @@ class Bridge:
 
     async def explain(self, namespace: str, name: str) -> dict[str, Any] | None:
         """The body of /explain; None: the pod does not exist. Raises EngineError, KubeError."""
-        if self._kube is None:
+        if self.kube is None:
             return None
         own_names = self.settings.scheduler_name
-        return await pod_answer(self.store, self._kube.pod, self._explain, namespace, name, own_names=own_names)
+        return await pod_answer(self.store, self.kube.pod, self._explain, namespace, name, own_names=own_names)
 
     async def _explain(self, known: PodRecord) -> dict[str, Any]:
         queues, gang = self.store.queues, self.store.gangs.group_of(known)

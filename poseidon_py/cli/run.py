@@ -28,6 +28,7 @@ from poseidon_py.util.process.signals import end_signals
 from poseidon_py.util.tasks import end_tasks
 
 if TYPE_CHECKING:
+    from poseidon_py.app.bridge import Bridge
     from poseidon_py.feed.resync import Session
 
 log = logging.getLogger(__name__)
@@ -74,6 +75,9 @@ async def _run(settings: Settings, hooks: HookConfig | None) -> int:
     for number in end_signals():
         loop.add_signal_handler(number, requested_to_end, stop_requested, number)
     bridge = Bridge(settings, hooks)
+    loop.add_signal_handler(signal.SIGUSR1, _show_stacks, settings.log_format)
+    comparisons: set[asyncio.Task[None]] = set()
+    loop.add_signal_handler(signal.SIGUSR2, _compare_state, bridge, comparisons)
     ended = asyncio.create_task(stop_requested.wait())
     starting = asyncio.create_task(bridge.start())
     await asyncio.wait({ended, starting}, return_when=asyncio.FIRST_COMPLETED)
@@ -100,6 +104,27 @@ async def _run(settings: Settings, hooks: HookConfig | None) -> int:
     ended.cancel()
     await bridge.stop()
     return code
+
+
+def _show_stacks(style: str) -> None:
+    """As they are where people read the log, in one message where machines do."""
+    from poseidon_py.util.process.stacks import stacks
+
+    text = stacks()
+    log.info("SIGUSR1 was received; the process does this:%s", "" if style == "text" else f"\n{text}")
+    if style == "text":
+        sys.stderr.write(text)
+
+
+def _compare_state(bridge: "Bridge", running: set[asyncio.Task[None]]) -> None:
+    """One comparison at a time."""
+    from poseidon_py.app.cache_comparison import compare_and_log
+
+    if bridge.kube is not None and not running:
+        log.info("SIGUSR2 was received; the state is compared with the API server")
+        task = asyncio.create_task(compare_and_log(bridge.store, bridge.kube), name="comparison")
+        running.add(task)
+        task.add_done_callback(running.discard)
 
 
 def requested_to_end(event: asyncio.Event, number: signal.Signals) -> None:
