@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast test-thorough figures lint format protos bench clean
+.PHONY: help install demo test test-fast test-thorough figures lint format protos deploy bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -47,6 +47,7 @@ lint: $(STAMP) ## format check, lint, types, import contracts, generated code
 	$(BIN)/mypy
 	$(BIN)/lint-imports --config .importlinter
 	$(BIN)/python -m protos.generate --check
+	$(BIN)/python -m deploy.generate --check
 
 format: $(STAMP) ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
@@ -54,6 +55,9 @@ format: $(STAMP) ## format the code and fix what ruff can fix
 
 protos: $(STAMP) ## regenerate protos/gen from protos/*.proto
 	$(BIN)/python -m protos.generate
+
+deploy: $(STAMP) ## regenerate the kustomize files, the schema of the chart's values and docs/rbac.md
+	$(BIN)/python -m deploy.generate
 
 bench: $(STAMP) ## list the benchmark suites (run one: .venv/bin/poseidon-bench run SUITE)
 	@$(BIN)/poseidon-bench list

@@ -8,13 +8,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from firmament_py.compile_ahead import compile_stale
-from tests.effort import NO_SERVER, QUARTER, THOROUGH
+from tests.effort import NO_HELM, NO_SERVER, QUARTER, THOROUGH
 
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 settings.register_profile("default", _COMMON, max_examples=25, stateful_step_count=30, database=None)
 settings.register_profile("thorough", _COMMON, max_examples=1000, stateful_step_count=60)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+_NEEDS = {NO_SERVER: "a real API server", NO_HELM: "Helm and kubectl, which cannot be downloaded"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,6 +60,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         why = why if len(why) <= 600 else f"{why[:200]} ... {why[-400:]}"
         terminalreporter.write_line(f"RERUN of {rerun.nodeid}: {why}", yellow=True)
     skipped: Sequence[pytest.TestReport] = terminalreporter.stats.get("skipped", ())
-    count = sum(isinstance(r.longrepr, tuple) and NO_SERVER in r.longrepr[2] for r in skipped)
-    if count:
-        terminalreporter.write_line(f"NOT RUN: {count} cases need a real API server; see tests/README.md", yellow=True)
+    for prefix, need in _NEEDS.items():
+        reasons = [r.longrepr[2] for r in skipped if isinstance(r.longrepr, tuple) and prefix in r.longrepr[2]]
+        if reasons:
+            line = f"NOT RUN: {len(reasons)} cases need {need}; see tests/README.md"
+            terminalreporter.write_line(line, yellow=True)

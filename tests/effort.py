@@ -15,6 +15,9 @@ QUARTER = int(os.environ.get("SEEDS_QUARTER", "0")) % 4
 NO_SERVER = "no real API server: "
 """How the reason begins for which a case is skipped that needs one; conftest.py counts them."""
 
+NO_HELM = "no Helm: "
+"""Likewise for a case that needs Helm or kubectl, which are downloaded."""
+
 _FACTOR = 12
 _ALWAYS = 4
 """So few seeds all run every time."""

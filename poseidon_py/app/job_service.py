@@ -100,7 +100,7 @@ class JobService:
             except NotFoundError as error:
                 raise StartError(
                     f"the API server at {kube.url} does not serve {resource} of {version}: install the definitions, "
-                    "kubectl apply -f deploy/jobs-crds.yaml"
+                    "kubectl apply -f deploy/chart/definitions/jobs.yaml"
                 ) from error
             except KubeError as error:
                 log.warning("cannot find out whether %s of %s are served: %s", resource, version, error)

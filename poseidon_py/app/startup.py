@@ -127,7 +127,7 @@ async def check_alone(election: Election, settings: Settings) -> None:
         where = f"{settings.lease_namespace}/{settings.lease_name}"
         raise StartError(
             f"cannot find out whether another process holds lease {where}: {error}; allow get on leases in the Role "
-            "(deploy/poseidon.yaml)"
+            "(docs/rbac.md)"
         ) from error
     if rival:
         raise StartError(f"--no-leader-elect: {rival}: {REMEDY}")

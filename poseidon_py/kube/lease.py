@@ -232,7 +232,7 @@ class Election:
         except KubeError as error:
             self._obstacle = str(error)
             denied = isinstance(error, ApiError) and error.code == 403
-            remedy = "; standing by until its Role (deploy/poseidon.yaml) allows that" if denied else ""
+            remedy = "; standing by until its Role (docs/rbac.md) allows that" if denied else ""
             log.warning("cannot use lease %s: %s%s", self._full, error, remedy)
         return False
 

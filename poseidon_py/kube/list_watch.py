@@ -214,7 +214,7 @@ class Watch(Generic[T]):
                 code = error.code if isinstance(error, ApiError) else 0
                 if code == _BAD_REQUEST:
                     self._version = ""  # the version may be invalid
-                remedy = "; allow list and watch in the ClusterRole (deploy/poseidon.yaml)" if code == 403 else ""
+                remedy = "; allow list and watch in the ClusterRole (docs/rbac.md)" if code == 403 else ""
                 if self._kind.without and code in (_FORBIDDEN, _NOT_FOUND):
                     self._go_without(error, remedy)
                 else:

@@ -67,7 +67,7 @@ def kueue(backend: Backend) -> Iterator[None]:
 @pytest.fixture
 def own(backend: Backend) -> Iterator[None]:
     """Our own kind, as users install it."""
-    items = list(yaml.safe_load_all((ROOT / "deploy" / "queues.yaml").read_text()))
+    items = list(yaml.safe_load_all((ROOT / "deploy" / "chart" / "definitions" / "queues.yaml").read_text()))
     backend.create(*items)
     until_served(backend, _OWN_QUEUES)
     yield

@@ -1,12 +1,11 @@
-"""The rights that deploy/poseidon.yaml grants, on an API server that enforces them.
+"""The rights of the scheduler's account with all features, on an API server that enforces them.
 
-With the manifest's account the scheduler makes every kind of request that it ever makes. The requests that the server
+With that account the scheduler makes every kind of request that it ever makes. The requests that the server
 recorded must be exactly those granted: a missing right appears as a rejected request, a superfluous one as unused.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,15 +18,17 @@ from uuid import uuid4
 import pytest
 import yaml
 
+from deploy.generate import KUSTOMIZE
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS
 from poseidon_py.state.gangs.owner_kinds import KIND_OF, KNOWN_KINDS, LEADER_WORKER_SETS, OWNER_KINDS, SUSPENDABLE
 from tests.e2e.api import Json, View
-from tests.e2e.backends import Backend, home_of
+from tests.e2e.backends import Backend
 from tests.e2e.conftest import SharedScheduler
 from tests.e2e.objects import condition, container, node, pod
 from tests.e2e.preemption import HIGH, LOW, define_priorities, ranked
 from tests.e2e.processes import Scheduler
 from tests.e2e.real_backend import Real, pod_group_flags, why_not_real
+from tests.e2e.rights import REVIEWS, account_with_rights, granted_to
 from tests.e2e.test_constraints import BOUND, NONE, claim, volume, waiting
 from tests.e2e.test_restarts import LEASE
 from tests.paths import ROOT
@@ -35,16 +36,11 @@ from tests.paths import ROOT
 Schedule = Callable[..., Scheduler]
 Grant = tuple[str, str, str]
 
-MANIFEST = ROOT / "deploy" / "poseidon.yaml"
 ACCOUNT = "system:serviceaccount:kube-system:poseidon"
 NATIVE = "scheduling.k8s.io"
 LABELS = {"app": "x"}
 WITH_FIGURES = {(group, "queues/status", "patch") for group in ("scheduling.run.ai", "scheduling.volcano.sh")}
 """Rights to write figures only, for which a queue has to be in use by what the flow service reports."""
-
-
-def manifest(*kinds: str) -> list[Json]:
-    return [item for item in yaml.safe_load_all(MANIFEST.read_text()) if item["kind"] in kinds]
 
 
 @dataclass(frozen=True)
@@ -55,10 +51,8 @@ class Guarded:
     native: bool
 
     def granted(self) -> set[Grant]:
-        """Group, resource and verb of all rights in the manifest that this server supports."""
-        rules = [rule for role in manifest("ClusterRole", "Role") for rule in role["rules"]]
-        found = [each for r in rules for each in itertools.product(r["apiGroups"], r["resources"], r["verbs"])]
-        return {grant for grant in found if self.native or grant[0] != NATIVE}
+        """Group, resource and verb of all rights that this server supports."""
+        return {grant for grant in granted_to("scheduler") if self.native or grant[0] != NATIVE}
 
     def asked(self) -> Iterator[tuple[Grant, int]]:
         """The requests of the account, and the server's answers."""
@@ -74,23 +68,20 @@ class Guarded:
             yield
         finally:
             refused = {grant for grant, code in self.asked() if code in (401, 403)}
-            assert refused == set(), "the manifest does not allow what is needed"
+            assert refused == set(), "the rights do not allow what is needed"
 
 
 @pytest.fixture(scope="module", params=["real"])
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    """A server on which the manifest was applied, whose kubeconfig is that of the manifest's account."""
+    """A server whose kubeconfig is that of an account with all rights of the table."""
     if problem := why_not_real():
         pytest.skip(problem)
     assets, folder = Path(os.environ["KUBEBUILDER_ASSETS"]), tmp_path_factory.mktemp("rights")
     server = Real(assets, folder, authorization="RBAC", flags=pod_group_flags(assets), watched=ACCOUNT)
     try:
-        for item in yaml.safe_load_all(MANIFEST.read_text()):
-            server.api("POST", f"{home_of(item)}?fieldValidation=Strict", item)
-        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        account = "/api/v1/namespaces/kube-system/serviceaccounts/poseidon"
-        token = server.api("POST", f"{account}/token", request)["status"]["token"]
-        server.kubeconfig = server.kubeconfig_with(token, folder / "account")
+        server.kubeconfig = server.kubeconfig_with(
+            account_with_rights(server, "scheduler", "poseidon"), folder / "account"
+        )
         served = server.api("GET", f"/apis/{NATIVE}")["versions"]
         yield Guarded(server, native="v1alpha2" in [each["version"] for each in served])
     finally:
@@ -109,20 +100,23 @@ def shared_scheduler(server: Real, tmp_path_factory: pytest.TempPathFactory) -> 
     return SharedScheduler(server, tmp_path_factory.mktemp("scheduler"))
 
 
-def test_a_namespace_that_demands_restricted_pods_takes_the_scheduler(backend: Backend) -> None:
+def test_a_namespace_that_demands_restricted_pods_takes_the_chart(backend: Backend) -> None:
     metadata = {"name": "strict", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
     backend.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-    (deployment,) = manifest("Deployment")
-    template = deployment["spec"]["template"]
-    item = {"apiVersion": "v1", "kind": "Pod", **template, "metadata": {"name": "p", **template["metadata"]}}
-    backend.api("POST", "/api/v1/namespaces/strict/pods?dryRun=All", item)
+    files = ("base/poseidon.yaml", "components/jobs-controller/added.yaml")
+    items = [item for name in files for item in yaml.safe_load_all((KUSTOMIZE / name).read_text())]
+    templates = [item["spec"]["template"] for item in items if item["kind"] == "Deployment"]
+    assert len(templates) == 2
+    for at, template in enumerate(templates):
+        pod = {"apiVersion": "v1", "kind": "Pod", **template, "metadata": {"name": f"p{at}", **template["metadata"]}}
+        backend.api("POST", "/api/v1/namespaces/strict/pods?dryRun=All", pod)
 
 
 def test_exactly_the_needed_requests_are_allowed(guarded: Guarded, backend: Backend, schedule: Schedule) -> None:
     with guarded.nothing_refused():
         do_everything(guarded, backend, schedule)
     asked, granted = {grant for grant, _ in guarded.asked()}, guarded.granted()
-    assert sorted(granted - asked - WITH_FIGURES) == [], "superfluous"
+    assert sorted(granted - asked - WITH_FIGURES - REVIEWS) == [], "superfluous"
     assert sorted(asked - granted) == [], "missing"
 
 
@@ -168,7 +162,7 @@ def define(backend: Backend) -> None:
         ("batch.volcano.sh", "Job", "jobs", "v1alpha1"),
     ]
     kinds += QUEUE_KINDS
-    backend.create(*yaml.safe_load_all((ROOT / "deploy" / "queues.yaml").read_text()))
+    backend.create(*yaml.safe_load_all((ROOT / "deploy" / "chart" / "definitions" / "queues.yaml").read_text()))
     kinds += [("jobset.x-k8s.io", "JobSet", "jobsets", "v1alpha2")]
     kinds += [(each.resource.group, each.kind, each.resource.plural, each.resource.versions[0]) for each in CUSTOM]
     kinds += [each for each in FURTHER if each[0] != "batch"]

@@ -53,7 +53,7 @@ _HOW = {
     "yunikorn": "create the ConfigMap yunikorn-configs with queues.yaml, or give --yunikorn-queues FILE",
     "elasticquota": "create an ElasticQuota in the namespace of the pods",
     "koordinator": "create an ElasticQuota of scheduling.sigs.k8s.io/v1alpha1",
-    "poseidon": "run `kubectl apply -f deploy/queues.yaml` and create a Queue of poseidon.io/v1",
+    "poseidon": "run `kubectl apply -f deploy/chart/definitions/queues.yaml` and create a Queue of poseidon.io/v1",
 }
 _OFF = "start the scheduler with --queues auto, or with the kind to use"
 

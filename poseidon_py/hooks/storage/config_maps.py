@@ -313,7 +313,7 @@ class ConfigMapStore:
             yield
         except ApiError as error:
             if error.code == 403:
-                remedy = "grant it as deploy/hooks.yaml does"
+                remedy = "grant it as the chart does with hooks.enabled (docs/rbac.md)"
                 raise StoreError(f"may not {verb} ConfigMaps in {self._namespace}: {error}; {remedy}") from error
             raise StoreError(f"cannot {verb} ConfigMaps in {self._namespace}: {error}") from error
         except KubeError as error:

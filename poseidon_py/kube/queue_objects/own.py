@@ -1,4 +1,4 @@
-"""Our own kind of queue: Queue (poseidon.io/v1), cluster-scoped; deploy/queues.yaml defines it."""
+"""Our own kind of queue: Queue (poseidon.io/v1), cluster-scoped; deploy/chart/definitions/queues.yaml defines it."""
 
 from dataclasses import dataclass
 

@@ -80,7 +80,7 @@ class Others:
                 sign = await self._sign(signs)
             except KubeError as error:
                 denied = isinstance(error, ApiError) and error.code == 403
-                remedy = "; allow that in the ClusterRole (deploy/poseidon.yaml)" if denied else ""
+                remedy = "; allow that in the ClusterRole (docs/rbac.md)" if denied else ""
                 log.warning("cannot find out whether %s runs: %s%s", signs.name, error, remedy)
                 complete = False
             else:

@@ -22,8 +22,8 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 @pytest.fixture(scope="module")
 def definitions(server: Backend) -> Iterator[None]:
-    """The kinds of deploy/jobs-crds.yaml."""
-    items = list(yaml.safe_load_all((ROOT / "deploy" / "jobs-crds.yaml").read_text()))
+    """The kinds of deploy/chart/definitions/jobs.yaml."""
+    items = list(yaml.safe_load_all((ROOT / "deploy" / "chart" / "definitions" / "jobs.yaml").read_text()))
     server.create(*items)
     view = View(server.api, DEFINITIONS)
     view.until(lambda found: all(condition(item, "Established").get("status") == "True" for item in found))

@@ -49,7 +49,7 @@ def install_koordinator(cluster):
 
 def install_own(cluster):
     """The definition that users install."""
-    for each in yaml.safe_load_all((ROOT / "deploy" / "queues.yaml").read_text()):
+    for each in yaml.safe_load_all((ROOT / "deploy" / "chart" / "definitions" / "queues.yaml").read_text()):
         cluster.create(each)
 
 

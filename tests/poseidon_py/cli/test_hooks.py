@@ -6,7 +6,6 @@ import threading
 import time
 
 import pytest
-import yaml
 
 from benchmarks.cluster import Cluster, ClusterSettings
 from poseidon_py.cli.main import cli
@@ -18,7 +17,6 @@ from poseidon_py.hooks.transition import delivery_id
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.credentials import at
 from tests.command_line import invoke
-from tests.paths import ROOT
 from tests.poseidon_py.hooks.world import make_transition
 
 pytestmark = pytest.mark.slow
@@ -168,12 +166,3 @@ def test_check(tmp_path):
     result = invoke(cli, "hooks", "--check", str(file))
     assert result.exit_code == 2
     assert [line.partition(":")[0] for line in result.output.splitlines()[1:]] == ["hooks[0].url", "hooks[1].name"]
-
-
-def test_the_manifest_grants_what_the_store_asks_for():
-    documents = list(yaml.safe_load_all((ROOT / "deploy" / "hooks.yaml").read_text()))
-    assert [each["kind"] for each in documents] == ["Namespace", "Role", "RoleBinding"]
-    assert documents[1]["rules"] == [
-        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "create", "patch", "delete"]}
-    ]
-    assert {each["metadata"].get("namespace", "poseidon-hooks") for each in documents} == {"poseidon-hooks"}

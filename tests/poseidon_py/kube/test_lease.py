@@ -317,8 +317,7 @@ async def test_a_forbidden_replica_stands_by_names_the_remedy_and_leads_once_all
     await world.pass_time(10)
     assert a.log == []
     assert (
-        "kube-system/poseidon: 403 Forbidden: no; standing by until its Role (deploy/poseidon.yaml) allows that"
-        in caplog.text
+        "kube-system/poseidon: 403 Forbidden: no; standing by until its Role (docs/rbac.md) allows that" in caplog.text
     )
     world.denied.clear()
     await world.pass_time(10)

@@ -228,7 +228,7 @@ def test_invalid_pods_are_dropped_when_they_are_deleted():
 async def test_a_forbidden_list_is_retried_and_the_remedy_is_named(caplog):
     await play(("page", ApiError(403, "Forbidden", "no")), ("page", BusyError(503, "", "")), ("page", page(A)))
     denied, busy = (r.getMessage() for r in caplog.records if "broke" in r.getMessage())
-    assert denied.endswith("allow list and watch in the ClusterRole (deploy/poseidon.yaml)")
+    assert denied.endswith("allow list and watch in the ClusterRole (docs/rbac.md)")
     assert "allow" not in busy
 
 
@@ -246,7 +246,7 @@ async def test_an_optional_kind_that_cannot_be_read_counts_as_listed_and_is_trie
     running.cancel()
     assert seen == [True] * 3
     assert caplog.text.count("cannot watch poddisruptionbudgets") == 1
-    assert ("deploy/poseidon.yaml" in caplog.text) is (code == 403)
+    assert ("docs/rbac.md" in caplog.text) is (code == 403)
     assert watch._version == "10"
 
 

@@ -202,7 +202,10 @@ def test_one_queue_has_those_below_it(rig):
 @pytest.mark.parametrize(
     ("kind", "how"),
     [
-        ("poseidon", "run `kubectl apply -f deploy/queues.yaml` and create a Queue of poseidon.io/v1"),
+        (
+            "poseidon",
+            "run `kubectl apply -f deploy/chart/definitions/queues.yaml` and create a Queue of poseidon.io/v1",
+        ),
         ("elasticquota", "create an ElasticQuota in the namespace of the pods"),
         ("koordinator", "create an ElasticQuota of scheduling.sigs.k8s.io/v1alpha1"),
         ("off", "start the scheduler with --queues auto, or with the kind to use"),

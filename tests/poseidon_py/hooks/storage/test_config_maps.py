@@ -193,9 +193,7 @@ async def test_a_foreign_object_with_the_label_is_left_alone():
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        pytest.param(
-            ApiError(403, "Forbidden", "no"), r"may not read ConfigMaps in hooks.*deploy/hooks.yaml", id="403"
-        ),
+        pytest.param(ApiError(403, "Forbidden", "no"), r"may not read ConfigMaps in hooks.*docs/rbac.md", id="403"),
         pytest.param(ApiError(400, "BadRequest", "no"), "cannot read ConfigMaps in hooks: 400", id="400"),
     ],
 )

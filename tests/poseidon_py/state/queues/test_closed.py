@@ -291,7 +291,7 @@ def test_a_change_of_the_tree_is_urgent_and_a_status_is_no_change():
 
 
 def _schema(*path):
-    definition = yaml.safe_load((ROOT / "deploy" / "queues.yaml").read_text())
+    definition = yaml.safe_load((ROOT / "deploy" / "chart" / "definitions" / "queues.yaml").read_text())
     found = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     for name in path:
         found = found["additionalProperties"] if name == "*" else found["properties"][name]
@@ -328,5 +328,5 @@ def test_the_definition_refuses_the_durations_that_would_close_the_queue(path, t
 
 def test_the_patterns_are_of_the_dialect_of_the_server():
     """RE2 has no look-around and no back references."""
-    text = json.dumps(yaml.safe_load((ROOT / "deploy" / "queues.yaml").read_text()))
+    text = json.dumps(yaml.safe_load((ROOT / "deploy" / "chart" / "definitions" / "queues.yaml").read_text()))
     assert "(?" not in text

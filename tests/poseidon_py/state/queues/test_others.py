@@ -5,12 +5,10 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-import yaml
 
 from poseidon_py.describe.queues.model import id_of
 from poseidon_py.kube.client import ApiError, NotFoundError
 from poseidon_py.state.queues.others import GRACE, KUEUE_LEASE, SIGNS, Others
-from tests.paths import ROOT
 from tests.poseidon_py.state.queues.kueue_objects import simple
 from tests.poseidon_py.state.queues.rig import Rig
 
@@ -197,9 +195,3 @@ def test_pods_of_a_workload_are_kueues_whatever_runs(metadata):
     assert rig.sent("runs").unevictable
     rig.pod("plain", labels={"kueue.x-k8s.io/queue-name": "lq"}, node="n")
     assert not rig.sent("plain").unevictable
-
-
-def test_of_the_leases_in_other_namespaces_that_of_kueue_alone_may_be_listed():
-    manifest = yaml.safe_load_all((ROOT / "deploy" / "poseidon.yaml").read_text())
-    rules = [rule for each in manifest if each["kind"] == "ClusterRole" for rule in each["rules"]]
-    assert [rule["resourceNames"] for rule in rules if "leases" in rule["resources"]] == [[KUEUE_LEASE]]

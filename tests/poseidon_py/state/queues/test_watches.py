@@ -209,7 +209,7 @@ async def test_pods_that_name_a_queue_that_may_not_be_read_wait():
         assert rig.sent("p").queue != 0
         assert rig.problem("p") == (
             "queue q is not known: cannot watch queues.scheduling.run.ai: 403 Forbidden: no; allow list and watch in "
-            "the ClusterRole (deploy/poseidon.yaml)"
+            "the ClusterRole (docs/rbac.md)"
         )
 
 

@@ -1,0 +1,1 @@
+"""How Poseidon is installed: the chart, what is generated from it, and the image."""
