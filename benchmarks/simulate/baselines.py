@@ -36,7 +36,9 @@ resources. The highest score is chosen, the first of equals."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class Waiting:
+    """A pending task."""
+
     uid: int
     cls: int
     gang: int
@@ -57,8 +59,8 @@ class OneByOne:
         self._free: I64 = np.zeros((0, 1), np.int64)
         self._offer: I64 = np.zeros((0, 1), np.int64)
         self._present: Bools = np.zeros(0, np.bool_)
-        self._waiting: dict[int, _Waiting] = {}
-        self._placed: dict[int, tuple[_Waiting, int]] = {}
+        self._waiting: dict[int, Waiting] = {}
+        self._placed: dict[int, tuple[Waiting, int]] = {}
         self._placed_of_gang: dict[int, int] = {}  # placed members
         self._matching: dict[int, Bools] = {}
         self._requests: dict[int, I64] = {}
@@ -105,6 +107,9 @@ class OneByOne:
                     unplaceable.add(task.cls)  # no capacity becomes free within a round
                 else:
                     placed.append((task.uid, node))
+        return self._round(placed, began)
+
+    def _round(self, placed: list[tuple[int, int]], began: float) -> Round:
         for uid, _ in placed:
             del self._waiting[uid]
         uids = np.array([uid for uid, _ in placed], np.uint64)
@@ -113,7 +118,7 @@ class OneByOne:
     def close(self) -> None:
         """Nothing to release."""
 
-    def _order(self, task: _Waiting) -> tuple[int, int, int]:
+    def _order(self, task: Waiting) -> tuple[int, int, int]:
         priority = self._classes[task.cls].priority if self._by_priority else 0
         return -priority, task.created_us, task.uid
 
@@ -130,7 +135,7 @@ class OneByOne:
             return []
         return [(task.uid, node) for task, node in found]
 
-    def _place(self, task: _Waiting) -> int:
+    def _place(self, task: Waiting) -> int:
         """Places a task; returns its node, -1 if it fits on none."""
         request = self._request(task.cls)
         rows = np.flatnonzero(self._present & self._suitable(task.cls) & (self._free >= request).all(axis=1))
@@ -143,12 +148,12 @@ class OneByOne:
         self._allocate(task, node)
         return node
 
-    def _allocate(self, task: _Waiting, node: int) -> None:
+    def _allocate(self, task: Waiting, node: int) -> None:
         self._free[node] -= self._request(task.cls)
         self._placed[task.uid] = task, node
         self._placed_of_gang[task.gang] = self._placed_of_gang.get(task.gang, 0) + 1
 
-    def _release(self, uid: int) -> _Waiting | None:
+    def _release(self, uid: int) -> Waiting | None:
         placement = self._placed.pop(uid, None)
         if placement is None:
             return None
@@ -199,7 +204,7 @@ class OneByOne:
         columns = (event.uid, event.class_id, gangs, event.created_us, event.node)
         for uid, cls, gang, created_us, node in zip(*(c.tolist() for c in columns), strict=True):
             if not node and uid not in self._placed:
-                self._waiting[uid] = _Waiting(uid, cls, gang, created_us)
+                self._waiting[uid] = Waiting(uid, cls, gang, created_us)
 
     def _columns(self, amounts: Mapping[str, int]) -> None:
         new = [name for name in amounts if name not in self._resources]

@@ -13,6 +13,7 @@ from benchmarks.simulate.baselines import BASELINES
 from benchmarks.simulate.recording import Outcome
 from benchmarks.simulate.replay import Progress, Settings, replay
 from benchmarks.simulate.service import InProcess, Service, ThroughGrpc
+from benchmarks.simulate.strict_queue import STRICT
 from benchmarks.traces.form import HOUR, Trace, TraceError
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.policy import registry
@@ -35,8 +36,8 @@ MUST_HOLD = (
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What to replay with. scheduler: a policy, or one of BASELINES. reserve_after_us: the wait of a gang after which
-    capacity is reserved for it; None: never. Baselines do not reserve."""
+    """What to replay with. scheduler: a policy, or one of BASELINES or STRICT. reserve_after_us: the wait of a gang
+    after which capacity is reserved for it; None: never. Baselines do not reserve."""
 
     scheduler: str
     settings: Settings = field(default_factory=Settings)
@@ -105,8 +106,8 @@ def measured(outcome: Outcome) -> dict[str, float]:
 
 
 def _service(what: Run, audit: AuditedSolver | None) -> Service:
-    if what.scheduler in BASELINES:
-        return BASELINES[what.scheduler]()
+    if make_baseline := (BASELINES | STRICT).get(what.scheduler):
+        return make_baseline()
     make: Callable[[str, AuditedSolver | None, int | None], Service] = ThroughGrpc if what.grpc else InProcess
     try:
         return make(what.scheduler, audit, what.reserve_after_us)

@@ -19,7 +19,17 @@ RAW: dict[str, Any] = {
 def test_every_suite_is_described_and_can_be_measured(name):
     suite = specs.load(name)
     assert callable(measure_of(name))
-    virtual = {"defragmentation", "openi", "quality", "packing", "preemption", "priorities", "split"}
+    virtual = {
+        "cvxcluster",
+        "defragmentation",
+        "gpu-jobs",
+        "openi",
+        "quality",
+        "packing",
+        "preemption",
+        "priorities",
+        "split",
+    }
     assert suite.virtual is (name in virtual)
     assert suite.title
     assert suite.about
