@@ -69,14 +69,14 @@ def mix(name: str, jobs: int, nodes: int, load: float, task_gpus: int, seed: int
 def _fitted(rng: np.random.Generator, jobs: int) -> tuple[I64, F64]:
     """(J,) GPUs and hours."""
     sizes = np.array(_GPUS)
-    wanted = GPU_HOURS / (sum(_SECONDS) / 2 / 3600)  # GPUs of the mean job
+    mean_gpus = GPU_HOURS / (sum(_SECONDS) / 2 / 3600)  # GPUs of the mean job
     low, high = 0.0, 1.0
     chances: F64 = np.ones(len(sizes))
     for _ in range(50):  # the mean rises with the factor
         factor = (low + high) / 2
         chances = np.asarray(factor ** np.arange(len(sizes)))
         chances = chances / chances.sum()
-        low, high = (factor, high) if chances @ sizes < wanted else (low, factor)
+        low, high = (factor, high) if chances @ sizes < mean_gpus else (low, factor)
     return rng.choice(sizes, jobs, p=chances), rng.uniform(*_SECONDS, size=jobs) / 3600
 
 
@@ -93,14 +93,14 @@ def _mixed(rng: np.random.Generator, jobs: int) -> tuple[I64, F64]:
     return gpus, hours * GPU_HOURS * jobs / float(gpus @ hours)
 
 
-def _trace(name: str, nodes: int, arrival_h: F64, gpus: I64, hours: F64, most: int) -> Trace:
+def _trace(name: str, nodes: int, arrival_h: F64, gpus: I64, hours: F64, largest: int) -> Trace:
     """Jobs (J,) of tasks with at most so many GPUs each; those of more than one task are gangs."""
     builder = TraceBuilder(name)
     offer = {resource: amount * NODE_GPUS for resource, amount in _OF_GPU.items()} | {GPU: NODE_GPUS}
     for n in range(nodes):
         builder.event(0, builder.machine(f"node-{n}"), MachineEvent.ADD, offer)
     for j, (at, number, duration) in enumerate(zip(arrival_h.tolist(), gpus.tolist(), hours.tolist(), strict=True)):
-        tasks = -(-number // most)
+        tasks = -(-number // largest)
         job = builder.job(f"job-{j}", gang_minimum=tasks if tasks > 1 else 0)
         of_task = number // tasks
         requests = {resource: amount * of_task for resource, amount in _OF_GPU.items()} | {GPU: of_task}

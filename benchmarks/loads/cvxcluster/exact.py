@@ -61,24 +61,24 @@ def _shapes(instance: Instance) -> list[list[int]]:
 
 def patterns(instance: Instance, k: int, kinds: list[int]) -> list[tuple[int, ...]]:
     """What a host of type k can take of `kinds` (S,), one row of S numbers each, to which none can be added."""
-    free, most, requests = instance.offered[k], [], instance.requests[kinds]
+    free, limits, requests = instance.offered[k], [], instance.requests[kinds]
     for c in kinds:
         needs = instance.requests[c] > 0
         fitting = int((free[needs] // instance.requests[c, needs]).min()) if instance.suitable[c, k] else 0
-        most.append(min(fitting, 1) if instance.kinds[c].domain else fitting)
+        limits.append(min(fitting, 1) if instance.kinds[c].domain else fitting)
     found: list[tuple[int, ...]] = []
-    _extend(found, [], free, requests, most)
+    _extend(found, [], free, requests, limits)
     return found
 
 
-def _extend(found: list[tuple[int, ...]], begun: list[int], left: I64, requests: I64, most: list[int]) -> None:
+def _extend(found: list[tuple[int, ...]], begun: list[int], left: I64, requests: I64, limits: list[int]) -> None:
     s = len(begun)
-    if s == len(most):
-        fits = (requests <= left).all(axis=1) & (np.array(begun) < most)
+    if s == len(limits):
+        fits = (requests <= left).all(axis=1) & (np.array(begun) < limits)
         if not fits.any():
             found.append(tuple(begun))
         return
     needs = requests[s] > 0
-    fitting = min(int((left[needs] // requests[s, needs]).min()), most[s])
+    fitting = min(int((left[needs] // requests[s, needs]).min()), limits[s])
     for number in range(fitting, -1, -1):
-        _extend(found, [*begun, number], left - number * requests[s], requests, most)
+        _extend(found, [*begun, number], left - number * requests[s], requests, limits)
