@@ -15,7 +15,8 @@ from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.report.events import Reporter
 from poseidon_py.report.pod_groups import StatusWriter
 from poseidon_py.rounds.leadership import Leadership
-from poseidon_py.state.gangs.by_pod_group import VOLCANO
+from poseidon_py.state.gangs.by_pod_group import PRIORITY_CLASSES, VOLCANO
+from poseidon_py.state.gangs.decode import preemption_of
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.listener import GangListener
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
@@ -55,10 +56,21 @@ class Gangs(GangListener):
                 self._status.enqueuer.gone(owner_or_group.uid)
             elif resource == VOLCANO:
                 self._status.enqueuer.note(owner_or_group)
+            if resource == PRIORITY_CLASSES and gone:
+                store.priority_classes.drop(owner_or_group.name)
+            elif resource == PRIORITY_CLASSES:
+                store.priority_classes.put(owner_or_group.name, preemption_of(owner_or_group))
             store.queues.object_changed(resource, owner_or_group)
             self.reports.object_changed(resource, owner_or_group, gone=gone)
             suspensions.observed(owner_or_group, gone=gone)
 
+        def resolved(what: str) -> None:
+            registry.resolved(what)
+            if what == PRIORITY_CLASSES.label:
+                store.priority_classes.set_read(self._objects.is_known(PRIORITY_CLASSES))
+                store.priority_classes.known.set()
+
+        store.priority_classes.set_read(False)
         registry.form_gangs_from(
             gang_owners(settings), lambda: admits_workloads(settings, store), store.queues.has_default
         )
@@ -67,7 +79,7 @@ class Gangs(GangListener):
         self._objects = ObjectCache(
             kube,
             changed,
-            registry.resolved,
+            resolved,
             watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
             metrics=store.metrics,
         )
@@ -78,6 +90,7 @@ class Gangs(GangListener):
         self._binder: GangBinder | None = None
         registry.objects = self._objects
         suspensions.follow(self._objects)
+        self._objects.follow((PRIORITY_CLASSES,))
         registry.listener = self
 
     def binder_for(self, binder: PodBinder, reject: Reject) -> GangBinder:

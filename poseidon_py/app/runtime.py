@@ -133,6 +133,7 @@ def build_runtime(
         for watch in watches:
             await watch.listed.wait()
         await queues.known()
+        await store.priority_classes.known.wait()
 
     session = Session(engine, store, listed, on_ready=changed.set)
     feed = Feed(store, engine, session, changed.set, settings.batch_size)

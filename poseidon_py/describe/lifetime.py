@@ -77,6 +77,17 @@ def started_us(pod: Pod) -> int:
         return 0
 
 
+def scheduled_us(pod: Pod) -> int:
+    """When the pod was bound, as its condition says, microseconds since the epoch; 0: unknown."""
+    for condition in pod.status.conditions or ():
+        if condition.type == "PodScheduled" and condition.status == "True":
+            try:
+                return micros(condition.changed)
+            except InvalidField:
+                return 0
+    return 0
+
+
 def lasting(pod: Pod, *, assigned_to_us: bool) -> bool:
     """Whether the pod is expected to stay as long as its node exists.
 

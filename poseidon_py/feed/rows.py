@@ -2,12 +2,33 @@
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
+from operator import attrgetter
 from types import MappingProxyType
 
 from poseidon_py.kube.outcomes import Outcome
 from poseidon_py.state.records import PodRecord, SentState
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
+
+
+_COLUMNS = {
+    column: attrgetter(column.removesuffix("_id"))
+    for column in (
+        "leaving",
+        "started_us",
+        "lasting",
+        "unevictable",
+        "checkpoint_us",
+        "movable",
+        "daemon",
+        "queue_id",
+        "local_queue_id",
+        "required_node",
+        "least_preemptor",
+        "exempt_until_us",
+    )
+}
+"""Those that are left out where they are empty -> what they have of each state."""
 
 
 @dataclass(slots=True)
@@ -30,20 +51,10 @@ class Rows:
     _at: list[int] = field(default_factory=list)
     _name: list[str] = field(default_factory=list)
     _profile: list[int] = field(default_factory=list)
-    _leaving: list[bool] = field(default_factory=list)
     _gang: list[int] = field(default_factory=list)
     _role: list[int] = field(default_factory=list)
     _inputs: list[int] = field(default_factory=list)
-    _started: list[int] = field(default_factory=list)
-    _lasting: list[bool] = field(default_factory=list)
     _nominated: list[int] = field(default_factory=list)
-    _unevictable: list[bool] = field(default_factory=list)
-    _checkpoint: list[int] = field(default_factory=list)
-    _movable: list[bool] = field(default_factory=list)
-    _daemon: list[bool] = field(default_factory=list)
-    _queue: list[int] = field(default_factory=list)
-    _local_queue: list[int] = field(default_factory=list)
-    _required_node: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._uid)
@@ -58,20 +69,10 @@ class Rows:
         self._at.append(self._index_of(state.node))
         self._name.append(known.full_name)
         self._profile.append(state.profile)
-        self._leaving.append(state.leaving)
         self._gang.append(state.gang)
         self._role.append(state.role)
         self._inputs.append(state.inputs)
-        self._started.append(state.started_us)
-        self._lasting.append(state.lasting)
         self._nominated.append(self._index_of(state.nominated))
-        self._unevictable.append(state.unevictable)
-        self._checkpoint.append(state.checkpoint_us)
-        self._movable.append(state.movable)
-        self._daemon.append(state.daemon)
-        self._queue.append(state.queue)
-        self._local_queue.append(state.local_queue)
-        self._required_node.append(state.required_node)
 
     def retire(self, task: int, outcome: Outcome | None) -> None:
         """Adds a task that has ended with that outcome; None: it was deleted."""
@@ -102,28 +103,13 @@ class Rows:
         tasks.name.extend(self._name)
         tasks.nodes.extend(self._node)
         tasks.profile_id.extend(self._profile)
-        if any(self._leaving):
-            tasks.leaving.extend(self._leaving)
-        if any(self._started):
-            tasks.started_us.extend(self._started)
-        if any(self._lasting):
-            tasks.lasting.extend(self._lasting)
         if any(self._nominated):
             tasks.nominated.extend(self._nominated)
-        if any(self._unevictable):
-            tasks.unevictable.extend(self._unevictable)
-        if any(self._checkpoint):
-            tasks.checkpoint_us.extend(self._checkpoint)
-        if any(self._movable):
-            tasks.movable.extend(self._movable)
-        if any(self._daemon):
-            tasks.daemon.extend(self._daemon)
-        if any(self._queue):
-            tasks.queue_id.extend(self._queue)
-        if any(self._local_queue):
-            tasks.local_queue_id.extend(self._local_queue)
-        if any(self._required_node):
-            tasks.required_node.extend(self._required_node)
+        states = [state for _, state in self.pods]
+        for column, of_state in _COLUMNS.items():
+            values = list(map(of_state, states))
+            if any(values):
+                getattr(tasks, column).extend(values)
         if any(self._gang):
             tasks.gang_id.extend(self._gang)
             tasks.role.extend(self._role)

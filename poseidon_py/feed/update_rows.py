@@ -1,6 +1,7 @@
 """Converts the store's records to the rows of an Update, for feed/workers.py and feed/resync.py."""
 
 import logging
+import sys
 
 from poseidon_py.conventions.fields import NO_REMARKS
 from poseidon_py.describe import lifetime
@@ -32,6 +33,7 @@ def describe_pod(store: Store, known: PodRecord) -> None:
         known.observed.newest = None
         _describe_template(store, known, pod)
     _note_start(store, known, pod)
+    known.described.class_terms = store.priority_classes.terms_of(known.described.priority_class)
     store.queues.describe(known, pod)
     store.gangs.describe(known, pod)
     _set_priority(store, known)
@@ -71,7 +73,8 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     known.described.daemon, known.described.unevictable = daemon(pod), unevictable(pod)
     known.described.checkpoint_us = checkpoint.checkpoint_us(pod)
     known.described.preemption = preemption_terms.preemption_terms(pod)
-    known.described.protected = pod.spec.priority_class in store.preemption_rules.protected_classes
+    known.described.priority_class = sys.intern(pod.spec.priority_class or "")
+    known.described.scheduled_us = lifetime.scheduled_us(pod)
     known.described.pin = _pin_of(pod)
     moves = not known.described.pin and movable.movable(pod, assigned_to_us=known.observed.assigned_to_us)
     known.described.movable = moves
@@ -220,6 +223,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
         return None
     if known.state is PodState.BOUND:
         is_movable = store.is_movable(known)
+        least_preemptor, exempt_until_us = store.preemption_rules.exemption(known)
         return SentState(
             described.class_id,
             store.id_of_node(known.node),
@@ -236,6 +240,8 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
             daemon=described.daemon,
             queue=known.queue.running_id,
             local_queue=known.queue.local_id,
+            least_preemptor=least_preemptor,
+            exempt_until_us=exempt_until_us,
         )
     node, assumed = "", known.state is PodState.ASSUMED
     if assumed and (fresh or known.revocable):

@@ -20,9 +20,20 @@ class Need:
             return True
         if eviction.decided:
             return False
-        if eviction.announcement is not None and not self._store.preemption_rules.preemptible(eviction.known):
+        if eviction.announcement is not None and self._is_spared(eviction.known, eviction.preemptor):
             return True
         return not any(self.is_awaited(each) for each in eviction.together)
+
+    def _is_spared(self, victim: PodRecord, preemptor: PodRecord | None) -> bool:
+        """Whether it may not be preempted any more. In queues, the priority of the preemptor's whole job counts, which
+        is not known here."""
+        rules = self._store.preemption_rules
+        if not rules.preemptible(victim):
+            return True
+        least, until_us = rules.exemption(victim)
+        if preemptor is None or preemptor.queue.id:
+            return False
+        return preemptor.described.priority < least and self._store.now_us() < until_us
 
     def is_awaited(self, eviction: Eviction, without: PodRecord | None = None) -> bool:
         """Whether its preemptor, unless that is `without`, or another pod waits for the node."""

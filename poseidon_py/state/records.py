@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from poseidon_py.describe.annotations.class_terms import SILENT_CLASS, ClassTerms
 from poseidon_py.describe.annotations.preemption_terms import SILENT, Announcement, PreemptionTerms
 from poseidon_py.kube.objects import InvalidField, Node, Pod, micros
 from poseidon_py.state.claim_use import ClaimUse
@@ -42,6 +43,9 @@ class SentState(NamedTuple):
     """Id of a local queue; 0: none."""
     required_node: str = ""
     """Name of the only node for it; "": any, or its class says so."""
+    least_preemptor: int = 0
+    exempt_until_us: int = 0
+    """Until then, microseconds since the epoch, pods of a priority below `least_preemptor` do not preempt it."""
 
 
 @dataclass(slots=True)
@@ -99,8 +103,12 @@ class DescribedPod:
     """Whether it may be evicted in order to run on another node; None: if its namespace says so."""
     preemption: PreemptionTerms = SILENT
     """What its annotations say about its preemption."""
-    protected: bool = False
-    """Whether its PriorityClass keeps it from being preempted, unless its annotation says otherwise."""
+    priority_class: str = ""
+    """The name of its PriorityClass; empty: it has none."""
+    class_terms: ClassTerms = SILENT_CLASS
+    """What that one says about its preemption."""
+    scheduled_us: int = 0
+    """When it was bound, as the API server has noted it; 0: that is not known."""
     problem: str = ""
     """Why it cannot be described."""
     ignored: str = ""

@@ -26,6 +26,7 @@ from poseidon_py.state.nominations import Nominations
 from poseidon_py.state.observed import fingerprint, is_disrupted
 from poseidon_py.state.pod_lifecycle import PodEvent, PodState
 from poseidon_py.state.preemption_rules import PreemptionRules
+from poseidon_py.state.priority_classes import PriorityClasses
 from poseidon_py.state.problems import Problems
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.queues.registry import QueueRegistry
@@ -95,6 +96,7 @@ class Store:
         self._settled_listeners: list[SettledListener] = []
         self.problems = Problems(self.metrics)
         self.gangs = GangRegistry(self.pods, self.touch_pod, self.metrics, self.preemption_rules.by_job)
+        self.priority_classes = PriorityClasses(self.pods, self.touch_pod)
         self._arrivals = Arrivals()
         self.queues = QueueRegistry(
             self.pods,
@@ -181,8 +183,7 @@ class Store:
             known.created_us = self._arrivals.moment(known.created_us)
             if known.owner:
                 self.owned.setdefault(known.owner, set()).add(uid)
-        spec = pod.spec
-        node = spec.node_name or ""
+        spec, node = pod.spec, pod.spec.node_name or ""
         print_now = fingerprint(pod) if node else 0
         # not urgent if the engine already has it on this node and only the API server, which may add the node's labels
         # on binding, or the kubelet has changed it
@@ -352,8 +353,7 @@ class Store:
 
     def note_avoided(self, node: str, owners: Iterable[str]) -> None:
         """Sets the controllers whose pods should avoid the node (preferAvoidPods)."""
-        avoiding = set(owners)
-        changed = set()
+        avoiding, changed = set(owners), set[str]()
         for owner in avoiding | {owner for owner, nodes in self.avoided.items() if node in nodes}:
             nodes = self.avoided.setdefault(owner, set())
             before = bool(nodes)

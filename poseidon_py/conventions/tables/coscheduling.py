@@ -17,7 +17,10 @@ _PODGROUP = {
     "spec.scheduleTimeoutSeconds": HONOURED,
 }
 _QUOTA = {"spec.min{}": HONOURED, "spec.max{}": HONOURED}
-_TOLERATION = delegated("the plug-in PreemptionToleration of other schedulers; PriorityClasses are not read here")
+_TOLERATION = {
+    "minimum-preemptable-priority": "pods of lower priority do not preempt theirs; its value + 1 without it",
+    "toleration-seconds": "for how long after a pod was bound; -1: for ever; 0 without it",
+}
 _QUOTA_OF_KOORDINATOR = honoured("read as a quota of Koordinator: that of a namespace has its name, or lists it")
 
 COSCHEDULING = ConventionTable(
@@ -43,9 +46,9 @@ COSCHEDULING = ConventionTable(
     ),
     objects=KeyTable(
         annotations={
-            f"preemption-toleration.scheduling.{group}/{name}": _TOLERATION
+            f"preemption-toleration.scheduling.{group}/{name}": honoured(f"of PriorityClasses: {text}")
             for group in ("x-k8s.io", "sigs.k8s.io")
-            for name in ("minimum-preemptable-priority", "toleration-seconds")
+            for name, text in _TOLERATION.items()
         }
     ),
     words=("scheduling.x-k8s.io", "scheduling.sigs.k8s.io"),

@@ -245,8 +245,8 @@ GODEL = ConventionTable(
             "godel.bytedance.com/reservation-index": _RESERVATION,
             "godel.bytedance.com/hard-constraints": _PLUGINS,
             "godel.bytedance.com/soft-constraints": _SCORE,
-            "godel.bytedance.com/can-be-preempted": reported(
-                "has no effect: poseidon.io/preempt protects pods from preemption"
+            "godel.bytedance.com/can-be-preempted": honoured(
+                "also on PriorityClasses; without it pods may be preempted, unlike with Godel"
             ),
             "godel.bytedance.com/preemption-policy": reported("has no effect: spec.preemptionPolicy counts"),
             "godel.bytedance.com/customized-priority-for-debug": unneeded("it is for debugging"),

@@ -11,6 +11,8 @@ _WORKLOAD_REF = refused(
 )
 _JOB = delegated("the Job controller, which makes a PodGroup of it (gate WorkloadWithJob)")
 
+_CLASS = delegated("the API server, which writes it into pods; here it counts for PodGroups that name the class")
+
 _COMMON = {
     "spec.schedulingPolicy.basic{}": HONOURED,
     "spec.schedulingPolicy.gang.minCount": HONOURED,
@@ -87,6 +89,16 @@ NATIVE = ConventionTable(
                 )
             },
         ),
-        KindTable(_GROUP, "PriorityClass", ("v1",), unread="the API server writes its value and policy into pods"),
+        KindTable(
+            _GROUP,
+            "PriorityClass",
+            ("v1",),
+            {
+                "value": _CLASS,
+                "globalDefault": _CLASS,
+                "preemptionPolicy": _CLASS,
+                "description": delegated("people"),
+            },
+        ),
     ),
 )

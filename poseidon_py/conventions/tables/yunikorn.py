@@ -6,6 +6,7 @@ from poseidon_py.conventions.verdicts import (
     KeyTable,
     KindTable,
     delegated,
+    honoured,
     refused,
     reported,
     unneeded,
@@ -137,7 +138,9 @@ YUNIKORN = ConventionTable(
                 "has no effect: there are no placeholders; a gang waits until all of its minimum fits"
             ),
             "internal.yunikorn.apache.org/placeholder": _YUNIKORN,
-            "yunikorn.apache.org/allow-preemption": HONOURED,
+            "yunikorn.apache.org/allow-preemption": honoured(
+                "also on PriorityClasses; false: never preempted, with YuniKorn itself only where others suffice"
+            ),
             "yunikorn.apache.org/user.info": _YUNIKORN,
         },
         labels={

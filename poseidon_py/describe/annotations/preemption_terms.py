@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import NamedTuple
 
+from poseidon_py.describe.annotations.class_terms import NO_OPT_OUTS, OptOuts, opt_out_problems, opt_outs
 from poseidon_py.kube.objects import NOTHING, InvalidField, Labels, Pod, annotations_with, labels_of, micros
 from poseidon_py.util.durations import seconds_of
 
@@ -22,7 +23,7 @@ EVICTION_TIME = "poseidon.io/eviction-time"
 PREEMPTED_BY = "poseidon.io/preempted-by"
 ANNOUNCED = "PreemptionAnnounced"
 """The reason of the conditions of both states."""
-_COMMON_BYTES = b"/preempt"
+_COMMON_BYTES = b"preempt"
 _LABEL_BYTES = VOLCANO.encode()
 
 
@@ -53,10 +54,12 @@ class Announcement:
 
 
 class PreemptionTerms(NamedTuple):
-    """What users say. `preemptible`: None: they say nothing. `notice`: seconds, None: likewise."""
+    """What users say. `preemptible`: None: they say nothing. `notice`: seconds, None: likewise. `opt_outs`: what counts
+    before their PriorityClass alone."""
 
     preemptible: bool | None = None
     notice: float | None = None
+    opt_outs: OptOuts = NO_OPT_OUTS
 
 
 SILENT = PreemptionTerms()
@@ -72,7 +75,7 @@ def preemption_terms(pod: Pod) -> PreemptionTerms:
         preemptible = _preemptible(annotations)
     with suppress(InvalidField):
         notice = _notice(annotations)
-    return PreemptionTerms(preemptible, notice)
+    return PreemptionTerms(preemptible, notice, opt_outs(annotations))
 
 
 def problem_of(pod: Pod) -> str:
@@ -84,7 +87,7 @@ def problem_of(pod: Pod) -> str:
             read(annotations)
         except InvalidField as problem:
             problems.append(str(problem))
-    return "; ".join(problems)
+    return "; ".join((*problems, *opt_out_problems(annotations)))
 
 
 def announcement_of(pod: Pod) -> Announcement | None:

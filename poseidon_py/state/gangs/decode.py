@@ -8,6 +8,7 @@ from msgspec import Raw, Struct, field
 from poseidon_py.conventions.fields import Remarks, remarks_on
 from poseidon_py.conventions.keys import remarks_on_object
 from poseidon_py.conventions.table import kind_table
+from poseidon_py.describe.annotations.class_terms import ClassTerms, class_terms
 from poseidon_py.kube.objects import NOTHING, InvalidField, Metadata, micros
 from poseidon_py.kube.queue_objects.keys import queue_annotations, queue_labels
 from poseidon_py.kube.workload_objects import limit_of, suspension_of
@@ -66,13 +67,16 @@ def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = F
     )
     spec: dict[str, object] = {}
     selector, phase = b"", ""
+    problems: tuple[str, ...] = ()
     if counts is None and resource in _OWNERS:
         replicas = _decode(item.spec, _Replicas, "spec")
         counts = Counts(1 if replicas.replicas is None else replicas.replicas)
         if resource in _SPREAD:
             selector = bytes(replicas.selector)
     elif resource == PRIORITY_CLASSES:
+        terms, problems = class_terms(metadata)
         spec = {"value": _decode(item.value, int, "value"), "default": bytes(item.is_default) == b"true"}
+        spec["preemption"] = terms
     elif counts is None:
         spec = _decode(item.spec, dict[str, Any], "spec")
         phase = _phase(item.status)
@@ -90,11 +94,18 @@ def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = F
         selector=selector,
         queue_labels=queue_labels(metadata.labels),
         queue_annotations=queue_annotations(metadata.annotations),
-        remarks=_remarks(resource, metadata, spec),
+        remarks=_remarks(resource, metadata, spec, problems),
         suspension=None if metadata_only else suspension_of(resource.group, resource.plural, metadata, item.spec),
         time_limit=limit_of(metadata.labels),
         resource=resource,
     )
+
+
+def preemption_of(priority_class: OwnerOrGroup) -> ClassTerms:
+    """What a PriorityClass says about the preemption of its pods."""
+    found = priority_class.spec["preemption"]
+    assert isinstance(found, ClassTerms)
+    return found
 
 
 def _phase(status: Raw) -> str:
@@ -106,9 +117,11 @@ def _phase(status: Raw) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _remarks(resource: Resource, metadata: Metadata, spec: Mapping[str, object]) -> Remarks:
-    """What is said of an object. `spec`: that of a PodGroup; those of owners are their controllers'."""
+def _remarks(resource: Resource, metadata: Metadata, spec: Mapping[str, object], problems: tuple[str, ...]) -> Remarks:
+    """What is said of an object. `spec`: that of a PodGroup; those of owners are their controllers'. `problems`: of its
+    annotations."""
     keys = remarks_on_object(bytes(metadata.labels), bytes(metadata.annotations))
+    keys = Remarks(problems + keys.reported, keys.refused) if problems else keys
     named = GROUP_KINDS.get(resource.plural)
     kind = kind_table(resource.group, named) if spec and named is not None else None
     if kind is None:

@@ -144,6 +144,11 @@ class ObjectCache:
     def serves(self, resource: Resource) -> bool:
         return bool(self._cache(resource).informer.path)
 
+    def is_known(self, resource: Resource) -> bool:
+        """Whether all objects of a resource are cached, or it is not served: it may be read."""
+        cache = self._caches.get(resource)
+        return cache is not None and cache.informer.ready and bool(cache.informer.path or not cache.informer.forbidden)
+
     def path_of(self, resource: Resource, entry: OwnerOrGroup) -> str:
         """The path of an object; empty if its resource is not served."""
         cache = self._caches.get(resource)

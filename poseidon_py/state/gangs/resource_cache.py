@@ -5,6 +5,7 @@ from typing import Protocol
 
 from poseidon_py.kube.informers.informer import Informer
 from poseidon_py.kube.objects import InvalidField, Metadata
+from poseidon_py.state.gangs.by_pod_group import PRIORITY_CLASSES
 from poseidon_py.state.gangs.decode import Item, owner_or_group_of, same
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.util.metrics import Metrics
@@ -13,6 +14,7 @@ log = logging.getLogger(__name__)
 
 _GONE_KEPT = 20_000
 _WITHOUT = "gangs and queues that its objects declare for pods are ignored, and their selectors for spreading"
+_WITHOUT_CLASSES = "no pod that names a PriorityClass is preempted"
 
 
 class Changed(Protocol):
@@ -24,7 +26,8 @@ class ResourceCache:
 
     def __init__(self, resource: Resource, changed: Changed, metrics: Metrics, *, metadata_only: bool = False) -> None:
         self.resource = resource
-        self.informer = Informer(resource, self, Item, _WITHOUT, metadata_only=metadata_only)
+        without = _WITHOUT_CLASSES if resource == PRIORITY_CLASSES else _WITHOUT
+        self.informer = Informer(resource, self, Item, without, metadata_only=metadata_only)
         self.by_name: dict[tuple[str, str], OwnerOrGroup] = {}
         self.by_uid: dict[str, OwnerOrGroup] = {}
         self.gone: dict[str, None] = {}

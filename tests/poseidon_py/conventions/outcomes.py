@@ -10,7 +10,8 @@ from poseidon_py.feed.update_rows import node_message
 from poseidon_py.kube.informers.resource import Resource
 from poseidon_py.kube.objects import Node, Pod
 from poseidon_py.state.gangs.by_owner import JOBS
-from poseidon_py.state.gangs.decode import Item, owner_or_group_of
+from poseidon_py.state.gangs.by_pod_group import PRIORITY_CLASSES
+from poseidon_py.state.gangs.decode import Item, owner_or_group_of, preemption_of
 from poseidon_py.tracking.identity import Identity, identity_of
 from tests.poseidon_py.builders import pod_json
 from tests.poseidon_py.state.queues.rig import Rig
@@ -78,6 +79,8 @@ def outcome(world: World) -> tuple[object, ...]:
     for resource, body in world.objects:
         entry = owner_or_group_of(resource, msgspec.json.decode(json.dumps(body), type=Item))
         rig.objects.put(resource, entry)
+        if resource == PRIORITY_CLASSES:
+            rig.store.priority_classes.put(entry.name, preemption_of(entry))
     limits = [each.time_limit for each in rig.objects.by_uid.values()]
     resumed = [each.suspension is None or not each.suspension.stays for each in rig.objects.by_uid.values()]
     for name, body in world.queue_objects:
@@ -124,6 +127,8 @@ def _pod(rig: Rig, uid: str) -> tuple[object, ...]:
         known.queue,
         described.priority,
         described.preemption,
+        rig.store.preemption_rules.preemptible(known),
+        rig.store.preemption_rules.exemption(known),
         described.movable,
         described.checkpoint_us,
         described.lasting,

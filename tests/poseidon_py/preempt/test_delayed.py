@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from poseidon_py.describe.annotations.class_terms import ClassTerms
 from poseidon_py.describe.annotations.preemption_terms import Announcement
 from poseidon_py.kube.client import ApiError, UnreachableError
 from poseidon_py.preempt.announcements import announcements
@@ -95,7 +96,13 @@ def protected(bench):
     terms.preemption = terms.preemption._replace(preemptible=False)
 
 
-@pytest.mark.parametrize("why", [gone, placed_elsewhere, nomination_ends, nominated_elsewhere, protected])
+def exempt(bench, *, above=1):
+    """Its class says so, of preemptors that are not `above` or more."""
+    victim, preemptor = (bench.known(name).described for name in "vp")
+    victim.class_terms = ClassTerms(least=preemptor.priority + above, seconds=-1)
+
+
+@pytest.mark.parametrize("why", [gone, placed_elsewhere, nomination_ends, nominated_elsewhere, protected, exempt])
 async def test_a_victim_that_need_not_leave_keeps_running(why):
     bench = await announced()
     why(bench)
@@ -115,6 +122,14 @@ async def test_a_victim_that_need_not_leave_keeps_running(why):
     assert bench.api.of("delete") == bench.api.of("mark") == []
     assert bench.outcomes() == {"dropped": 1}
     assert bench.idle
+
+
+async def test_a_victim_that_is_exempt_from_others_than_its_preemptor_leaves():
+    bench = await announced()
+    exempt(bench, above=0)
+    await settle()
+    await elapse(bench, 30)
+    assert bench.reports.preemptions == [("v", "p", "n")]
 
 
 async def test_a_preemptor_that_is_placed_is_privileged_no_more():
@@ -337,6 +352,6 @@ def test_a_pods_own_word_counts_first_then_its_queues_and_its_class(own, queue, 
     bench = Bench()
     known = bench.known("v")
     known.described.preemption = known.described.preemption._replace(preemptible=own)
-    known.described.protected = protected
+    known.described.class_terms = ClassTerms((not protected, None))
     known.queue = type(known.queue)(preemptible=queue)
     assert PreemptionRules().preemptible(known) is expected

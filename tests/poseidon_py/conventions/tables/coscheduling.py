@@ -1,6 +1,8 @@
 """PodGroups and ElasticQuotas of scheduler-plugins, the labels of its earlier releases, and Fluence."""
 
-from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, SIGS
+import itertools
+
+from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, PRIORITY_CLASSES, SIGS
 from tests.poseidon_py.conventions.case import Case, field_case, key_case
 from tests.poseidon_py.conventions.outcomes import Json, World, a_pod, an_object
 
@@ -25,6 +27,12 @@ def _named(labels: Json) -> World:
         (resource, an_object(name, spec={"minMember": 2})) for resource in (COSCHEDULING, SIGS) for name in "gh"
     )
     return World(objects=groups, pods=tuple(a_pod(name, labels=labels) for name in "ab"))
+
+
+def of_class(annotations: Json) -> World:
+    """A pod of a PriorityClass."""
+    classes = ((PRIORITY_CLASSES, an_object("c", namespace="", value=1, annotations=annotations)),)
+    return World(objects=classes, pods=(a_pod("a", node="n", spec={"priorityClassName": "c", "priority": 1}),))
 
 
 def _annotated(annotations: Json) -> World:
@@ -63,4 +71,17 @@ LABELS = {
     FLUX + "group": key_case(_named, FLUX + "group", "g", "h", **{"fluence.group-size": "2"}),
 }
 
-ANNOTATIONS = {FLUX + "group-size": key_case(_annotated, FLUX + "group-size", "2", "3")}
+ANNOTATIONS = {
+    FLUX + "group-size": key_case(_annotated, FLUX + "group-size", "2", "3"),
+    **{
+        f"preemption-toleration.scheduling.{group}/{name}": key_case(
+            of_class,
+            f"preemption-toleration.scheduling.{group}/{name}",
+            "100",
+            "0",
+            **{f"preemption-toleration.scheduling.{group}/{other}": "200"},
+        )
+        for group in ("x-k8s.io", "sigs.k8s.io")
+        for name, other in itertools.permutations(("minimum-preemptable-priority", "toleration-seconds"))
+    },
+}

@@ -8,6 +8,7 @@ from tests.poseidon_py.conventions.tables import coscheduling
 CONVENTIONS = ("grove", "godel")
 
 GODEL_NAME = "godel.bytedance.com/pod-group-name"
+GODEL_PREEMPTION = "godel.bytedance.com/can-be-preempted"
 GANG, CLIQUE = "grove.io/podgang", "grove.io/podclique"
 CLASS = (PRIORITY_CLASSES, an_object("high", namespace="", value=70))
 FLAT = {"podgroups": [{"name": "a", "minReplicas": 1}]}
@@ -63,6 +64,7 @@ FIELDS = {
 
 ANNOTATIONS = {
     GODEL_NAME: key_case(_annotated, GODEL_NAME, "g", "h"),
+    GODEL_PREEMPTION: key_case(_annotated, GODEL_PREEMPTION, "true", "false"),
 }
 
 LABELS = {

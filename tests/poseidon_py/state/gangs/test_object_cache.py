@@ -8,7 +8,7 @@ import pytest
 from poseidon_py.kube.client import ApiError, BusyError, NotFoundError, UnreachableError
 from poseidon_py.kube.informers import informer
 from poseidon_py.state.gangs.by_owner import JOBS, REPLICATION_CONTROLLERS
-from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
+from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, PRIORITY_CLASSES
 from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, Unknown
 from poseidon_py.state.gangs.object_cache import ObjectCache
@@ -394,3 +394,24 @@ async def test_an_unknown_kind_that_is_installed_right_before_its_first_object_i
         '{"metadata": {"name": "s", "namespace": "ns", "uid": "uid-s"}}'
     )
     assert (await read(found, APPLICATION)).name == "s"
+
+
+async def test_whether_all_objects_of_a_resource_are_known(rig):
+    """A resource that may not be read is not, until it may; one that is not served has no objects."""
+    api, found, known, _ = rig
+    assert not found.is_known(PRIORITY_CLASSES)
+    found.follow((PRIORITY_CLASSES, COSCHEDULING))
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    api.served |= {"/apis/scheduling.k8s.io": ["v1"], "/apis/scheduling.k8s.io/v1": ["priorityclasses"]}
+    api.denied.add(path)
+    assert not found.is_known(PRIORITY_CLASSES)
+    await settle()
+    assert sorted(known) == ["podgroups.scheduling.x-k8s.io", "priorityclasses.scheduling.k8s.io"]
+    assert found.is_known(COSCHEDULING)
+    assert not found.is_known(PRIORITY_CLASSES)
+    known.clear()
+    api.denied.clear()
+    recheck(found)
+    await settle()
+    assert known == ["priorityclasses.scheduling.k8s.io"]
+    assert found.is_known(PRIORITY_CLASSES)

@@ -1,0 +1,76 @@
+"""What PriorityClasses say about the preemption of their pods. Their values are not read here: pods have them.
+
+    unread --listed--> known <--changed, deleted--+
+       |                                          |
+       +--may not be read: pods that name a class are not preempted until it may
+
+A class that is deleted counts for a moment longer: its value can only be changed by creating it anew.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from poseidon_py.describe.annotations.class_terms import SILENT_CLASS, UNREAD_CLASS, ClassTerms
+from poseidon_py.state.records import PodRecord
+
+log = logging.getLogger(__name__)
+
+DELETED_SECONDS = 10.0
+"""For so long a class that is deleted still counts."""
+
+
+class PriorityClasses:
+    """`put` and `drop` what the watch reports; `set_read`; `terms_of` for each pod that is described."""
+
+    def __init__(self, pods: Mapping[str, PodRecord], touch: Callable[[str], None]) -> None:
+        """`touch`: called with the UID of each pod whose class says something else now."""
+        self.known = asyncio.Event()
+        """Set once it is known whether the classes can be read, or that takes long."""
+        self.call_later: Callable[[float, Callable[[], None]], object] = lambda seconds, call: (
+            asyncio.get_running_loop().call_later(seconds, call)
+        )
+        self._pods = pods
+        self._touch = touch
+        self._read = True
+        self._terms: dict[str, ClassTerms] = {}
+        """By name, of those that say anything."""
+        self._deleted: set[str] = set()
+
+    def set_read(self, read: bool) -> None:
+        """Whether all classes are known."""
+        if read != self._read:
+            self._read = read
+            self._changed(None)
+
+    def put(self, name: str, terms: ClassTerms) -> None:
+        """The class exists or has changed."""
+        self._deleted.discard(name)
+        if terms != self._terms.get(name, SILENT_CLASS):
+            self._terms[name] = terms
+            self._changed(name)
+
+    def drop(self, name: str) -> None:
+        """The class is deleted."""
+        if name in self._terms:
+            self._deleted.add(name)
+            self.call_later(DELETED_SECONDS, lambda: self._forget(name))
+
+    def _forget(self, name: str) -> None:
+        if name in self._deleted:
+            self._deleted.discard(name)
+            del self._terms[name]
+            self._changed(name)
+
+    def terms_of(self, name: str) -> ClassTerms:
+        """`name`: that of a pod's class; empty: it has none."""
+        if not name:
+            return SILENT_CLASS
+        return self._terms.get(name, SILENT_CLASS) if self._read else UNREAD_CLASS
+
+    def _changed(self, name: str | None) -> None:
+        """Pods of the class are described again; None: those of all classes."""
+        for known in list(self._pods.values()):
+            own = known.described.priority_class
+            if own and name in (None, own):
+                self._touch(known.uid)
