@@ -17,7 +17,7 @@ from poseidon_py.kube import credentials
 from poseidon_py.kube.credentials import CredentialsError
 from poseidon_py.kube.objects import InvalidField, RequiredTerms
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
-from poseidon_py.state.preemption_rules import PreemptionRules
+from poseidon_py.state.preemption.preemption_rules import PreemptionRules
 from poseidon_py.usage.prometheus import QUERIES
 from protos.gen import firmament_pb2
 

@@ -17,7 +17,7 @@ from poseidon_py.preempt.decisions import VictimPod
 from poseidon_py.preempt.eviction import GangEviction
 from poseidon_py.preempt.permission import Permission
 from poseidon_py.preempt.retries import Retries
-from poseidon_py.state.preemption_rules import PreemptionRules
+from poseidon_py.state.preemption.preemption_rules import PreemptionRules
 from poseidon_py.state.records import PodRecord
 
 log = logging.getLogger(__name__)

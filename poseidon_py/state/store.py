@@ -25,8 +25,8 @@ from poseidon_py.state.namespaces import Namespaces
 from poseidon_py.state.nominations import Nominations
 from poseidon_py.state.observed import fingerprint, is_disrupted
 from poseidon_py.state.pod_lifecycle import PodEvent, PodState
-from poseidon_py.state.preemption_rules import PreemptionRules
-from poseidon_py.state.priority_classes import PriorityClasses
+from poseidon_py.state.preemption.preemption_rules import PreemptionRules
+from poseidon_py.state.preemption.priority_classes import PriorityClasses
 from poseidon_py.state.problems import Problems
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.queues.registry import QueueRegistry

@@ -7,7 +7,7 @@ from typing import Any
 from poseidon_py.kube.client import ConflictError, NotFoundError
 from poseidon_py.preempt.decisions import Decisions, MigratingPod, NominatedPod, VictimPod
 from poseidon_py.preempt.preemptor import Preemptor
-from poseidon_py.state.preemption_rules import PreemptionRules
+from poseidon_py.state.preemption.preemption_rules import PreemptionRules
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import node, pod
 from tests.poseidon_py.settling import settle

@@ -9,7 +9,7 @@ from poseidon_py.describe.annotations.preemption_terms import Announcement
 from poseidon_py.kube.client import ApiError, UnreachableError
 from poseidon_py.preempt.announcements import announcements
 from poseidon_py.preempt.decisions import VictimPod
-from poseidon_py.state.preemption_rules import PreemptionRules
+from poseidon_py.state.preemption.preemption_rules import PreemptionRules
 from tests.poseidon_py.preempt.bench import NOW, Bench
 from tests.poseidon_py.settling import settle
 

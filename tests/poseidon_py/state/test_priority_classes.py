@@ -9,8 +9,8 @@ from poseidon_py.describe.annotations.class_terms import GODEL, YUNIKORN, ClassT
 from poseidon_py.feed.rows import Rows
 from poseidon_py.feed.update_rows import describe_pod, target
 from poseidon_py.kube.objects import micros
-from poseidon_py.state.preemption_rules import FOREVER_US, PreemptionRules
-from poseidon_py.state.priority_classes import DELETED_SECONDS
+from poseidon_py.state.preemption.preemption_rules import FOREVER_US, PreemptionRules
+from poseidon_py.state.preemption.priority_classes import DELETED_SECONDS
 from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import pod
 
