@@ -10,7 +10,6 @@ from poseidon_py.state.records import PodRecord, SentState
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
 
-
 _COLUMNS = {
     column: attrgetter(column.removesuffix("_id"))
     for column in (
