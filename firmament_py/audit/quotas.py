@@ -67,6 +67,7 @@ class QuotaCheck:
         self._row_of_id = np.array([row[identifier] for identifier in self._ids.tolist()], np.int64)
         self._stated = [{(quota.flavor, quota.resource) for quota in queue.quotas} for queue in definitions]
         self._flavors = len(queues.tree.flavors)
+        self._taints = {flavor.name: flavor.taints for flavor in queues.tree.flavors if flavor.taints}
         self._kind: dict[frozenset[str], int] = {}  # flavors of nodes -> number
         self._amounts_of: tuple[tuple[tuple[str, ...], int], I64] = ((), 0), np.zeros((0, 0, 0), np.int64)
 
@@ -99,11 +100,13 @@ class QuotaCheck:
         for rows in self._depths[1:]:
             over[rows] |= over[parent[rows]] & (counted[rows] > self._unlent[rows])  # only what it takes from there
         bad = np.append(uncovered | (over & (new > 0)).any(axis=1), False)[row]
-        on_others = served.copy()
+        on_others, repelled = served.copy(), served.copy()
         on_others[served] = misplaced
+        repelled[served] = self._repelled(state, row[served], tasks[served], nodes[served])
         return {
             "its queue takes no tasks": (table.queue[tasks] != 0) & ~served,
             "the node is not of the flavor that it was admitted on": on_others,
+            "it does not tolerate the taints of that flavor": repelled,
             "a quota is exceeded": served & bad,
         }
 
@@ -153,6 +156,22 @@ class QuotaCheck:
         off: Bools = np.logical_or.reduce(wrong & (requests > 0), axis=1)
         misplaced[known] = off[np.searchsorted(alike, keys)]
         return used, uncovered, misplaced
+
+    def _repelled(self, state: ClusterState, row: I64, tasks: I64, nodes: I64) -> Bools:
+        """(K,) which task rows (K,) of queue rows (K,) do not tolerate the taints of a flavor that they take from."""
+        repelled = np.zeros(len(tasks), np.bool_)
+        if not self._taints or not len(tasks):
+            return repelled
+        cls, kind = state.tasks.cls[tasks], self._kinds(state, nodes)
+        chosen, _ = self._chosen(state, row, kind, state.tasks.flavors[tasks])
+        amount = np.where(chosen >= 0, chosen, self._amounts(state.resources.names)[row, kind])
+        for (flavor, _), column in self._column.items():
+            if taints := self._taints.get(flavor):
+                takes: Bools = np.any((amount == column) & (state.classes.requests[cls] > 0), axis=1)
+                for each in set(cls[takes].tolist()):
+                    if state.classes.demand(each).untolerated(taints) is not None:
+                        repelled |= takes & (cls == each)
+        return repelled
 
     def _chosen(self, state: ClusterState, row: I64, kind: I64, choice: I64) -> tuple[I64, Bools]:
         """(K, R) the column of the amount that was chosen, -1: none, or one that the queue or the node does not have;

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from firmament_py.model.constraints import Taint
+
 UNLIMITED = 2**60
 """Stands for an amount without a limit; sums saturate here."""
 
@@ -102,10 +104,12 @@ class Fungibility:
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """A kind of nodes. `node_labels` select them; without labels, all nodes are of this flavor."""
+    """A kind of nodes. `node_labels` select them; without labels, all nodes are of this flavor. `taints`: what tasks
+    have to tolerate to be admitted on it, whatever its nodes have."""
 
     name: str
     node_labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

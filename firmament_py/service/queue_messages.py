@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.events import PastUse
 from firmament_py.model.queues import (
     BorrowWithin,
@@ -19,6 +20,7 @@ from firmament_py.model.queues import (
     Stop,
     Within,
 )
+from firmament_py.service.messages import taints, tolerations
 from firmament_py.sharing.report import QueueReport
 from protos.gen import flow_pb2
 
@@ -64,7 +66,7 @@ def queue_tree(message: flow_pb2.Queues) -> QueueTree:
     """The tree; values of enumerations that this version does not know count as the most restrictive ones."""
     return QueueTree(
         queues=tuple(_queue(queue) for queue in message.queues),
-        flavors=tuple(Flavor(flavor.name, dict(flavor.node_labels)) for flavor in message.flavors),
+        flavors=tuple(_flavor(flavor) for flavor in message.flavors),
         sharing=_SHARING.get(message.sharing, Sharing.CLASSICAL),
         division=_DIVISION.get(message.division, Division.SURPLUS_BY_WEIGHT),
         reclaim_rules=_RULES.get(message.reclaim_rules, ReclaimRules.QUOTA),
@@ -94,6 +96,13 @@ def past_use_message(past: PastUse) -> flow_pb2.PastUse:
         for (flavor, resource), amount in amounts.items():
             of.amounts.add(flavor=flavor, resource=resource, amount=amount)
     return message
+
+
+def _flavor(message: flow_pb2.Flavor) -> Flavor:
+    """Without the taints that its own tolerations cover."""
+    tolerated = NodeDemand(tolerations=tolerations(message.tolerations))
+    left = tuple(taint for taint in taints(message.taints) if taint.repels and not tolerated.is_tolerated(taint))
+    return Flavor(message.name, dict(message.node_labels), left)
 
 
 def _queue(message: flow_pb2.Queue) -> QueueDefinition:

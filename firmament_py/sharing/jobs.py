@@ -147,18 +147,22 @@ def _needed_members(state: ClusterState, use: QueueUse, rows: I64) -> tuple[Bool
 
 
 def _suitable(state: ClusterState, use: QueueUse, rows: I64, start: I64, reserved: Bools) -> Bools:
-    """(J, F) of which flavors some node suits all classes of each job. Of these, only those on which any of its tasks
-    (K,) is nominated, `reserved` (K, F): so it takes the place that others leave, and not another one."""
+    """(J, F) of which flavors some node suits all classes of each job, and whose own taints these tolerate. Of these,
+    only those on which any of its tasks (K,) is nominated, `reserved` (K, F): so it takes the place that others leave,
+    and not another one."""
     flavors = use.flavors.nodes
     jobs = len(start) - 1
     suitable = np.ones((jobs, len(flavors)), np.bool_)
-    if len(flavors) < 2 or not jobs:
+    tainted = [(f, flavor.taints) for f, flavor in enumerate(use.queues.tree.flavors) if flavor.taints]
+    if (len(flavors) < 2 and not tainted) or not jobs:
         return suitable
     classes, of_task = np.unique(state.tasks.cls[rows], return_inverse=True)
     of_class = np.empty((len(classes), len(flavors)), np.bool_)
     for i, cls in enumerate(classes.tolist()):
-        selected, taint = state.node_index.evaluate(state.classes.demand(cls), use.nodes)
+        demand = state.classes.demand(cls)
+        selected, taint = state.node_index.evaluate(demand, use.nodes)
         of_class[i] = (flavors & (selected & (taint < 0))).any(axis=1)
+        of_class[i, [f for f, taints in tainted if demand.untolerated(taints) is not None]] = False
     by_task = of_class[of_task.reshape(-1)]
     suitable = np.logical_and.reduceat(by_task, start[:-1], axis=0)
     only = suitable & np.logical_or.reduceat(reserved, start[:-1], axis=0)

@@ -133,7 +133,7 @@ def unscheduled(
         if why.kind == flow_pb2.Reason.NO_FLAVOR:
             return (
                 f"no node of queue {why.detail} suits the pod: compare the node selector, affinity and tolerations of "
-                "the pod with the nodes for which the queue has quota"
+                "the pod with the nodes for which the queue has quota, and with spec.nodeTaints of its flavors"
             )
         if why.kind == flow_pb2.Reason.QUEUE_BEHIND:
             return f"waits behind older pods of queue {why.detail}, which is strictly first in, first out"

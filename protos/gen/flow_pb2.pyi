@@ -433,7 +433,7 @@ class PastAmount(_message.Message):
     def __init__(self, flavor: _Optional[str] = ..., resource: _Optional[str] = ..., amount: _Optional[float] = ...) -> None: ...
 
 class Flavor(_message.Message):
-    __slots__ = ("name", "node_labels")
+    __slots__ = ("name", "node_labels", "taints", "tolerations")
     class NodeLabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -443,9 +443,13 @@ class Flavor(_message.Message):
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     NODE_LABELS_FIELD_NUMBER: _ClassVar[int]
+    TAINTS_FIELD_NUMBER: _ClassVar[int]
+    TOLERATIONS_FIELD_NUMBER: _ClassVar[int]
     name: str
     node_labels: _containers.ScalarMap[str, str]
-    def __init__(self, name: _Optional[str] = ..., node_labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    taints: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.Taint]
+    tolerations: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.Toleration]
+    def __init__(self, name: _Optional[str] = ..., node_labels: _Optional[_Mapping[str, str]] = ..., taints: _Optional[_Iterable[_Union[_firmament_pb2.Taint, _Mapping]]] = ..., tolerations: _Optional[_Iterable[_Union[_firmament_pb2.Toleration, _Mapping]]] = ...) -> None: ...
 
 class Quota(_message.Message):
     __slots__ = ("flavor", "resource", "nominal", "borrowing_limit", "lending_limit", "limit", "weight")

@@ -19,8 +19,7 @@ _CHECKS = refused(
     "admission checks are not run here, so the queue takes no pods, as in Kueue without the check's controller"
 )
 _CONCURRENT = reported("has no effect: a workload takes the best flavor at once")
-_TAINTS = reported("has no effect: the taints of the nodes themselves count")
-_TOLERATIONS = reported("has no effect: give the pods these tolerations")
+_TOLERATIONS = honoured("of nodeTaints alone; give the pods those that the taints of nodes need")
 _SLICES = refused("slices of pod sets are not supported yet, so the pod waits; remove it")
 _PREBUILT = reported("has no effect: Workloads are not read, so the pods are admitted without it")
 _READY = reported("has no effect: a workload is placed as a whole, and holds no quota before it is")
@@ -124,11 +123,15 @@ KUEUE = ConventionTable(
             _BETA,
             {
                 "spec.nodeLabels{}": HONOURED,
-                **{f"spec.nodeTaints[].{name}": _TAINTS for name in ("effect", "key", "timeAdded", "value")},
-                **{
-                    f"spec.tolerations[].{name}": _TOLERATIONS
-                    for name in ("effect", "key", "operator", "tolerationSeconds", "value")
-                },
+                "spec.nodeTaints[].effect": HONOURED,
+                "spec.nodeTaints[].key": HONOURED,
+                "spec.nodeTaints[].timeAdded": unneeded("Kueue does not read it"),
+                "spec.nodeTaints[].value": HONOURED,
+                "spec.tolerations[].effect": _TOLERATIONS,
+                "spec.tolerations[].key": _TOLERATIONS,
+                "spec.tolerations[].operator": _TOLERATIONS,
+                "spec.tolerations[].tolerationSeconds": unneeded("it says nothing of admission"),
+                "spec.tolerations[].value": _TOLERATIONS,
                 "spec.topologyName": HONOURED,
             },
         ),

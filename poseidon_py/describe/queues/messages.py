@@ -1,7 +1,7 @@
 """The tree of queues as a message of the contract."""
 
-from poseidon_py.describe.queues.model import UNBOUNDED, LocalQueue, Queue, Quota, Tree, id_of
-from protos.gen import flow_pb2
+from poseidon_py.describe.queues.model import UNBOUNDED, Flavor, LocalQueue, Queue, Quota, Tree, id_of
+from protos.gen import firmament_pb2, flow_pb2
 
 
 def queues_message(tree: Tree) -> flow_pb2.Queues:
@@ -13,15 +13,24 @@ def queues_message(tree: Tree) -> flow_pb2.Queues:
         reclaim_rules=tree.rules.reclaim.name,
         priority_first=tree.rules.priority_first,
         queues=[queue_message(queue) for queue in sorted(tree.queues, key=lambda queue: queue.key)],
-        flavors=[
-            flow_pb2.Flavor(name=flavor.name, node_labels=dict(flavor.labels))
-            for flavor in sorted(tree.flavors, key=lambda flavor: flavor.name)
-        ],
+        flavors=[_flavor(flavor) for flavor in sorted(tree.flavors, key=lambda flavor: flavor.name)],
         half_life_seconds=past.half_life_seconds if past else 0.0,
         past_use_weight=past.weight if past else 0.0,
         sampling_seconds=past.sampling_seconds if past else 0.0,
         resource_weights=dict(past.resource_weights) if past else {},
         local_queues=[_local_queue(each) for each in sorted(tree.local_queues, key=lambda each: each.key)],
+    )
+
+
+def _flavor(flavor: Flavor) -> flow_pb2.Flavor:
+    return flow_pb2.Flavor(
+        name=flavor.name,
+        node_labels=dict(flavor.labels),
+        taints=[firmament_pb2.Taint(key=key, value=value, effect=effect) for key, value, effect in flavor.taints],
+        tolerations=[
+            firmament_pb2.Toleration(key=key, operator=operator, value=value, effect=effect)
+            for key, operator, value, effect in flavor.tolerations
+        ],
     )
 
 

@@ -88,10 +88,14 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """A kind of nodes. `labels`: those of its nodes, sorted; empty: all nodes."""
+    """A kind of nodes. `labels`: those of its nodes, sorted; empty: all nodes. `taints`: key, value and effect of what
+    pods have to tolerate to be admitted on it. `tolerations`: key, operator, value and effect of those that count for
+    all pods, of `taints` alone."""
 
     name: str
     labels: tuple[tuple[str, str], ...] = ()
+    taints: tuple[tuple[str, str, str], ...] = ()
+    tolerations: tuple[tuple[str, str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,14 @@ BORROW_WITHIN = ("Never", "LowerPriority")
 ADMISSION = ("NoAdmissionFairSharing", "UsageBasedAdmissionFairSharing")
 PREFERENCES = ("BorrowingOverPreemption", "PreemptionOverBorrowing")
 STOP = ("None", "Hold", "HoldAndDrain")
+OPERATORS = ("Equal", "Exists", "Gt", "Lt")
+"""Of tolerations."""
 MAX_LEVELS = 16
 """Of a Topology, as its definition allows."""
+_TOLERATIONS = (
+    "spec.tolerations: counts for nodeTaints alone, and is not added to pods; give the pods the tolerations that the "
+    "taints of nodes need"
+)
 _LIMITS_NOTHING = ("spec.fairSharing", "spec.flavorFungibility", "spec.queueingStrategy", "spec.admissionScope")
 
 
@@ -97,10 +103,19 @@ class LocalQueue:
 class ResourceFlavor:
     name: str
     node_labels: dict[str, str]
+    taints: tuple[tuple[str, str, str], ...]
+    """Key, value and effect."""
+    tolerations: tuple[tuple[str, str, str, str], ...]
+    """Key, operator, value and effect."""
     topology: str
     problems: tuple[str, ...]
     closed_by: str
     """Why the queues with it take no pods; empty: they do."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is said of fields that count only in part."""
+        return (_TOLERATIONS,) if self.tolerations else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +188,13 @@ def resource_flavor(item: QueueObject) -> ResourceFlavor:
     problems = Problems(())
     spec = spec_of(item, problems)
     labels, levels = spec.labels("nodeLabels"), spec.text("topologyName")
-    return ResourceFlavor(item.metadata.name, labels, levels, problems.all, problems.closing)
+    taints = tuple((each.text("key"), each.text("value"), each.text("effect")) for each in spec.parts("nodeTaints"))
+    tolerations = tuple(
+        (each.text("key"), each.choice("operator", OPERATORS, "Equal"), each.text("value"), each.text("effect"))
+        for each in spec.parts("tolerations")
+    )
+    read = labels, taints, tolerations, levels
+    return ResourceFlavor(item.metadata.name, *read, problems.all, problems.closing)
 
 
 def topology(item: QueueObject) -> Topology:

@@ -215,7 +215,10 @@ class Kueue(Source):
     # -- the tree ---------------------------------------------------------------------------------------------
 
     def tree(self) -> Tree:
-        flavors = [Flavor(each.name, tuple(sorted(each.node_labels.items()))) for each in self._flavors.values()]
+        flavors = [
+            Flavor(each.name, tuple(sorted(each.node_labels.items())), each.taints, each.tolerations)
+            for each in self._flavors.values()
+        ]
         weights = [each.weight for each in self._queues.values()] + [each.weight for each in self._cohorts.values()]
         fair = any(weight is not None for weight in weights)
         rules = Rules(Sharing.FAIR if fair else Sharing.CLASSICAL, past_use=self._past_use())
@@ -340,7 +343,8 @@ class Kueue(Source):
         for (namespace, name), config in self._configs.items():
             yield Declared(refs[CONFIG, namespace, name], "", config.problems)
         for flavor in self._flavors.values():
-            yield Declared(refs[FLAVORS, "", flavor.name], "", flavor.problems)
+            problems, remarks = (*flavor.problems, *flavor.remarks), flavor.remarks
+            yield Declared(refs[FLAVORS, "", flavor.name], "", problems, remarks=remarks)
         for topology in self._topologies.values():
             yield Declared(refs[TOPOLOGIES, "", topology.name], "", topology.problems)
         for priority in self._priorities.values():

@@ -146,7 +146,7 @@ class Source(ABC):
             remarks = self.remarks.get(each.ref)
             if remarks is not None:
                 problems = (*each.problems, *remarks.refused, *remarks.reported)
-                each = each._replace(problems=problems, remarks=remarks.reported)
+                each = each._replace(problems=problems, remarks=(*each.remarks, *remarks.reported))
                 if remarks.refused and not each.inactive:
                     each = each._replace(inactive=remarks.refused[0], reason="")
             yield each

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament_py.audit.quotas import QuotaCheck
+from firmament_py.model.constraints import NodeDemand, Taint, Toleration
 from firmament_py.model.events import QueuesObserved
 from firmament_py.model.queues import UNLIMITED, Flavor, QueueTree, Stop
 from firmament_py.queues.quota import available, capacity
@@ -112,6 +113,28 @@ def test_a_task_takes_quota_of_the_flavor_that_it_was_admitted_on(running, waiti
     at = np.full(len(rows), state.node_row(f"id-{node}"))
     found = QuotaCheck(state.queues).problems(state, rows, at)
     assert {reason for reason, bad in found.items() if bad.any()} == why
+
+
+@pytest.mark.parametrize("chosen", ["red", "blue", ""], ids=["its own", "another", "the first, as none is known"])
+def test_a_task_tolerates_the_taints_of_the_flavor_that_it_takes(chosen):
+    """The node is of both flavors; red has a taint. Class 2 tolerates it."""
+    flavors = Flavor("red", taints=(Taint("k", "v", "NoSchedule"),)), Flavor("blue")
+    quotas = quota(9, on="red/cpu"), quota(9, on="blue/cpu")
+    cluster = make_cluster(
+        make_node("n", cpu=9),
+        make_class(1, cpu=1),
+        make_class(2, cpu=1, demand=NodeDemand(tolerations=(Toleration("k", "Exists"),))),
+        QueuesObserved(QueueTree((queue("a", "", *quotas),), flavors)),
+        make_tasks([1], 1, queue=queue_id("a")),
+        make_tasks([2], 2, queue=queue_id("a")),
+    )
+    state = cluster.state
+    rows = state.task_rows(np.array([1, 2], np.uint64))
+    state.tasks.flavors[rows] = state.flavor_choices.number((("cpu", chosen),)) if chosen else -1
+    found = QuotaCheck(state.queues).problems(state, rows, np.full(2, state.node_row("id-n")))
+    assert {reason: bad.tolist() for reason, bad in found.items() if bad.any()} == (
+        {} if chosen == "blue" else {"it does not tolerate the taints of that flavor": [True, False]}
+    )
 
 
 def test_limits_bound_all_below_a_queue():

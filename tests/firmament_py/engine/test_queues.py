@@ -7,6 +7,7 @@ import pytest
 
 from firmament_py.explain.quota_reasons import AMOUNTS_STEP_US
 from firmament_py.explain.reason import ReasonKind
+from firmament_py.model.constraints import NodeDemand, Taint, Toleration
 from firmament_py.model.events import NodeRemoved, QueuesObserved
 from firmament_py.model.queues import Division, Flavor, QueueTree, Reclaim, Sharing, Stop
 from firmament_py.sharing.report import queue_report
@@ -191,6 +192,34 @@ def test_a_task_takes_the_flavor_that_suits_it():
     result = cluster.run()
     assert cluster.names(result) == {1: "n-spot"}
     assert reasons(cluster, result) == {2: [("NO_FLAVOR", "a", "")]}
+
+
+@pytest.mark.parametrize("spot_first", [False, True])
+def test_a_task_takes_only_a_flavor_whose_taints_it_tolerates(spot_first):
+    """No node has the taint. Class 4 tolerates it; class 1 finds its place on the other flavor, or waits."""
+    spot = Flavor("spot", {"kind": "spot"}, (Taint("spot", "true", "NoSchedule"),))
+    order = ("spot/cpu", "on-demand/cpu") if spot_first else ("on-demand/cpu", "spot/cpu")
+    queues = (queue("a", "", *(quota(1, on=each) for each in order)),)
+    cluster = two_flavors(
+        QueuesObserved(QueueTree(queues, (Flavor("on-demand", {"kind": "on-demand"}), spot))),
+        make_class(4, cpu=1, demand=NodeDemand(tolerations=(Toleration("spot", "Exists"),))),
+        make_tasks([1, 2], 1, created_us=NOW_US - 9, queue=A),
+        make_tasks([3], 4, queue=A),
+        make_tasks([4], 2, queue=A),
+    )
+    result = cluster.run()
+    placed = cluster.names(result)
+    assert sorted(placed.values()) == ["n-demand", "n-spot"]
+    assert placed[3] == "n-spot"
+    assert reasons(cluster, result)[4] == [("NO_FLAVOR", "a", "")]
+
+
+def test_a_task_waits_where_the_only_flavor_has_a_taint_that_it_does_not_tolerate():
+    tree = QueueTree((queue("a", "", quota(9, on="x/cpu")),), (Flavor("x", taints=(Taint("k", "v", "NoExecute"),)),))
+    cluster = two_flavors(QueuesObserved(tree), make_tasks([1], 1, queue=A))
+    result = cluster.run()
+    assert cluster.names(result) == {}
+    assert reasons(cluster, result) == {1: [("NO_FLAVOR", "a", "")]}
 
 
 def test_tasks_that_fit_nowhere_leave_their_quota_to_others_in_the_next_round():

@@ -2,9 +2,10 @@
 
 import pytest
 
+from firmament_py.model.constraints import Taint
 from firmament_py.service.queue_messages import queue_tree
 from firmament_py.state.cluster import ClusterState
-from protos.gen import flow_pb2
+from protos.gen import firmament_pb2, flow_pb2
 from tests.builders import NOW_US, SECOND_US
 from tests.firmament_py.service.flow_messages import node, task_class, tasks
 
@@ -31,6 +32,14 @@ def running():
 
 def everything(described):
     return flow_pb2.Update(queues=described, classes=[task_class(1, cpu=1)], nodes=[node("a", cpu=4)], tasks=running())
+
+
+def test_of_the_taints_of_a_flavor_those_are_left_that_repel_and_that_its_own_tolerations_do_not_cover():
+    taints = [firmament_pb2.Taint(key=key, value="v", effect=effect) for key, effect in (
+        ("a", "NoSchedule"), ("b", "NoExecute"), ("c", "PreferNoSchedule"), ("b", "NoSchedule"))]  # fmt: skip
+    own = [firmament_pb2.Toleration(key="b", operator="Exists", effect="NoSchedule")]
+    [flavor] = queue_tree(flow_pb2.Queues(flavors=[flow_pb2.Flavor(name="f", taints=taints, tolerations=own)])).flavors
+    assert flavor.taints == (Taint("a", "v", "NoSchedule"), Taint("b", "v", "NoExecute"))
 
 
 def test_past_use_outlives_the_service(service):

@@ -74,7 +74,7 @@ R = flow_pb2.Reason
             5,
             [R(kind=R.NO_FLAVOR, detail="team-a")],
             "no node of queue team-a suits the pod: compare the node selector, affinity and tolerations of the pod "
-            "with the nodes for which the queue has quota",
+            "with the nodes for which the queue has quota, and with spec.nodeTaints of its flavors",
         ),
         (
             5,

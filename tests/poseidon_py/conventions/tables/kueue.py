@@ -160,6 +160,19 @@ FIELDS = {
     ("LocalQueue", "spec.fairSharing.weight"): _field("LocalQueue", "spec.fairSharing.weight", "1", "2"),
     ("LocalQueue", "spec.stopPolicy"): _field("LocalQueue", "spec.stopPolicy", "None", "Hold"),
     ("ResourceFlavor", "spec.nodeLabels{}"): _field("ResourceFlavor", "spec.nodeLabels", {"a": "b"}, {"a": "c"}),
+    **{
+        ("ResourceFlavor", f"spec.nodeTaints[].{name}"): _field("ResourceFlavor", f"spec.nodeTaints[].{name}", *values)
+        for name, values in (("key", "ab"), ("value", "ab"), ("effect", ("NoSchedule", "NoExecute")))
+    },
+    **{
+        ("ResourceFlavor", f"spec.tolerations[].{name}"): _field(
+            "ResourceFlavor", f"spec.tolerations[].{name}", *values
+        )
+        for name, values in (
+            *(("key", "ab"), ("value", "ab"), ("effect", ("NoSchedule", "NoExecute"))),
+            ("operator", ("Equal", "Exists")),
+        )
+    },
     ("ResourceFlavor", "spec.topologyName"): _field("ResourceFlavor", "spec.topologyName", "dc", "gone"),
     ("Topology", "spec.levels[].nodeLabel"): _field(
         "Topology", "spec.levels", [{"nodeLabel": "rack"}], [{"nodeLabel": "hall"}]
