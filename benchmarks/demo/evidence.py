@@ -50,7 +50,7 @@ async def gather(kube: Kube, health_url: str) -> Evidence:
     """Lists pods, nodes and events of preemption, and reads metrics and status of the scheduler at `health_url`."""
     pods, nodes = await listed(kube, "/api/v1/pods"), await listed(kube, "/api/v1/nodes")
     try:
-        audit = orjson.loads(await kube.call("GET", "/_audit"))["entries"]
+        audit = orjson.loads(await kube.page("/_audit", {}))["entries"]
         rejected = orjson.loads(await kube.call("GET", "/_stats"))["rejected"]
     except ApiError:  # not the synthetic API server
         audit, rejected = [], {}

@@ -132,7 +132,7 @@ class Pods:
     async def bind_times(self) -> dict[str, float]:
         """UID -> time of the bind, for the pods created here."""
         if self._has_audit:
-            entries = orjson.loads(await self._kube.call("GET", "/_audit"))["entries"]
+            entries = orjson.loads(await self._kube.page("/_audit", {}))["entries"]
             return {e["uid"]: e["time"] for e in entries if e["what"] == "bind" and e["uid"] in self.created}
         ahead = time.time() - time.monotonic()
         return {

@@ -198,7 +198,10 @@ async def _scheduled(
     began = min(began, *times.values())
     if run.mode in _FROM_START and pid is not None:
         metrics["first_bind_s"] = min(times.values()) - started
-        metrics["resident_mib"] = sum(resident_mib(each) for each in family(pid))
+        each, *others = (resident_mib(process) for process in family(pid))
+        metrics["resident_mib"] = each + sum(others)
+        if run.against is None:
+            metrics["bridge_mib"], metrics["engine_mib"] = each, sum(others)
     metrics["bound_per_s"] = len(times) / (max(times.values()) - began)
     waited = sorted(at - max(pods.created[uid], began) for uid, at in times.items())
     found = percentiles(waited)

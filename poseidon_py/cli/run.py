@@ -24,6 +24,7 @@ from poseidon_py.config.conversion import OptionError
 from poseidon_py.config.settings import Settings
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.util import logs
+from poseidon_py.util.process.free_memory import give_back_freed_memory
 from poseidon_py.util.process.signals import end_signals
 from poseidon_py.util.tasks import end_tasks
 
@@ -139,6 +140,7 @@ async def settle(session: "Session") -> None:
     async with session.call():
         gc.freeze()
         gc.set_threshold(10_000, 10, 1_000)
+        give_back_freed_memory()
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:

@@ -257,6 +257,7 @@ def test_a_missed_target_fails_only_with_enforce(monkeypatch):
 
 
 def test_the_table_names_another_scale(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # piped lines have no caption
     monkeypatch.setattr(round_suite, "measure", lambda case, options: Sample({"round_s": 0.1}))
     arguments = ["run", "round", "--quick", "--case", "35000-pods/20"]
     message = "all sizes times 0.1, so targets do not apply"

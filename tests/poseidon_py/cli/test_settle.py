@@ -25,6 +25,7 @@ async def test_nothing_is_frozen_before_the_flow_service_has_the_whole_state(mon
     done = []
     monkeypatch.setattr(gc, "freeze", lambda: done.append("freeze"))
     monkeypatch.setattr(gc, "set_threshold", lambda *thresholds: done.append(thresholds))
+    monkeypatch.setattr("poseidon_py.cli.run.give_back_freed_memory", lambda: done.append("give back"))
     listed = asyncio.Event()
     session = Session(Empty(), Store(["poseidon"]), listed.wait, on_ready=lambda: None)  # type: ignore[arg-type]
     running, settling = asyncio.create_task(session.run()), asyncio.create_task(settle(session))
@@ -33,6 +34,6 @@ async def test_nothing_is_frozen_before_the_flow_service_has_the_whole_state(mon
     listed.set()
     async with asyncio.timeout(10):
         await settling
-    assert done == ["freeze", (10_000, 10, 1_000)]
+    assert done == ["freeze", (10_000, 10, 1_000), "give back"]
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
