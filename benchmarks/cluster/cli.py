@@ -30,6 +30,9 @@ def _run_time(_: click.Context, __: click.Parameter, given: str) -> RunTime:
         raise click.BadParameter(str(error)) from error
 
 
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
 @click.command("cluster")
 @click.option("--nodes", type=click.IntRange(0), default=10, show_default=True, help="Number of nodes.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
@@ -38,6 +41,12 @@ def _run_time(_: click.Context, __: click.Parameter, given: str) -> RunTime:
 )
 @click.option(
     "--kubeconfig-out", type=click.Path(dir_okay=False, path_type=Path), help="File to write a kubeconfig to."
+)
+@click.option(
+    "--tls",
+    type=(_FILE, _FILE),
+    metavar="CERTIFICATE KEY",
+    help="Files (PEM) with which to serve HTTPS; the kubeconfig trusts the certificate.",
 )
 @click.option("--token", default="", help="Bearer token that every request must present.")
 @click.option(
@@ -93,6 +102,7 @@ def cluster(
     host: str,
     port: int,
     kubeconfig_out: Path | None,
+    tls: tuple[Path, Path] | None,
     token: str,
     shapes: tuple[NodeShape, ...],
     zones: int,
@@ -115,6 +125,7 @@ def cluster(
         racks_per_zone=racks,
         host=host,
         port=port,
+        tls=tls,
         token=token,
         seed=seed,
         run_time=run_time,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import socket
+import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -84,7 +85,11 @@ class Cluster:
         await self._runner.setup()
         listener = socket.create_server((self.settings.host, self.settings.port), backlog=1024)
         self._port = listener.getsockname()[1]
-        await web.SockSite(self._runner, listener, backlog=1024).start()
+        context = None
+        if self.settings.tls is not None:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(*self.settings.tls)
+        await web.SockSite(self._runner, listener, backlog=1024, ssl_context=context).start()
         self.agenda.on_work = self._schedule
         self._schedule(0.0)
 
@@ -129,15 +134,19 @@ class Cluster:
         host = self.settings.host
         if host in ("0.0.0.0", "::"):
             host = "127.0.0.1"
-        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+        scheme = "http" if self.settings.tls is None else "https"
+        return f"{scheme}://[{host}]:{self.port}" if ":" in host else f"{scheme}://{host}:{self.port}"
 
     def kubeconfig(self) -> str:
         """A kubeconfig for kubectl and other clients, as YAML."""
         user: Json = {"token": self.settings.token} if self.settings.token else {}
+        server: Json = {"server": self.url}
+        if self.settings.tls is not None:
+            server["certificate-authority"] = str(self.settings.tls[0].resolve())
         config = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "synthetic", "cluster": {"server": self.url}}],
+            "clusters": [{"name": "synthetic", "cluster": server}],
             "users": [{"name": "synthetic", "user": user}],
             "contexts": [
                 {

@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from benchmarks.cluster.store.quantities import parse
 
@@ -117,6 +118,8 @@ class ClusterSettings:
     host: str = "127.0.0.1"
     port: int = 0
     """0 picks a free one."""
+    tls: tuple[Path, Path] | None = None
+    """Files of a certificate and its key, both PEM; clients trust the certificate itself. None: plain HTTP."""
     token: str = ""
     """If set, requests must carry it as bearer token."""
     seed: int = 0

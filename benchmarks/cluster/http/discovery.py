@@ -28,10 +28,12 @@ _SUBRESOURCE_KINDS: dict[str, tuple[str, str, str]] = {  # group, version, kind
     "binding": ("", "v1", "Binding"),
     "eviction": ("policy", "v1", "Eviction"),
     "scale": ("autoscaling", "v1", "Scale"),
+    "token": ("authentication.k8s.io", "v1", "TokenRequest"),
 }
 _SUBRESOURCE_VERBS: dict[str, list[str]] = {
     "binding": ["create"],
     "eviction": ["create"],
+    "token": ["create"],
     "log": ["get"],
     "finalize": ["update"],
 }

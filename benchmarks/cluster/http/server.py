@@ -18,6 +18,7 @@ from benchmarks.cluster.api.deletion import delete
 from benchmarks.cluster.api.patches import APPLY_PATCHES, PATCH_TYPES
 from benchmarks.cluster.api.verbs import Api
 from benchmarks.cluster.http import subresources
+from benchmarks.cluster.http.accounts import Accounts
 from benchmarks.cluster.http.answers import (
     SUCCESS,
     about,
@@ -87,6 +88,7 @@ class HttpApi:
         self.lists = Lists(api.store)
         self.watches = Watches(api.store)
         self.requests: dict[str, int] = {}
+        self._accounts = Accounts(api)
         self._usage = Usage(api.store, seed)
         self._tables = Tables()
         self._bookmark_every_s = bookmark_every_s
@@ -132,6 +134,9 @@ class HttpApi:
                 raise
             body = None
         verb = self._verb(request, target, query)
+        user = self._accounts.user_of(request.headers.get("Authorization", ""))
+        if user:
+            self._accounts.permit(user, verb, target)
         fate = NO_FAULT
         if self.faults.rules:
             resource = target.kind.plural
@@ -181,6 +186,8 @@ class HttpApi:
         self, request: web.BaseRequest, verb: str, target: Target, query: Query, body: Any
     ) -> web.StreamResponse:
         kind, subresource = target.kind, target.subresource
+        if subresource == "token" and verb == "create":
+            return json_answer(self._accounts.issue(target.namespace, target.name), 201)
         if subresource not in ("", "status", "finalize") or (subresource == "finalize"):
             status, answer = subresources.serve(self.api, verb, target, body, is_dry_run(query, body))
             return json_answer(answer, status) if answer is not None else bytes_answer(SUCCESS, status)
@@ -189,7 +196,7 @@ class HttpApi:
         if kind.group == "metrics.k8s.io":
             return json_answer(await self._usage.answer(target, parse_selection(target, query)))
         if kind in REVIEWS:
-            return json_answer(subresources.review(kind, body), 201)
+            return json_answer(subresources.review(kind, body, self._accounts.review), 201)
         if verb == "list":
             return await self._list(request, target, query)
         status = 200

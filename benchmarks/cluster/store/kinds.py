@@ -164,7 +164,7 @@ EVENTS_NEW = Kind("events.k8s.io", "v1", "events", "Event", True, ("ev",), store
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 CONFIGMAPS = Kind("", "v1", "configmaps", "ConfigMap", True, ("cm",))
 SECRETS = Kind("", "v1", "secrets", "Secret", field_names=("type",), fields=_type_field)
-SERVICE_ACCOUNTS = Kind("", "v1", "serviceaccounts", "ServiceAccount", True, ("sa",))
+SERVICE_ACCOUNTS = Kind("", "v1", "serviceaccounts", "ServiceAccount", True, ("sa",), (), ("token",))
 SERVICES = Kind("", "v1", "services", "Service", True, ("svc",), ("all",), ("status",))
 REPLICATION_CONTROLLERS = Kind(
     "", "v1", "replicationcontrollers", "ReplicationController", True, ("rc",), ("all",), ("status",),
@@ -191,6 +191,11 @@ WEBHOOKS = tuple(
     for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 )
 """Stored, and not called."""
+RBAC = tuple(
+    Kind("rbac.authorization.k8s.io", "v1", f"{kind.lower()}s", kind, kind.startswith("Role"))
+    for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+)
+"""In force with ClusterSettings.rbac."""
 JOBS = Kind(
     "batch", "v1", "jobs", "Job", True, (), ("all",), ("status",), generation=True,
     field_names=("status.successful",), fields=_job_fields,
@@ -229,7 +234,8 @@ BUILT_IN: tuple[Kind, ...] = (
     NODES, PODS, NAMESPACES, EVENTS, EVENTS_NEW, LEASES, CONFIGMAPS, SECRETS, SERVICE_ACCOUNTS, SERVICES,
     REPLICATION_CONTROLLERS,
     CLAIMS, VOLUMES, RESOURCE_QUOTAS, LIMIT_RANGES, PRIORITY_CLASSES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS,
-    ATTACHMENTS, CAPACITIES, BUDGETS, NETWORK_POLICIES, *WEBHOOKS, JOBS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS,
+    ATTACHMENTS, CAPACITIES, BUDGETS, NETWORK_POLICIES, *WEBHOOKS, *RBAC, JOBS, REPLICA_SETS, DEPLOYMENTS,
+    STATEFUL_SETS,
     DEFINITIONS, NODE_METRICS, POD_METRICS, *REVIEWS,
 )  # fmt: skip
 

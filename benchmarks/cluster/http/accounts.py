@@ -1,0 +1,118 @@
+"""Tokens of ServiceAccounts, and what RBAC lets them do. Requests without one are those of an administrator."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.cluster.api.verbs import Api
+from benchmarks.cluster.http.paths import Target
+from benchmarks.cluster.store.errors import ApiError
+from benchmarks.cluster.store.kinds import RBAC, SERVICE_ACCOUNTS, Kind
+
+Json = dict[str, Any]
+
+_PREFIX = "account."
+_CLUSTER_ROLES, _CLUSTER_BINDINGS, _ROLES, _BINDINGS = RBAC
+_SECONDS = 3600
+
+
+class Accounts:
+    """`issue` tokens, `user_of` a request, `permit` what it asks for."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._users: dict[str, str] = {}
+        self._answers: dict[tuple[str, ...], bool] = {}
+        for kind in RBAC:
+            api.store.subscribe(kind, lambda _: self._answers.clear())
+
+    def issue(self, namespace: str, name: str) -> Json:
+        """A TokenRequest with a new token of a ServiceAccount. Raises ApiError 404."""
+        self._api.get(SERVICE_ACCOUNTS, namespace, name)
+        token = _PREFIX + secrets.token_urlsafe(24)
+        self._users[token] = f"system:serviceaccount:{namespace}:{name}"
+        ends = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + _SECONDS))
+        about = {"name": name, "namespace": namespace}
+        status = {"token": token, "expirationTimestamp": ends}
+        return {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": about, "status": status}
+
+    def user_of(self, authorization: str) -> str:
+        """The account of a header Authorization; empty: it has no token of one. Raises ApiError 401."""
+        token = authorization.removeprefix("Bearer ")
+        if not token.startswith(_PREFIX):
+            return ""
+        user = self._users.get(token)
+        if user is None:
+            raise ApiError(401, "Unauthorized", "Unauthorized")
+        return user
+
+    def permit(self, user: str, verb: str, target: Target) -> None:
+        """Raises ApiError 403 if no rule allows the request."""
+        resource = f"{target.kind.plural}/{target.subresource}" if target.subresource else target.kind.plural
+        group, namespace, name = target.kind.group, target.namespace, target.name
+        if not self._allowed(user, verb, group, resource, namespace, name):
+            where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
+            raise ApiError(
+                403,
+                "Forbidden",
+                f'{target.kind.plural} is forbidden: User "{user}" cannot {verb} resource "{resource}" in API group '
+                f'"{group}" {where}',
+            )
+
+    def review(self, kind: Kind, question: Json) -> Json:
+        """The status of an access review: whose token it is, or whether a user may do something."""
+        spec = question.get("spec") or {}
+        if kind.kind == "TokenReview":
+            user = self._users.get(spec.get("token", ""))
+            if user is None:
+                return {"authenticated": False}
+            groups = ["system:serviceaccounts", "system:authenticated"]
+            return {"authenticated": True, "user": {"username": user, "groups": groups}}
+        asked = spec.get("nonResourceAttributes")
+        if asked is None or not str(spec.get("user", "")).startswith("system:serviceaccount:"):
+            return {"allowed": True}
+        rules = (rule for rule, _ in self._rules(spec["user"], ""))
+        return {
+            "allowed": any(
+                asked.get("path") in rule.get("nonResourceURLs", ()) and asked.get("verb") in rule["verbs"]
+                for rule in rules
+            )
+        }
+
+    def _allowed(self, user: str, verb: str, group: str, resource: str, namespace: str, name: str) -> bool:
+        key = (user, verb, group, resource, namespace, name)
+        if key not in self._answers:
+            self._answers[key] = any(
+                _has(rule.get("verbs"), verb)
+                and _has(rule.get("apiGroups"), group)
+                and _has(rule.get("resources"), resource)
+                and (not rule.get("resourceNames") or name in rule["resourceNames"])
+                for rule, _ in self._rules(user, namespace)
+            )
+        return self._answers[key]
+
+    def _rules(self, user: str, namespace: str) -> Iterator[tuple[Json, Json]]:
+        """The rules for an account in a namespace, or in the whole cluster, and their bindings."""
+        for kind, within in ((_CLUSTER_BINDINGS, ""), (_BINDINGS, namespace)):
+            if kind is _BINDINGS and not namespace:
+                continue
+            for record in self._api.store.collection(kind).records(within):
+                binding = record.parse()
+                if user not in map(_subject, binding.get("subjects") or ()):
+                    continue
+                reference = binding["roleRef"]
+                role = _ROLES if reference["kind"] == "Role" else _CLUSTER_ROLES
+                found = self._api.store.get(role, within if role is _ROLES else "", reference["name"])
+                for rule in (found.parse().get("rules") or ()) if found is not None else ():
+                    yield rule, binding
+
+
+def _subject(subject: Json) -> str:
+    return f"system:serviceaccount:{subject.get('namespace', '')}:{subject.get('name', '')}"
+
+
+def _has(values: list[str] | None, value: str) -> bool:
+    return values is not None and (value in values or "*" in values)
