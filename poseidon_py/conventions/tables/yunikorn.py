@@ -17,9 +17,11 @@ _PROPERTIES = f"{_QUEUE}.properties"
 _USERS = "users and groups are not known here, so the queue takes no pods"
 _LIMITS = refused(f"{_USERS}; use resources.max, or a queue for each user")
 _ACCESS = refused(f"{_USERS}; give *, and control access by namespaces", "*", " *", "* *")
-_APPLICATIONS = reported("has no effect: use resources.max")
-_ORDER = reported("has no effect: pods go by priority, then by age")
-_RULE_FILTER = reported("has no effect: the rule applies to all users")
+APPLICATIONS = "applications are not counted here, so the queue takes no pods; use resources.max"
+_APPLICATIONS = refused(APPLICATIONS, 0)
+_ORDER = reported("has no effect: the pods of a queue go by priority, then by age")
+_RULE_FILTER = refused("users and groups are not known here, so no queue takes pods; remove the filter")
+_OF_ALL = "so no queue takes pods"
 _YUNIKORN = delegated("YuniKorn's own scheduler and admission controller")
 _SETTINGS = (
     "service.clusterId",
@@ -75,13 +77,13 @@ YUNIKORN = ConventionTable(
                 f"{_PROPERTIES}.priority.offset": HONOURED,
                 f"{_PROPERTIES}.preemption.policy": HONOURED,
                 f"{_PROPERTIES}.preemption.delay": HONOURED,
-                f"{_PROPERTIES}.quota.preemption.delay": reported(
-                    "has no effect: quotas that are lowered evict no pods"
+                f"{_PROPERTIES}.quota.preemption.delay": unneeded(
+                    "without preemption.quotapreemptionenabled, which is refused, it says nothing"
                 ),
                 f"{_QUEUE}.adminacl": unneeded("YuniKorn's administration by HTTP"),
                 f"{_QUEUE}.submitacl": _ACCESS,
                 f"{_QUEUE}.childtemplate.maxapplications": _APPLICATIONS,
-                f"{_QUEUE}.childtemplate.properties{{}}": reported("has no effect: created queues have no properties"),
+                f"{_QUEUE}.childtemplate.properties{{}}": HONOURED,
                 f"{_QUEUE}.childtemplate.resources.guaranteed{{}}": HONOURED,
                 f"{_QUEUE}.childtemplate.resources.max{{}}": HONOURED,
                 f"{_QUEUE}.queues[]": HONOURED,
@@ -92,21 +94,23 @@ YUNIKORN = ConventionTable(
                 f"{_QUEUE}.limits[].maxapplications": _APPLICATIONS,
                 "partitions[].placementrules[].name": HONOURED,
                 "partitions[].placementrules[].create": HONOURED,
-                "partitions[].placementrules[].filter.type": _RULE_FILTER,
+                "partitions[].placementrules[].filter.type": refused(_RULE_FILTER.text, "", "allow"),
                 "partitions[].placementrules[].filter.users[]": _RULE_FILTER,
                 "partitions[].placementrules[].filter.groups[]": _RULE_FILTER,
                 "partitions[].placementrules[].parent": HONOURED,
                 "partitions[].placementrules[].value": HONOURED,
                 "partitions[].limits[].limit": delegated("people"),
-                "partitions[].limits[].users[]": delegated("the amounts of the limit, which are reported"),
-                "partitions[].limits[].groups[]": delegated("the amounts of the limit, which are reported"),
-                "partitions[].limits[].maxresources{}": reported("has no effect: give the root queue resources.max"),
-                "partitions[].limits[].maxapplications": _APPLICATIONS,
-                "partitions[].preemption.enabled": reported(
-                    "has no effect: give queues the property preemption.policy: disabled", True
+                "partitions[].limits[].users[]": delegated("the amounts of the limit, which are refused"),
+                "partitions[].limits[].groups[]": delegated("the amounts of the limit, which are refused"),
+                "partitions[].limits[].maxresources{}": refused(
+                    f"users and groups are not known here, {_OF_ALL}; give the root queue resources.max"
                 ),
-                "partitions[].preemption.quotapreemptionenabled": reported(
-                    "has no effect: quotas that are lowered evict no pods", False
+                "partitions[].limits[].maxapplications": refused(
+                    f"applications are not counted here, {_OF_ALL}; give the root queue resources.max", 0
+                ),
+                "partitions[].preemption.enabled": HONOURED,
+                "partitions[].preemption.quotapreemptionenabled": refused(
+                    f"quotas that are lowered evict no pods, {_OF_ALL}; remove it", False
                 ),
                 "partitions[].nodesortpolicy.type": reported("has no effect: the cost policy is that of --policy"),
                 "partitions[].nodesortpolicy.resourceweights{}": reported(
@@ -135,7 +139,8 @@ YUNIKORN = ConventionTable(
             "yunikorn.apache.org/task-group-name": HONOURED,
             "yunikorn.apache.org/task-groups": HONOURED,
             "yunikorn.apache.org/schedulingPolicyParameters": reported(
-                "has no effect: there are no placeholders; a gang waits until all of its minimum fits"
+                "has no effect: no placeholders time out; a gang waits until its minimum fits, and neither fails "
+                "(Hard) nor goes on without the other members (Soft)"
             ),
             "internal.yunikorn.apache.org/placeholder": _YUNIKORN,
             "yunikorn.apache.org/allow-preemption": honoured(
@@ -156,7 +161,7 @@ YUNIKORN = ConventionTable(
             "yunikorn.apache.org/parentqueue": HONOURED,
             "yunikorn.apache.org/namespace.quota": HONOURED,
             "yunikorn.apache.org/namespace.guaranteed": HONOURED,
-            "yunikorn.apache.org/namespace.maxApps": reported("has no effect: use namespace.quota"),
+            "yunikorn.apache.org/namespace.maxApps": refused(APPLICATIONS, "0"),
             "yunikorn.apache.org/namespace.max.cpu": HONOURED,
             "yunikorn.apache.org/namespace.max.memory": HONOURED,
             "yunikorn.apache.org/namespace.generateAppId": _YUNIKORN,

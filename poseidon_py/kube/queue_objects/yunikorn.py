@@ -5,13 +5,14 @@ Of the file the partition `default` is read, or else the first one. Queue names 
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
 
 from poseidon_py.conventions.fields import remarks_on
 from poseidon_py.conventions.table import kind_table
+from poseidon_py.conventions.tables.yunikorn import APPLICATIONS
 from poseidon_py.kube.queue_objects.fields import Fields, Problems, QueueObject, decoded
 from poseidon_py.util.durations import LONGEST
 
@@ -21,6 +22,7 @@ QUOTA = "yunikorn.apache.org/namespace.quota"
 GUARANTEED = "yunikorn.apache.org/namespace.guaranteed"
 MAX_CPU = "yunikorn.apache.org/namespace.max.cpu"
 MAX_MEMORY = "yunikorn.apache.org/namespace.max.memory"
+MAX_APPLICATIONS = "yunikorn.apache.org/namespace.maxApps"
 PARENT = "yunikorn.apache.org/parentqueue"
 _CPU = "vcore"
 _DELAY = 30.0
@@ -30,23 +32,44 @@ _TABLE, _SETTINGS = kind_table("", "queues.yaml"), kind_table("", "ConfigMap yun
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """The properties of a queue. `delay`: seconds."""
+
+    delay: float = _DELAY
+    fenced: bool = False
+    """Whether its tasks preempt none of other queues."""
+    protected: bool = False
+    """Whether its tasks are not preempted."""
+    offset: int = 0
+    """Added to the priorities of its pods as other queues see them."""
+    hides_priority: bool = False
+    """Whether others see the offset alone."""
+
+
+NO_TERMS = Terms()
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What queues that are created below a queue have."""
+
+    guaranteed: dict[str, int] = field(default_factory=dict)
+    largest: dict[str, int] = field(default_factory=dict)
+    terms: Terms = NO_TERMS
+
+
+NO_TEMPLATE = Template()
+
+
+@dataclass(frozen=True, slots=True)
 class FileQueue:
     """`path`: like root.team.queue."""
 
     path: str
-    guaranteed: dict[str, int]
-    largest: dict[str, int]
-    delay: float
-    fenced: bool
-    """Whether its tasks preempt none of other queues."""
-    protected: bool
-    """Whether its tasks are not preempted."""
-    offset: int
-    """Added to the priorities of its pods as other queues see them."""
-    hides_priority: bool
-    """Whether others see the offset alone."""
-    template: tuple[dict[str, int], dict[str, int]]
-    """Guaranteed and largest amounts of queues that are created below it."""
+    guaranteed: dict[str, int] = field(default_factory=dict)
+    largest: dict[str, int] = field(default_factory=dict)
+    terms: Terms = NO_TERMS
+    template: Template = NO_TEMPLATE
     closed_by: str = ""
     """The problem that closes it; empty: none does."""
 
@@ -66,6 +89,8 @@ class QueuesFile:
     queues: tuple[FileQueue, ...]
     rules: tuple[Rule, ...]
     problems: tuple[str, ...]
+    preempts: bool = True
+    """Whether pods preempt at all."""
     unreadable: str = ""
     """Why it cannot be read, so that its queues are not known; empty: it can."""
 
@@ -107,9 +132,12 @@ def queues_file(item: QueueObject) -> QueuesFile:
     for each in chosen.parts("queues"):
         name = each.text("name").lower()
         _add(each, name if name == ROOT else f"{ROOT}.{name}", found, 0)
-    found.setdefault(ROOT, FileQueue(ROOT, {}, {}, _DELAY, False, False, 0, False, ({}, {})))
+    root = found.setdefault(ROOT, FileQueue(ROOT))
     rules = tuple(rule for each in chosen.parts("placementrules") if (rule := _rule(each, 0)) is not None)
-    return QueuesFile(tuple(found.values()), rules, problems.all)
+    preempts = chosen.part("preemption").flag("enabled", default=True)
+    if problems.closing and not root.closed_by:
+        found[ROOT] = replace(root, closed_by=problems.closing)  # what concerns all queues
+    return QueuesFile(tuple(found.values()), rules, problems.all, preempts)
 
 
 def _remark(content: Mapping[str, Any], part: str, place: str, problems: Problems) -> None:
@@ -123,11 +151,12 @@ def _remark(content: Mapping[str, Any], part: str, place: str, problems: Problem
 
 def _unreadable(problems: Problems, path: str, found: str, remedy: str) -> QueuesFile:
     problems.add(path, f"{found}; {remedy}")
-    return QueuesFile((), (), problems.all, f"{path}: {found}; {remedy}")
+    return QueuesFile((), (), problems.all, unreadable=f"{path}: {found}; {remedy}")
 
 
 def _add(given: Fields, path: str, found: dict[str, FileQueue], depth: int) -> None:
-    problems = Problems((given.at("properties.preemption.delay"),))
+    delay = "properties.preemption.delay"
+    problems = Problems((given.at(delay), given.at(f"childtemplate.{delay}")))
     queue = given.apart(problems)
     below = _take(queue, path, found, depth, problems)
     given.problems.extend(problems.all)
@@ -148,24 +177,40 @@ def _take(queue: Fields, path: str, found: dict[str, FileQueue], depth: int, pro
         return []
     own = {name: value for name, value in queue.content.items() if name != "queues"}
     _remark(own, "partitions[].queues[]", queue.path, problems)
-    properties = queue.part("properties")
-    policy = properties.choice("preemption.policy", ("default", "fence", "disabled"), "default")
-    resources = queue.part("resources")
-    template = queue.part("childtemplate").part("resources")
+    above, resources = found.get(path.rpartition(".")[0], FileQueue("")), queue.part("resources")
+    inherited = Terms(above.terms.delay, protected=above.terms.protected)
     below = list(queue.parts("queues"))
     read = FileQueue(
         path,
         amounts(resources, "guaranteed"),
         amounts(resources, "max"),
-        properties.duration("preemption.delay", _DELAY),
+        _terms(queue.part("properties"), inherited),
+        _template(queue.part("childtemplate")) or above.template,
+    )
+    found[path] = replace(read, closed_by=problems.closing)
+    return below
+
+
+def _terms(properties: Fields, inherited: Terms) -> Terms:
+    """Those that are stated, else those that are inherited."""
+    protected = "disabled" if inherited.protected else "default"
+    policy = properties.choice("preemption.policy", ("default", "fence", "disabled"), protected)
+    return Terms(
+        properties.duration("preemption.delay", inherited.delay),
         policy == "fence",
         policy == "disabled",
         _offset(properties),
         properties.choice("priority.policy", ("default", "fence"), "default") == "fence",
-        (amounts(template, "guaranteed"), amounts(template, "max")),
     )
-    found[path] = replace(read, closed_by=problems.closing)
-    return below
+
+
+def _template(given: Fields) -> Template | None:
+    """None: there is none."""
+    resources, properties = given.part("resources"), given.part("properties")
+    if not any(part.names() for part in (properties, resources.part("guaranteed"), resources.part("max"))):
+        return None
+    stated = amounts(resources, "guaranteed"), amounts(resources, "max")
+    return Template(*stated, _terms(properties, NO_TERMS))
 
 
 def _offset(properties: Fields) -> int:
@@ -193,6 +238,8 @@ def amounts(resources: Fields, name: str) -> dict[str, int]:
 
 def _rule(rule: Fields, depth: int) -> Rule | None:
     name, value = rule.text("name").lower(), rule.text("value")
+    if depth:  # of the outermost rule the table tells it
+        _remark({"filter": rule.part("filter").content}, "partitions[].placementrules[]", rule.path, rule.problems)
     parent = _rule(rule.part("parent"), depth + 1) if "parent" in rule and depth < _MAX_DEPTH else None
     create = rule.flag("create", default=False)
     if name == "tag" and value.lower() == "namespace":
@@ -203,8 +250,10 @@ def _rule(rule: Fields, depth: int) -> Rule | None:
         return Rule("provided", "", False, parent)
     if name == "fixed" and value:
         return Rule("fixed", value.lower(), create, parent)
-    rule.remark("name", f"rule {name!r} with value {value!r} is not supported and is ignored; give provided, fixed, or "
-                "tag with the value namespace")  # fmt: skip
+    rule.problems.refuse(
+        f"{rule.at('name')}: rule {name!r} with value {value!r} is not supported, so no queue takes pods; give "
+        "provided, fixed, or tag with the value namespace"
+    )
     return None
 
 
@@ -218,6 +267,8 @@ def namespace_quota(annotations: Mapping[str, str]) -> NamespaceQuota:
             if amount is not None:
                 largest[resource] = amount
     guaranteed = _annotated(annotations, GUARANTEED, problems)
+    if annotations.get(MAX_APPLICATIONS, "0") != "0":
+        problems.refuse(f"metadata.annotations[{MAX_APPLICATIONS}]: {APPLICATIONS}")
     return NamespaceQuota(guaranteed, largest, annotations.get(PARENT, "").lower(), problems.all, problems.closing)
 
 

@@ -23,12 +23,16 @@ from poseidon_py.kube.queue_objects import keys
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.yunikorn import (
     NEVER_PREEMPTED,
+    NO_TEMPLATE,
+    NO_TERMS,
     PARENT,
     ROOT,
     FileQueue,
     NamespaceQuota,
     QueuesFile,
     Rule,
+    Template,
+    Terms,
     namespace_quota,
     queues_file,
 )
@@ -45,7 +49,6 @@ _RULES = Rules(Sharing.PROPORTIONAL, reclaim=ReclaimRules.GUARANTEE, priority_fi
 
 _PROVIDED = Rule("provided", "", False, None)
 _DEFAULT = f"{ROOT}.default"
-_DELAY = 30.0
 _FILE = ("file", CONFIG)
 """What every choice depends on."""
 
@@ -60,6 +63,7 @@ class YuniKorn(Source):
         self._files: dict[tuple[str, str], QueuesFile] = {}
         self._by_path: dict[str, FileQueue] = {}
         self._rules: tuple[Rule, ...] = ()
+        self._preempts = True
         self._unreadable = ""
 
     @property
@@ -85,7 +89,7 @@ class YuniKorn(Source):
         """Of several files the first by namespace counts."""
         found = self._files[min(self._files)] if self._files else QueuesFile((), (), ())
         self._by_path = {queue.path: queue for queue in found.queues}
-        self._rules = found.rules
+        self._rules, self._preempts = found.rules, found.preempts
         self._unreadable = found.unreadable
         return {_FILE}
 
@@ -175,7 +179,10 @@ class YuniKorn(Source):
     # -- the tree ---------------------------------------------------------------------------------------------
 
     def tree(self) -> Tree:
-        return make_tree(self._queues(), (Flavor(EVERY_NODE),), _RULES, "parent")
+        queues: Iterable[Queue] = self._queues()
+        if not self._preempts:
+            queues = (replace(queue, reclaim=Victims.NEVER) for queue in queues)
+        return make_tree(queues, (Flavor(EVERY_NODE),), _RULES, "parent")
 
     def _queues(self) -> Iterator[Queue]:
         for queue in self._by_path.values():
@@ -183,11 +190,7 @@ class YuniKorn(Source):
                 queue.path,
                 queue.guaranteed,
                 queue.largest,
-                delay=queue.delay,
-                fence=queue.fenced,
-                min_runtime=NEVER_PREEMPTED if queue.protected else 0.0,
-                offset=queue.offset,
-                hides_priority=queue.hides_priority,
+                queue.terms,
                 closed=bool(queue.closed_by),
             )
         created: set[str] = set()
@@ -196,10 +199,16 @@ class YuniKorn(Source):
             if above not in self._by_path and above not in created:
                 created.add(above)
                 yield _queue(above, {}, {})
-            guaranteed, largest = self._by_path[above].template if above in self._by_path else ({}, {})
+            template = self._template(above)
             quota = namespace_quota(self.namespaces.annotations[namespace])
-            closed = bool(quota.closed_by)
-            yield _queue(path, guaranteed | quota.guaranteed, largest | quota.largest, closed=closed)
+            guaranteed, largest = template.guaranteed | quota.guaranteed, template.largest | quota.largest
+            yield _queue(path, guaranteed, largest, template.terms, closed=bool(quota.closed_by))
+
+    def _template(self, path: str) -> Template:
+        """That of a queue, which need not be in the file, for those that are created below it."""
+        while path and path not in self._by_path:
+            path = path.rpartition(".")[0]
+        return self._by_path[path].template if path else NO_TEMPLATE
 
     def declared(self) -> Iterable[Declared]:
         used = min(self._files) if self._files else None
@@ -226,15 +235,11 @@ def _queue(
     path: str,
     guaranteed: Mapping[str, int],
     largest: Mapping[str, int],
+    terms: Terms = NO_TERMS,
     *,
-    delay: float = _DELAY,
-    fence: bool = False,
-    min_runtime: float = 0.0,
-    offset: int = 0,
-    hides_priority: bool = False,
     closed: bool = False,
 ) -> Queue:
-    above = path.rpartition(".")[0]
+    above, min_runtime = path.rpartition(".")[0], NEVER_PREEMPTED if terms.protected else 0.0
     return Queue(
         f"yunikorn/{path}",
         path,
@@ -245,12 +250,12 @@ def _queue(
         ),
         reclaim=Victims.ANY,
         stop=Stop.HOLD if closed else Stop.NONE,
-        fence=fence,
+        fence=terms.fenced,
         preempt_min_runtime_seconds=min_runtime,
         reclaim_min_runtime_seconds=min_runtime,
-        preemption_delay_seconds=delay,
-        priority_offset=offset,
-        priority_fence=hides_priority,
+        preemption_delay_seconds=terms.delay,
+        priority_offset=terms.offset,
+        priority_fence=terms.hides_priority,
     )
 
 

@@ -105,6 +105,13 @@ FIELDS = {
         )
         for name in ("guaranteed", "max")
     },
+    ("queues.yaml", "partitions[].preemption.enabled"): _of("partitions[].preemption.enabled", True, False),
+    ("queues.yaml", "partitions[].queues[].childtemplate.properties{}"): _of(
+        "partitions[].queues[].childtemplate.properties",
+        {"preemption.policy": "default"},
+        {"preemption.policy": "disabled"},
+        OF_NAMESPACES,
+    ),
     ("queues.yaml", "partitions[].queues[].queues[]"): _in_queue("queues", [{"name": "a"}], [{"name": "b"}]),
     ("queues.yaml", f"{_RULES}.name"): _of(_RULES[:-2], [_FIXED], [{**_FIXED, "name": "provided"}], _RULED),
     ("queues.yaml", f"{_RULES}.value"): _of(f"{_RULES}.value", "root.a", "root.b", _RULED),

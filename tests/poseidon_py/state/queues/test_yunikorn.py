@@ -110,6 +110,7 @@ def test_annotations_of_a_namespace_are_the_quota_of_its_queue(rig):
     assert found.parent == "yunikorn/root.team"
     assert found.quotas == (
         Quota(EVERY_NODE, "cpu", 1000, limit=64000),
+        Quota(EVERY_NODE, "pods", limit=7),
         Quota(EVERY_NODE, "memory", limit=100 * 2**30),
     )
     assert rig.sent("p").queue == id_of("yunikorn/root.team.a")
@@ -157,12 +158,12 @@ def test_without_rules_pods_are_in_the_queue_that_they_name(rig):
         ),
         pytest.param(
             "partitions: [{placementrules: [{name: user}], queues: [{name: root}]}]",
-            "partitions[0].placementrules[0].name: rule 'user' with value '' is not supported and is ignored; ",
+            "partitions[0].placementrules[0].name: rule 'user' with value '' is not supported, so no queue takes ",
             id="rule",
         ),
         pytest.param(
             "partitions: [{queues: [{name: root, maxapplications: 3}]}]",
-            "partitions[0].queues[0].maxapplications: has no effect: use resources.max",
+            "partitions[0].queues[0].maxapplications: applications are not counted here, so the queue takes no pods; ",
             id="applications",
         ),
         pytest.param("partitions: [{name: a}, {name: default}]", "partitions: only default counts; ", id="partitions"),
@@ -175,6 +176,92 @@ def test_what_is_wrong_with_the_file_is_named(rig, text, problem):
     config(rig, text)
     (found,) = rig.problems()["yunikorn/yunikorn-configs"]
     assert problem in found
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [
+        "limits: [{users: [a], maxresources: {vcore: 1}}]",
+        "limits: [{users: [a], maxapplications: 1}]",
+        "preemption: {quotapreemptionenabled: true}",
+        "placementrules: [{name: provided, filter: {users: [a]}}]",
+        "placementrules: [{name: provided, filter: {type: deny}}]",
+        "placementrules: [{name: fixed, value: a, parent: {name: provided, filter: {groups: [b]}}}]",
+        "placementrules: [{name: user}]",
+    ],
+)
+def test_what_cannot_be_kept_of_all_queues_closes_them(rig, partition):
+    config(rig, f"partitions: [{{queues: [{{name: root, queues: [{{name: a}}]}}], {partition}}}]")
+    rig.pod("p", labels={LABEL: "a"})
+    assert rig.problem("p").startswith("queue root is closed: partitions[0].")
+
+
+@pytest.mark.parametrize(
+    "partition",
+    ["limits: [{users: [a], maxapplications: 0}]", "placementrules: [{name: provided, filter: {type: allow}}]"],
+)
+def test_what_limits_nothing_closes_nothing(rig, partition):
+    config(rig, f"partitions: [{{queues: [{{name: root, queues: [{{name: a}}]}}], {partition}}}]")
+    rig.pod("p", labels={LABEL: "a"})
+    assert (rig.problem("p"), rig.problems()) == ("", {})
+
+
+def test_a_namespace_whose_applications_are_to_be_counted_takes_no_pods(rig):
+    config(rig, FILE)
+    rig.namespace("default", annotations={"yunikorn.apache.org/namespace.maxApps": "3"})
+    rig.pod("p")
+    assert "namespace.maxApps]: applications are not counted here" in rig.problem("p")
+
+
+def test_without_preemption_no_queue_reclaims(rig):
+    for enabled, victims in (("true", Victims.ANY), ("false", Victims.NEVER)):
+        config(
+            rig,
+            FILE.replace(
+                "    queues:\n      - name: root",
+                f"    preemption: {{enabled: {enabled}}}\n    queues:\n      - name: root",
+            ),
+        )
+        assert {queue.reclaim for queue in rig.tree().values()} == {victims}
+
+
+def test_some_properties_and_templates_are_inherited(rig):
+    """A delay and that pods are protected, unless the queue says otherwise. Queues that a rule creates have what the
+    closest template says."""
+    config(
+        rig,
+        """
+partitions:
+  - name: default
+    placementrules: [{name: tag, value: namespace, create: true, parent: {name: fixed, value: root.top.low.deep}}]
+    queues:
+      - name: root
+        properties: {preemption.delay: 2m, preemption.policy: disabled, priority.policy: fence, priority.offset: "9"}
+        childtemplate: {properties: {preemption.delay: 3m, preemption.policy: fence, priority.offset: "4"}}
+        queues:
+          - {name: top, properties: {preemption.policy: fence}, queues: [{name: low, parent: true}]}
+          - {name: other, queues: [{name: own, properties: {preemption.policy: default, preemption.delay: 5m}}]}
+""",
+    )
+    rig.namespace("ns")
+    assert {
+        each.name: (
+            each.preemption_delay_seconds,
+            each.fence,
+            each.reclaim_min_runtime_seconds > 0,
+            each.priority_offset,
+            each.priority_fence,
+        )
+        for each in rig.tree().values()
+    } == {
+        "root": (120.0, False, True, 9, True),
+        "root.top": (120.0, True, False, 0, False),
+        "root.top.low": (120.0, False, False, 0, False),
+        "root.other": (120.0, False, True, 0, False),
+        "root.other.own": (300.0, False, False, 0, False),
+        "root.top.low.deep": (30.0, False, False, 0, False),
+        "root.top.low.deep.ns": (180.0, True, False, 4, False),
+    }
 
 
 def test_of_two_files_the_first_by_namespace_counts(rig):
