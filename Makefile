@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast test-thorough figures lint format protos deploy bench clean
+.PHONY: help install demo test test-fast test-thorough figures lint format protos deploy lock bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -58,6 +58,10 @@ protos: $(STAMP) ## regenerate protos/gen from protos/*.proto
 
 deploy: $(STAMP) ## regenerate the kustomize files, the schema of the chart's values and docs/rbac.md
 	$(BIN)/python -m deploy.generate
+
+lock: $(STAMP) ## renew the versions of the image, deploy/requirements.lock
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--custom-compile-command "make lock" pyproject.toml deploy/build-requirements.in -o deploy/requirements.lock
 
 bench: $(STAMP) ## list the benchmark suites (run one: .venv/bin/poseidon-bench run SUITE)
 	@$(BIN)/poseidon-bench list
