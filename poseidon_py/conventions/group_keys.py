@@ -26,6 +26,7 @@ KAI_POOL = "kai.scheduler/node-pool"
 KOORDINATOR_NAME = "gang.scheduling.koordinator.sh/name"
 KOORDINATOR_MINIMUM = "gang.scheduling.koordinator.sh/min-available"
 KOORDINATOR_SIZE = "gang.scheduling.koordinator.sh/total-number"
+KOORDINATOR_WAIT = "gang.scheduling.koordinator.sh/waiting-time"
 GROVE_NAME = "grove.io/podgang"
 GROVE_ROLE = "grove.io/podclique"
 GODEL_NAME = "godel.bytedance.com/pod-group-name"
@@ -72,7 +73,7 @@ COMPANIONS = frozenset(
 
 KEYS = COMPANIONS | frozenset(
     (
-        *GROUPS, *ROLES, KOORDINATOR_MINIMUM, KOORDINATOR_SIZE,
+        *GROUPS, *ROLES, KOORDINATOR_MINIMUM, KOORDINATOR_SIZE, KOORDINATOR_WAIT,
         LIGHT_MINIMUM, LIGHT_SIGS_MINIMUM, *FLUENCE_SIZES, VOLCANO_OWNER_MINIMUM, GROUP_NUMBER,
         KUEUE_COUNT, KUEUE_MINIMUM, KUEUE_REQUIRED, KUEUE_PREFERRED, YUNIKORN_GROUPS, LWS_INDEX, LWS_KEY, PERCENT, OWN,
         OWN_MINIMUM, OWN_MAXIMUM, OWN_TOPOLOGY, OWN_TOPOLOGY_MODE,

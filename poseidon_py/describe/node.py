@@ -3,6 +3,7 @@
 from msgspec import Raw
 
 from poseidon_py.describe import node_features
+from poseidon_py.describe.annotations import node_reservation
 from poseidon_py.describe.bandwidth import NOT_COUNTED, Bandwidth
 from poseidon_py.describe.requests import offered_by
 from poseidon_py.kube.object_details import AvoidPods, Images
@@ -24,7 +25,7 @@ def node_key(node: Node, bandwidth: Bandwidth = NOT_COUNTED) -> tuple[object, ..
         bool(node.spec.unschedulable),
         bytes(node.status.images),
         bytes(node.status.declared),
-        annotations if _AVOID_BYTES in annotations or bandwidth.mentioned_by(node) else b"",
+        annotations if _reads_annotations(node, bandwidth) else b"",
     )
 
 
@@ -32,7 +33,7 @@ def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) 
     """The message of a node; without status.allocatable it has no capacity. Raises InvalidField."""
     message = flow_pb2.Node(id=node_id, name=node.metadata.name)
     allocatable = decode(node.status.allocatable, Amounts, "status.allocatable") or {}
-    message.allocatable.update(offered_by(allocatable.items()))
+    message.allocatable.update(node_reservation.left(node, offered_by(allocatable.items())))
     message.labels.update(labels_of(node.metadata))
     message.allocatable.update(bandwidth.offered(node, message.labels, message.allocatable))
     message.labels.update(node_features.labels(node))
@@ -48,6 +49,14 @@ def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) 
             message.images[name] = max(image.size, 0)
     message.avoids.extend(sorted(_avoids(node)))
     return message
+
+
+def _reads_annotations(node: Node, bandwidth: Bandwidth) -> bool:
+    return (
+        _AVOID_BYTES in bytes(node.metadata.annotations)
+        or node_reservation.mentioned_by(node)
+        or bandwidth.mentioned_by(node)
+    )
 
 
 def _avoids(node: Node) -> set[str]:

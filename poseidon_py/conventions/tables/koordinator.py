@@ -23,10 +23,13 @@ _DEVICES = refused("devices are not chosen here, so the pod waits; request exten
 _CPUS = refused("NUMA nodes and processors are not chosen here, so the pod waits; remove it")
 _TOPOLOGY = refused("network topologies of Koordinator are not read, so the pods wait; use poseidon.io/gang-topology")
 _LOAD = reported("has no effect: flag --usage says how measured load counts")
-_VICTIM = reported("has no effect: poseidon.io/preempt protects pods from preemption")
 _HINT = reported("has no effect: all nodes are considered")
 _GROUPS = refused("gangs that start together are not supported yet, so its pods wait; make one gang of them")
-_MATCH = reported("has no effect: members that have succeeded count")
+_MATCH = refused(
+    "members that run or have succeeded count, so the pods wait; give waiting-and-running",
+    "waiting-and-running",
+    "once-satisfied",
+)
 
 KOORDINATOR = ConventionTable(
     "koordinator",
@@ -72,12 +75,13 @@ KOORDINATOR = ConventionTable(
             "gang.scheduling.koordinator.sh/name": HONOURED,
             "gang.scheduling.koordinator.sh/min-available": HONOURED,
             "gang.scheduling.koordinator.sh/total-number": unneeded("the pods that exist count"),
-            "gang.scheduling.koordinator.sh/waiting-time": reported("has no effect: flag --gang-timeout counts"),
+            "gang.scheduling.koordinator.sh/waiting-time": honoured("how long the gang may stay partly bound"),
             "gang.scheduling.koordinator.sh/mode": reported(
                 "has no effect: a gang that does not fit holds nothing", "Strict", "NonStrict"
             ),
             "gang.scheduling.koordinator.sh/groups": _GROUPS,
             "gang.scheduling.koordinator.sh/match-policy": _MATCH,
+            "pod-group.scheduling.sigs.k8s.io/match-policy": _MATCH,
             "gang.scheduling.koordinator.sh/timeout": _CREATED,
             "gang.scheduling.koordinator.sh/network-topology-index": _KOORDINATOR,
             "scheduling.koordinator.sh/network-topology-selector": _TOPOLOGY,
@@ -122,7 +126,7 @@ KOORDINATOR = ConventionTable(
             "koordinator.sh/priority-class": _KOORDINATOR,
             "koordinator.sh/eviction-enabled": _KOORDINATOR,
             "scheduling.koordinator.sh/preemption-policy": _KOORDINATOR,
-            "scheduling.koordinator.sh/disable-preemptible": _VICTIM,
+            "scheduling.koordinator.sh/disable-preemptible": HONOURED,
             "scheduling.koordinator.sh/reservation-ignored": unneeded("no reservation counts"),
             "scheduling.koordinator.sh/pre-allocation-required": _RESERVATION,
             "pod.koordinator.sh/is-pre-allocatable": _KOORDINATOR,
@@ -136,7 +140,6 @@ KOORDINATOR = ConventionTable(
     objects=KeyTable(
         annotations={
             "gang.scheduling.koordinator.sh/network-topology-spec": _TOPOLOGY,
-            "pod-group.scheduling.sigs.k8s.io/match-policy": _MATCH,
             "quota.scheduling.koordinator.sh/shared-weight": honoured(
                 "of one resource: the first of GPUs, CPU and memory of which all quotas with the same parent have one"
             ),
@@ -159,9 +162,7 @@ KOORDINATOR = ConventionTable(
                 )
             },
             "scheduling.koordinator.sh/reservation-restricted-options": _KOORDINATOR,
-            "node.koordinator.sh/reservation": reported(
-                "has no effect: reserve resources in the kubelet's configuration"
-            ),
+            "node.koordinator.sh/reservation": honoured("it is deducted from what the node offers"),
             "scheduling.koordinator.sh/usage-thresholds": _LOAD,
         },
         labels={

@@ -17,6 +17,7 @@ from poseidon_py.util.durations import seconds_of
 
 PREEMPT = "poseidon.io/preempt"
 VOLCANO = "volcano.sh/preemptable"
+KOORDINATOR = "scheduling.koordinator.sh/disable-preemptible"
 NOTICE = "poseidon.io/preemption-notice"
 STATE = "poseidon.io/preemption-state"
 EVICTION_TIME = "poseidon.io/eviction-time"
@@ -24,7 +25,9 @@ PREEMPTED_BY = "poseidon.io/preempted-by"
 ANNOUNCED = "PreemptionAnnounced"
 """The reason of the conditions of both states."""
 _COMMON_BYTES = b"preempt"
-_LABEL_BYTES = VOLCANO.encode()
+_BY_LABEL = f"label {KOORDINATOR}"
+"""Where it is among the annotations: one of that name says nothing."""
+_LABEL_BYTES = b"/preemptable", b"/disable-preemptible"
 
 
 class PreemptionState(Enum):
@@ -107,19 +110,21 @@ def is_privileged(pod: Pod) -> bool:
 
 
 def _annotations(pod: Pod) -> Labels:
-    """Empty if none of them matters here. Volcano's may be a label."""
+    """Empty if none of them matters here. Volcano's may be a label, Koordinator's is one."""
     found = annotations_with(pod.metadata, _COMMON_BYTES)
     labels = pod.metadata.labels
-    if labels is not NOTHING and _LABEL_BYTES in bytes(labels) and VOLCANO not in found:
+    if labels is not NOTHING and any(each in bytes(labels) for each in _LABEL_BYTES):
         with suppress(InvalidField):
-            found = {VOLCANO: labels_of(pod.metadata).get(VOLCANO, ""), **found}
+            given = labels_of(pod.metadata)
+            found = {VOLCANO: given.get(VOLCANO, ""), **found, _BY_LABEL: given.get(KOORDINATOR, "")}
     return found
 
 
 def _preemptible(annotations: Labels) -> bool | None:
     text = annotations.get(PREEMPT)
     if text is None:  # Volcano's default is true, which tells nothing about the job as a whole
-        return False if annotations.get(VOLCANO) == "false" else None
+        out = annotations.get(VOLCANO) == "false" or annotations.get(_BY_LABEL) == "true"
+        return False if out else None
     if text in ("true", "false"):
         return text == "true"
     raise InvalidField(f"metadata.annotations[{PREEMPT}]", f"{text[:64]!r} is ignored; give true or false")

@@ -19,6 +19,7 @@ from poseidon_py.state.gangs.model import (
 )
 from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS
 from poseidon_py.util.decoding import Decoder, MalformedError
+from poseidon_py.util.durations import seconds_of
 
 _ONE_BY_ONE = (REPLICA_SETS, REPLICATION_CONTROLLERS)
 
@@ -57,7 +58,16 @@ class Koordinator:
         total = hints.annotations.get(m.KOORDINATOR_SIZE)
         size = whole(total, f"annotation {m.KOORDINATOR_SIZE}") if total is not None else None
         name = f"{hints.namespace}/{group}"
-        return Declaration(self.name, f"koordinator/{name}", name, minimum, size=size)
+        return Declaration(self.name, f"koordinator/{name}", name, minimum, size=size, timeout=_waiting_time(hints))
+
+
+def _waiting_time(hints: GangHints) -> float | None:
+    """Seconds; 0 and None: the configured timeout counts."""
+    text = hints.annotations.get(m.KOORDINATOR_WAIT)
+    seconds = seconds_of(text) if text else 0.0
+    if seconds is None:
+        raise Invalid(f"annotation {m.KOORDINATOR_WAIT}: {shown(text)} is not valid; give a duration like 90s or 10m")
+    return seconds or None
 
 
 class Fluence:

@@ -13,6 +13,7 @@ from poseidon_py.describe.annotations.preemption_terms import (
 )
 from tests.poseidon_py.builders import pod
 
+KOORDINATOR = "scheduling.koordinator.sh/disable-preemptible"
 PREEMPT, NOTICE, VOLCANO = "poseidon.io/preempt", "poseidon.io/preemption-notice", "volcano.sh/preemptable"
 
 
@@ -37,6 +38,22 @@ def test_what_a_pod_says(annotations, expected):
     described = pod(annotations=annotations)
     assert preemption_terms(described) == expected
     assert problem_of(described) == ""
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "expected"),
+    [
+        ({KOORDINATOR: "true"}, {}, PreemptionTerms(False)),
+        ({KOORDINATOR: "false"}, {}, SILENT),
+        ({KOORDINATOR: "true"}, {PREEMPT: "true"}, PreemptionTerms(True)),
+        ({}, {KOORDINATOR: "true"}, SILENT),
+        ({VOLCANO: "false"}, {}, PreemptionTerms(False)),
+        ({VOLCANO: "false"}, {VOLCANO: "true"}, SILENT),
+        ({VOLCANO: "false", KOORDINATOR: "true"}, {VOLCANO: "true"}, PreemptionTerms(False)),
+    ],
+)
+def test_what_a_pod_says_by_labels(labels, annotations, expected):
+    assert preemption_terms(pod(labels=labels, annotations=annotations)) == expected
 
 
 @pytest.mark.parametrize(
