@@ -1,13 +1,28 @@
 """Further victims for quota: what others give back, on any node, where the victims on a job's nodes do not suffice."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.model.arrays import I64, NO_ROWS, Bools
+from firmament_py.preemption.gang_victims import Surplus, surplus
 from firmament_py.preemption.outcome import Outcome
 from firmament_py.queues.permissions import Situation
 from firmament_py.sharing.claims import Standing
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """What can leave on its own. rows (L,) of the task table; start (U + 1,): where each unit begins. gang (U,): the
+    gang of each, NO_GANG: none; whole (U,): whether it is what is left of a gang after the units of the same gang
+    before it, so that they leave with it."""
+
+    rows: I64
+    start: I64
+    gang: I64
+    whole: Bools
 
 
 class QuotaVictims:
@@ -18,6 +33,7 @@ class QuotaVictims:
         self._standing = standing
         self._outcome = outcome
         self._beyond_budgets = beyond_budgets
+        self._surplus: Surplus | None = None  # it is the same all round
 
     def with_further(self, victims: I64, candidates: I64, situation: Situation) -> I64 | None:
         """`victims` (V,), and the first of the candidates (K,) with which the quota of a job suffices, none of which it
@@ -26,13 +42,15 @@ class QuotaVictims:
         leave = standing.use.left_by(victims)
         if standing.fits(situation, leave):
             return victims
-        rows, start = self._units(candidates[~np.isin(candidates, victims)], victims)
+        units = self._units(candidates[~np.isin(candidates, victims)], victims)
+        rows, start = units.rows, units.start
         queue, amounts = standing.use.queue_of(rows), standing.amounts(self._state, rows)
-        amounts[start[:-1]] += standing.use.retained_by_gangs(self._state.tasks.gang[rows[start[:-1]]])
+        of_whole = start[:-1][units.whole]
+        amounts[of_whole] += standing.use.retained_by_gangs(self._state.tasks.gang[rows[of_whole]])
 
-        def without(units: int) -> I64:
+        def without(number: int) -> I64:
             total = leave.copy()
-            np.add.at(total, queue[: start[units]], amounts[: start[units]])
+            np.add.at(total, queue[: start[number]], amounts[: start[number]])
             return total
 
         low, high = 1, len(start) - 1  # the fewest units that suffice
@@ -46,10 +64,12 @@ class QuotaVictims:
                 low = middle + 1
         used, chosen = without(low), np.ones(start[low], np.bool_)
         needed = set[tuple[bytes, bytes]]()  # of units alike none is put back once one of them cannot be
+        gone = set(units.gang[low - 1 : low][units.whole[low - 1 : low]].tolist())
         for i in reversed(range(low - 1)):  # put back what is not needed
-            unit = slice(start[i], start[i + 1])
+            unit, gang = slice(start[i], start[i + 1]), int(units.gang[i])
             kind = queue[unit].tobytes(), amounts[unit].tobytes()
-            if kind in needed:
+            if kind in needed or (gang in gone and not units.whole[i]):
+                gone |= {gang} if units.whole[i] else set()
                 continue
             less = used.copy()
             np.subtract.at(less, queue[unit], amounts[unit])
@@ -57,12 +77,12 @@ class QuotaVictims:
                 used, chosen[unit] = less, False
             else:
                 needed.add(kind)
+                gone |= {gang} if units.whole[i] else set()
         return np.concatenate([victims, rows[: start[low]][chosen]])
 
-    def _units(self, rows: I64, victims: I64) -> tuple[I64, I64]:
-        """What can leave on its own, of candidates (K,) in their order: single tasks, and whole gangs, unless one of
-        their members is no candidate; within disruption budgets. Rows (L,), and where each of U units begins (U + 1,).
-        """
+    def _units(self, rows: I64, victims: I64) -> _Units:
+        """Of candidates (K,), in their order, within disruption budgets: single tasks, and members of gangs above their
+        minimums; then gangs as a whole, unless one of their members is no candidate."""
         state, tasks = self._state, self._state.tasks
         before = np.concatenate([self._outcome.victims, victims])
         allowed, counted = state.evictions_allowed(tasks.label_set[before])
@@ -70,23 +90,72 @@ class QuotaVictims:
         limited = len(left) > 0 and not self._beyond_budgets
         ganged = tasks.gang[rows] != NO_GANG
         if not limited and not ganged.any():
-            return rows, np.arange(len(rows) + 1)
+            return _Units(rows, np.arange(len(rows) + 1), tasks.gang[rows], ~ganged & False)
         running = np.flatnonzero((tasks.node >= 0) & (tasks.gang != NO_GANG) & ~tasks.leaving)
-        units, seen = [NO_ROWS], set[int]()
-        for row in rows.tolist():
-            gang = int(tasks.gang[row])
-            if gang in seen:
-                continue
-            unit = np.array([row])
-            if gang != NO_GANG:
-                seen.add(gang)
+        units, of, whole, single = [NO_ROWS], [], [], list[int]()
+        for row, as_whole in self._events(rows, before):
+            gang, unit = int(tasks.gang[row]), np.array([row])
+            if as_whole:
                 unit = running[tasks.gang[running] == gang]
                 if not np.isin(unit, rows).all():
                     continue
+                unit = unit[~np.isin(unit, single)]
             if limited:
                 counts = state.evictions_allowed(tasks.label_set[unit])[1].sum(axis=1)
                 if (counts > np.maximum(left, 0))[counts > 0].any():
                     continue
                 left = left - counts
+            single += [] if as_whole else [row]
             units.append(unit)
-        return np.concatenate(units), np.cumsum([len(unit) for unit in units])
+            of.append(gang)
+            whole.append(as_whole)
+        return _Units(
+            np.concatenate(units),
+            np.cumsum([len(unit) for unit in units]),
+            np.array(of, np.int64),
+            np.array(whole, np.bool_),
+        )
+
+    def _events(self, rows: I64, leaving: I64) -> list[tuple[int, bool]]:
+        """Candidates (K,) in their order, task rows, each a task that leaves by itself or, True, one of a gang that
+        leaves as a whole: once for each gang, behind its members above the minimum. leaving (V,): task rows."""
+        gangs, spare = self._state.tasks.gang, self._spare(leaving)
+        last_single, first_other = dict[int, int](), dict[int, int]()
+        events: list[tuple[float, int, bool]] = []
+        for at, (row, gang) in enumerate(zip(rows.tolist(), gangs[rows].tolist(), strict=True)):
+            if gang == NO_GANG or spare.take(row):
+                last_single[gang] = at
+                events.append((at, row, False))
+            else:
+                first_other.setdefault(gang, at)
+        for gang, at in first_other.items():
+            events.append((max(at, last_single.get(gang, -1) + 0.5), int(rows[at]), True))
+        return [(row, as_whole) for _, row, as_whole in sorted(events)]
+
+    def _spare(self, leaving: I64) -> "_Spare":
+        """What gangs can lose besides task rows (V,)."""
+        self._surplus = self._surplus or surplus(self._state)
+        limit, of_row = self._surplus.limit.copy(), self._surplus.of_row
+        counted = of_row[leaving].reshape(-1)
+        np.subtract.at(limit, counted[counted >= 0], 1)
+        return _Spare(limit, of_row, self._standing, self._state)
+
+
+class _Spare:
+    """The members above the minimum that gangs can still lose. A gang that keeps what it was admitted with gives
+    nothing back with one of its members, so it loses none."""
+
+    def __init__(self, limit: I64, of_row: I64, standing: Standing, state: ClusterState) -> None:
+        self._limit = limit
+        self._of_row = of_row
+        self._retained = standing.use.retained
+        self._gang = state.tasks.gang
+
+    def take(self, row: int) -> bool:
+        """Whether the gang can lose this member, which then counts."""
+        limits = self._of_row[row]
+        limits = limits[limits >= 0]
+        if not len(limits) or (self._limit[limits] <= 0).any() or self._retained.of(self._gang[[row]])[0] >= 0:
+            return False
+        self._limit[limits] -= 1
+        return True

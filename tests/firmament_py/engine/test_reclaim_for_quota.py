@@ -68,6 +68,48 @@ def test_gangs_leave_as_a_whole_for_quota():
     assert victims(cluster) == {1, 2, 3}
 
 
+@pytest.mark.parametrize(
+    ("minimum", "cpus", "count"),
+    [
+        pytest.param(2, 1, 1, id="one of its six"),
+        pytest.param(2, 3, 3, id="three of its six"),
+        pytest.param(6, 2, 2, id="all above its minimum"),
+        pytest.param(6, 3, 8, id="the whole gang, as the two above do not suffice"),
+        pytest.param(8, 1, 8, id="none is above its minimum"),
+    ],
+)
+def test_an_elastic_gang_gives_back_members_above_its_minimum_before_it_leaves(minimum, cpus, count):
+    """b uses 8 of its 4 with one gang. Of a gang that loses members, those above its minimum are single victims."""
+    cluster = short_of_quota(make_gang(7, minimum), running(range(1, 9), gang=7), make_class(3, cpu=cpus))
+    cluster.tell(make_tasks([11], 3, queue=A))
+    assert len(victims(cluster)) == count
+
+
+def test_members_above_the_minimum_leave_with_the_others_although_they_would_be_more_than_enough():
+    """Of a gang of 8 with a minimum of 6, two singles of 1 do not give back 3, so the gang leaves: 6 would do, but its
+    two further members do not run without it."""
+    cluster = short_of_quota(make_gang(7, 6), running(range(1, 9), gang=7), make_class(3, cpu=3))
+    cluster.tell(make_tasks([11], 3, queue=A))
+    assert victims(cluster) == set(range(1, 9))
+
+
+def test_a_whole_gang_is_put_back_with_its_members_above_the_minimum():
+    """The gang comes first, and does not suffice for four; a single task of four behind it does alone."""
+    cluster = short_of_quota(make_gang(7, 1), make_class(4, cpu=4, priority=3), a=8, b=0)
+    cluster.tell(running([1, 2, 3], gang=7), running([4], 4), running([5], 2), make_class(5, cpu=4))
+    cluster.tell(make_tasks([11], 5, queue=A))
+    assert victims(cluster) == {4}
+
+
+def test_roles_keep_their_minimums():
+    gang = make_gang(7, 2, roles={"driver": 1, "worker": 1})
+    cluster = short_of_quota(gang, running([1], gang=7, role=0), running(range(2, 9), gang=7, role=1))
+    cluster.tell(make_class(3, cpu=3), make_tasks([11], 3, queue=A))
+    found = victims(cluster)
+    assert len(found) == 3
+    assert 1 not in found
+
+
 @pytest.mark.parametrize("size", [2, 4, 8])
 def test_a_gang_leaves_for_quota_although_no_task_could_leave_on_its_own(size):
     """b uses 8 of its 4 with gangs that need all members, and the nodes have space for the task of a. Kueue takes a
