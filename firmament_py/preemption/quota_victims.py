@@ -14,8 +14,8 @@ from firmament_py.state.gangs import NO_GANG
 
 
 @dataclass(frozen=True, slots=True)
-class _Units:
-    """What can leave on its own. rows (L,) of the task table; start (U + 1,): where each unit begins. gang (U,): the
+class _Evictions:
+    """What can leave on its own, U of them. rows (L,) of the task table; start (U + 1,): where each unit begins. gang (U,): the
     gang of each, NO_GANG: none; whole (U,): whether it is what is left of a gang after the units of the same gang
     before it, so that they leave with it."""
 
@@ -80,7 +80,7 @@ class QuotaVictims:
                 gone |= {gang} if units.whole[i] else set()
         return np.concatenate([victims, rows[: start[low]][chosen]])
 
-    def _units(self, rows: I64, victims: I64) -> _Units:
+    def _units(self, rows: I64, victims: I64) -> _Evictions:
         """Of candidates (K,), in their order, within disruption budgets: single tasks, and members of gangs above their
         minimums; then gangs as a whole, unless one of their members is no candidate."""
         state, tasks = self._state, self._state.tasks
@@ -90,7 +90,7 @@ class QuotaVictims:
         limited = len(left) > 0 and not self._beyond_budgets
         ganged = tasks.gang[rows] != NO_GANG
         if not limited and not ganged.any():
-            return _Units(rows, np.arange(len(rows) + 1), tasks.gang[rows], ~ganged & False)
+            return _Evictions(rows, np.arange(len(rows) + 1), tasks.gang[rows], ~ganged & False)
         running = np.flatnonzero((tasks.node >= 0) & (tasks.gang != NO_GANG) & ~tasks.leaving)
         units, of, whole, single = [NO_ROWS], [], [], list[int]()
         for row, as_whole in self._events(rows, before):
@@ -109,7 +109,7 @@ class QuotaVictims:
             units.append(unit)
             of.append(gang)
             whole.append(as_whole)
-        return _Units(
+        return _Evictions(
             np.concatenate(units),
             np.cumsum([len(unit) for unit in units]),
             np.array(of, np.int64),
