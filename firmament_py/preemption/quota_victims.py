@@ -15,9 +15,9 @@ from firmament_py.state.gangs import NO_GANG
 
 @dataclass(frozen=True, slots=True)
 class _Evictions:
-    """What can leave on its own, U of them. rows (L,) of the task table; start (U + 1,): where each unit begins. gang (U,): the
-    gang of each, NO_GANG: none; whole (U,): whether it is what is left of a gang after the units of the same gang
-    before it, so that they leave with it."""
+    """What can leave on its own, in order. rows (L,) of the task table; start (U + 1,): where each eviction begins.
+    gang (U,): the gang of each, NO_GANG: none; whole (U,): whether it is what is left of a gang after the evictions of
+    the same gang before it, so that these leave with it."""
 
     rows: I64
     start: I64
