@@ -11,6 +11,8 @@ from poseidon_py.kube.objects import Amounts, InvalidField, Node, Taints, annota
 from protos.gen import flow_pb2
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
+REVOCABLE_ZONE = "volcano.sh/revocable-zone"
+"""A label. Volcano uses such nodes within times that its scheduler is given, for pods that give them up then."""
 AVOID_ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _AVOID_BYTES = AVOID_ANNOTATION.encode()
 
@@ -44,6 +46,8 @@ def describe_node(node: Node, node_id: str, bandwidth: Bandwidth = NOT_COUNTED) 
         same = (taint.key, taint.value or "", taint.effect) == (UNSCHEDULABLE_TAINT, "", "NoSchedule")
         if not (same and node.spec.unschedulable):
             message.taints.add(key=taint.key, value=taint.value or "", effect=taint.effect)
+    if zone := message.labels.get(REVOCABLE_ZONE):
+        message.taints.add(key=REVOCABLE_ZONE, value=zone, effect="NoSchedule")
     for image in decode(node.status.images, Images, "status.images") or ():
         for name in image.names or ():
             message.images[name] = max(image.size, 0)

@@ -229,13 +229,17 @@ GODEL = ConventionTable(
                     "e2e-excluded",
                 )
             },
-            "godel.bytedance.com/pod-resource-type": reported("has no effect: requests and priorities count"),
-            "godel.bytedance.com/pod-launcher": reported("has no effect: the kubelet runs pods"),
-            "godel.bytedance.com/ignore-pods-limit": reported(
-                "has no effect: each pod counts against the node's limit"
+            "godel.bytedance.com/pod-resource-type": reported(
+                "has no effect: each pod counts in full against what nodes offer", "guaranteed"
             ),
-            "godel.bytedance.com/protection-duration-from-preemption": reported(
-                "has no effect: poseidon.io/preempt protects pods from preemption"
+            "godel.bytedance.com/pod-launcher": refused(
+                "node managers are not read, so the pod waits; give kubelet", "kubelet", ""
+            ),
+            "godel.bytedance.com/ignore-pods-limit": reported(
+                "has no effect: each pod counts against the node's limit, beyond which kubelets refuse pods"
+            ),
+            "godel.bytedance.com/protection-duration-from-preemption": honoured(
+                "the pod is not preempted for so many seconds after it was scheduled"
             ),
             "godel.bytedance.com/increase-percentage-of-nodes-to-score": unneeded("all nodes are considered"),
             "godel.bytedance.com/request-template": unneeded("pods with equal requirements are found"),
@@ -248,7 +252,9 @@ GODEL = ConventionTable(
             "godel.bytedance.com/can-be-preempted": honoured(
                 "also on PriorityClasses; without it pods may be preempted, unlike with Godel"
             ),
-            "godel.bytedance.com/preemption-policy": reported("has no effect: spec.preemptionPolicy counts"),
+            "godel.bytedance.com/preemption-policy": unneeded(
+                "spec.preemptionPolicy counts before it, and the API server gives each pod one"
+            ),
             "godel.bytedance.com/customized-priority-for-debug": unneeded("it is for debugging"),
             "godel.bytedance.com/debug-mode": unneeded("it is for debugging"),
             "godel.bytedance.com/aligned-resources": _NUMA,

@@ -22,7 +22,10 @@ _CLUSTERS = reported("has no effect: pods stay in this cluster")
 _CONTROLLER = delegated("the controller of Jobs: Volcano's, or `poseidon jobs run`")
 _PLUGINS = delegated("Volcano's own scheduler and device plug-ins")
 _CREATED = delegated("Volcano's controllers and webhooks write and read it")
-_TIME_DIVISION = reported("has no effect: no zones are revoked here; poseidon.io/preempt protects pods")
+_SLA = reported(
+    "has no effect: queues order gangs, and capacity is reserved for those that have waited for five minutes"
+)
+_BUDGET = refused("budgets of jobs are not kept, so the pod waits; use a PodDisruptionBudget")
 _TASK_TOPOLOGY = reported("has no effect: use affinity between the pods")
 _GPU_CHOICE = refused("shared GPUs are not chosen by type or identity here, so the pod waits; use node selectors")
 _SCORING = reported("has no effect: the cost policy is that of --policy")
@@ -137,10 +140,13 @@ VOLCANO = ConventionTable(
                 "Volcano's webhook, which adds a scheduling gate: until it is removed the pod waits"
             ),
             "volcano.sh/preemptable": honoured("false; Volcano's default, true, says nothing"),
-            "volcano.sh/cooldown-time": reported("has no effect: poseidon.io/preempt protects pods from preemption"),
-            "volcano.sh/revocable-zone": _TIME_DIVISION,
-            "volcano.sh/jdb-min-available": _TIME_DIVISION,
-            "volcano.sh/jdb-max-unavailable": _TIME_DIVISION,
+            "volcano.sh/cooldown-time": honoured("the pod is not preempted for so long after it was scheduled"),
+            "volcano.sh/revocable-zone": reported(
+                "has no effect: nodes of revocable zones are used at no time, unless the pod tolerates the taint "
+                "volcano.sh/revocable-zone, which they have here"
+            ),
+            "volcano.sh/jdb-min-available": _BUDGET,
+            "volcano.sh/jdb-max-unavailable": _BUDGET,
             "volcano.sh/numa-topology-policy": _NUMA,
             "volcano.sh/topology-decision": _PLUGINS,
             "volcano.sh/qos-level": delegated("Volcano's agent on the node"),
@@ -183,7 +189,7 @@ VOLCANO = ConventionTable(
         labels={
             "scheduling.volcano.sh/queue-name": HONOURED,
             "volcano.sh/preemptable": honoured("false; Volcano's default, true, says nothing"),
-            "volcano.sh/cooldown-time": reported("has no effect: poseidon.io/preempt protects pods from preemption"),
+            "volcano.sh/cooldown-time": honoured("the pod is not preempted for so long after it was scheduled"),
             "volcano.sh/task-spec": HONOURED,
             "volcano.sh/task-index": _CREATED,
             "volcano.sh/partition-id": _CREATED,
@@ -196,12 +202,8 @@ VOLCANO = ConventionTable(
         annotations={
             "scheduling.volcano.sh/group-min-member": HONOURED,
             "scheduling.volcano.sh/group-min-resources": unneeded("Volcano declares it and reads it nowhere"),
-            "volcano.sh/sla-waiting-time": reported(
-                "has no effect: capacity is reserved for gangs that have waited for five minutes"
-            ),
-            "sla-waiting-time": reported(
-                "has no effect: capacity is reserved for gangs that have waited for five minutes"
-            ),
+            "volcano.sh/sla-waiting-time": _SLA,
+            "sla-waiting-time": _SLA,
             "volcano.sh/hierarchy": HONOURED,
             "volcano.sh/hierarchy-weights": HONOURED,
             "volcano.sh/nodegroup-resource-limits": refused(
@@ -222,7 +224,9 @@ VOLCANO = ConventionTable(
         },
         labels={
             "volcano.sh/nodegroup-name": _PLUGINS,
-            "volcano.sh/revocable-zone": _PLUGINS,
+            "volcano.sh/revocable-zone": honoured(
+                "on nodes: when zones may be used is not known here, so they have a taint of that name, with NoSchedule"
+            ),
             "volcano.sh/job-type": delegated("Volcano's command line"),
             "volcano.sh/network-topology-source": _CREATED,
             "volcano.sh/oversubscription": _PLUGINS,

@@ -18,16 +18,20 @@ from poseidon_py.util.durations import seconds_of
 PREEMPT = "poseidon.io/preempt"
 VOLCANO = "volcano.sh/preemptable"
 KOORDINATOR = "scheduling.koordinator.sh/disable-preemptible"
+COOLDOWN = "volcano.sh/cooldown-time"
+PROTECTION = "godel.bytedance.com/protection-duration-from-preemption"
 NOTICE = "poseidon.io/preemption-notice"
 STATE = "poseidon.io/preemption-state"
 EVICTION_TIME = "poseidon.io/eviction-time"
 PREEMPTED_BY = "poseidon.io/preempted-by"
 ANNOUNCED = "PreemptionAnnounced"
 """The reason of the conditions of both states."""
-_COMMON_BYTES = b"preempt"
+_COMMON_BYTES = b"preempt", b"volcano.sh/cooldown"
 _BY_LABEL = f"label {KOORDINATOR}"
 """Where it is among the annotations: one of that name says nothing."""
-_LABEL_BYTES = b"/preemptable", b"/disable-preemptible"
+_DIGITS = 10
+"""As many has no number of seconds."""
+_LABEL_BYTES = b"/preemptable", b"/disable-preemptible", b"volcano.sh/cooldown"
 
 
 class PreemptionState(Enum):
@@ -63,6 +67,8 @@ class PreemptionTerms(NamedTuple):
     preemptible: bool | None = None
     notice: float | None = None
     opt_outs: OptOuts = NO_OPT_OUTS
+    protected: float = 0.0
+    """For how many seconds after it was scheduled the pod is not preempted."""
 
 
 SILENT = PreemptionTerms()
@@ -78,14 +84,17 @@ def preemption_terms(pod: Pod) -> PreemptionTerms:
         preemptible = _preemptible(annotations)
     with suppress(InvalidField):
         notice = _notice(annotations)
-    return PreemptionTerms(preemptible, notice, opt_outs(annotations))
+    protected = 0.0
+    with suppress(InvalidField):
+        protected = _protected(annotations)
+    return PreemptionTerms(preemptible, notice, opt_outs(annotations), protected)
 
 
 def problem_of(pod: Pod) -> str:
     """The errors in the annotations and their remedies; empty: they are valid or missing."""
     annotations = _annotations(pod)
     problems: list[str] = []
-    for read in (_preemptible, _notice):
+    for read in (_preemptible, _notice, _protected):
         try:
             read(annotations)
         except InvalidField as problem:
@@ -110,13 +119,35 @@ def is_privileged(pod: Pod) -> bool:
 
 
 def _annotations(pod: Pod) -> Labels:
-    """Empty if none of them matters here. Volcano's may be a label, Koordinator's is one."""
-    found = annotations_with(pod.metadata, _COMMON_BYTES)
+    """Empty if none of them matters here. Volcano's may be labels, Koordinator's is one."""
+    found: Labels = {}
+    for each in _COMMON_BYTES:
+        if found := annotations_with(pod.metadata, each):
+            break
     labels = pod.metadata.labels
     if labels is not NOTHING and any(each in bytes(labels) for each in _LABEL_BYTES):
         with suppress(InvalidField):
             given = labels_of(pod.metadata)
             found = {VOLCANO: given.get(VOLCANO, ""), **found, _BY_LABEL: given.get(KOORDINATOR, "")}
+            if COOLDOWN in given:  # Volcano reads the label first
+                found[COOLDOWN] = given[COOLDOWN]
+    return found
+
+
+def _protected(annotations: Labels) -> float:
+    cooldown, seconds = annotations.get(COOLDOWN), annotations.get(PROTECTION)
+    found = 0.0
+    if cooldown is not None:
+        duration = seconds_of(cooldown)
+        if duration is None:
+            reason = f"{cooldown[:64]!r} is not a duration and is ignored; give one like 90s or 10m"
+            raise InvalidField(f"metadata.annotations[{COOLDOWN}]", reason)
+        found = duration
+    if seconds is not None:
+        if not (seconds.isdecimal() and len(seconds) < _DIGITS):
+            reason = f"{seconds[:64]!r} is ignored; give a whole number of seconds"
+            raise InvalidField(f"metadata.annotations[{PROTECTION}]", reason)
+        found = max(found, float(seconds))
     return found
 
 

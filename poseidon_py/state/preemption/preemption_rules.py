@@ -10,6 +10,8 @@ from poseidon_py.describe.annotations.class_terms import opted_out
 from poseidon_py.state.records import PodRecord
 
 FOREVER_US = 2**63 - 1
+_NO_PRIORITY = 2**31 - 1
+"""No pod has it."""
 
 
 class Exemption(NamedTuple):
@@ -50,13 +52,22 @@ class PreemptionRules:
         return not opted_out(described.preemption.opt_outs, described.class_terms.opt_outs)
 
     def exemption(self, known: PodRecord) -> Exemption:
-        """That of a bound pod by its class; it begins when the pod is bound."""
+        """That of a bound pod by its class or its own word, whichever lasts longer; it begins when the pod is bound."""
         described, terms = known.described, known.described.class_terms
-        if not terms.seconds or described.preemption.preemptible:
+        own = described.preemption.protected
+        if not (terms.seconds or own) or described.preemption.preemptible:
             return NOT_EXEMPT
-        ends = terms.seconds > 0 and described.scheduled_us > 0
-        until_us = min(described.scheduled_us + terms.seconds * 1_000_000, FOREVER_US) if ends else FOREVER_US
-        return Exemption(described.priority + 1 if terms.least is None else terms.least, until_us)
+        least = described.priority + 1 if terms.least is None else terms.least
+        by_class = (
+            Exemption(least, self._until_us(described.scheduled_us, terms.seconds)) if terms.seconds else NOT_EXEMPT
+        )
+        by_itself = Exemption(_NO_PRIORITY, self._until_us(described.scheduled_us, own)) if own else NOT_EXEMPT
+        return max(by_class, by_itself, key=lambda each: (each.until_us, each.least))
+
+    @staticmethod
+    def _until_us(scheduled_us: int, seconds: float) -> int:
+        ends = seconds > 0 and scheduled_us > 0
+        return min(scheduled_us + int(seconds * 1_000_000), FOREVER_US) if ends else FOREVER_US
 
     def by_job(self, known: PodRecord) -> bool:
         """Whether its job is preempted entirely or not at all: it says that it may be preempted, or it gets a notice

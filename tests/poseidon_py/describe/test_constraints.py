@@ -281,6 +281,13 @@ def test_images_and_avoided_owners_of_a_node():
     assert list(describe_node(node("n"), "id").avoids) == []
 
 
+def test_a_node_of_a_revocable_zone_repels_pods_that_do_not_tolerate_it():
+    labels = {"volcano.sh/revocable-zone": "rz1"}
+    found = describe_node(node("n", labels=labels), "id").taints
+    assert [(each.key, each.value, each.effect) for each in found] == [(*next(iter(labels.items())), "NoSchedule")]
+    assert list(describe_node(node("n"), "id").taints) == []
+
+
 def test_only_pods_whose_owner_a_node_avoids_are_described_apart():
     from poseidon_py.feed.update_rows import describe_pod, node_message
 

@@ -13,6 +13,7 @@ from poseidon_py.describe.annotations.preemption_terms import (
 )
 from tests.poseidon_py.builders import pod
 
+COOLDOWN, PROTECTION = "volcano.sh/cooldown-time", "godel.bytedance.com/protection-duration-from-preemption"
 KOORDINATOR = "scheduling.koordinator.sh/disable-preemptible"
 PREEMPT, NOTICE, VOLCANO = "poseidon.io/preempt", "poseidon.io/preemption-notice", "volcano.sh/preemptable"
 
@@ -32,6 +33,9 @@ PREEMPT, NOTICE, VOLCANO = "poseidon.io/preempt", "poseidon.io/preemption-notice
         ({NOTICE: "90"}, PreemptionTerms(None, 90.0)),
         ({NOTICE: "0"}, PreemptionTerms(None, 0.0)),
         ({PREEMPT: "true", NOTICE: "1h30m"}, PreemptionTerms(True, 5400.0)),
+        ({COOLDOWN: "10m"}, PreemptionTerms(protected=600.0)),
+        ({PROTECTION: "90"}, PreemptionTerms(protected=90.0)),
+        ({PROTECTION: "90", COOLDOWN: "2m"}, PreemptionTerms(protected=120.0)),
     ],
 )
 def test_what_a_pod_says(annotations, expected):
@@ -47,6 +51,7 @@ def test_what_a_pod_says(annotations, expected):
         ({KOORDINATOR: "false"}, {}, SILENT),
         ({KOORDINATOR: "true"}, {PREEMPT: "true"}, PreemptionTerms(True)),
         ({}, {KOORDINATOR: "true"}, SILENT),
+        ({COOLDOWN: "1m"}, {COOLDOWN: "5m"}, PreemptionTerms(protected=60.0)),
         ({VOLCANO: "false"}, {}, PreemptionTerms(False)),
         ({VOLCANO: "false"}, {VOLCANO: "true"}, SILENT),
         ({VOLCANO: "false", KOORDINATOR: "true"}, {VOLCANO: "true"}, PreemptionTerms(False)),
@@ -60,6 +65,17 @@ def test_what_a_pod_says_by_labels(labels, annotations, expected):
     ("annotations", "expected", "problem"),
     [
         ({PREEMPT: "yes"}, SILENT, "metadata.annotations[poseidon.io/preempt]: 'yes' is ignored; give true or false"),
+        (
+            {COOLDOWN: "x"},
+            SILENT,
+            "metadata.annotations[volcano.sh/cooldown-time]: 'x' is not a duration and is ignored; "
+            "give one like 90s or 10m",
+        ),
+        (
+            {PROTECTION: "1.5"},
+            SILENT,
+            f"metadata.annotations[{PROTECTION}]: '1.5' is ignored; give a whole number of seconds",
+        ),
         (
             {NOTICE: "soon", PREEMPT: "false"},
             PreemptionTerms(False),

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from poseidon_py.describe.annotations.class_terms import GODEL, YUNIKORN, ClassTerms
+from poseidon_py.describe.annotations.preemption_terms import COOLDOWN
 from poseidon_py.feed.rows import Rows
 from poseidon_py.feed.update_rows import describe_pod, target
 from poseidon_py.kube.objects import micros
@@ -112,6 +113,26 @@ def test_a_pod_that_says_that_it_may_be_preempted_is_not_exempt():
     bench = Bench(annotations={"poseidon.io/preempt": "true"})
     bench.classes.put("batch", ClassTerms(NONE, 1_000, -1))
     assert bench.sent() == (False, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "terms", "scheduled", "expected"),
+    [
+        ({COOLDOWN: "2m"}, ClassTerms(), SCHEDULED, (2**31 - 1, SCHEDULED_US + 120_000_000)),
+        ({COOLDOWN: "2m"}, ClassTerms(), "", (2**31 - 1, FOREVER_US)),
+        ({COOLDOWN: "0"}, ClassTerms(), SCHEDULED, (0, 0)),
+        ({COOLDOWN: "2m"}, ClassTerms(NONE, 1_000, 60), SCHEDULED, (2**31 - 1, SCHEDULED_US + 120_000_000)),
+        ({COOLDOWN: "2m"}, ClassTerms(NONE, 1_000, 120), SCHEDULED, (2**31 - 1, SCHEDULED_US + 120_000_000)),
+        ({COOLDOWN: "2m"}, ClassTerms(NONE, 1_000, 240), SCHEDULED, (1_000, SCHEDULED_US + 240_000_000)),
+        ({COOLDOWN: "2m", "poseidon.io/preempt": "true"}, ClassTerms(), SCHEDULED, (0, 0)),
+    ],
+)
+def test_a_pod_is_exempt_by_its_own_word_unless_its_class_exempts_it_for_longer(
+    annotations, terms, scheduled, expected
+):
+    bench = Bench(annotations=annotations, scheduled=scheduled)
+    bench.classes.put("batch", terms)
+    assert bench.sent()[1:] == expected
 
 
 def test_the_time_of_the_binding_is_told_later():

@@ -9,6 +9,7 @@ CONVENTIONS = ("grove", "godel")
 
 GODEL_NAME = "godel.bytedance.com/pod-group-name"
 GODEL_PREEMPTION = "godel.bytedance.com/can-be-preempted"
+GODEL_PROTECTION = "godel.bytedance.com/protection-duration-from-preemption"
 GANG, CLIQUE = "grove.io/podgang", "grove.io/podclique"
 CLASS = (PRIORITY_CLASSES, an_object("high", namespace="", value=70))
 FLAT = {"podgroups": [{"name": "a", "minReplicas": 1}]}
@@ -64,6 +65,7 @@ FIELDS = {
 
 ANNOTATIONS = {
     GODEL_NAME: key_case(_annotated, GODEL_NAME, "g", "h"),
+    GODEL_PROTECTION: key_case(_annotated, GODEL_PROTECTION, "60", "90"),
     GODEL_PREEMPTION: key_case(_annotated, GODEL_PREEMPTION, "true", "false"),
 }
 

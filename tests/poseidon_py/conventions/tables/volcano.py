@@ -1,12 +1,14 @@
 """Volcano's PodGroups and Queues."""
 
 from poseidon_py.state.gangs.by_pod_group import PRIORITY_CLASSES, VOLCANO
+from tests.poseidon_py.builders import node_json
 from tests.poseidon_py.conventions.case import ABSENT, Case, field_case, key_case
 from tests.poseidon_py.conventions.outcomes import JOB, Json, World, a_job, a_pod, an_object
 
 CONVENTIONS = ("volcano",)
 
 GROUP, TASK, QUEUE = "scheduling.k8s.io/group-name", "volcano.sh/task-spec", "scheduling.volcano.sh/queue-name"
+COOLDOWN, ZONE = "volcano.sh/cooldown-time", "volcano.sh/revocable-zone"
 CLASS = (PRIORITY_CLASSES, an_object("high", namespace="", value=70))
 QUEUES = tuple(("VolcanoQueue", an_object(name, namespace="", spec={"weight": 1})) for name in ("default", "q", "root"))
 
@@ -45,6 +47,10 @@ def _labelled(labels: Json) -> World:
     return World("volcano", groups, QUEUES, tuple(a_pod(n, labels=labels, annotations=annotations) for n in "ab"))
 
 
+def _node(labels: Json) -> World:
+    return World(nodes=(node_json("n", labels=labels),))
+
+
 def _owner(annotations: Json) -> World:
     return World("volcano", (a_job(annotations=annotations),), QUEUES, tuple(a_pod(n, owner=JOB) for n in "ab"))
 
@@ -80,6 +86,7 @@ ANNOTATIONS = {
     ),
     QUEUE: key_case(_annotated, QUEUE, "default", "q"),
     "volcano.sh/preemptable": key_case(_annotated, "volcano.sh/preemptable", "true", "false"),
+    COOLDOWN: key_case(_annotated, COOLDOWN, "1m", "2m"),
     TASK: key_case(_annotated, TASK, "ps", "worker", **{GROUP: "g"}),
     "scheduling.volcano.sh/group-min-member": key_case(_owner, "scheduling.volcano.sh/group-min-member", "2", "3"),
     "volcano.sh/hierarchy": key_case(
@@ -97,5 +104,7 @@ ANNOTATIONS = {
 LABELS = {
     QUEUE: key_case(_labelled, QUEUE, "default", "q"),
     "volcano.sh/preemptable": key_case(_labelled, "volcano.sh/preemptable", "true", "false"),
+    COOLDOWN: key_case(_labelled, COOLDOWN, "1m", "2m"),
+    ZONE: key_case(_node, ZONE, ABSENT, "rz1"),
     TASK: key_case(_labelled, TASK, "ps", "worker"),
 }
