@@ -12,6 +12,7 @@ LIGHT_SIGS_MINIMUM = "pod-group.scheduling.sigs.k8s.io/min-available"
 FLUENCE_NAMES = ("fluence.pod-group", "fluence.flux-framework.org/group")
 FLUENCE_SIZES = ("fluence.group-size", "fluence.flux-framework.org/group-size")
 VOLCANO_OWNER_MINIMUM = "scheduling.volcano.sh/group-min-member"
+KAI_OWNER_MINIMUM = "kai.scheduler/batch-min-member"
 GROUP_NAME = "scheduling.k8s.io/group-name"
 GROUP_NUMBER = "scheduling.k8s.io/group-pod-num"
 VOLCANO_ROLE = "volcano.sh/task-spec"
@@ -52,9 +53,12 @@ JOBSET_EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 JOBSET_SELECTED = "alpha.jobset.sigs.k8s.io/node-selector"
 KUBEFLOW_ROLE = "training.kubeflow.org/replica-type"
 RAY_ROLE = "ray.io/group"
+RAY_GANG = "ray.io/gang-scheduling-enabled"
 JOB_INDEX = "batch.kubernetes.io/job-completion-index"
 
-NO_DECLARATION = frozenset((JOBSET_ROLE, JOBSET_EXCLUSIVE, JOBSET_SELECTED, JOB_INDEX, KUBEFLOW_ROLE, RAY_ROLE))
+NO_DECLARATION = frozenset(
+    (JOBSET_ROLE, JOBSET_EXCLUSIVE, JOBSET_SELECTED, JOB_INDEX, KUBEFLOW_ROLE, RAY_ROLE, RAY_GANG)
+)
 """Keys that tell about pods of a gang, but declare none."""
 
 GROUPS = (
@@ -74,7 +78,7 @@ COMPANIONS = frozenset(
 KEYS = COMPANIONS | frozenset(
     (
         *GROUPS, *ROLES, KOORDINATOR_MINIMUM, KOORDINATOR_SIZE, KOORDINATOR_WAIT,
-        LIGHT_MINIMUM, LIGHT_SIGS_MINIMUM, *FLUENCE_SIZES, VOLCANO_OWNER_MINIMUM, GROUP_NUMBER,
+        LIGHT_MINIMUM, LIGHT_SIGS_MINIMUM, *FLUENCE_SIZES, VOLCANO_OWNER_MINIMUM, KAI_OWNER_MINIMUM, GROUP_NUMBER,
         KUEUE_COUNT, KUEUE_MINIMUM, KUEUE_REQUIRED, KUEUE_PREFERRED, YUNIKORN_GROUPS, LWS_INDEX, LWS_KEY, PERCENT, OWN,
         OWN_MINIMUM, OWN_MAXIMUM, OWN_TOPOLOGY, OWN_TOPOLOGY_MODE,
     )

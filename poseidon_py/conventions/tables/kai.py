@@ -15,7 +15,9 @@ from poseidon_py.conventions.verdicts import (
 _KAI = delegated("KAI's own scheduler and pod grouper")
 _CREATED = delegated("KAI's components, which write it")
 _TREES = refused("groups within a group are not supported yet, so its pods wait")
-_DELAY = reported("has no effect: pods preempt as soon as they may")
+_DELAY = refused(
+    "pods preempt as soon as they may, so its pods wait; remove it, or give the pods preemptionPolicy Never", "0", "0s"
+)
 _STALE = reported("has no effect: a gang below its minimum stays, and its replacements come first")
 _SHARE = refused("shares of a GPU are not supported yet, so the pod waits; request whole GPUs")
 _SEGMENTS = refused("segments of a workload are not supported yet, so the pod waits; remove it")
@@ -91,8 +93,8 @@ KAI = ConventionTable(
                 "spec.goMemLimit": _KAI,
                 "spec.goMemLimitRatio": _KAI,
                 "spec.kValue": HONOURED,
-                "spec.minRuntime.preemptMinRuntime": _SHARD_SETTINGS,
-                "spec.minRuntime.reclaimMinRuntime": _SHARD_SETTINGS,
+                "spec.minRuntime.preemptMinRuntime": HONOURED,
+                "spec.minRuntime.reclaimMinRuntime": HONOURED,
                 "spec.partitionLabelValue": HONOURED,
                 "spec.placementStrategy.cpu": _SHARD_SETTINGS,
                 "spec.placementStrategy.gpu": _SHARD_SETTINGS,
@@ -167,7 +169,9 @@ KAI = ConventionTable(
     ),
     objects=KeyTable(
         annotations={
-            "kai.scheduler/batch-min-member": reported("has no effect: use poseidon.io/gang with the number of pods"),
+            "kai.scheduler/batch-min-member": honoured(
+                "of pods without a PodGroup; on a JobSet it is refused, as it may be a number of groups"
+            ),
             "kai.scheduler/stale-podgroup-timestamp": _CREATED,
             "kai.scheduler/last-start-timestamp": _CREATED,
             "kai.scheduler/last-eviction-timestamp": _CREATED,

@@ -165,9 +165,7 @@ RAY = ConventionTable(
     ),
     objects=KeyTable(
         labels={
-            "ray.io/gang-scheduling-enabled": reported(
-                "has no effect: annotate the RayCluster with poseidon.io/gang: all"
-            ),
+            "ray.io/gang-scheduling-enabled": honoured("the pods of a RayCluster are a gang, unless it is false"),
             "ray.io/priority-class-name": reported("has no effect: give the templates of pods a priorityClassName"),
             "volcano.sh/network-topology-mode": _CONTROLLER,
             "volcano.sh/network-topology-highest-tier-allowed": _CONTROLLER,

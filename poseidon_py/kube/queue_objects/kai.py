@@ -35,8 +35,9 @@ class KaiQueue:
     priority: int
     shares: dict[str, Share]
     weight: float
-    preempt_min_runtime: float
-    reclaim_min_runtime: float
+    preempt_min_runtime: float | None
+    reclaim_min_runtime: float | None
+    """Seconds; None: that of the closest queue above it that has one, or of the shard."""
     problems: tuple[str, ...]
     closed_by: str
     """The problem that closes it; empty: none does."""
@@ -53,6 +54,9 @@ class Shard:
     node_pool: str
     weight: float
     half_life: float
+    preempt_min_runtime: float
+    reclaim_min_runtime: float
+    """Seconds, of queues that give none."""
     problems: tuple[str, ...]
 
 
@@ -61,7 +65,10 @@ def shard(item: QueueObject) -> Shard:
     spec = spec_of(item, problems)
     half_life = _half_life(spec.part("usageDBConfig").part("usageParams")) if "usageDBConfig" in spec else 0.0
     weight = spec.number("kValue", 1.0)
-    return Shard(item.metadata.name, spec.text("partitionLabelValue"), weight, half_life, problems.all)
+    least = spec.part("minRuntime")
+    runtimes = least.duration("preemptMinRuntime"), least.duration("reclaimMinRuntime")
+    pool = spec.text("partitionLabelValue")
+    return Shard(item.metadata.name, pool, weight, half_life, *runtimes, problems.all)
 
 
 def _half_life(given: Fields) -> float:
@@ -101,8 +108,8 @@ def kai_queue(item: QueueObject) -> KaiQueue:
         spec.whole("priority", DEFAULT_PRIORITY),
         shares,
         weight,
-        spec.duration("preemptMinRuntime"),
-        spec.duration("reclaimMinRuntime"),
+        spec.duration("preemptMinRuntime") if "preemptMinRuntime" in spec else None,
+        spec.duration("reclaimMinRuntime") if "reclaimMinRuntime" in spec else None,
         problems.all,
         problems.closing,
         dict(queue_labels(item.metadata.labels)).get(KAI_POOL, ""),

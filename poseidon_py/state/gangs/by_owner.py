@@ -143,23 +143,42 @@ class RefusedOwner:
         return None
 
 
-class VolcanoOwner:
-    """The annotation with which Volcano's controller makes a PodGroup for the pods of an owner that has none."""
+class OwnerMinimum:
+    """An annotation with which a controller makes a PodGroup for the pods of an owner that has none."""
 
-    name = "Volcano, on the owner"
+    def __init__(self, name: str, key: str, annotation: str, group: str) -> None:
+        """`key`: the beginning of those of its gangs. `group`: the annotation of pods that name a group themselves."""
+        self.name = name
+        self._key, self._annotation, self._group = key, annotation, group
 
     def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
-        if hints.annotations.get(m.GROUP_NAME):
+        if hints.annotations.get(self._group):
             return None
-        owner = next(
-            (each for each in owner_chain(hints, objects) if m.VOLCANO_OWNER_MINIMUM in each.annotations), None
-        )
+        owner = next((each for each in owner_chain(hints, objects) if self._annotation in each.annotations), None)
         if owner is None:
             return None
-        minimum = whole(owner.annotations[m.VOLCANO_OWNER_MINIMUM], f"annotation {m.VOLCANO_OWNER_MINIMUM}")
+        minimum = whole(owner.annotations[self._annotation], f"annotation {self._annotation}")
+        if self._annotation == m.KAI_OWNER_MINIMUM and owner.resource == JOB_SETS:
+            raise Invalid(
+                f"annotation {self._annotation}: numbers of groups are not supported, and of a JobSet it may be one; "
+                f"give {m.OWN} the number of pods"
+            )
         name = f"{hints.namespace}/{owner.name}"
         created, size = owner.created_us, owner.counts.size
-        return Declaration(self.name, f"volcano-owner/{owner.uid}", name, minimum, created_us=created, size=size)
+        return Declaration(self.name, f"{self._key}/{owner.uid}", name, minimum, created_us=created, size=size)
+
+
+class RayCluster:
+    """The label of a RayCluster for which KubeRay makes a gang of all its pods, if another scheduler serves it."""
+
+    name = "Ray"
+
+    def read(self, hints: GangHints, objects: Objects) -> Declaration | None:
+        owner = next((each for each in owner_chain(hints, objects) if m.RAY_GANG in each.annotations), None)
+        if owner is None or not owner.counts.size or owner.annotations[m.RAY_GANG].lower() in _NONE:
+            return None
+        key, name, size = f"ray/{owner.uid}", f"{hints.namespace}/{owner.name}", owner.counts.size
+        return Declaration(self.name, key, name, size, created_us=owner.created_us, size=size)
 
 
 class Percent:

@@ -1,5 +1,6 @@
 """All conventions, in order of precedence: if a pod uses two of them, the first is in effect."""
 
+from poseidon_py.conventions import group_keys as m
 from poseidon_py.state.gangs.by_annotation import (
     BatchAnnotations,
     Fluence,
@@ -9,14 +10,16 @@ from poseidon_py.state.gangs.by_annotation import (
     LightLabels,
     YuniKorn,
 )
-from poseidon_py.state.gangs.by_owner import Own, Percent, RefusedOwner, VolcanoOwner
+from poseidon_py.state.gangs.by_owner import Own, OwnerMinimum, Percent, RayCluster, RefusedOwner
 from poseidon_py.state.gangs.by_pod_group import Coscheduling, Godel, Grove, Kai, Native, Sigs, Volcano
 from poseidon_py.state.gangs.model import Convention
 
 OWN = Own()
-_REFUSED, _VOLCANO_OWNER = RefusedOwner(), VolcanoOwner()
+_REFUSED, _RAY = RefusedOwner(), RayCluster()
+_VOLCANO = OwnerMinimum("Volcano, on the owner", "volcano-owner", m.VOLCANO_OWNER_MINIMUM, m.GROUP_NAME)
+_KAI = OwnerMinimum("KAI, on the owner", "kai-owner", m.KAI_OWNER_MINIMUM, m.KAI_NAME)
 
-OF_OWNERS: tuple[Convention, ...] = (_REFUSED, OWN, _VOLCANO_OWNER)
+OF_OWNERS: tuple[Convention, ...] = (_REFUSED, OWN, _VOLCANO, _KAI, _RAY)
 """Those that owners of pods declare."""
 
 CONVENTIONS: tuple[Convention, ...] = (
@@ -30,12 +33,14 @@ CONVENTIONS: tuple[Convention, ...] = (
     Fluence(),
     Kai(),
     Volcano(),
-    _VOLCANO_OWNER,
+    _VOLCANO,
+    _KAI,
     BatchAnnotations(),
     Kueue(),
     YuniKorn(),
     Grove(),
     Godel(),
     LeaderWorkerSet(),
+    _RAY,
     Percent(),
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
+from poseidon_py.conventions import group_keys as m
 from poseidon_py.conventions.fields import Remarks, remarks_on
 from poseidon_py.conventions.keys import remarks_on_object
 from poseidon_py.conventions.table import kind_table
@@ -21,7 +22,7 @@ from poseidon_py.state.gangs.by_owner import (
 from poseidon_py.state.gangs.by_pod_group import GROUP_KINDS, PRIORITY_CLASSES
 from poseidon_py.state.gangs.keys import controller, mentions_gangs, pick
 from poseidon_py.state.gangs.model import Counts, OwnerOrGroup, Resource
-from poseidon_py.state.gangs.owner_kinds import counts_of
+from poseidon_py.state.gangs.owner_kinds import RAY_CLUSTERS, counts_of
 from poseidon_py.util.decoding import MalformedError, decode_json
 
 _OWNERS = frozenset(OWNERS.values())
@@ -56,6 +57,9 @@ def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = F
     Raises InvalidField."""
     metadata = item.metadata
     annotations = pick(metadata.annotations, "metadata.annotations") if mentions_gangs(metadata.annotations) else {}
+    if resource == RAY_CLUSTERS and mentions_gangs(metadata.labels):
+        labels = pick(metadata.labels, "metadata.labels")
+        annotations |= {key: value for key, value in labels.items() if key == m.RAY_GANG}
     counts = (
         Counts()
         if metadata_only

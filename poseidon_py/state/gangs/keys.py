@@ -38,7 +38,7 @@ def mentions_gangs(raw: Raw) -> bool:
     if raw is NOTHING:
         return False
     data = bytes(raw)
-    return b"group" in data or b"gang" in data or b"/podset-" in data or b"/job-min" in data or b"fluence" in data
+    return b"group" in data or b"gang" in data or b"/podset-" in data or b"-min" in data or b"fluence" in data
 
 
 def may_declare_gang(pod: Pod) -> bool:

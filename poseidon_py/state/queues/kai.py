@@ -122,13 +122,27 @@ class Kai(Source):
         return Resolution(f"kai/{name}", name, f"label {keys.KAI}") if name else NO_QUEUE
 
     def tree(self) -> Tree:
-        queues = [_queue(queue) for queue in self._queues.values()]
+        queues = [_queue(queue, *self._min_runtimes(queue)) for queue in self._queues.values()]
         return make_tree(
             queues,
             (Flavor(EVERY_NODE),),
             self._rules(),
             "spec.parentQueue",
         )
+
+    def _min_runtimes(self, queue: KaiQueue) -> tuple[float, float]:
+        """How long pods of a queue run before others of it, and of other queues, evict them: what it says, else the
+        closest queue above it that does, else the shard."""
+        preempt, reclaim, seen = queue.preempt_min_runtime, queue.reclaim_min_runtime, {queue.name}
+        above = self._queues.get(queue.parent)
+        while above is not None and above.name not in seen:
+            preempt = above.preempt_min_runtime if preempt is None else preempt
+            reclaim = above.reclaim_min_runtime if reclaim is None else reclaim
+            seen.add(above.name)
+            above = self._queues.get(above.parent)
+        shard = self._shard()
+        least = (shard.preempt_min_runtime, shard.reclaim_min_runtime) if shard is not None else (0.0, 0.0)
+        return (least[0] if preempt is None else preempt), (least[1] if reclaim is None else reclaim)
 
     def _rules(self) -> Rules:
         chosen = self._shard()
@@ -154,7 +168,7 @@ class Kai(Source):
             yield Declared(self.refs[SHARDS, "", each.name], "", problems)
 
 
-def _queue(queue: KaiQueue) -> Queue:
+def _queue(queue: KaiQueue, preempt_min_runtime: float, reclaim_min_runtime: float) -> Queue:
     return Queue(
         f"kai/{queue.name}",
         queue.name,
@@ -165,8 +179,8 @@ def _queue(queue: KaiQueue) -> Queue:
         within=Victims.LOWER_PRIORITY,
         reclaim=Victims.ANY,
         stop=Stop.HOLD if queue.closed_by else Stop.NONE,
-        preempt_min_runtime_seconds=queue.preempt_min_runtime,
-        reclaim_min_runtime_seconds=queue.reclaim_min_runtime,
+        preempt_min_runtime_seconds=preempt_min_runtime,
+        reclaim_min_runtime_seconds=reclaim_min_runtime,
     )
 
 

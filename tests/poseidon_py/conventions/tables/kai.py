@@ -2,9 +2,11 @@
 
 from poseidon_py.state.gangs.by_pod_group import KAI, PRIORITY_CLASSES
 from tests.poseidon_py.conventions.case import ABSENT, Case, changed, key_case
-from tests.poseidon_py.conventions.outcomes import Json, World, a_pod, an_object
+from tests.poseidon_py.conventions.outcomes import JOB, Json, World, a_job, a_pod, an_object
 
 CONVENTIONS = ("kai",)
+
+MINIMUM = "kai.scheduler/batch-min-member"
 
 GROUP, ROLE, QUEUE = "pod-group-name", "kai.scheduler/subgroup-name", "kai.scheduler/queue"
 CLASS = (PRIORITY_CLASSES, an_object("high", namespace="", value=70))
@@ -119,13 +121,25 @@ FIELDS = {
         )
         for resource in ("gpu", "memory")
     },
+    **{
+        ("SchedulingShard", f"spec.minRuntime.{name}"): _of_shard(f"spec.minRuntime.{name}", "1m", "2m")
+        for name in ("preemptMinRuntime", "reclaimMinRuntime")
+    },
     ("SchedulingShard", "spec.kValue"): _of_shard("spec.kValue", 1, 2),
     ("SchedulingShard", "spec.partitionLabelValue"): _of_shard("spec.partitionLabelValue", "", "pool"),
     ("SchedulingShard", f"{_USAGE}.halfLifePeriod"): _of_shard(f"{_USAGE}.halfLifePeriod", "1h", "2h"),
     ("SchedulingShard", f"{_USAGE}.windowSize"): _of_shard(f"{_USAGE}.windowSize", "24h", "48h"),
 }
 
-ANNOTATIONS = {GROUP: key_case(_annotated, GROUP, "g", "h")}
+ANNOTATIONS = {
+    GROUP: key_case(_annotated, GROUP, "g", "h"),
+    MINIMUM: key_case(
+        lambda annotations: World(objects=(a_job(annotations=annotations),), pods=(a_pod("a", owner=JOB),)),
+        MINIMUM,
+        "2",
+        "3",
+    ),
+}
 
 LABELS = {
     QUEUE: key_case(_labelled, QUEUE, "team", "other"),

@@ -2,7 +2,7 @@
 declaration."""
 
 from poseidon_py.state.gangs.by_owner import JOB_SETS
-from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS, OWNER_KINDS
+from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS, OWNER_KINDS, RAY_CLUSTERS
 from tests.poseidon_py.conventions.case import ABSENT, Case, changed, key_case
 from tests.poseidon_py.conventions.outcomes import JOB, Json, World, a_job, a_pod, an_object, owned_by
 
@@ -109,6 +109,12 @@ def _ray(path: str, one: object, other: object, **spec: object) -> Case:
     return _of("rayclusters", {**_WORKERS, **spec}, path, one, other)
 
 
+def _ray_cluster(labels: Json) -> World:
+    owner = owned_by("RayCluster", "r", "ray.io")
+    cluster = (RAY_CLUSTERS, an_object("r", labels=labels, spec=_WORKERS))
+    return World(objects=(cluster,), pods=tuple(a_pod(name, owner=owner) for name in "ab"))
+
+
 _TEMPLATE = "spec.replicatedJobs[].template.spec"
 
 FIELDS = {
@@ -150,6 +156,7 @@ LABELS = {
     LWS + "name": key_case(_lws_pods, LWS + "name", "s", "t", **{LWS + "group-index": "0"}),
     LWS + "group-index": key_case(_lws_pods, LWS + "group-index", "0", "1", **{LWS + "name": "s"}),
     LWS + "group-key": key_case(_lws_pods, LWS + "group-key", "k", "l"),
+    "ray.io/gang-scheduling-enabled": key_case(_ray_cluster, "ray.io/gang-scheduling-enabled", ABSENT, "true"),
     "ray.io/group": key_case(lambda labels: World(pods=(a_pod("a", labels=labels),)), "ray.io/group", "g", "h"),
     "ray.io/node-type": key_case(
         lambda labels: World(pods=(a_pod("a", labels=labels),)), "ray.io/node-type", "head", "worker"

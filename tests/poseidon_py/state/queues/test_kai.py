@@ -134,6 +134,20 @@ def test_the_queues_are_left_to_their_own_scheduler_unless_they_are_named():
         assert (rig.kind, rig.queues.kinds.writes_status) == (kind, writes)
 
 
+def test_minimum_runtimes_are_those_of_the_closest_queue_that_has_them_else_of_the_shard(rig):
+    def found():
+        tree = rig.tree().values()
+        return {each.name: (each.preempt_min_runtime_seconds, each.reclaim_min_runtime_seconds) for each in tree}
+
+    queue(rig, "org", resources=free(), preemptMinRuntime="5m")
+    queue(rig, "a", resources=free(), parentQueue="org", preemptMinRuntime="0s", reclaimMinRuntime="1m")
+    queue(rig, "b", resources=free(), parentQueue="org")
+    queue(rig, "own-parent", resources=free(), parentQueue="own-parent")
+    assert found() | {"own-parent": None} == {"org": (300, 0), "a": (0, 60), "b": (300, 0), "own-parent": None}
+    rig.put("SchedulingShard", "default", {"minRuntime": {"preemptMinRuntime": "10m", "reclaimMinRuntime": "20m"}})
+    assert found() | {"own-parent": None} == {"org": (300, 1200), "a": (0, 60), "b": (300, 1200), "own-parent": None}
+
+
 # -- past use ----------------------------------------------------------------------------------------------------
 
 
