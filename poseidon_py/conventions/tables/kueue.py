@@ -22,8 +22,15 @@ _CONCURRENT = reported("has no effect: a workload takes the best flavor at once"
 _TOLERATIONS = honoured("of nodeTaints alone; give the pods those that the taints of nodes need")
 _SLICES = refused("slices of pod sets are not supported yet, so the pod waits; remove it")
 _PREBUILT = reported("has no effect: Workloads are not read, so the pods are admitted without it")
-_READY = reported("has no effect: a workload is placed as a whole, and holds no quota before it is")
-_AMOUNTS = reported("has no effect: quota counts what the pods request, as it is")
+_READY = reported(
+    "has no effect: a workload is placed as a whole and holds no quota before it is; pods that do not become ready are "
+    "not evicted, and nobody waits for them"
+)
+_AMOUNTS = refused(
+    "quota counts what the pods request, as it is, so no ClusterQueue takes pods; remove it, and give quota of that"
+)
+_EXCLUDED = reported("has no effect: pods wait that request a resource of which their queue has no quota")
+_DEVICES = reported("has no effect: pods with claims of devices wait")
 
 _PREFIX = "spec.resourceGroups[]"
 _QUOTAS = {
@@ -54,8 +61,8 @@ _CLUSTER_QUEUE = {
 _FRAMEWORKS = reported("has no effect: queue labels count on owners of any kind, listed or not")
 _POD_OPTIONS = reported("has no effect: pods with a queue label are in a queue in any namespace, with any labels")
 _CONFIGURATION = {
-    "manageJobsWithoutQueueName": reported("has no effect: pods without a queue label are in no queue", False),
-    "managedJobsNamespaceSelector": reported("has no effect: pods without a queue label are in no queue"),
+    "manageJobsWithoutQueueName": honoured("pods of Jobs and other workloads that name no queue wait"),
+    "managedJobsNamespaceSelector": honoured("of those that wait as they name no queue"),
     "waitForPodsReady.timeout": _READY,
     "waitForPodsReady.blockAdmission": _READY,
     "waitForPodsReady.requeuingStrategy.timestamp": _READY,
@@ -72,13 +79,13 @@ _CONFIGURATION = {
     "admissionFairSharing.usageHalfLifeTime": HONOURED,
     "admissionFairSharing.usageSamplingInterval": HONOURED,
     "admissionFairSharing.resourceWeights{}": HONOURED,
-    "resources.excludeResourcePrefixes[]": _AMOUNTS,
+    "resources.excludeResourcePrefixes[]": _EXCLUDED,
     "resources.transformations[].input": _AMOUNTS,
     "resources.transformations[].strategy": _AMOUNTS,
     "resources.transformations[].multiplyBy": _AMOUNTS,
     "resources.transformations[].outputs{}": _AMOUNTS,
-    "resources.deviceClassMappings[].name": _AMOUNTS,
-    "resources.deviceClassMappings[].deviceClassNames[]": _AMOUNTS,
+    "resources.deviceClassMappings[].name": _DEVICES,
+    "resources.deviceClassMappings[].deviceClassNames[]": _DEVICES,
 }
 _SOURCES = "resources.deviceClassMappings[].sources[]"
 
@@ -149,8 +156,8 @@ KUEUE = ConventionTable(
                 "waitForPodsReady.enable": reported(_READY.text, False),
                 "integrations.podOptions.namespaceSelector": _POD_OPTIONS,
                 "integrations.podOptions.podSelector": _POD_OPTIONS,
-                "fairSharing.enable": reported(
-                    "has no effect: shares count by weight if a queue or cohort has a fairSharing.weight", False
+                "fairSharing.enable": honoured(
+                    "without fairSharing, shares count by weight if a queue or cohort has a fairSharing.weight"
                 ),
             },
             selected=True,
@@ -161,13 +168,13 @@ KUEUE = ConventionTable(
             ("v1beta2",),
             {
                 **_CONFIGURATION,
-                "resources.quotaCheckStrategy": _AMOUNTS,
-                f"{_SOURCES}.counter.name": _AMOUNTS,
-                f"{_SOURCES}.counter.driver": _AMOUNTS,
-                f"{_SOURCES}.counter.deviceSelector": _AMOUNTS,
-                f"{_SOURCES}.capacity.name": _AMOUNTS,
-                f"{_SOURCES}.capacity.driver": _AMOUNTS,
-                f"{_SOURCES}.capacity.deviceSelector": _AMOUNTS,
+                "resources.quotaCheckStrategy": _EXCLUDED,
+                f"{_SOURCES}.counter.name": _DEVICES,
+                f"{_SOURCES}.counter.driver": _DEVICES,
+                f"{_SOURCES}.counter.deviceSelector": _DEVICES,
+                f"{_SOURCES}.capacity.name": _DEVICES,
+                f"{_SOURCES}.capacity.driver": _DEVICES,
+                f"{_SOURCES}.capacity.deviceSelector": _DEVICES,
             },
             selected=True,
         ),

@@ -3,6 +3,7 @@
 The versions v1beta1 and v1beta2 differ in names of fields only; both names are read.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from poseidon_py.kube.object_details import LabelSelector
@@ -214,6 +215,25 @@ def priority_class(item: QueueObject) -> PriorityClass:
     if "value" not in top:
         problems.add("value", "is missing, so the pods keep their own priority; give a whole number")
     return PriorityClass(item.metadata.name, top.optional_whole("value"), problems.all)
+
+
+def wrong_level(wishes: Mapping[str, str], topologies: Sequence[Topology]) -> str:
+    """What is wrong with the levels that pods request, by annotation, if the flavors of their queue have any."""
+    levels = dict.fromkeys(level for topology in topologies for level in topology.levels)
+    for annotation, level in wishes.items():
+        if level and levels and level not in levels:
+            names = ", ".join(topology.name for topology in topologies)
+            return f"annotation {annotation}: {level} is no level of Topology {names}; give {' or '.join(levels)}"
+    return ""
+
+
+def levels_from(level: str, topologies: Sequence[Topology]) -> tuple[str, ...]:
+    """`level` and those above it, the narrowest first. Of several Topologies with that level, whose flavor is not known
+    yet, only what is above it in all of them: the nodes of the others lack the other labels."""
+    above = [topology.levels[: topology.levels.index(level)] for topology in topologies if level in topology.levels]
+    if not above:
+        return ()
+    return (level, *(each for each in reversed(above[0]) if all(each in other for other in above)))
 
 
 def _weight(spec: Fields) -> float | None:

@@ -1,11 +1,14 @@
-"""Kueue's configuration, of which admission fair sharing is read: a ConfigMap."""
+"""Kueue's configuration, a ConfigMap: admission fair sharing, whether shares are fair, and whether workloads that name
+no queue wait."""
 
 from dataclasses import dataclass
 
+import msgspec
 import yaml
 
 from poseidon_py.conventions.fields import remarks_on
 from poseidon_py.conventions.table import kind_table
+from poseidon_py.kube.object_details import LabelSelector
 from poseidon_py.kube.queue_objects.fields import Fields, Problems, QueueObject, decoded
 
 FILE = "controller_manager_config.yaml"
@@ -24,8 +27,16 @@ class AdmissionFairSharing:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    sharing: AdmissionFairSharing | None
-    problems: tuple[str, ...]
+    sharing: AdmissionFairSharing | None = None
+    fair: bool | None = None
+    """Whether shares are fair; None: it does not say."""
+    manages_all: bool = False
+    """Whether workloads that name no queue wait until they do."""
+    managed: LabelSelector | None = None
+    """Of the namespaces where they do; None: of none."""
+    problems: tuple[str, ...] = ()
+    closed_by: str = ""
+    """What cannot be kept of all queues; empty: nothing."""
 
 
 def configuration(item: QueueObject) -> Configuration:
@@ -35,16 +46,30 @@ def configuration(item: QueueObject) -> Configuration:
         content = yaml.safe_load(text) if text else {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problems.add(FILE, f"is not YAML: {' '.join(str(error).split())}")
-        return Configuration(None, problems.all)
+        return Configuration(problems=problems.all)
     whole = Fields(content, "", problems)
     if _TABLE is not None:
         remarks = remarks_on(_TABLE, whole.content)
-        problems.extend(remarks.reported + remarks.refused)
+        problems.extend(remarks.reported)
+        for problem in remarks.refused:
+            problems.refuse(problem)
+    sharing = _admission_fair_sharing(whole)
+    fair = whole.part("fairSharing").flag("enable", default=True) if "fairSharing" in whole else None
+    manages_all = whole.flag("manageJobsWithoutQueueName", default=False)
+    selector = whole.selector("managedJobsNamespaceSelector") or _all_but("kube-system", item.metadata.namespace)
+    return Configuration(sharing, fair, manages_all, selector, problems.all, problems.closing)
+
+
+def _all_but(*namespaces: str) -> LabelSelector:
+    name = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(namespaces)}
+    return msgspec.convert({"matchExpressions": [name]}, LabelSelector)
+
+
+def _admission_fair_sharing(whole: Fields) -> AdmissionFairSharing | None:
     if "admissionFairSharing" not in whole:
-        return Configuration(None, problems.all)
+        return None
     given = whole.part("admissionFairSharing")
     sampling = given.duration("usageSamplingInterval", DEFAULT_SAMPLING)
     resources = given.part("resourceWeights")
     weights = {name: resources.number(name, 1.0) for name in resources.names()}
-    sharing = AdmissionFairSharing(given.duration("usageHalfLifeTime"), sampling, weights)
-    return Configuration(sharing, problems.all)
+    return AdmissionFairSharing(given.duration("usageHalfLifeTime"), sampling, weights)

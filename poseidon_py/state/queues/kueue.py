@@ -4,7 +4,7 @@ A LocalQueue has no quota of its own. One that is stopped is a queue of its own,
 that; if it drains, so are its running ones.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -67,9 +67,11 @@ _READERS: Mapping[Resource, Callable[[QueueObject], object]] = {
     TOPOLOGIES: kueue.topology,
     CONFIG: configuration,
 }
-_WITH_LEVELS = (FLAVORS, TOPOLOGIES)
 _TOPOLOGIES = ("levels", TOPOLOGIES)
 """What the choices depend on that request a topology."""
+_CONFIGURED = ("configured", CONFIG)
+"""What the choices depend on that name no queue."""
+_ALSO = {FLAVORS: (_TOPOLOGIES,), TOPOLOGIES: (_TOPOLOGIES,), CONFIG: (_CONFIGURED,)}
 _STOPS = {"None": Stop.NONE, "Hold": Stop.HOLD, "HoldAndDrain": Stop.HOLD_AND_DRAIN}
 _ANY_NUMBER_OF_PODS = 2**40
 
@@ -101,12 +103,12 @@ class Kueue(Source):
         if objects.get(key) == now:
             return set()
         objects[key] = now
-        return {(resource, namespace, name), *([_TOPOLOGIES] if resource in _WITH_LEVELS else [])}
+        return {(resource, namespace, name), *_ALSO.get(resource, ())}
 
     def _drop(self, resource: Resource, namespace: str, name: str) -> Touched:
         objects, key = self._objects_of(resource, namespace, name)
         objects.pop(key, None)
-        return {(resource, namespace, name), *([_TOPOLOGIES] if resource in _WITH_LEVELS else [])}
+        return {(resource, namespace, name), *_ALSO.get(resource, ())}
 
     def _objects_of(self, resource: Resource, namespace: str, name: str) -> tuple[dict[Any, Any], Hashable]:
         """Where the objects of a resource are, and the key of one."""
@@ -157,7 +159,7 @@ class Kueue(Source):
             name = DEFAULT_LOCAL_QUEUE
             query.depends_on.add((LOCAL_QUEUES, query.namespace, name))
             if not self.has_default(query.namespace):
-                return NO_QUEUE
+                return self._unnamed(query)
         query.depends_on.add((LOCAL_QUEUES, query.namespace, name))
         local = self._local.get((query.namespace, name))
         full = f"{query.namespace}/{name}"
@@ -172,6 +174,21 @@ class Kueue(Source):
             found = self._in_queue(query, local.cluster_queue, f"spec.clusterQueue of LocalQueue {full}")
         return found._replace(local_key=local_key(query.namespace, name))
 
+    def _unnamed(self, query: Query) -> Resolution:
+        config = self._config()
+        query.depends_on.add(_CONFIGURED)
+        if not config.manages_all or not any(each.resource in WITH_SIZE for each in query.owners()):
+            return NO_QUEUE
+        problem = f"names no queue, which manageJobsWithoutQueueName of Kueue requires: give label {keys.KUEUE}"
+        return (
+            Resolution("unnamed", "unnamed", f"label {keys.KUEUE}", problem)
+            if _selects(config.managed, query)
+            else NO_QUEUE
+        )
+
+    def _config(self) -> Configuration:
+        return self._configs[min(self._configs)] if self._configs else Configuration()
+
     def named(self, query: Query) -> Resolution:
         return self.resolve(query)
 
@@ -185,13 +202,13 @@ class Kueue(Source):
             )
             return Resolution(f"not selected/{query.namespace}/{name}", name, chosen_by, problem)
         found = Resolution(f"clusterqueue/{name}", name, chosen_by)
-        if queue is not None and any(query.annotation(each) for each in keys.KUEUE_TOPOLOGY):
+        wishes = {each: query.annotation(each) for each in keys.KUEUE_TOPOLOGY}
+        if queue is not None and any(wishes.values()):
             query.depends_on.add(_TOPOLOGIES)
             topologies = self._topologies_of(queue)
-            if problem := _wrong_level(query, topologies):
+            if problem := kueue.wrong_level(wishes, topologies):
                 return Resolution(f"no level/{query.namespace}/{name}", name, chosen_by, problem)
-            levels = _levels_from(query.annotation(keys.KUEUE_PREFERRED), topologies)
-            found = found._replace(topology_levels=levels)
+            found = found._replace(topology_levels=kueue.levels_from(wishes[keys.KUEUE_PREFERRED], topologies))
         return self._with_priority(query, found)
 
     def _topologies_of(self, queue: kueue.ClusterQueue) -> list[kueue.Topology]:
@@ -219,15 +236,18 @@ class Kueue(Source):
             Flavor(each.name, tuple(sorted(each.node_labels.items())), each.taints, each.tolerations)
             for each in self._flavors.values()
         ]
-        weights = [each.weight for each in self._queues.values()] + [each.weight for each in self._cohorts.values()]
-        fair = any(weight is not None for weight in weights)
+        fair = self._config().fair
+        if fair is None:
+            weights = [queue.weight for queue in self._queues.values()] + [
+                each.weight for each in self._cohorts.values()
+            ]
+            fair = any(weight is not None for weight in weights)
         rules = Rules(Sharing.FAIR if fair else Sharing.CLASSICAL, past_use=self._past_use())
         tree = make_tree(self._all_queues(), flavors, rules, "spec.parentName")
         return replace(tree, local_queues=tuple(self._local_queues()))
 
     def _past_use(self) -> PastUseRules:
-        found = (config.sharing for _, config in sorted(self._configs.items()) if config.sharing is not None)
-        sharing = next(found, None) or AdmissionFairSharing(0.0, DEFAULT_SAMPLING, {})
+        sharing = self._config().sharing or AdmissionFairSharing(0.0, DEFAULT_SAMPLING, {})
         return PastUseRules(
             sharing.half_life,
             sampling_seconds=sharing.sampling,
@@ -298,6 +318,8 @@ class Kueue(Source):
         """Why a queue takes no pods, in words and as the reason of a condition; empty: all that it names exists."""
         if queue.closed_by:
             return queue.closed_by, ""
+        if why := self._config().closed_by:
+            return f"ConfigMap {CONFIG_NAME}: {why}", ""
         named = _flavor_names(queue)
         missing = [flavor for flavor in named if flavor not in self._flavors]
         if missing:
@@ -343,8 +365,8 @@ class Kueue(Source):
         for (namespace, name), config in self._configs.items():
             yield Declared(refs[CONFIG, namespace, name], "", config.problems)
         for flavor in self._flavors.values():
-            problems, remarks = (*flavor.problems, *flavor.remarks), flavor.remarks
-            yield Declared(refs[FLAVORS, "", flavor.name], "", problems, remarks=remarks)
+            ref, remarks = refs[FLAVORS, "", flavor.name], flavor.remarks
+            yield Declared(ref, "", (*flavor.problems, *remarks), remarks=remarks)
         for topology in self._topologies.values():
             yield Declared(refs[TOPOLOGIES, "", topology.name], "", topology.problems)
         for priority in self._priorities.values():
@@ -353,26 +375,6 @@ class Kueue(Source):
 
 def _flavor_names(queue: kueue.ClusterQueue) -> list[str]:
     return list(dict.fromkeys(flavor for group in queue.groups for flavor in group.flavors))
-
-
-def _wrong_level(query: Query, topologies: Sequence[kueue.Topology]) -> str:
-    """What is wrong with the topology that a pod requests, if the flavors of its queue have any."""
-    levels = dict.fromkeys(level for topology in topologies for level in topology.levels)
-    for annotation in keys.KUEUE_TOPOLOGY:
-        level = query.annotation(annotation)
-        if level and levels and level not in levels:
-            names = ", ".join(topology.name for topology in topologies)
-            return f"annotation {annotation}: {level} is no level of Topology {names}; give {' or '.join(levels)}"
-    return ""
-
-
-def _levels_from(level: str, topologies: Sequence[kueue.Topology]) -> tuple[str, ...]:
-    """`level` and those above it, the narrowest first. Of several Topologies with that level, whose flavor is not known
-    yet, only what is above it in all of them: the nodes of the others lack the other labels."""
-    above = [topology.levels[: topology.levels.index(level)] for topology in topologies if level in topology.levels]
-    if not above:
-        return ()
-    return (level, *(each for each in reversed(above[0]) if all(each in other for other in above)))
 
 
 def local_key(namespace: str, name: str) -> str:

@@ -1,5 +1,6 @@
 """Kueue's queues, and what pods and owners declare about them."""
 
+import json
 from typing import Any
 
 from tests.poseidon_py.conventions.case import ABSENT, Case, changed, key_case
@@ -64,6 +65,14 @@ def _field(kind: str, path: str, one: object, other: object, **spec: Any) -> Cas
     if spec:
         base["spec"] = {**base["spec"], **spec}
     return Case(*(_world(**{kind: changed(base, path, value)}) for value in (one, other)))
+
+
+def _configured(**config: Any) -> World:
+    """With a pod of a Job that names no queue."""
+    text = json.dumps(config)
+    objects = _objects(ConfigMap={"data": {"controller_manager_config.yaml": text}})
+    namespace = an_object("default", namespace="", labels={"team": "x"})
+    return World("kueue", (a_job(),), objects, (a_pod("a", owner=JOB),), namespaces=(namespace,))
 
 
 def _config(field: str, one: object, other: object) -> Case:
@@ -178,6 +187,18 @@ FIELDS = {
         "Topology", "spec.levels", [{"nodeLabel": "rack"}], [{"nodeLabel": "hall"}]
     ),
     ("WorkloadPriorityClass", "value"): _field("WorkloadPriorityClass", "value", 50, 70),
+    ("Configuration", "fairSharing.enable"): Case(
+        *(_configured(fairSharing={"enable": value}) for value in (True, False))
+    ),
+    ("Configuration", "manageJobsWithoutQueueName"): Case(
+        *(_configured(manageJobsWithoutQueueName=value, managedJobsNamespaceSelector={}) for value in (True, False))
+    ),
+    ("Configuration", "managedJobsNamespaceSelector"): Case(
+        *(
+            _configured(manageJobsWithoutQueueName=True, managedJobsNamespaceSelector={"matchLabels": {"team": value}})
+            for value in "xy"
+        )
+    ),
     ("Configuration", "admissionFairSharing.usageHalfLifeTime"): _config("usageHalfLifeTime", "1h", "2h"),
     ("Configuration", "admissionFairSharing.usageSamplingInterval"): _config("usageSamplingInterval", "1m", "2m"),
     ("Configuration", "admissionFairSharing.resourceWeights{}"): _config("resourceWeights", {"cpu": 1}, {"cpu": 2}),

@@ -58,7 +58,7 @@ def test_without_a_half_life_the_mode_has_no_effect_and_says_so(rig):
     assert rig.problems()["team-a"][0].startswith("spec.admissionScope.admissionMode: 'Odd' is not valid")
 
 
-@pytest.mark.parametrize("text", ["", "admissionFairSharing: 7", "a: [", "manageJobsWithoutQueueName: true"])
+@pytest.mark.parametrize("text", ["", "admissionFairSharing: 7", "a: [", "waitForPodsReady: {timeout: 1m}"])
 def test_other_configurations_do_not_count(rig, text):
     simple(rig)
     configure(rig, text)

@@ -1,0 +1,82 @@
+"""What Kueue's configuration says of all queues, and of pods that name none."""
+
+import pytest
+
+from poseidon_py.describe.queues.model import Sharing
+from tests.poseidon_py.state.queues.kueue_objects import simple
+from tests.poseidon_py.state.queues.rig import Rig
+from tests.poseidon_py.state.queues.test_kueue_past_use import configure
+
+LABEL = "kueue.x-k8s.io/queue-name"
+MANAGED = "manageJobsWithoutQueueName: true"
+
+
+@pytest.fixture
+def rig():
+    found = Rig("kueue")
+    found.put("ResourceFlavor", "on-demand", {})
+    simple(found)
+    found.put("LocalQueue", "lq", {"clusterQueue": "team-a"}, namespace="default")
+    for namespace in ("default", "kube-system", "kueue-system"):
+        found.namespace(namespace, {"kubernetes.io/metadata.name": namespace, "team": namespace})
+    return found
+
+
+def owned(rig, namespace="default", **labels):
+    rig.job("j", labels, namespace=namespace)
+    rig.pod("p", namespace=namespace, owner="uid-j")
+    return rig.problem("p")
+
+
+@pytest.mark.parametrize(
+    ("text", "namespace", "waits"),
+    [
+        ("", "default", False),
+        ("manageJobsWithoutQueueName: false", "default", False),
+        (MANAGED, "default", True),
+        (MANAGED, "kube-system", False),
+        (MANAGED, "kueue-system", False),
+        (MANAGED + "\nmanagedJobsNamespaceSelector: {}", "kube-system", True),
+        (MANAGED + "\nmanagedJobsNamespaceSelector: {matchLabels: {team: default}}", "default", True),
+        (MANAGED + "\nmanagedJobsNamespaceSelector: {matchLabels: {team: x}}", "default", False),
+    ],
+)
+def test_workloads_that_name_no_queue_wait_where_they_are_managed(rig, text, namespace, waits):
+    problem = owned(rig, namespace)
+    assert problem == ""
+    configure(rig, text)  # afterwards: what is chosen already changes
+    problem = rig.problem("p")
+    assert problem.startswith("names no queue, which manageJobsWithoutQueueName of Kueue requires") is waits
+
+
+def test_those_that_name_one_and_pods_without_a_workload_do_not(rig):
+    configure(rig, MANAGED)
+    assert owned(rig, **{LABEL: "lq"}) == ""
+    rig.pod("alone")
+    assert (rig.problem("alone"), rig.key("alone")) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "weight", "sharing"),
+    [
+        ("", None, Sharing.CLASSICAL),
+        ("", "2", Sharing.FAIR),
+        ("fairSharing: {enable: true}", None, Sharing.FAIR),
+        ("fairSharing: {enable: false}", "2", Sharing.CLASSICAL),
+        ("fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare]}", None, Sharing.FAIR),
+    ],
+)
+def test_shares_are_fair_if_the_configuration_says_so_else_if_a_queue_has_a_weight(rig, text, weight, sharing):
+    configure(rig, text)
+    if weight is not None:
+        simple(rig, fairSharing={"weight": weight})
+    rig.work()
+    assert rig.queues.tree.rules.sharing is sharing
+
+
+def test_amounts_that_are_transformed_close_all_queues(rig):
+    configure(rig, "resources: {transformations: [{input: cpu, strategy: Retain, outputs: {credits: 1}}]}")
+    rig.pod("q", labels={LABEL: "lq"})
+    assert "quota counts what the pods request, as it is" in rig.problem("q")
+    configure(rig, "")
+    assert rig.problem("q") == ""
