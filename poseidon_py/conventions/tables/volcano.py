@@ -172,7 +172,7 @@ VOLCANO = ConventionTable(
             "nvidia.com/nouse-gputype": _GPU_CHOICE,
             "volcano.sh/vgpu-use-gpuuuid": _GPU_CHOICE,
             "volcano.sh/vgpu-nouse-gpuuuid": _GPU_CHOICE,
-            "volcano.sh/vgpu-mode": reported("has no effect: device plug-ins choose how GPUs are shared"),
+            "volcano.sh/vgpu-mode": refused("modes of shared GPUs are not read, so the pod waits; use node selectors"),
             "volcano.sh/vgpu-podgroup-policy": reported("has no effect: device plug-ins choose GPUs"),
             "volcano.sh/vgpu-time": _PLUGINS,
             "volcano.sh/vgpu-ids-new": _PLUGINS,
