@@ -373,6 +373,27 @@ def test_a_pod_group_leaves_its_preferred_rack_for_the_block_around_it(backend: 
 
 
 @pytest.mark.usefixtures("kueue")
+def test_pods_are_admitted_only_on_flavors_whose_taints_they_tolerate(backend: Backend, schedule: Schedule) -> None:
+    """No node has the taint."""
+    taint = {"key": "spot", "value": "true", "effect": "NoSchedule"}
+    quotas = [{"name": name, "resources": [{"name": "cpu", "nominalQuota": "1"}]} for name in ("spot", "usual")]
+    groups = [{"coveredResources": ["cpu"], "flavors": quotas}]
+    for name, spec in (("spot", {"nodeTaints": [taint]}), ("usual", {})):
+        backend.create(node(name, labels={"kind": name}), flavor(name, nodeLabels={"kind": name}, **spec))
+    backend.create(cluster_queue("team", "0", resourceGroups=groups), local_queue("a", "team"))
+    scheduler = schedule("--queues", "kueue")
+    backend.create(*queued("a", 2, LOCAL, "a"))
+    backend.until_bound(1, "a-")
+    assert set(backend.bound("a-").values()) == {"usual"}
+    (waiting,) = {"a-0", "a-1"} - set(backend.bound("a-"))
+    assert "quota" in ask(scheduler, "explain", f"default/{waiting}")
+    tolerating: Json = {"tolerations": [{"key": "spot", "operator": "Exists"}]}
+    backend.create(pod("t", metadata={"labels": {LOCAL: "a"}}, containers=[one_cpu()], **tolerating))
+    backend.until_bound(1, "t")
+    assert backend.bound("t") == {"t": "spot"}
+
+
+@pytest.mark.usefixtures("kueue")
 def test_a_job_preempts_on_its_first_flavor_rather_than_take_the_next(backend: Backend, schedule: Schedule) -> None:
     for name in ("red", "blue"):
         backend.create(node(name, cpu="2", labels={"kind": name}), flavor(name, nodeLabels={"kind": name}))
