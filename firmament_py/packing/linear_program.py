@@ -23,6 +23,16 @@ once for each further one of its column: its factors, product and sum, and the s
 
 
 @dataclass(frozen=True, slots=True)
+class LinearSolution:
+    """bound: on the objective of all x; the best x (K,); dual (M,) >= 0: by how much the objective rises with each
+    limit, about."""
+
+    bound: float
+    x: F64
+    dual: F64
+
+
+@dataclass(frozen=True, slots=True)
 class IntegerSolution:
     """x (K,), and a bound on the objective of all others."""
 
@@ -42,8 +52,8 @@ class LinearProgram:
     column: I64
     entry: F64
 
-    def solve(self) -> tuple[float, F64] | None:
-        """A bound on the objective of all x, and the best x (K,); None if the solver has not found it.
+    def solve(self) -> LinearSolution | None:
+        """None if the solver has found no solution.
 
         By weak duality every y (M,) >= 0 gives a bound, so that this one holds although the solver's y is rounded; it
         is increased by what the rounding of its terms, and of the program's numbers, may amount to.
@@ -65,7 +75,7 @@ class LinearProgram:
         longest = np.bincount(self.column, minlength=width).max(initial=0)  # terms of a column
         error = (longest + _ROUNDINGS) * _UNIT * (y @ np.abs(self.limit) + size @ self.upper)
         bound = math.fsum(y * self.limit) + math.fsum(np.maximum(reduced, 0.0) * self.upper) + error
-        return (float(bound), self._values(found.primal_solution)) if math.isfinite(bound) else None
+        return LinearSolution(float(bound), self._values(found.primal_solution), y) if math.isfinite(bound) else None
 
     def solve_integers(self, gap: float, nodes: int, seconds: float) -> IntegerSolution | None:
         """Integers x (K,) whose objective is the greatest but for a gap, or the best that are found with so many nodes

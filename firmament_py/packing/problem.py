@@ -86,16 +86,26 @@ class Packing:
 
 def values(problem: Problem, packing: Packing) -> F64:
     """(L,) the value of all that is placed, by level."""
-    placed = (problem.count - packing.left) * problem.value
+    return values_of(problem, packing.left)
+
+
+def values_of(problem: Problem, left: I64) -> F64:
+    """(L,) the value of all but the tasks left (C,), by level."""
+    placed = (problem.count - left) * problem.value
     by_level: F64 = np.bincount(problem.level, placed, minlength=problem.levels).astype(np.float64)
     return by_level
 
 
 def better(problem: Problem, one: Packing, other: Packing) -> Packing:
     """The one whose values are higher at the first level at which they differ; `one` at a tie."""
-    difference = values(problem, other) - values(problem, one)
+    return other if higher(values(problem, other), values(problem, one)) else one
+
+
+def higher(values: F64, others: F64) -> bool:
+    """Whether values (L,) are higher than others (L,) at the first level at which they differ."""
+    difference = values - others
     first = np.flatnonzero(np.abs(difference) > EPSILON)[:1]
-    return other if len(first) and difference[first[0]] > 0 else one
+    return bool((difference[first] > 0).any())
 
 
 EPSILON = 1e-6

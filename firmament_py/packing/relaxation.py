@@ -86,7 +86,7 @@ class Relaxation:
             if least > 0 and len(columns):
                 rows.append((columns, -problem.value[self._class[columns]], -least * (1 - 1e-9)))
         found = self._program(objective, rows).solve()
-        return None if found is None else Relaxed(*found)
+        return None if found is None else Relaxed(found.bound, found.x)
 
     def tighten(self, relaxed: Relaxed) -> bool:
         """Adds the rounded rows that a solution breaks most; whether there were any."""

@@ -27,7 +27,8 @@ EFFORT_LIMIT = 100.0
 
 
 CELLS = 5_000_000
-"""With more classes times nodes nothing is packed anew: it bounds a round's time and memory."""
+"""With more classes times nodes tasks are packed anew by patterns alone, where nodes are equal; with more classes times
+different nodes not at all. It bounds a round's time and memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +52,69 @@ def repack(ledger: Ledger, single: Bools, overdue: Bools, worth: Callable[[], I6
         return Repacked(0, 0)
     movable = single & may_move(snapshot)[snapshot.task_class] & _may_stay(ledger)
     left_out = int(_left_out(ledger, movable).sum())
-    if not left_out or len(np.unique(snapshot.task_class[movable])) * len(ledger.free) > CELLS:
-        return Repacked(0, left_out)
+    if not left_out:
+        return Repacked(0, 0)
+    tasks = np.flatnonzero(movable)
+    if len(np.unique(snapshot.task_class[tasks])) * len(ledger.free) > CELLS:
+        return _repack_equal_nodes(ledger, tasks, overdue[tasks], worth, effort) or Repacked(0, left_out)
     from firmament_py.packing.pack import pack  # numba: as long as the start of a flow service, and rarely needed
 
-    tasks = np.flatnonzero(movable)
-    problem, task_class, nodes = _problem(ledger, tasks, overdue[tasks], worth()[tasks])
-    position = np.full(len(ledger.free) + 1, -1, np.int64)  # of each node in the problem; the last one: no node
-    position[nodes] = np.arange(len(nodes))
-    at = position[ledger.node_of[tasks]]
+    problem, task_class, nodes = _problem(ledger, tasks, overdue[tasks], worth()[tasks], np.arange(len(ledger.free)))
+    at = _positions(nodes, len(ledger.free))[ledger.node_of[tasks]]
     packed = pack(problem, Packing.of(problem, *_placed(task_class, at)), effort)
-    moving, to = _moves(task_class, at, packed.packing.entries())
+    moved = _move(ledger, tasks, nodes, *_moves(task_class, at, packed.packing.entries()))
+    return Repacked(moved, _in_tasks(problem, packed.packing.left, packed.gap))
+
+
+def _repack_equal_nodes(
+    ledger: Ledger, tasks: I64, overdue: Bools, worth: Callable[[], I64], effort: float
+) -> Repacked | None:
+    """Repacks `tasks` (K,), of which some are `overdue` (K,), where many nodes are equal; None: too few are."""
+    from firmament_py.packing.equal_nodes import equal_nodes, repacked_by_patterns
+    from firmament_py.packing.pack import gap_of_groups, greatest_effort
+
+    snapshot = ledger.snapshot
+    classes = np.unique(snapshot.task_class[tasks])
+    used = np.flatnonzero(snapshot.requests[classes].any(axis=0))
+    of_node = equal_nodes(_free(ledger, tasks)[:, used], snapshot.suitable, classes)
+    _, first = np.unique(of_node, return_index=True)
+    if len(classes) * len(first) > CELLS:
+        return None
+    problem, task_class, groups = _problem(ledger, tasks, overdue, worth()[tasks], first)
+    of_node = _positions(groups, len(first))[of_node]
+    nodes = np.flatnonzero(of_node >= 0)
+    at = _positions(nodes, len(ledger.free))[ledger.node_of[tasks]]
+    placed, moved = _placed(task_class, at), 0
+    if effort > 0 and (found := repacked_by_patterns(problem, of_node[nodes], placed, greatest_effort(effort))):
+        moved = _move(ledger, tasks, nodes, *_moves(task_class, at, found))
+        placed = found
+    left = problem.count - np.bincount(placed[0], placed[2], minlength=len(problem.count)).astype(np.int64)
+    gap = gap_of_groups(problem, np.bincount(of_node[nodes], minlength=len(groups)), left)
+    return Repacked(moved, _in_tasks(problem, left, gap))
+
+
+def _positions(some: I64, length: int) -> I64:
+    """(length + 1,) the position of each number among `some`, -1: it is not among them, nor is the last one, -1."""
+    position = np.full(length + 1, -1, np.int64)
+    position[some] = np.arange(len(some))
+    return position
+
+
+def _move(ledger: Ledger, tasks: I64, nodes: I64, moving: I64, to: I64) -> int:
+    """Moves those of `tasks` (K,) at positions `moving` (M,) to those of `nodes` at positions `to` (M,), -1: none. How
+    many."""
     ledger.remove(tasks[moving])
     ledger.place(tasks[moving[to >= 0]], nodes[to[to >= 0]])
-    left = packed.packing.left > 0
+    return len(moving)
+
+
+def _in_tasks(problem: Problem, left: I64, gap: F64) -> int:
+    """How many more of the tasks that are left (C,) fit at most if the values of levels may rise by gap (L,)."""
+    some = left > 0
     least = np.full(problem.levels, np.inf)
-    np.minimum.at(least, problem.level[left], problem.value[left])
-    possible = np.bincount(problem.level, packed.packing.left, minlength=problem.levels)
-    gap = np.minimum(np.floor(packed.gap / least + 1e-6), possible)
-    return Repacked(len(moving), int(gap.sum()))
+    np.minimum.at(least, problem.level[some], problem.value[some])
+    possible = np.bincount(problem.level, left, minlength=problem.levels)
+    return int(np.minimum(np.floor(gap / least + 1e-6), possible).sum())
 
 
 def may_move(snapshot: Snapshot) -> Bools:
@@ -105,14 +150,17 @@ def _free(ledger: Ledger, tasks: I64) -> I64:
     return free
 
 
-def _problem(ledger: Ledger, tasks: I64, overdue: Bools, worth: I64) -> tuple[Problem, I64, I64]:
-    """The problem of packing `tasks` (K,), ascending, on the nodes that can take any of them; the class of each task in
-    it (K,), and its nodes (N',)."""
+def _problem(ledger: Ledger, tasks: I64, overdue: Bools, worth: I64, among: I64) -> tuple[Problem, I64, I64]:
+    """The problem of packing `tasks` (K,), ascending, on those of the nodes `among` (M,) that can take any of them; the
+    class of each task in it (K,), and the positions of its nodes in `among` (N',)."""
     snapshot = ledger.snapshot
     rank = np.where(overdue, ledger.node_of[tasks] < 0, 2)  # overdue tasks that are placed remain so
     kinds, task_class, count = np.unique(3 * snapshot.task_class[tasks] + rank, return_inverse=True, return_counts=True)
     classes, rank = kinds // 3, kinds % 3
-    free, requests, suitable = _free(ledger, tasks), snapshot.requests[classes], snapshot.suitable[classes]
+    free, requests = _free(ledger, tasks)[among], snapshot.requests[classes]
+    suitable = (
+        snapshot.suitable[classes] if len(among) == len(ledger.free) else snapshot.suitable[np.ix_(classes, among)]
+    )
     slots = task_slots(free, requests, suitable, count)
     nodes, used = np.flatnonzero(slots.any(axis=0)), np.flatnonzero(requests.any(axis=0))
     level = np.unique(rank - 3 * snapshot.priority[classes], return_inverse=True)[1].astype(np.int64)

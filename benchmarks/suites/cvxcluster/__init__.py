@@ -80,7 +80,7 @@ def _bounds(instance: Instance, reached: dict[str, int]) -> tuple[dict[str, floa
         began = perf_counter()
         found = program.solve()
         seconds += perf_counter() - began
-        bound[name] = float(found[0]) if found is not None else float("inf")
+        bound[name] = found.bound if found is not None else float("inf")
     return bound, {"relaxation_s": seconds}
 
 

@@ -30,4 +30,4 @@ def test_a_bound_is_never_below_the_optimum_by_a_rounding(items, limit):
     program = LinearProgram(worth, number, np.array([limit / unit]), row, np.arange(len(items)), size / unit)
     found, best = program.solve(), knapsack(items, limit)
     assert found is not None
-    assert best <= Fraction(found[0]) <= (best + 1) * (1 + Fraction(1, 10**9))
+    assert best <= Fraction(found.bound) <= (best + 1) * (1 + Fraction(1, 10**9))

@@ -98,6 +98,41 @@ def test_what_is_placed_stays_where_more_than_the_rest_is_reserved():
     assert set(cluster.round()) == {1, 2}
 
 
+def cluster_of_equal_nodes(**options):
+    """40 nodes of two shapes, of which two run a task; 3 classes of two priorities, of which too many tasks wait."""
+    return make_cluster(
+        *(make_node(f"a{i}", cpu=9, memory=20) for i in range(24)),
+        *(make_node(f"b{i}", cpu=7, memory=32) for i in range(16)),
+        *(make_class(1, cpu=4, memory=5, priority=1), make_class(2, cpu=3, memory=9), make_class(3, cpu=2, memory=7)),
+        *(make_tasks(range(1, 31), 1), make_tasks(range(101, 161), 2), make_tasks(range(201, 261), 3)),
+        *(make_tasks([301], 3, on="a0"), make_tasks([302], 2, on="b3")),
+        **options,
+    )
+
+
+@pytest.mark.parametrize("cells", [5_000_000, 100, 0])
+def test_equal_nodes_are_packed_by_patterns_where_there_are_too_many(monkeypatch, cells):
+    """Nothing is lost of the higher priority, and what runs stays."""
+    monkeypatch.setattr("firmament_py.placement.repacking.CELLS", cells)
+    flows, cluster = cluster_of_equal_nodes(improve=0), cluster_of_equal_nodes()
+    before, after = flows.round(), cluster.round()
+    assert {301, 302}.isdisjoint(after)
+    for tasks in (range(1, 31), range(101, 261)):
+        assert sum(task in after for task in tasks) >= sum(task in before for task in tasks)
+    assert (len(after) > len(before)) == (cells > 0)
+    assert cluster_of_equal_nodes().round() == after
+
+
+def test_the_gap_of_equal_nodes_is_that_of_all_nodes(monkeypatch):
+    every = cluster_of_equal_nodes(improve=0).run().stats
+    monkeypatch.setattr("firmament_py.placement.repacking.CELLS", 100)
+    equal = cluster_of_equal_nodes(improve=0).run().stats
+    assert equal.gap == every.gap > 0
+    packed = cluster_of_equal_nodes().run().stats
+    assert packed.placed <= every.placed + every.gap
+    assert packed.gap < every.gap
+
+
 def test_too_many_classes_and_nodes_are_not_packed_anew(monkeypatch):
     """What waits is the gap then."""
     monkeypatch.setattr("firmament_py.placement.repacking.CELLS", 0)
