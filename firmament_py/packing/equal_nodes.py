@@ -37,7 +37,7 @@ def equal_nodes(free: I64, suitable: Bools, classes: I64) -> I64:
 
 def on_nodes(problem: Problem, nodes: I64) -> Problem:
     """The problem of some nodes alone."""
-    suitable, slots = (values.take(nodes, axis=1) for values in (problem.suitable, problem.slots))  # in order of rows
+    suitable, slots = problem.suitable.take(nodes, axis=1), problem.slots.take(nodes, axis=1)  # in order of rows
     return replace(problem, free=problem.free[nodes], suitable=suitable, slots=slots)
 
 
@@ -48,7 +48,7 @@ def repacked_by_patterns(problem: Problem, group: I64, placed: Entries, effort: 
     size = np.bincount(group, minlength=len(problem.free))
     chosen = np.argsort(-size, kind="stable")[: _COLUMNS // max(len(problem.count), 1)]
     chosen = np.sort(chosen[size[chosen] >= _LEAST])
-    if size[chosen].sum() < _COVERED * len(group):
+    if not len(chosen) or size[chosen].sum() < _COVERED * len(group):
         return None
     is_chosen = np.zeros(len(size), np.bool_)
     is_chosen[chosen] = True

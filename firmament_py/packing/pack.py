@@ -32,7 +32,7 @@ _SMALL_GAP = 1e-3
 """If its bound is no further away, the given packing gets the rest of the effort, and no other is made."""
 
 _FIRST = 0.25
-"""Share of the effort that is spent before the relaxation is rounded: where little is missing, that is enough."""
+"""Share of the effort that is spent before patterns are sought, and after: where little is missing, that is enough."""
 
 _RIVAL = 3e-3
 """The given packing is improved further if it is worse than the rounded one by no more than this."""
@@ -81,8 +81,10 @@ def _improved(problem: Problem, relaxation: Relaxation, bounds: "_Bounds", best:
         ruin_and_recreate(problem, best, int((1 - _FIRST) * effort), target, seed=1)
         return best
     other = _by_patterns(problem, best, effort)
-    if other is None or not _close(values(problem, other), target):
-        other = _rounded(problem, relaxation, other)
+    if other is not None and _close(values(problem, other), target):
+        ruin_and_recreate(problem, other, int(_FIRST * effort), target)
+        return other
+    other = _rounded(problem, relaxation, other)
     if other is None:
         ruin_and_recreate(problem, best, effort, target, seed=1)
         return best

@@ -30,7 +30,7 @@ _SEPARATE = 8
 _LEVEL_STEP = 16.0
 """A task weighs so many times one of the next level where levels are maximised together."""
 
-_ENOUGH = 3e-5
+_ENOUGH = 1e-4
 """No more patterns are sought if those that were found last can add no more than this share."""
 
 _TOLERANCE = 1e-6
@@ -135,21 +135,26 @@ def _generate(problem: Problem, hosts: I64, master: _Master, effort: int) -> F64
     """(P,) how many hosts get each of the patterns that the master has at the end."""
     floors: list[tuple[F64, float]] = []
     amount, rng = np.zeros(0), np.zeros(1, np.uint64)
-    best = np.zeros((len(hosts), len(problem.count)), np.int64)  # of each group, the last one found
-    step = _TRIES * int(np.count_nonzero(problem.slots))
+    best = np.zeros((2, len(hosts), len(problem.count)), np.int64)  # of each group, the last ones found
     for objective in _objectives(problem):
+        smooth = np.zeros(len(objective))
         while (found := master.solve(objective, floors)) is not None:
             amount = found.amount
             effort -= _ENTRY * master.entries
             if effort <= 0 or found.value >= (1 - 1e-9) * float(objective @ problem.count):
                 break
             profit = np.where(found.worth > 1e-9, found.worth, 0.0)
-            _search(problem.requests, problem.free, problem.slots, profit, _TRIES, rng, best)
-            effort -= step
-            gain = best @ profit - found.price
-            better = gain > 1e-7 * np.maximum(1.0, np.abs(found.price))
-            new = [master.add(g, best[g].copy()) for g in np.flatnonzero(better).tolist()]
-            if not any(new) or gain[better] @ hosts[better] <= _ENOUGH * found.value:
+            smooth = (smooth + profit) / 2 if smooth.any() else profit
+            new, potential = False, 0.0
+            for worth, tasks in zip((profit, smooth), best, strict=True):
+                _search(problem.requests, problem.free, problem.slots, worth, _TRIES, rng, tasks)
+                effort -= _TRIES * int(np.count_nonzero(problem.slots[worth > 0]))
+                gain = tasks @ profit - found.price
+                better = gain > 1e-7 * np.maximum(1.0, np.abs(found.price))
+                for g in np.flatnonzero(better).tolist():
+                    new |= master.add(g, tasks[g].copy())
+                potential = max(potential, float(gain[better] @ hosts[better]))
+            if not new or potential <= _ENOUGH * found.value:
                 break
         if found is None:
             break
