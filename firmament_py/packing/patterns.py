@@ -30,7 +30,7 @@ _SEPARATE = 8
 _LEVEL_STEP = 16.0
 """A task weighs so many times one of the next level where levels are maximised together."""
 
-_ENOUGH = 1e-4
+_LEAST_GAIN = 1e-4
 """No more patterns are sought if those that were found last can add no more than this share."""
 
 _TOLERANCE = 1e-6
@@ -154,7 +154,7 @@ def _generate(problem: Problem, hosts: I64, master: _Master, effort: int) -> F64
                 for g in np.flatnonzero(better).tolist():
                     new |= master.add(g, tasks[g].copy())
                 potential = max(potential, float(gain[better] @ hosts[better]))
-            if not new or potential <= _ENOUGH * found.value:
+            if not new or potential <= _LEAST_GAIN * found.value:
                 break
         if found is None:
             break
@@ -197,14 +197,14 @@ def _search(requests: I64, free: I64, slots: I64, profit: F64, tries: int, rng: 
             value = 0.0
             for i in np.argsort(key[:number]):
                 c = some[i]
-                more = slots[c, g] - tasks[c]
+                added = slots[c, g] - tasks[c]
                 for r in range(resources):
                     if requests[c, r] > 0:
-                        more = min(more, left[r] // requests[c, r])
-                if more > 0:
-                    tasks[c] += more
+                        added = min(added, left[r] // requests[c, r])
+                if added > 0:
+                    tasks[c] += added
                     for r in range(resources):
-                        left[r] -= more * requests[c, r]
+                        left[r] -= added * requests[c, r]
                 value += tasks[c] * profit[c]
             if value > highest + 1e-12:
                 highest = value
@@ -254,8 +254,8 @@ def _filled(problem: Problem, hosts: I64, patterns: Patterns) -> Patterns:
         spare = problem.free[patterns.group] - patterns.tasks @ problem.requests
         fitting = np.where(problem.slots[c, patterns.group] > 0, patterns.left[c], 0)
         fitting = np.minimum(fitting, (spare[:, needs] // problem.requests[c, needs]).min(axis=1, initial=1 << 40))
-        most = fitting * patterns.hosts
-        taken = np.minimum(most, np.maximum(patterns.left[c] - (np.cumsum(most) - most), 0))
+        capacity = fitting * patterns.hosts
+        taken = np.minimum(capacity, np.maximum(patterns.left[c] - (np.cumsum(capacity) - capacity), 0))
         if taken.any():
             patterns = _with(patterns, c, fitting, taken)
     return patterns
