@@ -51,7 +51,8 @@ Observer = Callable[[PlacementNetwork, Solution], None]
 
 
 class Round:
-    """A round at `now_us`, microseconds since the epoch. certified: check a proof that each solution is optimal."""
+    """A round at `now_us`, microseconds since the epoch. certified: check a proof that each solution is optimal.
+    reserve_after_us: how long gangs and tasks wait before capacity is reserved for them, None: it never is."""
 
     def __init__(
         self,
@@ -63,7 +64,9 @@ class Round:
         observer: Observer | None = None,
         *,
         certified: bool = False,
+        reserve_after_us: int | None = None,
     ) -> None:
+        self._overdue_us = None if reserve_after_us is None else now_us - reserve_after_us
         self._state, self._usage, self._policy, self._solver = state, usage, policy, solver
         self.now_us = now_us
         self._observer = observer
@@ -106,7 +109,9 @@ class Round:
         deferred = self.deferred
         if self.queues is not None:
             deferred = np.concatenate([deferred, self.queues.excluded])
-        snapshot = take_snapshot(self._state, self.now_us, rack_labels(self._policy), self._cpu_of, deferred, ranking)
+        snapshot = take_snapshot(
+            self._state, self.now_us, rack_labels(self._policy), self._cpu_of, deferred, ranking, self._overdue_us
+        )
         self.telemetry.lap("snapshot")
         return Placer(snapshot, self._costs, self._solve, self.telemetry, self._reading)
 

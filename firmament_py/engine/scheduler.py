@@ -204,7 +204,7 @@ class Scheduler:
 
         # Placements, and victims unless they are searched for beside the rounds.
         of = self.state, self.usage, self.policy, self.solver
-        current = Round(*of, now_us, self._observer, certified=self._certified)
+        current = Round(*of, now_us, self._observer, certified=self._certified, reserve_after_us=self._reserve_after_us)
         placer = current.first_placer()
         in_round = preempts and searches is None
         preempting = self._preempting if in_round else Preempting.OFF

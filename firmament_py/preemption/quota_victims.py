@@ -97,7 +97,8 @@ class QuotaVictims:
             gang, unit = int(tasks.gang[row]), np.array([row])
             if as_whole:
                 unit = running[tasks.gang[running] == gang]
-                if not np.isin(unit, rows).all():
+                unit = unit[~np.isin(unit, victims)]
+                if not len(unit) or not np.isin(unit, rows).all():
                     continue
                 unit = unit[~np.isin(unit, single)]
             if limited:

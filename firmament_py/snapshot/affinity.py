@@ -12,6 +12,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.constraints import PeerDemand, PeerSelector
+from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.domains import Condition, Domains, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.task_counts import Numbering, TaskCounts, of_classes
@@ -148,10 +149,17 @@ class Affinity:
             labelled |= self._domains[key] >= 0
         return labelled
 
-    def first_domain(self, c: int, slots: I64) -> Bools:
-        """(N,) nodes of the joint domain with the most slots (N,), for the first tasks of class c."""
+    def first_domain(self, c: int, slots: I64, limits: list[DomainLimit]) -> Bools:
+        """(N,) nodes of the joint domain that takes the most tasks with slots (N,) and within limits, for the first
+        tasks of class c."""
         joint = self._joint_domain(c)
         total = np.bincount(joint, slots)
+        for limit in limits:
+            # of each domain of the limit, the part that is in each joint one
+            _, first, part = np.unique(np.stack([joint, limit.domain]), axis=1, return_index=True, return_inverse=True)
+            most = np.append(limit.maximum, UNLIMITED)[limit.domain[first]]
+            taken = np.minimum(np.bincount(part.reshape(-1), slots), most)
+            total = np.minimum(total, np.bincount(joint[first], taken, minlength=len(total)))
         best = np.flatnonzero(total == total.max(initial=0))
         # several classes that start in one solve choose different ones of equally good domains
         return np.equal(joint, best[c % len(best)] if len(best) else -1)

@@ -352,14 +352,18 @@ class IntertaskConstraints:
 
     def limit(self, c: int, slots: I64, waiting: int) -> tuple[I64, list[DomainLimit]]:
         """slots (N,) for `waiting` tasks of class c, 0 on nodes that these cannot use, and what each domain can take in
-        one solve. If they `may_be_first`, the slots are those for any number: theirs is the domain in which most fit,
-        since of the pods of one owner the others often come a moment later."""
+        one solve. If they `may_be_first`, the slots are those for any number: theirs is the domain that takes most of
+        them, since of the pods of one owner the others often come a moment later."""
         slots = np.where(self._leaving_first(c), slots, 0)
         for beside in self._all_of(c):
             slots = np.where(beside.allowed_together(c), slots, 0)
-        if self._beside.affinity.may_be_first(c):
-            slots = np.minimum(np.where(self._beside.affinity.first_domain(c, slots), slots, 0), waiting)
         limits = self._beside.anti_affinity.limits(c)
+        if self._beside.affinity.may_be_first(c):
+            apart = [
+                *limits,
+                *(limit for beside in self._all_of(c) for limit in beside.spread.limits(c, slots, waiting)),
+            ]
+            slots = np.minimum(np.where(self._beside.affinity.first_domain(c, slots, apart), slots, 0), waiting)
         levels = [beside.spread.limits(c, slots, waiting) for beside in self._all_of(c)]
         limits += [_both(*of_spread) for of_spread in zip(*levels, strict=True)]
         limits += [spread_limit.limit for spread_limit in self._spread_limits(c)]

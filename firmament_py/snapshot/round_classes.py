@@ -90,14 +90,16 @@ def _scattered(values: U64) -> U64:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def settled_tasks(state: ClusterState, waiting: I64, nodes: I64) -> I64:
+def settled_tasks(state: ClusterState, waiting: I64, nodes: I64, overdue_us: int | None = None) -> I64:
     """(T,) the position in node rows `nodes` (N,) at which each of the task rows `waiting` (T,) has a place beforehand,
     UNSETTLED: none. It requires that node, which has room for all that require it. No flow decides about it, since it
     has no choice: so 15,000 pods of a DaemonSet stay one class, however many nodes they require.
 
     Left to the flow are tasks whose node lacks room for all that require it, since the most important come first; that
     concern other tasks, or others them, by required affinity, spread or anti-affinity; members of gangs and tasks of
-    queues; and those of a lower priority than some task that no round has tried yet and that may go to any node.
+    queues; and those that come after others: of a lower priority than a gang, or than a task that no round has tried
+    yet and that may go to any node; and of no higher priority than what was created at `overdue_us` or before, for
+    which capacity may be reserved.
     """
     tasks, settled = state.tasks, np.full(len(waiting), UNSETTLED)
     required = tasks.required_node[waiting]
@@ -109,8 +111,7 @@ def settled_tasks(state: ClusterState, waiting: I64, nodes: I64) -> I64:
     at = np.where(able, position[row], UNSETTLED)
     able = at >= 0
     priority = state.classes.priority[tasks.cls[waiting]]
-    untried = (required < 0) & (tasks.awaits[waiting] == int(ANY))
-    able &= priority >= priority[untried].max(initial=np.iinfo(np.int64).min)
+    able &= priority >= _first_level(state, waiting, priority, overdue_us)
     (some,) = able.nonzero()
     some = some[_unconcerned(state, waiting[some])]
     some = some[_welcome(state, tasks.cls[waiting[some]], nodes, at[some])]
@@ -119,6 +120,22 @@ def settled_tasks(state: ClusterState, waiting: I64, nodes: I64) -> I64:
     some = some[_fitting(unreserved(state)[nodes], at[some], state.classes.requests[tasks.cls[waiting[some]]])]
     settled[some] = at[some]
     return settled
+
+
+def _first_level(state: ClusterState, waiting: I64, priority: I64, overdue_us: int | None) -> int:
+    """The least priority of tasks that come after none of those of the task rows `waiting` (T,), with these priorities
+    (T,), that the order of a round has to decide about."""
+    tasks, least = state.tasks, int(np.iinfo(np.int64).min)
+    free, ganged = tasks.required_node[waiting] == ANY_NODE, tasks.gang[waiting] != NO_GANG
+    untried = free & (tasks.awaits[waiting] == int(ANY))
+    level = int(priority[untried | ganged].max(initial=least))
+    if overdue_us is not None:
+        old = (free & ~ganged) & (tasks.created_us[waiting] <= overdue_us)
+        gangs = np.unique(tasks.gang[waiting[ganged]])
+        overdue = [gang for gang in gangs.tolist() if state.gangs.definition(gang).created_us <= overdue_us]
+        old |= np.isin(tasks.gang[waiting], overdue) & ganged
+        level = max(level, int(priority[old].max(initial=least)) + 1 if old.any() else least)
+    return level
 
 
 def _unconcerned(state: ClusterState, rows: I64) -> Bools:

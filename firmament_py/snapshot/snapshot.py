@@ -107,18 +107,19 @@ def take_snapshot(
     cpu_of: Callable[[I64], F64] = nothing_measured,
     deferred: I64 = NO_ROWS,
     ranking: Ranking | None = None,
+    overdue_us: int | None = None,
 ) -> Snapshot:
     """The snapshot for a round at `now_us` (microseconds since the epoch).
 
     rack_labels: node labels, the first of which that any node has defines the racks of `inputs`; None: inputs are not
     needed. cpu_of: measured millicores, (K,), of task rows (K,), NaN: not measured. deferred: task rows to leave out.
-    ranking: None: no task has a queue.
+    ranking: None: no task has a queue. overdue_us: capacity may be reserved for what is as old; None: for nothing.
     """
     waiting = waiting_tasks(state, now_us)
     if len(deferred):
         waiting = np.setdiff1d(waiting, deferred, assume_unique=True)
     nodes = state.present_nodes()
-    settled = settled_tasks(state, waiting, nodes)
+    settled = settled_tasks(state, waiting, nodes, overdue_us)
     return _snapshot(state, now_us, waiting, settled, RunningTasks(state, nodes), rack_labels, cpu_of, ranking)
 
 

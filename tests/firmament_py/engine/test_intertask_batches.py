@@ -135,3 +135,19 @@ def test_the_first_tasks_of_an_affinity_leave_room_for_those_that_come_later(at_
         cluster.tell(make_tasks(range(first, first + at_once), 1, label_set=1))
         zones += [zone_of(cluster, node) for node in cluster.round().values()]
     assert zones == ["big"] * 6
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_the_first_tasks_of_an_affinity_count_what_else_limits_them_in_a_domain(at_once):
+    """All in one zone, one on each host: the zone of most capacity has too few hosts."""
+    peers = PeerDemand(affinity=(PeerTerm(group(1), "zone"),), anti_affinity=(PeerTerm(group(1), "host"),))
+    cluster = make_cluster(
+        *(make_node(f"a{n}", cpu=64, labels={"zone": "a", "host": f"a{n}"}) for n in range(2)),
+        *(make_node(f"b{n}", cpu=16, labels={"zone": "b", "host": f"b{n}"}) for n in range(3)),
+        *(make_class(1, cpu=4, peers=peers), make_label_set(1, group="1")),
+    )
+    placed: dict[int, str] = {}
+    for first in range(1, 4, at_once):
+        cluster.tell(make_tasks(range(first, first + at_once), 1, label_set=1))
+        placed |= cluster.round()
+    assert sorted(placed.values()) == ["b0", "b1", "b2"]

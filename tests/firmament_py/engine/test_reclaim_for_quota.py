@@ -93,6 +93,14 @@ def test_members_above_the_minimum_leave_with_the_others_although_they_would_be_
     assert victims(cluster) == set(range(1, 9))
 
 
+@pytest.mark.parametrize("minimum", [1, 2, 3, 4])
+def test_a_gang_that_gave_members_for_a_node_leaves_as_a_whole_if_quota_needs_that(minimum):
+    """The node needs one of its four tasks to leave, the quota of 4 all of them."""
+    cluster = cluster_of(cohort(4, 0), make_gang(7, minimum), running(range(1, 5), gang=7), make_class(3, cpu=4), cpu=7)
+    cluster.tell(make_tasks([11], 3, queue=A))
+    assert victims(cluster) == {1, 2, 3, 4}
+
+
 def test_a_whole_gang_is_put_back_with_its_members_above_the_minimum():
     """The gang comes first, and does not suffice for four; a single task of four behind it does alone."""
     cluster = short_of_quota(make_gang(7, 1), make_class(4, cpu=4, priority=3), a=8, b=0)

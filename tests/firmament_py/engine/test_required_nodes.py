@@ -11,7 +11,17 @@ from firmament_py.explain.reason import ReasonKind
 from firmament_py.explain.reasons import reasons_of_task
 from firmament_py.model.constraints import NodeDemand, Operator, Requirement, Term
 from firmament_py.snapshot.snapshot import take_snapshot
-from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks, preempting_cluster
+from tests.builders import (
+    NOW_US,
+    SECOND_US,
+    make_class,
+    make_cluster,
+    make_gang,
+    make_node,
+    make_tasks,
+    preempting_cluster,
+    removed,
+)
 
 
 def named(*names):
@@ -123,3 +133,61 @@ def test_names_that_no_task_has_are_forgotten(count):
     names = cluster.state.tasks.required_names
     assert len(names) <= 1030
     assert names.names()[cluster.state.tasks.required_node[cluster.state.task_row(1)]] == "n0"
+
+
+def pinned(uid, node, *, in_class, **fields):
+    """A task of 2 CPUs that requires a node, in its class or itself."""
+    if in_class:
+        return make_class(1, cpu=2, demand=named(node)), make_tasks([uid], 1, **fields)
+    return make_class(1, cpu=2), make_tasks([uid], 1, required_node=node, **fields)
+
+
+BOTH = pytest.mark.parametrize("in_class", [True, False], ids=["in the class", "of the task"])
+LATER_US = NOW_US + 600 * SECOND_US
+
+
+@BOTH
+@pytest.mark.parametrize("priority", [0, 10])
+def test_what_is_reserved_for_an_old_gang_is_not_taken(priority, in_class):
+    cluster = make_cluster(
+        *(make_node("n0", cpu=2), make_node("n1", cpu=2), make_gang(1, 2)),
+        *(make_class(2, cpu=2, priority=priority), make_class(3, cpu=2, priority=20)),
+        *(make_tasks([9], 3, on="n0"), make_tasks([2, 3], 2, gang=1)),
+        reserve_after_us=0,
+    )
+    assert (cluster.round(NOW_US), cluster.round(LATER_US)) == ({}, {})
+    cluster.tell(*pinned(1, "n1", in_class=in_class, created_us=LATER_US + SECOND_US))
+    assert cluster.round(LATER_US + SECOND_US) == {}
+
+
+@BOTH
+def test_what_is_reserved_for_an_old_task_is_not_taken(in_class):
+    cluster = make_cluster(
+        *(make_node("n0", cpu=4), make_class(2, cpu=4, priority=10), make_class(3, cpu=2, priority=20)),
+        *(make_tasks([9], 3, on="n0"), make_tasks([2], 2)),
+        reserve_after_us=0,
+    )
+    assert (cluster.round(NOW_US), cluster.round(LATER_US)) == ({}, {})
+    cluster.tell(*pinned(1, "n0", in_class=in_class, created_us=LATER_US + SECOND_US))
+    assert cluster.round(LATER_US + SECOND_US) == {}
+
+
+@BOTH
+def test_a_gang_of_higher_priority_that_waited_comes_first(in_class):
+    cluster = make_cluster(
+        *(make_node("n0", cpu=2), make_node("n1", cpu=2), make_gang(1, 2)),
+        *(make_class(2, cpu=2, priority=10), make_class(3, cpu=2, priority=20)),
+        *(make_tasks([9], 3, on="n0"), make_tasks([8], 3, on="n1"), make_tasks([2, 3], 2, gang=1)),
+        *pinned(1, "n1", in_class=in_class),
+    )
+    assert cluster.round(NOW_US) == {}
+    cluster.tell(removed(9, 8))
+    assert set(cluster.round(LATER_US)) == {2, 3}
+
+
+def test_a_gang_of_higher_priority_whose_members_require_nodes_comes_first():
+    cluster = make_cluster(
+        *(make_node("n0", cpu=2), make_node("n1", cpu=2), make_gang(1, 2), make_class(2, cpu=2, priority=10)),
+        *(make_tasks([2, 3], 2, gang=1, required_node=["n0", "n1"]), *pinned(1, "n0", in_class=False)),
+    )
+    assert set(cluster.round()) == {2, 3}
