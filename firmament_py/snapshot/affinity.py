@@ -157,8 +157,8 @@ class Affinity:
         for limit in limits:
             # of each domain of the limit, the part that is in each joint one
             _, first, part = np.unique(np.stack([joint, limit.domain]), axis=1, return_index=True, return_inverse=True)
-            most = np.append(limit.maximum, UNLIMITED)[limit.domain[first]]
-            taken = np.minimum(np.bincount(part.reshape(-1), slots), most)
+            maximum = np.append(limit.maximum, UNLIMITED)[limit.domain[first]]
+            taken = np.minimum(np.bincount(part.reshape(-1), slots), maximum)
             total = np.minimum(total, np.bincount(joint[first], taken, minlength=len(total)))
         best = np.flatnonzero(total == total.max(initial=0))
         # several classes that start in one solve choose different ones of equally good domains
