@@ -14,8 +14,8 @@ from poseidon_py.state.store import Store
 from tests.poseidon_py.builders import pod
 from tests.poseidon_py.state.gangs.builders import owner_or_group
 
-COOLDOWN = {"volcano.sh/cooldown-time": "10m"}
-REPORTED = "annotation volcano.sh/cooldown-time: has no effect: poseidon.io/preempt protects pods from preemption"
+PRIORITY = {"volcano.sh/task-priority": "10"}
+REPORTED = "annotation volcano.sh/task-priority: has no effect: spec.priorityClassName of the pods orders them"
 
 
 class Reporter:
@@ -50,19 +50,19 @@ def observe(store, name, **fields):
 
 def test_an_annotation_without_effect_is_told_once_for_the_pods_of_an_owner(world):
     for name in "abc":
-        observe(world.store, name, annotations=COOLDOWN, owner="" if name == "c" else "job")
+        observe(world.store, name, annotations=PRIORITY, owner="" if name == "c" else "job")
     assert world.reporter.remarks == [("a", "NotHonoured", REPORTED), ("c", "NotHonoured", REPORTED)]
     assert world.store.pods["uid-b"].described.reported == (REPORTED,)
 
 
 def test_pods_of_other_schedulers_are_not_told(world):
-    observe(world.store, "a", annotations=COOLDOWN, scheduler="volcano")
+    observe(world.store, "a", annotations=PRIORITY, scheduler="volcano")
     assert world.reporter.remarks == []
 
 
 def test_a_new_leader_tells_what_was_observed_before(world):
     world.leadership.stand_by()
-    observe(world.store, "a", annotations=COOLDOWN)
+    observe(world.store, "a", annotations=PRIORITY)
     assert world.reporter.remarks == []
     world.leadership.lead()
     world.problems.lead()
