@@ -4,7 +4,6 @@ Every invalid field is recorded with what was found and the remedy, and counts a
 would limit nothing then: it closes the queue until it can be read. The kinds name the fields that limit nothing.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +18,7 @@ from poseidon_py.util.durations import seconds_of
 from poseidon_py.util.quoting import quoted
 
 LARGEST = 2**63 - 1
+"""The largest amount that the contract carries."""
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _MAX_PROBLEMS = 10
 """Problems that are recorded of one object."""
@@ -134,7 +134,7 @@ class Fields:
         found = self._values.get(name)
         if found is None:
             return default
-        if not isinstance(found, str):
+        if not isinstance(found, str) or not _is_unicode(found):
             self._invalid(name, "give a text")
             return default
         return found
@@ -173,14 +173,15 @@ class Fields:
             return None
         return found
 
-    def number(self, name: str, default: float, *, least: float = 0.0) -> float:
+    def number(self, name: str, default: float, *, least: float = 0.0, largest: float = LARGEST) -> float:
         """A number, which may be written as a quantity."""
         found = self._values.get(name)
         if found is None:
             return default
         number = _number(found)
-        if number is None or number < least:
-            self._invalid(name, f"give a number of at least {least:g}")
+        if number is None or not least <= number <= largest:
+            bounds = f"of at least {least:g}" if largest == LARGEST else f"from {least:.10g} to {largest:.10g}"
+            self._invalid(name, f"give a number {bounds}")
             return default
         return number
 
@@ -281,11 +282,16 @@ NOTHING_SELECTED = msgspec.convert(
 """A selector that selects nothing."""
 
 
+def _is_unicode(found: str) -> bool:
+    """Whether a text can be encoded: YAML can have half a surrogate pair."""
+    return found.isascii() or not any("\ud800" <= each <= "\udfff" for each in found)
+
+
 def _number(found: object) -> float | None:
     if isinstance(found, bool):
         return None
     if isinstance(found, (int, float)):
-        return float(found) if math.isfinite(found) and abs(found) < LARGEST else None
+        return float(found) if abs(found) < LARGEST else None
     if not isinstance(found, str):
         return None
     try:

@@ -7,7 +7,7 @@ as in KAI itself.
 import math
 from dataclasses import dataclass
 
-from poseidon_py.kube.queue_objects.fields import Fields, Problems, QueueObject, spec_of
+from poseidon_py.kube.queue_objects.fields import LARGEST, Fields, Problems, QueueObject, spec_of
 from poseidon_py.kube.queue_objects.keys import KAI_POOL, queue_labels
 
 GPU = "nvidia.com/gpu"
@@ -120,7 +120,7 @@ def _amount(given: Fields, name: str, unit: int, default: int | None) -> int | N
     """None: unlimited. Fractions of the engine's units are rounded down."""
     if name not in given:
         return default
-    number = given.number(name, -2.0, least=-1.0)
+    number = given.number(name, -2.0, least=-1.0, largest=LARGEST // unit)
     if number == -2.0:  # invalid: what is missing
         return default
     if number < 0:

@@ -215,7 +215,7 @@ def _template(given: Fields) -> Template | None:
 
 def _offset(properties: Fields) -> int:
     """Of priorities; the file has it as a text or as a number."""
-    found = properties.number("priority.offset", 0.0, least=-1e9)
+    found = properties.number("priority.offset", 0.0, least=-(2**31), largest=2**31 - 1)
     if found != int(found):
         properties.remark("priority.offset", f"{found:g} counts as {int(found)}; give a whole number")
     return int(found)

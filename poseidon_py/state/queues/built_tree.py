@@ -1,13 +1,16 @@
 """The tree of the kind in force, and what is derived from it."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
-from poseidon_py.describe.queues.messages import queues_message
-from poseidon_py.describe.queues.model import Stop, Tree
+from poseidon_py.describe.queues.messages import queue_message, queues_message
+from poseidon_py.describe.queues.model import Queue, Stop, Tree
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.queues.source import Source
 from protos.gen import flow_pb2
+
+_INVALID = (OverflowError, TypeError, ValueError)
+"""What a message raises for a value that its field cannot hold."""
 
 
 class BuiltTree:
@@ -15,8 +18,15 @@ class BuiltTree:
 
     def __init__(self, source: Source | None, past_use: PastUse) -> None:
         tree = past_use.ruled(source.tree() if source is not None else Tree())
-        tree = self.tree = _stopped(tree, source.refused() if source is not None else set())
-        self.message: flow_pb2.Queues = queues_message(tree)
+        tree = _stopped(tree, source.refused() if source is not None else set())
+        unsendable: Mapping[str, str] = {}
+        try:
+            self.message: flow_pb2.Queues = queues_message(tree)
+        except _INVALID:
+            unsendable = _unsendable(tree.queues)
+            tree = _stopped(_bare(tree, unsendable), unsendable.keys())
+            self.message = queues_message(tree)
+        self.tree = tree
         self.draining = {queue.id: queue.name for queue in tree.queues if queue.stop is Stop.HOLD_AND_DRAIN}
         self.taking = {0} | {queue.id for queue in tree.queues if queue.stop is Stop.NONE}
         """Ids of the queues that take pods; 0: none concerns them."""
@@ -26,7 +36,7 @@ class BuiltTree:
         """Keys of queues that are to be served by past use, which does not count."""
         self._queues = {queue.key: queue for queue in tree.queues}
         self._parents = {queue.parent for queue in tree.queues}
-        self._closed: Mapping[str, str] = source.closed() if source is not None else {}
+        self._closed: Mapping[str, str] = {**(source.closed() if source is not None else {}), **unsendable}
 
     def __contains__(self, key: str) -> bool:
         return key in self._queues
@@ -53,6 +63,25 @@ class BuiltTree:
                     return f"queue {name} is closed: {problem}"
                 key = queue.parent if queue is not None else ""
         return ""
+
+
+def _unsendable(queues: Iterable[Queue]) -> dict[str, str]:
+    """Key -> what is wrong with it, of the queues that the contract cannot express."""
+    found: dict[str, str] = {}
+    for queue in queues:
+        try:
+            queue_message(queue)
+        except _INVALID as error:
+            found[queue.key] = f"a field is out of range: {error}; correct it"
+    return found
+
+
+def _bare(tree: Tree, unsendable: Mapping[str, str]) -> Tree:
+    """The tree in which these queues have nothing but their place."""
+    if not unsendable:
+        return tree
+    queues = (Queue(each.key, each.name, each.parent) if each.key in unsendable else each for each in tree.queues)
+    return replace(tree, queues=tuple(queues), problems={**tree.problems, **unsendable})
 
 
 def _stopped(tree: Tree, keys: Set[str]) -> Tree:

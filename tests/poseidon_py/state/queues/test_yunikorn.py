@@ -325,7 +325,7 @@ def test_pods_keep_their_own_priority(rig):
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("x", "'x' is not valid, so the queue is closed; give a number of at least -1e+09"),
+        ("x", "'x' is not valid, so the queue is closed; give a number from -2147483648 to 2147483647"),
         ("1.5", "1.5 counts as 1; give a whole number"),
     ],
 )
