@@ -7,7 +7,6 @@ from textwrap import wrap
 from typing import Any
 
 import click
-import yaml
 
 from poseidon_py.cli.errors import Group, fail_with_all
 from poseidon_py.cli.flags import GroupedCommand, settings_flags
@@ -19,6 +18,7 @@ from poseidon_py.config.document import document_of
 from poseidon_py.config.fields import FIELDS
 from poseidon_py.config.layout import HEADINGS, LAYOUT
 from poseidon_py.config.settings import Settings
+from poseidon_py.util.yaml_file import yaml_text
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -65,7 +65,7 @@ def show(file: Path | None, as_json: bool, **flags: Any) -> None:
     if settings.policy or settings.policy_option:
         check_policy(settings)
     document = document_of(settings)
-    click.echo(json.dumps(document, indent=2) if as_json else yaml.safe_dump(document, sort_keys=False), nl=as_json)
+    click.echo(json.dumps(document, indent=2) if as_json else yaml_text(document), nl=as_json)
 
 
 @config.command()
@@ -117,4 +117,4 @@ def _comment(text: str, indent: str) -> list[str]:
 
 
 def _lines(values: Mapping[str, Any]) -> list[str]:
-    return yaml.safe_dump(dict(values), sort_keys=False, width=110).splitlines()
+    return yaml_text(dict(values), width=110).splitlines()

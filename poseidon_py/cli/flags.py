@@ -25,12 +25,13 @@ _ALIASES: Mapping[str, str] = {
 }
 """Setting -> what its flag is called in kube-scheduler, too."""
 
-_BOOLEANS = {"true": "--", "1": "--", "false": "--no-", "0": "--no-"}
+_BOOLEANS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
+"""Those of Go's flags, in lower case."""
 
 
 class GroupedCommand(click.Command):
     """A command whose help has the flags of settings under the headings of their sections. It also takes flags in the
-    forms that Go programs have: `--leader-elect=false`, `-v 4`."""
+    forms that Go programs have: `--leader-elect=false`, `--lease_duration 15s`, `-v 4`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(_as_click_has_them(args)))
@@ -47,14 +48,34 @@ class GroupedCommand(click.Command):
                     formatter.write_dl(lines)
 
 
+class _Words(click.Choice[str]):
+    """Words in any case; where on and off are among them, Go's true and false stand for these."""
+
+    def __init__(self, words: Collection[str]) -> None:
+        super().__init__(tuple(words), case_sensitive=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        boolean = _BOOLEANS.get(str(value).lower())
+        if boolean is not None and {"on", "off"} <= set(self.choices):
+            value = "on" if boolean else "off"
+        return super().convert(value, param, ctx)
+
+
 def _as_click_has_them(args: list[str]) -> Iterator[str]:
-    """Boolean flags without a value, and --log-level for klog's -v."""
-    booleans = {field.key for field in FIELDS.values() if field.takes(inspect.BoolType)}
+    """Boolean flags without a value, names with dashes, and --log-level for klog's -v."""
+    booleans = {f"--{field.key}" for field in FIELDS.values() if field.takes(inspect.BoolType)}
+    known = {f"--{name}" for name in (*(field.key for field in FIELDS.values()), *_ALIASES.values())}
+    known |= {name.replace("--", "--no-", 1) for name in booleans}
     waiting = iter(args)
     for arg in waiting:
         name, equals, value = arg.partition("=")
-        if equals and name.removeprefix("--") in booleans and value.lower() in _BOOLEANS:
-            yield _BOOLEANS[value.lower()] + name.removeprefix("--")
+        dashed = name.replace("_", "-")
+        if dashed in known:
+            name, arg = dashed, dashed + equals + value
+        if equals and name in booleans and value.lower() in _BOOLEANS:
+            yield name if _BOOLEANS[value.lower()] else name.replace("--", "--no-", 1)
+        elif arg == "--":
+            yield from (arg, *waiting)
         elif name in ("-v", "--v") or (name[:2] == "-v" and name[2:].isdigit()):
             level = value if equals else name[2:] if name[2:].isdigit() else next(waiting, "")
             word = logs.level_of(level) if level.isdigit() else None
@@ -104,7 +125,7 @@ def _type(field: Field) -> Any:
     if field.takes(inspect.CustomType):
         return click.Path(dir_okay=False, path_type=Path)
     if field.words and len(field.kinds) == 1:
-        return click.Choice(field.words)
+        return _Words(field.words)
     if len(field.kinds) > 1:
         return click.STRING
     return click.INT if field.takes(inspect.IntType) else click.FLOAT if field.takes(inspect.FloatType) else None

@@ -11,8 +11,10 @@ from msgspec import inspect
 from poseidon_py.config.fields import Field
 from poseidon_py.util.durations import seconds_of
 from poseidon_py.util.quoting import quoted
+from poseidon_py.util.yaml_file import parse_yaml
 
-_YES, _NO = ("on", "yes"), ("off", "no")
+_BOOLEANS = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
+"""Those of YAML 1.1, which older files have, in lower case."""
 
 
 class OptionError(Exception):
@@ -59,8 +61,9 @@ def converted_strictly(field: Field, value: Any, name: str) -> Any:
 def _normalised(field: Field, value: Any, name: str) -> Any:
     """A value in the form that can be converted, of the several forms in which it may be written."""
     if isinstance(value, str):
-        if field.takes(inspect.BoolType):
-            return True if value in _YES else False if value in _NO else value
+        boolean = _BOOLEANS.get(value.lower())
+        if boolean is not None and (field.takes(inspect.BoolType) or ("on" if boolean else "off") in field.words):
+            return boolean if field.takes(inspect.BoolType) else "on" if boolean else "off"
         if field.in_seconds and (found := seconds_of(value)) is not None:
             return found
         if field.takes(inspect.DictType) or field.takes(inspect.FloatType):
@@ -78,7 +81,7 @@ def _normalised(field: Field, value: Any, name: str) -> Any:
 
 def _parsed(text: str, name: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        return parse_yaml(text)
     except (yaml.YAMLError, ValueError) as error:
         raise OptionError(f"{name} is not YAML: {' '.join(str(error).split())}") from error
 

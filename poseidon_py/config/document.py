@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import durationpy
-import yaml
 
 from poseidon_py.config.conversion import OptionError, converted_strictly, policy_option
 from poseidon_py.config.fields import FIELDS, Field
 from poseidon_py.config.layout import API_VERSION, KIND, LAYOUT, PLACES, PROFILES
 from poseidon_py.config.settings import Settings
 from poseidon_py.util.quoting import quoted
+from poseidon_py.util.yaml_file import parse_yaml
 
 _TOP = ("apiVersion", "kind", PROFILES, *LAYOUT)
 _PROFILE = ("schedulerName", "policy")
@@ -182,7 +182,7 @@ def _options(given: tuple[str, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for option in given:
         key, _, text = option.partition("=")
-        value = yaml.safe_load(text) if text else ""
+        value = parse_yaml(text) if text else ""
         alike = isinstance(value, (bool, int, float)) and policy_option(key, value, "") == option
         found[key] = value if alike else text
     return found

@@ -232,6 +232,11 @@ def _check_usage(given: Settings) -> None:
             if getattr(given, key) is not None:
                 raise OptionError(f"{key.replace('_', '-')} needs prometheus-url")
         return
+    if "@" in given.prometheus_url:  # which is not shown: it may have a password
+        raise OptionError(
+            "prometheus-url has a user or a password before the @, which are not sent; drop them, and give a bearer "
+            "token by prometheus-token-file"
+        )
     try:
         credentials.at(given.prometheus_url)
     except CredentialsError as error:

@@ -233,7 +233,12 @@ def test_files_are_checked_all_at_once(tmp_path):
     ("flags", "changes"),
     [
         (["--leader-elect=false"], {"leader_elect": False}),
-        (["--leader-elect=true"], {"leader_elect": True}),
+        (["--leader-elect=true"], {"leader_elect": True}), (["--leader-elect=t"], {"leader_elect": True}),
+        (["--leader-elect=F"], {"leader_elect": False}), (["--leader_elect=FALSE"], {"leader_elect": False}),
+        (["--no-leader_elect"], {"leader_elect": False}), (["--lease_name", "a_b"], {"lease_name": "a_b"}),
+        (["--leader_elect_resource_name=a_b"], {"lease_name": "a_b"}),
+        (["--preemption=false"], {"preemption": "off"}), (["--suspend-workloads=true"], {}),
+        (["--bandwidth", "F"], {"bandwidth": "off"}), (["--log-level=DEBUG"], {"log_level": "debug"}),
         (["--leader-elect-lease-duration=1m", "--leader-elect-renew-deadline", "20"],
          {"lease_duration": 60.0, "renew_deadline": 20.0}),
         (["--leader-elect-resource-name=x", "--leader-elect-resource-namespace=y"],
@@ -249,6 +254,8 @@ def test_flags_as_users_of_kube_scheduler_type_them(flags, changes):
     assert shown == document_of(msgspec.structs.replace(Settings(), **changes))
 
 
-@pytest.mark.parametrize("flags", [["-v"], ["-v", "x"], ["-v="], ["--leader-elect=perhaps"]])
+@pytest.mark.parametrize(
+    "flags", [["-v"], ["-v", "x"], ["-v="], ["--leader-elect=perhaps"], ["--queues=true"], ["--no_such=1"]]
+)
 def test_flags_that_are_none_are_refused(flags):
     assert invoke(cli, "config", "show", *flags).exit_code == 2

@@ -2,13 +2,17 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from poseidon_py.config import loading
 from poseidon_py.config.configuration_file import read_file
 from poseidon_py.config.conversion import OptionError
 from poseidon_py.config.settings import Settings
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
+from poseidon_py.util.yaml_file import parse_yaml, read_yaml, yaml_text
 
 
 def test_without_options_the_defaults_apply():
@@ -111,6 +115,8 @@ def test_an_empty_file_changes_no_setting(tmp_path):
         ("bandwidth: maybe", "bandwidth in FILE is 'maybe'; give one of on, off, auto"),
         ("prometheus-queries: {pod-cpu: up}", "prometheus-queries needs prometheus-url"),
         ("prometheus-url: prometheus:9090", "prometheus-url must be like http://HOST:PORT"),
+        ("prometheus-url: http://me:secret@h:9090", "prometheus-url has a user or a password before the @, which"),
+        ("prometheus-url: me:secret@h", "token by prometheus-token-file"),
         ("prometheus-url: http://h:port", "prometheus-url must be like http://HOST:PORT"),
         ("prometheus-url: http://h\nprometheus-queries: {pods-cpu: up}", "unknown key 'pods-cpu'; there are: pod-cpu"),
         ("prometheus-queries: {pod-cpu: 5}", "prometheus-queries in FILE is {'pod-cpu': 5}; give a mapping of texts"),
@@ -165,6 +171,7 @@ def test_an_invalid_setting_is_named(tmp_path, text, says):
         loading.settings(read_file(file), {}, file)
     assert says.replace("FILE", str(file)) in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
 
 
 def test_a_file_that_is_not_text(tmp_path):
@@ -244,6 +251,44 @@ def test_evictions_are_switched_on_an_external_flow_service_itself(tmp_path, tex
 def test_on_and_off_are_words_although_yaml_reads_booleans(tmp_path, text, mode):
     (tmp_path / "c").write_text(f"bandwidth: {text}")
     assert loading.settings(read_file(tmp_path / "c"), {}).bandwidth == mode
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("leader-elect: No", {"leader_elect": False}),
+        ("leader-elect: Off", {"leader_elect": False}),
+        ("leader-elect: YES", {"leader_elect": True}),
+        ("preemption: no", {"preemption": "off"}),
+        ("preemption: OFF", {"preemption": "off"}),
+        ("suspend-workloads: No", {"suspend_workloads": "off"}),
+        ("bandwidth: yes", {"bandwidth": "on"}),
+        ("queues: Off", {"queues": "off"}),
+        ("usage-interval: no", {"usage_interval": "off"}),
+        ("lease-name: yes", {"lease_name": "yes"}),
+    ],
+)
+def test_booleans_of_yaml_1_1_in_files_with_keys_like_flags(tmp_path, text, changes):
+    (tmp_path / "c").write_text(text)
+    assert loading.settings(read_file(tmp_path / "c"), {}) == msgspec.structs.replace(Settings(), **changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("010271", 10271), ("0o17", 15), ("0x1F", 31), ("-5", -5), ("1:30", "1:30"), ("1_000", "1_000"), ("0b1", "0b1"),
+     ("1e3", 1000.0), ("1e+06", 1e6), (".5", 0.5), ("-.inf", float("-inf")), ("1.2.3", "1.2.3"), ("15s", "15s")],
+)  # fmt: skip
+def test_numbers_of_files_are_those_of_yaml_1_2(tmp_path, text, value):
+    (tmp_path / "c").write_text(f"a: {text}")
+    found = read_yaml(tmp_path / "c")["a"]
+    assert found == value
+    assert type(found) is type(value)
+
+
+@given(st.recursive(st.text() | st.integers() | st.floats(allow_nan=False) | st.booleans() | st.sampled_from(
+    ["1e3", "010", "1:30", "on", "0o7", "1_0", "=", "2020-01-01"]), st.lists, max_leaves=4))  # fmt: skip
+def test_what_is_written_is_read_back(value):
+    assert parse_yaml(yaml_text({"a": value})) == {"a": value}
 
 
 @pytest.mark.parametrize("content", ["policy: " + "[" * 5000], ids=["nested"])
