@@ -95,7 +95,7 @@ class Bridge:
             self.metrics,
             settings,
             alive=self._alive,
-            checks=self._checks,
+            checks=self.checks,
             refresh=self._refresh,
             identity=self.serves,
             status=self.status,
@@ -287,7 +287,8 @@ class Bridge:
             else ""
         )
 
-    def _checks(self) -> dict[str, str]:
+    def checks(self) -> dict[str, str]:
+        """What has to be there for readiness -> what is missing, empty: nothing."""
         if self.runtime is None:
             return {"start": "starting"}
         listed = {watch.name: watch.listed for watch in self.runtime.watches} | {"queues": self.runtime.queues.listed}
@@ -324,7 +325,7 @@ class Bridge:
             **self.serves(),
             "leading": self._leads,
             "leader": self.identity if self._leads else self.election.holder if self.election is not None else "",
-            "not_ready": first_problem(self._checks()),
+            "not_ready": first_problem(self.checks()),
             "pid": os.getpid(),
             "firmament": {
                 "address": self.engine.address,

@@ -54,6 +54,8 @@ def run(config: Path | None, **flags: Any) -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     if settings.policy or settings.policy_option:
         check_policy(settings)
+    for number in (signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)  # until there is something to say: they would end the process
     # almost all objects of the start live as long as the bridge: collect rarely
     gc.set_threshold(100_000, 20, 50)
     log.info("poseidon %s starts on Python %s, pid %d", __version__, platform.python_version(), os.getpid())
@@ -118,10 +120,13 @@ def _show_stacks(style: str) -> None:
 
 
 def _compare_state(bridge: "Bridge", running: set[asyncio.Task[None]]) -> None:
-    """One comparison at a time."""
+    """One comparison at a time, of what has been listed."""
     from poseidon_py.app.cache_comparison import compare_and_log
+    from poseidon_py.app.serving.http_endpoints import first_problem
 
-    if bridge.kube is not None and not running:
+    if problem := first_problem(bridge.checks()):
+        log.info("SIGUSR2 was received; the state is not compared, because %s", problem)
+    elif bridge.kube is not None and not running:
         log.info("SIGUSR2 was received; the state is compared with the API server")
         task = asyncio.create_task(compare_and_log(bridge.store, bridge.kube), name="comparison")
         running.add(task)

@@ -10,6 +10,7 @@ asked.
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -18,12 +19,16 @@ from msgspec import Struct
 
 from poseidon_py.kube.client import KubeError, decode_answer
 
+log = logging.getLogger(__name__)
+
 TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
 PERMISSIONS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _SECONDS = 10.0
 _REMEMBERED = 1024
-_AT_ONCE = 4
-"""Reviews in flight: requests with made-up tokens must not take the connections of binds."""
+_AT_ONCE, _WAITING = 2, 32
+"""Reviews in flight, and requests that wait for one: made-up tokens must neither take the connections of binds and of
+the lease, nor fill the memory."""
+_REVIEW_SECONDS = 5.0
 _LONGEST_TOKEN = 16 << 10
 
 
@@ -38,8 +43,13 @@ class User(Struct, frozen=True):
 
     username: str = ""
     uid: str = ""
-    groups: list[str] = []
-    extra: dict[str, list[str]] = {}
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for users of whom the API server judges alike."""
+        return self.username, self.uid, self.groups, tuple(sorted(self.extra.items()))
 
 
 class _Authentication(Struct, frozen=True):
@@ -74,22 +84,24 @@ class AccessReviewer:
         self._api = api
         self._monotonic = monotonic
         self._users: dict[bytes, tuple[float, User | None]] = {}
-        self._permissions: dict[tuple[str, str, str], tuple[float, bool]] = {}
+        self._permissions: dict[tuple[object, ...], tuple[float, bool]] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._waiting = 0
 
     async def permit(self, authorization: str, verb: str, path: str) -> User:
         """The user of a request, by its header Authorization. `verb`: the method in lower case. Raises Refused."""
         kind, _, token = authorization.partition(" ")
         token = token.strip()
-        if kind.lower() != "bearer" or not token or len(token) > _LONGEST_TOKEN:
+        if kind.lower() != "bearer" or not token or len(token) > _LONGEST_TOKEN or not token.isascii():
             raise Refused(401, "send the token of a user or a service account: Authorization: Bearer TOKEN")
         try:
             user = await self._user(token)
             if user is None:
                 raise Refused(401, "the API server does not know the token")
             allowed = await self._allowed(user, verb, path)
-        except KubeError as error:
-            raise Refused(503, f"the API server cannot be asked who may do this: {error}") from error
+        except (KubeError, TimeoutError) as error:
+            log.warning("the API server cannot be asked who may %s %s: %s", verb, path, error or "no answer in time")
+            raise Refused(503, "the API server cannot be asked who may do this; see the scheduler's log") from error
         if not allowed:
             raise Refused(
                 403, f"{user.username} may not {verb} the path {path}; a rule with nonResourceURLs permits it"
@@ -102,25 +114,33 @@ class AccessReviewer:
         if key in self._users and self._users[key][0] > now:
             return self._users[key][1]
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-        async with self._slots:
-            answer = await self._api.create(TOKENS, review)
+        answer = await self._asked(TOKENS, review)
         status = decode_answer(answer, _TokenReview, "token review").status
         user = status.user if status.authenticated else None
         _remember(self._users, key, (now + _SECONDS, user))
         return user
 
     async def _allowed(self, user: User, verb: str, path: str) -> bool:
-        key, now = (f"{user.uid} {user.username}", verb, path), self._monotonic()
+        key, now = (*user.key, verb, path), self._monotonic()
         if key in self._permissions and self._permissions[key][0] > now:
             return self._permissions[key][1]
         subject = {"user": user.username, "uid": user.uid, "groups": user.groups, "extra": user.extra}
         spec = {**subject, "nonResourceAttributes": {"path": path, "verb": verb}}
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        async with self._slots:
-            answer = await self._api.create(PERMISSIONS, review)
+        answer = await self._asked(PERMISSIONS, review)
         allowed = decode_answer(answer, _AccessReview, "subject access review").status.allowed
         _remember(self._permissions, key, (now + _SECONDS, allowed))
         return allowed
+
+    async def _asked(self, path: str, review: Mapping[str, Any]) -> bytes:
+        if self._waiting >= _WAITING:
+            raise Refused(503, "too many requests wait for the API server's judgement; try again")
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(_REVIEW_SECONDS), self._slots:
+                return await self._api.create(path, review, timeout=_REVIEW_SECONDS)
+        finally:
+            self._waiting -= 1
 
 
 def _remember(known: dict[Any, Any], key: Any, value: Any) -> None:

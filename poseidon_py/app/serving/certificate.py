@@ -26,16 +26,13 @@ class ServingCertificate:
         self, cert: Path | None, key: Path | None, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
         """`cert` and `key`: PEM files; None: a self-signed certificate, which is made anew in time. Raises OSError."""
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.context = _new_context()
+        self.context.sni_callback = self._serve_newest
         self._files = (cert, key) if cert is not None and key is not None else None
         self._sleep = sleep
         self._seen = self._changed_at()
         self._made_at = _now()
-        if self._files is None:
-            self._make()
-        else:
-            self.context.load_cert_chain(*self._files)
+        self._newest = self._make() if self._files is None else _loaded(*self._files)
 
     async def run(self) -> None:
         """Loads the files again when they change; what cannot be loaded leaves the former certificate. Never
@@ -48,23 +45,26 @@ class ServingCertificate:
         """Loads the files if they have changed."""
         if self._files is None:
             if _now() - self._made_at > _RENEWED_AFTER:
-                self._make()
+                self._newest = self._make()
             return
         seen = self._changed_at()
         if seen == self._seen:
             return
         try:
-            self.context.load_cert_chain(*self._files)
+            self._newest = _loaded(*self._files)
         except OSError as error:  # of which SSLError is one
             log.warning("the certificate %s cannot be loaded, and the former one serves: %s", self._files[0], error)
             return
         self._seen = seen
         log.info("the certificate %s was renewed", self._files[0])
 
-    def _make(self) -> None:
+    def _serve_newest(self, connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: ssl.SSLContext) -> None:
+        connection.context = self._newest
+
+    def _make(self) -> ssl.SSLContext:
         self._made_at = _now()
         with _readable(_self_signed(self._made_at)) as path:
-            self.context.load_cert_chain(path)
+            return _loaded(path)
 
     def _changed_at(self) -> tuple[int, ...]:
         """Of both files; 0: it cannot be read."""
@@ -73,6 +73,19 @@ class ServingCertificate:
             with contextlib.suppress(OSError):
                 found.append(file.stat().st_mtime_ns)
         return tuple(found)
+
+
+def _new_context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def _loaded(cert: Path | str, key: Path | None = None) -> ssl.SSLContext:
+    """A context of its own: one that is loaded again mixes the old with the new. Raises OSError."""
+    context = _new_context()
+    context.load_cert_chain(cert, key)
+    return context
 
 
 def _now() -> datetime.datetime:

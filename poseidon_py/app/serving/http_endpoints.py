@@ -30,6 +30,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
 from poseidon_py.app.queries.gang_list import UnknownGang
@@ -64,6 +65,16 @@ _MAX_BODY_BYTES = 4 << 20
 
 
 _JOB_PARAMETERS = ("name", "namespace", "user", "queue", "state")
+
+
+def _worth_a_line(record: logging.LogRecord) -> bool:
+    """What cannot be read as HTTP is no error of ours, and anybody can send any number of it."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError)
+
+
+_requests_log = logging.getLogger(f"{__name__}.requests")
+_requests_log.addFilter(_worth_a_line)
 
 
 class HealthAddressError(Exception):
@@ -133,7 +144,9 @@ class Probes:
         if self._runner is None:
             app = web.Application(client_max_size=_MAX_BODY_BYTES, middlewares=[self._guard])
             app.add_routes(self.routes())
-            self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+            self._runner = web.AppRunner(
+                app, access_log=None, logger=_requests_log, handle_signals=False, shutdown_timeout=1.0
+            )
             await self._runner.setup()
         site = web.TCPSite(self._runner, address, port, ssl_context=tls)
         try:
@@ -191,7 +204,10 @@ class Probes:
 
     async def _set_level(self, request: web.Request) -> web.Response:
         """As kube-scheduler's: a number of klog; or a word."""
-        text = (await request.text()).strip()
+        try:
+            text = (await request.text()).strip()
+        except (LookupError, UnicodeDecodeError) as error:  # an unknown charset, or not of it
+            return _json({"error": f"the body is no text: {error}"}, 400)
         word = logs.level_of(text)
         if word is None:
             return _json(
@@ -302,7 +318,7 @@ class Health(Probes):
             return _json(await self._fits(body))
         except InvalidField as error:
             return _json({"error": str(error)}, 400)
-        except (ValueError, RecursionError) as error:
+        except (ValueError, RecursionError, LookupError) as error:  # the last: an unknown charset
             return _json({"error": f"the question is not JSON: {error}"}, 400)
         except Unknown as error:
             return _json({"error": f"{error.what} is being looked up; try again in a few seconds"}, 503)

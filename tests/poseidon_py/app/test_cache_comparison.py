@@ -25,6 +25,15 @@ async def test_a_state_that_agrees_and_one_that_does_not(world, caplog):
     world.cluster.add_pods(1, template(scheduler="other"), prefix="other")
     await world.until(lambda: len(world.bound()) == 3 and len(bridge.store.pods) == 4)
     await world.until(lambda: all(pod.node for pod in bridge.store.pods.values() if pod.observed.assigned_to_us))
+
+    def newest() -> bool:
+        """Whether no event is on its way that would say again what the test unsays."""
+        there = {pod["metadata"]["uid"]: pod for pod in world.pods.values() if pod["spec"].get("nodeName")}
+        return all(pod["status"].get("phase") == "Running" for pod in there.values()) and all(
+            bridge.store.pods[uid].observed.version == pod["metadata"]["resourceVersion"] for uid, pod in there.items()
+        )
+
+    await world.until(newest)
     slept = []
 
     async def sleep(seconds: float) -> None:

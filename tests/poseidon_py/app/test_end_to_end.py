@@ -332,7 +332,7 @@ async def test_health_status_and_explain(world):
     async with aiohttp.ClientSession(f"http://127.0.0.1:{bridge.health.port}") as http:
         for path in ("/healthz", "/livez"):
             assert (await http.get(path)).status == 200
-        await world.until(lambda: not first_problem(bridge._checks()))
+        await world.until(lambda: not first_problem(bridge.checks()))
         assert (await http.get("/readyz")).status == 200
         await world.until(lambda: bridge.runtime.loop.rounds > 0)
         text = await (await http.get("/metrics")).text()

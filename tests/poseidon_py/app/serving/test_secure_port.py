@@ -39,7 +39,7 @@ class Reviews:
             user = {"username": spec["token"], "uid": "u", "groups": ["g"], "extra": {"k": ["v"]}}
             return json.dumps({"status": {"authenticated": known, **({"user": user} if known else {})}}).encode()
         assert path == PERMISSIONS
-        assert (spec["groups"], spec["uid"], spec["extra"]) == (["g"], "u", {"k": ["v"]})
+        assert (spec["groups"], spec["uid"], spec["extra"]) == (("g",), "u", {"k": ("v",)})
         asked = spec["nonResourceAttributes"]
         allowed = spec["user"] == "admin" or asked == {"path": "/metrics", "verb": "get"}
         return json.dumps({"status": {"allowed": allowed}}).encode()
@@ -94,6 +94,7 @@ async def served():
         ("reader", "/metrics", 200, "poseidon_build_info"),
         ("reader", "/configz", 403, "reader may not get the path /configz; a rule with nonResourceURLs permits it"),
         ("admin", "/configz", 200, "PoseidonConfiguration"),
+        ("\u00e9", "/metrics", 401, "send the token"),
         ("", "/nothing", 401, "send the token"),
         ("admin", "/nothing", 404, ""),
         ("", "/livez", 200, "ok\n"),
@@ -118,13 +119,26 @@ async def test_probes_say_no_more_than_whether_all_is_well_unless_the_asker_is_p
     assert await served.ask_health("/livez?verbose") == (200, "[+]ping ok\nlivez check passed\n")
 
 
-@pytest.mark.parametrize("header", ["Origin", "X-Forwarded-For", "Forwarded", "Via"])
-async def test_web_pages_and_proxies_get_the_probes_of_the_health_port_alone(served, header):
-    status, text = await served.ask_health("/metrics", headers={header: "x"})
+@pytest.mark.parametrize(
+    "headers",
+    [
+        *({name: "x"} for name in ("Origin", "X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Host")),
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Host": "evil.example:10271"},  # whose DNS leads here
+    ],
+)
+async def test_web_pages_and_proxies_get_the_probes_of_the_health_port_alone(served, headers):
+    status, text = await served.ask_health("/metrics", headers=headers)
     assert status == 403
     assert "other machines get nothing but the probes" in text
     served.problem = "no"
-    assert await served.ask_health("/readyz", headers={header: "x"}) == (503, "not ok\n")
+    assert await served.ask_health("/readyz", headers=headers) == (503, "not ok\n")
+
+
+@pytest.mark.parametrize("host", ["localhost:10271", "127.0.0.1", "[::1]:10271", "10.0.0.7:80"])
+async def test_this_machine_by_its_addresses(served, host):
+    assert (await served.ask_health("/metrics", headers={"Host": host}))[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -142,14 +156,14 @@ def test_own_machines(peer, own):
         def get_extra_info(self, name: str, default: Any = None) -> Any:
             return peer if name == "peername" else default
 
-    assert from_own_machine(make_mocked_request("GET", "/metrics", transport=Transport())) is own
+    assert from_own_machine(make_mocked_request("GET", "/metrics", {"Host": "localhost"}, transport=Transport())) is own
 
 
 async def test_nothing_is_permitted_while_the_api_server_cannot_be_asked(served):
     served.reviews.broken = True
     status, text = await served.ask("/metrics", "admin")
     assert status == 503
-    assert "cannot be asked who may do this: 503: down" in text
+    assert "cannot be asked who may do this; see the scheduler's log" in text
     assert (await served.ask("/livez", "admin"))[0] == 200
 
 
@@ -169,13 +183,65 @@ async def test_answers_are_remembered_for_ten_seconds():
     assert [await ask("reader"), await ask("forged")] == [2, 1]
 
 
+async def test_groups_count_for_what_a_user_may_do():
+    """One name, two tokens of different groups; and parts of names that join to the same text."""
+
+    class Groups(Reviews):
+        async def create(self, path: str, body: Any, timeout: float = 30.0) -> bytes:
+            spec = body["spec"]
+            if path == TOKENS:
+                name, uid, group = spec["token"].split("/")
+                user = {"username": name, "uid": uid, "groups": [group]}
+                return json.dumps({"status": {"authenticated": True, "user": user}}).encode()
+            return json.dumps({"status": {"allowed": spec["groups"] == ("admins",)}}).encode()
+
+    reviewer = AccessReviewer(Groups())
+    for token, permitted in (
+        ("a/1/admins", True),
+        ("a/1/guests", False),
+        ("a/1/admins", True),
+        ("b a/x/guests", False),
+    ):
+        if permitted:
+            assert (await reviewer.permit(f"Bearer {token}", "get", "/metrics")).username == "a"
+        else:
+            with pytest.raises(Refused, match="may not get"):
+                await reviewer.permit(f"Bearer {token}", "get", "/metrics")
+
+
+async def test_a_server_that_does_not_answer_holds_few_requests(monkeypatch):
+    """Neither memory nor connections are for made-up tokens."""
+    monkeypatch.setattr("poseidon_py.app.serving.access_review._REVIEW_SECONDS", 0.05)
+
+    class Hanging(Reviews):
+        at_once = most_at_once = 0
+
+        async def create(self, path: str, body: Any, timeout: float = 30.0) -> bytes:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.at_once -= 1
+            raise AssertionError
+
+    reviews = Hanging()
+    reviewer = AccessReviewer(reviews)
+    found = await asyncio.gather(
+        *(reviewer.permit(f"Bearer t{n}", "get", "/metrics") for n in range(100)), return_exceptions=True
+    )
+    assert {error.code for error in found if isinstance(error, Refused)} == {503}
+    assert sum("too many requests wait" in str(error) for error in found) == 100 - 32
+    assert reviews.most_at_once == 2
+    assert reviews.at_once == 0
+
+
 async def test_reviews_of_made_up_tokens_are_few_at_a_time_and_forgotten():
     reviews = Reviews()
     reviewer = AccessReviewer(reviews)
-    results = await asyncio.gather(
-        *(reviewer.permit(f"Bearer t{n}", "get", "/metrics") for n in range(3000)), return_exceptions=True
-    )
-    assert {type(each) for each in results} == {Refused}
+    for n in range(3000):
+        with pytest.raises(Refused):
+            await reviewer.permit(f"Bearer t{n}", "get", "/metrics")
     assert len(reviewer._users) <= 1024
 
 
@@ -235,9 +301,16 @@ def test_a_renewed_certificate_is_served_and_a_broken_one_is_not(tmp_path, caplo
     serving.refresh()
     second = shown(serving.context)
     assert second != first
+    others = written(tmp_path, "c")
+    cert.write_bytes(others[0].read_bytes())  # its key comes later
+    serving.refresh()
+    assert shown(serving.context) == second
     key.write_text("nonsense")
     serving.refresh()
     assert shown(serving.context) == second
+    key.write_bytes(others[1].read_bytes())
+    serving.refresh()
+    assert shown(serving.context) not in (first, second)
     assert "cannot be loaded, and the former one serves" in caplog.text
 
 
