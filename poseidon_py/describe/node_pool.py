@@ -14,12 +14,13 @@ _KEY = KAI_POOL.encode()
 
 
 def pool_of(pod: Pod) -> str | None:
-    """The pool that a pod names; None: none. Called for every event of every pod. Raises InvalidField."""
+    """The pool that a pod names; None: none. Called for every event of every pod. Raises InvalidField for a pod that
+    waits."""
     labels = pod.metadata.labels
     if labels is NOTHING or _KEY not in bytes(labels):
         return None
     found = labels_of(pod.metadata).get(KAI_POOL)
-    if found == "":
+    if found == "" and not pod.spec.node_name:
         raise InvalidField(f"metadata.labels[{KAI_POOL}]", "is empty; name a pool of nodes, or remove the label")
     return found
 

@@ -7,6 +7,7 @@ Requirements that do not come from the pod itself (its volumes, nodes that avoid
 extend its class.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
@@ -14,11 +15,12 @@ from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 from poseidon_py.describe.bandwidth import NOT_COUNTED
 from poseidon_py.describe.pod_affinity import add_default_spread
 from poseidon_py.describe.pod_class import Key, describe_class, key_of, seal
+from poseidon_py.describe.ports_and_disks import tokens
+from poseidon_py.describe.requests import requests
 from poseidon_py.describe.selectors import on_node
 from poseidon_py.describe.vocabulary import Vocabulary
-from poseidon_py.kube.objects import Pod
+from poseidon_py.kube.objects import InvalidField, Pod
 from poseidon_py.kube.quantity import PODS
-from poseidon_py.util.ids import hash64
 from protos.gen import firmament_pb2, flow_pb2
 
 
@@ -81,9 +83,17 @@ class Classes(Vocabulary[Key, flow_pb2.TaskClass]):
         return base if base.spread else extend(base, Extras(spread_from=spread_from))
 
     def unreadable(self, pod: Pod) -> int:
-        """The class of a bound pod with an invalid specification: it occupies one pod slot."""
-        priority = pod.spec.priority or 0
-        return self.id_of(("unreadable", priority), lambda: _slot(priority))
+        """The class of a bound pod with an invalid specification: it requests what can be read of its requests and
+        tokens, at least one pod slot."""
+        message = flow_pb2.TaskClass(requests={PODS: 1}, priority=pod.spec.priority or 0)
+        with suppress(InvalidField):
+            message.requests.update(requests(pod))
+            message.requests.update(self.bandwidth.requested(pod, message.requests))
+        with suppress(InvalidField):
+            message.tokens.extend(tokens(pod))
+        message.name = "unreadable"
+        seal(message)
+        return self.id_of(("unreadable", message.id), lambda: message)
 
     def of_amounts(self, class_id: int) -> int:
         """The class that requests what class `class_id` requests and has no other demands; if that is the same class,
@@ -110,12 +120,6 @@ def _amounts_of(class_id: int, described: flow_pb2.TaskClass | None) -> flow_pb2
         message = flow_pb2.TaskClass(requests={PODS: 1})
         seal(message)
     message.name = "without demands"
-    return message
-
-
-def _slot(priority: int) -> flow_pb2.TaskClass:
-    message = flow_pb2.TaskClass(requests={PODS: 1}, priority=priority, name="unreadable")
-    message.id = hash64(message.SerializeToString(deterministic=True))
     return message
 
 
