@@ -223,7 +223,10 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
         return None
     if known.state is PodState.BOUND:
         is_movable = store.is_movable(known)
-        least_preemptor, exempt_until_us = store.preemption_rules.exemption(known)
+        rules, now_us = store.preemption_rules, store.now_us()
+        least_preemptor, exempt_until_us = rules.exemption(known, now_us)
+        if weaker_us := rules.changes_us(known, now_us):
+            store.priority_classes.touch_at(known.uid, weaker_us, now_us)
         return SentState(
             described.class_id,
             store.id_of_node(known.node),

@@ -30,7 +30,7 @@ class Need:
         rules = self._store.preemption_rules
         if not rules.preemptible(victim):
             return True
-        least, until_us = rules.exemption(victim)
+        least, until_us = rules.exemption(victim, self._store.now_us())
         if preemptor is None or preemptor.queue.id:
             return False
         return preemptor.described.priority < least and self._store.now_us() < until_us

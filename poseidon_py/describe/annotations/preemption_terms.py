@@ -85,8 +85,9 @@ def preemption_terms(pod: Pod) -> PreemptionTerms:
     with suppress(InvalidField):
         notice = _notice(annotations)
     protected = 0.0
-    with suppress(InvalidField):
-        protected = _protected(annotations)
+    for read in (_cooldown, _protection):
+        with suppress(InvalidField):
+            protected = max(protected, read(annotations))
     return PreemptionTerms(preemptible, notice, opt_outs(annotations), protected)
 
 
@@ -94,7 +95,7 @@ def problem_of(pod: Pod) -> str:
     """The errors in the annotations and their remedies; empty: they are valid or missing."""
     annotations = _annotations(pod)
     problems: list[str] = []
-    for read in (_preemptible, _notice, _protected):
+    for read in (_preemptible, _notice, _cooldown, _protection):
         try:
             read(annotations)
         except InvalidField as problem:
@@ -134,21 +135,23 @@ def _annotations(pod: Pod) -> Labels:
     return found
 
 
-def _protected(annotations: Labels) -> float:
-    cooldown, seconds = annotations.get(COOLDOWN), annotations.get(PROTECTION)
-    found = 0.0
-    if cooldown is not None:
-        duration = seconds_of(cooldown)
-        if duration is None:
-            reason = f"{cooldown[:64]!r} is not a duration and is ignored; give one like 90s or 10m"
-            raise InvalidField(f"metadata.annotations[{COOLDOWN}]", reason)
-        found = duration
-    if seconds is not None:
-        if not (seconds.isdecimal() and len(seconds) < _DIGITS):
-            reason = f"{seconds[:64]!r} is ignored; give a whole number of seconds"
-            raise InvalidField(f"metadata.annotations[{PROTECTION}]", reason)
-        found = max(found, float(seconds))
-    return found
+def _cooldown(annotations: Labels) -> float:
+    """Seconds."""
+    text = annotations.get(COOLDOWN, "0")
+    seconds = seconds_of(text)
+    if seconds is None:
+        reason = f"{text[:64]!r} is not a duration and is ignored; give one like 90s or 10m"
+        raise InvalidField(f"metadata.annotations[{COOLDOWN}]", reason)
+    return seconds
+
+
+def _protection(annotations: Labels) -> float:
+    """Seconds."""
+    text = annotations.get(PROTECTION, "0")
+    if not (text.isdecimal() and len(text) < _DIGITS):
+        reason = f"{text[:64]!r} is ignored; give a whole number of seconds"
+        raise InvalidField(f"metadata.annotations[{PROTECTION}]", reason)
+    return float(text)
 
 
 def _preemptible(annotations: Labels) -> bool | None:

@@ -51,18 +51,32 @@ class PreemptionRules:
             return False
         return not opted_out(described.preemption.opt_outs, described.class_terms.opt_outs)
 
-    def exemption(self, known: PodRecord) -> Exemption:
-        """That of a bound pod by its class or its own word, whichever lasts longer; it begins when the pod is bound."""
+    def exemption(self, known: PodRecord, now_us: int) -> Exemption:
+        """That of a bound pod by its class and its own word; it begins when the pod is bound. While both last, the
+        stronger one counts until the longer one ends: see changes_us."""
+        by_class, by_itself = self._exemptions(known)
+        if now_us < min(by_class.until_us, by_itself.until_us):
+            return Exemption(max(by_class.least, by_itself.least), max(by_class.until_us, by_itself.until_us))
+        return max(by_class, by_itself, key=lambda each: (each.until_us, each.least))
+
+    def changes_us(self, known: PodRecord, now_us: int) -> int:
+        """When a pod's exemption becomes the weaker one, of its class; 0: never. Microseconds since the epoch."""
+        by_class, by_itself = self._exemptions(known)
+        weakens = now_us < by_itself.until_us < by_class.until_us and by_class.least < by_itself.least
+        return by_itself.until_us if weakens else 0
+
+    def _exemptions(self, known: PodRecord) -> tuple[Exemption, Exemption]:
+        """By its class, and by itself; of priorities none exceeds that of the latter."""
         described, terms = known.described, known.described.class_terms
         own = described.preemption.protected
         if not (terms.seconds or own) or described.preemption.preemptible:
-            return NOT_EXEMPT
+            return NOT_EXEMPT, NOT_EXEMPT
         least = described.priority + 1 if terms.least is None else terms.least
         by_class = (
             Exemption(least, self._until_us(described.scheduled_us, terms.seconds)) if terms.seconds else NOT_EXEMPT
         )
         by_itself = Exemption(_NO_PRIORITY, self._until_us(described.scheduled_us, own)) if own else NOT_EXEMPT
-        return max(by_class, by_itself, key=lambda each: (each.until_us, each.least))
+        return by_class, by_itself
 
     @staticmethod
     def _until_us(scheduled_us: int, seconds: float) -> int:

@@ -35,7 +35,9 @@ class PriorityClasses:
         self._read = True
         self._terms: dict[str, ClassTerms] = {}
         """By name, of those that say anything."""
-        self._deleted: set[str] = set()
+        self._deleted: dict[str, object] = {}
+        """By name, what stands for the last deletion of a class that still counts."""
+        self._touched_at: set[tuple[str, int]] = set()
 
     def set_read(self, read: bool) -> None:
         """Whether all classes are known."""
@@ -45,7 +47,7 @@ class PriorityClasses:
 
     def put(self, name: str, terms: ClassTerms) -> None:
         """The class exists or has changed."""
-        self._deleted.discard(name)
+        self._deleted.pop(name, None)
         if terms != self._terms.get(name, SILENT_CLASS):
             self._terms[name] = terms
             self._changed(name)
@@ -53,14 +55,27 @@ class PriorityClasses:
     def drop(self, name: str) -> None:
         """The class is deleted."""
         if name in self._terms:
-            self._deleted.add(name)
-            self.call_later(DELETED_SECONDS, lambda: self._forget(name))
+            deletion = self._deleted[name] = object()
+            self.call_later(DELETED_SECONDS, lambda: self._forget(name, deletion))
 
-    def _forget(self, name: str) -> None:
-        if name in self._deleted:
-            self._deleted.discard(name)
+    def _forget(self, name: str, deletion: object) -> None:
+        if self._deleted.get(name) is deletion:
+            del self._deleted[name]
             del self._terms[name]
             self._changed(name)
+
+    def touch_at(self, uid: str, when_us: int, now_us: int) -> None:
+        """A pod is described again then, in microseconds since the epoch: its own protection ends, and that of its
+        class goes on."""
+        key = uid, when_us
+
+        def touch() -> None:
+            self._touched_at.discard(key)
+            self._touch(uid)
+
+        if key not in self._touched_at:
+            self._touched_at.add(key)
+            self.call_later((when_us - now_us) / 1e6, touch)
 
     def terms_of(self, name: str) -> ClassTerms:
         """`name`: that of a pod's class; empty: it has none."""

@@ -128,7 +128,7 @@ def _pod(rig: Rig, uid: str) -> tuple[object, ...]:
         described.priority,
         described.preemption,
         rig.store.preemption_rules.preemptible(known),
-        rig.store.preemption_rules.exemption(known),
+        rig.store.preemption_rules.exemption(known, rig.store.now_us()),
         described.movable,
         described.checkpoint_us,
         described.lasting,

@@ -66,6 +66,12 @@ def test_what_a_pod_says_by_labels(labels, annotations, expected):
     [
         ({PREEMPT: "yes"}, SILENT, "metadata.annotations[poseidon.io/preempt]: 'yes' is ignored; give true or false"),
         (
+            {COOLDOWN: "x", PROTECTION: "90"},
+            PreemptionTerms(protected=90.0),
+            "metadata.annotations[volcano.sh/cooldown-time]: 'x' is not a duration and is ignored; "
+            "give one like 90s or 10m",
+        ),
+        (
             {COOLDOWN: "x"},
             SILENT,
             "metadata.annotations[volcano.sh/cooldown-time]: 'x' is not a duration and is ignored; "

@@ -205,3 +205,41 @@ def test_a_class_that_is_deleted_protects_nobody():
 def test_protected_classes_of_the_settings_need_no_annotation():
     bench = Bench(protected_classes=frozenset({"batch"}))
     assert (bench.sent()[0], bench.sent("plain")[0]) == (True, False)
+
+
+@pytest.mark.parametrize("seconds", [3600, -1])
+def test_a_cooldown_protects_from_all_before_the_class_protects_from_some(seconds):
+    bench = Bench(annotations={COOLDOWN: "10m"})
+    bench.store.now_us = lambda: SCHEDULED_US + 60_000_000
+    bench.classes.put("batch", ClassTerms(NONE, 1_000, seconds))
+    until_us = FOREVER_US if seconds < 0 else SCHEDULED_US + 3600 * 1_000_000
+    assert bench.sent() == (False, 2**31 - 1, until_us)
+    bench.classes.put("batch", ClassTerms(NONE, 1_001, seconds))
+    assert bench.sent() == (False, 2**31 - 1, until_us)
+    [(delay, touch)] = bench.later
+    assert delay == 540
+    bench.store.now_us = lambda: SCHEDULED_US + 600 * 1_000_000
+    touch()
+    assert bench.touched() == ["p"]
+    assert bench.sent() == (False, 1_001, until_us)
+    assert len(bench.later) == 1
+
+
+def test_a_cooldown_that_outlasts_the_class_is_not_weakened():
+    bench = Bench(annotations={COOLDOWN: "10m"})
+    bench.store.now_us = lambda: SCHEDULED_US
+    bench.classes.put("batch", ClassTerms(NONE, 1_000, 60))
+    assert bench.sent() == (False, 2**31 - 1, SCHEDULED_US + 600 * 1_000_000)
+    assert bench.later == []
+
+
+def test_a_class_deleted_twice_counts_for_ten_seconds_after_the_second_time():
+    bench = Bench()
+    for _ in range(2):
+        bench.classes.put("batch", ClassTerms((False, None)))
+        bench.classes.drop("batch")
+    (_, first), (_, second) = bench.later
+    first()
+    assert bench.sent()[0] is True
+    second()
+    assert bench.sent()[0] is False
