@@ -31,7 +31,8 @@ def test_a_pod_that_runs_counts_in_full_and_one_that_waits_is_refused(fields):
     store, known = described("n", fields)
     plain_store, plain = described("n", {})
     state, expected = target(store, known), target(plain_store, plain)
-    assert state is not None and expected is not None
+    assert state is not None
+    assert expected is not None
     assert store.classes.get(state.class_id).requests == plain_store.classes.get(expected.class_id).requests
     store, known = described("", fields)
     assert target(store, known) is None
