@@ -10,13 +10,14 @@ import click
 
 from poseidon_py.cli.errors import Group, fail_with_all
 from poseidon_py.cli.flags import GroupedCommand, settings_flags
-from poseidon_py.cli.policies import check_policy
+from poseidon_py.cli.policies import check_policy, problem_of_policy
 from poseidon_py.config import loading
 from poseidon_py.config.configuration_file import read_file
 from poseidon_py.config.conversion import OptionError
 from poseidon_py.config.document import document_of
 from poseidon_py.config.fields import FIELDS
 from poseidon_py.config.layout import HEADINGS, LAYOUT
+from poseidon_py.config.named_files import problems_of_files
 from poseidon_py.config.settings import Settings
 from poseidon_py.util.yaml_file import yaml_text
 
@@ -37,16 +38,21 @@ def check(files: tuple[Path, ...]) -> None:
     """
     invalid: list[str] = []
     for file in files:
-        try:
-            settings = loading.settings(read_file(file), {}, file)
-        except OptionError as error:
-            invalid += error.problems
-            continue
-        if settings.policy or settings.policy_option:
-            check_policy(settings)
-        click.echo(f"{file}: valid")
+        problems = _problems(file)
+        if not problems:
+            click.echo(f"{file}: valid")
+        invalid += problems
     if invalid:
         fail_with_all(invalid, f"there are {len(invalid)} problems", 2)
+
+
+def _problems(file: Path) -> list[str]:
+    try:
+        settings = loading.settings(read_file(file), {}, file)
+    except OptionError as error:
+        return list(error.problems)
+    policy = problem_of_policy(settings)
+    return [f"{file}: {problem}" for problem in (*([policy] if policy else []), *problems_of_files(settings))]
 
 
 @config.command(cls=GroupedCommand)
@@ -62,8 +68,7 @@ def show(file: Path | None, as_json: bool, **flags: Any) -> None:
         settings = loading.settings(read_file(file) if file else {}, flags, file or "")
     except OptionError as error:
         fail_with_all(error.problems, f"the configuration {file} is invalid", 2)
-    if settings.policy or settings.policy_option:
-        check_policy(settings)
+    check_policy(settings)
     document = document_of(settings)
     click.echo(json.dumps(document, indent=2) if as_json else yaml_text(document), nl=as_json)
 

@@ -29,10 +29,18 @@ def policies(as_json: bool) -> None:
 
 def check_policy(settings: Settings) -> None:
     """Exit with an error if the flow service rejects the policy or its options; called before anything is started."""
+    problem = problem_of_policy(settings)
+    if problem:
+        fail(problem, 2)
+
+
+def problem_of_policy(settings: Settings) -> str:
+    """Why the flow service rejects the policy or its options; empty: it does not, or none is given."""
+    if not settings.policy and not settings.policy_option:
+        return ""
     arguments = [argument for option in settings.policy_option for argument in ("--policy-option", option)]
     done = _firmament("check-policy", "--load-only", *arguments, *([settings.policy] if settings.policy else []))
-    if done.returncode:
-        fail(_error(done), 2)
+    return _error(done) if done.returncode else ""
 
 
 def _list_policies() -> list[dict[str, Any]]:

@@ -34,6 +34,12 @@ _POLICY = ("name", "options")
 def read_document(content: Mapping[Any, Any], file: str) -> dict[str, Any]:
     """The values of a PoseidonConfiguration by field of Settings, converted. `file`: its name, for messages. Raises
     OptionError with all problems."""
+    if str(content.get("apiVersion")).startswith("kubescheduler.config.k8s.io/"):
+        raise OptionError(
+            f"{file} is a configuration of kube-scheduler, which is not read; give apiVersion {API_VERSION} and kind "
+            f"{KIND}: leaderElection (without resourceLock), clientConnection (without acceptContentTypes and "
+            "contentType) and profiles[].schedulerName have the same names, and plugins have no counterpart"
+        )
     reader = _Reader(file)
     for key, expected in (("apiVersion", API_VERSION), ("kind", KIND)):
         if content.get(key) != expected:

@@ -49,7 +49,10 @@ def settings(config: Mapping[str, Any], flags: Mapping[str, Any], file: Path | s
     named += [(key, value, f"--{FIELDS[key].key}") for key, value in flags.items() if value is not None and value != ()]
     given = {key: converted(FIELDS[key], value, name) for key, value, name in named}
     result = Settings(**given)
-    _check(result)
+    try:
+        _check(result)
+    except OptionError as error:
+        raise OptionError(*(f"{file}: {problem}" if config else problem for problem in error.problems)) from error
     return result
 
 
@@ -143,6 +146,10 @@ def _check(given: Settings) -> None:
         if "=" not in option:
             raise OptionError(f"policy-option is {option!r}; give it as K=V")
     gang_owners(given)
+    wildcards = {"", "0.0.0.0", "::"}
+    addresses = {given.health_address, given.bind_address}
+    if given.health_port == given.secure_port > 0 and (len(addresses) == 1 or addresses & wildcards):
+        raise OptionError(f"health-port and secure-port are both {given.health_port}; give different ports")
     if given.firmament_address:
         _check_external(given)
     _check_usage(given)

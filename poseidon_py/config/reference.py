@@ -29,18 +29,20 @@ pods; a second one is refused.
 
 | command | |
 | --- | --- |
-| `poseidon config check FILE...` | prints all that is wrong; exit code 2 if anything is |
+| `poseidon config check FILE...` | prints all that is wrong, also with files they name; exit code 2 if anything is |
 | `poseidon config show --config FILE [FLAGS]` | what `poseidon run` would use, defaults included; renews older files |
 | `poseidon config default` | a file with all settings, their defaults and meanings |
 | `poseidon config schema` | the JSON schema, for editors and validators |
 
 A file without `apiVersion` has keys that are named like the flags, with dashes or underscores, and durations in
-seconds: `lease-duration: 15`. It is still read. Flags take durations in both forms.
+seconds: `lease-duration: 15`. It is still read; `poseidon config show FLAGS > config.yaml` makes a file of flags, too.
+Flags take durations in both forms. A KubeSchedulerConfiguration is not read.
 
 Flags of kube-scheduler with the same meaning are known by its names, too: `--leader-elect=false`,
 `--leader-elect-lease-duration`, `--leader-elect-renew-deadline`, `--leader-elect-retry-period`,
 `--leader-elect-resource-name`, `--leader-elect-resource-namespace`, `--kube-api-qps`, `--kube-api-burst`,
-`--logging-format`, and `-v N` (4 and more is `--log-level debug`).
+`--logging-format`, and `-v N` (4 and more is `--log-level debug`). Words may have any case, names underscores, and
+switches `true` and `false`: `--preemption=false`.
 """
 
 

@@ -140,10 +140,10 @@ def test_all_problems_are_reported_at_once():
     ("head", "problems"),
     [
         (
-            {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"},
+            {"apiVersion": "apps/v1", "kind": "Deployment"},
             [
-                "apiVersion in FILE is 'kubescheduler.config.k8s.io/v1'; give poseidon.io/v1",
-                "kind in FILE is 'KubeSchedulerConfiguration'; give PoseidonConfiguration",
+                "apiVersion in FILE is 'apps/v1'; give poseidon.io/v1",
+                "kind in FILE is 'Deployment'; give PoseidonConfiguration",
             ],
         ),
         ({"kind": "PoseidonConfiguration"}, ["apiVersion in FILE is empty; give poseidon.io/v1"]),
@@ -227,6 +227,53 @@ def test_files_are_checked_all_at_once(tmp_path):
     assert f"moves.after in {bad} is 60; give a duration" in done.output
     assert f"x in {bad} is unknown" in done.output
     assert invoke(cli, "config", "check", str(good)).exit_code == 0
+
+
+def checked(tmp_path, *texts):
+    """The lines that are printed about files of these settings."""
+    files = [tmp_path / f"{number}.yaml" for number in range(len(texts))]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(f"apiVersion: poseidon.io/v1\nkind: PoseidonConfiguration\n{text}\n")
+    done = invoke(cli, "config", "check", *map(str, files))
+    return done.exit_code, done.output.replace(f"{tmp_path}/", "")
+
+
+def test_files_that_a_configuration_names_have_to_be_there(tmp_path):
+    (tmp_path / "hooks").write_text("hooks: [{name: x, url: 'ftp://x'}]")
+    code, output = checked(
+        tmp_path,
+        f"jobs: {{hooksFile: {tmp_path}/hooks}}",
+        "jobs: {hooksFile: /none/h}\nclientConnection: {kubeconfig: /none/k}\nqueues: {yunikornFile: /none/q}\n"
+        "usage: {prometheus: {url: 'http://h', tokenFile: /none/t}}",
+    )
+    assert code == 2
+    assert "0.yaml: hooks[0].url: is 'ftp://x'; give an http or https URL" in output
+    for place, file in (
+        ("jobs.hooksFile", "h"), ("clientConnection.kubeconfig", "k"), ("queues.yunikornFile", "q"),
+        ("usage.prometheus.tokenFile", "t"),
+    ):  # fmt: skip
+        assert f"1.yaml: the file /none/{file} is not there; correct {place} (" in output
+    (tmp_path / "hooks").write_text("hooks: [{name: x, url: 'http://x'}]")
+    assert checked(tmp_path, f"jobs: {{hooksFile: {tmp_path}/hooks}}") == (0, "0.yaml: valid\n")
+
+
+def test_an_unknown_policy_does_not_hide_the_problems_of_the_next_file(tmp_path):
+    code, output = checked(
+        tmp_path,
+        "profiles: [{schedulerName: a, policy: {name: nope}}]",
+        "serving: {healthPort: 9000, securePort: 9000}",
+        "serving: {healthPort: 9000, securePort: 9000, bindAddress: 10.0.0.1}",
+    )
+    assert code == 2
+    assert "0.yaml: " in output
+    assert "nope" in output
+    assert "1.yaml: health-port and secure-port are both 9000; give different ports" in output
+    assert "2.yaml: valid" in output
+
+
+def test_a_configuration_of_kube_scheduler_is_told_from_a_typo():
+    (problem,) = problems_of({"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"})
+    assert problem.startswith("FILE is a configuration of kube-scheduler, which is not read; give apiVersion poseidon")
 
 
 @pytest.mark.parametrize(
