@@ -1,9 +1,9 @@
 """Decodes PodGroups and owners to the fields that the conventions read."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Raw, Struct, field
+from msgspec import Meta, Raw, Struct, field
 
 from poseidon_py.conventions import group_keys as m
 from poseidon_py.conventions.fields import Remarks, remarks_on
@@ -28,6 +28,7 @@ from poseidon_py.util.decoding import MalformedError, decode_json
 _OWNERS = frozenset(OWNERS.values())
 _SPREAD = (REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS)
 """Owners whose pods are spread by default."""
+_Priority = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class Item(Struct):
@@ -79,7 +80,7 @@ def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = F
             selector = bytes(replicas.selector)
     elif resource == PRIORITY_CLASSES:
         terms, problems = class_terms(metadata)
-        spec = {"value": _decode(item.value, int, "value"), "default": bytes(item.is_default) == b"true"}
+        spec = {"value": _decode(item.value, _Priority, "value"), "default": bytes(item.is_default) == b"true"}
         spec["preemption"] = terms
     elif counts is None:
         spec = _decode(item.spec, dict[str, Any], "spec")

@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from poseidon_py.describe.annotations.class_terms import GODEL, YUNIKORN, ClassTerms
 from poseidon_py.describe.annotations.preemption_terms import COOLDOWN
 from poseidon_py.feed.rows import Rows
 from poseidon_py.feed.update_rows import describe_pod, target
-from poseidon_py.kube.objects import micros
+from poseidon_py.kube.objects import InvalidField, micros
+from poseidon_py.state.gangs.by_pod_group import PRIORITY_CLASSES
+from poseidon_py.state.gangs.decode import Item, owner_or_group_of
 from poseidon_py.state.preemption.preemption_rules import FOREVER_US, PreemptionRules
 from poseidon_py.state.preemption.priority_classes import DELETED_SECONDS
 from poseidon_py.state.store import Store
@@ -243,3 +246,10 @@ def test_a_class_deleted_twice_counts_for_ten_seconds_after_the_second_time():
     assert bench.sent()[0] is True
     second()
     assert bench.sent()[0] is False
+
+
+@pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 10**30])
+def test_a_value_that_no_priority_can_have_is_invalid(value):
+    item = msgspec.json.decode(f'{{"metadata": {{"name": "c", "uid": "u"}}, "value": {value}}}', type=Item)
+    with pytest.raises(InvalidField, match="value"):
+        owner_or_group_of(PRIORITY_CLASSES, item)
