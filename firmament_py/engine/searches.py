@@ -27,6 +27,7 @@ from firmament_py.engine.wakeups import Timer
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.model.lifecycle import WAITING
 from firmament_py.state.cluster import ClusterState
+from firmament_py.state.gangs import NO_GANG
 from firmament_py.state.tables import Sought
 
 log = logging.getLogger(__name__)
@@ -192,9 +193,22 @@ class Searches:
             self._search_again(search.rows)
             self._not_before_us = now_us + FAILED_US
             return None
-        self._note_outcome(search, now_us)
+        grown = self._grown(search)
+        self._state.tasks.sought[search.rows[grown]] = Sought.ANEW
+        self._note_outcome(search, search.rows[~grown], now_us)
         self._learn(search.searcher)
         return search
+
+    def _grown(self, search: Search) -> Bools:
+        """(K,) which rows of a search are of gangs with members that have arrived since it began: what it says of fewer
+        is not so of them all."""
+        tasks, then = self._state.tasks, search.then.tasks
+        (rows,) = ((tasks.state == WAITING) & (tasks.gang != NO_GANG)).nonzero()
+        known = np.zeros(tasks.capacity, np.bool_)
+        known[: then.capacity] = then.live & (then.generation == tasks.generation[: then.capacity])
+        gang = tasks.gang[search.rows]
+        grown: Bools = np.isin(gang, tasks.gang[rows[~known[rows]]]) & (gang != NO_GANG)
+        return grown
 
     def _still_waiting(self, search: Search, rows: I64) -> I64:
         """Those of task rows (K,) of a search that are of the same tasks as then, which wait."""
@@ -203,9 +217,9 @@ class Searches:
         found: I64 = rows[waiting]
         return found
 
-    def _note_outcome(self, search: Search, now_us: int) -> None:
-        """What the search says of its tasks, and when another one is due."""
-        tasks, found, rows = self._state.tasks, search.searcher, search.rows
+    def _note_outcome(self, search: Search, rows: I64, now_us: int) -> None:
+        """What the search says of its task rows (K,), and when another one is due."""
+        tasks, found = self._state.tasks, search.searcher
         tasks.passed_over[rows] |= found.state.tasks.passed_over[rows]
         tasks.without_victims[rows] |= found.state.tasks.without_victims[rows]
         self.at_best = dict(found.gangs_at_best)

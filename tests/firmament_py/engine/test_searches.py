@@ -1,5 +1,6 @@
 """Searches beside the rounds: what they decide is carried out if it still holds, whatever happens while they go on."""
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable
@@ -38,6 +39,8 @@ from tests.builders import (
 )
 from tests.effort import THOROUGH, seeds
 from tests.firmament_py.engine.reclaiming import A, running
+from tests.firmament_py.engine.test_kept_flavors import job as flavored_job
+from tests.firmament_py.engine.test_kept_flavors import within as of_two_flavors
 from tests.firmament_py.engine.wake_kinds import KINDS
 from tests.firmament_py.engine.wake_worlds import World
 from tests.firmament_py.queues.trees import queue, quota, tree
@@ -572,3 +575,37 @@ def test_a_search_that_has_found_nothing_is_followed_by_a_pause_of_its_own_lengt
     cluster.now_us = over_us
     cluster.round()
     assert cluster.search.running
+
+
+@pytest.mark.parametrize("ended", list(itertools.product((False, True), repeat=3)))
+def test_what_a_search_says_of_a_part_of_a_gang_is_not_so_of_the_whole_gang(ended):
+    """The members arrive one by one, each in a round of its own, and searches of fewer end at any time. Together they
+    preempt on the first flavor; what was in vain for one of them must not pass it over."""
+    search = Scripted()
+    engine = Engine(LoadSpreading(), SOLVERS["or-tools"](), searching=search, preempting=Preempting.WITHIN_BUDGETS)
+    cluster = Cluster(engine.state, engine.scheduler)
+    cluster.tell(
+        *(make_node(f"n{n}", cpu=8, labels={"fl": name}) for n, name in ((1, "one"), (2, "two"))),
+        *(make_class(1, cpu=1), make_class(11, cpu=1, priority=1000), QueuesObserved(of_two_flavors())),
+        *(*flavored_job(1, 1, 3, A, gang=1, on="n1"), make_gang(2, 3, whole=True)),
+    )
+    placed, now_us = dict[int, str](), NOW_US
+
+    def run() -> None:
+        nonlocal now_us
+        now_us += 50_000
+        result = engine.run_round(now_us)
+        if result is not None:
+            placed.update(cluster.names(result))
+            cluster.tell(*[removed(uid) for uid in cluster.preempted(result)])
+
+    for uid, ends in zip((11, 12, 13), ended, strict=True):
+        cluster.tell(make_tasks([uid], 11, queue=A, gang=2))
+        run()
+        if ends and search.running:
+            search.finish()
+    for _ in range(12):
+        run()
+        if search.running:
+            search.finish()
+    assert placed == dict.fromkeys((11, 12, 13), "n1")
