@@ -53,7 +53,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.announced: list[str] = []
-        self.store = Store(["poseidon"])
+        self.store = Store(["poseidon"], defer_seconds=0.0)  # a deferral needs an event loop
         self.store.subscribe(self)
         self.model: dict[str, ModelPod] = {}
         self.nodes: dict[str, str] = {}
