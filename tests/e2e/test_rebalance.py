@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from poseidon_py.util.process.signals import INTERRUPTED
 from tests.e2e.api import PATIENCE, Json
 from tests.e2e.backends import PODS, Backend, Synthetic
 from tests.e2e.conftest import SYNTHETIC
@@ -272,7 +273,7 @@ def test_an_interrupted_command_stops_the_plan(synthetic: Synthetic, schedule: S
     with Owner(synthetic, "o", stop_seconds=0.3) as owner:
         command = executing(scheduler.address, plan=fragmented(synthetic, scheduler, owner, tmp_path))
         command.until_says("waiting: the disruption budget")
-        assert command.end(signal.SIGINT) == 1
+        assert command.end(signal.SIGINT) == INTERRUPTED
         command.until_says("stopped: no further step begins; under way: none")
         permit(synthetic, 1)
         assert scheduler.status()["rebalance"] is None

@@ -12,6 +12,7 @@ from benchmarks.harness.runner import Options
 from benchmarks.live.perf.phase import Outcome, figures
 from benchmarks.live.perf.sizes import parse
 from benchmarks.live.perf.templates import NODES, TEMPLATES
+from tests.effort import THOROUGH
 
 CASES = [case for case in specs.load("end-to-end").cases if case.sizes["mode"] == "perf"]
 FIGURES = {
@@ -27,7 +28,7 @@ def measured(tmp_path, name, *arguments):
     command = ["run", "end-to-end", "--case", name, "--scale", "0.004", "--repeat", "1", "--json", str(out)]
     done = CliRunner().invoke(cli, [*command, *arguments])
     assert done.exit_code == 0, done.output
-    (case,) = read(out).cases
+    case = min(read(out).cases, key=lambda case: len(case.name))  # the names of others may begin with its own
     assert case.failed == []
     assert set(case.samples) >= FIGURES
     assert case.samples["bound_per_s"][0] > 0, "some seconds may be without a bind"
@@ -44,6 +45,7 @@ def test_a_case_of_each_kind_runs_on_the_synthetic_cluster(tmp_path, name):
 
 @pytest.mark.e2e
 @pytest.mark.slow
+@pytest.mark.skipif(not THOROUGH, reason="make test-thorough runs it: ten seconds each")
 @pytest.mark.parametrize("name", sorted({case.name for case in CASES if not case.name.startswith(ANOTHER)}))
 def test_each_case_runs_on_the_synthetic_cluster(tmp_path, name):
     measured(tmp_path, name)

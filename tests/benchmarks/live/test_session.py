@@ -70,6 +70,9 @@ class Bound:
     def _bind(self, uid):
         return {"what": "bind", "uid": uid, "time": 1.0}
 
+    async def page(self, path, parameters):
+        return await self.call("GET", path)
+
     async def call(self, verb, path, body=b"", timeout=30.0):
         if verb == "POST":
             uid = f"own-{self.created}"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from poseidon_py.cli.carry_out import Execution
+from poseidon_py.util.process.signals import INTERRUPTED
 from tests.poseidon_py.cli.rebalancing import bridge, run
 
 
@@ -50,7 +51,7 @@ async def test_an_interrupted_command_stops_the_plan_and_names_what_is_under_way
         leader.pods.hold = asyncio.Event()
         Meanwhile(monkeypatch, nothing, nothing, KeyboardInterrupt)
         result = await run("--execute", "--yes", address=leader.address)
-        assert result.exit_code == 1
+        assert result.exit_code == INTERRUPTED
         assert "stopped: no further step begins; under way: default/a, default/b" in result.output
         leader.pods.hold.set()
         await leader.settle()

@@ -14,7 +14,7 @@ from benchmarks.loads.cvxcluster.relaxation import relaxation, solve
 def bound_of(program):
     found = program.solve()
     assert found is not None
-    return found[0]
+    return found.bound
 
 
 def kind(instance, name):
