@@ -260,3 +260,18 @@ def test_the_audit_does_not_bind_further_members():
     none = (NO_ROWS, NO_ROWS)
     nominated = np.array([state.task_row(11)]), state.node_rows(["id-c"])
     assert not preemption_problems(state, none, none, nominated, NO_ROWS, now_us=NOW_US, beyond_budgets=False)
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_members_that_needed_no_domain_lose_what_they_wait_for_when_they_need_one(required):
+    """Further members preempt in y. Once a member of x has ended, one of them is of the minimum, which is where the
+    other member is; there its node has been taken. One of a preferred domain may be anywhere."""
+    running = [*on_each([1, 2], "cd"), make_gang(7, 2, topology=ZONE, required=required)]
+    cluster = zones(*running, *on_each([11, 12], "ab", HIGH, gang=7), make_tasks([13, 14], HIGH, gang=7), x="ab", y="cd")
+    assert set(cluster.preempted(cluster.run())) == {1, 2}
+    assert cluster.nominated() == {13: "c", 14: "d"}
+    cluster.tell(removed(11), *on_each([3], "a", HIGH))
+    cluster.run(NOW_US + SECOND_US)
+    assert cluster.nominated() == ({} if required else {13: "c", 14: "d"})
+    cluster.tell(removed(3))
+    assert cluster.names(cluster.run(NOW_US + 2 * SECOND_US)) == {13: "a"}
