@@ -12,9 +12,10 @@ from click.testing import CliRunner, Result
 
 
 def invoke(command: click.Command, *arguments: str) -> Result:
-    """Output, exit code and exception of the command."""
+    """Output, exit code and exception of the command. One that belongs to a group has the flags of its help, which
+    click makes when they are first asked for and keeps."""
     with _process_state_restored():
-        return CliRunner().invoke(command, arguments)
+        return CliRunner().invoke(command, arguments, help_option_names=["-h", "--help"])
 
 
 @contextmanager

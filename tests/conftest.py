@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from zlib import crc32
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from firmament_py.compile_ahead import compile_stale
 from tests.effort import NO_HELM, NO_SERVER, QUARTER, THOROUGH
@@ -13,6 +13,7 @@ from tests.effort import NO_HELM, NO_SERVER, QUARTER, THOROUGH
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 settings.register_profile("default", _COMMON, max_examples=25, stateful_step_count=30, database=None)
+settings.register_profile("ci", settings.get_profile("default"), phases=set(Phase) - {Phase.shrink})  # takes minutes
 settings.register_profile("thorough", _COMMON, max_examples=1000, stateful_step_count=60)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
@@ -21,7 +22,9 @@ _NEEDS = {NO_SERVER: "a real API server", NO_HELM: "Helm and kubectl, which cann
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--e2e-reruns", type=int, default=0, help="How often a failed test marked e2e is run again.")
-    parser.addoption("--e2e-half", action="store_true", help="Every second test marked e2e; SEEDS_QUARTER says which.")
+    parser.addoption(
+        "--half", action="store_true", help="Every second test marked e2e or slow; SEEDS_QUARTER says which."
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -29,9 +32,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if reruns and item.get_closest_marker("e2e"):
             item.add_marker(pytest.mark.flaky(reruns=reruns))
-    if config.getoption("--e2e-half") and not THOROUGH:
+    if config.getoption("--half") and not THOROUGH:
         others = [
-            item for item in items if item.get_closest_marker("e2e") and crc32(item.nodeid.encode()) % 2 != QUARTER % 2
+            item
+            for item in items
+            if (item.get_closest_marker("e2e") or item.get_closest_marker("slow"))
+            and crc32(item.nodeid.encode()) % 2 != QUARTER % 2
         ]
         config.hook.pytest_deselected(items=others)
         left_out = set(others)

@@ -167,7 +167,7 @@ def configured(items: list[Json], tmp_path: Path) -> Settings:
     file.write_text(config_map["data"]["config.yaml"])
     command, flag, *further = container_of(items)["args"]
     assert (command, flag) == ("run", "--config=/etc/poseidon/config.yaml")
-    flags = run.make_context("run", further).params
+    flags = run.make_context("run", further, help_option_names=["-h", "--help"]).params
     flags.pop("config")
     return loading.settings(read_file(file), flags, file)
 
@@ -200,7 +200,7 @@ def test_hooks_are_read_from_the_values(render: Render, tmp_path: Path):
 def test_the_controller_of_jobs_is_started_with_flags_that_exist(render: Render):
     args = container_of(render(EVERYTHING), "jobs-controller")["args"]
     assert args[:2] == ["jobs", "run"]
-    given = jobs.commands["run"].make_context("run", args[2:]).params
+    given = jobs.commands["run"].make_context("run", args[2:], help_option_names=["-h", "--help"]).params
     assert (given["leader_elect"], given["lease_name"], given["health_port"]) == (None, LEASE, HEALTH_PORT)
     assert (given["namespace"], str(given["hooks_file"])) == ("team-a", "/etc/poseidon/hooks.yaml")
 

@@ -267,7 +267,9 @@ def test_members_that_needed_no_domain_lose_what_they_wait_for_when_they_need_on
     """Further members preempt in y. Once a member of x has ended, one of them is of the minimum, which is where the
     other member is; there its node has been taken. One of a preferred domain may be anywhere."""
     running = [*on_each([1, 2], "cd"), make_gang(7, 2, topology=ZONE, required=required)]
-    cluster = zones(*running, *on_each([11, 12], "ab", HIGH, gang=7), make_tasks([13, 14], HIGH, gang=7), x="ab", y="cd")
+    cluster = zones(
+        *running, *on_each([11, 12], "ab", HIGH, gang=7), make_tasks([13, 14], HIGH, gang=7), x="ab", y="cd"
+    )
     assert set(cluster.preempted(cluster.run())) == {1, 2}
     assert cluster.nominated() == {13: "c", 14: "d"}
     cluster.tell(removed(11), *on_each([3], "a", HIGH))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from poseidon_py.feed.update_rows import target
 from poseidon_py.kube.client import ApiError, Kube
 from tests.poseidon_py.world import World, template, world_of
 
@@ -35,7 +36,7 @@ async def test_pods_are_placed_but_none_is_preempted_whose_class_cannot_be_read(
     world.cluster.add_pods(1, template(), prefix="plain")
     await world.until(lambda: world.bound("ranked") and world.bound("plain"))
     pods = bridge.store.pods.values()
-    await world.until(lambda: all(known.node and not known.dirty for known in pods))
+    await world.until(lambda: all(known.node and known.sent == target(bridge.store, known) for known in pods))
     protected = {known.name.rstrip("0"): known.sent.unevictable for known in pods}
     assert protected == {"ranked": not readable, "plain": False}
     warning = "cannot watch priorityclasses.scheduling.k8s.io, so no pod that names a PriorityClass is preempted"
