@@ -10,7 +10,7 @@ import numpy as np
 
 from firmament_py.admission.exact_packing import Kind, pack
 from firmament_py.admission.gang_capacity import GangCapacity
-from firmament_py.model.arrays import I64, Bools, run_positions
+from firmament_py.model.arrays import I64, Bools, distinct_rows, run_positions
 from firmament_py.placement.placer import Placer
 from firmament_py.snapshot.job_demand import JobDemand
 
@@ -102,14 +102,14 @@ class GangPlacer:
             return False
         if self.capacity.fitting(demand.members, nodes) < demand.lacking:
             return False
-        kinds, kind_of = np.unique(np.stack([at, demand.role]), axis=1, return_inverse=True)
-        kind_of = kind_of.ravel()
+        kinds = np.column_stack([at, demand.role])
+        first, kind_of = distinct_rows(kinds)
         counts = np.bincount(kind_of).tolist()
         found = pack(
             self._ledger.free_for(demand.members),
             snapshot.requests[some],
             snapshot.suitable[some] if nodes is None else snapshot.suitable[some] & nodes,
-            [Kind(cls, role, count) for (cls, role), count in zip(kinds.T.tolist(), counts, strict=True)],
+            [Kind(cls, role, count) for (cls, role), count in zip(kinds[first].tolist(), counts, strict=True)],
             demand.lacking,
             demand.lacking_of_role,
             steps,

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from firmament_py.audit.retained_quota import retained_quota
-from firmament_py.model.arrays import I64, U64, Bools, counts_of
+from firmament_py.model.arrays import I64, U64, Bools, counts_of, distinct_rows
 from firmament_py.model.queues import UNLIMITED, Flavor, QueueDefinition, Sharing, Stop
 from firmament_py.model.resources import has_quota
 from firmament_py.queues.tree import Queues
@@ -179,7 +179,9 @@ class QuotaCheck:
         names, there = {name: r for r, name in enumerate(state.resources.names)}, list(self._kind)
         if self._flavors < 2:
             return np.full((len(row), len(names)), -1), np.zeros((len(row), len(names)), np.bool_)
-        distinct, of = np.unique(np.column_stack([row, kind, choice]), axis=0, return_inverse=True)
+        keys = np.column_stack([row, kind, choice])
+        first, of = distinct_rows(keys)
+        distinct = keys[first]
         found, wrong = np.full((len(distinct), len(names)), -1), np.zeros((len(distinct), len(names)), np.bool_)
         for i, (q, of_node, number) in enumerate(distinct.tolist()):
             for resource, flavor in state.flavor_choices[number] if number >= 0 else ():
@@ -189,7 +191,7 @@ class QuotaCheck:
                     found[i, names[resource]] = self._column[flavor, resource]
                 else:
                     wrong[i, names[resource]] = True
-        return found[of.reshape(-1)], wrong[of.reshape(-1)]
+        return found[of], wrong[of]
 
     def _kinds(self, state: ClusterState, nodes: I64) -> I64:
         """(K,) numbers of the sets of flavors that node rows (K,) are of; fills `_kind`."""

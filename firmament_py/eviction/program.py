@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.eviction.problem import Subproblem
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, distinct_rows
 from firmament_py.packing.integer_rows import IntegerRows
 
 
@@ -41,8 +41,8 @@ class EvictionProgram:
         self._cls, self._node = np.nonzero(arrivals.suitable & (arrivals.count > 0)[:, None])
         self._exceedable = np.flatnonzero(problem.exceedable[self._kind] & (self._tier >= 0))
         counted = np.column_stack([self._tier, residents.budgets[self._kind]])[self._exceedable]
-        self._excess, number = np.unique(counted, axis=0, return_inverse=True)  # (X, 1 + B)
-        self._excess_of = number.reshape(-1)
+        first, self._excess_of = distinct_rows(counted)
+        self._excess = counted[first]  # (X, 1 + B)
         self._stays = np.flatnonzero(self._home_count[self._cls, self._node])
         self._lacking = np.argwhere(problem.free < 0).T
         parts = (self._cls, self._kind, self._excess, self._stays, self._lacking[0])

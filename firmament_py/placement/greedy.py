@@ -7,7 +7,8 @@ from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.subproblem import Subproblem
 from firmament_py.policy import Costs
 from firmament_py.policy.locality import DataCosts, of_groups
-from firmament_py.snapshot.solo_capacity import ANY_NUMBER, task_slots
+from firmament_py.snapshot.domain_limits import UNLIMITED
+from firmament_py.snapshot.solo_capacity import task_slots
 
 BIDDING_ROUNDS = 8
 """How often the tasks of a class bid for the nodes that hold their data."""
@@ -44,7 +45,7 @@ def _slots(ledger: Ledger, subproblem: Subproblem, i: int, tasks: int) -> I64:
     """(N,) how many of `tasks` tasks of class i of the subproblem each node could take now."""
     c = int(subproblem.classes[i])
     intertask, request, suitable = ledger.snapshot.intertask, ledger.snapshot.requests[[c]], subproblem.suitable[[i]]
-    at_most = ANY_NUMBER if intertask.concerned[c] and intertask.may_be_first(c) else tasks
+    at_most = UNLIMITED if intertask.concerned[c] and intertask.may_be_first(c) else tasks
     slots: I64 = task_slots(ledger.free, request, suitable, np.array([at_most]))[0]
     if intertask.concerned[c]:
         slots, _ = intertask.limit(c, slots, tasks)

@@ -11,9 +11,9 @@ from firmament_py.network.capacities import Capacities, built_in
 from firmament_py.network.slot_runs import slot_offsets
 from firmament_py.placement.ledger import Ledger
 from firmament_py.policy import Costs, View
-from firmament_py.snapshot.domain_limits import DomainLimit
+from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.snapshot import Snapshot
-from firmament_py.snapshot.solo_capacity import ANY_NUMBER, SoloCapacity, task_slots
+from firmament_py.snapshot.solo_capacity import SoloCapacity, task_slots
 from firmament_py.usage.usage import Reading
 
 
@@ -111,7 +111,7 @@ def _capacities(
     constrained = np.flatnonzero(snapshot.intertask.concerned[classes])
     for i, c in zip(constrained.tolist(), classes[constrained].tolist(), strict=True):
         if snapshot.intertask.may_be_first(c):
-            slots[i] = task_slots(free, snapshot.requests[[c]], suitable[[i]], np.array([ANY_NUMBER]))[0]
+            slots[i] = task_slots(free, snapshot.requests[[c]], suitable[[i]], np.array([UNLIMITED]))[0]
         slots[i], limits[i] = snapshot.intertask.limit(c, slots[i], int(waiting[i]))
     if len(constrained):
         alone = _with_rows(alone, constrained, slots)

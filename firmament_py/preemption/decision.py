@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from firmament_py.eviction.problem import Arrivals, Movers, Residents
-from firmament_py.model.arrays import I64, NO_ROWS, Bools
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, distinct_rows
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import EvictionCosts
 from firmament_py.preemption.gang_victims import Surplus, surplus
@@ -18,7 +18,6 @@ from firmament_py.preemption.residents import (
     Kind,
     Resident,
     first_of_each,
-    grouped,
     residents_below,
 )
 from firmament_py.state.cluster import ClusterState
@@ -221,8 +220,8 @@ class EvictionSearch:
         if shared_by is not None:
             running = resident.kind == Kind.RUNNING
             cost[running] = -(-cost[running] // shared_by[resident.id[running]])
-        kind, first = grouped(resident.cls, rank, cost, limits.pattern)
-        group, of_group = grouped(resident.node, kind)
+        first, kind = distinct_rows(np.column_stack([resident.cls, rank, cost, limits.pattern]))
+        of_group, group = distinct_rows(np.column_stack([resident.node, kind]))
         return Residents(
             node=resident.node[of_group],
             kind=kind[of_group],
@@ -281,9 +280,9 @@ class _Limits:
         self._moves = np.arange(len(label_set)) >= number
         self.allowed = np.r_[allowed, spare.limit, moves]
         self.hard = np.arange(len(self.allowed)) >= len(allowed)
-        of_set = np.unique(self._counts, axis=0, return_inverse=True)[1].reshape(-1)
+        of_set = distinct_rows(self._counts)[1]
         of_resident = np.where(self._running, of_set[self._of_task], -1)[:number]
-        self.pattern = grouped(of_resident, *self._gang[:number].T)[0]
+        self.pattern = distinct_rows(np.column_stack([of_resident, self._gang[:number]]))[1]
 
     def count(self, rows: I64) -> None:
         """Rows (K,) of the task table are evicted in any case."""

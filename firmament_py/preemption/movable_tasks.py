@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.eviction.clearing import TOLERANCE, clearing_costs
-from firmament_py.model.arrays import F64, I64, Bools, add_rows
+from firmament_py.model.arrays import F64, I64, Bools, add_rows, distinct_rows
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import (
     EvictionCosts,
@@ -18,7 +18,6 @@ from firmament_py.placement.running import (
     victims_of,
 )
 from firmament_py.policy import COST_MAX
-from firmament_py.preemption.residents import grouped
 from firmament_py.state.cluster import ClusterState
 
 TOGETHER = 4_000
@@ -133,8 +132,9 @@ class MovableNearby:
         edges = np.quantile(found.cost, np.linspace(0, 1, _COSTS + 1)[1:-1])
         sets, of_task = np.unique(found.label_set, return_inverse=True)
         counted = self._state.evictions_allowed(sets)[1].T.reshape(len(sets), -1)
-        of_set = np.unique(counted, axis=0, return_inverse=True)[1].reshape(-1)
-        kind, first = grouped(found.kind, np.searchsorted(edges, found.cost), of_set[of_task.reshape(-1)])
+        of_set = distinct_rows(counted)[1]
+        keys = found.kind, np.searchsorted(edges, found.cost), of_set[of_task.reshape(-1)]
+        first, kind = distinct_rows(np.column_stack(keys))
         mean = np.bincount(kind, found.cost) / np.bincount(kind)
         like = found.kind[first]
         return MovableTasks(

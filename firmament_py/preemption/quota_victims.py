@@ -120,11 +120,11 @@ class QuotaVictims:
     def _events(self, rows: I64, leaving: I64) -> list[tuple[int, bool]]:
         """Candidates (K,) in their order, task rows, each a task that leaves by itself or, True, one of a gang that
         leaves as a whole: once for each gang, behind its members above the minimum. leaving (V,): task rows."""
-        gangs, spare = self._state.tasks.gang, self._spare(leaving)
         last_single, first_other = dict[int, int](), dict[int, int]()
         events: list[tuple[float, int, bool]] = []
-        for at, (row, gang) in enumerate(zip(rows.tolist(), gangs[rows].tolist(), strict=True)):
-            if gang == NO_GANG or spare.take(row):
+        gangs, alone = self._state.tasks.gang[rows].tolist(), self._leaves_alone(rows, leaving).tolist()
+        for at, (row, gang) in enumerate(zip(rows.tolist(), gangs, strict=True)):
+            if alone[at]:
                 last_single[gang] = at
                 events.append((at, row, False))
             else:
@@ -133,30 +133,22 @@ class QuotaVictims:
             events.append((max(at, last_single.get(gang, -1) + 0.5), int(rows[at]), True))
         return [(row, as_whole) for _, row, as_whole in sorted(events)]
 
-    def _spare(self, leaving: I64) -> "_Spare":
-        """What gangs can lose besides task rows (V,)."""
+    def _leaves_alone(self, rows: I64, leaving: I64) -> Bools:
+        """(K,) whether each candidate can leave by itself, with those before it: tasks of no gang, and members above
+        the minimum of theirs. A gang that keeps what it was admitted with gives nothing back with one of its members,
+        so it loses none. leaving (V,): task rows that leave before."""
         self._surplus = self._surplus or surplus(self._state)
-        limit, of_row = self._surplus.limit.copy(), self._surplus.of_row
+        limits, of_row = self._surplus.limit.copy(), self._surplus.of_row
         counted = of_row[leaving].reshape(-1)
-        np.subtract.at(limit, counted[counted >= 0], 1)
-        return _Spare(limit, of_row, self._standing, self._state)
-
-
-class _Spare:
-    """The members above the minimum that gangs can still lose. A gang that keeps what it was admitted with gives
-    nothing back with one of its members, so it loses none."""
-
-    def __init__(self, limit: I64, of_row: I64, standing: Standing, state: ClusterState) -> None:
-        self._limit = limit
-        self._of_row = of_row
-        self._retained = standing.use.retained
-        self._gang = state.tasks.gang
-
-    def take(self, row: int) -> bool:
-        """Whether the gang can lose this member, which then counts."""
-        limits = self._of_row[row]
-        limits = limits[limits >= 0]
-        if not len(limits) or (self._limit[limits] <= 0).any() or self._retained.of(self._gang[[row]])[0] >= 0:
-            return False
-        self._limit[limits] -= 1
-        return True
+        np.subtract.at(limits, counted[counted >= 0], 1)
+        gang = self._state.tasks.gang[rows]
+        alone: Bools = gang == NO_GANG
+        left = limits.tolist()
+        members = np.flatnonzero(~alone & (self._standing.use.retained.of(gang) < 0))
+        for at, each in zip(members.tolist(), of_row[rows[members]].tolist(), strict=True):
+            some = [limit for limit in each if limit >= 0]
+            if some and all(left[limit] > 0 for limit in some):
+                alone[at] = True
+                for limit in some:
+                    left[limit] -= 1
+        return alone

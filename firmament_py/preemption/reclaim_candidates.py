@@ -9,12 +9,11 @@ from functools import cached_property
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, Bools
+from firmament_py.model.arrays import F64, I64, Bools, distinct_rows
 from firmament_py.model.lifecycle import BOUND
 from firmament_py.model.queues import Sharing, Within
 from firmament_py.placement.ledger import Ledger
 from firmament_py.preemption.outcome import Outcome
-from firmament_py.preemption.residents import grouped
 from firmament_py.queues.fair_order import places
 from firmament_py.queues.permissions import Situation, Why, permissions, sides
 from firmament_py.queues.priorities import changes_priorities, seen_outside
@@ -108,7 +107,7 @@ class CandidateSearch:
             others = others[np.lexsort((-tasks.started_us[rows[others]], too_large[others], priority[others]))]
             place[others] = places(situation, queue[others], amounts[others])
         keys = own, granted.within_floor[queue], of_queue, place, priority, too_large
-        precedence, _ = grouped(*(key.astype(np.int64) for key in keys))
+        precedence = distinct_rows(np.column_stack(keys))[1]
         order = np.lexsort((-tasks.started_us[rows], precedence))
         return Candidates(rows[order], precedence[order])
 

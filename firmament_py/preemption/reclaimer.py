@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS, Bools, add_rows
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, add_rows, distinct_rows
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.repacking import may_move
 from firmament_py.placement.running import EvictionCosts
@@ -333,21 +333,16 @@ class Reclaimer:
         leaving = np.bincount(gang[gang != NO_GANG], minlength=len(members))
         whole = (gang != NO_GANG) & (leaving == members)[np.maximum(gang, 0)]
         alone = np.where(whole, -1, np.arange(len(rows)))
-        _, first, victim = np.unique(
-            np.column_stack([np.where(whole, gang, -1), np.where(whole, queue, -1), alone]),
-            axis=0,
-            return_index=True,
-            return_inverse=True,
-        )
+        first, victim = distinct_rows(np.column_stack([np.where(whole, gang, -1), np.where(whole, queue, -1), alone]))
         amounts = self._standing.amounts(state, rows)
         total = np.zeros((len(first), amounts.shape[1]), np.int64)
-        add_rows(total, victim.reshape(-1), amounts)
+        add_rows(total, victim, amounts)
         total += use.retained_by_gangs(np.where(whole, gang, NO_GANG)[first])
         priority, created_us = np.full(len(first), NO_PRIORITY), tasks.created_us[rows[first]]
-        np.maximum.at(priority, victim.reshape(-1), state.classes.priority[tasks.cls[rows]])
-        np.minimum.at(created_us, victim.reshape(-1), tasks.created_us[rows])
+        np.maximum.at(priority, victim, state.classes.priority[tasks.cls[rows]])
+        np.minimum.at(created_us, victim, tasks.created_us[rows])
         preemptible = np.ones(len(first), np.bool_)
-        preemptible[victim.reshape(-1)[tasks.unevictable[rows]]] = False
+        preemptible[victim[tasks.unevictable[rows]]] = False
         return Victims(queue[first], priority, created_us, total, preemptible), rows[first]
 
     def _unit(self, row: int, victims: I64) -> I64:

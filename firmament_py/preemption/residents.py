@@ -128,21 +128,6 @@ def budgets_of(state: ClusterState, resident: Resident, victims: I64 = NO_ROWS) 
     return (allowed - of_victims.sum(axis=1))[some], counts[some].T
 
 
-def grouped(*columns: I64) -> tuple[I64, I64]:
-    """The distinct rows of columns (P,), by number: (P,) the number of each row, and (G,) a row with each."""
-    number = np.zeros(len(columns[0]), np.int64)
-    distinct = 1
-    for column in columns:
-        low, high = int(column.min(initial=0)), int(column.max(initial=0))
-        span = high - low + 1
-        if distinct * span > 2**62:
-            number = np.unique(number, return_inverse=True)[1].reshape(-1)
-            distinct = int(number.max(initial=0)) + 1
-        number, distinct = number * span + (column - low), distinct * span
-    _, first, number = np.unique(number, return_index=True, return_inverse=True)
-    return number.reshape(-1), first
-
-
 def first_of_each(group: I64, order: I64, taken: I64) -> I64:
     """Positions (K,): of each group the first taken[g] of its members in `order` (P,); group (P,)."""
     by_group = order[np.argsort(group[order], kind="stable")]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.eviction.clearing import clearing_costs
-from firmament_py.model.arrays import F64, I64, Bools, add_rows
+from firmament_py.model.arrays import F64, I64, Bools, add_rows, distinct_rows
 from firmament_py.packing.problem import Problem
 from firmament_py.packing.relaxation import Relaxation
 from firmament_py.snapshot.solo_capacity import task_slots
@@ -194,10 +194,11 @@ def _kinds(removable: Removable) -> tuple[I64, I64, Bools]:
     sizes, suitable = requests[example], suitable[found]
     if len(found) <= _KINDS:
         return sizes, number, suitable
-    distinct, of = np.unique(sizes, axis=0, return_inverse=True)
+    one_of_each, of = distinct_rows(sizes)
+    distinct = sizes[one_of_each]
     merged = np.zeros((len(distinct), suitable.shape[1]), np.bool_)
-    np.logical_or.at(merged, of.reshape(-1), suitable)
-    count = np.bincount(of.reshape(-1), number).astype(np.int64)
+    np.logical_or.at(merged, of, suitable)
+    count = np.bincount(of, number).astype(np.int64)
     usage = (distinct / np.maximum(distinct.max(axis=0), 1)).max(axis=1) * count
     chosen = np.sort(np.argsort(-usage, kind="stable")[:_KINDS])
     return distinct[chosen], count[chosen], merged[chosen]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.eviction.clearing import clearing_costs
-from firmament_py.model.arrays import I64, Bools, add_rows
+from firmament_py.model.arrays import I64, Bools, add_rows, distinct_rows
 from firmament_py.model.constraints import NO_DEMAND
 from firmament_py.model.plan import Win
 from firmament_py.model.resources import TASK_SLOTS
@@ -81,8 +81,8 @@ def _alike(found: Candidates) -> tuple[I64, I64, Bools]:
     """(M,) the kind of each task: those of equal requests that suit the same nodes; and requests (D, R), suitable
     (D, N) of each."""
     same = np.hstack([found.requests, np.packbits(found.suitable, axis=1)])
-    _, first, kind = np.unique(same, axis=0, return_index=True, return_inverse=True)
-    return kind.reshape(-1)[found.kind], found.requests[first], found.suitable[first]
+    first, kind = distinct_rows(same)
+    return kind[found.kind], found.requests[first], found.suitable[first]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,9 @@ class _Pieces:
         if count <= limit:
             return np.arange(count)
         by_node = np.lexsort((found.row, found.node))
-        asked, of_node = np.unique(self.asked, axis=0, return_inverse=True)
-        suitable = (of_node.reshape(-1) == np.arange(len(asked))[:, None]) & (self.number > self.before)
+        first, of_node = distinct_rows(self.asked)
+        asked = self.asked[first]
+        suitable = (of_node == np.arange(len(asked))[:, None]) & (self.number > self.before)
         cost = np.ones(len(found.row))
         clearing = clearing_costs(asked, suitable, found.node[by_node], requests[by_node], cost, everything)
         sources = np.argsort(clearing.min(axis=0), kind="stable")[: limit // 2]

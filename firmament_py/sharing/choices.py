@@ -4,7 +4,7 @@ flavor of its node in the order of its queue whose quota the others do not use u
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, Bools, distinct_rows
 from firmament_py.queues.quota import capacity, left_to
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.flavors import Flavors, add_amounts
@@ -49,12 +49,12 @@ class Choices:
         queues = self._queues
         if len(queues.flavors) < 2 or not flavors.size:
             return np.full(len(flavors), -1)
-        distinct, of = np.unique(flavors, axis=0, return_inverse=True)
+        first, of = distinct_rows(flavors)
         numbers = [
             self._known.number(tuple((queues.resources[r], queues.flavors[f]) for r, f in enumerate(chosen) if f >= 0))
-            for chosen in distinct.tolist()
+            for chosen in flavors[first].tolist()
         ]
-        return np.array(numbers, np.int64)[of.reshape(-1)]
+        return np.array(numbers, np.int64)[of]
 
     def _flavors_of(self, numbers: I64) -> I64:
         """(K, R) the flavors of choices (K,), -1: unknown."""

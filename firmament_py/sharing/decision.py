@@ -6,7 +6,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions, stable_order
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, distinct_rows, run_positions, stable_order
 from firmament_py.model.queues import QueueDefinition, Reclaim, ReclaimRules, Sharing, Stop, Within
 from firmament_py.model.resources import has_quota
 from firmament_py.queues import admission
@@ -336,9 +336,9 @@ class _QueueRound:
         """(P,) rows of `nodes` for the flavors of each resource (P, R), -1: all nodes."""
         if self._use.flavors.nodes.all():
             return np.full(len(flavors), -1)
-        distinct, of_portion = np.unique(flavors, axis=0, return_inverse=True)
-        found = np.empty(len(distinct), np.int64)
-        for i, flavor in enumerate(distinct.tolist()):
+        first, of_portion = distinct_rows(flavors)
+        found = np.empty(len(first), np.int64)
+        for i, flavor in enumerate(flavors[first].tolist()):
             named = tuple(sorted({f for f in flavor if f >= 0}))
             if named not in self._combinations:
                 nodes = np.logical_and.reduce(self._use.flavors.nodes[list(named)], axis=0)
@@ -346,7 +346,7 @@ class _QueueRound:
                 if not nodes.all():
                     self._nodes.append(nodes)
             found[i] = self._combinations[named]
-        rows: I64 = found[of_portion.reshape(-1)]
+        rows: I64 = found[of_portion]
         return rows
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, Bools, distinct_rows
 from firmament_py.model.constraints import NodeDemand, Operator, Requirement
 from firmament_py.queues.tree import Queues
 from firmament_py.state.node_index import NodeIndex
@@ -23,8 +23,10 @@ class Flavors:
         unlabelled = np.array([[not flavor.node_labels for flavor in queues.tree.flavors]], np.bool_)
         self.of_kind, kind = unlabelled, np.zeros(len(nodes) + 1, np.int64)
         if (self.nodes.transpose() != unlabelled).any():
-            self.of_kind, kind = np.unique(np.vstack([self.nodes.T, unlabelled]), axis=0, return_inverse=True)
-        self.kind: I64 = kind.reshape(-1)
+            selected = np.vstack([self.nodes.T, unlabelled])
+            first, kind = distinct_rows(selected)
+            self.of_kind = selected[first]
+        self.kind: I64 = kind
         self.kinds = len(self.of_kind)
         order = queues.flavor_order
         self._first = _first_flavor(order, order, self.of_kind)

@@ -3,7 +3,7 @@ that are left out come in the next round, if no victims are found for one of the
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, run_positions
+from firmament_py.model.arrays import I64, distinct_rows, run_positions
 from firmament_py.sharing.jobs import Jobs
 
 _KINDS_OF_QUEUE, _JOBS_OF_KIND = 4, 4
@@ -15,8 +15,7 @@ def first_of_kinds(jobs: Jobs, some: I64) -> I64:
         return some
     of = jobs.queue[some], jobs.priority[some], jobs.preemptible[some]
     columns = np.column_stack([*of, jobs.request[some], jobs.suitable[some]])
-    _, first, kind = np.unique(columns, axis=0, return_index=True, return_inverse=True)
-    kind = kind.reshape(-1)
+    first, kind = distinct_rows(columns)
     in_order = np.argsort(first)
     number_of_kind = np.empty(len(first), np.int64)
     number_of_kind[in_order] = run_positions(_run_lengths(jobs.queue[some[first[in_order]]]))

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools, counts_of
+from firmament_py.model.arrays import I64, Bools, counts_of, distinct_rows
 from firmament_py.model.queues import Reclaim, Sharing, Within
 from firmament_py.queues.quota import total_usage
 from firmament_py.queues.tree import Queues
@@ -46,12 +46,13 @@ class VictimAmounts:
         excess = total_usage(queues, self._use.running(leaving=False)) - queues.nominal
         at_most = np.where(excess > 0, excess - 1 + self._largest(), 0)  # the last one may leave less than is nominal
         root = queues.roots()
-        keys, of_job = np.unique(np.c_[jobs.queue, jobs.priority], axis=0, return_inverse=True)
-        for number, (q, own_priority) in enumerate(keys.tolist()):
+        keys = np.c_[jobs.queue, jobs.priority]
+        first, of_job = distinct_rows(keys)
+        for number, (q, own_priority) in enumerate(keys[first].tolist()):
             definition = queues.definitions[q]
             may = least <= own_priority
             lower = may & (priority < own_priority)
-            here = np.flatnonzero(of_job.reshape(-1) == number)
+            here = np.flatnonzero(of_job == number)
             if definition.within is not Within.NEVER:
                 own[here] = amounts[(queue == q) & lower].sum(axis=0)
             if definition.reclaim is not Reclaim.NEVER:
@@ -72,13 +73,13 @@ class VictimAmounts:
             alike = np.ravel_multi_index((queue, cls, use.choices.kind(rows, node), level.reshape(-1)), of)
             number, count = counts_of(alike, prod(of))
             queue, cls, kind, level = np.unravel_index(number, of)
-            keys, group = np.unique(
-                np.c_[queue, state.classes.priority[cls], levels[level]], axis=0, return_inverse=True
-            )
-            amounts = np.zeros((len(keys), use.queues.nominal.shape[1]), np.int64)
+            keys = np.c_[queue, state.classes.priority[cls], levels[level]]
+            first, group = distinct_rows(keys)
+            amounts = np.zeros((len(first), use.queues.nominal.shape[1]), np.int64)
             columns = use.choices.columns(queue, kind)
-            add_amounts(amounts, group.reshape(-1), columns, use.requests(cls) * count[:, None])
-            self._groups = keys[:, 0], keys[:, 1], keys[:, 2], amounts
+            add_amounts(amounts, group, columns, use.requests(cls) * count[:, None])
+            queue, priority, least = keys[first].T
+            self._groups = queue, priority, least, amounts
         return self._groups
 
     def _largest(self) -> I64:

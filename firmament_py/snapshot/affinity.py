@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, Bools, distinct_rows
 from firmament_py.model.constraints import PeerDemand, PeerSelector
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.domains import Condition, Domains, per_domain
@@ -156,9 +156,9 @@ class Affinity:
         total = np.bincount(joint, slots)
         for limit in limits:
             # of each domain of the limit, the part that is in each joint one
-            _, first, part = np.unique(np.stack([joint, limit.domain]), axis=1, return_index=True, return_inverse=True)
+            first, part = distinct_rows(np.column_stack([joint, limit.domain]))
             maximum = np.append(limit.maximum, UNLIMITED)[limit.domain[first]]
-            taken = np.minimum(np.bincount(part.reshape(-1), slots), maximum)
+            taken = np.minimum(np.bincount(part, slots), maximum)
             total = np.minimum(total, np.bincount(joint[first], taken, minlength=len(total)))
         best = np.flatnonzero(total == total.max(initial=0))
         # several classes that start in one solve choose different ones of equally good domains
@@ -173,5 +173,4 @@ class Affinity:
 
     def _joint_domain(self, c: int) -> I64:
         """(N,) equal numbers for nodes that share a domain of every key."""
-        stacked = np.stack([self._domains[key] for key in self._keys[c]])
-        return np.unique(stacked, axis=1, return_inverse=True)[1].reshape(-1)
+        return distinct_rows(np.column_stack([self._domains[key] for key in self._keys[c]]))[1]

@@ -8,7 +8,7 @@ import numpy as np
 from firmament_py.model.arrays import I64
 
 UNLIMITED = 2**40
-"""More tasks than any cluster has."""
+"""More tasks than any cluster has, and few enough that sums over nodes are exact."""
 
 
 @dataclass(frozen=True)

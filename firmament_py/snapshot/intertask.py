@@ -26,7 +26,7 @@ from functools import cached_property
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, NO_ROWS, Bools, positions_in
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, distinct_rows, positions_in
 from firmament_py.model.constraints import NO_PEERS
 from firmament_py.model.lifecycle import WAITING
 from firmament_py.snapshot.affinity import Affinity, Within
@@ -150,12 +150,13 @@ class IntertaskConstraints:
         self._size, self._running = len(classes), running
         self._yields_to = state.classes.priority[classes] if yields_to is None else yields_to
         # the kinds of nominated tasks are further classes, behind those of the round: some may not be among these
-        pairs, kind = np.unique(np.stack([nominated.cls, nominated.label_set]), axis=1, return_inverse=True)
-        classes, label_sets = np.concatenate([classes, pairs[0]]), np.concatenate([label_sets, pairs[1]])
+        first, kind = distinct_rows(np.column_stack([nominated.cls, nominated.label_set]))
+        classes = np.concatenate([classes, nominated.cls[first]])
+        label_sets = np.concatenate([label_sets, nominated.label_set[first]])
         self._priority = state.classes.priority[classes]
         self._demands = [state.classes.definition(row).peers for row in classes.tolist()]
         self._of = state, classes, label_sets, Domains(state.node_index, nodes)
-        places = zip((self._size + kind.reshape(-1)).tolist(), nominated.where.tolist(), strict=True)
+        places = zip((self._size + kind).tolist(), nominated.where.tolist(), strict=True)
         self._nominated = dict(zip(nominated.rows.tolist(), places, strict=True))  # row -> its class and node
         self._demanding = {row: at for row, at in self._nominated.items() if self._demands_more(at[0])}
         self._with_nominated: dict[int, _Beside] = {}  # those of at least a priority

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, NO_ROWS, U64, Bools, add_rows, positions_in
+from firmament_py.model.arrays import F64, I64, NO_ROWS, U64, Bools, add_rows, distinct_rows, positions_in
 from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.events import GangObserved
 from firmament_py.model.resources import LIMIT
@@ -178,7 +178,7 @@ def _snapshot(
     suitable, like = _suitable(state, first, nodes, place_of[first] >= 0)
     if ranking is not None:
         suitable = covered(ranking, first, suitable)
-        like = np.unique(np.stack([like, ranking.flavor[first]]), axis=1, return_inverse=True)[1].reshape(-1)
+        like = distinct_rows(np.column_stack([like, ranking.flavor[first]]))[1]
     allocatable = state.nodes.allocatable[nodes]
     withheld = np.zeros(len(waiting), np.bool_) if ranking is None else ranking.withheld[waiting]
     gangs = _gangs(state, waiting, nodes, priority[task_class])

@@ -6,9 +6,6 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
 
-ANY_NUMBER = 1 << 40
-"""Of tasks that may wait: more than fit anywhere, and few enough that sums over nodes are exact."""
-
 
 @dataclass(frozen=True, slots=True)
 class SoloCapacity:

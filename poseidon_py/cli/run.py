@@ -80,7 +80,7 @@ async def _run(settings: Settings, hooks: HookConfig | None) -> int:
     bridge = Bridge(settings, hooks)
     loop.add_signal_handler(signal.SIGUSR1, _show_stacks, settings.log_format)
     comparisons: set[asyncio.Task[None]] = set()
-    loop.add_signal_handler(signal.SIGUSR2, _compare_state, bridge, comparisons)
+    loop.add_signal_handler(signal.SIGUSR2, compare_state, bridge, comparisons)
     ended = asyncio.create_task(stop_requested.wait())
     starting = asyncio.create_task(bridge.start())
     await asyncio.wait({ended, starting}, return_when=asyncio.FIRST_COMPLETED)
@@ -119,8 +119,9 @@ def _show_stacks(style: str) -> None:
         sys.stderr.write(text)
 
 
-def _compare_state(bridge: "Bridge", running: set[asyncio.Task[None]]) -> None:
-    """One comparison at a time, of what has been listed."""
+def compare_state(bridge: "Bridge", running: set[asyncio.Task[None]]) -> None:
+    """Starts a comparison of the state with the API server, in a task that is in `running` until it ends: one at a
+    time, and none before everything is listed."""
     from poseidon_py.app.cache_comparison import compare_and_log
     from poseidon_py.app.serving.http_endpoints import first_problem
 

@@ -9,7 +9,7 @@ import yaml
 from msgspec import inspect
 
 from poseidon_py.config.fields import Field
-from poseidon_py.util.durations import seconds_of
+from poseidon_py.util.durations import go_seconds_of, seconds_of
 from poseidon_py.util.quoting import quoted
 from poseidon_py.util.yaml_file import parse_yaml
 
@@ -47,7 +47,7 @@ def converted_strictly(field: Field, value: Any, name: str) -> Any:
             raise refused
         return "on" if value else "off"
     if field.in_seconds and value is not None and value not in field.words:
-        value = seconds_of(value) if isinstance(value, str) and not value.strip()[-1:].isdigit() else None
+        value = go_seconds_of(value) if isinstance(value, str) else None
         if value is None:
             raise refused
     elif field.takes(inspect.VarTupleType) and not isinstance(value, list):

@@ -8,9 +8,7 @@ from msgspec import inspect
 from poseidon_py.config.document import shown
 from poseidon_py.config.fields import FIELDS, Field
 from poseidon_py.config.layout import API_VERSION, HEADINGS, KIND, LAYOUT, PROFILES
-
-DURATION = r"^([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$"
-"""As Go writes durations."""
+from poseidon_py.util.durations import GO_DURATION
 
 
 def document_schema() -> dict[str, Any]:
@@ -76,7 +74,7 @@ def _form(field: Field, kind: inspect.Type) -> dict[str, Any]:
         return {"type": "boolean"}
     match kind:
         case inspect.FloatType() if field.in_seconds:
-            return {"type": "string", "pattern": DURATION}
+            return {"type": "string", "pattern": f"^{GO_DURATION}$"}
         case inspect.IntType() | inspect.FloatType():
             bounds = {"minimum": kind.ge, "maximum": kind.le, "exclusiveMinimum": kind.gt}
             name = "integer" if isinstance(kind, inspect.IntType) else "number"

@@ -1,18 +1,14 @@
 """The fields of a configuration file: each is taken once, and whatever is wrong is a problem with its path."""
 
-import math
 import re
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
-import durationpy
-
+from poseidon_py.util.durations import go_seconds_of
 from poseidon_py.util.quoting import quoted
 
 T = TypeVar("T")
-_DURATION = re.compile(r"(\d{1,9}(\.\d{1,9})?(ms|s|m|h))+")
-"""durationpy accepts more: any text between the parts."""
 
 
 class InvalidValueError(ValueError):
@@ -138,15 +134,12 @@ def seconds(least: float, largest: float) -> Callable[[Any], float]:
     """A number of seconds, or a duration in Go's notation."""
 
     def convert(value: Any) -> float:
-        found = math.nan
+        found: float | None = None
         if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= largest:
             found = float(value)
-        elif isinstance(value, str) and _DURATION.fullmatch(value):
-            try:
-                found = durationpy.from_str(value).total_seconds()
-            except (durationpy.DurationError, OverflowError):
-                found = math.nan
-        if not least <= found <= largest:
+        elif isinstance(value, str):
+            found = go_seconds_of(value)
+        if found is None or not least <= found <= largest:
             raise InvalidValueError(
                 f"is {quoted(value)}; give seconds from {least:g} to {largest:g}, or a duration such as 10s or 5m"
             )

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.model.arrays import add_rows, counts_of, distinct, runs
+from firmament_py.model.arrays import add_rows, counts_of, distinct, distinct_rows, runs
 
 
 @given(st.lists(st.integers(0, 50), max_size=40), st.sampled_from([51, 10**12]))
@@ -31,6 +31,26 @@ def test_distinct_values(values):
     expected = sorted(set(values))
     assert first.tolist() == [values.index(value) for value in expected]
     assert number.tolist() == [expected.index(value) for value in values]
+
+
+_LARGE = st.sampled_from([-(2**63), -(2**40), 0, 2**40, 2**63 - 1])  # three such columns do not fit into one number
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), _LARGE, _LARGE, _LARGE, st.integers(-2, 2)), max_size=30))
+def test_distinct_rows(rows):
+    first, number = distinct_rows(np.array(rows, np.int64).reshape(-1, 5))
+    expected = sorted(set(rows))
+    assert first.tolist() == [rows.index(row) for row in expected]
+    assert number.tolist() == [expected.index(row) for row in rows]
+
+
+def test_distinct_rows_of_truths_and_of_no_columns():
+    """100 columns of truths do not fit into one number; rows without columns are all alike."""
+    table = np.zeros((3, 100), np.bool_)
+    table[0, 99] = table[2, 99] = True
+    assert [found.tolist() for found in distinct_rows(table)] == [[1, 0], [1, 0, 1]]
+    assert [found.tolist() for found in distinct_rows(table[:, :0])] == [[0], [0, 0, 0]]
+    assert [found.tolist() for found in distinct_rows(table[:0])] == [[], []]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9), st.integers(-9, 9)), max_size=30))

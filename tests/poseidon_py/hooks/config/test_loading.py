@@ -99,6 +99,8 @@ def test_selection(tmp_path, fields, selected):
         ("timeout: 0", "hooks[0].timeout: is 0; give seconds from 0.1 to 300, or a duration such as 10s or 5m"),
         ("timeout: .nan", "hooks[0].timeout: is nan; give seconds"),
         ("timeout: 5 minutes", "hooks[0].timeout: is '5 minutes'; give seconds"),
+        ("timeout: '10'", "hooks[0].timeout: is '10'; give seconds"),
+        ("timeout: 1d", "hooks[0].timeout: is '1d'; give seconds"),
         ("timeout: true", "hooks[0].timeout: is True; give seconds"),
         ("concurrency: 0", "hooks[0].concurrency: is 0; give a whole number from 1 to 256"),
         ("maxPending: many", "hooks[0].maxPending: is 'many'; give a whole number"),
