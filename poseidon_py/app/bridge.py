@@ -16,8 +16,10 @@ from poseidon_py.app.queries.answers import jobs_answer, queues_answer
 from poseidon_py.app.queries.gang_list import gangs_json
 from poseidon_py.app.queries.pod_answer import pod_answer
 from poseidon_py.app.queries.would_fit import Fitting, question_of
+from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
-from poseidon_py.app.serving.http_endpoints import Health, first_problem
+from poseidon_py.app.serving.http_endpoints import first_problem
+from poseidon_py.app.serving.state_endpoints import Health
 from poseidon_py.app.startup import (
     UsageSources,
     check_alone,
@@ -91,24 +93,10 @@ class Bridge:
         settings = self.settings
         self._broken = asyncio.get_running_loop().create_future()
         access = self._access = await credentials.load(settings.kubeconfig, settings.context)
-        self.health = Health(
-            self.metrics,
-            settings,
-            alive=self._alive,
-            checks=self.checks,
-            refresh=self._refresh,
-            identity=self.serves,
-            status=self.status,
-            explain=self.explain,
-            gangs=self.gangs,
-            queues=self.queues,
-            jobs=self.jobs,
-            fits=self.fits,
-            rebalancer=lambda: self.runtime.rebalancer if self.runtime is not None else None,
-        )
+        self.health = Health(self)
         await self.health.start()
         kube = self.kube = Kube(access, settings.bind_concurrency, rate_limit(settings))
-        await self.health.start_secure(kube)
+        await self.health.start_secure(access)
         await together(self._start_engine(), self._start_watches(kube))
         runtime = self.runtime
         assert runtime is not None
@@ -280,7 +268,8 @@ class Bridge:
 
     # -- queries ----------------------------------------------------------------------------------------------
 
-    def _alive(self) -> str:
+    def alive(self) -> str:
+        """A problem that only a restart ends."""
         return (
             self._broken.result()
             if self._broken is not None and self._broken.done() and not self._broken.cancelled()
@@ -299,7 +288,8 @@ class Bridge:
     def _leads(self) -> bool:
         return self.election is not None and self.election.leading
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
+        """Updates the gauges."""
         waiting = {"active": 0, "gated": 0, "invalid": 0}
         for known in self.store.waiting():
             waiting["gated" if known.observed.gated else "invalid" if known.described.problem else "active"] += 1
@@ -309,6 +299,11 @@ class Bridge:
         self.metrics.nodes.set(len(self.store.nodes))
         self.metrics.leader.set(self._leads)
         self.metrics.usage_age.set(self.usage.age if self.usage is not None else math.nan)
+
+    @property
+    def rebalancer(self) -> Rebalancer | None:
+        """None while the bridge starts."""
+        return self.runtime.rebalancer if self.runtime is not None else None
 
     def serves(self) -> dict[str, Any]:
         """The API server and the pods that this scheduler serves, and its identity among the replicas."""

@@ -44,33 +44,33 @@ class JobService:
         self, settings: Settings, namespace: str = "", workers: int = 4, hooks: HookConfig | None = None
     ) -> None:
         """`namespace`: the one whose jobs are run; empty: all. `hooks`: get the transitions."""
-        self._settings = settings
+        self.settings = settings
         self._namespace = namespace
         self._workers = workers
         self._hook_config = hooks
         self._reporter: HookReporter | None = None
-        self._metrics = Metrics()
+        self.metrics = Metrics()
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._kube: Kube | None = None
         self._election: Election | None = None
-        self._probes = Probes(self._metrics, settings, alive=self._alive, checks=self._checks, refresh=self._refresh)
+        self._probes = Probes(self)
         self.controller: JobController | None = None
         self._tasks: list[asyncio.Task[Any]] = []
         self._broken: asyncio.Future[str] | None = None
 
     async def start(self) -> None:
         """Raises StartError, CredentialsError or HealthAddressError."""
-        settings = self._settings
+        settings = self.settings
         self._broken = asyncio.get_running_loop().create_future()
         access = await credentials.load(settings.kubeconfig, settings.context)
         await self._probes.start()
         kube = self._kube = Kube(access)
         await kube.start()
-        await self._probes.start_secure(kube)
+        await self._probes.start_secure(access)
         await wait_for_server(kube, settings.startup_timeout)
         await self._check_kinds(kube)
         election = self._election = new_election(
-            kube, settings, self._identity, self._lead, self._stand_by, self._metrics
+            kube, settings, self._identity, self._lead, self._stand_by, self.metrics
         )
         await check_alone(election, settings)
         reporter = self._reporter = self._report(kube, self._hook_config) if self._hook_config is not None else None
@@ -80,7 +80,7 @@ class JobService:
             workers=self._workers,
             holds_lease=election.holds,
             watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
-            metrics=self._metrics,
+            metrics=self.metrics,
             outbox=reporter.outbox if reporter is not None else None,
         )
         if reporter is not None:
@@ -107,7 +107,7 @@ class JobService:
 
     def _report(self, kube: Kube, config: HookConfig) -> HookReporter:
         """The hooks; those of each term store deliveries under a name of their own."""
-        metrics, settings = HookMetrics(self._metrics.registry), self._settings
+        metrics, settings = HookMetrics(self.metrics.registry), self.settings
         terms = itertools.count(1)
 
         def of_term() -> Hooks:
@@ -183,14 +183,14 @@ class JobService:
 
     # -- health -----------------------------------------------------------------------------------------------
 
-    def _alive(self) -> str:
+    def alive(self) -> str:
         broken = self._broken
         return broken.result() if broken is not None and broken.done() and not broken.cancelled() else ""
 
-    def _checks(self) -> dict[str, str]:
+    def checks(self) -> dict[str, str]:
         return {"controller": self.controller.not_ready() if self.controller is not None else "starting"}
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         if self.controller is not None:
             self.controller.refresh()
-        self._metrics.leader.set(self._election is not None and self._election.leading)
+        self.metrics.leader.set(self._election is not None and self._election.leading)

@@ -151,7 +151,7 @@ class Kube:
         # three more than the binds in flight, so that reads and lease requests do not queue behind binds
         self._pool = short_requests.Pool(access.host, access.port, access.tls, concurrency + 3, access.tls_name)
         self._http: aiohttp.ClientSession | None = None
-        self._head = b""
+        self._head: tuple[object, bytes] = (None, b"")
         self._refresher: asyncio.Task[None] | None = None
 
     @property
@@ -160,7 +160,6 @@ class Kube:
 
     async def start(self) -> None:
         """Prepare the transports; opens no connection yet. Must be called inside the event loop."""
-        self._set_head()
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._access.tls or True, keepalive_timeout=90),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -179,26 +178,25 @@ class Kube:
         if self._http is not None:
             await self._http.close()
 
-    def _set_head(self) -> None:
+    def _lines(self) -> bytes:
+        """Those that all requests have, with the newest token, which another client of the same access may have got."""
         access = self._access
-        lines = [f"Host: {access.host_header}", f"User-Agent: {_AGENT}", f"Accept: {JSON}"]
-        lines += [f"{name}: {value}" for name, value in access.headers.items()]
-        self._head = ("\r\n".join(lines) + "\r\n").encode()
+        if self._head[0] is not access.headers:
+            lines = [f"Host: {access.host_header}", f"User-Agent: {_AGENT}", f"Accept: {JSON}"]
+            lines += [f"{name}: {value}" for name, value in access.headers.items()]
+            self._head = access.headers, ("\r\n".join(lines) + "\r\n").encode()
+        return self._head[1]
 
     async def _refresh(self) -> None:
         while True:
             await asyncio.sleep(_TOKEN_SECONDS)
             await self._renew_token()
 
-    async def _renew_token(self) -> bool:
+    async def _renew_token(self) -> None:
         try:
-            changed = await self._access.refresh()
+            await self._access.refresh()
         except CredentialsError as error:
             log.warning("%s", error)
-            return False
-        if changed:
-            self._set_head()
-        return changed
 
     # -- short requests ---------------------------------------------------------------------------------------
 
@@ -214,9 +212,12 @@ class Kube:
         lets the request pass."""
         if self._limit is not None and not path.startswith(LEASES):
             await self._limit.wait()
+        sent = self._access.headers
         answer = await self._send(verb, path, body, content_type, timeout)
-        if answer.status == 401 and await self._renew_token():
-            answer = await self._send(verb, path, body, content_type, timeout)
+        if answer.status == 401:
+            await self._renew_token()
+            if self._access.headers != sent:
+                answer = await self._send(verb, path, body, content_type, timeout)
         if answer.status >= 300:
             raise api_error(answer.status, answer.body, answer.header(b"retry-after"))
         return answer.body
@@ -227,7 +228,7 @@ class Kube:
         if self._access.proxy:
             return await self._send_by_proxy(verb, path, body, content_type, timeout)
         length = f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n" if body else ""
-        request = f"{verb} {self._access.prefix}{path} HTTP/1.1\r\n{length}".encode() + self._head + b"\r\n" + body
+        request = f"{verb} {self._access.prefix}{path} HTTP/1.1\r\n{length}".encode() + self._lines() + b"\r\n" + body
         try:
             return await self._pool.request(request, timeout)
         except short_requests.NotSentError as error:

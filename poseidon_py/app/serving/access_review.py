@@ -17,7 +17,9 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from poseidon_py.kube.client import KubeError, decode_answer
+from poseidon_py.kube.client import Kube, KubeError, decode_answer
+from poseidon_py.kube.credentials import Access
+from poseidon_py.kube.requests.rate_limit import RateLimit
 
 log = logging.getLogger(__name__)
 
@@ -25,9 +27,10 @@ TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
 PERMISSIONS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _SECONDS = 10.0
 _REMEMBERED = 1024
-_AT_ONCE, _WAITING = 2, 32
-"""Reviews in flight, and requests that wait for one: made-up tokens must neither take the connections of binds and of
-the lease, nor fill the memory."""
+_WAITING = 32
+"""Requests that wait for a review: made-up tokens must not fill the memory."""
+_QPS, _BURST, _CONNECTIONS = 50.0, 100, 2
+"""Of reviews alone: made-up tokens must not take those of binds and of the lease."""
 _REVIEW_SECONDS = 5.0
 _LONGEST_TOKEN = 16 << 10
 
@@ -35,7 +38,14 @@ _LONGEST_TOKEN = 16 << 10
 class ReviewApi(Protocol):
     """The part of kube.client.Kube that reviews use."""
 
+    async def start(self) -> None: ...
     async def create(self, path: str, body: Mapping[str, Any], timeout: float = 30.0) -> bytes: ...
+    async def close(self) -> None: ...
+
+
+def review_client(access: Access) -> Kube:
+    """A client for reviews, with connections and a rate of its own. `start` it, and `close` it at the end."""
+    return Kube(access, _CONNECTIONS, RateLimit(_QPS, _BURST))
 
 
 class User(Struct, frozen=True):
@@ -70,7 +80,7 @@ class _AccessReview(Struct):
 
 
 class Refused(Exception):
-    """The request is refused. code: 401, 403, or 503 if the API server cannot be asked."""
+    """The request is refused. code: of HTTP; 503 if the API server cannot be asked."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -85,7 +95,6 @@ class AccessReviewer:
         self._monotonic = monotonic
         self._users: dict[bytes, tuple[float, User | None]] = {}
         self._permissions: dict[tuple[object, ...], tuple[float, bool]] = {}
-        self._slots = asyncio.Semaphore(_AT_ONCE)
         self._waiting = 0
 
     async def permit(self, authorization: str, verb: str, path: str) -> User:
@@ -137,7 +146,7 @@ class AccessReviewer:
             raise Refused(503, "too many requests wait for the API server's judgement; try again")
         self._waiting += 1
         try:
-            async with asyncio.timeout(_REVIEW_SECONDS), self._slots:
+            async with asyncio.timeout(_REVIEW_SECONDS):
                 return await self._api.create(path, review, timeout=_REVIEW_SECONDS)
         finally:
             self._waiting -= 1

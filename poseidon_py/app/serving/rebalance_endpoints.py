@@ -22,8 +22,6 @@ from poseidon_py.app.rebalance import RebalanceError, Rebalancer
 from poseidon_py.feed.client import EngineError
 from poseidon_py.kube.objects import InvalidField
 
-MAX_BODY_BYTES = 4 << 20
-"""A plan of MAX_MOVES moves has less."""
 _JSON = "application/json"
 
 
@@ -71,7 +69,7 @@ class RebalanceEndpoints:
     async def _carry_out(self, request: web.Request, rebalancer: Rebalancer) -> bytes:
         _require_json(request)
         try:
-            plan = decode_plan(await _body(request))
+            plan = decode_plan(await request.read())
         except PlanError as error:
             raise RebalanceError(400, f"the plan is malformed: {error}") from error
         return _encoded(await rebalancer.carry_out(plan))
@@ -99,13 +97,3 @@ def _require_json(request: web.Request) -> None:
     """Web pages cannot send this type without asking. Raises RebalanceError."""
     if request.content_type != _JSON:
         raise RebalanceError(415, f"the content type is {request.content_type}; send Content-Type: {_JSON}")
-
-
-async def _body(request: web.Request) -> bytes:
-    """Raises RebalanceError."""
-    data = bytearray()
-    async for chunk in request.content.iter_any():
-        data += chunk
-        if len(data) > MAX_BODY_BYTES:
-            raise RebalanceError(413, f"the plan has more than {MAX_BODY_BYTES} bytes; carry out fewer moves at a time")
-    return bytes(data)

@@ -130,7 +130,7 @@ async def test_a_task_that_cancels_itself_stops_the_bridge(world, name):
     task.cancel()
     async with asyncio.timeout(10):
         assert await bridge.wait() == f"{name} failed: CancelledError()"
-    assert bridge._alive() == f"{name} failed: CancelledError()"
+    assert bridge.alive() == f"{name} failed: CancelledError()"
 
 
 async def test_a_task_that_returns_stops_the_bridge(world):
@@ -143,7 +143,7 @@ async def test_a_task_that_returns_stops_the_bridge(world):
 async def test_a_bridge_that_is_asked_to_stop_is_not_broken(world, caplog):
     bridge = await world.bridge()
     await world.stop(bridge)
-    assert bridge._alive() == ""
+    assert bridge.alive() == ""
     assert not [record for record in caplog.records if record.name == "poseidon_py.app.bridge"]
 
 

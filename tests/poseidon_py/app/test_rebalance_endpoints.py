@@ -10,13 +10,12 @@ import aiohttp
 import pytest
 
 from poseidon_py.app.move_plan import encode_plan
-from poseidon_py.app.serving.http_endpoints import Health
+from poseidon_py.app.serving.http_endpoints import _MAX_BODY_BYTES
 from poseidon_py.app.serving.origin import is_loopback
-from poseidon_py.app.serving.rebalance_endpoints import MAX_BODY_BYTES
-from poseidon_py.config.settings import Settings
+from poseidon_py.app.serving.state_endpoints import Health
 from poseidon_py.feed.client import EngineError
-from poseidon_py.util.metrics import Metrics
 from protos.gen import flow_pb2
+from tests.poseidon_py.app.serving.answers import Answers
 from tests.poseidon_py.moving_rig import MovingRig, chain
 
 JSON = {"Content-Type": "application/json"}
@@ -48,22 +47,7 @@ class Served:
 @asynccontextmanager
 async def served(*, starts: bool = False, **fields: Any) -> AsyncIterator[Served]:
     async with MovingRig(**fields) as rig, aiohttp.ClientSession() as client:
-        none: Any = lambda *_: None  # noqa: E731
-        health = Health(
-            Metrics(),
-            Settings(health_port=0),
-            alive=none,
-            checks=dict,
-            refresh=none,
-            identity=none,
-            status=none,
-            explain=none,
-            gangs=none,
-            queues=none,
-            jobs=none,
-            fits=none,
-            rebalancer=lambda: None if starts else rig.rebalancer,
-        )
+        health = Health(Answers(None if starts else rig.rebalancer))
         await health.start()
         try:
             yield Served(rig, client, f"http://127.0.0.1:{health.port}")
@@ -232,11 +216,11 @@ async def test_another_plan_is_refused_while_one_is_carried_out():
 @pytest.mark.parametrize("chunked", [False, True])
 async def test_a_large_body_is_refused(chunked):
     async def chunks() -> AsyncIterator[bytes]:
-        for _ in range(MAX_BODY_BYTES // 65536 + 1):
+        for _ in range(_MAX_BODY_BYTES // 65536 + 1):
             yield b" " * 65536
 
     async with served() as port:
-        data: Any = chunks() if chunked else io.BytesIO(b" " * (MAX_BODY_BYTES + 1))
+        data: Any = chunks() if chunked else io.BytesIO(b" " * (_MAX_BODY_BYTES + 1))
         answer = await port.post(data)
         assert answer.status == 413
         assert "carry out fewer moves at a time" in answer.body["error"]

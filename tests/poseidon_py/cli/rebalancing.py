@@ -7,11 +7,10 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from poseidon_py.app.serving.http_endpoints import Health
+from poseidon_py.app.serving.state_endpoints import Health
 from poseidon_py.cli.main import cli
-from poseidon_py.config.settings import Settings
-from poseidon_py.util.metrics import Metrics
 from protos.gen import flow_pb2
+from tests.poseidon_py.app.serving.answers import Answers
 from tests.poseidon_py.moving_rig import MovingRig
 
 IDENTITY = {"server": "https://here:6443", "in_cluster": False, "scheduler_names": ["poseidon"], "identity": "x"}
@@ -24,22 +23,9 @@ class Bridge(MovingRig):
         super().__init__(**fields)
         self.end_at_once()
         self.rebalancer._sleep = lambda _: asyncio.sleep(0.005)
-        none: Any = lambda *_: None  # noqa: E731
-        self.health = Health(
-            Metrics(),
-            Settings(health_port=0),
-            alive=none,
-            checks=dict,
-            refresh=none,
-            identity=lambda: IDENTITY,
-            status=none,
-            explain=none,
-            gangs=none,
-            queues=none,
-            jobs=none,
-            fits=none,
-            rebalancer=lambda: self.rebalancer,
-        )
+        answers = Answers(self.rebalancer)
+        answers.serves = lambda: IDENTITY  # type: ignore[method-assign]
+        self.health = Health(answers)
 
     async def __aenter__(self):
         await super().__aenter__()

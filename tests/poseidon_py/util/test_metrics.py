@@ -48,11 +48,11 @@ async def test_all_parts_of_a_bridge_count_into_the_same_metrics(monkeypatch):
 @pytest.mark.parametrize("leads", [False, True])
 async def test_the_leader_gauge_is_computed_on_request(leads):
     bridge = Bridge(Settings())
-    bridge._refresh()
+    bridge.refresh()
     assert value(bridge.metrics, "poseidon_leader_election_master_status") == 0  # it has not started
     bridge.runtime = bridge._build(Kube(credentials.at("http://127.0.0.1:9")))
     bridge.election = type("Election", (), {"leading": leads})()
-    bridge._refresh()
+    bridge.refresh()
     assert value(bridge.metrics, "poseidon_leader_election_master_status") == leads
 
 

@@ -8,14 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from poseidon_py.app.queries.would_fit import question_of
-from poseidon_py.app.serving.http_endpoints import Health
+from poseidon_py.app.serving.state_endpoints import Health
 from poseidon_py.cli.fits import verdict
 from poseidon_py.cli.main import cli
-from poseidon_py.config.settings import Settings
 from poseidon_py.feed.client import EngineError
 from poseidon_py.kube.objects import InvalidField
 from poseidon_py.state.gangs.model import Unknown
-from poseidon_py.util.metrics import Metrics
+from tests.poseidon_py.app.serving.answers import Answers
 
 FIT = {
     "fits": False,
@@ -31,41 +30,24 @@ FIT = {
 }
 
 
-async def fits(body):
-    question = question_of(body)
-    match question.namespace:
-        case "invalid":
-            raise InvalidField("Job ns/j: spec.template", "is missing; give it")
-        case "unknown":
-            raise Unknown("podgroups.scheduling.x-k8s.io")
-        case "refused":
-            raise EngineError("WouldFit", "INVALID_ARGUMENT", "members has 100001 tasks")
-        case "broken":
-            raise EngineError("WouldFit", "UNAVAILABLE", "refused")
-    return FIT | {"asked": body}
-
-
-def none(*_):
-    raise AssertionError("only /fits is asked")
+class Fits(Answers):
+    async def fits(self, body):
+        question = question_of(body)
+        match question.namespace:
+            case "invalid":
+                raise InvalidField("Job ns/j: spec.template", "is missing; give it")
+            case "unknown":
+                raise Unknown("podgroups.scheduling.x-k8s.io")
+            case "refused":
+                raise EngineError("WouldFit", "INVALID_ARGUMENT", "members has 100001 tasks")
+            case "broken":
+                raise EngineError("WouldFit", "UNAVAILABLE", "refused")
+        return FIT | {"asked": body}
 
 
 @pytest.fixture
 async def address():
-    health = Health(
-        Metrics(),
-        Settings(health_port=0),
-        alive=none,
-        checks=dict,
-        refresh=none,
-        identity=none,
-        status=none,
-        explain=none,
-        gangs=none,
-        queues=none,
-        jobs=none,
-        fits=fits,
-        rebalancer=lambda: None,
-    )
+    health = Health(Fits())
     await health.start()
     yield f"127.0.0.1:{health.port}"
     await health.stop()

@@ -8,38 +8,32 @@ import pytest
 from poseidon_py.app.queries.gang_list import UnknownGang
 from poseidon_py.app.queries.job_list import UnknownJob
 from poseidon_py.app.queries.queue_list import UnknownQueue
-from poseidon_py.app.serving.http_endpoints import Health
-from poseidon_py.config.settings import Settings
+from poseidon_py.app.serving.state_endpoints import Health
 from poseidon_py.feed.client import EngineError
-from poseidon_py.util.metrics import Metrics
+from tests.poseidon_py.app.serving.answers import Answers
 
 
-async def gangs(name, namespace):
-    if name == "gone":
-        raise UnknownGang("gang gone not found; did you mean ns/one?")
-    if name == "broken":
-        raise EngineError("GetGangs", "UNAVAILABLE", "refused")
-    return {"gangs": [], "asked": [name, namespace]}
+class Listings(Answers):
+    async def gangs(self, name, namespace):
+        if name == "gone":
+            raise UnknownGang("gang gone not found; did you mean ns/one?")
+        if name == "broken":
+            raise EngineError("GetGangs", "UNAVAILABLE", "refused")
+        return {"gangs": [], "asked": [name, namespace]}
 
+    async def queues(self, name):
+        if name == "gone":
+            raise UnknownQueue("queue gone not found; did you mean one?")
+        if name == "broken":
+            raise EngineError("GetQueues", "UNAVAILABLE", "refused")
+        return {"queues": [], "asked": name}
 
-async def queues(name):
-    if name == "gone":
-        raise UnknownQueue("queue gone not found; did you mean one?")
-    if name == "broken":
-        raise EngineError("GetQueues", "UNAVAILABLE", "refused")
-    return {"queues": [], "asked": name}
-
-
-async def jobs(**asked):
-    if asked["name"] == "gone":
-        raise UnknownJob("job gone not found; did you mean one?")
-    if asked["name"] == "broken":
-        raise EngineError("Explain", "UNAVAILABLE", "refused")
-    return {"jobs": [], "asked": {key: value for key, value in asked.items() if value}}
-
-
-def none(*_):
-    raise AssertionError("only listings are asked for")
+    async def jobs(self, **asked):
+        if asked["name"] == "gone":
+            raise UnknownJob("job gone not found; did you mean one?")
+        if asked["name"] == "broken":
+            raise EngineError("Explain", "UNAVAILABLE", "refused")
+        return {"jobs": [], "asked": {key: value for key, value in asked.items() if value}}
 
 
 @pytest.mark.parametrize(
@@ -64,21 +58,7 @@ def none(*_):
     ],
 )
 async def test_answers(path, status, body):
-    health = Health(
-        Metrics(),
-        Settings(health_port=0),
-        alive=none,
-        checks=dict,
-        refresh=none,
-        identity=none,
-        status=none,
-        explain=none,
-        gangs=gangs,
-        queues=queues,
-        jobs=jobs,
-        fits=none,
-        rebalancer=lambda: None,
-    )
+    health = Health(Listings())
     await health.start()
     try:
         async with (

@@ -15,10 +15,12 @@ from poseidon_py.app.serving.access_review import PERMISSIONS, TOKENS, AccessRev
 from poseidon_py.app.serving.certificate import ServingCertificate
 from poseidon_py.app.serving.http_endpoints import HealthAddressError, Probes
 from poseidon_py.app.serving.origin import from_own_machine
-from poseidon_py.config.settings import Settings
+from poseidon_py.kube import credentials
 from poseidon_py.kube.client import BusyError
 from poseidon_py.util import logs
-from poseidon_py.util.metrics import Metrics
+from tests.poseidon_py.app.serving.answers import Answers
+
+ACCESS = credentials.at("http://127.0.0.1:9")
 
 
 class Reviews:
@@ -27,6 +29,12 @@ class Reviews:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.broken = False
+
+    async def start(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
 
     async def create(self, path: str, body: Any, timeout: float = 30.0) -> bytes:
         self.asked.append(path)
@@ -45,22 +53,19 @@ class Reviews:
         return json.dumps({"status": {"allowed": allowed}}).encode()
 
 
-class Served:
+class Served(Answers):
     """Both ports; `problem` is what readiness lacks."""
 
     session: aiohttp.ClientSession
 
     def __init__(self) -> None:
+        super().__init__(secure_port=0)
         self.problem = ""
         self.reviews = Reviews()
-        settings = Settings(health_port=0, secure_port=0, bind_address="127.0.0.1")
-        self.probes = Probes(
-            Metrics(),
-            settings,
-            alive=str,
-            checks=lambda: {"pods": "", "queues": self.problem},
-            refresh=lambda: None,
-        )
+        self.probes = Probes(self, lambda _: self.reviews)
+
+    def checks(self) -> dict[str, str]:
+        return {"pods": "", "queues": self.problem}
 
     async def ask(self, path: str, token: str = "", *, method: str = "GET", **given: Any) -> tuple[int, str]:
         """Of the secure port."""
@@ -79,7 +84,7 @@ class Served:
 async def served():
     served = Served()
     await served.probes.start()
-    await served.probes.start_secure(served.reviews)
+    await served.probes.start_secure(ACCESS)
     async with aiohttp.ClientSession() as served.session:
         yield served
     await served.probes.stop()
@@ -232,7 +237,7 @@ async def test_a_server_that_does_not_answer_holds_few_requests(monkeypatch):
     )
     assert {error.code for error in found if isinstance(error, Refused)} == {503}
     assert sum("too many requests wait" in str(error) for error in found) == 100 - 32
-    assert reviews.most_at_once == 2
+    assert reviews.most_at_once == 32
     assert reviews.at_once == 0
 
 
@@ -325,17 +330,8 @@ def test_a_self_signed_certificate_is_made_anew_before_it_ends():
 
 
 async def test_a_certificate_that_cannot_be_used_is_an_error_of_the_start(tmp_path):
-    settings = Settings(
-        health_port=-1, secure_port=0, tls_cert_file=tmp_path / "x", tls_private_key_file=tmp_path / "y"
-    )
-    probes = Probes(Metrics(), settings, alive=str, checks=dict, refresh=lambda: None)
+    files = {"tls_cert_file": tmp_path / "x", "tls_private_key_file": tmp_path / "y"}
+    probes = Probes(Answers(health_port=-1, secure_port=0, **files))
     with pytest.raises(HealthAddressError, match="cannot use the certificate of --tls-cert-file"):
-        await probes.start_secure(Reviews())
+        await probes.start_secure(ACCESS)
     await probes.stop()
-
-
-async def test_a_secure_port_that_is_taken_is_named(served):
-    settings = Settings(health_port=-1, secure_port=served.probes.secure_port, bind_address="127.0.0.1")
-    probes = Probes(Metrics(), settings, alive=str, checks=dict, refresh=lambda: None)
-    with pytest.raises(HealthAddressError, match="choose another --secure-port, 0 for any free one, -1 for none"):
-        await probes.start_secure(Reviews())
