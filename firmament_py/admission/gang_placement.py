@@ -11,6 +11,7 @@ import numpy as np
 from firmament_py.admission.exact_packing import Kind, pack
 from firmament_py.admission.gang_capacity import GangCapacity
 from firmament_py.model.arrays import I64, Bools, distinct_rows, run_positions
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.placement.placer import Placer
 from firmament_py.snapshot.job_demand import JobDemand
 
@@ -117,6 +118,6 @@ class GangPlacer:
         self._steps_left -= found.steps
         if found.places is not None:
             chosen = [demand.members[kind_of == k][: len(where)] for k, where in enumerate(found.places)]
-            self._ledger.place(np.concatenate(chosen), np.concatenate(found.places))
+            self._ledger.place(np.concatenate(chosen), np.concatenate(found.places), PlacedBy.GANG_SEARCH)
         self.placer.telemetry.lap("gangs")
         return found.places is not None

@@ -3,6 +3,7 @@
 import numpy as np
 
 from firmament_py.model.arrays import I64
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.placement.placer import Placer
 from firmament_py.snapshot.job_demand import JobDemand
 from firmament_py.snapshot.snapshot import Snapshot
@@ -36,6 +37,7 @@ def place_nominated(placer: Placer) -> None:
             else:
                 ledger.nominate(task, -1)
                 placer.place(np.array([task]), np.arange(len(ledger.free)) == n)
+                ledger.placed_by[task] = PlacedBy.NOMINATION
                 if ledger.node_of[task] < 0:
                     ledger.nominate(task, n)
         free[n] -= requests[i]  # what is kept for it is not for the less important
@@ -50,7 +52,7 @@ def place_nominated(placer: Placer) -> None:
     for i in ready:
         ledger.nominate(int(nominated[i]), -1)
     if ready := [i for i in ready if not solved[nominated[i]]]:
-        ledger.place(nominated[ready], node[ready])
+        ledger.place(nominated[ready], node[ready], PlacedBy.NOMINATION)
 
 
 def _together(snapshot: Snapshot, demand: JobDemand, node_of: I64) -> bool:

@@ -26,6 +26,7 @@ from firmament_py.explain.reasons import reservation_holders_among, waiting_clas
 from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64, NO_ROWS, U64
+from firmament_py.model.placed_by import PlacedBy, count_steps
 from firmament_py.placement.migration import (
     AT_ONCE,
     MIGRATE_AFTER_US,
@@ -219,11 +220,11 @@ class Scheduler:
             self._moves_pause.until_us = now_us + max(MOVES_STEP_US, searched_us * MOVES_PAUSE)
 
         # Nothing is assumed that has not passed the check.
-        tasks, nodes = self.verification.placements(placer.ledger, current.stats)
+        tasks, nodes, by = self.verification.placements(placer.ledger, current.stats)
         current.telemetry.lap("check")
         preemption = self.verification.preemption(preemptor.outcome.preemption(), tasks, nodes, now_us, current.stats)
         self.commits += 1
-        self.state.place(tasks, nodes)
+        self.state.place(tasks, nodes, by)
         if not preemption.is_empty:
             self._assume(preemption, now_us)
         current.telemetry.lap("commit")
@@ -233,6 +234,7 @@ class Scheduler:
         if searches is not None and search is not None:
             decided = self._carry_out(searches, search, now_us)
             tasks, nodes = np.concatenate([tasks, decided.placed[0]]), np.concatenate([nodes, decided.placed[1]])
+            by = self.state.tasks.placed_by[tasks]
             preemption = decided.preemption.after(preemption)
             current.stats.dropped += search.stats.dropped
             current.telemetry.lap("late")
@@ -271,10 +273,11 @@ class Scheduler:
         stats.preempted, stats.migrated = len(preemption.victims), len(migration.tasks)
         stats.migrated_for_waiting, stats.least_moves = len(moved.tasks), preemption.least_moves
         stats.delayed = len(delayed)
+        stats.placed_by = count_steps(by)
         if search is not None:
             stats.stage_seconds["search"] = search.seconds  # no part of the round's time
         stats.nominated = int(np.count_nonzero(self.state.tasks.nominated >= 0))
-        return RoundResult(tasks, nodes, waiting, stats, preemption, migration)
+        return RoundResult(tasks, nodes, by, waiting, stats, preemption, migration)
 
     def _set_timers(
         self,
@@ -311,7 +314,7 @@ class Scheduler:
         holds = self.verification.late(search, now_us, moves_left, self._reclaims.rates)
         searches.carried_out(search, holds)
         decisions = search.decisions.only(holds)
-        self.state.place(*decisions.placed)
+        self.state.place(*decisions.placed, np.full(len(decisions.placed_of), PlacedBy.SEARCH, np.uint8))
         if not decisions.preemption.is_empty:
             self._assume(decisions.preemption, now_us)
         return decisions

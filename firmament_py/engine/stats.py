@@ -19,6 +19,8 @@ class RoundStats:
     pending: int = 0
     placed: int = 0
     waiting: int = 0
+    placed_by: dict[str, int] = field(default_factory=dict)
+    """How many of those that were placed each step has placed, by its label (PlacedBy)."""
     classes: int = 0
     nodes: int = 0
     dropped: int = 0

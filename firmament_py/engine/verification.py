@@ -9,7 +9,7 @@ from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.engine.late_decisions import LateDecisions
 from firmament_py.engine.searches import Search
 from firmament_py.engine.stats import RoundStats
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, U8, Bools
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.migration import NO_MIGRATION, Migration
 from firmament_py.preemption.eviction_rates import EvictionRates
@@ -27,15 +27,15 @@ class Verification:
         self._state, self._beyond_budgets = state, beyond_budgets
         self.checker = Checker(state)
 
-    def placements(self, ledger: Ledger, stats: RoundStats) -> tuple[I64, I64]:
-        """Task rows (K,) and their node rows (K,) that pass."""
-        tasks, nodes, batch = ledger.outcome()
+    def placements(self, ledger: Ledger, stats: RoundStats) -> tuple[I64, I64, U8]:
+        """Task rows (K,), their node rows (K,) and the steps that placed them (K,), of those that pass."""
+        tasks, nodes, by, batch = ledger.outcome()
         checked = self.checker.check(tasks, nodes, batch)
         if not checked.complaints:
-            return tasks, nodes
+            return tasks, nodes, by
         stats.dropped = int((~checked.sound).sum())
         log.error("dropped %d placements that failed the independent check: %s", stats.dropped, checked.complaints)
-        return tasks[checked.sound], nodes[checked.sound]
+        return tasks[checked.sound], nodes[checked.sound], by[checked.sound]
 
     def preemption(self, preemption: Preemption, tasks: I64, nodes: I64, now_us: int, stats: RoundStats) -> Preemption:
         """The preemptions, if they pass beside the placements of task rows on node rows (K,) at `now_us`."""

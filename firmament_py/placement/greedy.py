@@ -3,6 +3,7 @@
 import numpy as np
 
 from firmament_py.model.arrays import I64, run_positions
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.subproblem import Subproblem
 from firmament_py.policy import Costs
@@ -36,7 +37,7 @@ def fill(ledger: Ledger, subproblem: Subproblem, costs: Costs) -> None:
             placed = int(count.sum())
             if not placed:
                 break
-            ledger.assign(tasks[:placed], np.full(placed, c), np.repeat(order, count))
+            ledger.assign(tasks[:placed], np.full(placed, c), np.repeat(order, count), PlacedBy.GREEDY)
             ledger.free[order] -= count[:, None] * ledger.snapshot.requests[c]
             tasks = tasks[placed:]
 
@@ -67,7 +68,8 @@ def _bid(ledger: Ledger, subproblem: Subproblem, data: DataCosts, i: int, positi
         won = np.flatnonzero(run_positions(demand) < np.repeat(count, demand))
         if not len(won):
             break
-        ledger.assign(subproblem.tasks[positions[bidders[won]]], np.full(len(won), c), nodes[won])
+        tasks = subproblem.tasks[positions[bidders[won]]]
+        ledger.assign(tasks, np.full(len(won), c), nodes[won], PlacedBy.GREEDY)
         ledger.free[where] -= count[:, None] * ledger.snapshot.requests[c]
         bids.close(bidders[won])
     placed = ledger.node_of[subproblem.tasks[positions]] >= 0

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools, add_rows, run_positions
+from firmament_py.model.arrays import I64, U8, Bools, add_rows, run_positions
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.placement.reserved_capacity import ReservedCapacity
 from firmament_py.snapshot.expected_releases import FOREVER
 from firmament_py.snapshot.snapshot import Snapshot
@@ -39,6 +40,8 @@ class Ledger:
         self.trial = trial
         self.node_of: I64 = np.full(len(snapshot.tasks), -1, np.int64)
         """(T,) node that each task is placed on, -1: none so far."""
+        self.placed_by: U8 = np.zeros(len(snapshot.tasks), np.uint8)
+        """(T,) PlacedBy of each task; of tasks without a node it means nothing."""
         self.nominated: I64 = snapshot.nominated.copy()
         """(T,) node that is kept for each task, -1: none; of tasks that are placed it means nothing."""
         self.delayed: Bools = np.zeros(len(snapshot.tasks), np.bool_)
@@ -138,10 +141,12 @@ class Ledger:
         within |= number < left[limit]
         return within
 
-    def outcome(self) -> tuple[I64, I64, I64]:
-        """Task rows (K,), the node rows (K,) they go to, and batches (K,): placed together, in ascending order."""
+    def outcome(self) -> tuple[I64, I64, U8, I64]:
+        """Task rows (K,), the node rows (K,) they go to, the steps that placed them (K,), and batches (K,): placed
+        together, in ascending order."""
         placed = np.flatnonzero(self.node_of >= 0)
-        return self.snapshot.tasks[placed], self.snapshot.nodes[self.node_of[placed]], self._batch_of[placed]
+        rows, nodes = self.snapshot.tasks[placed], self.snapshot.nodes[self.node_of[placed]]
+        return rows, nodes, self.placed_by[placed], self._batch_of[placed]
 
     # -- placing ------------------------------------------------------------------------------------------------
 
@@ -154,25 +159,25 @@ class Ledger:
         self._commit(cls, node, count)
         return count
 
-    def assign(self, tasks: I64, classes: I64, nodes: I64) -> None:
+    def assign(self, tasks: I64, classes: I64, nodes: I64, by: PlacedBy) -> None:
         """Notes that tasks (K,) of classes (K,) are the ones that were committed to nodes (K,)."""
-        self.node_of[tasks] = nodes
+        self.node_of[tasks], self.placed_by[tasks] = nodes, by
         self._batch_of[tasks] = self._batch_of_class[classes]
         self.running += np.bincount(nodes, minlength=len(self.running))
 
-    def place(self, tasks: I64, nodes: I64) -> None:
+    def place(self, tasks: I64, nodes: I64, by: PlacedBy) -> None:
         """Places `tasks` (K,), which have no node and whose classes have no intertask constraints, on `nodes` (K,),
         which have the capacity."""
         self.node_of[tasks] = nodes
         self.commit_counts(*self._placed(tasks))
-        self.assign(tasks, self.snapshot.task_class[tasks], nodes)
+        self.assign(tasks, self.snapshot.task_class[tasks], nodes, by)
         self._occupy(tasks, +1)
 
-    def place_one(self, task: int, node: int) -> None:
+    def place_one(self, task: int, node: int, by: PlacedBy) -> None:
         """Places a task, which has no node, on one that has the capacity and that other tasks allow."""
         tasks, cls, nodes = np.array([task]), self.snapshot.task_class[[task]], np.array([node])
         self._commit(cls, nodes, np.ones(1, np.int64))
-        self.assign(tasks, cls, nodes)
+        self.assign(tasks, cls, nodes, by)
         self._occupy(tasks, +1)
 
     def remove(self, tasks: I64) -> None:
@@ -230,7 +235,7 @@ class Ledger:
 
         free: a hypothesis, within which this is free and nothing reserved; what is placed on it cannot be committed.
         """
-        node_before, batch_before = self.node_of.copy(), self._batch_of.copy()
+        node_before, by_before, batch_before = self.node_of.copy(), self.placed_by.copy(), self._batch_of.copy()
         outside = (self.free, self._reserved, self.trial)
         if free is not None:
             self.free, self._reserved, self.trial = free.copy(), ReservedCapacity(), True
@@ -242,7 +247,7 @@ class Ledger:
                 changed = np.flatnonzero(self.node_of != node_before)
                 self.remove(changed)
                 self._put_back(changed, node_before[changed])
-                self._batch_of = batch_before
+                self.placed_by, self._batch_of = by_before, batch_before
             if free is not None:
                 self.free, self._reserved, self.trial = outside
 
@@ -252,7 +257,7 @@ class Ledger:
         if len(tasks):
             self.node_of[tasks] = self.snapshot.settled[tasks]
             self._commit(*self._placed(tasks))
-            self.assign(tasks, self.snapshot.task_class[tasks], self.node_of[tasks])
+            self.assign(tasks, self.snapshot.task_class[tasks], self.node_of[tasks], PlacedBy.REQUIRED_NODE)
             self._occupy(tasks, +1)
 
     def _commit(self, cls: I64, node: I64, count: I64) -> None:

@@ -20,6 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools, run_positions
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.placer import CLASSES_AT_ONCE, Placer
 
@@ -211,5 +212,5 @@ class _Lists:
         if not fits.any():
             return False
         order = nodes_for(task)
-        ledger.place_one(task, int(order[np.argmax(fits[order])]))
+        ledger.place_one(task, int(order[np.argmax(fits[order])]), PlacedBy.LISTS)
         return True

@@ -13,6 +13,7 @@ import numpy as np
 
 from firmament_py.flow.network import Solution
 from firmament_py.model.arrays import F64, I64, NO_ROWS, Bools, run_positions, runs
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.column_generation import ColumnGeneration
 from firmament_py.network.decode import Assignment, NodeCounts, assign, placed_tasks
@@ -50,6 +51,7 @@ class _Step:
     by_priority: list[tuple[int, NodeCounts]] = field(default_factory=list)
     placed: I64 | None = None  # positions of the tasks that the flow places, if tasks of a class are interchangeable
     assignment: Assignment | None = None  # else: which task goes where
+    by: PlacedBy = PlacedBy.FLOW
 
     @property
     def value(self) -> F64:
@@ -267,6 +269,7 @@ class Placer:
         selection = self.columns.without_network(*asked, trial=self.ledger.trial)
         if selection is not None:
             step.placed = np.sort(supply_order(view.task_class, costs)[: selection.placed])
+            step.by = PlacedBy.CHEAPEST_SLOTS
             self._take(step, selection.sent)
             return
         found = self.columns.run(*asked, trial=self.ledger.trial)
@@ -312,16 +315,17 @@ class Placer:
                 subproblem.tasks[step.assignment.task[chosen]],
                 subproblem.classes[step.assignment.cls[chosen]],
                 step.assignment.node[chosen],
+                step.by,
             )
         elif step.placed is not None:
-            self._assign_oldest(subproblem, accepted, step.placed)
+            self._assign_oldest(subproblem, accepted, step.placed, step.by)
         self.telemetry.lap("fit")
         if accepted.count.sum() == sent.count.sum():
             return NO_ROWS
         of_priority: Bools = subproblem.view.priority[subproblem.view.task_class] == level
         return subproblem.tasks[of_priority]
 
-    def _assign_oldest(self, subproblem: Subproblem, accepted: NodeCounts, candidates: I64) -> None:
+    def _assign_oldest(self, subproblem: Subproblem, accepted: NodeCounts, candidates: I64, by: PlacedBy) -> None:
         """Gives the places to the oldest of the candidates (positions in the subproblem's tasks, ascending)."""
         chosen = candidates
         if accepted.count.sum() < len(candidates):
@@ -329,4 +333,4 @@ class Placer:
             start = np.searchsorted(subproblem.view.task_class[candidates], np.arange(len(places)))
             chosen = candidates[np.repeat(start, places) + run_positions(places)]
         classes = subproblem.classes[subproblem.view.task_class[chosen]]
-        self.ledger.assign(subproblem.tasks[chosen], classes, np.repeat(accepted.node, accepted.count))
+        self.ledger.assign(subproblem.tasks[chosen], classes, np.repeat(accepted.node, accepted.count), by)

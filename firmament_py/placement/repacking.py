@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools, run_positions
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.packing.problem import Packing, Problem
 from firmament_py.placement.ledger import Ledger
 from firmament_py.snapshot.expected_releases import FOREVER
@@ -62,7 +63,7 @@ def repack(ledger: Ledger, single: Bools, overdue: Bools, worth: Callable[[], I6
     problem, task_class, nodes = _problem(ledger, tasks, overdue[tasks], worth()[tasks], np.arange(len(ledger.free)))
     at = _positions(nodes, len(ledger.free))[ledger.node_of[tasks]]
     packed = pack(problem, Packing.of(problem, *_placed(task_class, at)), effort)
-    moved = _move(ledger, tasks, nodes, *_moves(task_class, at, packed.packing.entries()))
+    moved = _move(ledger, tasks, nodes, _moves(task_class, at, packed.packing.entries()), PlacedBy.PACKING)
     return Repacked(moved, _in_tasks(problem, packed.packing.left, packed.gap))
 
 
@@ -86,7 +87,7 @@ def _repack_equal_nodes(
     at = _positions(nodes, len(ledger.free))[ledger.node_of[tasks]]
     placed, moved = _placed(task_class, at), 0
     if effort > 0 and (found := repacked_by_patterns(problem, of_node[nodes], placed, greatest_effort(effort))):
-        moved = _move(ledger, tasks, nodes, *_moves(task_class, at, found))
+        moved = _move(ledger, tasks, nodes, _moves(task_class, at, found), PlacedBy.PATTERNS)
         placed = found
     left = problem.count - np.bincount(placed[0], placed[2], minlength=len(problem.count)).astype(np.int64)
     gap = gap_of_groups(problem, np.bincount(of_node[nodes], minlength=len(groups)), left)
@@ -100,11 +101,12 @@ def _positions(some: I64, length: int) -> I64:
     return position
 
 
-def _move(ledger: Ledger, tasks: I64, nodes: I64, moving: I64, to: I64) -> int:
-    """Moves those of `tasks` (K,) at positions `moving` (M,) to those of `nodes` at positions `to` (M,), -1: none. How
-    many."""
+def _move(ledger: Ledger, tasks: I64, nodes: I64, moves: tuple[I64, I64], by: PlacedBy) -> int:
+    """Moves those of `tasks` (K,) at the first positions (M,) of `moves` to those of `nodes` at the second ones (M,),
+    -1: none. How many."""
+    moving, to = moves
     ledger.remove(tasks[moving])
-    ledger.place(tasks[moving[to >= 0]], nodes[to[to >= 0]])
+    ledger.place(tasks[moving[to >= 0]], nodes[to[to >= 0]], by)
     return len(moving)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.migration import NO_MIGRATION, Migration
 from firmament_py.placement.running import positions_of
@@ -132,7 +133,7 @@ class Outcome:
             fits &= not snapshot.withheld[task]
             left[node] -= requests
             if fits and together[task] < 0:
-                ledger.place(np.array([task]), np.array([node]))
+                ledger.place(np.array([task]), np.array([node]), PlacedBy.PREEMPTION)
             else:
                 ledger.nominate(task, node)
                 waits.add(task)
@@ -141,7 +142,7 @@ class Outcome:
             nodes = ledger.nominated[gang]
             for task in gang.tolist():
                 ledger.nominate(task, -1)
-            ledger.place(gang, nodes)
+            ledger.place(gang, nodes, PlacedBy.PREEMPTION)
         self._note(decision, precedence, sorted(served, key=lambda pair: pair[0] not in waits))
         lost: I64 = removed[(ledger.node_of[removed] < 0) & (ledger.nominated[removed] < 0)]
         return lost

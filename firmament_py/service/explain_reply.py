@@ -45,7 +45,8 @@ def explain_reply(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_p
         priority=definition.priority,
         requests={**definition.requests, TASK_SLOTS: 1},
         nodes=len(state.present_nodes()),
-        story=state.story(uid),
+        placed_by=flow_pb2.PlacedBy.Name(int(tasks.placed_by[row])) if node else flow_pb2.PLACED_BY_UNKNOWN,
+        story=state.history.story(uid),
     )
     standing = gang_standing(state, row)
     if standing is not None:

@@ -131,7 +131,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             return flow_pb2.RoundReply(wake_us=wake_us)
         return flow_pb2.RoundReply(
             round=engine.round_of_epoch,
-            placed=replies.placements(engine.state, result.tasks, result.nodes),
+            placed=replies.placements(engine.state, result.tasks, result.nodes, result.placed_by),
             preempted=replies.preemptions(engine.state, result.preemption),
             nominated=replies.placements(engine.state, *result.preemption.nominated),
             unnominated=engine.state.tasks.uid[result.preemption.unnominated].tolist(),

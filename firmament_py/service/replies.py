@@ -7,7 +7,7 @@ import numpy as np
 
 from firmament_py.engine.stats import RoundStats
 from firmament_py.explain.reason import Reason, Waiting
-from firmament_py.model.arrays import F64, I64, distinct
+from firmament_py.model.arrays import F64, I64, U8, distinct
 from firmament_py.model.events import Refusal
 from firmament_py.model.resources import TOKEN
 from firmament_py.preemption.outcome import Preemption
@@ -15,6 +15,7 @@ from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
 from protos.gen import flow_pb2
 
+_NO_STEPS: U8 = np.zeros(0, np.uint8)
 _FIGURES = tuple(figure.name for figure in fields(RoundStats))
 
 
@@ -59,8 +60,8 @@ def usage_status(usage: Usage, wants_usage: bool, task_ages: F64, node_ages: F64
     )
 
 
-def placements(state: ClusterState, tasks: I64, nodes: I64) -> flow_pb2.Placements:
-    """Of task rows (K,) on node rows (K,)."""
+def placements(state: ClusterState, tasks: I64, nodes: I64, by: U8 = _NO_STEPS) -> flow_pb2.Placements:
+    """Of task rows (K,) on node rows (K,). by: PlacedBy of tasks that are placed (K,), else empty."""
     if not len(tasks):
         return flow_pb2.Placements()
     first, number = distinct(nodes)
@@ -68,6 +69,7 @@ def placements(state: ClusterState, tasks: I64, nodes: I64) -> flow_pb2.Placemen
         task_uid=state.tasks.uid[tasks].tolist(),
         node=number.tolist(),
         nodes=[state.nodes.id[row] for row in nodes[first].tolist()],
+        by=by.tolist(),
     )
 
 

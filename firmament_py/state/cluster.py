@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, U64, Bools
+from firmament_py.model.arrays import I64, U8, U64, Bools
 from firmament_py.model.changes import ANY, Change, Changes, changes_of_node
 from firmament_py.model.copying import Copyable
 from firmament_py.model.events import (
@@ -47,6 +47,7 @@ from firmament_py.model.lifecycle import (
     NodeEvent,
     TaskEvent,
 )
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.model.resources import Resources
 from firmament_py.queues.past_use_table import PastUseTable
 from firmament_py.queues.tree import NO_QUEUES, build
@@ -157,6 +158,7 @@ class ClusterState(Copyable):
         self._usage.subtract(rows[moved])
         self._count_references(rows[~new], -1)
         tasks.flavors[rows[(tasks.state[rows] == WAITING) & (found.state == BOUND)]] = -1  # others have placed it
+        tasks.placed_by[rows[tasks.node[rows] != node]] = PlacedBy.UNKNOWN
         staying = rows[~found.leaving]
         self.changes.note(Change.RELEASE, self.successors.withdraw(staying[tasks.preempted[staying]]))
         self.budgets.stay(self.label_sets, self._end_preemptions(staying))
@@ -274,8 +276,8 @@ class ClusterState(Copyable):
 
     # -- rounds -----------------------------------------------------------------------------------------------
 
-    def place(self, rows: I64, nodes: I64) -> None:
-        """Assumes task rows (K,), all WAITING, on node rows (K,)."""
+    def place(self, rows: I64, nodes: I64, by: U8) -> None:
+        """Assumes task rows (K,), all WAITING, on node rows (K,). by (K,): PlacedBy."""
         if not len(rows):
             return
         after = TASK_NEXT[self.tasks.state[rows], TaskEvent.PLACE]
@@ -283,13 +285,15 @@ class ClusterState(Copyable):
             raise ValueError("only a waiting task can be placed, and only once")
         reserved, misplaced = self.tasks.nominated[rows], self.successors.arrive(rows, nodes)
         self.tasks.node[rows], self.tasks.state[rows], self.tasks.nominated[rows] = nodes, after, -1
-        self.tasks.reported[rows], self.tasks.awaits[rows] = 0, int(ANY)
+        self.tasks.reported[rows], self.tasks.awaits[rows], self.tasks.placed_by[rows] = 0, int(ANY), by
         self._usage.add(rows)
         # a node that was kept for a task is free for others if it goes elsewhere
         self.changes.note(Change.RELEASE, misplaced or ((reserved >= 0) & (reserved != nodes)).any())
         self.changes.note(Change.DECISION)
         self.changes.note(Change.MEMBER_PLACED, (self.tasks.gang[rows] >= 0).any())
-        self.history.add("placed", self.tasks.uid[rows], self._names(nodes))
+        for step in np.unique(by).tolist():
+            some = by == step
+            self.history.add(f"placed by {PlacedBy(step).label}", self.tasks.uid[rows[some]], self._names(nodes[some]))
 
     def preempt(self, rows: I64) -> None:
         """Task rows (K,), all BOUND, are about to be evicted."""
@@ -376,10 +380,6 @@ class ClusterState(Copyable):
     def present_nodes(self) -> I64:
         """Rows of the nodes that can take tasks, ascending. Not to be written to."""
         return self.nodes.present
-
-    def story(self, uid: int) -> list[str]:
-        """The events of a task in the bounded history, oldest first."""
-        return [f"{what} on {node}" if node else what for what, node in self.history.of(uid)]
 
     def validate(self) -> None:
         """Recomputes every correlated column; raises AssertionError naming the first that is wrong. For tests."""

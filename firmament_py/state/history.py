@@ -36,10 +36,10 @@ class History(Copyable):
         while self._size > _MAX_ENTRIES and len(self._batches) > 1:
             self._size -= len(self._batches.popleft()[1]) + 1
 
-    def of(self, uid: int) -> list[tuple[str, str]]:
-        """(what, name of the node or empty) of each entry of a task, oldest first; searches all batches."""
+    def story(self, uid: int) -> list[str]:
+        """Each entry of a task with the name of its node, if it has one, oldest first; searches all batches."""
         return [
-            (what, nodes[i] if nodes else "")
+            f"{what} on {nodes[i]}" if nodes and nodes[i] else what
             for what, uids, nodes in self._batches
             for i in np.flatnonzero(uids == np.uint64(uid)).tolist()
         ]

@@ -20,6 +20,7 @@ from firmament_py.model.lifecycle import (
     NodeState,
     TaskState,
 )
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.model.resources import Resources, resized
 from firmament_py.state.gangs import NO_GANG
 from firmament_py.state.input_sets import NO_INPUTS
@@ -126,6 +127,7 @@ class TaskTable(Table):
         "without_victims": (np.bool_, False),
         "awaits": (np.int64, int(ANY)),
         "sought": (np.uint8, Sought.NEVER),
+        "placed_by": (np.uint8, PlacedBy.UNKNOWN),
     }
     uid: U64
     cls: I64  # row of the class table
@@ -163,6 +165,7 @@ class TaskTable(Table):
     without_victims: Bools  # quota did not admit it, no victims were found for it, and nothing has happened since
     awaits: I64  # of a WAITING task: kinds of changes (model/changes.py) that could end its wait; all until a round
     sought: U8  # Sought
+    placed_by: U8  # PlacedBy, of a task on a node
 
     def __init__(self) -> None:
         super().__init__()

@@ -38,6 +38,7 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, bridge: Json, collect
             "stages": {name: last.stage_seconds[name] for name in last.stage_seconds},
             "pending": last.pending,
             "placed": last.placed,
+            "placed_by": dict(sorted(last.placed_by.items())),
             "waiting": last.waiting,
             "nominated": last.nominated,
             "preempted": last.preempted,
@@ -128,6 +129,7 @@ def explain_json(
         "uid": known.uid,
         "state": _state(known, reply),
         "node": known.node or known.assumed,
+        "placed_by": _step(reply.placed_by or known.placed_by) if known.node or known.assumed else "",
         "priority": reply.priority,
         "requests": dict(sorted(reply.requests.items())),
         "problem": known.described.problem or known.gang.blocked or known.volumes.blocked or queue_problem,
@@ -147,6 +149,11 @@ def explain_json(
         ],
         "story": list(reply.story),
     }
+
+
+def _step(number: int) -> str:
+    """The label of a PlacedBy, as in the statistics of rounds."""
+    return flow_pb2.PlacedBy.Name(number).lower().replace("_", " ") if number else "unknown"
 
 
 def gang_json(gang: flow_pb2.GangStanding, group: Group | None) -> Json:

@@ -209,7 +209,7 @@ class Loop:
     def _place(self, placed: flow_pb2.Placements) -> None:
         names = [self._store.node_with_id(node) for node in placed.nodes]
         accepted: list[PlacedPod] = []
-        for task, at in zip(placed.task_uid, placed.node, strict=True):
+        for task, at, step in zip(placed.task_uid, placed.node, placed.by, strict=True):
             known, name, node_id = self._store.pod_of_task(task), names[at], placed.nodes[at]
             if known is None:
                 self._metrics.bind_stale.labels("gone").inc()  # its removal is about to be sent
@@ -217,6 +217,7 @@ class Loop:
                 self._metrics.bind_stale.labels("node gone" if name is None else "not wanted").inc()
                 self._reject(known, node_id, 0)
             else:
+                known.placed_by = step
                 accepted.append(PlacedPod(known, name, node_id))
         if accepted:
             self._hand_on(accepted)
@@ -237,6 +238,8 @@ class Loop:
         self._metrics.round.observe(stats.seconds)
         for stage, seconds in stats.stage_seconds.items():
             self._stage_seconds(stage).observe(seconds)
+        for step, count in stats.placed_by.items():
+            self._metrics.placed_by.labels(step).inc(count)
         self._metrics.gap.set(stats.gap)
         self._metrics.moves_decided.inc(stats.migrated_for_waiting)
         self._metrics.moves_needed.inc(stats.least_moves)

@@ -210,6 +210,7 @@ class PodRecord:
         "nominated",
         "observed",
         "owner",
+        "placed_by",
         "planned",
         "preempting",
         "privileged",
@@ -255,6 +256,8 @@ class PodRecord:
         """Name of the node to which it is or was bound, as observed."""
         self.assumed = ""
         """Name of the node to which it is being bound; empty unless it is ASSUMED."""
+        self.placed_by = 0
+        """PlacedBy of the contract, of its last placement by this process; 0: none, or others have bound it."""
         self.revocable = False
         """Whether its bind waits, for volumes, for its gang or for another attempt: until it is sent, its placement can
         be taken back for a pod of higher priority. False unless it is ASSUMED."""
@@ -325,6 +328,8 @@ class PodRecord:
         if state is None:
             return False
         self.state = state
+        if event is PodEvent.OBSERVE_BOUND and node not in (self.node, self.assumed):
+            self.placed_by = 0
         if event is PodEvent.OBSERVE_BOUND or event is PodEvent.OBSERVE_WAITING:
             self.node = node
         if event is PodEvent.ASSUME:

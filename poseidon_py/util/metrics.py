@@ -59,6 +59,11 @@ class Metrics:
         self.rounds = self._counter(
             "rounds_total", "Rounds by result: placed, idle (nothing to place), failed.", "result"
         )
+        self.placed_by = self._counter(
+            "placements_total",
+            "Placements by the step of the round that decided them: flow, cheapest slots, packing, lists, ...",
+            "step",
+        )
         self.dropped = self._counter(
             "placements_dropped_total", "Placements that the engine's independent check rejected; each is a defect."
         )

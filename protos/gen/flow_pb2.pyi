@@ -12,8 +12,35 @@ class CallStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     CALL_OK: _ClassVar[CallStatus]
     STALE_EPOCH: _ClassVar[CallStatus]
+
+class PlacedBy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PLACED_BY_UNKNOWN: _ClassVar[PlacedBy]
+    FLOW: _ClassVar[PlacedBy]
+    CHEAPEST_SLOTS: _ClassVar[PlacedBy]
+    GREEDY: _ClassVar[PlacedBy]
+    REQUIRED_NODE: _ClassVar[PlacedBy]
+    NOMINATION: _ClassVar[PlacedBy]
+    GANG_SEARCH: _ClassVar[PlacedBy]
+    PACKING: _ClassVar[PlacedBy]
+    PATTERNS: _ClassVar[PlacedBy]
+    LISTS: _ClassVar[PlacedBy]
+    PREEMPTION: _ClassVar[PlacedBy]
+    SEARCH: _ClassVar[PlacedBy]
 CALL_OK: CallStatus
 STALE_EPOCH: CallStatus
+PLACED_BY_UNKNOWN: PlacedBy
+FLOW: PlacedBy
+CHEAPEST_SLOTS: PlacedBy
+GREEDY: PlacedBy
+REQUIRED_NODE: PlacedBy
+NOMINATION: PlacedBy
+GANG_SEARCH: PlacedBy
+PACKING: PlacedBy
+PATTERNS: PlacedBy
+LISTS: PlacedBy
+PREEMPTION: PlacedBy
+SEARCH: PlacedBy
 
 class HelloRequest(_message.Message):
     __slots__ = ()
@@ -715,14 +742,16 @@ class Preemptions(_message.Message):
     def __init__(self, task_uid: _Optional[_Iterable[int]] = ..., preemptor_uid: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Placements(_message.Message):
-    __slots__ = ("task_uid", "node", "nodes")
+    __slots__ = ("task_uid", "node", "nodes", "by")
     TASK_UID_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
+    BY_FIELD_NUMBER: _ClassVar[int]
     task_uid: _containers.RepeatedScalarFieldContainer[int]
     node: _containers.RepeatedScalarFieldContainer[int]
     nodes: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, task_uid: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., nodes: _Optional[_Iterable[str]] = ...) -> None: ...
+    by: _containers.RepeatedScalarFieldContainer[PlacedBy]
+    def __init__(self, task_uid: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., nodes: _Optional[_Iterable[str]] = ..., by: _Optional[_Iterable[_Union[PlacedBy, str]]] = ...) -> None: ...
 
 class Unscheduled(_message.Message):
     __slots__ = ("class_id", "waiting", "nodes", "reasons", "task_uid")
@@ -805,7 +834,7 @@ class Reason(_message.Message):
     def __init__(self, kind: _Optional[_Union[Reason.Kind, str]] = ..., detail: _Optional[str] = ..., value: _Optional[str] = ..., nodes: _Optional[int] = ...) -> None: ...
 
 class RoundStats(_message.Message):
-    __slots__ = ("started_us", "stage_seconds", "seconds", "solves", "vertices", "arcs", "objective", "pending", "placed", "waiting", "classes", "nodes", "dropped", "policy", "fallback", "uncertified", "unsolved", "pricing_rounds", "trials", "gap", "preempted", "nominated", "migrated", "migrated_for_waiting", "least_moves", "delayed", "usage_measured", "usage_missing", "usage_stale")
+    __slots__ = ("started_us", "stage_seconds", "seconds", "solves", "vertices", "arcs", "objective", "pending", "placed", "placed_by", "waiting", "classes", "nodes", "dropped", "policy", "fallback", "uncertified", "unsolved", "pricing_rounds", "trials", "gap", "preempted", "nominated", "migrated", "migrated_for_waiting", "least_moves", "delayed", "usage_measured", "usage_missing", "usage_stale")
     class StageSecondsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -813,6 +842,13 @@ class RoundStats(_message.Message):
         key: str
         value: float
         def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    class PlacedByEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     class UnsolvedEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -829,6 +865,7 @@ class RoundStats(_message.Message):
     OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
     PENDING_FIELD_NUMBER: _ClassVar[int]
     PLACED_FIELD_NUMBER: _ClassVar[int]
+    PLACED_BY_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
@@ -858,6 +895,7 @@ class RoundStats(_message.Message):
     objective: int
     pending: int
     placed: int
+    placed_by: _containers.ScalarMap[str, int]
     waiting: int
     classes: int
     nodes: int
@@ -878,7 +916,7 @@ class RoundStats(_message.Message):
     usage_measured: int
     usage_missing: int
     usage_stale: int
-    def __init__(self, started_us: _Optional[int] = ..., stage_seconds: _Optional[_Mapping[str, float]] = ..., seconds: _Optional[float] = ..., solves: _Optional[int] = ..., vertices: _Optional[int] = ..., arcs: _Optional[int] = ..., objective: _Optional[int] = ..., pending: _Optional[int] = ..., placed: _Optional[int] = ..., waiting: _Optional[int] = ..., classes: _Optional[int] = ..., nodes: _Optional[int] = ..., dropped: _Optional[int] = ..., policy: _Optional[str] = ..., fallback: _Optional[str] = ..., uncertified: _Optional[int] = ..., unsolved: _Optional[_Mapping[str, int]] = ..., pricing_rounds: _Optional[int] = ..., trials: _Optional[int] = ..., gap: _Optional[int] = ..., preempted: _Optional[int] = ..., nominated: _Optional[int] = ..., migrated: _Optional[int] = ..., migrated_for_waiting: _Optional[int] = ..., least_moves: _Optional[int] = ..., delayed: _Optional[int] = ..., usage_measured: _Optional[int] = ..., usage_missing: _Optional[int] = ..., usage_stale: _Optional[int] = ...) -> None: ...
+    def __init__(self, started_us: _Optional[int] = ..., stage_seconds: _Optional[_Mapping[str, float]] = ..., seconds: _Optional[float] = ..., solves: _Optional[int] = ..., vertices: _Optional[int] = ..., arcs: _Optional[int] = ..., objective: _Optional[int] = ..., pending: _Optional[int] = ..., placed: _Optional[int] = ..., placed_by: _Optional[_Mapping[str, int]] = ..., waiting: _Optional[int] = ..., classes: _Optional[int] = ..., nodes: _Optional[int] = ..., dropped: _Optional[int] = ..., policy: _Optional[str] = ..., fallback: _Optional[str] = ..., uncertified: _Optional[int] = ..., unsolved: _Optional[_Mapping[str, int]] = ..., pricing_rounds: _Optional[int] = ..., trials: _Optional[int] = ..., gap: _Optional[int] = ..., preempted: _Optional[int] = ..., nominated: _Optional[int] = ..., migrated: _Optional[int] = ..., migrated_for_waiting: _Optional[int] = ..., least_moves: _Optional[int] = ..., delayed: _Optional[int] = ..., usage_measured: _Optional[int] = ..., usage_missing: _Optional[int] = ..., usage_stale: _Optional[int] = ...) -> None: ...
 
 class UsageReport(_message.Message):
     __slots__ = ("epoch", "task_uid", "tasks", "node_id", "nodes")
@@ -929,7 +967,7 @@ class ExplainRequest(_message.Message):
     def __init__(self, task_uid: _Optional[int] = ...) -> None: ...
 
 class ExplainReply(_message.Message):
-    __slots__ = ("found", "state", "node", "job", "class_name", "priority", "requests", "nodes", "reasons", "nearest", "story", "fits_now", "gang", "reserves", "starts_us")
+    __slots__ = ("found", "state", "node", "job", "class_name", "priority", "requests", "nodes", "reasons", "nearest", "story", "fits_now", "gang", "reserves", "starts_us", "placed_by")
     class RequestsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -952,6 +990,7 @@ class ExplainReply(_message.Message):
     GANG_FIELD_NUMBER: _ClassVar[int]
     RESERVES_FIELD_NUMBER: _ClassVar[int]
     STARTS_US_FIELD_NUMBER: _ClassVar[int]
+    PLACED_BY_FIELD_NUMBER: _ClassVar[int]
     found: bool
     state: str
     node: str
@@ -967,7 +1006,8 @@ class ExplainReply(_message.Message):
     gang: GangStanding
     reserves: bool
     starts_us: int
-    def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ..., gang: _Optional[_Union[GangStanding, _Mapping]] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ...) -> None: ...
+    placed_by: PlacedBy
+    def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ..., gang: _Optional[_Union[GangStanding, _Mapping]] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ..., placed_by: _Optional[_Union[PlacedBy, str]] = ...) -> None: ...
 
 class GangStanding(_message.Message):
     __slots__ = ("name", "minimum", "present", "placed", "missing", "fits", "maximum", "reserves", "starts_us", "id", "lacks")

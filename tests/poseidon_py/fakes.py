@@ -246,6 +246,7 @@ class FakeEngine:
         reply.placed.nodes.extend(names)
         reply.placed.task_uid.extend(uid for uid, _ in placed)
         reply.placed.node.extend(names.index(node) for _, node in placed)
+        reply.placed.by.extend(flow_pb2.FLOW for _ in placed)
         reply.stats.placed = len(placed)
         for at, move in enumerate(moves):
             reply.migrated.task_uid.append(move.task_uid)

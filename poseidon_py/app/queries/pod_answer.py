@@ -16,6 +16,7 @@ from poseidon_py.state.store import Store
 Json = dict[str, Any]
 _NOTHING: Json = {
     "problem": "",
+    "placed_by": "",
     "requests": {},
     "queue": "",
     "gang": None,

@@ -65,8 +65,9 @@ def print_status(body: Json, console: Console) -> None:
         resources.append((name, shown(name, amount["allocatable"]), shown(name, amount["used"]), f"{share:.0%}"))
     print_rows(console, ("resource", "allocatable", "used", "share"), resources)
     console.print(
-        f"round {body['rounds']}: placed {last['placed']} of {last['pending']} in {1000 * last['seconds']:.1f} ms, "
-        f"{_waiting(last)}; network of {last['vertices']} vertices and {last['arcs']} arcs, "
+        f"round {body['rounds']}: placed {last['placed']} of {last['pending']}{_steps(last)} "
+        f"in {1000 * last['seconds']:.1f} ms, {_waiting(last)}; "
+        f"network of {last['vertices']} vertices and {last['arcs']} arcs, "
         f"{last['solves']} {'solve' if last['solves'] == 1 else 'solves'}"
         if body["rounds"]
         else "no round yet"
@@ -119,6 +120,12 @@ def _plan_line(plan: Json) -> str:
     return f"a plan of moves {'was stopped' if plan['stopped'] else 'is carried out'} (goal {plan['goal']}): {counts}"
 
 
+def _steps(last: Json) -> str:
+    """By which steps pods were placed."""
+    counts = ", ".join(f"{step} {count}" for step, count in last.get("placed_by", {}).items())
+    return f" ({counts})" if counts else ""
+
+
 def _waiting(last: Json) -> str:
     """Counts of the last round: pods without a node, those of them that are nominated, and those that are evicted."""
     line = f"{last['waiting']} waiting"
@@ -142,12 +149,31 @@ def _usage_line(usage: Json) -> str:
     return f"{line}; {refused} samples refused" if refused else line
 
 
+PLACED_BY = {
+    "unknown": "another scheduler, or by this one before its flow service started",
+    "flow": "flow: a flow of least cost for the pods that waited",
+    "cheapest slots": "cheapest slots: few pods of one class, which went where they cost least",
+    "greedy": "greedy: after flows had placed what they could, or had found nothing, on the cheapest node with room",
+    "required node": "required node: it may have no other node, which had room",
+    "nomination": "nomination: the node was kept for it until its victims, or the pod that it replaces, had left",
+    "gang search": "gang search: an exact search, since flows could not place the members of its gang together",
+    "packing": "packing: packed anew with other pods of its round, of which more fit so",
+    "patterns": "patterns: packed anew with other pods of its round on many equal nodes, of which more fit so",
+    "lists": "lists: one at a time with other pods of its round, of which more fit so",
+    "preemption": "preemption: a decision on victims and moves, which needed none of them to leave first",
+    "search": "search: a search beside the rounds, together with its decisions on victims and moves",
+}
+"""Steps of rounds, as `poseidon explain` names them."""
+
+
 def print_explanation(body: Json, console: Console) -> None:
     where = f" ({body['node']})" if body["node"] else ""
     console.print(f"[bold]{body['pod']}[/bold]: {body['state']}{where}, priority {body['priority']}")
     for text in dict.fromkeys((body["problem"], body["message"])):  # of a queue, both are the same
         if text:
             console.print(f"  {text}", highlight=False)
+    if step := body.get("placed_by"):
+        console.print(f"  placed by {PLACED_BY.get(step, step)}", highlight=False)
     if body.get("queue"):
         console.print(f"  queue {body['queue']}", highlight=False)
     if body.get("gang"):

@@ -16,6 +16,7 @@ from firmament_py.model.lifecycle import (
     TaskEvent,
     TaskState,
 )
+from firmament_py.model.placed_by import PlacedBy
 from tests.builders import Cluster, ended, make_class, make_cluster, make_node, make_tasks, removed
 
 PAIRS = list(itertools.product(TaskState, TaskEvent))
@@ -50,7 +51,8 @@ def _cluster_with_task(state: TaskState) -> Cluster:
 
 
 def _place(cluster: Cluster) -> None:
-    cluster.state.place(np.array([cluster.state.task_row(7)]), np.array([cluster.state.node_row("id-a")]))
+    rows, nodes = [cluster.state.task_row(7)], [cluster.state.node_row("id-a")]
+    cluster.state.place(np.array(rows), np.array(nodes), np.array([PlacedBy.FLOW]))
 
 
 def _state(cluster: Cluster) -> TaskState:
@@ -113,7 +115,7 @@ def test_a_task_is_placed_once():
     before = _everything(cluster)
     row = cluster.state.task_row(7)
     with pytest.raises(ValueError, match="and only once"):
-        cluster.state.place(np.array([row, row]), np.array([0, 0]))
+        cluster.state.place(np.array([row, row]), np.array([0, 0]), np.array([PlacedBy.FLOW] * 2))
     assert _everything(cluster) == before
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from firmament_py.model.constraints import PeerDemand, PeerTerm
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.placement.ledger import Ledger
 from firmament_py.snapshot.expected_releases import FOREVER
 from firmament_py.snapshot.snapshot import Snapshot, take_snapshot
@@ -48,7 +49,7 @@ def cpu(ledger: Ledger, free: np.ndarray) -> list[int]:
 def test_placements_count_everywhere_and_removals_nowhere():
     ledger = Ledger(snapshot())
     before = counted(ledger)
-    ledger.place(EVERYTHING, np.array([0, 1, 0, 0]))
+    ledger.place(EVERYTHING, np.array([0, 1, 0, 0]), PlacedBy.FLOW)
     assert cpu(ledger, ledger.free) == [3, 7]
     assert ledger.running.tolist() == [3, 1]
     assert ledger.snapshot.neighbour_counts.census("kind")[1].tolist() == [[1, 2], [1, 0]]
@@ -59,25 +60,25 @@ def test_placements_count_everywhere_and_removals_nowhere():
 
 def test_a_transaction_rolls_back_only_its_placements():
     ledger = Ledger(snapshot())
-    ledger.place(np.array([0]), np.array([1]))
+    ledger.place(np.array([0]), np.array([1]), PlacedBy.FLOW)
     before = counted(ledger)
     with ledger.transaction():
-        ledger.place(np.array([1, 2]), np.array([0, 1]))
+        ledger.place(np.array([1, 2]), np.array([0, 1]), PlacedBy.FLOW)
         assert counted(ledger) != before
     assert counted(ledger) == before
 
 
 def test_a_transaction_puts_back_what_was_removed_and_placed_elsewhere_within():
-    """Also batches, by which the independent check orders placements."""
+    """Also batches, by which the independent check orders placements, and which step has placed what."""
     ledger = Ledger(snapshot())
-    ledger.place(np.array([0]), np.array([1]))
-    ledger.place(np.array([1, 2]), np.array([0, 0]))
+    ledger.place(np.array([0]), np.array([1]), PlacedBy.FLOW)
+    ledger.place(np.array([1, 2]), np.array([0, 0]), PlacedBy.FLOW)
     ledger.reserve(NOW_US, np.full_like(ledger.free, 5), ledger.free, np.array([3]))
     before = counted(ledger), [part.tolist() for part in ledger.outcome()], ledger.unreserved.tolist()
     with ledger.transaction():
         ledger.remove(np.array([0, 1, 2]))
-        ledger.place(np.array([0, 3]), np.array([0, 1]))
-        ledger.place(np.array([1]), np.array([0]))
+        ledger.place(np.array([0, 3]), np.array([0, 1]), PlacedBy.LISTS)
+        ledger.place(np.array([1]), np.array([0]), PlacedBy.LISTS)
         assert counted(ledger) != before[0]
     assert (counted(ledger), [part.tolist() for part in ledger.outcome()], ledger.unreserved.tolist()) == before
 
@@ -87,7 +88,7 @@ def test_a_committed_transaction_stays_unless_the_outer_one_is_rolled_back():
     before = counted(ledger)
     with ledger.transaction() as outer:
         with ledger.transaction() as inner:
-            ledger.place(np.array([2]), np.array([0]))
+            ledger.place(np.array([2]), np.array([0]), PlacedBy.FLOW)
             inner.commit()
         assert ledger.node_of.tolist() == [-1, -1, 0, -1]
     assert inner.committed
@@ -101,7 +102,7 @@ def test_an_error_rolls_back_placements():
 
     def fail() -> None:
         with ledger.transaction():
-            ledger.place(EVERYTHING, np.zeros(4, np.int64))
+            ledger.place(EVERYTHING, np.zeros(4, np.int64), PlacedBy.FLOW)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -117,7 +118,7 @@ def test_a_hypothesis_has_its_own_capacity_without_reservations_and_is_a_trial()
         assert ledger.trial
         assert not ledger.has_reservations
         assert cpu(ledger, ledger.unreserved) == [20, 20]
-        ledger.place(np.array([0]), np.array([0]))
+        ledger.place(np.array([0]), np.array([0]), PlacedBy.FLOW)
         assert cpu(ledger, ledger.free) == [17, 20]
     assert not ledger.trial
     assert ledger.has_reservations
@@ -150,7 +151,7 @@ def test_reserved_capacity_is_left_by_tasks_that_end_too_late():
     with ledger.limited_to(np.array([0])):
         assert cpu(ledger, ledger.free) == [6, 6]
         assert ledger.commit_counts(np.array([0]), np.array([1]), np.array([1])).tolist() == [1]
-        ledger.assign(np.array([0]), np.array([0]), np.array([1]))
+        ledger.assign(np.array([0]), np.array([0]), np.array([1]), PlacedBy.FLOW)
     assert cpu(ledger, ledger.free) == [10, 7]
     assert cpu(ledger, ledger.unreserved) == [6, 3]
     ledger.release(number)
@@ -168,7 +169,7 @@ def test_counts_that_intertask_constraints_forbid_are_trimmed_and_rolled_back():
     ledger = Ledger(take_snapshot(cluster.state, NOW_US))
     with ledger.transaction():
         assert ledger.commit_counts(np.array([0]), np.array([0]), np.array([2])).tolist() == [1]
-        ledger.assign(np.array([0]), np.array([0]), np.array([0]))
+        ledger.assign(np.array([0]), np.array([0]), np.array([0]), PlacedBy.FLOW)
         assert ledger.snapshot.intertask.allowed(0).tolist() == [False]
     assert ledger.snapshot.intertask.allowed(0).tolist() == [True]
 
@@ -193,5 +194,5 @@ def test_what_evictions_release_is_reserved_from_the_less_important_alone():
     assert cpu(ledger, ledger.unreserved_for(np.array([other]), 5)) == [0, 0]
     assert cpu(ledger, ledger.unreserved_for(np.array(high), 9)) == [10, 10]  # of lower priority
     assert cpu(ledger, ledger.unreserved_for(np.array(high), 99)) == [0, 0]  # a claim of a queue
-    ledger.place(np.array([holder]), np.array([0]))
+    ledger.place(np.array([holder]), np.array([0]), PlacedBy.FLOW)
     assert cpu(ledger, ledger.unreserved_for(np.array(low), 0)) == [9, 10]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from firmament_py.model.constraints import NodeDemand, PeerDemand, PeerTerm
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.placement import list_scheduling
 from firmament_py.placement.list_scheduling import by_cost, emptiest_first, place_from_lists
 from firmament_py.placement.placer import Placer
@@ -49,7 +50,7 @@ def crossed(*, priority: int = 0, others: int = 0) -> Placer:
             *(make_tasks([1], 1, label_set=1), make_tasks([2], 2, label_set=2)),
         )
     )
-    placer.ledger.place_one(0, 0)
+    placer.ledger.place_one(0, 0, PlacedBy.FLOW)
     return placer
 
 
@@ -58,6 +59,7 @@ def test_tasks_that_a_list_leaves_out_come_first_in_the_next_one():
     placer = crossed()
     assert place_from_lists(placer, ALL, NONE, 1.0)
     assert placer.ledger.node_of.tolist() == [1, 0]
+    assert placer.ledger.placed_by.tolist() == [PlacedBy.LISTS, PlacedBy.LISTS]
     assert placer.ledger.running.tolist() == [1, 1]
 
 
@@ -134,7 +136,7 @@ def test_the_oldest_of_a_class_get_the_places_of_a_list():
             make_tasks([3], 2, label_set=2, created_us=NOW_US - 20 * SECOND_US),
         )
     )
-    placer.ledger.place_one(0, 0)
+    placer.ledger.place_one(0, 0, PlacedBy.FLOW)
     assert place_from_lists(placer, np.ones(3, np.bool_), np.zeros(3, np.bool_), 1.0)
     assert placer.ledger.node_of.tolist() == [1, -1, 0]
 

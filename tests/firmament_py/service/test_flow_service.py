@@ -292,7 +292,7 @@ def test_explain_a_task_through_its_life(service):
     assert states == [("assumed", "a"), ("bound", "a"), ("bound", "")]
     assert list(service.explain(1).story) == [
         "observed",
-        "placed on a",
+        "placed by cheapest slots on a",
         "observed on a",
     ]
     assert list(service.explain(1).reasons) == []
@@ -356,6 +356,6 @@ def test_outcomes_are_counted_since_the_start(service):
         service.apply(**update)
     counts = {"succeeded": 2, "failed": 1, "removed": 1}
     assert dict(service.flow.GetStatus(flow_pb2.StatusRequest()).outcomes) == counts
-    assert service.engine.state.story(2)[-2:] == ["succeeded", "removed"]
+    assert service.engine.state.history.story(2)[-2:] == ["succeeded", "removed"]
     service.resync()
     assert dict(service.flow.GetStatus(flow_pb2.StatusRequest()).outcomes) == counts

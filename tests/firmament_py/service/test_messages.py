@@ -130,6 +130,7 @@ def test_expected_duration():
 def test_every_statistic_of_a_round_has_a_field():
     figures: dict[str, Any] = {name: number for number, name in enumerate(RoundStats.__dataclass_fields__, 1)}
     figures |= {"policy": "trivial", "fallback": "why", "stage_seconds": {"solve": 2.0}, "unsolved": {"infeasible": 3}}
+    figures |= {"placed_by": {"flow": 4}}
     message = round_stats(RoundStats(**figures))
     assert {field.name for field in message.DESCRIPTOR.fields} == set(figures)
     assert {name: getattr(message, name) for name in figures} == figures

@@ -272,25 +272,26 @@ def test_events_of_a_task_are_listed_in_order():
     cluster.tell(PlacementRejected(2, "id-a"))
     cluster.round()
     cluster.tell(make_tasks([2], 1, on="a"), ended(2))
-    story = ["observed", "placed on a", "rejected on a", "placed on a", "observed on a", "succeeded"]
-    assert cluster.state.story(2) == story
+    placed = "placed by cheapest slots on a"
+    story = ["observed", placed, "rejected on a", placed, "observed on a", "succeeded"]
+    assert cluster.state.history.story(2) == story
     cluster.tell(removed(2))
-    assert cluster.state.story(2) == [*story, "removed"]
-    assert cluster.state.story(99) == []
+    assert cluster.state.history.story(2) == [*story, "removed"]
+    assert cluster.state.history.story(99) == []
 
 
 def test_events_name_a_removed_node():
     cluster = make_cluster(make_node("a"), make_class(1), make_tasks([1], 1))
     cluster.round()
     cluster.tell(NodeRemoved("id-a"))
-    assert cluster.state.story(1) == ["observed", "placed on a"]
+    assert cluster.state.history.story(1) == ["observed", "placed by cheapest slots on a"]
 
 
 def test_events_never_name_a_node_that_the_task_was_not_on():
     cluster = make_cluster(make_node("a"), make_class(1), make_tasks([1], 1))
     cluster.round()
     cluster.tell(PlacementRejected(1, "id-a"), NodeRemoved("id-a"), make_node("b"))
-    assert "placed on b" not in cluster.state.story(1)
+    assert "placed on b" not in cluster.state.history.story(1)
 
 
 def test_the_history_is_bounded(monkeypatch):
@@ -299,7 +300,7 @@ def test_the_history_is_bounded(monkeypatch):
     for i in range(8):
         history.add(f"step {i}", np.array([7, 8], np.uint64))
     # a batch of two counts for three: at most three batches stay
-    assert [what for what, _ in history.of(7)] == ["step 5", "step 6", "step 7"]
+    assert history.story(7) == ["step 5", "step 6", "step 7"]
 
 
 def test_an_empty_state_is_valid():

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from firmament_py.model.events import ClassDefined, NodeObserved, NodeRemoved, PlacementRejected, TasksObserved
 from firmament_py.model.lifecycle import NodeState, TaskState
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.state.cluster import ClusterState
 from tests.builders import ended, removed
 from tests.firmament_py import oracle
@@ -129,7 +130,8 @@ class StateAgreesWithDicts(RuleBasedStateMachine):
             return
         at = [data.draw(st.sampled_from(sorted(self.world.nodes))) for _ in waiting]
         rows = np.array([self.state.task_row(uid) for uid in waiting], np.int64)
-        self.state.place(rows, np.array([self.state.node_row(i) for i in at], np.int64))
+        nodes = np.array([self.state.node_row(i) for i in at], np.int64)
+        self.state.place(rows, nodes, np.full(len(rows), PlacedBy.FLOW))
         for uid, node in zip(waiting, at, strict=True):
             self.world.tasks[uid].state, self.world.tasks[uid].node = "assumed", node
 

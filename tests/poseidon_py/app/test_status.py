@@ -3,6 +3,7 @@
 import pytest
 
 from poseidon_py.app.status import explain_json, reasons_json, status_json, unfinished_json
+from poseidon_py.state.pod_lifecycle import PodEvent
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
 from tests.poseidon_py.builders import pod
@@ -91,3 +92,32 @@ def test_why_pods_wait():
         {"pods": 2, "message": "no cpu", "example": "default/a"},
         {"pods": 1, "message": "no memory", "example": "default/b"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("engine", "own", "says"),
+    [
+        pytest.param(flow_pb2.PACKING, flow_pb2.FLOW, "packing", id="the-engine-knows"),
+        pytest.param(0, flow_pb2.CHEAPEST_SLOTS, "cheapest slots", id="the-flow-service-has-restarted"),
+        pytest.param(0, 0, "unknown", id="another-process-has-placed-it"),
+    ],
+)
+def test_the_step_that_has_placed_a_pod(engine, own, says):
+    store = Store(["poseidon"])
+    store.observe_pod(pod("a"))
+    known = store.pods["uid-a"]
+    known.placed_by = own
+    assert explain_json(known, flow_pb2.ExplainReply(placed_by=engine))["placed_by"] == ""
+    known.advance(PodEvent.ASSUME, "n")
+    store.observe_pod(pod("a", node="n"))
+    assert explain_json(known, flow_pb2.ExplainReply(placed_by=engine))["placed_by"] == says
+
+
+def test_the_step_is_forgotten_if_another_scheduler_binds_the_pod():
+    store = Store(["poseidon"])
+    store.observe_pod(pod("a"))
+    known = store.pods["uid-a"]
+    known.placed_by = flow_pb2.FLOW
+    known.advance(PodEvent.ASSUME, "n")
+    store.observe_pod(pod("a", node="m"))
+    assert explain_json(known, flow_pb2.ExplainReply())["placed_by"] == "unknown"

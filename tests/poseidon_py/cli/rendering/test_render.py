@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from poseidon_py.cli.rendering.render import print_explanation, print_status
+from poseidon_py.cli.rendering.render import PLACED_BY, print_explanation, print_status
+from protos.gen import flow_pb2
 
 NEVER = dict.fromkeys(("pending", "placed", "waiting", "solves", "vertices", "arcs"), 0) | {"seconds": 0.0}
 USAGE = {"basis": "requests", "polling": False, "samples": {"taken": 0}}
@@ -118,3 +119,22 @@ def test_status_says_why_pods_wait_and_what_is_left_to_do():
     assert "     39  2 other reasons\n" in out  # 20 + 19
     assert "left to do: 2 binds, 7 reports\n" in out
     assert "left to do" not in printed(unfinished={"binds": 0})
+
+
+def test_explain_says_which_step_has_placed_a_pod():
+    body: dict[str, Any] = {"pod": "ns/p", "state": "bound", "node": "n", "priority": 0, "placed_by": "packing"}
+    body |= {"problem": "", "message": "", "requests": {}, "nearest": [], "story": []}
+    console = Console(width=200)
+    with console.capture() as captured:
+        print_explanation(body, console)
+    assert "\n  placed by packing: packed anew with other pods of its round, of which more fit so\n" in captured.get()
+
+
+def test_every_step_of_the_contract_has_words():
+    names = [name.removeprefix("PLACED_BY_") for name, _ in flow_pb2.PlacedBy.items()]
+    assert list(PLACED_BY) == [name.lower().replace("_", " ") for name in names]
+
+
+def test_status_says_by_which_steps_pods_were_placed():
+    last = NEVER | {"placed": 5, "pending": 5, "placed_by": {"flow": 3, "packing": 2}}
+    assert "placed 5 of 5 (flow 3, packing 2) in" in printed(rounds=1, last_round=last)
