@@ -10,7 +10,7 @@ import numpy as np
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.certificate import certify
 from firmament_py.flow.network import FlowNetwork, Solution, Status
-from firmament_py.flow.solver import Solver
+from firmament_py.flow.solver import Solver, solved
 from firmament_py.model.arrays import F64, I64
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.telemetry import Telemetry
@@ -128,6 +128,7 @@ class Round:
         stats.stage_seconds, stats.seconds = telemetry.stage_seconds, sum(telemetry.stage_seconds.values())
         stats.solves, stats.trials = telemetry.solves, telemetry.trials
         stats.pricing_rounds = telemetry.pricing_rounds
+        stats.unsolved, stats.compressed = dict(telemetry.unsolved), telemetry.compressed
         stats.placed, stats.waiting = placed, waiting
         return stats
 
@@ -176,11 +177,10 @@ class Round:
             return ask(_FALLBACK)
 
     def _solve(self, network: PlacementNetwork) -> Solution:
-        solution = self._solver.solve(network.flow)
+        solution = solved(self._solver, network.flow)
         if self._observer is not None:
             self._observer(network, solution)
         if solution.status is not Status.OPTIMAL:
-            self.stats.unsolved[solution.status] = self.stats.unsolved.get(solution.status, 0) + 1
             log.error("the solver %s finds no flow: %s; %s", self._solver.name, solution.status, _size(network.flow))
         if self._certified:
             self.telemetry.lap("solve")

@@ -33,6 +33,8 @@ class RoundStats:
     unsolved: dict[str, int] = field(default_factory=dict)
     """Networks that the solver found no flow for, by its status. What a network has is then placed one by one, the
     oldest first, so costs have little effect."""
+    compressed: int = 0
+    """Networks that the solver found a flow for only once the differences of waiting costs were limited."""
     trials: int = 0
     """Networks solved only to find out what could be placed, and where to reserve capacity; they place nothing."""
     pricing_rounds: int = 0

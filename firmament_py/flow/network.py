@@ -24,6 +24,7 @@ class Status(StrEnum):
     BAD_COST_RANGE = "bad cost range"  # unit costs are too large for the number of vertices
     BAD_CAPACITY_RANGE = "bad capacity range"
     FAILED = "failed"  # the solver failed internally
+    WRONG = "wrong answer"  # what the solver calls an optimum is no flow of the network, or has another cost
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,24 @@
-"""Min-cost flow solvers behind one small interface.
+"""Min-cost flow solvers behind one small interface; nothing that one answers is used before `solved` has checked it.
 
-Safe range: OR-Tools multiplies unit costs by the number of vertices, and its potentials are sums of these along a path:
-costs times vertices times the arcs of the longest path must stay below 2**62, and sums of capacities and supplies below
-2**63. The policy contract keeps costs below 2**40, and placement networks have paths of a few arcs: 2**19 vertices are
-safe. Beyond that the status is BAD_COST_RANGE. docs/performance.md lists what else solvers do.
+Range: OR-Tools multiplies unit costs by the number of vertices, and its potentials are sums of these along a path. It
+guarantees costs that times twice the square of the number of vertices stay below 2**63, as residual paths may visit
+every vertex; those of placement networks visit few, and it notices an overflow. The policy contract keeps costs below
+2**40, and 2**19 vertices have been no problem. Beyond that the status is BAD_COST_RANGE, and the network is solved with
+smaller costs (network/retry.py). Sums of capacities and supplies must stay below 2**63. docs/performance.md lists what
+else solvers do.
 """
 
+import logging
 from collections.abc import Callable
 from typing import ClassVar, Protocol
 
 import numpy as np
 from ortools.graph.python import min_cost_flow
 
+from firmament_py.flow.certificate import unsound
 from firmament_py.flow.network import FlowNetwork, Solution, Status
+
+log = logging.getLogger(__name__)
 
 
 class Solver(Protocol):
@@ -20,8 +26,29 @@ class Solver(Protocol):
     def name(self) -> str: ...
 
     def solve(self, network: FlowNetwork) -> Solution:
-        """A flow of least cost that ships all supply. Never raises for a network it cannot solve."""
+        """A flow of least cost that ships all supply; another status than OPTIMAL if there is none, or none is found.
+        Raises nothing."""
         ...
+
+
+def solved(solver: Solver, network: FlowNetwork) -> Solution:
+    """The answer of a solver, which need not keep its contract: FAILED if it raises an error, WRONG if what it calls an
+    optimum is no integer flow of the network at the cost that it states. Both are logged."""
+    try:
+        solution = solver.solve(network)
+        wrong = unsound(network, solution) if solution.status is Status.OPTIMAL else []
+    except Exception:  # it is foreign code, and a round without it is better than none
+        log.exception("the solver %s has failed", solver.name)
+        return unsolved(network, Status.FAILED)
+    if wrong:
+        log.error("the answer of the solver %s is wrong: %s", solver.name, "; ".join(wrong))
+        return unsolved(network, Status.WRONG)
+    return solution
+
+
+def unsolved(network: FlowNetwork, status: Status) -> Solution:
+    """Of a network without a flow."""
+    return Solution(status, np.zeros(len(network.tail), np.int64), 0)
 
 
 class OrToolsSolver:
@@ -39,7 +66,7 @@ class OrToolsSolver:
 
     def solve(self, network: FlowNetwork) -> Solution:
         if network.capacity.min(initial=0) < 0:  # OR-Tools may never return
-            return Solution(Status.BAD_CAPACITY_RANGE, np.zeros(len(network.tail), np.int64), 0)
+            return unsolved(network, Status.BAD_CAPACITY_RANGE)
         solver = min_cost_flow.SimpleMinCostFlow()
         arcs = solver.add_arcs_with_capacity_and_unit_cost(
             network.tail, network.head, network.capacity, network.unit_cost
@@ -47,7 +74,7 @@ class OrToolsSolver:
         solver.set_nodes_supplies(np.arange(len(network.supply), dtype=np.int32), network.supply)
         status = self._STATUS.get(solver.solve(), Status.FAILED)
         if status is not Status.OPTIMAL:
-            return Solution(status, np.zeros(len(network.tail), np.int64), 0)
+            return unsolved(network, status)
         return Solution(status, solver.flows(arcs), solver.optimal_cost())
 
 

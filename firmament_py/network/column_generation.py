@@ -20,6 +20,7 @@ from firmament_py.network.capacities import Capacities, with_policy_limits
 from firmament_py.network.cheapest_slots import Selection, cheapest_slots
 from firmament_py.network.decode import NodeCounts, spread_over_members
 from firmament_py.network.part import Part, extended
+from firmament_py.network.retry import WORTH_A_RETRY, with_smaller_waits
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.policy import Costs
 
@@ -167,6 +168,11 @@ class ColumnGeneration:
         network = build(part.capacities, costs, offsets, task_class, part.bounded)
         self._telemetry.lap("build")
         solution = self._solve(network)
+        if solution.status in WORTH_A_RETRY and (other := with_smaller_waits(network)) is not None:
+            network, solution = other, self._solve(other)
+            self._telemetry.compressed += solution.status is Status.OPTIMAL
+        if solution.status is not Status.OPTIMAL:
+            self._telemetry.unsolved[solution.status] += 1
         if problem.trial:
             self._telemetry.trials += 1
         else:

@@ -1,11 +1,13 @@
 """Telemetry of a round: seconds by stage, and the number of solved networks."""
 
+from collections import Counter
 from time import perf_counter
 
 
 class Telemetry:
     """stage_seconds: seconds by stage. solves: networks solved to place tasks; trials: networks solved only to find out
     what could be placed. pricing_rounds: networks built again because omitted arcs could have a negative reduced cost.
+    unsolved: networks without a flow, by the solver's status; compressed: those solved with smaller waiting costs.
     """
 
     def __init__(self) -> None:
@@ -13,6 +15,8 @@ class Telemetry:
         self.solves = 0
         self.trials = 0
         self.pricing_rounds = 0
+        self.unsolved = Counter[str]()
+        self.compressed = 0
         self._last = perf_counter()
 
     def lap(self, stage: str) -> None:

@@ -72,6 +72,8 @@ class IntegerRows:
             if found is None:
                 return None
             x = found.x[: len(upper)]
+            if not _within(x, upper):
+                return None
             broken = self.broken(x)
             if not broken.any():
                 return IntegerSolution(x, found.bound)
@@ -85,7 +87,7 @@ class IntegerRows:
         if found is None:
             return None
         x = found[: len(upper)]
-        return None if self.broken(x).any() or (x > upper).any() else x
+        return x if _within(x, upper) and not self.broken(x).any() else None
 
     def _reach(self, x: I64) -> F64:
         """(M,) what the entries of each row, as if all were positive, add up to."""
@@ -142,3 +144,8 @@ class IntegerRows:
         """Limits (M,), and row, column and entry (E,) of all entries."""
         limit, row, column, entry = map(np.concatenate, (self._limit, self._row, self._column, self._entry))
         return limit, row, column, entry
+
+
+def _within(x: I64, upper: I64) -> bool:
+    """Whether 0 <= x <= upper (K,)."""
+    return bool((x >= 0).all() and (x <= upper).all())

@@ -52,6 +52,7 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, bridge: Json, collect
             "gap": last.gap,
             "fallback": last.fallback,
             "unsolved": dict(last.unsolved),
+            "compressed": last.compressed,
         },
         "usage": usage_json(reply, collector),
         "known": {"pods": len(store.pods), "nodes": len(store.nodes), "queued": len(store.pod_queue)},

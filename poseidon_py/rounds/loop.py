@@ -248,6 +248,7 @@ class Loop:
         if stats.dropped:
             self._metrics.dropped.inc(stats.dropped)
             log.error("the engine's check rejected %d placements: a defect, please report it", stats.dropped)
+        self._metrics.compressed.inc(stats.compressed)
         for status, count in stats.unsolved.items():
             self._metrics.unsolved.labels(status).inc(count)
             placed = "whose pods are placed one by one"

@@ -72,6 +72,10 @@ class Metrics:
             "Networks that the solver found no flow for, by its status; each is a defect.",
             "status",
         )
+        self.compressed = self._counter(
+            "networks_compressed_total",
+            "Networks that the solver found a flow for only once the differences of waiting costs were limited.",
+        )
         self.bind = self._histogram("bind_duration_seconds", "Duration of bind requests, by attempt.", _SHORT, "result")
         self.binds_in_flight = self._gauge("binds_in_flight", "Bind requests in flight.")
         self.fallbacks = self._counter(

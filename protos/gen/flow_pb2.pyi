@@ -834,7 +834,7 @@ class Reason(_message.Message):
     def __init__(self, kind: _Optional[_Union[Reason.Kind, str]] = ..., detail: _Optional[str] = ..., value: _Optional[str] = ..., nodes: _Optional[int] = ...) -> None: ...
 
 class RoundStats(_message.Message):
-    __slots__ = ("started_us", "stage_seconds", "seconds", "solves", "vertices", "arcs", "objective", "pending", "placed", "placed_by", "waiting", "classes", "nodes", "dropped", "policy", "fallback", "uncertified", "unsolved", "pricing_rounds", "trials", "gap", "preempted", "nominated", "migrated", "migrated_for_waiting", "least_moves", "delayed", "usage_measured", "usage_missing", "usage_stale")
+    __slots__ = ("started_us", "stage_seconds", "seconds", "solves", "vertices", "arcs", "objective", "pending", "placed", "placed_by", "waiting", "classes", "nodes", "dropped", "policy", "fallback", "uncertified", "unsolved", "compressed", "pricing_rounds", "trials", "gap", "preempted", "nominated", "migrated", "migrated_for_waiting", "least_moves", "delayed", "usage_measured", "usage_missing", "usage_stale")
     class StageSecondsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -874,6 +874,7 @@ class RoundStats(_message.Message):
     FALLBACK_FIELD_NUMBER: _ClassVar[int]
     UNCERTIFIED_FIELD_NUMBER: _ClassVar[int]
     UNSOLVED_FIELD_NUMBER: _ClassVar[int]
+    COMPRESSED_FIELD_NUMBER: _ClassVar[int]
     PRICING_ROUNDS_FIELD_NUMBER: _ClassVar[int]
     TRIALS_FIELD_NUMBER: _ClassVar[int]
     GAP_FIELD_NUMBER: _ClassVar[int]
@@ -904,6 +905,7 @@ class RoundStats(_message.Message):
     fallback: str
     uncertified: int
     unsolved: _containers.ScalarMap[str, int]
+    compressed: int
     pricing_rounds: int
     trials: int
     gap: int
@@ -916,7 +918,7 @@ class RoundStats(_message.Message):
     usage_measured: int
     usage_missing: int
     usage_stale: int
-    def __init__(self, started_us: _Optional[int] = ..., stage_seconds: _Optional[_Mapping[str, float]] = ..., seconds: _Optional[float] = ..., solves: _Optional[int] = ..., vertices: _Optional[int] = ..., arcs: _Optional[int] = ..., objective: _Optional[int] = ..., pending: _Optional[int] = ..., placed: _Optional[int] = ..., placed_by: _Optional[_Mapping[str, int]] = ..., waiting: _Optional[int] = ..., classes: _Optional[int] = ..., nodes: _Optional[int] = ..., dropped: _Optional[int] = ..., policy: _Optional[str] = ..., fallback: _Optional[str] = ..., uncertified: _Optional[int] = ..., unsolved: _Optional[_Mapping[str, int]] = ..., pricing_rounds: _Optional[int] = ..., trials: _Optional[int] = ..., gap: _Optional[int] = ..., preempted: _Optional[int] = ..., nominated: _Optional[int] = ..., migrated: _Optional[int] = ..., migrated_for_waiting: _Optional[int] = ..., least_moves: _Optional[int] = ..., delayed: _Optional[int] = ..., usage_measured: _Optional[int] = ..., usage_missing: _Optional[int] = ..., usage_stale: _Optional[int] = ...) -> None: ...
+    def __init__(self, started_us: _Optional[int] = ..., stage_seconds: _Optional[_Mapping[str, float]] = ..., seconds: _Optional[float] = ..., solves: _Optional[int] = ..., vertices: _Optional[int] = ..., arcs: _Optional[int] = ..., objective: _Optional[int] = ..., pending: _Optional[int] = ..., placed: _Optional[int] = ..., placed_by: _Optional[_Mapping[str, int]] = ..., waiting: _Optional[int] = ..., classes: _Optional[int] = ..., nodes: _Optional[int] = ..., dropped: _Optional[int] = ..., policy: _Optional[str] = ..., fallback: _Optional[str] = ..., uncertified: _Optional[int] = ..., unsolved: _Optional[_Mapping[str, int]] = ..., compressed: _Optional[int] = ..., pricing_rounds: _Optional[int] = ..., trials: _Optional[int] = ..., gap: _Optional[int] = ..., preempted: _Optional[int] = ..., nominated: _Optional[int] = ..., migrated: _Optional[int] = ..., migrated_for_waiting: _Optional[int] = ..., least_moves: _Optional[int] = ..., delayed: _Optional[int] = ..., usage_measured: _Optional[int] = ..., usage_missing: _Optional[int] = ..., usage_stale: _Optional[int] = ...) -> None: ...
 
 class UsageReport(_message.Message):
     __slots__ = ("epoch", "task_uid", "tasks", "node_id", "nodes")

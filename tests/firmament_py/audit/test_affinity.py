@@ -88,7 +88,7 @@ def test_a_moved_task_is_checked_as_by_the_oracle(seed):
     rng = random.Random(seed)
     mixture = Mixture(rng.choice)
     place = mixture.cluster.state.place
-    mixture.cluster.state.place = lambda rows, nodes: None  # type: ignore[method-assign]
+    mixture.cluster.state.place = lambda rows, nodes, by: None  # type: ignore[method-assign]
     batches, _ = mixture.round()
     mixture.cluster.state.place = place  # type: ignore[method-assign]
     if not batches:

@@ -1,9 +1,9 @@
 """Every placement says which step of the round decided it: in the result, the statistics, the state and the story."""
 
-import numpy as np
 import pytest
 
-from firmament_py.flow.network import Solution, Status
+from firmament_py.flow.network import Status
+from firmament_py.flow.solver import unsolved
 from firmament_py.model.placed_by import PlacedBy
 from protos.gen import flow_pb2
 from tests.builders import (
@@ -26,7 +26,7 @@ class Unable:
     name = "unable"
 
     def solve(self, network):
-        return Solution(Status.INFEASIBLE, np.zeros(len(network.tail), np.int64), 0)
+        return unsolved(network, Status.INFEASIBLE)
 
 
 def two_classes(**options):

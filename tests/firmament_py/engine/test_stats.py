@@ -1,12 +1,7 @@
 """The statistics of a round."""
 
-import logging
 import re
 
-import numpy as np
-import pytest
-
-from firmament_py.flow.network import Solution, Status
 from firmament_py.network import cheapest_slots
 from tests.builders import make_class, make_cluster, make_gang, make_node, make_tasks
 from tests.paths import ROOT
@@ -30,30 +25,6 @@ def test_trials_are_counted_separately(monkeypatch):
     assert stats.trials > 0
     assert stats.solves > 0
     assert stats.trials + stats.solves == len(seen)
-
-
-@pytest.mark.parametrize("status", [Status.INFEASIBLE, Status.BAD_COST_RANGE])
-def test_networks_without_a_flow_are_counted_and_logged(status, caplog):
-    """All tasks are placed all the same, one by one, which nothing else tells from a flow of least cost."""
-
-    class Failing:
-        name = "failing"
-
-        def solve(self, network):
-            return Solution(status, np.zeros(len(network.tail), np.int64), 0)
-
-    nodes = (make_node(name, cpu=8) for name in "abcdefgh")
-    tasks = make_tasks(range(1, 11), 1), make_tasks(range(11, 21), 2)
-    cluster = make_cluster(*nodes, make_class(1, cpu=1), make_class(2, cpu=2), *tasks, solver=Failing())
-    with caplog.at_level(logging.ERROR):
-        stats = cluster.run().stats
-    assert stats.placed == 20
-    assert stats.unsolved == {status: stats.solves + stats.trials}
-    assert stats.solves > 0
-    assert (stats.vertices, stats.arcs, stats.objective) == (0, 0, 0)
-    assert re.search(
-        f"the solver failing finds no flow: {status}; \\d+ vertices, \\d+ arcs, supply 20, costs up", caplog.text
-    )
 
 
 def test_the_contract_names_every_stage():
