@@ -45,7 +45,7 @@ from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.state.watch_set import service_watch, storage_watches
 from poseidon_py.tracking.tracker import Tracker
-from poseidon_py.usage.collector import Collector
+from poseidon_py.usage.collector import DEFAULT_STALE, Collector
 from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.tasks import end_tasks, together
 
@@ -106,7 +106,8 @@ class Bridge:
             self._spawn(f"watch {services.name}", services.run())
         sources = self._sources = await usage_sources(settings, kube)
         if sources.interval != 0:
-            self.usage = Collector(self.store, self.engine, runtime.session, sources.all, sources.interval)
+            stale = settings.usage_stale or DEFAULT_STALE
+            self.usage = Collector(self.store, self.engine, runtime.session, sources.all, sources.interval, stale)
         self._run(runtime)
 
     async def _start_watches(self, kube: Kube) -> None:

@@ -65,8 +65,8 @@ class Settings(ServingSettings, frozen=True, kw_only=True):
     usage_interval: Annotated[
         Annotated[float, Meta(ge=1, le=86400)] | Literal["off"] | None,
         setting(
-            "Seconds between polls of metrics.k8s.io and Prometheus, or off. Default: 30 if --usage or the policy "
-            "needs measured usage, else off.",
+            "Seconds between polls of metrics.k8s.io and Prometheus, or off. Default: 30 if --usage, the policy "
+            "or thresholds of a node need measured usage, else off.",
             metavar="SECONDS|off",
         ),
     ] = None

@@ -3,7 +3,7 @@
 from msgspec import Raw
 
 from poseidon_py.describe import node_features
-from poseidon_py.describe.annotations import node_reservation
+from poseidon_py.describe.annotations import node_reservation, usage_thresholds
 from poseidon_py.describe.bandwidth import NOT_COUNTED, Bandwidth
 from poseidon_py.describe.requests import offered_by
 from poseidon_py.kube.object_details import AvoidPods, Images
@@ -59,6 +59,7 @@ def _reads_annotations(node: Node, bandwidth: Bandwidth) -> bool:
     return (
         _AVOID_BYTES in bytes(node.metadata.annotations)
         or node_reservation.mentioned_by(node)
+        or usage_thresholds.mentioned_by(node)
         or bandwidth.mentioned_by(node)
     )
 

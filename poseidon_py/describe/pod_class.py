@@ -5,9 +5,10 @@ refers to the pod's own labels or namespace.
 """
 
 from poseidon_py.describe import node_features, node_pool
+from poseidon_py.describe.annotations import usage_thresholds
 from poseidon_py.describe.annotations.traits import traits_key, traits_of
 from poseidon_py.describe.bandwidth import NOT_COUNTED, Bandwidth
-from poseidon_py.describe.lifetime import annotated, expected_seconds
+from poseidon_py.describe.lifetime import annotated, daemon, expected_seconds
 from poseidon_py.describe.pinning import unpinned, without_name
 from poseidon_py.describe.pod_affinity import add_pod_affinity, add_spread
 from poseidon_py.describe.ports_and_disks import tokens
@@ -40,7 +41,7 @@ def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED, pin: str = "") -> Key:
     for raw in (spec.node_selector, spec.tolerations, spec.spread, spec.overhead, spec.resources):
         parts.append(None if raw is NOTHING else bytes(raw))
     affinity = without_name(bytes(spec.affinity), pin) if pin else bytes(spec.affinity)
-    parts += (affinity, bool(pin))
+    parts += (affinity, bool(pin), daemon(pod))
     for container in spec.containers or ():
         raws = (container.ports, container.resources, container.restart_rules)
         parts.append((container.image, *map(bytes, raws)))
@@ -117,6 +118,8 @@ def describe_class(
             value=toleration.value or "",
             effect=toleration.effect or "",
         )
+    if daemon(pod):
+        message.tolerations.add(key=usage_thresholds.ANNOTATION, operator="Exists")
     message.tokens.extend(tokens(pod))
     message.images.extend(_images(pod))
     message.expected_seconds = expected_seconds(pod)

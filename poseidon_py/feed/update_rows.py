@@ -5,7 +5,7 @@ import sys
 
 from poseidon_py.conventions.fields import NO_REMARKS
 from poseidon_py.describe import lifetime
-from poseidon_py.describe.annotations import checkpoint, movable, preemption_terms, traits
+from poseidon_py.describe.annotations import checkpoint, movable, preemption_terms, traits, usage_thresholds
 from poseidon_py.describe.lifetime import daemon, lasting, started_us, unevictable
 from poseidon_py.describe.node import describe_node, node_key
 from poseidon_py.describe.node_pool import demand
@@ -190,6 +190,7 @@ def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
         if known.key is None or key != known.key[0]:
             try:
                 known.base = describe_node(node, known.id, store.classes.bandwidth)
+                known.thresholds = usage_thresholds.thresholds_of(node)
             except InvalidField as problem:
                 store.problems.of_node(known.uid, known.name, str(problem))
                 return known.message
@@ -200,15 +201,18 @@ def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
                 store.problems.of_node(
                     known.uid, known.name, "status.allocatable: is missing; no pod fits until it is set"
                 )
-    volumes = (limits, tuple(sorted(store.storage.limited)))
-    if known.base is not None and known.key is not None and known.key[1] != volumes:
-        known.key = (known.key[0], volumes)
+    busy = known.thresholds.exceeded(known.used)
+    rest = (limits, tuple(sorted(store.storage.limited)), busy)
+    if known.base is not None and known.key is not None and known.key[1] != rest:
+        known.key = (known.key[0], rest)
         known.message = flow_pb2.Node()
         known.message.CopyFrom(known.base)
         for driver in store.storage.limited:
             known.message.allocatable[ATTACHABLE + driver] = UNLIMITED
         for driver, count in limits:
             known.message.allocatable[ATTACHABLE + driver] = max(count, 0)
+        if busy:
+            known.message.taints.add(key=usage_thresholds.ANNOTATION, value=busy, effect="NoSchedule")
     return known.message
 
 

@@ -4,12 +4,13 @@ A pod's record is split by origin: the API server (`ObservedPod`), our descripti
 (`DescribedPod`, `VolumeNeeds`, `GangMembership`), and the state last sent to the engine (`SentState`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from poseidon_py.describe.annotations.class_terms import SILENT_CLASS, ClassTerms
 from poseidon_py.describe.annotations.preemption_terms import SILENT, Announcement, PreemptionTerms
+from poseidon_py.describe.annotations.usage_thresholds import NO_THRESHOLDS
 from poseidon_py.kube.objects import InvalidField, Node, Pod, micros
 from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.pod_lifecycle import TRANSITIONS, PodEvent, PodState
@@ -346,7 +347,7 @@ Reject = Callable[[PodRecord, str, int], None]
 class NodeRecord:
     """One node, described."""
 
-    __slots__ = ("base", "dirty", "id", "key", "message", "name", "newest", "sent", "uid")
+    __slots__ = ("base", "dirty", "id", "key", "message", "name", "newest", "sent", "thresholds", "uid", "used")
 
     def __init__(self, node: Node) -> None:
         self.name = node.metadata.name
@@ -355,9 +356,13 @@ class NodeRecord:
         self.newest: Node | None = None
         """The newest object; None once it has been described."""
         self.key: tuple[object, object] | None = None
-        """Key of `message`: of the node's fields (see describe.node_key), and of its volume limits."""
+        """Key of `message`: of the node's fields (see describe.node_key), and of its volumes and usage."""
         self.base: flow_pb2.Node | None = None
         """The description without volume limits."""
+        self.thresholds = NO_THRESHOLDS
+        """Of measured usage, from which on the node takes no pods."""
+        self.used: Mapping[str, float] = {}
+        """Measured usage of a node with thresholds, in the engine's units, as far as it is known."""
         self.message: flow_pb2.Node | None = None
         self.sent: object = None
         """Key of the description that was last sent to the engine."""

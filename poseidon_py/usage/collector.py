@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from poseidon_py.feed.client import Engine, EngineError
 from poseidon_py.feed.resync import Session
+from poseidon_py.state.records import NodeRecord
 from poseidon_py.state.store import Store
 from poseidon_py.usage.gathered import AT, CPU, MEMORY, RX, TX, Gathered, Row, SourceError
 from poseidon_py.util.backoff import Backoff
@@ -23,6 +24,9 @@ log = logging.getLogger(__name__)
 
 DEFAULT_INTERVAL = 30.0
 """Seconds; metrics-server scrapes every 15."""
+
+DEFAULT_STALE = 300.0
+"""Seconds."""
 
 _LONGEST_POLL = 30.0
 _SLOWEST = 300.0
@@ -43,7 +47,8 @@ class Source(Protocol):
 class Collector:
     """`run` in a separate task.
 
-    interval: seconds between polls; None: the default, provided that the flow service uses measurements.
+    interval: seconds between polls; None: the default, provided that the flow service uses measurements or a node has
+    thresholds of usage. stale: seconds after which the usage of a node with thresholds is unknown.
     """
 
     def __init__(
@@ -53,6 +58,7 @@ class Collector:
         session: Session,
         sources: Sequence[Source],
         interval: float | None,
+        stale: float = DEFAULT_STALE,
         *,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
@@ -65,6 +71,8 @@ class Collector:
         self._always = interval is not None
         self.interval = DEFAULT_INTERVAL if interval is None else interval
         self._sources = [_Watched(source, self.interval, monotonic, store.metrics) for source in sources]
+        self._stale_us = round(1e6 * stale)
+        self._seen: dict[str, dict[str, tuple[float, float]]] = {}  # by node id: sample times, amounts
         self._sleep = sleep
         self._monotonic = monotonic
         self._now_us = now_us
@@ -74,7 +82,7 @@ class Collector:
     @property
     def active(self) -> bool:
         """Whether it polls at all."""
-        return self._always or self._session.wants_usage
+        return self._always or self._session.wants_usage or bool(self._with_thresholds())
 
     @property
     def age(self) -> float:
@@ -108,6 +116,7 @@ class Collector:
             await watched.gather(gathered)
         self.polls += 1
         self._count("refused", gathered.refused)
+        self._note_busy_nodes(gathered)
         if gathered.pods or gathered.nodes:
             try:
                 await self._send(gathered)
@@ -115,6 +124,21 @@ class Collector:
                 log.warning("cannot send usage to the flow service: %s", error)
                 if error.code in ("UNAVAILABLE", "CLOSED"):
                     self._session.lost()
+
+    def _with_thresholds(self) -> list[NodeRecord]:
+        return [node for node in self._store.nodes.values() if node.thresholds.percent]
+
+    def _note_busy_nodes(self, gathered: Gathered) -> None:
+        """Has nodes with thresholds described by what they use."""
+        nodes, now_us = self._with_thresholds(), self._now_us()
+        self._seen = {node.id: self._seen.get(node.id, {}) for node in nodes}
+        for node in nodes:
+            seen, row = self._seen[node.id], gathered.nodes.get(node.name)
+            for resource, column in (("cpu", CPU), ("memory", MEMORY)):
+                if row is not None and not math.isnan(row[column]):
+                    seen[resource] = row[AT] or now_us, row[column]
+            node.used = {each: amount for each, (at, amount) in seen.items() if now_us - at <= self._stale_us}
+            self._store.touch_node(node.name)
 
     async def _send(self, gathered: Gathered) -> None:
         tasks, ids = await self._rows_of_pods(gathered), self._rows_of_nodes(gathered)

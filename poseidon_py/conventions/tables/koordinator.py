@@ -163,7 +163,10 @@ KOORDINATOR = ConventionTable(
             },
             "scheduling.koordinator.sh/reservation-restricted-options": _KOORDINATOR,
             "node.koordinator.sh/reservation": honoured("it is deducted from what the node offers"),
-            "scheduling.koordinator.sh/usage-thresholds": _LOAD,
+            "scheduling.koordinator.sh/usage-thresholds": honoured(
+                "usageThresholds, of cpu and memory; the node takes no pods while its usage is unknown, or with "
+                "prodUsageThresholds or aggregatedUsage, which are not read"
+            ),
         },
         labels={
             "quota.scheduling.koordinator.sh/parent": HONOURED,

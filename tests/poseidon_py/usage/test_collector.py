@@ -5,12 +5,17 @@ import json
 import logging
 import math
 
+import msgspec
 import pytest
 
+from poseidon_py.describe.annotations.usage_thresholds import ANNOTATION as THRESHOLDS
 from poseidon_py.feed.client import EngineError
+from poseidon_py.feed.update_rows import node_message
+from poseidon_py.kube.objects import Node
 from poseidon_py.usage.collector import Collector
 from poseidon_py.usage.gathered import SourceError
 from poseidon_py.usage.prometheus import Prometheus
+from tests.poseidon_py.builders import node_json
 from tests.poseidon_py.rig import Rig
 
 CREATED_US = 1_767_225_600_000_000  # 2026-01-01, as the builders say
@@ -45,7 +50,7 @@ class World(Rig):
 
     def __init__(self, *sources, interval=30.0) -> None:
         super().__init__(cpu="4")
-        self.seconds = 0.0
+        self.seconds, self.now_us = 0.0, NOW_US
         self.collector = Collector(
             self.store,
             self.engine,
@@ -54,7 +59,7 @@ class World(Rig):
             interval,
             sleep=self._sleep_until_never,
             monotonic=lambda: self.seconds,
-            now_us=lambda: NOW_US,
+            now_us=lambda: self.now_us,
         )
 
     async def _sleep_until_never(self, seconds):
@@ -228,3 +233,32 @@ async def test_a_time_that_is_no_time_of_seconds_is_refused():
     async with world:
         await world.collector.poll()
         assert world.engine.reports == []
+
+
+async def test_a_node_with_thresholds_is_polled_and_takes_no_pods_while_it_is_busy_or_unknown():
+    """Nothing else wants usage. 65% of 4 cpus are 2.6."""
+    source = Source(nodes={"n": used(2700.0)})
+    world = World(source, interval=None)
+    async with world:
+        assert not world.collector.active
+        node = node_json("n", cpu="4")
+        node["metadata"]["annotations"] = {THRESHOLDS: '{"usageThresholds": {"cpu": 65}}'}
+        world.store.observe_node(msgspec.json.decode(json.dumps(node), type=Node))
+
+        def taints():
+            return [each.value for each in node_message(world.store, world.store.nodes["n"]).taints]
+
+        assert taints() == ["cpu usage unknown"]
+        assert world.collector.active
+        await world.collector.poll()
+        assert taints() == ["cpu usage at 65% or more"]
+        source.nodes = {"n": used(2000.0)}
+        await world.collector.poll()
+        assert taints() == []
+        source.nodes = {}  # the sample counts for 300 s
+        world.now_us = NOW_US + 300_000_000
+        await world.collector.poll()
+        assert taints() == []
+        world.now_us += 1
+        await world.collector.poll()
+        assert taints() == ["cpu usage unknown"]

@@ -9,6 +9,7 @@ CONVENTIONS = ("koordinator",)
 
 GANG, QUOTA = "gang.scheduling.koordinator.sh/", "quota.scheduling.koordinator.sh/"
 RESERVATION = "node.koordinator.sh/reservation"
+THRESHOLDS = "scheduling.koordinator.sh/usage-thresholds"
 PREEMPTIBLE = "scheduling.koordinator.sh/disable-preemptible"
 SPEC = {"min": {"cpu": "1"}, "max": {"cpu": "8", "memory": "8Gi"}}
 
@@ -63,6 +64,7 @@ ANNOTATIONS = {
         _gang, GANG + "waiting-time", "1m", "2m", **{GANG + "name": "g", GANG + "min-available": "2"}
     ),
     RESERVATION: key_case(_node, RESERVATION, '{"reservedCPUs": "0"}', '{"reservedCPUs": "0-1"}'),
+    THRESHOLDS: key_case(_node, THRESHOLDS, '{"usageThresholds": {"cpu": 65}}', '{"usageThresholds": {"memory": 95}}'),
     QUOTA + "shared-weight": _annotation("shared-weight", '{"cpu": 1}', '{"cpu": 2}'),
     QUOTA + "namespaces": _annotation("namespaces", '["default"]', '["other"]'),
 }
