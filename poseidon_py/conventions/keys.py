@@ -90,11 +90,16 @@ def _of(data: bytes, what: str, keys: _Keys) -> Remarks:
         if verdict is None:
             if key.startswith(PREFIX):
                 reported.append(f"{what} {key}: is not known and has no effect; {_meant(key, keys)}")
-        elif verdict.effect is Effect.REPORTED and value[:_LONG] not in verdict.neutral:
-            reported.append(f"{what} {key}: {verdict.text}")
-        elif verdict.effect is Effect.REFUSED and value[:_LONG] not in verdict.neutral:
-            refused.append(f"{what} {key}: {verdict.text}")
+        elif value[:_LONG] in verdict.neutral or _asks_nothing(verdict, found):
+            continue
+        elif verdict.effect in _SPOKEN_OF:
+            (reported if verdict.effect is Effect.REPORTED else refused).append(f"{what} {key}: {verdict.text}")
     return Remarks(tuple(reported), tuple(refused)) if reported or refused else NO_REMARKS
+
+
+def _asks_nothing(verdict: Verdict, keys: Mapping[str, str]) -> bool:
+    other, value = verdict.unless
+    return other != "" and keys.get(other) == value
 
 
 def _meant(key: str, keys: _Keys) -> str:

@@ -69,6 +69,8 @@ def _alike(rows: Rows) -> Iterator[tuple[list[str], Verdict]]:
 
 def _text(verdict: Verdict) -> str:
     neutral = [str(each) for each in verdict.neutral if each != ""]
+    if verdict.unless[0]:
+        return f"{verdict.text}; nothing is said beside `{verdict.unless[0]}: {verdict.unless[1]}`"
     return f"{verdict.text}; nothing is said of {' and '.join(neutral)}" if neutral else verdict.text
 
 

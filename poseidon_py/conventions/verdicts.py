@@ -27,11 +27,13 @@ class Effect(Enum):
 
 class Verdict(NamedTuple):
     """What becomes of a field or key. `text`: see the module; of a honoured one, what it means here, if that needs
-    saying. `neutral`: values that ask for nothing, so that nothing is reported or refused."""
+    saying. `neutral`: values that ask for nothing, so that nothing is reported or refused. `unless`: a further key of
+    the same object, and its value with which a refused key asks for nothing."""
 
     effect: Effect
     text: str = ""
     neutral: tuple[object, ...] = ()
+    unless: tuple[str, str] = ("", "")
 
 
 HONOURED = Verdict(Effect.HONOURED)

@@ -21,7 +21,7 @@ _CHECKS = refused(
 _CONCURRENT = reported("has no effect: a workload takes the best flavor at once")
 _TOLERATIONS = honoured("of nodeTaints alone; give the pods those that the taints of nodes need")
 _SLICES = refused("slices of pod sets are not supported yet, so the pod waits; remove it")
-_PREBUILT = reported("has no effect: Workloads are not read, so the pods are admitted without it")
+_PREBUILT = refused("Workloads that are made beforehand are not read, so the pods wait for it; remove it")
 _READY = reported(
     "has no effect: a workload is placed as a whole and holds no quota before it is; pods that do not become ready are "
     "not evicted, and nobody waits for them"

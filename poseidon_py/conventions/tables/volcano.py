@@ -162,7 +162,9 @@ VOLCANO = ConventionTable(
             "volcano.sh/forward-cluster": _CREATED,
             "volcano.sh/controller-out-of-sync": _CREATED,
             "volcano.sh/network-topology-mode": _HARD,
-            "volcano.sh/network-topology-highest-tier": _TIER,
+            "volcano.sh/network-topology-highest-tier": _HARD._replace(
+                neutral=(), unless=("volcano.sh/network-topology-mode", "soft")
+            ),
             "volcano.sh/resource-group": delegated("Volcano's webhook"),
             "volcano.sh/resource-strategy-scoring-type": _SCORING,
             "volcano.sh/resource-strategy-weight": _SCORING,

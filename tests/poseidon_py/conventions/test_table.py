@@ -147,6 +147,9 @@ def test_what_is_said_of_each_key(what, place, key, verdict):
     assert remarks("x") == expected
     for neutral in verdict.neutral:
         assert remarks(neutral) == ((), ())
+    if verdict.unless[0]:
+        both = json.dumps({one: "x", verdict.unless[0]: verdict.unless[1]}).encode()
+        assert read(*((both, b"") if what == "label" else (b"", both))) == ((), ())
 
 
 @pytest.mark.parametrize("place", ["pods", "objects"])
