@@ -64,7 +64,7 @@ def thresholds_of(node: Node) -> Thresholds:
         if not 0 <= percent <= 100:
             raise InvalidField(f"{_PATH}.usageThresholds[{resource}]", f"{percent} is not valid; give 0 to 100")
     offered = offered_by((decode(node.status.allocatable, Amounts, "status.allocatable") or {}).items())
-    percent = {resource: stated[resource] for resource in sorted(stated) if stated[resource] and offered.get(resource)}
+    counted = {resource: stated[resource] for resource in sorted(stated) if stated[resource] and offered.get(resource)}
     aggregated = (declared.aggregated_usage or {}).get("usageThresholds")
     unread = "prodUsageThresholds" if declared.prod_usage_thresholds else "aggregatedUsage" if aggregated else ""
-    return Thresholds(percent, {resource: offered[resource] for resource in percent}, unread)
+    return Thresholds(counted, {resource: offered[resource] for resource in counted}, unread)

@@ -51,7 +51,9 @@ def test_when_a_node_takes_no_pods(annotation, used, why):
     store.observe_node(node(annotation))
     known = store.nodes["n"]
     known.used = used
-    taints = [(each.key, each.value, each.effect) for each in node_message(store, known).taints]
+    message = node_message(store, known)
+    assert message is not None
+    taints = [(each.key, each.value, each.effect) for each in message.taints]
     assert taints == ([(ANNOTATION, why, "NoSchedule")] if why else [])
 
 

@@ -246,7 +246,9 @@ async def test_a_node_with_thresholds_is_polled_and_takes_no_pods_while_it_is_bu
         world.store.observe_node(msgspec.json.decode(json.dumps(node), type=Node))
 
         def taints():
-            return [each.value for each in node_message(world.store, world.store.nodes["n"]).taints]
+            message = node_message(world.store, world.store.nodes["n"])
+            assert message is not None
+            return [each.value for each in message.taints]
 
         assert taints() == ["cpu usage unknown"]
         assert world.collector.active
