@@ -202,9 +202,9 @@ def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
                     known.uid, known.name, "status.allocatable: is missing; no pod fits until it is set"
                 )
     busy = known.thresholds.exceeded(known.used)
-    rest = (limits, tuple(sorted(store.storage.limited)), busy)
-    if known.base is not None and known.key is not None and known.key[1] != rest:
-        known.key = (known.key[0], rest)
+    extras = (limits, tuple(sorted(store.storage.limited)), busy)
+    if known.base is not None and known.key is not None and known.key[1] != extras:
+        known.key = (known.key[0], extras)
         known.message = flow_pb2.Node()
         known.message.CopyFrom(known.base)
         for driver in store.storage.limited:
