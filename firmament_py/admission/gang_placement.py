@@ -19,17 +19,26 @@ STEPS_OF_A_GANG = 2_000
 STEPS_OF_A_ROUND = 10_000
 """Bounds on the search for a way to place gangs of several classes that flows did not place."""
 
+BRIEF_STEPS = 500
+"""The same for both where longer searches follow beside the rounds: so many take no longer than a flow."""
+
 AFFINITY_DOMAINS_OF_A_ROUND = 16
 """In how many domains a round tries gangs whose members must share one: it bounds a round with hundreds of them."""
 
 
 class GangPlacer:
-    def __init__(self, placer: Placer, capacity: GangCapacity) -> None:
+    """brief: whether searches that take long are left to one beside the rounds."""
+
+    def __init__(self, placer: Placer, capacity: GangCapacity, *, brief: bool = False) -> None:
         self.placer = placer
         self._ledger = placer.ledger
         self._snapshot = placer.snapshot
         self.capacity = capacity
-        self._steps_left = STEPS_OF_A_ROUND
+        self._brief = brief
+        limits = (BRIEF_STEPS, BRIEF_STEPS) if brief else (STEPS_OF_A_GANG, STEPS_OF_A_ROUND)
+        self._steps_of_gang, self._steps_left = limits
+        self.given_up: set[int] = set()
+        """Keys of the gangs for which a search would have gone on."""
         self._affinity_domains_left = AFFINITY_DOMAINS_OF_A_ROUND
 
     def anywhere(self, demand: JobDemand) -> bool:
@@ -92,16 +101,24 @@ class GangPlacer:
                 share = (self._snapshot.requests[classes] / scale).max(axis=1)
                 yield demand.core(np.argsort(share, kind="stable"))
 
+    def _give_up(self, demand: JobDemand) -> None:
+        """No way was found within the steps of this round. What would fit at another time is no matter."""
+        if self._brief and not self._ledger.trial:
+            self.given_up.add(demand.key)
+
     def _search(self, demand: JobDemand, nodes: Bools | None) -> bool:
         """Searches for a way to place what the gang lacks if its members are of several classes, which a flow can
         miss."""
         snapshot = self._snapshot
         classes = snapshot.task_class[demand.members]
         some, at = np.unique(classes, return_inverse=True)
-        steps = min(STEPS_OF_A_GANG, self._steps_left)
-        if len(some) == 1 or not steps or self.capacity.depends(demand):
+        steps = min(self._steps_of_gang, self._steps_left)
+        if len(some) == 1 or not (steps or self._brief) or self.capacity.depends(demand):
             return False
         if self.capacity.fitting(demand.members, nodes) < demand.lacking:
+            return False
+        if not steps:
+            self._give_up(demand)
             return False
         kinds = np.column_stack([at, demand.role])
         first, kind_of = distinct_rows(kinds)
@@ -116,6 +133,8 @@ class GangPlacer:
             steps,
         )
         self._steps_left -= found.steps
+        if not found.proven:
+            self._give_up(demand)
         if found.places is not None:
             chosen = [demand.members[kind_of == k][: len(where)] for k, where in enumerate(found.places)]
             self._ledger.place(np.concatenate(chosen), np.concatenate(found.places), PlacedBy.GANG_SEARCH)

@@ -24,10 +24,10 @@ from firmament_py.admission.gang_queue import GangQueue
 from firmament_py.admission.nominated_tasks import place_nominated
 from firmament_py.admission.rejections import Rejected, Rejections
 from firmament_py.admission.single_tasks import SingleTasks
-from firmament_py.model.arrays import I64
-from firmament_py.placement.list_scheduling import place_from_lists
+from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.placement.list_scheduling import may_place_from_lists, place_from_lists
 from firmament_py.placement.placer import Placer
-from firmament_py.placement.repacking import Repacked, repack
+from firmament_py.placement.repacking import Packs, Repacked, Repacking, repack, repacked, repacking
 from firmament_py.preemption.preemptor import Preemptor
 from firmament_py.snapshot.job_demand import JobDemand
 from firmament_py.state.gangs import NO_GANG
@@ -36,7 +36,8 @@ from firmament_py.state.gangs import NO_GANG
 class Admission:
     """reserve_after_us: how long a gang or task waits before capacity is reserved for it (admission/backfill.py), None:
     that is never done. improve: multiplies the effort of placing single tasks anew, 0: never.
-    preemptor: evicts running tasks for those that are left, None: none are."""
+    preemptor: evicts running tasks for those that are left, None: none are. packs: which packings the round carries
+    out. beside: searches beside the rounds go on where the round gives up (see `unsearched`)."""
 
     def __init__(
         self,
@@ -45,6 +46,9 @@ class Admission:
         reserve_after_us: int | None,
         improve: float = 1.0,
         preemptor: Preemptor | None = None,
+        packs: Packs = Packs.ALL,
+        *,
+        beside: bool = False,
     ) -> None:
         self.placer = placer
         self._ledger = placer.ledger
@@ -55,12 +59,15 @@ class Admission:
         for demand in demands:
             self._single[demand.members] = False
         self._capacity = GangCapacity(placer.ledger)
-        self._gang_placer = GangPlacer(placer, self._capacity)
+        self._gang_placer = GangPlacer(placer, self._capacity, brief=beside)
         feasibility = Feasibility(placer, self._capacity)
         reservations = Reservations(self._gang_placer, feasibility, reserve_after_us)
         self._rejections = Rejections(placer, self._capacity, reservations)
         self._gangs = GangQueue(self._gang_placer, reservations, self._rejections)
+        self._packs = packs
         self.repacked = Repacked(0, 0)
+        self.postponed: Repacking | None = None
+        """What is to be packed beside the rounds."""
         self._preemptor = preemptor
         self._singles = SingleTasks(self._gang_placer, reservations, self._rejections, reserve_after_us)
 
@@ -68,6 +75,12 @@ class Admission:
     def rejected(self) -> list[Rejected]:
         """Gangs, and single tasks with a reservation, that were not placed."""
         return self._rejections.all
+
+    @property
+    def unsearched(self) -> I64:
+        """Task rows (K,) of gangs that were not placed, and for which the search was given up."""
+        given_up = [each.demand.members for each in self.rejected if each.demand.key in self._gang_placer.given_up]
+        return self._snapshot.tasks[np.concatenate(given_up)] if given_up else NO_ROWS
 
     def note_bounds(self, at_best: Mapping[int, tuple[int, int]]) -> None:
         """What an earlier search says of gangs that were not placed, by id: how many of the members that they lacked
@@ -130,7 +143,15 @@ class Admission:
         snapshot, ledger, overdue = self._snapshot, self._ledger, self._singles.overdue
         claimed = (snapshot.nominated >= 0) & (ledger.node_of >= 0)  # their places were reserved for them
         single = (snapshot.task_gang == NO_GANG) & ~ledger.delayed & ~claimed & ~snapshot.withheld
-        self.repacked = repack(ledger, single, overdue, self.placer.worth, self._improve)
+        some, left_out = None, 0
+        if self._packs is not Packs.NONE:
+            some, left_out = repacking(ledger, single, overdue, self.placer.worth, self._improve)
+        postpones = self._packs is Packs.BRIEFLY and not may_place_from_lists(self.placer, np.flatnonzero(single))
+        if some is not None and some.long and postpones:
+            self.postponed, self.repacked = some, Repacked(0, left_out)
+            self.placer.telemetry.lap("pack")
+            return
+        self.repacked = Repacked(0, left_out) if some is None else repacked(ledger, some)
         self.placer.telemetry.lap("pack")
         listed = place_from_lists(self.placer, single, overdue, self._improve)
         self.placer.telemetry.lap("lists")

@@ -23,8 +23,8 @@ from firmament_py.cli.stopping import Stopping
 from firmament_py.compile_ahead import NotCompiledError
 from firmament_py.compiled_folder import COMPILED
 from firmament_py.engine.engine import Engine
+from firmament_py.engine.execution import InThread, in_background
 from firmament_py.engine.round import Observer
-from firmament_py.engine.searches import InThread, in_background
 from firmament_py.flow.dimacs import Export
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.placement.migration import AT_ONCE, MIGRATE_AFTER_US, Migrating
@@ -37,7 +37,7 @@ from firmament_py.usage.usage import Basis, UsageOptions
 from firmament_py.version import VERSION
 
 F = TypeVar("F", bound=Callable[..., Any])
-SEARCH = "Whether rounds wait for the search of victims. in-rounds: the same calls have the same replies."
+SEARCH = "Whether rounds wait for long searches. in-rounds: the same calls have the same replies."
 
 log = logging.getLogger(__name__)
 
@@ -271,7 +271,8 @@ def serve(
             moves_at_once=moves_at_once,
             moves_per_hour=moves_per_hour,
             original_preempts=preemption == "on",
-            searching=InThread() if search == "beside-rounds" else None,
+            searching=InThread("search") if search == "beside-rounds" else None,
+            packing=InThread("packing", niceness=0) if search == "beside-rounds" else None,
         )
         server = Server(engine, address, tls, stats_address)
     except CertificateError as error:

@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypedDict, Unpack
 
+from firmament_py.engine.execution import Execution
+from firmament_py.engine.packings import Packings
 from firmament_py.engine.round import Observer
 from firmament_py.engine.round_result import RoundResult
 from firmament_py.engine.scheduler import Scheduler
-from firmament_py.engine.searches import Execution, Searches
+from firmament_py.engine.searches import Searches
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import Solver
 from firmament_py.model.events import Event, Outcome
@@ -56,17 +58,19 @@ class Engine:
         *,
         original_preempts: bool = False,
         searching: Execution | None = None,
+        packing: Execution | None = None,
         **options: Unpack[SchedulerOptions],
     ) -> None:
         """original_preempts: whether rounds for clients of the original contract evict tasks, too. searching: what
-        carries out searches beside the rounds (engine/searches.py); None: rounds search themselves."""
+        carries out searches beside the rounds (engine/searches.py); None: rounds search themselves. packing: likewise
+        long packings (engine/packings.py), if there are searches."""
         self.lock = threading.Lock()
         self.usage = Usage(usage)
         self.policy = policy
         self.solver = solver
         self._original_preempts = original_preempts
         self._options = options
-        self._searching = searching
+        self._searching, self._packing = searching, packing
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
         self.rounds = 0
         self.last_round: RoundStats | None = None
@@ -77,7 +81,8 @@ class Engine:
         self.epoch = _new_epoch()
         self.state = state
         self.scheduler = Scheduler(state, self.policy, self.solver, usage=self.usage, **self._options)
-        beside = self.scheduler.searching, self.scheduler.learn_from
+        packings = None if self._packing is None else Packings(state, self._packing)
+        beside = self.scheduler.searching, self.scheduler.learn_from, packings
         self.searches = None if self._searching is None else Searches(state, self._searching, *beside)
         self.round_of_epoch = 0
 
@@ -138,6 +143,8 @@ class Engine:
         if not (scheduler.due(now_us) or (searches is not None and not original and searches.due(now_us))):
             return None
         if searches is None or original or searches.exhausted:
+            if searches is not None:
+                searches.round_searches()
             result = scheduler.run(now_us, preempts=self._original_preempts or not original)
             if searches is not None and original:
                 searches.undecided(scheduler.searchable)

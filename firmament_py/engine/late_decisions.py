@@ -14,11 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from firmament_py.engine.identity import NodeIdentity, TaskIdentity
 from firmament_py.engine.round_result import RoundResult
-from firmament_py.model.arrays import I64, Bools
-from firmament_py.model.lifecycle import BOUND, PRESENT, WAITING
+from firmament_py.model.arrays import I64, NO_ROWS, U8, Bools
+from firmament_py.model.lifecycle import BOUND, WAITING
+from firmament_py.model.placed_by import PlacedBy
 from firmament_py.placement.migration import Migration
-from firmament_py.preemption.outcome import Preemption
+from firmament_py.preemption.outcome import NO_PREEMPTION, Preemption
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
@@ -28,11 +30,12 @@ CHECKS = 32
 
 @dataclass(frozen=True, slots=True)
 class LateDecisions:
-    """Rows of the tables. placed: task rows (K,) and their node rows (K,); preemption: see there, with moved for
-    waiting tasks. *_of: number of the decision that each belongs to, < count. cause: task rows (C,) that wait, for
-    which the decisions cause_of (C,) are made."""
+    """Rows of the tables. placed: task rows (K,) and their node rows (K,); placed_by (K,): PlacedBy; preemption: see
+    there, with moved for waiting tasks. *_of: number of the decision that each belongs to, < count. cause: task rows
+    (C,) that wait, for which the decisions cause_of (C,) are made."""
 
     placed: tuple[I64, I64]
+    placed_by: U8
     placed_of: I64
     preemption: Preemption
     victims_of: I64
@@ -75,8 +78,16 @@ class LateDecisions:
             dense.reshape(-1), np.cumsum([len(rows) for rows in parts])[:-1]
         )
         placed = result.tasks, result.nodes
-        of = placed_of, preemption, victims_of, nominated_of, unnominated_of, moved_of
+        by = np.full(len(placed_of), PlacedBy.SEARCH, np.uint8)
+        of = by, placed_of, preemption, victims_of, nominated_of, unnominated_of, moved_of
         return cls(placed, *of, cause, cause_of, len(numbers))
+
+    @classmethod
+    def of_placements(cls, rows: I64, nodes: I64, by: U8) -> "LateDecisions":
+        """Each of task rows (K,) on node rows (K,), by steps (K,), a decision for itself."""
+        number = np.arange(len(rows))
+        none = NO_ROWS
+        return cls((rows, nodes), by, number, NO_PREEMPTION, none, none, none, none, rows, number, len(rows))
 
     def only(self, chosen: Bools) -> "LateDecisions":
         """The decisions `chosen` (count,), with their numbers."""
@@ -94,6 +105,7 @@ class LateDecisions:
         )
         return LateDecisions(
             (self.placed[0][placed], self.placed[1][placed]),
+            self.placed_by[placed],
             self.placed_of[placed],
             preemption,
             self.victims_of[victims],
@@ -114,14 +126,14 @@ class LateDecisions:
         for rows, of in (*waiting, (p.unnominated, self.unnominated_of)):
             waits = (now.tasks.state[rows] == WAITING) & (now.tasks.not_before_us[rows] <= now_us)
             waits &= now.tasks.nominated[rows] == nominated[rows]
-            holds[of[~(waits & _same_tasks(now, then, rows))]] = False
+            holds[of[~(waits & TaskIdentity.of(then, rows).same(now))]] = False
         for rows, of in ((p.victims, self.victims_of), (moved.tasks, self.moved_of)):
             runs = (now.tasks.state[rows] == BOUND) & ~now.tasks.leaving[rows] & ~now.tasks.unevictable[rows]
             there = now.tasks.node[rows] == then.tasks.node[rows]
-            holds[of[~(runs & there & _same_tasks(now, then, rows))]] = False
+            holds[of[~(runs & there & TaskIdentity.of(then, rows).same(now))]] = False
         targets = (self.placed[1], self.placed_of), (p.nominated[1], self.nominated_of), (moved.nodes, self.moved_of)
         for nodes, of in targets:
-            holds[of[~_same_nodes(now, then, nodes)]] = False
+            holds[of[~NodeIdentity.of(then, nodes).same(now)]] = False
         return holds
 
     def sound(self, chosen: Bools, passes: Callable[["LateDecisions"], bool]) -> Bools:
@@ -156,32 +168,3 @@ def _components(edges: list[tuple[I64, I64]], count: int) -> I64:
         np.minimum.at(lowest, other, low)
         lowest = lowest[lowest]
     return lowest
-
-
-def _same_tasks(now: ClusterState, then: ClusterState, rows: I64) -> Bools:
-    """(K,) whether task rows (K,) are of the same tasks, described alike."""
-    same: Bools = now.tasks.live[rows] & (now.tasks.generation[rows] == then.tasks.generation[rows])
-    for column in ("cls", "gang", "role", "label_set", "queue", "local_queue", "required_node"):
-        same &= getattr(now.tasks, column)[rows] == getattr(then.tasks, column)[rows]
-    classes = now.tasks.cls[rows]
-    same &= now.classes.generation[classes] == then.classes.generation[np.minimum(classes, then.classes.capacity - 1)]
-    changed = [row for row in np.unique(now.tasks.gang[rows]).tolist() if row >= 0 and not _same_gang(now, then, row)]
-    same &= ~np.isin(now.tasks.gang[rows], changed)
-    if now.queues.tree != then.queues.tree:
-        same &= now.tasks.queue[rows] == 0
-    return same
-
-
-def _same_gang(now: ClusterState, then: ClusterState, row: int) -> bool:
-    """Whether a row of the gang table is of the same gang, defined alike."""
-    if row >= then.gangs.capacity or now.gangs.generation[row] != then.gangs.generation[row]:
-        return False
-    return now.gangs.definition(row) == then.gangs.definition(row)
-
-
-def _same_nodes(now: ClusterState, then: ClusterState, rows: I64) -> Bools:
-    """(K,) whether node rows (K,) are of the same nodes, described alike."""
-    present = (now.nodes.state[rows] == PRESENT) & (now.nodes.generation[rows] == then.nodes.generation[rows])
-    alike = [now.nodes.observed.get(row) == then.nodes.observed.get(row) for row in rows.tolist()]
-    same: Bools = present & np.array(alike, np.bool_)
-    return same

@@ -11,7 +11,7 @@ from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.certificate import certify
 from firmament_py.flow.network import FlowNetwork, Solution, Status
 from firmament_py.flow.solver import Solver, solved
-from firmament_py.model.arrays import F64, I64
+from firmament_py.model.arrays import F64, I64, NO_ROWS
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.placement.all_at_once import may_fit_at_once
@@ -52,7 +52,9 @@ Observer = Callable[[PlacementNetwork, Solution], None]
 
 class Round:
     """A round at `now_us`, microseconds since the epoch. certified: check a proof that each solution is optimal.
-    reserve_after_us: how long gangs and tasks wait before capacity is reserved for them, None: it never is."""
+    reserve_after_us: how long gangs and tasks wait before capacity is reserved for them, None: it never is.
+    provisional (K,): rows of waiting tasks that have places already (engine/packings.py): they count for quotas, and
+    are left out."""
 
     def __init__(
         self,
@@ -62,9 +64,9 @@ class Round:
         solver: Solver,
         now_us: int,
         observer: Observer | None = None,
-        *,
         certified: bool = False,
         reserve_after_us: int | None = None,
+        provisional: I64 = NO_ROWS,
     ) -> None:
         self._overdue_us = None if reserve_after_us is None else now_us - reserve_after_us
         self._state, self._usage, self._policy, self._solver = state, usage, policy, solver
@@ -82,6 +84,7 @@ class Round:
         self.queues = decide(state, waiting, now_us)
         """What the queues of tasks decide; None: no task that waits has one."""
         self.telemetry.lap("queues")
+        self.provisional = provisional
         self._reading = usage.read(state, state.present_nodes(), now_us)
         self.telemetry.lap("usage")
         self.stats.usage_measured = self._reading.measured
@@ -106,9 +109,8 @@ class Round:
         return self._placer(ranking)
 
     def _placer(self, ranking: Ranking | None) -> Placer:
-        deferred = self.deferred
-        if self.queues is not None:
-            deferred = np.concatenate([deferred, self.queues.excluded])
+        left_out = self.deferred, self.provisional, NO_ROWS if self.queues is None else self.queues.excluded
+        deferred = np.concatenate(left_out)
         snapshot = take_snapshot(
             self._state, self.now_us, rack_labels(self._policy), self._cpu_of, deferred, ranking, self._overdue_us
         )
@@ -118,7 +120,7 @@ class Round:
     def _pending(self, queues: QueueDecision) -> I64:
         """(K,) rows of the tasks that are to be placed."""
         left_out = queues.unranked.withheld.copy()
-        left_out[queues.excluded] = left_out[self.deferred] = True
+        left_out[queues.excluded] = left_out[self.deferred] = left_out[self.provisional] = True
         rows = waiting_tasks(self._state, self.now_us)
         return rows[~left_out[rows]]
 

@@ -12,12 +12,12 @@ import numpy.ma  # np.unique imports it at its first call, which would delay the
 from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.admission.queue_order import Admission
 from firmament_py.admission.rejections import Rejected
-from firmament_py.engine.late_decisions import LateDecisions
+from firmament_py.engine.commit import Commit
 from firmament_py.engine.plan_execution import PlanExecution
 from firmament_py.engine.round import Observer, Round
 from firmament_py.engine.round_result import RoundResult
 from firmament_py.engine.searchable import may_get_victims, to_search
-from firmament_py.engine.searches import Search, Searches
+from firmament_py.engine.searches import Searches
 from firmament_py.engine.verification import Verification
 from firmament_py.engine.wakeups import RESERVED_STEP_US, Timer, Wakeups
 from firmament_py.explain.quota_reasons import amounts_due_us, quota_reason
@@ -26,17 +26,17 @@ from firmament_py.explain.reasons import reservation_holders_among, waiting_clas
 from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64, NO_ROWS, U64
-from firmament_py.model.placed_by import PlacedBy, count_steps
+from firmament_py.model.placed_by import count_steps
 from firmament_py.placement.migration import (
     AT_ONCE,
     MIGRATE_AFTER_US,
-    SUCCESSOR_US,
     Migrating,
     Migration,
     Migrator,
 )
 from firmament_py.placement.move_rate import MoveRate, MovesPause
 from firmament_py.placement.placer import Placer
+from firmament_py.placement.repacking import Packs
 from firmament_py.policy import Policy
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.outcome import Preemption
@@ -106,13 +106,14 @@ class Scheduler:
         self.migrate_after_us = migrate_after_us
         self._moves_at_once = moves_at_once
         self._migrator = Migrator(state, migrate_after_us if migrating is Migrating.ALWAYS else None, moves_at_once)
-        self._rate = MoveRate(moves_per_hour)
         self.plan = PlanExecution(state, moves_at_once)
         self.verification = Verification(state, beyond_budgets=preempting is Preempting.BEYOND_BUDGETS)
         self._moves_pause = MovesPause()
         self._unmoved = False  # whether the last round has left them out
         self._known_bounds = KnownBounds()
         self._reclaims = ReclaimHistory()
+        rates = MoveRate(moves_per_hour), moves_at_once, self._reclaims.rates
+        self._commit = Commit(state, self.verification, *rates)
         self.wakeups = Wakeups(state, self._migrator, self.plan, migrating, migrate_after_us)
         self._change_us = 0  # the first round that has considered the last change
         self._quota_reasons: tuple[Queues, U64, Shortages] | None = None
@@ -149,7 +150,8 @@ class Scheduler:
             migrate_after_us=self.migrate_after_us,
             moves_at_once=self._moves_at_once,
         )
-        found._rate, found._reclaims.rates = self._rate.copy(limited), self._reclaims.rates.copy(limited)
+        found._reclaims.rates = found._commit.evictions = self._reclaims.rates.copy(limited)
+        found._commit.rate = self._commit.rate.copy(limited)
         return found
 
     def searching(self) -> "Scheduler | None":
@@ -197,6 +199,12 @@ class Scheduler:
         settle(self.state, now_us)
         if searches is not None:
             searches.round_begins(now_us, again=self.wakeups.time_counts(now_us))
+        packings = None if searches is None else searches.packings
+        packing = None if packings is None else packings.take()
+        packed = NO_ROWS, NO_ROWS
+        if packings is not None and packing is not None:
+            packed = self._commit.packed(packings, packing, now_us).placed
+            self.commits += 1
         self._change_us = now_us if self.state.changes.happened else self._change_us
         self.state.tasks.begin_anew(self.wakeups.woken(now_us))
         self.state.changes.round_begins()
@@ -205,7 +213,8 @@ class Scheduler:
 
         # Placements, and victims unless they are searched for beside the rounds.
         of = self.state, self.usage, self.policy, self.solver
-        current = Round(*of, now_us, self._observer, certified=self._certified, reserve_after_us=self._reserve_after_us)
+        provisional = NO_ROWS if packings is None else packings.provisional()
+        current = Round(*of, now_us, self._observer, self._certified, self._reserve_after_us, provisional)
         placer = current.first_placer()
         in_round = preempts and searches is None
         preempting = self._preempting if in_round else Preempting.OFF
@@ -214,7 +223,8 @@ class Scheduler:
         known = self._known_bounds if in_round else KnownBounds(), current.queues, self._reclaims
         asked = placer.ledger, preempting, current.eviction_costs
         preemptor = Preemptor(*asked, nearby, movable, *known, effort=self._improve)
-        admission = self._admit(current, placer, preemptor)
+        packs = Packs.ALL if packings is None else packings.packs
+        admission = self._admit(current, placer, preemptor, packs, beside=searches is not None)
         if nearby is not None:
             searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))
             self._moves_pause.until_us = now_us + max(MOVES_STEP_US, searched_us * MOVES_PAUSE)
@@ -224,15 +234,19 @@ class Scheduler:
         current.telemetry.lap("check")
         preemption = self.verification.preemption(preemptor.outcome.preemption(), tasks, nodes, now_us, current.stats)
         self.commits += 1
+        if packings is not None and admission.postponed is not None:
+            at_once = packings.begin(admission.postponed, placer.snapshot, (tasks, nodes, by))
+            tasks, nodes, by = tasks[at_once], nodes[at_once], by[at_once]
         self.state.place(tasks, nodes, by)
-        if not preemption.is_empty:
-            self._assume(preemption, now_us)
+        self._commit.preemption(preemption, now_us)
+        tasks, nodes = np.concatenate([packed[0], tasks]), np.concatenate([packed[1], nodes])
+        by = self.state.tasks.placed_by[tasks]
         current.telemetry.lap("commit")
 
         # What others have decided: a search, a plan; then, which tasks cost less elsewhere.
         search = None if searches is None else searches.take(now_us)
         if searches is not None and search is not None:
-            decided = self._carry_out(searches, search, now_us)
+            decided = self._commit.found(searches, search, now_us)
             tasks, nodes = np.concatenate([tasks, decided.placed[0]]), np.concatenate([nodes, decided.placed[1]])
             by = self.state.tasks.placed_by[tasks]
             preemption = decided.preemption.after(preemption)
@@ -250,16 +264,24 @@ class Scheduler:
         shortages, ranking = (NO_SHORTAGES, None) if queues is None else (queues.shortages, queues.unranked)
         of_others = current.deferred, delayed, shortages, ranking
         able = may_get_victims(self.state, self._preempting, self._migrating)
-        self.searchable = to_search(self.state, able, np.concatenate([delayed, current.deferred]), now_us)
+        sought = np.union1d(able, admission.unsearched)
+        self.searchable = to_search(self.state, sought, np.concatenate([delayed, current.deferred]), now_us)
         undecided = unsaid = NO_ROWS
         if searches is not None:
             admission.note_bounds(searches.at_best)
             undecided, unsaid = searches.undecided(self.searchable)
+            provisional = NO_ROWS if packings is None else packings.provisional()
         within_budgets = self._preempting is Preempting.WITHIN_BUDGETS
         waiting = waiting_classes(
-            self.state, admission.rejected, *of_others, now_us=now_us, within_budgets=within_budgets, unsaid=unsaid
+            self.state,
+            admission.rejected,
+            *of_others,
+            now_us=now_us,
+            within_budgets=within_budgets,
+            unsaid=unsaid,
+            provisional=provisional,
         )
-        self.state.wait_for(able, ENDED_BY[Unreported.NO_VICTIMS])
+        self.state.wait_for(np.setdiff1d(able, provisional, assume_unique=True), ENDED_BY[Unreported.NO_VICTIMS])
         self._remember(admission.rejected)
         self.delayed_until_us = dict.fromkeys(self.state.tasks.uid[delayed].tolist(), now_us + DELAY_STEP_US)
         current.telemetry.lap("explain")
@@ -276,7 +298,9 @@ class Scheduler:
         stats.placed_by = count_steps(by)
         if search is not None:
             stats.stage_seconds["search"] = search.seconds  # no part of the round's time
-        stats.nominated = int(np.count_nonzero(self.state.tasks.nominated >= 0))
+        if packing is not None:
+            stats.stage_seconds["pack-beside"] = packing.seconds  # likewise
+        stats.nominated = int(np.count_nonzero(self.state.tasks.nominated >= 0)) - len(provisional)
         return RoundResult(tasks, nodes, by, waiting, stats, preemption, migration)
 
     def _set_timers(
@@ -308,21 +332,10 @@ class Scheduler:
         }
         self.wakeups.round_ended(now_us, timers)
 
-    def _carry_out(self, searches: Searches, search: Search, now_us: int) -> LateDecisions:
-        """Those decisions of a search that still hold; the state assumes them."""
-        moves_left = min(self._rate.left(now_us), self._moves_at_once - len(self.state.successors))
-        holds = self.verification.late(search, now_us, moves_left, self._reclaims.rates)
-        searches.carried_out(search, holds)
-        decisions = search.decisions.only(holds)
-        self.state.place(*decisions.placed, np.full(len(decisions.placed_of), PlacedBy.SEARCH, np.uint8))
-        if not decisions.preemption.is_empty:
-            self._assume(decisions.preemption, now_us)
-        return decisions
-
-    def _admit(self, current: Round, placer: Placer, preemptor: Preemptor) -> Admission:
+    def _admit(self, current: Round, placer: Placer, preemptor: Preemptor, packs: Packs, *, beside: bool) -> Admission:
         """Places by priority and age, then preempts."""
         demands, reserve_after_us = placer.snapshot.gang_demands, self._reserve_after_us
-        admission = Admission(placer, demands, reserve_after_us, self._improve, preemptor)
+        admission = Admission(placer, demands, reserve_after_us, self._improve, preemptor, packs, beside=beside)
         admission.run()
         current.stats.gap = admission.repacked.gap
         first = placer.columns.first
@@ -330,23 +343,12 @@ class Scheduler:
             current.stats.vertices, current.stats.arcs, current.stats.objective = first.vertices, first.arcs, first.cost
         return admission
 
-    def _assume(self, preemption: Preemption, now_us: int) -> None:
-        """The state assumes what a round has decided on running tasks, and on nominations."""
-        moved = preemption.moved
-        self.state.successors.displace(np.concatenate([preemption.nominated[0], preemption.unnominated]))
-        self.state.preempt(np.concatenate([preemption.victims, moved.tasks]))
-        self._reclaims.rates.note(self.state, preemption.victims, preemption.preemptors, now_us)
-        self.state.successors.expect(moved.tasks, moved.nodes, now_us + SUCCESSOR_US)
-        self.state.nominate(*preemption.nominated)
-        self.state.nominate(preemption.unnominated, np.full(len(preemption.unnominated), -1))
-        self._rate.note(len(moved.tasks), now_us)
-
     def _movable(self, current: Round, *, in_round: bool) -> MovableNearby | None:
         """Which running tasks may move for waiting ones; None: none. Notes whether this round leaves them out."""
         self._unmoved = False
         if self._migrating is Migrating.NEVER or not in_round:
             return None
-        limit = min(self._moves_at_once - len(self.state.successors), self._rate.left(current.now_us))
+        limit = self._commit.moves_left(current.now_us)
         of = self.state, current.running_snapshot, current.eviction_costs
         movable = MovableNearby(*of, self.migrate_after_us, limit, self._moves_at_once)
         self._unmoved = movable.some and current.now_us < self._moves_pause.until_us
@@ -355,21 +357,18 @@ class Scheduler:
     def _follow_plan(self, current: Round) -> Preemption:
         """Begins the next steps of the plan that is carried out; the state assumes them."""
         now_us = current.now_us
-        steps = self.plan.next_steps(now_us, self._rate.left(now_us))
+        steps = self.plan.next_steps(now_us, self._commit.rate.left(now_us))
         steps = self.verification.preemption(steps, NO_ROWS, NO_ROWS, now_us, current.stats)
-        if not steps.is_empty:
-            self._assume(steps, now_us)
+        self._commit.preemption(steps, now_us)
         current.telemetry.lap("plan")
         return steps
 
     def _migrate(self, current: Round, placer: Placer, now_us: int) -> Migration:
         """Decides which running tasks leave for nodes that cost them less; the state assumes that they do."""
-        migration = self._migrator.run(placer, current, self._rate.left(now_us))
+        migration = self._migrator.run(placer, current, self._commit.rate.left(now_us))
         current.telemetry.lap("migrate")
         migration = self.verification.migration(migration, current.stats)
-        self._rate.note(len(migration.tasks), now_us)
-        self.state.preempt(migration.tasks)
-        self.state.successors.expect(migration.tasks, migration.nodes, now_us + SUCCESSOR_US)
+        self._commit.migration(migration, now_us)
         return migration
 
     def quota_reason(self, uid: int) -> Reason | None:

@@ -11,16 +11,15 @@ search.
 """
 
 import logging
-import os
-import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
 
+from firmament_py.engine.execution import POLL_US, Execution
 from firmament_py.engine.late_decisions import LateDecisions
+from firmament_py.engine.packings import Packings
 from firmament_py.engine.round_result import RoundResult
 from firmament_py.engine.stats import RoundStats
 from firmament_py.engine.wakeups import Timer
@@ -32,30 +31,11 @@ from firmament_py.state.tables import Sought
 
 log = logging.getLogger(__name__)
 
-POLL_US = 10_000
-"""After which time the client asks again whether a search has ended, or after a tenth of its time so far."""
-
 STALE_SEARCHES = 3
 """After so many searches one after the other of which some decisions did not hold any more, a round searches itself."""
 
 FAILED_US = 10_000_000
 """After which time a search follows one that has failed."""
-
-_NICENESS = 10
-"""Of such threads, where the system knows that: rounds come first."""
-
-
-def in_background(work: Callable[[], None], name: str) -> threading.Thread:
-    """Starts `work` in a thread of low priority, which does not outlive the process."""
-
-    def beneath() -> None:
-        with suppress(OSError, AttributeError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
-        work()
-
-    thread = threading.Thread(target=beneath, name=name, daemon=True)
-    thread.start()
-    return thread
 
 
 class Searcher(Protocol):
@@ -68,29 +48,6 @@ class Searcher(Protocol):
     def timers(self) -> Mapping[Timer, int]: ...
 
     def run(self, now_us: int) -> RoundResult: ...
-
-
-class Execution(Protocol):
-    """Carries out one piece of work at a time."""
-
-    def start(self, work: Callable[[], None]) -> None: ...
-
-    @property
-    def running(self) -> bool: ...
-
-
-class InThread:
-    """An Execution in a thread."""
-
-    def __init__(self) -> None:
-        self._thread: threading.Thread | None = None
-
-    def start(self, work: Callable[[], None]) -> None:
-        self._thread = in_background(work, "search")
-
-    @property
-    def running(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
 
 
 class Search:
@@ -121,7 +78,8 @@ class Search:
 
 class Searches:
     """Of one scheduler. beside: a scheduler on a copy of its state; None: there is none. learn: is told of it when its
-    search has ended."""
+    search has ended. packings: those beside the rounds, None: rounds pack themselves. While one is under way, no search
+    begins: it may place those that would be searched for."""
 
     def __init__(
         self,
@@ -129,7 +87,9 @@ class Searches:
         execution: Execution,
         beside: Callable[[], Searcher | None],
         learn: Callable[[Any], None],
+        packings: Packings | None = None,
     ) -> None:
+        self.packings = packings
         self._state, self._execution, self._beside, self._learn = state, execution, beside, learn
         self._unable = False  # the policy cannot be copied
         self._search: Search | None = None
@@ -143,7 +103,16 @@ class Searches:
     @property
     def exhausted(self) -> bool:
         """Whether the next round has to search itself."""
-        return self._unable or self._stale >= STALE_SEARCHES
+        return (self._unable or self._stale >= STALE_SEARCHES) and not self._packing
+
+    @property
+    def _packing(self) -> bool:
+        return self.packings is not None and self.packings.under_way
+
+    def round_searches(self) -> None:
+        """The next round searches, and packs, itself."""
+        if self.packings is not None:
+            self.packings.forget()
 
     def searched_in_round(self, rows: I64, timers: Mapping[Timer, int]) -> None:
         """A round has considered these waiting tasks (K,) as a search does. A search that still goes on is forgotten.
@@ -154,10 +123,12 @@ class Searches:
 
     def quiet(self) -> bool:
         """Whether no search runs or is due, now or later, unless the state changes."""
-        return self._search is None and not len(self._rows) and not self._due_us
+        return self._search is None and not len(self._rows) and not self._due_us and not self._packing
 
     def due(self, now_us: int) -> bool:
         """Whether a round has anything to carry out, or a search to begin."""
+        if self.packings is not None and self.packings.under_way:
+            return self.packings.due
         if self._search is not None:
             return self._search.ended
         begins = len(self._rows) > 0 and self._not_before_us <= now_us
@@ -165,6 +136,8 @@ class Searches:
 
     def wake_us(self, now_us: int) -> int:
         """When to ask again whether a round is due, 0: not because of a search."""
+        if self.packings is not None and self.packings.under_way:
+            return self.packings.wake_us(now_us)
         if self._search is not None:
             elapsed = now_us - self._search.started_us
             return now_us if self._search.ended else now_us + max(POLL_US, elapsed // 10)
@@ -182,10 +155,10 @@ class Searches:
             self._search_again(np.arange(self._state.tasks.capacity))
 
     def take(self, now_us: int) -> Search | None:
-        """The search that has ended, once, with those of its tasks that still wait; None: there is none, or it has
-        failed."""
+        """The search that has ended, once, with those of its tasks that still wait; None: there is none, it has failed,
+        or some of its tasks may yet be packed."""
         search = self._search
-        if search is None or not search.ended:
+        if search is None or not search.ended or self._packing:
             return None
         self._search = None
         search.rows = self._still_waiting(search, search.rows)
@@ -247,19 +220,22 @@ class Searches:
 
     def undecided(self, rows: I64) -> tuple[I64, I64]:
         """Of waiting task rows (K,) for which others may leave: those for which a search runs or is due, and those of
-        them that none has ended for yet."""
+        them that none has ended for yet. To both belong those that may still be packed."""
         sought = self._state.tasks.sought
         self._rows = rows[sought[rows] != Sought.IN_VAIN]
         fresh = self._rows[sought[self._rows] == Sought.NEVER]
-        if self._search is None:
-            return self._rows, fresh
-        return np.union1d(self._rows, self._search.rows), np.union1d(fresh, self._search.first)
+        undecided, unsaid = self._rows, fresh
+        if self._search is not None:
+            undecided, unsaid = np.union1d(undecided, self._search.rows), np.union1d(unsaid, self._search.first)
+        if self.packings is not None and len(left := self.packings.undecided()):
+            undecided, unsaid = np.union1d(undecided, left), np.union1d(unsaid, left)
+        return undecided, unsaid
 
     def start_if_due(self, now_us: int) -> None:
         """At the end of a round."""
         if self._search is not None or not len(self._rows) or now_us < self._not_before_us or self._execution.running:
             return
-        if self.exhausted:
+        if self.exhausted or self._packing:
             return
         tasks = self._state.tasks
         first = self._rows[tasks.sought[self._rows] == Sought.NEVER]

@@ -14,6 +14,7 @@ from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.migration import NO_MIGRATION, Migration
 from firmament_py.preemption.eviction_rates import EvictionRates
 from firmament_py.preemption.outcome import NO_PREEMPTION, Preemption
+from firmament_py.snapshot.unreserved import unreserved
 from firmament_py.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,25 @@ class Verification:
         stats.dropped = int((~checked.sound).sum())
         log.error("dropped %d placements that failed the independent check: %s", stats.dropped, checked.complaints)
         return tasks[checked.sound], nodes[checked.sound], by[checked.sound]
+
+    def late_placements(self, decisions: LateDecisions, stays: Bools, own: I64) -> Bools:
+        """(K,) which of the placements of decisions pass together, if nothing is kept any more for task rows `own`.
+        Where a node has no room for all of its tasks, those come first that stay (K,) where they were to be, then the
+        most important, then the oldest. Those that do not pass are no defect."""
+        rows, nodes = decisions.placed
+        tasks, classes = self._state.tasks, self._state.classes
+        importance = tasks.uid[rows], tasks.created_us[rows], -classes.priority[tasks.cls[rows]]
+        order = np.lexsort((*importance, ~stays, nodes))
+        at, requests = nodes[order], classes.requests[tasks.cls[rows[order]]]
+        asked = np.cumsum(requests, axis=0)
+        begins = np.flatnonzero(np.r_[True, at[1:] != at[:-1]][: len(at)])
+        before = asked[begins] - requests[begins]
+        asked -= np.repeat(before, np.diff(np.r_[begins, len(at)]), axis=0)
+        sound = np.zeros(len(rows), np.bool_)
+        sound[order] = ((asked <= unreserved(self._state, own)[at]) | (requests == 0)).all(axis=1)
+        some = np.flatnonzero(sound)
+        sound[some] = self.checker.check(rows[some], nodes[some], np.zeros_like(some)).sound
+        return sound
 
     def preemption(self, preemption: Preemption, tasks: I64, nodes: I64, now_us: int, stats: RoundStats) -> Preemption:
         """The preemptions, if they pass beside the placements of task rows on node rows (K,) at `now_us`."""

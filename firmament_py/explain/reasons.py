@@ -38,13 +38,15 @@ def waiting_classes(
     now_us: int = 0,
     within_budgets: bool = False,
     unsaid: I64 = NO_ROWS,
+    provisional: I64 = NO_ROWS,
 ) -> list[Waiting]:
     """All waiting tasks by class; a class is divided by gang, and by labels that selectors of other tasks distinguish.
     Marks the reasons of the tasks as reported at `now_us`, and notes what can end them. rejected: the gangs that the
     round did not place. deferred, delayed: (K,) rows of tasks that it did not consider, and of those that wait for a
     node that costs less; reasons that were reported for the former before stay. shortages: those of quota; ranking:
     the nodes that it covers. within_budgets: disruption budgets limit preemption. Nothing is said of nodes for tasks
-    that are left out for a while because a placement failed: nodes may take them; nor, yet, for tasks `unsaid` (K,)."""
+    that are left out for a while because a placement failed: nodes may take them; nor, yet, for tasks `unsaid` (K,), or
+    provisional (K,): these have their places."""
     tasks = state.tasks
     rows = np.flatnonzero(tasks.state == WAITING)
     if not len(rows):
@@ -54,6 +56,8 @@ def waiting_classes(
     answer = waiting_for_quota(state, shortages, now_us)
     rows = np.setdiff1d(rows, shortages.rows, assume_unique=True)
     later = tasks.not_before_us[rows] > now_us
+    if len(provisional):
+        later |= np.isin(rows, provisional)
     postponed, rows = rows[later], rows[~later]
     state.wait_for(postponed, ENDED_BY[Unreported.POSTPONED])
     for cls, count in zip(*np.unique(tasks.cls[postponed], return_counts=True), strict=True):

@@ -47,7 +47,7 @@ def place_from_lists(placer: Placer, single: Bools, overdue: Bools, effort: floa
     """Places the tasks `single` (T,) anew if a list places more of them; whether one did. overdue: (T,) those that have
     waited for long. effort: multiplies the number of lists and tries, at most by EFFORT_LIMIT."""
     tasks = np.flatnonzero(single)
-    if effort <= 0 or not _may_move(placer, tasks):
+    if effort <= 0 or not may_place_from_lists(placer, tasks):
         return False
     ledger = placer.ledger
     waiting = np.unique(placer.snapshot.task_class[tasks[ledger.node_of[tasks] < 0]])
@@ -61,7 +61,7 @@ def place_from_lists(placer: Placer, single: Bools, overdue: Bools, effort: floa
     return any(moved)
 
 
-def _may_move(placer: Placer, tasks: I64) -> bool:
+def may_place_from_lists(placer: Placer, tasks: I64) -> bool:
     """Whether one of `tasks` (K,) waits, the round has constraints, is small enough, and nothing that stays could
     depend on where `tasks` are."""
     snapshot, intertask, ledger = placer.snapshot, placer.snapshot.intertask, placer.ledger

@@ -9,11 +9,12 @@ places more moves them.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TypeVar
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, Bools, run_positions
+from firmament_py.model.arrays import F64, I64, NO_ROWS, Bools, run_positions
 from firmament_py.model.placed_by import PlacedBy
 from firmament_py.packing.problem import Packing, Problem
 from firmament_py.placement.ledger import Ledger
@@ -31,6 +32,19 @@ CELLS = 5_000_000
 """With more classes times nodes tasks are packed anew by patterns alone, where nodes are equal; with more classes times
 different nodes not at all. It bounds a round's time and memory."""
 
+BRIEF_TASKS, BRIEF_CELLS = 1_250, 100_000
+"""With no more tasks, and no more classes times nodes, tasks are packed anew in the time of a flow for them: the search
+has its least effort (packing/pack.py), and its linear programs are small."""
+
+
+class Packs(Enum):
+    """Which packings a round carries out itself: all; those that are no longer than a flow, while others follow beside
+    the rounds; or none, since one is under way."""
+
+    ALL = auto()
+    BRIEFLY = auto()
+    NONE = auto()
+
 
 @dataclass(frozen=True, slots=True)
 class Repacked:
@@ -41,38 +55,117 @@ class Repacked:
     gap: int
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search comes to. moving (M,): positions among the tasks of those that move; to (M,): positions among the
+    nodes of where they go, -1: nowhere. gap: see Repacked."""
+
+    moving: I64
+    to: I64
+    gap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repacking:
+    """Tasks of a round that are to be packed anew. It shares nothing that changes with the round, so its search may go
+    on in another thread after the round.
+
+    tasks (K,), ascending, and nodes (M,): positions in the snapshot; at (K,): where the tasks are, positions in nodes,
+    -1: nowhere. problem: of the classes task_class (K,), on the nodes, or, with of_node (M,), on one node of each group
+    of equal ones. effort: multiplies that of the search.
+    """
+
+    tasks: I64
+    nodes: I64
+    at: I64
+    problem: Problem
+    task_class: I64
+    of_node: I64 | None
+    effort: float
+
+    @property
+    def long(self) -> bool:
+        """Whether the search takes longer than a flow for the same tasks, by the numbers that its steps depend on."""
+        return len(self.tasks) > BRIEF_TASKS or len(self.problem.count) * len(self.nodes) > BRIEF_CELLS
+
+    @property
+    def by(self) -> PlacedBy:
+        """Which step it is."""
+        return PlacedBy.PACKING if self.of_node is None else PlacedBy.PATTERNS
+
+    def search(self) -> Found:
+        """Finds a packing that is no worse. The result depends on nothing but the arrays."""
+        return self._one_by_one() if self.of_node is None else self._by_patterns(self.of_node)
+
+    def _one_by_one(self) -> Found:
+        from firmament_py.packing.pack import pack  # numba: as long as the start of a flow service, and rarely needed
+
+        problem, placed = self.problem, _placed(self.task_class, self.at)
+        packed = pack(problem, Packing.of(problem, *placed), self.effort)
+        moving, to = _moves(self.task_class, self.at, packed.packing.entries())
+        return Found(moving, to, _in_tasks(problem, packed.packing.left, packed.gap))
+
+    def _by_patterns(self, of_node: I64) -> Found:
+        from firmament_py.packing.equal_nodes import repacked_by_patterns
+        from firmament_py.packing.pack import gap_of_groups, greatest_effort
+
+        problem, placed, effort = self.problem, _placed(self.task_class, self.at), greatest_effort(self.effort)
+        moving, to = NO_ROWS, NO_ROWS
+        if self.effort > 0 and (found := repacked_by_patterns(problem, of_node, placed, effort)):
+            moving, to = _moves(self.task_class, self.at, found)
+            placed = found
+        left = problem.count - np.bincount(placed[0], placed[2], minlength=len(problem.count)).astype(np.int64)
+        gap = gap_of_groups(problem, np.bincount(of_node, minlength=len(problem.free)), left)
+        return Found(moving, to, _in_tasks(problem, left, gap))
+
+
 def repack(ledger: Ledger, single: Bools, overdue: Bools, worth: Callable[[], I64], effort: float) -> Repacked:
-    """Repacks the tasks `single` (T,) of a ledger.
+    """Repacks the tasks `single` (T,) of a ledger; for the arguments see `repacking`. At effort 0 only the gap is
+    found."""
+    some, left_out = repacking(ledger, single, overdue, worth, effort)
+    return Repacked(0, left_out) if some is None else repacked(ledger, some)
+
+
+def repacked(ledger: Ledger, some: Repacking) -> Repacked:
+    """Packs these tasks anew, which are where they were."""
+    found = some.search()
+    moving = some.tasks[found.moving]
+    ledger.remove(moving)
+    ledger.place(moving[found.to >= 0], some.nodes[found.to[found.to >= 0]], some.by)
+    return Repacked(len(moving), found.gap)
+
+
+def repacking(
+    ledger: Ledger, single: Bools, overdue: Bools, worth: Callable[[], I64], effort: float
+) -> tuple[Repacking | None, int]:
+    """Which of the tasks `single` (T,) of a ledger are to be packed anew, None: none; and how many of them are left
+    that would have fitted.
 
     Of each priority those that are `overdue` (T,) and placed remain so, then as many as possible are placed of those
     that are overdue, then of the others. worth (T,) > 0: what placing each is worth within its priority. effort:
-    multiplies that of the search; at 0 only the gap is found.
+    multiplies that of the search.
     """
     snapshot = ledger.snapshot
     if not (single & (ledger.node_of < 0)).any():
-        return Repacked(0, 0)
+        return None, 0
     movable = single & may_move(snapshot)[snapshot.task_class] & _may_stay(ledger)
     left_out = int(_left_out(ledger, movable).sum())
     if not left_out:
-        return Repacked(0, 0)
+        return None, 0
     tasks = np.flatnonzero(movable)
     if len(np.unique(snapshot.task_class[tasks])) * len(ledger.free) > CELLS:
-        return _repack_equal_nodes(ledger, tasks, overdue[tasks], worth, effort) or Repacked(0, left_out)
-    from firmament_py.packing.pack import pack  # numba: as long as the start of a flow service, and rarely needed
-
+        return _of_equal_nodes(ledger, tasks, overdue[tasks], worth, effort), left_out
     problem, task_class, nodes = _problem(ledger, tasks, overdue[tasks], worth()[tasks], np.arange(len(ledger.free)))
     at = _positions(nodes, len(ledger.free))[ledger.node_of[tasks]]
-    packed = pack(problem, Packing.of(problem, *_placed(task_class, at)), effort)
-    moved = _move(ledger, tasks, nodes, _moves(task_class, at, packed.packing.entries()), PlacedBy.PACKING)
-    return Repacked(moved, _in_tasks(problem, packed.packing.left, packed.gap))
+    return Repacking(tasks, nodes, at, problem, task_class, None, effort), left_out
 
 
-def _repack_equal_nodes(
+def _of_equal_nodes(
     ledger: Ledger, tasks: I64, overdue: Bools, worth: Callable[[], I64], effort: float
-) -> Repacked | None:
-    """Repacks `tasks` (K,), of which some are `overdue` (K,), where many nodes are equal; None: too few are."""
-    from firmament_py.packing.equal_nodes import equal_nodes, repacked_by_patterns
-    from firmament_py.packing.pack import gap_of_groups, greatest_effort
+) -> Repacking | None:
+    """The repacking of `tasks` (K,), of which some are `overdue` (K,), where many nodes are equal; None: too few
+    are."""
+    from firmament_py.packing.equal_nodes import equal_nodes
 
     snapshot = ledger.snapshot
     classes = np.unique(snapshot.task_class[tasks])
@@ -85,13 +178,7 @@ def _repack_equal_nodes(
     of_node = _positions(groups, len(first))[of_node]
     nodes = np.flatnonzero(of_node >= 0)
     at = _positions(nodes, len(ledger.free))[ledger.node_of[tasks]]
-    placed, moved = _placed(task_class, at), 0
-    if effort > 0 and (found := repacked_by_patterns(problem, of_node[nodes], placed, greatest_effort(effort))):
-        moved = _move(ledger, tasks, nodes, _moves(task_class, at, found), PlacedBy.PATTERNS)
-        placed = found
-    left = problem.count - np.bincount(placed[0], placed[2], minlength=len(problem.count)).astype(np.int64)
-    gap = gap_of_groups(problem, np.bincount(of_node[nodes], minlength=len(groups)), left)
-    return Repacked(moved, _in_tasks(problem, left, gap))
+    return Repacking(tasks, nodes, at, problem, task_class, of_node[nodes], effort)
 
 
 def _positions(some: I64, length: int) -> I64:
@@ -99,15 +186,6 @@ def _positions(some: I64, length: int) -> I64:
     position = np.full(length + 1, -1, np.int64)
     position[some] = np.arange(len(some))
     return position
-
-
-def _move(ledger: Ledger, tasks: I64, nodes: I64, moves: tuple[I64, I64], by: PlacedBy) -> int:
-    """Moves those of `tasks` (K,) at the first positions (M,) of `moves` to those of `nodes` at the second ones (M,),
-    -1: none. How many."""
-    moving, to = moves
-    ledger.remove(tasks[moving])
-    ledger.place(tasks[moving[to >= 0]], nodes[to[to >= 0]], by)
-    return len(moving)
 
 
 def _in_tasks(problem: Problem, left: I64, gap: F64) -> int:

@@ -64,8 +64,11 @@ NONE_NOMINATED = Nominated(NO_ROWS, NO_ROWS, NO_ROWS, NO_ROWS)
 
 
 def nominated_in(state: ClusterState, nodes: I64, but: I64 = NO_ROWS) -> Nominated:
-    """All nominated tasks but task rows (K,). nodes (N,): rows of the nodes that are present."""
+    """All nominated tasks but task rows (K,), if they could matter to any. nodes (N,): rows of the nodes that are
+    present."""
     tasks = state.tasks
+    if not state.classes.has_intertask_constraints:
+        return NONE_NOMINATED
     waits = (tasks.nominated >= 0) & (tasks.state == WAITING)
     waits[but] = False
     (rows,) = waits.nonzero()
@@ -158,7 +161,8 @@ class IntertaskConstraints:
         self._of = state, classes, label_sets, Domains(state.node_index, nodes)
         places = zip((self._size + kind).tolist(), nominated.where.tolist(), strict=True)
         self._nominated = dict(zip(nominated.rows.tolist(), places, strict=True))  # row -> its class and node
-        self._demanding = {row: at for row, at in self._nominated.items() if self._demands_more(at[0])}
+        demanding = np.array([self._demands_more(self._size + k) for k in range(len(first))], np.bool_)
+        self._demanding = {row: self._nominated[row] for row in nominated.rows[demanding[kind]].tolist()}
         self._with_nominated: dict[int, _Beside] = {}  # those of at least a priority
         self._summarise()
 

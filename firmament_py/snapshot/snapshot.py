@@ -117,7 +117,9 @@ def take_snapshot(
     """
     waiting = waiting_tasks(state, now_us)
     if len(deferred):
-        waiting = np.setdiff1d(waiting, deferred, assume_unique=True)
+        left_out = np.zeros(state.tasks.capacity, np.bool_)
+        left_out[deferred] = True
+        waiting = waiting[~left_out[waiting]]
     nodes = state.present_nodes()
     settled = settled_tasks(state, waiting, nodes, overdue_us)
     return _snapshot(state, now_us, waiting, settled, RunningTasks(state, nodes), rack_labels, cpu_of, ranking)

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from firmament_py.admission import gang_placement
 from firmament_py.engine import searches, wakeups
 from firmament_py.engine.engine import Engine
+from firmament_py.engine.execution import POLL_US, InThread
 from firmament_py.engine.late_decisions import LateDecisions
 from firmament_py.engine.round_result import RoundResult
-from firmament_py.engine.searches import InThread
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.model.events import Event, NodeRemoved, PlacementRejected, QueuesObserved
 from firmament_py.model.queues import Reclaim
+from firmament_py.placement import repacking
 from firmament_py.placement.migration import Migrating
 from firmament_py.policy import registry
 from firmament_py.preemption.preemptor import Preempting, Preemptor
@@ -69,13 +71,13 @@ class Scripted:
 
 
 class SearchedWorld(World):
-    """A World whose searches end when `search.finish` is called."""
+    """A World whose searches and packings end when `finish` of `search` and `packing` is called."""
 
     def new_cluster(self, *events: Event) -> Cluster:
-        self.search = Scripted()
+        self.search, self.packing = Scripted(), Scripted()
         settings = self.settings()
         policy = settings.pop("policy") or registry.load("load-spreading", {})
-        self.engine = Engine(policy, SOLVERS["or-tools"](), searching=self.search, **settings)
+        self.engine = Engine(policy, SOLVERS["or-tools"](), searching=self.search, packing=self.packing, **settings)
         cluster = Cluster(self.engine.state, self.engine.scheduler)
         cluster.tell(*events)
         return cluster
@@ -96,11 +98,11 @@ class SearchedWorld(World):
         return result
 
     def settle(self) -> None:
-        """Ends searches, and runs the rounds that are due then, until no search goes on."""
+        """Ends searches and packings, and runs the rounds that are due then, until none goes on."""
         for _ in range(50):
             self.rounds()
-            if self.search.running:
-                self.search.finish()
+            if going_on := [each for each in (self.packing, self.search) if each.running]:
+                going_on[0].finish()
             elif not (wake_us := self.wake_us()) or wake_us > self.now_us + SECOND_US:
                 return
             else:
@@ -115,17 +117,19 @@ STEPS = 120 if THOROUGH else 25
 @seeds(8)
 @pytest.mark.parametrize("name", KINDS)
 def test_once_the_searches_are_over_nothing_is_left_to_decide(name, seed, monkeypatch):
-    """Events happen while searches go on, so that their decisions do not hold any more. Whenever a search is over and
-    no other follows, a round that knows nothing of earlier ones and searches itself places, evicts and nominates
-    nothing."""
+    """Events happen while searches and packings go on, so that their decisions do not hold any more. Whenever they are
+    over and no other follows, a round that knows nothing of earlier ones and searches itself places, evicts and
+    nominates nothing."""
     monkeypatch.setattr(wakeups, "REASONS_STEP_US", 10**15)
+    monkeypatch.setattr(repacking, "BRIEF_TASKS", 0)
+    monkeypatch.setattr(gang_placement, "BRIEF_STEPS", 0)
     world = SearchedWorld(KINDS[name], 100 * list(KINDS).index(name) + seed)
     world.settle()
     for number in range(STEPS):
         event = world.step()
         world.rounds()
-        if world.search.running and world.rng.random() < 0.5:
-            continue  # the next event happens during the search
+        if (world.search.running or world.packing.running) and world.rng.random() < 0.5:
+            continue  # the next event happens meanwhile
         world.settle()
         assert not world.missed(), f"event {number}: {event}"
 
@@ -466,7 +470,7 @@ def test_no_round_is_due_because_a_search_of_an_epoch_that_is_over_goes_on():
     cluster.tell(make_node("n", cpu=3), LOW, HIGH, make_tasks([1], 1, on="n"), make_tasks([2], 2))
     assert cluster.round() is not None
     assert cluster.round() is None
-    assert cluster.engine.wake_us(cluster.now_us) == cluster.now_us + searches.POLL_US
+    assert cluster.engine.wake_us(cluster.now_us) == cluster.now_us + POLL_US
 
 
 @pytest.mark.parametrize("used", [0, 1])
@@ -481,7 +485,7 @@ def test_moves_hold_their_limits_when_they_are_carried_out(used):
     cluster.tell(make_node("n", cpu=3), make_node("m", cpu=2), LOW, wide, runs)
     cluster.tell(make_tasks([2], 6))
     cluster.round()
-    cluster.engine.scheduler._rate.note(used, cluster.now_us)
+    cluster.engine.scheduler._commit.rate.note(used, cluster.now_us)
     cluster.search.finish()
     late = cluster.round()
     assert late is not None

@@ -133,9 +133,9 @@ def test_moves_of_the_last_hour_count(two_nodes, moved, limited, left):
     two_nodes.engine._options["moves_per_hour"] = 2
     two_nodes.resync()
     scheduler = two_nodes.engine.scheduler
-    scheduler._rate.note(moved, NOW_US)
+    scheduler._commit.rate.note(moved, NOW_US)
     beside = scheduler.beside(scheduler.state, scheduler.policy, scheduler.usage, limited=limited)
-    assert beside._rate.left(NOW_US) == left
+    assert beside._commit.rate.left(NOW_US) == left
     assert beside._reclaims.rates is not scheduler._reclaims.rates
 
 
