@@ -10,7 +10,7 @@ from poseidon_py.kube.lease import Election
 from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.report.paced_queue import Binds
 from poseidon_py.report.past_use import PastUseStore
-from poseidon_py.report.queue_ownership import LEASE, QueueOwnership
+from poseidon_py.report.queue_ownership import QueueOwnership
 from poseidon_py.report.queue_status import QueueStatusWriter
 from poseidon_py.report.queue_use import QueueUse
 from poseidon_py.report.takeovers import TakeoverEvents
@@ -39,7 +39,7 @@ class Queues:
         file, grace = settings.yunikorn_queues, settings.queue_takeover_after
         self._registry = registry
         self._watches = QueueWatches(kube, registry, watching, store.metrics, file=file, grace=grace)
-        self._ownership = QueueOwnership(self._election(kube, settings), self._writes)
+        self._ownership = QueueOwnership(lambda lease: self._election(kube, settings, lease), self._writes)
         owns = self._ownership.holds
         self._status = QueueStatusWriter(kube, registry, self._watches.path_of, binds, owns, component=component)
         self._past_use = PastUseStore(kube, registry, owns, namespace=namespace)
@@ -51,11 +51,11 @@ class Queues:
         self.listed = self._watches.listed
         """Set once the queues that exist at the start are known."""
 
-    def _election(self, kube: Kube, settings: Settings) -> Election:
-        """For the lease of whoever writes about queues; the holder is a set of scheduler names."""
+    def _election(self, kube: Kube, settings: Settings, lease: str) -> Election:
+        """For the lease of whoever writes about queues of a kind; the holder is a set of scheduler names."""
         return Election(
             kube,
-            name=LEASE,
+            name=lease,
             namespace=settings.lease_namespace,
             identity=",".join(sorted(settings.scheduler_name)),
             started=self._own,
@@ -69,9 +69,13 @@ class Queues:
     def _own(self) -> None:
         self._status.changed()
 
-    def _writes(self) -> bool:
-        """Whether there is something to write that no controller of the queues writes, if no other scheduler does."""
-        return self._leads() and any(True for _ in self._registry.declared())
+    def _writes(self) -> str:
+        """The kind of queues about which there is something to write that no controller of theirs writes, if no other
+        scheduler does; empty: none."""
+        active = self._registry.active
+        if active is None or not self._leads() or not any(True for _ in self._registry.declared()):
+            return ""
+        return active.kind
 
     def _changed(self) -> None:
         self._status.changed()
@@ -79,9 +83,9 @@ class Queues:
 
     async def known(self) -> None:
         """Returns once the queues that exist at the start are known, and what they used in the past."""
+        await self.listed.wait()
         if self._in_use:
             await self._past_use.load()
-        await self.listed.wait()
 
     def note(self, uses: Mapping[int, QueueUse]) -> None:
         """The use of all queues, by id."""

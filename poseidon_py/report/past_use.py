@@ -1,7 +1,8 @@
 """Stores what queues used in the past in a ConfigMap, so that it outlives this process.
 
 The leader writes it every few minutes, and when it stops. A replica reads it once, when it starts: from then on its own
-flow service counts.
+flow service counts. Queues of each kind have a key of their own, since schedulers with queues of different kinds write
+beside each other.
 """
 
 import asyncio
@@ -18,11 +19,17 @@ from poseidon_py.state.queues.registry import QueueRegistry
 log = logging.getLogger(__name__)
 
 NAME = "poseidon-queue-usage"
-KEY = "past-use.json"
+_KEY_OF_ALL = "past-use.json"
+"""Of whatever kind was in force, before each kind had its own."""
 PERIOD = 300.0
 """Seconds between two writes."""
 _LARGEST = 900_000
 """Bytes; a ConfigMap has a MiB at most."""
+
+
+def key_of(kind: str) -> str:
+    """The key of what queues of a kind used."""
+    return f"past-use.{kind}.json"
 
 
 class Api(Protocol):
@@ -62,10 +69,15 @@ class PastUseStore:
         self._written_us = 0
 
     async def load(self) -> None:
-        """Takes over what was stored. What cannot be read counts as nothing."""
+        """Takes over what was stored of the queues in force. What cannot be read counts as nothing."""
+        if (active := self._registry.active) is None:
+            return
         try:
             found = decode_answer(await self._api.call("GET", f"{self._folder}/{NAME}"), _ConfigMap, NAME)
-            content = msgspec.json.decode(found.data.get(KEY, ""), type=_Content)
+            text = found.data.get(key_of(active.kind), found.data.get(_KEY_OF_ALL))
+            if text is None:
+                return
+            content = msgspec.json.decode(text, type=_Content)
         except NotFoundError:
             return
         except (KubeError, msgspec.DecodeError) as error:
@@ -82,8 +94,8 @@ class PastUseStore:
 
     async def save(self) -> None:
         """Writes what is known, if this process leads and past use counts."""
-        past = self._registry.past_use
-        if not self._leads() or past.last is None or not past.counts(self._registry.tree):
+        past, active = self._registry.past_use, self._registry.active
+        if active is None or not self._leads() or past.last is None or not past.counts(self._registry.tree):
             return
         if past.last.at_us <= self._written_us:
             return
@@ -93,7 +105,7 @@ class PastUseStore:
             return
         at_us = past.last.at_us
         try:
-            await self._write({KEY: text})
+            await self._write({key_of(active.kind): text})
         except KubeError as error:
             log.warning("cannot write ConfigMap %s with what queues used in the past: %s", NAME, error)
         else:

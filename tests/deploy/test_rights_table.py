@@ -85,7 +85,7 @@ def test_names_are_those_of_the_code():
     }
     assert names == {
         ("scheduler", "leases", LEASE_NAME),
-        ("scheduler", "leases", queue_ownership.LEASE),
+        *(("scheduler", "leases", lease) for lease in queue_ownership.LEASES),
         ("scheduler", "leases", KUEUE_LEASE),
         ("scheduler", "configmaps", past_use.NAME),
         ("scheduler", "configmaps", "yunikorn-configs"),

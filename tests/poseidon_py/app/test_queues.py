@@ -180,7 +180,7 @@ async def test_two_schedulers_with_a_queue_in_common_count_all_pods_in_it_and_on
     assert written["pending"] == find(world, *where)["status"]["pending"] == 0  # of the pods of the first
     await world.until(lambda: second.runtime.queues.summary()["written_by"] == "poseidon")
     assert first.runtime.queues.summary()["written_by"] == ""
-    lease = world.cluster.get(LEASES, "poseidon-queues", "kube-system")
+    lease = world.cluster.get(LEASES, "poseidon-queues-poseidon", "kube-system")
     assert lease["spec"]["holderIdentity"] == "poseidon"
     world.check()
 

@@ -6,10 +6,11 @@ import pytest
 
 from poseidon_py.describe.queues.model import id_of
 from poseidon_py.kube.client import ApiError, NotFoundError, UnreachableError
-from poseidon_py.report.past_use import KEY, NAME, PastUseStore
+from poseidon_py.report.past_use import NAME, PastUseStore, key_of
 from protos.gen import flow_pb2
 from tests.poseidon_py.state.queues.rig import Rig
 
+KEY = key_of("poseidon")
 FOLDER = "/api/v1/namespaces/kube-system/configmaps"
 AT_US = 1_700_000_000_000_000
 
@@ -151,3 +152,24 @@ async def test_what_is_too_large_is_not_written(caplog, monkeypatch):
     await bridge.store.save()
     assert api.requests == []
     assert "is not stored" in caplog.text
+
+
+async def test_queues_of_different_kinds_have_records_of_their_own():
+    """Schedulers with different --queues share the ConfigMap, and keep what the other has written."""
+    api = Api()
+    api.data = {key_of("kueue"): (kueue := '{"at_us": 5, "used": {"clusterqueue/x": []}}')}
+    bridge = Bridge(api)
+    await bridge.store.load()
+    assert bridge.resent().at_us == 0
+    bridge.report()
+    await bridge.store.save()
+    assert api.data[key_of("kueue")] == kueue
+    assert json.loads(api.data[key_of("poseidon")])["at_us"] == AT_US
+
+
+async def test_what_was_stored_before_kinds_had_records_is_read():
+    api = Api()
+    api.data = {"past-use.json": '{"at_us": 5, "used": {"queue/a": []}}'}
+    bridge = Bridge(api)
+    await bridge.store.load()
+    assert bridge.resent().at_us == 5

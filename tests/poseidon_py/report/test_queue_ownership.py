@@ -11,9 +11,16 @@ from tests.poseidon_py.kube.test_lease import Api, World
 class Scheduler:
     """A replica of the scheduler of `names`, which leads or not, and serves queues or not."""
 
-    def __init__(self, world, names):
+    def __init__(self, world, names, kind="kueue"):
+        self.world, self.names, self.kind = world, names, kind
+        self.leases = []
         self.needed = True
-        election = Election(
+        self.ownership = QueueOwnership(self._election_for, lambda: self.kind if self.needed else "")
+
+    def _election_for(self, lease):
+        world, names = self.world, self.names
+        self.leases.append(lease)
+        return Election(
             Api(world, names),
             name="poseidon",
             namespace="kube-system",
@@ -25,7 +32,6 @@ class Scheduler:
             now=lambda: world.now,
             rng=lambda: 0.5,
         )
-        self.ownership = QueueOwnership(election, lambda: self.needed)
 
     def set(self, needed):
         self.needed = needed
@@ -53,7 +59,7 @@ async def test_one_scheduler_writes_and_the_other_takes_over_when_it_is_gone():
         writers = [each for each in (a, b) if each.writes]
         assert len(writers) == 1
         idle = b if writers == [a] else a
-        assert idle.ownership.other == writers[0].ownership._election.identity
+        assert idle.ownership.other == writers[0].names
         writers[0].set(False)
         await world.pass_time(20)
         assert (writers[0].writes, idle.writes) == (False, True)
@@ -79,3 +85,16 @@ async def test_without_queues_the_lease_is_not_asked_for():
     async with a.running():
         await world.pass_time(60)
         assert (world.lease, a.writes, a.ownership.other) == (None, False, "")
+
+
+async def test_the_lease_is_that_of_the_kind_of_queues_in_force():
+    world = World()
+    a = Scheduler(world, "poseidon", "volcano")
+    async with a.running():
+        await world.pass_time(0)
+        assert (a.writes, a.leases) == (True, ["poseidon-queues-volcano"])
+        a.kind = "kueue"
+        assert not a.writes  # before it has the lease of that kind
+        a.ownership.changed()
+        await world.pass_time(0)
+        assert a.leases[1:] == ["poseidon-queues-kueue"]
