@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.engine.round import Observer
 from firmament_py.engine.round_result import RoundResult
 from firmament_py.engine.scheduler import Scheduler
@@ -42,9 +41,8 @@ from firmament_py.model.events import (
     TasksRemoved,
 )
 from firmament_py.model.lifecycle import TaskState
-from firmament_py.placement.migration import AT_ONCE, MIGRATE_AFTER_US, Migrating
+from firmament_py.model.options import EngineOptions, Migrating, Preempting
 from firmament_py.policy import Policy
-from firmament_py.preemption.preemptor import Preempting
 from firmament_py.state.cluster import ClusterState
 from policies.load_spreading import LoadSpreading
 
@@ -277,30 +275,12 @@ def make_cluster(
     policy: Policy | None = None,
     solver: Solver | None = None,
     observer: Observer | None = None,
-    reserve_after_us: int | None = RESERVE_AFTER_US,
-    improve: float = 1.0,
-    preempting: Preempting = Preempting.OFF,
-    migrating: Migrating = Migrating.NEVER,
-    migrate_after_us: int = MIGRATE_AFTER_US,
-    moves_at_once: int = AT_ONCE,
-    moves_per_hour: int = 0,
+    **options: Any,
 ) -> Cluster:
-    """A cluster that was told `events`, none of which may be refused. It does not preempt unless told to: most oracles
-    know no evictions."""
-    state = ClusterState()
-    scheduler = Scheduler(
-        state,
-        policy or LoadSpreading(),
-        solver or OrToolsSolver(),
-        observer,
-        reserve_after_us=reserve_after_us,
-        improve=improve,
-        preempting=preempting,
-        migrating=migrating,
-        migrate_after_us=migrate_after_us,
-        moves_at_once=moves_at_once,
-        moves_per_hour=moves_per_hour,
-    )
+    """A cluster that was told `events`, none of which may be refused. options: EngineOptions; it does not preempt
+    unless told to: most oracles know no evictions."""
+    state, chosen = ClusterState(), EngineOptions(**{"preempting": Preempting.OFF, **options})
+    scheduler = Scheduler(state, policy or LoadSpreading(), solver or OrToolsSolver(), observer, options=chosen)
     cluster = Cluster(state, scheduler)
     for outcome in cluster.tell(*events):
         assert outcome == Outcome(), outcome

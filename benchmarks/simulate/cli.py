@@ -26,8 +26,8 @@ from benchmarks.traces.cli import preset_options, tell
 from benchmarks.traces.form import HOUR, SECOND, Trace, TraceError
 from benchmarks.traces.generate import generate, preset
 from benchmarks.traces.presets import PRESETS
-from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.cli.durations import parse_after
+from firmament_py.model.options import RESERVE_AFTER_US
 from firmament_py.policy.registry import DEFAULT_POLICY, UnknownPolicyError
 from poseidon_py.util.terminal import new_console
 

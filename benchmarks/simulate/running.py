@@ -15,7 +15,7 @@ from benchmarks.simulate.replay import Progress, Settings, replay
 from benchmarks.simulate.service import InProcess, Service, ThroughGrpc
 from benchmarks.simulate.strict_queue import STRICT
 from benchmarks.traces.form import HOUR, Trace, TraceError
-from firmament_py.admission.backfill import RESERVE_AFTER_US
+from firmament_py.model.options import RESERVE_AFTER_US
 from firmament_py.policy import registry
 from firmament_py.policy.registry import UnknownPolicyError
 

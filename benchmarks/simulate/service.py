@@ -14,7 +14,6 @@ import grpc
 import numpy as np
 
 from benchmarks.traces.form import SECOND
-from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS, Solver
 from firmament_py.model.arrays import U64
@@ -30,8 +29,8 @@ from firmament_py.model.events import (
     TasksObserved,
     TasksRemoved,
 )
+from firmament_py.model.options import RESERVE_AFTER_US, EngineOptions, Preempting
 from firmament_py.policy import counts_links, registry
-from firmament_py.preemption.preemptor import Preempting
 from firmament_py.service.server import Server
 from protos.gen import flow_pb2, flow_pb2_grpc
 
@@ -164,8 +163,7 @@ def _engine(policy: str, solver: Solver | None, reserve_after_us: int | None) ->
     return Engine(
         registry.load(policy, {}),
         solver or SOLVERS["or-tools"](),
-        reserve_after_us=reserve_after_us,
-        preempting=Preempting.OFF,  # traces do not tell what an evicted task has to repeat
+        options=EngineOptions(reserve_after_us=reserve_after_us, preempting=Preempting.OFF),
     )
 
 

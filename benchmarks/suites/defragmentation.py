@@ -20,7 +20,7 @@ from benchmarks.loads.defragmentation.optimum import best_plan
 from benchmarks.loads.defragmentation.pods import Pods, Run
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
-from firmament_py.placement.migration import Migrating
+from firmament_py.model.options import EngineOptions, Migrating
 from firmament_py.policy import registry
 from firmament_py.rebalance.planner import Goal, Wish
 
@@ -130,14 +130,22 @@ def _run(rule: str, load: Pods) -> Run:
             return consolidate(load, len(load.node))
         case "engine":
             policy = registry.load("bin-packing", {})
-            engine = Engine(policy, SOLVERS["or-tools"](), migrating=Migrating.ALWAYS, migrate_after_us=0)
+            engine = Engine(
+                policy, SOLVERS["or-tools"](), options=EngineOptions(migrating=Migrating.ALWAYS, migrate_after_us=0)
+            )
             return play(load, engine)
         case "engine, for waiting":
             policy = registry.load("bin-packing", {})
-            engine = Engine(policy, SOLVERS["or-tools"](), migrating=Migrating.FOR_WAITING, migrate_after_us=0)
+            engine = Engine(
+                policy,
+                SOLVERS["or-tools"](),
+                options=EngineOptions(migrating=Migrating.FOR_WAITING, migrate_after_us=0),
+            )
             return play(load, engine)
         case "rebalance":
             policy = registry.load("bin-packing", {})
-            engine = Engine(policy, SOLVERS["or-tools"](), migrate_after_us=0, moves_at_once=len(load.node))
+            engine = Engine(
+                policy, SOLVERS["or-tools"](), options=EngineOptions(migrate_after_us=0, moves_at_once=len(load.node))
+            )
             return play(load, engine, Wish(Goal.PLACE if len(load.waiting) else Goal.PACK, moves=len(load.node)))
     raise ValueError(f"unknown rule {rule!r}")

@@ -15,7 +15,7 @@ from benchmarks.loads.jobs.load import NOWHERE, ROUND_S, JobsLoad, JobsSpec
 from benchmarks.loads.jobs.play import Player
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
-from firmament_py.placement.migration import Migrating
+from firmament_py.model.options import EngineOptions, Migrating
 from firmament_py.policy import registry
 
 _LEAST_NODES = 20
@@ -100,7 +100,11 @@ def _engine(load: JobsLoad) -> Engine:
     """An engine in which the load's movable tasks may move without delay."""
     policy = registry.load(registry.DEFAULT_POLICY, {})
     migrating = Migrating.FOR_WAITING if load.spec.movable else Migrating.NEVER
-    return Engine(policy, SOLVERS["or-tools"](), migrating=migrating, migrate_after_us=0, moves_at_once=_MOVES)
+    return Engine(
+        policy,
+        SOLVERS["or-tools"](),
+        options=EngineOptions(migrating=migrating, migrate_after_us=0, moves_at_once=_MOVES),
+    )
 
 
 @cache

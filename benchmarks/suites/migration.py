@@ -14,7 +14,7 @@ from benchmarks.loads.moving import START_US, MovingLoad, MovingSpec
 from firmament_py.engine.engine import Engine
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import SOLVERS
-from firmament_py.placement.migration import Migrating
+from firmament_py.model.options import EngineOptions, Migrating
 from firmament_py.policy import registry
 
 _ROUND_US = 1_000_000
@@ -28,9 +28,7 @@ def measure(case: Case, options: Options) -> Sample:
     engine = Engine(
         registry.load(sizes["policy"], chosen),
         SOLVERS["or-tools"](),
-        certified=True,
-        migrating=Migrating.ALWAYS,
-        migrate_after_us=0,
+        options=EngineOptions(certified=True, migrating=Migrating.ALWAYS, migrate_after_us=0),
     )
     nodes = options.scaled(sizes["nodes"], 10)
     reset_peak()

@@ -12,6 +12,7 @@ from firmament_py.engine.engine import Engine
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.model.arrays import I64
+from firmament_py.model.options import EngineOptions
 from firmament_py.policy import registry
 
 _LONG = 30.0
@@ -58,7 +59,7 @@ def measure(case: Case, options: Options) -> Sample:
 
 def _round(load: PackingLoad, policy: str, improve: float) -> tuple[I64, RoundStats]:
     """(C, N) what one round of a fresh engine places, and its statistics."""
-    engine = Engine(registry.load(policy, {}), SOLVERS["or-tools"](), improve=improve)
+    engine = Engine(registry.load(policy, {}), SOLVERS["or-tools"](), options=EngineOptions(improve=improve))
     outcome = engine.apply(load.events())
     result = engine.run_round(START_US + 1_000_000)
     if result is None or outcome.refused or outcome.unknown_classes:

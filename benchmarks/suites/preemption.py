@@ -16,8 +16,8 @@ from benchmarks.loads.preemption import NOW_US, NOWHERE, PreemptionLoad, Result
 from firmament_py.engine.engine import Engine
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import SOLVERS
+from firmament_py.model.options import EngineOptions, Preempting
 from firmament_py.policy import registry
-from firmament_py.preemption.preemptor import Preempting
 
 
 def measure(case: Case, options: Options) -> Sample:
@@ -96,7 +96,9 @@ def _ratio(one: float, other: float) -> float:
 
 def _round(load: PreemptionLoad, preempting: Preempting) -> tuple[Result, RoundStats]:
     """What one round of a fresh engine decides, and its statistics."""
-    engine = Engine(registry.load("load-spreading", {}), SOLVERS["or-tools"](), preempting=preempting)
+    engine = Engine(
+        registry.load("load-spreading", {}), SOLVERS["or-tools"](), options=EngineOptions(preempting=preempting)
+    )
     outcome = engine.apply(load.events())
     result = engine.run_round(NOW_US)
     if result is None or outcome.refused or outcome.unknown_classes or outcome.unknown_label_sets:

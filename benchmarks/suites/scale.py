@@ -17,7 +17,7 @@ from benchmarks.loads.churn import START_US, ChurnLoad, ChurnSpec
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.model.events import Event
-from firmament_py.placement.migration import Migrating
+from firmament_py.model.options import EngineOptions, Migrating
 from firmament_py.policy import registry
 
 _ROUND_US = 1_000_000
@@ -104,9 +104,7 @@ def _measure(load: ChurnLoad, churn: float, case: Case) -> Measured:
     engine = Engine(
         registry.load(sizes["policy"], {}),
         SOLVERS["or-tools"](),
-        certified=certify,
-        migrating=Migrating(sizes["migrate"]),
-        migrate_after_us=0,
+        options=EngineOptions(certified=certify, migrating=Migrating(sizes["migrate"]), migrate_after_us=0),
     )
     found = Measured(len(load.nodes), churn, load.running)
     columns: dict[str, list[float]] = {

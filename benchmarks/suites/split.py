@@ -15,9 +15,9 @@ from firmament_py.engine.engine import Engine
 from firmament_py.engine.round import Round
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.model.arrays import I64
+from firmament_py.model.options import EngineOptions, Preempting
 from firmament_py.network.slot_runs import widths
 from firmament_py.policy import registry
-from firmament_py.preemption.preemptor import Preempting
 
 _NOW_US = START_US + 1_000_000
 
@@ -98,7 +98,7 @@ def _in_parts(load: SplitLoad, policy: str, count: int) -> tuple[I64, list[float
 
 
 def _engine(load: SplitLoad, policy: str, nodes: I64) -> Engine:
-    engine = Engine(registry.load(policy, {}), SOLVERS["or-tools"](), preempting=Preempting.OFF)
+    engine = Engine(registry.load(policy, {}), SOLVERS["or-tools"](), options=EngineOptions(preempting=Preempting.OFF))
     outcome = engine.apply(load.cluster(nodes))
     if outcome.refused or outcome.unknown_classes:
         raise RuntimeError(f"the engine refuses the load: {outcome.refused[:1]}")
@@ -109,7 +109,7 @@ def _objective(load: SplitLoad, policy: str) -> Objective:
     """The policy's costs for the whole queue on the whole cluster before any of it is placed."""
     engine = _engine(load, policy, np.arange(len(load.allocatable)))
     engine.apply([load.waiting(np.arange(len(load.cls)))])
-    current = Round(engine.state, engine.usage, engine.policy, engine.solver, _NOW_US)
+    current = Round(engine.state, engine.usage, engine.policy, engine.solver, _NOW_US, engine.options)
     placer = current.placer()
     subproblem, costs = placer.first_costs(np.arange(len(placer.snapshot.tasks)))
     view, snapshot = subproblem.view, placer.snapshot

@@ -26,9 +26,6 @@ from firmament_py.model.arrays import I64, Bools
 from firmament_py.queues.ranking import own_priority
 from firmament_py.snapshot.job_demand import JobDemand
 
-RESERVE_AFTER_US = 300_000_000
-"""How long a gang waits before capacity is reserved for it unless the operator sets another time, microseconds."""
-
 
 @dataclass(frozen=True, slots=True)
 class Reservation:

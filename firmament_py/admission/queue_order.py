@@ -25,6 +25,7 @@ from firmament_py.admission.nominated_tasks import place_nominated
 from firmament_py.admission.rejections import Rejected, Rejections
 from firmament_py.admission.single_tasks import SingleTasks
 from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.model.options import EngineOptions
 from firmament_py.placement.list_scheduling import may_place_from_lists, place_from_lists
 from firmament_py.placement.placer import Placer
 from firmament_py.placement.repacking import Packs, Repacked, Repacking, repack, repacked, repacking
@@ -34,17 +35,14 @@ from firmament_py.state.gangs import NO_GANG
 
 
 class Admission:
-    """reserve_after_us: how long a gang or task waits before capacity is reserved for it (admission/backfill.py), None:
-    that is never done. improve: multiplies the effort of placing single tasks anew, 0: never.
-    preemptor: evicts running tasks for those that are left, None: none are. packs: which packings the round carries
+    """preemptor: evicts running tasks for those that are left, None: none are. packs: which packings the round carries
     out. beside: searches beside the rounds go on where the round gives up (see `unsearched`)."""
 
     def __init__(
         self,
         placer: Placer,
         demands: list[JobDemand],
-        reserve_after_us: int | None,
-        improve: float = 1.0,
+        options: EngineOptions,
         preemptor: Preemptor | None = None,
         packs: Packs = Packs.ALL,
         *,
@@ -54,7 +52,7 @@ class Admission:
         self._ledger = placer.ledger
         self._snapshot = placer.snapshot
         self._demands = demands
-        self._improve = improve
+        self._improve, reserve_after_us = options.improve, options.reserve_after_us
         self._single = np.ones(len(self._snapshot.tasks), np.bool_)  # (T,) tasks that are placed one by one
         for demand in demands:
             self._single[demand.members] = False

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import click
 
 from firmament_py import compile_ahead
-from firmament_py.admission import backfill
 from firmament_py.cli import logs
 from firmament_py.cli.durations import parse_after
 from firmament_py.cli.interrupts import Interruptible
@@ -27,11 +26,10 @@ from firmament_py.engine.execution import InThread, in_background
 from firmament_py.engine.round import Observer
 from firmament_py.flow.dimacs import Export
 from firmament_py.flow.solver import SOLVERS
-from firmament_py.placement.migration import AT_ONCE, MIGRATE_AFTER_US, Migrating
+from firmament_py.model.options import AT_ONCE, MIGRATE_AFTER_US, RESERVE_AFTER_US, EngineOptions, Migrating, Preempting
 from firmament_py.placement.repacking import EFFORT_LIMIT
 from firmament_py.policy import conformance, registry
 from firmament_py.policy.registry import DEFAULT_POLICY, UnknownPolicyError
-from firmament_py.preemption.preemptor import Preempting
 from firmament_py.service.server import CannotListenError, CertificateError, Server, Tls, wrong_address
 from firmament_py.usage.usage import Basis, UsageOptions
 from firmament_py.version import VERSION
@@ -119,7 +117,7 @@ def cli() -> None:
 @_usage_option("stale", "Seconds after which a usage sample is ignored.")
 @click.option(
     "--reserve-after",
-    default=f"{backfill.RESERVE_AFTER_US // 1_000_000}",
+    default=f"{RESERVE_AFTER_US // 1_000_000}",
     show_default=True,
     metavar="SECONDS",
     help="Seconds that a gang or a single task waits before capacity is reserved for it; 0: from the start; never: "
@@ -244,7 +242,17 @@ def serve(
     except ValueError as error:
         raise click.UsageError(f"--{error}") from error
     try:
-        reserve_after_us = parse_after(reserve_after)
+        options = EngineOptions(
+            certified=certify,
+            reserve_after_us=parse_after(reserve_after),
+            improve=improve,
+            preempting=_preempting(preemption, beyond_budgets=preempt_beyond_budgets),
+            original_preempts=preemption == "on",
+            migrating=Migrating(migrate),
+            migrate_after_us=round(1e6 * migrate_after),
+            moves_at_once=moves_at_once,
+            moves_per_hour=moves_per_hour,
+        )
     except ValueError as error:
         raise click.UsageError(f"--reserve-after {error}") from error
     for flag, each in (("--address", address), ("--stats-address", stats_address or address)):
@@ -261,16 +269,8 @@ def serve(
             policy,
             solver,
             usage=usage,
+            options=options,
             observer=_exporting(export_networks) if export_networks is not None else None,
-            certified=certify,
-            reserve_after_us=reserve_after_us,
-            improve=improve,
-            preempting=_preempting(preemption, beyond_budgets=preempt_beyond_budgets),
-            migrating=Migrating(migrate),
-            migrate_after_us=round(1e6 * migrate_after),
-            moves_at_once=moves_at_once,
-            moves_per_hour=moves_per_hour,
-            original_preempts=preemption == "on",
             searching=InThread("search") if search == "beside-rounds" else None,
             packing=InThread("packing", niceness=0) if search == "beside-rounds" else None,
         )

@@ -11,39 +11,23 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypedDict, Unpack
 
 from firmament_py.engine.execution import Execution
 from firmament_py.engine.packings import Packings
 from firmament_py.engine.round import Observer
 from firmament_py.engine.round_result import RoundResult
-from firmament_py.engine.scheduler import Scheduler
+from firmament_py.engine.scheduler import DEFAULT_OPTIONS, Scheduler
 from firmament_py.engine.searches import Searches
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import Solver
 from firmament_py.model.events import Event, Outcome
-from firmament_py.placement.migration import Migrating
+from firmament_py.model.options import EngineOptions
 from firmament_py.policy import Policy
-from firmament_py.preemption.preemptor import Preempting
 from firmament_py.sharing.past_use import settle
 from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Basis, Usage, UsageOptions
 
 log = logging.getLogger(__name__)
-
-
-class SchedulerOptions(TypedDict, total=False):
-    """See engine/scheduler.py, which has the defaults."""
-
-    observer: Observer | None
-    certified: bool
-    reserve_after_us: int | None
-    improve: float
-    preempting: Preempting
-    migrating: Migrating
-    migrate_after_us: int
-    moves_at_once: int
-    moves_per_hour: int
 
 
 class Engine:
@@ -56,20 +40,19 @@ class Engine:
         now_us: Callable[[], int] | None = None,
         usage: UsageOptions | None = None,
         *,
-        original_preempts: bool = False,
+        options: EngineOptions = DEFAULT_OPTIONS,
         searching: Execution | None = None,
         packing: Execution | None = None,
-        **options: Unpack[SchedulerOptions],
+        observer: Observer | None = None,
     ) -> None:
-        """original_preempts: whether rounds for clients of the original contract evict tasks, too. searching: what
-        carries out searches beside the rounds (engine/searches.py); None: rounds search themselves. packing: likewise
-        long packings (engine/packings.py), if there are searches."""
+        """searching: what carries out searches beside the rounds (engine/searches.py); None: rounds search
+        themselves. packing: likewise long packings (engine/packings.py), if there are searches."""
         self.lock = threading.Lock()
         self.usage = Usage(usage)
         self.policy = policy
         self.solver = solver
-        self._original_preempts = original_preempts
-        self._options = options
+        self.options = options
+        self._observer = observer
         self._searching, self._packing = searching, packing
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
         self.rounds = 0
@@ -80,7 +63,7 @@ class Engine:
     def _start(self, state: ClusterState) -> None:
         self.epoch = _new_epoch()
         self.state = state
-        self.scheduler = Scheduler(state, self.policy, self.solver, usage=self.usage, **self._options)
+        self.scheduler = Scheduler(state, self.policy, self.solver, self._observer, self.usage, self.options)
         packings = None if self._packing is None else Packings(state, self._packing)
         beside = self.scheduler.searching, self.scheduler.learn_from, packings
         self.searches = None if self._searching is None else Searches(state, self._searching, *beside)
@@ -145,7 +128,7 @@ class Engine:
         if searches is None or original or searches.exhausted:
             if searches is not None:
                 searches.round_searches()
-            result = scheduler.run(now_us, preempts=self._original_preempts or not original)
+            result = scheduler.run(now_us, preempts=self.options.original_preempts or not original)
             if searches is not None and original:
                 searches.undecided(scheduler.searchable)
             elif searches is not None:

@@ -12,6 +12,7 @@ from firmament_py.flow.certificate import certify
 from firmament_py.flow.network import FlowNetwork, Solution, Status
 from firmament_py.flow.solver import Solver, solved
 from firmament_py.model.arrays import F64, I64, NO_ROWS
+from firmament_py.model.options import EngineOptions
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.placement.all_at_once import may_fit_at_once
@@ -51,10 +52,8 @@ Observer = Callable[[PlacementNetwork, Solution], None]
 
 
 class Round:
-    """A round at `now_us`, microseconds since the epoch. certified: check a proof that each solution is optimal.
-    reserve_after_us: how long gangs and tasks wait before capacity is reserved for them, None: it never is.
-    provisional (K,): rows of waiting tasks that have places already (engine/packings.py): they count for quotas, and
-    are left out."""
+    """A round at `now_us`, microseconds since the epoch. provisional (K,): rows of waiting tasks that have places
+    already (engine/packings.py): they count for quotas, and are left out."""
 
     def __init__(
         self,
@@ -63,16 +62,15 @@ class Round:
         policy: Policy,
         solver: Solver,
         now_us: int,
+        options: EngineOptions,
         observer: Observer | None = None,
-        certified: bool = False,
-        reserve_after_us: int | None = None,
         provisional: I64 = NO_ROWS,
     ) -> None:
-        self._overdue_us = None if reserve_after_us is None else now_us - reserve_after_us
+        self._overdue_us = None if options.reserve_after_us is None else now_us - options.reserve_after_us
         self._state, self._usage, self._policy, self._solver = state, usage, policy, solver
         self.now_us = now_us
         self._observer = observer
-        self._certified = certified
+        self._certified = options.certified
         self._policy_seconds = 0.0
         self.stats = RoundStats(started_us=now_us, policy=policy.name)
         self.telemetry = Telemetry()

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.ma  # np.unique imports it at its first call, which would delay the first tasks by 40 ms
 
-from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.admission.queue_order import Admission
 from firmament_py.admission.rejections import Rejected
 from firmament_py.engine.commit import Commit
@@ -26,21 +25,16 @@ from firmament_py.explain.reasons import reservation_holders_among, waiting_clas
 from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64, NO_ROWS, U64
+from firmament_py.model.options import EngineOptions, Migrating, Preempting
 from firmament_py.model.placed_by import count_steps
-from firmament_py.placement.migration import (
-    AT_ONCE,
-    MIGRATE_AFTER_US,
-    Migrating,
-    Migration,
-    Migrator,
-)
+from firmament_py.placement.migration import Migration, Migrator
 from firmament_py.placement.move_rate import MoveRate, MovesPause
 from firmament_py.placement.placer import Placer
 from firmament_py.placement.repacking import Packs
 from firmament_py.policy import Policy
 from firmament_py.preemption.movable_tasks import MovableNearby
 from firmament_py.preemption.outcome import Preemption
-from firmament_py.preemption.preemptor import Preempting, Preemptor
+from firmament_py.preemption.preemptor import Preemptor
 from firmament_py.preemption.reclaimer import ReclaimHistory
 from firmament_py.preemption.servable import KnownBounds
 from firmament_py.queues.tree import Queues
@@ -51,6 +45,8 @@ from firmament_py.state.cluster import ClusterState
 from firmament_py.usage.usage import Usage
 
 log = logging.getLogger(__name__)
+
+DEFAULT_OPTIONS = EngineOptions()
 
 DELAY_STEP_US = 1_000_000
 """After which time tasks that wait for a better node are tried again, unless something changes
@@ -65,16 +61,7 @@ MOVES_STEP_US, MOVES_PAUSE = 1_000_000, 10
 
 
 class Scheduler:
-    """Runs rounds on a cluster state. Not safe for concurrent use with other users of the state.
-
-    With certified, each solution is checked for optimality (flow/certificate.py); one that fails is counted and logged,
-    but still used: the independent check does not depend on it. reserve_after_us: how long a gang or a task waits
-    before capacity is reserved for it; None: capacity is never reserved. improve: multiplies the effort of placing
-    single tasks anew where the flow has left some that would have fitted, and of the search of victims and moves; 0:
-    neither is improved. preempting: whether tasks of lower priority are evicted for those that fit nowhere. migrating:
-    when movable tasks are evicted, and placed on other nodes; migrate_after_us: how long each runs before;
-    moves_at_once, moves_per_hour: limits on those that are on their way, and that move in an hour, the latter 0: none.
-    """
+    """Runs rounds on a cluster state. Not safe for concurrent use with other users of the state."""
 
     def __init__(
         self,
@@ -83,38 +70,24 @@ class Scheduler:
         solver: Solver,
         observer: Observer | None = None,
         usage: Usage | None = None,
-        *,
-        certified: bool = False,
-        reserve_after_us: int | None = RESERVE_AFTER_US,
-        improve: float = 1.0,
-        preempting: Preempting = Preempting.WITHIN_BUDGETS,
-        migrating: Migrating = Migrating.NEVER,
-        migrate_after_us: int = MIGRATE_AFTER_US,
-        moves_at_once: int = AT_ONCE,
-        moves_per_hour: int = 0,
+        options: EngineOptions = DEFAULT_OPTIONS,
     ) -> None:
         self.state = state
         self.usage = usage or Usage()
         self.policy = policy
         self.solver = solver
         self._observer = observer
-        self._certified = certified
-        self._reserve_after_us = reserve_after_us
-        self._improve = improve
-        self._preempting = preempting
-        self._migrating = migrating
-        self.migrate_after_us = migrate_after_us
-        self._moves_at_once = moves_at_once
-        self._migrator = Migrator(state, migrate_after_us if migrating is Migrating.ALWAYS else None, moves_at_once)
-        self.plan = PlanExecution(state, moves_at_once)
-        self.verification = Verification(state, beyond_budgets=preempting is Preempting.BEYOND_BUDGETS)
+        self.options = options
+        self._migrator = Migrator(state, options)
+        self.plan = PlanExecution(state, options.moves_at_once)
+        self.verification = Verification(state, beyond_budgets=options.preempting is Preempting.BEYOND_BUDGETS)
         self._moves_pause = MovesPause()
         self._unmoved = False  # whether the last round has left them out
         self._known_bounds = KnownBounds()
         self._reclaims = ReclaimHistory()
-        rates = MoveRate(moves_per_hour), moves_at_once, self._reclaims.rates
+        rates = MoveRate(options.moves_per_hour), options.moves_at_once, self._reclaims.rates
         self._commit = Commit(state, self.verification, *rates)
-        self.wakeups = Wakeups(state, self._migrator, self.plan, migrating, migrate_after_us)
+        self.wakeups = Wakeups(state, self._migrator, self.plan, options)
         self._change_us = 0  # the first round that has considered the last change
         self._quota_reasons: tuple[Queues, U64, Shortages] | None = None
         self.commits = 0
@@ -138,18 +111,7 @@ class Scheduler:
 
     def beside(self, state: ClusterState, policy: Policy, usage: Usage, *, limited: bool = False) -> "Scheduler":
         """A scheduler with the same settings on another state. limited: with what is left of the hourly limits."""
-        found = Scheduler(
-            state,
-            policy,
-            self.solver,
-            usage=usage,
-            reserve_after_us=self._reserve_after_us,
-            improve=self._improve,
-            preempting=self._preempting,
-            migrating=self._migrating,
-            migrate_after_us=self.migrate_after_us,
-            moves_at_once=self._moves_at_once,
-        )
+        found = Scheduler(state, policy, self.solver, usage=usage, options=self.options)
         found._reclaims.rates = found._commit.evictions = self._reclaims.rates.copy(limited)
         found._commit.rate = self._commit.rate.copy(limited)
         return found
@@ -164,7 +126,7 @@ class Scheduler:
             log.warning("rounds wait for the search of victims: %s", why)
             return None
         found = self.beside(self.state.copy(), policy, deepcopy(self.usage), limited=True)
-        found._migrator = Migrator(found.state, None, self._moves_at_once)
+        found._migrator = Migrator(found.state, replace(self.options, migrating=Migrating.NEVER))
         found.learn_from(self)
         return found
 
@@ -214,15 +176,14 @@ class Scheduler:
         # Placements, and victims unless they are searched for beside the rounds.
         of = self.state, self.usage, self.policy, self.solver
         provisional = NO_ROWS if packings is None else packings.provisional()
-        current = Round(*of, now_us, self._observer, self._certified, self._reserve_after_us, provisional)
+        current = Round(*of, now_us, self.options, self._observer, provisional)
         placer = current.first_placer()
         in_round = preempts and searches is None
-        preempting = self._preempting if in_round else Preempting.OFF
         movable = self._movable(current, in_round=in_round)
         nearby = movable if movable is not None and movable.some and not self._unmoved else None
         known = self._known_bounds if in_round else KnownBounds(), current.queues, self._reclaims
-        asked = placer.ledger, preempting, current.eviction_costs
-        preemptor = Preemptor(*asked, nearby, movable, *known, effort=self._improve)
+        asked = placer.ledger, self.options, current.eviction_costs
+        preemptor = Preemptor(*asked, nearby, movable, *known, preempts=in_round)
         packs = Packs.ALL if packings is None else packings.packs
         admission = self._admit(current, placer, preemptor, packs, beside=searches is not None)
         if nearby is not None:
@@ -263,7 +224,7 @@ class Scheduler:
         queues = current.queues
         shortages, ranking = (NO_SHORTAGES, None) if queues is None else (queues.shortages, queues.unranked)
         of_others = current.deferred, delayed, shortages, ranking
-        able = may_get_victims(self.state, self._preempting, self._migrating)
+        able = may_get_victims(self.state, self.options.preempting, self.options.migrating)
         sought = np.union1d(able, admission.unsearched)
         self.searchable = to_search(self.state, sought, np.concatenate([delayed, current.deferred]), now_us)
         undecided = unsaid = NO_ROWS
@@ -271,7 +232,7 @@ class Scheduler:
             admission.note_bounds(searches.at_best)
             undecided, unsaid = searches.undecided(self.searchable)
             provisional = NO_ROWS if packings is None else packings.provisional()
-        within_budgets = self._preempting is Preempting.WITHIN_BUDGETS
+        within_budgets = self.options.preempting is Preempting.WITHIN_BUDGETS
         waiting = waiting_classes(
             self.state,
             admission.rejected,
@@ -334,8 +295,8 @@ class Scheduler:
 
     def _admit(self, current: Round, placer: Placer, preemptor: Preemptor, packs: Packs, *, beside: bool) -> Admission:
         """Places by priority and age, then preempts."""
-        demands, reserve_after_us = placer.snapshot.gang_demands, self._reserve_after_us
-        admission = Admission(placer, demands, reserve_after_us, self._improve, preemptor, packs, beside=beside)
+        demands = placer.snapshot.gang_demands
+        admission = Admission(placer, demands, self.options, preemptor, packs, beside=beside)
         admission.run()
         current.stats.gap = admission.repacked.gap
         first = placer.columns.first
@@ -346,11 +307,11 @@ class Scheduler:
     def _movable(self, current: Round, *, in_round: bool) -> MovableNearby | None:
         """Which running tasks may move for waiting ones; None: none. Notes whether this round leaves them out."""
         self._unmoved = False
-        if self._migrating is Migrating.NEVER or not in_round:
+        if self.options.migrating is Migrating.NEVER or not in_round:
             return None
         limit = self._commit.moves_left(current.now_us)
         of = self.state, current.running_snapshot, current.eviction_costs
-        movable = MovableNearby(*of, self.migrate_after_us, limit, self._moves_at_once)
+        movable = MovableNearby(*of, self.options.migrate_after_us, limit, self.options.moves_at_once)
         self._unmoved = movable.some and current.now_us < self._moves_pause.until_us
         return movable if movable.later else None
 

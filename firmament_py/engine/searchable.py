@@ -4,8 +4,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.lifecycle import WAITING
-from firmament_py.placement.migration import Migrating
-from firmament_py.preemption.preemptor import Preempting
+from firmament_py.model.options import Migrating, Preempting
 from firmament_py.sharing.decision import may_claim
 from firmament_py.state.cluster import ClusterState
 

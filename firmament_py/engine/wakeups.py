@@ -11,7 +11,8 @@ from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.model.arrays import I64
 from firmament_py.model.changes import Change
 from firmament_py.model.lifecycle import BOUND, WAITING
-from firmament_py.placement.migration import Migrating, Migrator
+from firmament_py.model.options import EngineOptions, Migrating
+from firmament_py.placement.migration import Migrator
 from firmament_py.placement.running import next_movable_us
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.tables import EXEMPT_FOREVER_US
@@ -49,18 +50,18 @@ class Timer(Enum):
 
 
 class Wakeups:
-    """For the rounds on one state. migrating, migrate_after_us: as in engine/scheduler.py."""
+    """For the rounds on one state."""
 
     def __init__(
         self,
         state: ClusterState,
         migrator: Migrator,
         plan: PlanExecution,
-        migrating: Migrating,
-        migrate_after_us: int,
+        options: EngineOptions,
     ) -> None:
         self._state, self._migrator, self._plan = state, migrator, plan
-        self._moves_for_waiting, self._migrate_after_us = migrating is not Migrating.NEVER, migrate_after_us
+        self._moves_for_waiting = options.migrating is not Migrating.NEVER
+        self._migrate_after_us = options.migrate_after_us
         self._last_us = 0
         self._explained = -1  # the last change before the reasons were found
         self._awaited_kinds = 0  # by any task when the last round ended

@@ -11,12 +11,12 @@ costs, whatever becomes of the others, and nothing loops.
 """
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Protocol
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
+from firmament_py.model.options import EngineOptions, Migrating
 from firmament_py.network.capacities import Capacities
 from firmament_py.network.decode import assign
 from firmament_py.network.supply_groups import supply_order
@@ -40,12 +40,6 @@ from firmament_py.snapshot.domain_limits import UNLIMITED
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.input_sets import NO_INPUTS
-
-MIGRATE_AFTER_US = 600_000_000
-"""How long a task runs before it may migrate unless the operator sets another time, microseconds."""
-
-AT_ONCE = 16
-"""How many tasks may be on their way: leaving by decisions of rounds, victims included, or expected as successors."""
 
 SUCCESSOR_US = 120_000_000
 """How long a node reserves what the successor of a task requests, microseconds."""
@@ -98,30 +92,20 @@ class RunningCosts(Protocol):
     def running_snapshot(self) -> Snapshots: ...
 
 
-class Migrating(Enum):
-    """When movable tasks are evicted, and placed on other nodes: never, so that waiting tasks fit, or also because
-    another node costs less."""
-
-    NEVER = "never"
-    FOR_WAITING = "for-waiting"
-    ALWAYS = "always"
-
-
 class Migrator:
     """Decides on migrations, round by round. after_us: how long a task runs before it may migrate; None: none does.
     at_once: how many may be on their way."""
 
-    def __init__(self, state: ClusterState, after_us: int | None, at_once: int = AT_ONCE) -> None:
+    def __init__(self, state: ClusterState, options: EngineOptions) -> None:
         self._state = state
-        self._at_once = at_once
-        self._after_us = after_us
+        self._options = options
         self._settled = SettledTasks(state.tasks)
         self._first_class = 0
 
     @property
     def enabled(self) -> bool:
         """Whether any task could migrate."""
-        return self._after_us is not None and bool(self._state.tasks.movable.any())
+        return self._options.migrating is Migrating.ALWAYS and bool(self._state.tasks.movable.any())
 
     def run(self, placer: Placer, asked: RunningCosts, left: int = UNLIMITED) -> Migration:
         """At most `left` migrations at the end of a round, whose placements and victims the state has assumed."""
@@ -129,7 +113,7 @@ class Migrator:
             return NO_MIGRATION
         self._note_placed(placer)
         under_way = max(int(self._state.tasks.preempted.sum()), len(self._state.successors))
-        limit = min(self._at_once - under_way, left)
+        limit = min(self._options.moves_at_once - under_way, left)
         position = positions_of(placer.snapshot, self._state.nodes.capacity)
         rows = self._movable(placer.snapshot.now_us, position) if limit > 0 else NO_ROWS
         if not len(rows):
@@ -151,7 +135,7 @@ class Migrator:
         tasks = self._state.tasks
         rows = np.flatnonzero(movable_singles(self._state))
         since_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows])
-        return rows[(since_us <= now_us - (self._after_us or 0)) & (position[tasks.node[rows]] >= 0)]
+        return rows[(since_us <= now_us - self._options.migrate_after_us) & (position[tasks.node[rows]] >= 0)]
 
     def _considered(self, examples: I64, kind: I64) -> tuple[I64, I64]:
         """Of tasks (P,), which are like examples (K,), number kind (P,): positions (P',) of those that this round

@@ -12,12 +12,12 @@ exceeded.
 """
 
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from functools import cached_property
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
+from firmament_py.model.options import EngineOptions, Preempting
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.repacking import may_move
 from firmament_py.placement.running import EvictionCosts
@@ -33,15 +33,6 @@ from firmament_py.preemption.topology import preferred_domain
 from firmament_py.preemption.whole_gangs import decide
 from firmament_py.sharing.decision import QueueDecision
 from firmament_py.snapshot.job_demand import JobDemand
-
-
-class Preempting(Enum):
-    """Whether tasks are preempted, and whether disruption budgets limit it."""
-
-    OFF = "off"
-    WITHIN_BUDGETS = "within budgets"
-    BEYOND_BUDGETS = "beyond budgets"
-
 
 TOGETHER = 2_000
 """If no more tasks than this are to be served, those that the round has placed compete with preemptors for places."""
@@ -59,12 +50,12 @@ _FURTHER_EFFORT = 0.25
 class Preemptor:
     """Preempts for the tasks of a ledger, and moves running tasks for them. nearby: finds those that may move, None:
     none may. movable: the same, but also if none may in this round. known: bounds of the last round. history: of
-    reclaims. effort: multiplies that of the search of victims and moves."""
+    reclaims. preempts: False: no task is evicted, whatever the options say."""
 
     def __init__(
         self,
         ledger: Ledger,
-        preempting: Preempting,
+        options: EngineOptions,
         eviction_costs: EvictionCosts,
         nearby: MovableNearby | None = None,
         movable: MovableNearby | None = None,
@@ -72,17 +63,17 @@ class Preemptor:
         queues: QueueDecision | None = None,
         history: ReclaimHistory | None = None,
         *,
-        effort: float = 1.0,
+        preempts: bool = True,
     ) -> None:
         self._ledger = ledger
         self._snapshot = ledger.snapshot
-        self._preempting = preempting
+        self._preempting = options.preempting if preempts else Preempting.OFF
         self._eviction_costs = eviction_costs
         self._movable = nearby if movable is None else movable
         self._known = KnownBounds() if known is None else known
-        self._beyond_budgets = preempting is Preempting.BEYOND_BUDGETS
+        self._beyond_budgets = self._preempting is Preempting.BEYOND_BUDGETS
         self._nearby = nearby
-        self._effort = effort
+        self._effort = options.improve
         self.outcome = Outcome(ledger)
         self._queues = queues
         self._history = ReclaimHistory() if history is None else history

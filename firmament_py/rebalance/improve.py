@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS
+from firmament_py.model.options import Migrating
 from firmament_py.placement.migration import Migrator
 from firmament_py.policy import Policy
 from firmament_py.rebalance.moves import Moves
@@ -17,7 +20,7 @@ def improve(what_if: WhatIf, policy: Policy, moves: int) -> Moves:
     """At most so many moves, of each task once, those that save most first. The state of `what_if` is that after
     them. A disruption budget limits each round on the copy: moves wait until it permits the next ones."""
     state = what_if.state
-    migrator = Migrator(state, what_if.migrate_after_us, at_once=2**31)
+    migrator = Migrator(state, replace(what_if.options, migrating=Migrating.ALWAYS, moves_at_once=2**31))
     found: list[tuple[I64, I64, I64, I64]] = []
     for _ in range(_ROUNDS):
         current = what_if.round(policy)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from firmament_py.engine.scheduler import Scheduler
 from firmament_py.model.arrays import I64, add_rows
+from firmament_py.model.options import Migrating, Preempting
 from firmament_py.model.plan import Win
-from firmament_py.placement.migration import Migrating
-from firmament_py.preemption.preemptor import Preempting
 from firmament_py.rebalance.moves import Gain, Moves
 from firmament_py.rebalance.what_if import WhatIf
 from firmament_py.state.gangs import NO_GANG
@@ -18,16 +19,14 @@ def place(what_if: WhatIf, moves: int) -> tuple[Gain, I64]:
     """At most so many moves; pieces are waiting tasks that fit nowhere. And (capacity of the node table, R) what the
     tasks that the next round places anyway take. The state of `what_if` is that after the round."""
     state = what_if.state
-    scheduler = Scheduler(
-        state,
-        what_if.policy,
-        what_if.solver,
-        usage=what_if.usage,
+    options = replace(
+        what_if.options,
         preempting=Preempting.OFF,
         migrating=Migrating.FOR_WAITING,
-        migrate_after_us=what_if.migrate_after_us,
         moves_at_once=moves + len(state.successors),
+        moves_per_hour=0,
     )
+    scheduler = Scheduler(state, what_if.policy, what_if.solver, usage=what_if.usage, options=options)
     nominated_before = state.tasks.nominated >= 0
     origins = state.tasks.node.copy()
     result = scheduler.run(what_if.now_us)

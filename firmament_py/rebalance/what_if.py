@@ -12,6 +12,7 @@ from firmament_py.engine.scheduler import Scheduler
 from firmament_py.flow.solver import Solver
 from firmament_py.model.arrays import I64, Bools
 from firmament_py.model.lifecycle import BOUND
+from firmament_py.model.options import EngineOptions
 from firmament_py.policy import Policy
 from firmament_py.preemption.movable_tasks import Candidates, MovableNearby
 from firmament_py.state.cluster import ClusterState
@@ -24,15 +25,14 @@ class PlanError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """The state at `now_us`, microseconds since the epoch, and what its rounds use. migrate_after_us: how long a task
-    runs before it may move."""
+    """The state at `now_us`, microseconds since the epoch, and what its rounds use."""
 
     state: ClusterState
     policy: Policy
     solver: Solver
     usage: Usage
     now_us: int
-    migrate_after_us: int
+    options: EngineOptions
 
     @classmethod
     def of(cls, scheduler: Scheduler, now_us: int) -> WhatIf:
@@ -45,18 +45,17 @@ class WhatIf:
                 f"the policy {scheduler.policy.name} cannot be copied ({error}); let its object support copy.deepcopy"
             ) from error
         state, usage = scheduler.state.copy(), deepcopy(scheduler.usage)
-        return cls(state, policy, scheduler.solver, usage, now_us, scheduler.migrate_after_us)
+        return cls(state, policy, scheduler.solver, usage, now_us, scheduler.options)
 
     def round(self, policy: Policy | None = None) -> Round:
         """A round on the state as it is now. policy: another one."""
-        return Round(self.state, self.usage, policy or self.policy, self.solver, self.now_us)
+        return Round(self.state, self.usage, policy or self.policy, self.solver, self.now_us, self.options)
 
     def candidates(self) -> Candidates | None:
         """Tasks that may move, whatever disruption budgets permit now; None: none may."""
         current = self.round()
-        nearby = MovableNearby(
-            self.state, current.running_snapshot, current.eviction_costs, self.migrate_after_us, limit=1
-        )
+        of = self.state, current.running_snapshot, current.eviction_costs
+        nearby = MovableNearby(*of, self.options.migrate_after_us, limit=1)
         return nearby.everywhere(current.placer().ledger) if nearby.some else None
 
     def guarded(self, label_sets: I64) -> Bools:

@@ -1,8 +1,8 @@
 """Clusters for tests of gangs, and the results of their rounds."""
 
-from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.explain.reason import Reason
 from firmament_py.model.constraints import PeerDemand, PeerTerm
+from firmament_py.model.options import RESERVE_AFTER_US
 from tests.builders import NOW_US, Cluster, make_class, make_node, needs, tasks_like
 
 OVERDUE_US = NOW_US - RESERVE_AFTER_US

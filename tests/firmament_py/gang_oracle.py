@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread
 from firmament_py.model.events import GangObserved, NodeObserved
+from firmament_py.model.options import RESERVE_AFTER_US
 from tests.builders import make_class, make_label_set, needs, tasks_like
 from tests.firmament_py.oracle import offers, requests
 

@@ -6,6 +6,7 @@ import pytest
 from firmament_py.engine.scheduler import Scheduler
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.model.events import ClassDefined, NodeObserved
+from firmament_py.model.options import EngineOptions
 from firmament_py.state.cluster import ClusterState
 from policies.cpu_memory import CpuMemory
 from policies.load_spreading import LoadSpreading
@@ -44,7 +45,7 @@ def utilisation(policy, seed, nodes, rounds, improve=1.0):
         state.apply(NodeObserved(f"n{i}", f"n{i}", {"pods": 1000, "cpu": cpu, "memory": memory}))
     for i, (cpu, memory) in enumerate(requests.tolist()):
         state.apply(ClassDefined(i + 1, {"cpu": cpu, "memory": memory}))
-    scheduler = Scheduler(state, policy, OrToolsSolver(), improve=improve)
+    scheduler = Scheduler(state, policy, OrToolsSolver(), options=EngineOptions(improve=improve))
     placed = 0
     for part in np.array_split(np.arange(len(kinds)), rounds):
         state.apply(make_tasks((part + 1).tolist(), (kinds[part] + 1).tolist()))

@@ -30,9 +30,9 @@ from firmament_py.model.events import (
     TasksObserved,
     TasksRemoved,
 )
+from firmament_py.model.options import EngineOptions, Preempting
 from firmament_py.model.queues import Flavor, QueueDefinition, QueueTree, Quota, ReclaimRules, Sharing, Within
 from firmament_py.policy import registry
-from firmament_py.preemption.preemptor import Preempting
 
 BEGIN_US = 1_700_000_000_000_000
 """The beginning of the replay, microseconds since the epoch."""
@@ -64,8 +64,7 @@ class Bridge:
         self.engine = Engine(
             registry.load("bin-packing", {"by": "amount"}),
             SOLVERS["or-tools"](),
-            preempting=preempting,
-            reserve_after_us=_RESERVE_AFTER,
+            options=EngineOptions(preempting=preempting, reserve_after_us=_RESERVE_AFTER),
         )
         self._classes: dict[tuple[int, ...], int] = {}
         jobs = len(self._load.queue)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.cli.durations import parse_after
 from firmament_py.engine.engine import Engine
 from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.model.constraints import PeerDemand, PeerTerm
 from firmament_py.model.events import NodeRemoved, Outcome
+from firmament_py.model.options import RESERVE_AFTER_US, EngineOptions
 from firmament_py.policy import WAIT_MIN
 from firmament_py.snapshot.expected_releases import FOREVER, Releases
 from firmament_py.state.cluster import ClusterState
@@ -40,7 +40,7 @@ from tests.firmament_py.gang_builders import OVERDUE_US, gpu_nodes
 )
 @pytest.mark.parametrize("resynchronised", [False, True])
 def test_reserve_after_is_configurable(after_us, keeps, resynchronised):
-    engine = Engine(LoadSpreading(), OrToolsSolver(), reserve_after_us=after_us)
+    engine = Engine(LoadSpreading(), OrToolsSolver(), options=EngineOptions(reserve_after_us=after_us))
     if resynchronised:
         engine.replace(ClusterState())
     gang = gang_of(3, created_us=NOW_US - 60 * SECOND_US)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.admission.earliest_start import Need, first_ends
+from firmament_py.model.options import RESERVE_AFTER_US
 from firmament_py.network import cheapest_slots
 from firmament_py.snapshot.expected_releases import Releases
 from tests.builders import NOW_US, SECOND_US, Cluster, make_class, make_cluster, make_gang, make_node, make_tasks

@@ -12,8 +12,8 @@ from firmament_py.explain.reason import ReasonKind
 from firmament_py.explain.reasons import waiting_classes
 from firmament_py.model.events import Event
 from firmament_py.model.lifecycle import ASSUMED, BOUND, WAITING
+from firmament_py.model.options import Preempting
 from firmament_py.model.queues import Reclaim
-from firmament_py.preemption.preemptor import Preempting
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_gang, make_node, make_tasks, removed
 from tests.effort import examples
 from tests.firmament_py.engine.test_all_at_once import A, described

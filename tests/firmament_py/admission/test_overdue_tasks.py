@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.admission import overdue_tasks
-from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.engine.engine import Engine
 from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.model.events import Outcome
+from firmament_py.model.options import RESERVE_AFTER_US, EngineOptions
 from policies.load_spreading import LoadSpreading
 from tests.builders import (
     NOW_US,
@@ -38,7 +38,7 @@ def waits(uid=100, cls=LARGE, created_us=OVERDUE_US, **fields):
 def test_a_large_task_is_not_starved_by_a_stream_of_small_ones(after_s):
     """One node of 4 cpu, small tasks of two minutes that come every half a minute, and one that needs all of it."""
     after_us = None if after_s is None else after_s * SECOND_US
-    engine = Engine(LoadSpreading(), OrToolsSolver(), reserve_after_us=after_us)
+    engine = Engine(LoadSpreading(), OrToolsSolver(), options=EngineOptions(reserve_after_us=after_us))
     began = NOW_US
     assert engine.apply([make_node("n", cpu=4), *CLASSES, waits(created_us=began)]) == Outcome()
     ends: dict[int, int] = {}

@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 from firmament_py.model.events import NodeRemoved, QueuesObserved
+from firmament_py.model.options import Preempting
 from firmament_py.model.queues import BorrowWithin, Quota, Reclaim, Within
-from firmament_py.preemption.preemptor import Preempting
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_gang, make_node, make_tasks, removed
 from tests.firmament_py.queues.trees import queue, queue_id, tree
 

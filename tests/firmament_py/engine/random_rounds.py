@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.explain.reasons import reasons_of_task
 from firmament_py.flow.network import Solution, Status
 from firmament_py.flow.solver import NetworkxSolver
 from firmament_py.model.constraints import NO_DEMAND
 from firmament_py.model.events import Event
+from firmament_py.model.options import RESERVE_AFTER_US
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.policy import COST_MAX, Aggregators, AnywherePolicy, Costs, waiting_cost
 from policies.load_spreading import LoadSpreading

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from benchmarks.loads.gangs import START_US, GangLoad, GangSpec
-from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.engine.scheduler import Scheduler
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.model.events import Event, GangRemoved, NodeRemoved, Outcome, PlacementRejected
+from firmament_py.model.options import RESERVE_AFTER_US
 from firmament_py.state.cluster import ClusterState
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, SECOND_US, ended, make_cluster, make_gang, make_node, make_tasks, removed

@@ -20,9 +20,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.admission.backfill import RESERVE_AFTER_US
 from firmament_py.model.constraints import NO_PEERS, PeerDemand
 from firmament_py.model.events import TasksRemoved
+from firmament_py.model.options import RESERVE_AFTER_US
 from firmament_py.placement import list_scheduling
 from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks
 from tests.effort import seeds

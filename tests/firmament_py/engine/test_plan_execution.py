@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from firmament_py.engine.plan_execution import ATTEMPTS, PATIENCE_US, Stage
 from firmament_py.model.events import NodeRemoved
-from firmament_py.placement.migration import SUCCESSOR_US, Migrating
+from firmament_py.model.options import Migrating
+from firmament_py.placement.migration import SUCCESSOR_US
 from firmament_py.rebalance.planner import Goal
 from tests.builders import (
     SECOND_US,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from firmament_py.model.events import QueuesObserved
+from firmament_py.model.options import Preempting
 from firmament_py.model.queues import (
     BorrowWithin,
     Division,
@@ -20,7 +21,6 @@ from firmament_py.model.queues import (
     Sharing,
     Within,
 )
-from firmament_py.preemption.preemptor import Preempting
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_gang, make_node, make_tasks, removed
 from tests.firmament_py.queues.trees import queue, queue_id, quota, tree
 

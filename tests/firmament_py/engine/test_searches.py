@@ -18,11 +18,11 @@ from firmament_py.engine.round_result import RoundResult
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.flow.solver import SOLVERS
 from firmament_py.model.events import Event, NodeRemoved, PlacementRejected, QueuesObserved
+from firmament_py.model.options import EngineOptions, Migrating, Preempting
 from firmament_py.model.queues import Reclaim
 from firmament_py.placement import repacking
-from firmament_py.placement.migration import Migrating
 from firmament_py.policy import registry
-from firmament_py.preemption.preemptor import Preempting, Preemptor
+from firmament_py.preemption.preemptor import Preemptor
 from firmament_py.state.cluster import ClusterState
 from policies.load_spreading import LoadSpreading
 from tests.builders import (
@@ -77,7 +77,8 @@ class SearchedWorld(World):
         self.search, self.packing = Scripted(), Scripted()
         settings = self.settings()
         policy = settings.pop("policy") or registry.load("load-spreading", {})
-        self.engine = Engine(policy, SOLVERS["or-tools"](), searching=self.search, packing=self.packing, **settings)
+        beside: dict[str, Any] = {"searching": self.search, "packing": self.packing}
+        self.engine = Engine(policy, SOLVERS["or-tools"](), options=EngineOptions(**settings), **beside)
         cluster = Cluster(self.engine.state, self.engine.scheduler)
         cluster.tell(*events)
         return cluster
@@ -479,7 +480,9 @@ def test_moves_hold_their_limits_when_they_are_carried_out(used):
     cluster = Searching()
     cluster.search = Scripted()
     settings: dict[str, Any] = {"migrating": Migrating.FOR_WAITING, "migrate_after_us": 0, "moves_per_hour": 1}
-    cluster.engine = Engine(LoadSpreading(), SOLVERS["or-tools"](), searching=cluster.search, **settings)
+    cluster.engine = Engine(
+        LoadSpreading(), SOLVERS["or-tools"](), searching=cluster.search, options=EngineOptions(**settings)
+    )
     wide = make_class(6, cpu=3)
     runs = make_tasks([1], 1, on="n", movable=True, job=1)
     cluster.tell(make_node("n", cpu=3), make_node("m", cpu=2), LOW, wide, runs)
@@ -586,7 +589,12 @@ def test_what_a_search_says_of_a_part_of_a_gang_is_not_so_of_the_whole_gang(ende
     """The members arrive one by one, each in a round of its own, and searches of fewer end at any time. Together they
     preempt on the first flavor; what was in vain for one of them must not pass it over."""
     search = Scripted()
-    engine = Engine(LoadSpreading(), SOLVERS["or-tools"](), searching=search, preempting=Preempting.WITHIN_BUDGETS)
+    engine = Engine(
+        LoadSpreading(),
+        SOLVERS["or-tools"](),
+        searching=search,
+        options=EngineOptions(preempting=Preempting.WITHIN_BUDGETS),
+    )
     cluster = Cluster(engine.state, engine.scheduler)
     cluster.tell(
         *(make_node(f"n{n}", cpu=8, labels={"fl": name}) for n, name in ((1, "one"), (2, "two"))),

@@ -8,6 +8,7 @@ from hypothesis import given
 from benchmarks.loads.constraints import START_US, ConstraintSpec, load
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.model.options import EngineOptions
 from firmament_py.network import alike
 from firmament_py.policy import registry
 from tests.builders import make_cluster
@@ -40,7 +41,7 @@ def outcome(spec: ConstraintSpec) -> tuple[int, int, int]:
     """Cost of the first flow, tasks placed, arcs."""
     made = load(spec)
     assert made.tasks is not None
-    engine = Engine(registry.load(registry.DEFAULT_POLICY, {}), OrToolsSolver(), certified=True)
+    engine = Engine(registry.load(registry.DEFAULT_POLICY, {}), OrToolsSolver(), options=EngineOptions(certified=True))
     engine.apply([*made.cluster, made.tasks])
     assert engine.run_round(START_US + 1_000_000) is not None
     stats = engine.last_round

@@ -13,8 +13,8 @@ from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.model.changes import ANY, Change
 from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread, Taint
 from firmament_py.model.events import NodeRemoved, PlacementRejected
+from firmament_py.model.options import Preempting
 from firmament_py.model.queues import Stop
-from firmament_py.preemption.preemptor import Preempting
 from tests.builders import (
     NOW_US,
     SECOND_US,

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from firmament_py.model.events import QueuesObserved
+from firmament_py.model.options import Migrating, Preempting
 from firmament_py.model.queues import Flavor, Fungibility, QueueTree, Reclaim, ReclaimRules, Sharing, Stop, Within
-from firmament_py.placement.migration import Migrating
-from firmament_py.preemption.preemptor import Preempting
 from tests.firmament_py.engine.wake_worlds import Kind, Quotas
 from tests.firmament_py.queues.trees import queue, quota, tree
 

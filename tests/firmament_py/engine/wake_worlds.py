@@ -19,9 +19,8 @@ from firmament_py.model.events import (
     PlacementRejected,
     QueuesObserved,
 )
+from firmament_py.model.options import Migrating, Preempting
 from firmament_py.model.queues import QueueTree
-from firmament_py.placement.migration import Migrating
-from firmament_py.preemption.preemptor import Preempting
 from policies.quincy import Quincy
 from tests.builders import (
     NOW_US,

@@ -13,6 +13,7 @@ from firmament_py.engine.scheduler import Scheduler
 from firmament_py.flow.certificate import certify, faults, potentials
 from firmament_py.flow.network import FlowNetwork, Solution, Status
 from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
+from firmament_py.model.options import EngineOptions
 from firmament_py.service.replies import round_stats
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, make_class, make_cluster, make_node, make_tasks
@@ -106,7 +107,9 @@ def test_a_negative_cycle_is_found_in_a_long_network():
 @given(events=clusters(max_nodes=4, max_tasks=10))
 def test_rounds_certify_every_network(events):
     cluster = make_cluster(*events)
-    cluster.scheduler = Scheduler(cluster.state, LoadSpreading(), OrToolsSolver(), certified=True)
+    cluster.scheduler = Scheduler(
+        cluster.state, LoadSpreading(), OrToolsSolver(), options=EngineOptions(certified=True)
+    )
     stats = cluster.run().stats
     assert stats.uncertified == 0
     assert ("certify" in stats.stage_seconds) == (stats.solves + stats.trials > 0)
@@ -126,7 +129,7 @@ def test_a_round_counts_and_logs_solutions_without_a_proof(caplog):
     # two classes that want the one slot: placing the one that is dearer to leave waiting is the optimum
     events = make_node("a", cpu=1000), make_class(1, cpu=1000, priority=5), make_class(2, cpu=1000)
     cluster = make_cluster(*events, make_tasks([1, 2], 1), make_tasks([3, 4, 5], 2))
-    cluster.scheduler = Scheduler(cluster.state, LoadSpreading(), Careless(), certified=True)
+    cluster.scheduler = Scheduler(cluster.state, LoadSpreading(), Careless(), options=EngineOptions(certified=True))
     with caplog.at_level(logging.ERROR):
         assert cluster.run().stats.uncertified > 0
     assert "a solution of careless has no certificate" in caplog.text
@@ -134,7 +137,7 @@ def test_a_round_counts_and_logs_solutions_without_a_proof(caplog):
 
 @pytest.mark.parametrize("certified", [True, False])
 def test_an_engine_reports_solutions_without_a_proof_if_enabled(certified):
-    engine = Engine(LoadSpreading(), Careless(), certified=certified)
+    engine = Engine(LoadSpreading(), Careless(), options=EngineOptions(certified=certified))
     engine.apply([make_node("a", cpu=1000), make_class(1, cpu=1000), make_class(2, cpu=500)])
     engine.apply([make_tasks([1, 2], 1), make_tasks([3, 4, 5], 2)])
     result = engine.run_round(NOW_US)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.explain.reasons import DELAYED
 from firmament_py.model.constraints import PeerDemand, PeerTerm
+from firmament_py.model.options import Preempting
 from firmament_py.policy import DELAY_LONGEST_US, AnywherePolicy, Costs, waiting_cost
 from firmament_py.service.explain_reply import explain_reply
 from policies.quincy import Quincy
@@ -183,8 +184,6 @@ def test_a_task_that_waits_for_a_better_node_is_not_placed_from_a_list():
 
 
 def test_no_task_is_evicted_or_moved_for_one_that_waits_for_a_better_node():
-    from firmament_py.preemption.preemptor import Preempting
-
     cluster = make_cluster(
         make_node("a", cpu=4),
         make_class(1, cpu=1, priority=9),

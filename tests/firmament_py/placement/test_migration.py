@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from firmament_py.model.constraints import PeerDemand, PeerTerm, PreferenceSet, Taint
-from firmament_py.placement import migration
+from firmament_py.model.options import Migrating
 from tests.builders import (
     NOW_US,
     make_budget,
@@ -33,7 +33,7 @@ def test_a_task_migrates_if_that_saves_more_than_moving_costs(tasks, migrate):
 
 
 def test_nothing_migrates_unless_that_is_asked_for():
-    cluster = uneven(migrating=migration.Migrating.NEVER)
+    cluster = uneven(migrating=Migrating.NEVER)
     assert not cluster.scheduler.due(NOW_US)
     assert not cluster.migrating(cluster.run())
 

@@ -1,6 +1,6 @@
 """Clusters in which movable tasks move so that waiting tasks fit."""
 
-from firmament_py.placement.migration import Migrating
+from firmament_py.model.options import Migrating
 from tests.builders import make_class, make_node, make_tasks, migrating_cluster
 
 SMALL, MIDDLE, LARGE = 1, 2, 3

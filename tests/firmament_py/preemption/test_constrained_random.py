@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from firmament_py.model.constraints import NO_PEERS, PeerDemand, PeerTerm, Spread, Taint
 from firmament_py.model.events import ClassDefined, NodeObserved
-from firmament_py.preemption.preemptor import Preempting
+from firmament_py.model.options import Preempting
 from tests.builders import (
     make_budget,
     make_class,

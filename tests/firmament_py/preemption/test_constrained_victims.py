@@ -3,7 +3,7 @@
 import pytest
 
 from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread, Taint
-from firmament_py.preemption.preemptor import Preempting
+from firmament_py.model.options import Preempting
 from tests.builders import (
     NOW_US,
     make_budget,

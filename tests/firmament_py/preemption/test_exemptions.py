@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.model.events import QueuesObserved
+from firmament_py.model.options import Preempting
 from firmament_py.model.queues import Reclaim, Within
-from firmament_py.preemption.preemptor import Preempting
 from firmament_py.state.tables import EXEMPT_FOREVER_US
 from tests.builders import (
     NOW_US,

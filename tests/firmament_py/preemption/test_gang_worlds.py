@@ -6,8 +6,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from firmament_py.placement.migration import SUCCESSOR_US, Migrating
-from firmament_py.preemption.preemptor import Preempting
+from firmament_py.model.options import Migrating, Preempting
+from firmament_py.placement.migration import SUCCESSOR_US
 from tests.builders import (
     SECOND_US,
     make_budget,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from firmament_py.preemption.preemptor import Preempting
+from firmament_py.model.options import Preempting
 from tests.builders import (
     NOW_US,
     SECOND_US,

@@ -1,8 +1,7 @@
 """Rounds that move tasks and preempt others."""
 
 from firmament_py.model.constraints import PeerDemand, PeerTerm
-from firmament_py.placement.migration import Migrating
-from firmament_py.preemption.preemptor import Preempting
+from firmament_py.model.options import Migrating, Preempting
 from tests.builders import (
     NOW_US,
     SECOND_US,

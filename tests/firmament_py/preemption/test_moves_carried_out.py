@@ -3,8 +3,8 @@
 import numpy as np
 
 from firmament_py.audit.preemptions import preemption_problems
+from firmament_py.model.options import Preempting
 from firmament_py.placement.migration import SUCCESSOR_US
-from firmament_py.preemption.preemptor import Preempting
 from tests.builders import NOW_US, SECOND_US, make_class, make_tasks, removed
 from tests.firmament_py.preemption.moving import (
     LARGE,

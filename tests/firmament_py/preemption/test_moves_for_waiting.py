@@ -2,8 +2,7 @@
 
 import pytest
 
-from firmament_py.placement.migration import Migrating
-from firmament_py.preemption.preemptor import Preempting
+from firmament_py.model.options import Migrating, Preempting
 from tests.builders import (
     NOW_US,
     SECOND_US,

@@ -4,7 +4,7 @@ import pytest
 
 from firmament_py.model.constraints import Taint
 from firmament_py.model.events import NodeRemoved
-from firmament_py.preemption.preemptor import Preempting
+from firmament_py.model.options import Preempting
 from tests.builders import NOW_US, make_class, make_node, make_tasks, needs, preempting_cluster, removed, selecting
 from tests.firmament_py.preemption.priorities import CLASSES, HIGH, LOW, MID, full_node
 

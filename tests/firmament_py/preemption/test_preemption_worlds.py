@@ -8,7 +8,7 @@ from hypothesis.stateful import initialize, precondition, rule
 
 from firmament_py.model.constraints import Taint
 from firmament_py.model.events import NodeRemoved
-from firmament_py.preemption.preemptor import Preempting
+from firmament_py.model.options import Preempting
 from tests.builders import (
     NOW_US,
     make_budget,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from firmament_py.explain.reason import ReasonKind
+from firmament_py.model.options import Preempting
 from firmament_py.preemption.decision import EvictionSearch
-from firmament_py.preemption.preemptor import Preempting
 from firmament_py.preemption.servable import Servable
 from tests.builders import (
     NOW_US,

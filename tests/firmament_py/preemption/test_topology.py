@@ -8,7 +8,7 @@ import pytest
 from firmament_py.audit.preemptions import preemption_problems
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.model.arrays import NO_ROWS
-from firmament_py.placement.migration import Migrating
+from firmament_py.model.options import Migrating
 from tests.builders import (
     NOW_US,
     SECOND_US,

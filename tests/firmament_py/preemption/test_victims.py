@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from firmament_py.preemption.preemptor import Preempting
+from firmament_py.model.options import Preempting
 from policies.load_spreading import LoadSpreading
 from tests.builders import (
     NOW_US,

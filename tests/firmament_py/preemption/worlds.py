@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from firmament_py.model.events import PlacementRejected
-from firmament_py.preemption.preemptor import Preempting
+from firmament_py.model.options import Preempting
 from tests.builders import SECOND_US
 from tests.firmament_py.preemption.world_state import WorldState, used
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from firmament_py.model.options import Migrating
 from firmament_py.model.plan import MovePlan
-from firmament_py.placement.migration import Migrating
 from firmament_py.rebalance.planner import Goal, Wish, planned
 from firmament_py.rebalance.what_if import WhatIf
 from tests.builders import NOW_US, Cluster, make_class, make_node, make_tasks, migrating_cluster

@@ -8,9 +8,8 @@ from typing import Any
 
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import OrToolsSolver
-from firmament_py.placement.migration import Migrating
+from firmament_py.model.options import EngineOptions, Migrating, Preempting
 from firmament_py.policy import registry
-from firmament_py.preemption.preemptor import Preempting
 from firmament_py.service.flow_service import FlowService
 from protos.gen import flow_pb2
 from tests.builders import SECOND_US
@@ -105,7 +104,9 @@ class BusyLife:
         if self.search is not None:  # that of an engine that is gone ends with it
             self.search = LateSearch(self.clock, self.search.seconds)
         policy, solver = registry.load(self.policy, {}), OrToolsSolver()
-        return Engine(policy, solver, lambda: self.clock.now_us, searching=self.search, **self.options)
+        return Engine(
+            policy, solver, lambda: self.clock.now_us, searching=self.search, options=EngineOptions(**self.options)
+        )
 
     def _check(self, reply: flow_pb2.RoundReply) -> None:
         assert not self.complaints.lines, f"seed {self.seed}: {self.complaints.lines}"

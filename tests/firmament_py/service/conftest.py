@@ -1,7 +1,8 @@
 """A server on loopback and clients of its services; only tests advance the time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import grpc
 import pytest
@@ -39,6 +40,10 @@ class Service:
 
     def validate(self) -> None:
         self.engine.state.validate()
+
+    def configure(self, **options: Any) -> None:
+        """These options of the engine are others from the next resync on."""
+        self.engine.options = replace(self.engine.options, **options)
 
     def resync(self, *updates: flow_pb2.Update) -> flow_pb2.UpdateReply:
         reply: flow_pb2.UpdateReply = self.flow.Resync(iter([*updates, flow_pb2.Update(complete=True)]))
@@ -86,7 +91,7 @@ def service() -> Iterator[Service]:
 @pytest.fixture
 def preempting(service) -> Poseidon:
     """A client of an engine that preempts for it, too."""
-    service.engine._original_preempts = True
+    service.configure(original_preempts=True)
     return Poseidon.of(service.channel)
 
 

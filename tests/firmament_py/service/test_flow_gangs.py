@@ -2,7 +2,7 @@
 
 import pytest
 
-from firmament_py.admission.backfill import RESERVE_AFTER_US
+from firmament_py.model.options import RESERVE_AFTER_US
 from protos.gen import flow_pb2
 from tests.builders import NOW_US
 from tests.firmament_py.service.flow_messages import node, placed, task_class, tasks

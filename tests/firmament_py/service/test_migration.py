@@ -2,7 +2,7 @@
 
 import pytest
 
-from firmament_py.placement.migration import Migrating
+from firmament_py.model.options import Migrating
 from protos.gen import firmament_pb2 as pb
 from tests.firmament_py.service.flow_messages import node, task_class, tasks
 from tests.firmament_py.service.poseidon import description, resources, topology
@@ -11,7 +11,7 @@ from tests.firmament_py.service.poseidon import description, resources, topology
 @pytest.fixture
 def migrating(service):
     """A service whose tasks may migrate however short they have run."""
-    service.engine._options.update(migrating=Migrating.ALWAYS, migrate_after_us=0)
+    service.configure(migrating=Migrating.ALWAYS, migrate_after_us=0)
     service.resync()
     return service
 

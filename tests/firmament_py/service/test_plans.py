@@ -3,7 +3,7 @@
 import grpc
 import pytest
 
-from firmament_py.placement.migration import Migrating
+from firmament_py.model.options import Migrating
 from protos.gen import flow_pb2
 from tests.builders import NOW_US
 from tests.firmament_py.service.flow_messages import node, task_class, tasks
@@ -14,7 +14,7 @@ PACK = flow_pb2.PlanRequest.PACK
 @pytest.fixture
 def scattered(service):
     """A task on each of two nodes; both may be moved."""
-    service.engine._options.update(migrating=Migrating.NEVER, migrate_after_us=0)
+    service.configure(migrating=Migrating.NEVER, migrate_after_us=0)
     service.resync()
     service.apply(classes=[task_class(1, cpu=1)], nodes=[node("a", cpu=4), node("b", cpu=4)])
     for uid, on in ((1, "a"), (2, "b")):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from firmament_py.preemption.preemptor import Preempting
+from firmament_py.model.options import Preempting
 from firmament_py.snapshot.domain_limits import UNLIMITED
 from protos.gen import flow_pb2
 from tests.builders import NOW_US
@@ -130,7 +130,7 @@ def test_preemption_is_only_counted_if_it_is_asked_for(two_nodes):
 @pytest.mark.parametrize(("moved", "limited", "left"), [(0, True, 2), (2, True, 0), (2, False, UNLIMITED)])
 def test_moves_of_the_last_hour_count(two_nodes, moved, limited, left):
     """A round that may move nothing any more within the hour places nothing by moves; plans may take longer."""
-    two_nodes.engine._options["moves_per_hour"] = 2
+    two_nodes.configure(moves_per_hour=2)
     two_nodes.resync()
     scheduler = two_nodes.engine.scheduler
     scheduler._commit.rate.note(moved, NOW_US)
@@ -182,7 +182,7 @@ worlds = st.fixed_dictionaries(
 @given(world=worlds)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_next_round_does_what_was_said(service, world):
-    service.engine._options["preempting"] = world["preempting"]
+    service.configure(preempting=world["preempting"])
     service.resync()
     service.apply(nodes=[node(f"n{i}", cpu=cpu) for i, cpu in enumerate(world["nodes"])])
     free_on = dict(enumerate(world["nodes"]))

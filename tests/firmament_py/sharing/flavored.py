@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from firmament_py.model.constraints import NodeDemand, Operator, Requirement, Taint, Term, Toleration
 from firmament_py.model.events import Event, QueuesObserved
+from firmament_py.model.options import Preempting
 from firmament_py.model.queues import Flavor, QueueDefinition, QueueTree, Quota, Sharing
-from firmament_py.preemption.preemptor import Preempting
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_gang, make_node, make_tasks
 from tests.firmament_py.queues.trees import queue_id
 

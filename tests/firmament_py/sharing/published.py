@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from firmament_py.model.events import QueuesObserved
+from firmament_py.model.options import Preempting
 from firmament_py.model.queues import UNLIMITED, QueueDefinition, Quota, Stop
-from firmament_py.preemption.preemptor import Preempting
 from tests.builders import NOW_US, SECOND_US, make_class, make_cluster, make_gang, make_node, make_tasks, removed
 from tests.firmament_py.queues.trees import queue_id
 

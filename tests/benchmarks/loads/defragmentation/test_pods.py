@@ -12,7 +12,7 @@ from benchmarks.loads.defragmentation.kai import consolidate
 from benchmarks.loads.defragmentation.pods import NOWHERE, UNGUARDED, Pods, Run
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
-from firmament_py.placement.migration import Migrating
+from firmament_py.model.options import EngineOptions, Migrating
 from firmament_py.policy import registry
 from tests.effort import seeds
 
@@ -188,7 +188,10 @@ def test_the_fewest_moves_are_those_of_the_best_of_all_placements(seed):
 @pytest.mark.parametrize("load", [Pods.underused(1, 20), Pods.scattered(1, 20, 0.6, 4, 8)], ids=["empty", "serve"])
 def test_the_engine_loses_no_pod_and_breaks_no_budget(load):
     policy = registry.load("bin-packing", {})
-    found = play(load, Engine(policy, SOLVERS["or-tools"](), migrating=Migrating.ALWAYS, migrate_after_us=0))
+    found = play(
+        load,
+        Engine(policy, SOLVERS["or-tools"](), options=EngineOptions(migrating=Migrating.ALWAYS, migrate_after_us=0)),
+    )
     assert found.violations(load) == []
     assert found.broken(load) == 0
     assert len(found.evictions) > 0

@@ -10,7 +10,7 @@ from benchmarks.loads.jobs.load import JobsLoad, JobsSpec
 from benchmarks.loads.jobs.play import Player
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import SOLVERS
-from firmament_py.placement.migration import Migrating
+from firmament_py.model.options import EngineOptions, Migrating
 from firmament_py.policy import registry
 
 NONE = np.zeros(0, np.int64)
@@ -142,7 +142,7 @@ def test_what_does_not_wait_is_not_placed():
 
 def player(load, **options) -> Player:
     policy = registry.load("load-spreading", {"move_cost": "1"})
-    return Player(load, Engine(policy, SOLVERS["or-tools"](), **options))
+    return Player(load, Engine(policy, SOLVERS["or-tools"](), options=EngineOptions(**options)))
 
 
 def test_victims_end_and_the_tasks_for_which_they_went_run():
