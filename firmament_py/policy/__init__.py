@@ -34,7 +34,6 @@ from firmament_py.policy.validation import (
     checked_place_kinds,
     failure,
 )
-from firmament_py.policy.version_1 import MOST_MAX, DataPrices, Prices, checked_prices
 
 __all__ = [
     "API_VERSION",
@@ -46,7 +45,6 @@ __all__ = [
     "FAILURES",
     "I32",
     "I64",
-    "MOST_MAX",
     "MOVING_MAX",
     "NODE_LIMIT_MAX",
     "PRIORITY_STEP",
@@ -59,12 +57,10 @@ __all__ = [
     "Bools",
     "Costs",
     "DataCosts",
-    "DataPrices",
     "Inputs",
     "NodeUsage",
     "Policy",
     "PolicyError",
-    "Prices",
     "Surroundings",
     "Victims",
     "View",
@@ -72,7 +68,6 @@ __all__ = [
     "checked_eviction_costs",
     "checked_moving_costs",
     "checked_place_kinds",
-    "checked_prices",
     "counts_links",
     "eviction_cost",
     "failure",

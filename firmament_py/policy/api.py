@@ -22,7 +22,7 @@ from firmament_py.policy.locality import DataCosts, Inputs
 
 API_VERSION = 2
 """Of View, Costs and Policy. A new field with a default does not change it; it is raised when something that policies
-rely on changes its name or meaning. Policies of version 1 still work: policy/version_1.py."""
+rely on changes its name or meaning; policies of an older one are refused."""
 
 COST_MAX = 1_000_000
 WAIT_MIN = 6 * COST_MAX

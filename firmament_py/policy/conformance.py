@@ -7,7 +7,7 @@
 
 The policy is asked for the costs of generated views: empty and tiny ones, ones with enormous amounts, with
 over-committed nodes, with nodes that offer nothing, and ordinary ones; with data that tasks read, if it has
-`rack_labels`. The views are the same in every run. Policies of version 1 are checked through their adapter.
+`rack_labels`. The views are the same in every run.
 
 A policy that breaks a rule on purpose lists it in an attribute `waives`, a mapping of rules to reasons; only those in
 WAIVABLE can be waived.
@@ -33,7 +33,6 @@ from firmament_py.policy.validation import (
     checked_moving_costs,
     checked_place_kinds,
 )
-from firmament_py.policy.version_1 import PricingPolicy, in_current_version
 
 RULES: Mapping[str, str] = {
     "identity": "has a text name, a method costs(view), and an api_version that this release has",
@@ -98,12 +97,11 @@ class Scale:
     peak_bytes: int
 
 
-def check(policy: Policy | PricingPolicy, registered_as: str = "") -> list[Finding]:
+def check(policy: Policy, registered_as: str = "") -> list[Finding]:
     """The rules that `policy` breaks, at most one finding for each; empty: none.
 
     registered_as: the name of its entry point, if it has one.
     """
-    policy = in_current_version(policy)
     found = _Findings(policy)
     _check_identity(policy, registered_as, found)
     if found.of:
@@ -135,9 +133,8 @@ def waived(policy: Policy) -> dict[str, str]:
     return dict(reasons) if isinstance(reasons, Mapping) else {}
 
 
-def measure(policy: Policy | PricingPolicy) -> Scale:
+def measure(policy: Policy) -> Scale:
     """Measures time and peak memory with a large view. Raises PolicyError."""
-    policy = in_current_version(policy)
     view = _as_shown(policy, large())
     started = perf_counter()
     checked_costs(policy, view)
@@ -192,7 +189,7 @@ def _check_identity(policy: Policy, registered_as: str, found: _Findings) -> Non
     if not callable(getattr(policy, "costs", None)):
         found.add("identity", None, "it has no method costs(view)")
     version = getattr(policy, "api_version", API_VERSION)
-    if not isinstance(version, int) or version > API_VERSION:
+    if version != API_VERSION:
         found.add("identity", None, f"its api_version is {version!r}, and this release has {API_VERSION}")
     try:
         rack_labels(policy)

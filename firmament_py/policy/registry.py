@@ -4,7 +4,7 @@
 A policy class is called with its options as keyword arguments. The annotated parameters of its constructor are its
 options; the first line of its docstring is what `policies` prints. An option is a bool, int, float, str or one of a
 Literal's texts; a ValueError that the constructor raises is shown to the user as it is. A class with `api_version = N`
-is refused by releases whose interface is older; one of version 1 is adapted (policy/version_1.py).
+is refused by releases with another version of the interface.
 """
 
 import inspect
@@ -16,7 +16,6 @@ from typing import Any, Literal, get_args, get_origin
 
 from firmament_py.policy.api import API_VERSION, Policy, rack_labels
 from firmament_py.policy.validation import FAILURES, failure
-from firmament_py.policy.version_1 import in_current_version
 
 GROUP = "firmament.policies"
 DEFAULT_POLICY = "load-spreading"
@@ -61,13 +60,15 @@ def load(name: str, options: Mapping[str, str]) -> Policy:
         names = ", ".join(option.replace("_", "-") for option in missing)
         raise UnknownPolicyError(f"policy {name} needs a value for: {names}; give it with --policy-option")
     try:
-        policy: Policy = in_current_version(factory(**values))
+        policy: Policy = factory(**values)
     except ValueError as error:
         raise UnknownPolicyError(f"policy {name}: {error}") from error
     except FAILURES as error:
         raise UnknownPolicyError(
             f"policy {name} cannot be created: {failure(error)}; report it to its author"
         ) from error
+    if _defines_price(type(policy)):
+        raise UnknownPolicyError(_outdated(name, 1))
     if not isinstance(getattr(policy, "name", None), str) or not callable(getattr(policy, "costs", None)):
         raise UnknownPolicyError(f"policy {name} is not a policy: it needs a text `name` and a method costs(view)")
     try:
@@ -101,7 +102,20 @@ def _factory(name: str, registered: Iterable[EntryPoint]) -> Any:
             f"policy {name} needs version {version} of the policy interface, and this release has {API_VERSION}: "
             f"install a newer poseidon-firmament, or an older release of the package that has the policy"
         )
+    if version < API_VERSION:
+        raise UnknownPolicyError(_outdated(name, version))
     return factory
+
+
+def _outdated(name: str, version: int) -> str:
+    remedy = "install a newer release of the package that has the policy, or rename what docs/policies.md lists"
+    return f"policy {name} was written for version {version} of the policy interface, not {API_VERSION}: {remedy}"
+
+
+def _defines_price(cls: type) -> bool:
+    """Whether the nearest class that has either method defines `price`, which was that of version 1, and no `costs`."""
+    methods = (vars(base).keys() & {"price", "costs"} for base in cls.__mro__)
+    return next(filter(None, methods), None) == {"price"}
 
 
 def _parameters(name: str, factory: Any) -> dict[str, inspect.Parameter]:

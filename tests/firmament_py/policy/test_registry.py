@@ -44,6 +44,19 @@ class Current(AnywherePolicy):
     api_version = API_VERSION
 
 
+class Outdated(AnywherePolicy):
+    """States version 1 of the interface."""
+
+    api_version = 1
+
+
+class Priced(AnywherePolicy):
+    """Has the method of version 1, without which its base would decide in silence."""
+
+    def price(self, view):
+        raise NotImplementedError
+
+
 class Vague(AnywherePolicy):
     """States an invalid version of the interface."""
 
@@ -264,6 +277,17 @@ def test_an_option_with_a_choice_of_texts(entries):
     with pytest.raises(UnknownPolicyError, match="policy chosen: option by is 'size'; give one of: tasks, share"):
         load("chosen", {"by": "size"})
     assert {info.name: info.options for info in available()}["chosen"] == {"by": "tasks|share  [default: tasks]"}
+
+
+@pytest.mark.parametrize("name", ["Outdated", "Priced"])
+def test_a_policy_for_version_1_of_the_interface_is_refused(entries, name):
+    entries += [_entry("old", name)]
+    with pytest.raises(UnknownPolicyError) as caught:
+        load("old", {})
+    assert str(caught.value) == (
+        f"policy old was written for version 1 of the policy interface, not {API_VERSION}: install a newer release of "
+        f"the package that has the policy, or rename what docs/policies.md lists"
+    )
 
 
 def test_a_policy_for_a_newer_interface_is_refused(entries):
