@@ -19,6 +19,7 @@ from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
 from poseidon_py.app.serving.http_endpoints import first_problem
+from poseidon_py.app.serving.self_description import identity_json, leader_annotations
 from poseidon_py.app.serving.state_endpoints import Health
 from poseidon_py.app.startup import (
     UsageSources,
@@ -38,7 +39,7 @@ from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.credentials import Access
-from poseidon_py.kube.lease import SCHEDULER_NAMES, Election
+from poseidon_py.kube.lease import Election
 from poseidon_py.report.unscheduled import terms_of
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.records import PodRecord
@@ -171,8 +172,10 @@ class Bridge:
         )
 
     def _new_election(self, kube: Kube) -> Election:
-        names = {SCHEDULER_NAMES: ",".join(sorted(self.settings.scheduler_name))}
-        return new_election(kube, self.settings, self.identity, self._lead, self._stand_by, self.metrics, names)
+        assert self._access is not None
+        assert self.health is not None
+        about = leader_annotations(self.settings, self.identity, self._access, self.health)
+        return new_election(kube, self.settings, self.identity, self._lead, self._stand_by, self.metrics, about)
 
     def _holds_lease(self) -> bool:
         return self.election is not None and self.election.holds()
@@ -307,13 +310,8 @@ class Bridge:
         return self.runtime.rebalancer if self.runtime is not None else None
 
     def serves(self) -> dict[str, Any]:
-        """The API server and the pods that this scheduler serves, and its identity among the replicas."""
-        return {
-            "server": self._access.url if self._access is not None else "",
-            "in_cluster": self._access is not None and self._access.in_cluster,
-            "scheduler_names": list(self.settings.scheduler_name),
-            "identity": self.identity,
-        }
+        """The body of /identity."""
+        return identity_json(self.settings, self.identity, self._access)
 
     async def status(self) -> dict[str, Any]:
         """The body of /status. Raises EngineError."""

@@ -1,15 +1,9 @@
-"""Requests to the health port of a running scheduler: `poseidon status`, `explain` and others.
+"""`poseidon status`, `explain`, and what all commands that ask a running scheduler share."""
 
-Several schedulers may run on one machine, for several clusters. Without --address the one on the default port is
-queried, and it must serve the API server of the kubeconfig.
-"""
-
-import http.client
+import functools
 import json
-import os
-import urllib.error
-import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -17,55 +11,148 @@ from urllib.parse import urlencode
 import click
 
 from poseidon_py.cli.errors import fail
-from poseidon_py.config.settings import Settings
+from poseidon_py.cli.reaching.routes import AskError, ask
+from poseidon_py.cli.reaching.selection import LEASES, LOCAL, Selection
 from poseidon_py.kube.credentials import default_kubeconfig
-from poseidon_py.kube.kubeconfig import server_of
+from poseidon_py.kube.kubeconfig import context_names
 
-_TIMEOUT_SECONDS = 30.0
-_REMEDY = "give --address HOST:PORT of its health port"
-_COMPLETION_SECONDS = 1.0
-DEFAULT_ADDRESS = f"127.0.0.1:{Settings().health_port}"
+_COMPLETION_SECONDS = 5.0
+_SELECTED = tuple(name for name in Selection.__slots__ if name != "address")
+_Option = Callable[[Callable[..., None]], Callable[..., None]]
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def _contexts(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    path = context.params.get("kubeconfig") or default_kubeconfig()
+    return [name for name in context_names(path) if name.startswith(incomplete)] if path is not None else []
+
+
+_ADDRESS = (
+    "Health port of the scheduler, or https://HOST:PORT of its secure port. {}Default: the leader in the cluster of "
+    f"the kubeconfig, else {LOCAL}."
+)
+_SELECTING = (
+    click.option(
+        "--kubeconfig",
+        type=_FILE,
+        help="Kubeconfig of the cluster. With --address: fail if the scheduler serves another API server. Default: "
+        "$KUBECONFIG, then ~/.kube/config.",
+    ),
+    click.option(
+        "--context",
+        metavar="NAME",
+        help="Context of the kubeconfig. Default: its current context.",
+        shell_complete=_contexts,
+    ),
+    click.option("--lease-name", metavar="NAME", help=f"The leader's lease. Default: {LEASES[0]}, then {LEASES[1]}."),
+    click.option(
+        "--lease-namespace",
+        metavar="NAME",
+        default=Selection().lease_namespace,
+        show_default=True,
+        help="Namespace of the lease.",
+    ),
+    click.option(
+        "--token-file", type=_FILE, help="Token for --address https://. Default: that of the kubeconfig's user."
+    ),
+    click.option(
+        "--certificate-authority",
+        type=_FILE,
+        help="Certificates (PEM) that --address https:// is checked with. Default: those of this machine.",
+    ),
+)
 
 
 def question(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the flags that select the scheduler and the output format."""
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option("--context", metavar="NAME", help="Context of the kubeconfig. Default: its current context."),
-        click.option(
-            "--kubeconfig",
-            type=click.Path(dir_okay=False, path_type=Path),
-            help="Kubeconfig of the cluster: fail if the scheduler serves another API server. Default, without "
-            "--address: $KUBECONFIG, then ~/.kube/config.",
-        ),
-        click.option(
-            "--address",
-            metavar="HOST:PORT",
-            help=f"Health port of the scheduler.  [default: {DEFAULT_ADDRESS}]",
-        ),
-    ):
+    """Adds the flags that select the scheduler, as the argument `selection`, and --json, as `as_json`."""
+
+    @functools.wraps(command)
+    def with_selection(address: str | None, **given: Any) -> None:
+        of_all = {name: given.pop(name) for name in _SELECTED}
+        command(selection=Selection(address, **of_all), **given)
+
+    address = click.option("--address", metavar="HOST:PORT", help=_ADDRESS.format(""))
+    return _decorated(with_selection, address)
+
+
+def question_to_replicas(command: Callable[..., None]) -> Callable[..., None]:
+    """Likewise, with `selections`: one for each --address, or one without."""
+
+    @functools.wraps(command)
+    def with_selections(address: tuple[str, ...], **given: Any) -> None:
+        of_all = {name: given.pop(name) for name in _SELECTED}
+        command(selections=[Selection(each, **of_all) for each in address or (None,)], **given)
+
+    text = _ADDRESS.format("May be repeated, for several replicas: the leader carries out the plan. ")
+    return _decorated(with_selections, click.option("--address", metavar="HOST:PORT", multiple=True, help=text))
+
+
+def _decorated(command: Callable[..., None], address: _Option) -> Callable[..., None]:
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    options: tuple[_Option, ...] = (as_json, *reversed(_SELECTING), address)
+    for option in options:
         command = option(command)
     return command
+
+
+def in_namespaces(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds --namespace and --all-namespaces, as the argument `namespace`, empty: all. `what` is listed."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def with_namespace(namespace: str, all_namespaces: bool, **others: Any) -> None:
+            command(namespace="" if all_namespaces else namespace, **others)
+
+        decorated: Callable[..., None] = with_namespace
+        for option in (
+            click.option(
+                "--all-namespaces", "-A", is_flag=True, help=f"{what.capitalize()} of all namespaces. The default."
+            ),
+            click.option(
+                "--namespace", "-n", metavar="NAME", default="", help=f"Only {what} in this namespace. Default: all."
+            ),
+        ):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
 
 
 def names(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     """Completes the names of `gangs`, `jobs` or `queues` of the scheduler that the flags select, if it answers soon."""
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+        given = {name: value for name, value in context.params.items() if name in Selection.__slots__ and value}
         try:
-            body = ask(context.params.get("address") or DEFAULT_ADDRESS, f"/{kind}", timeout=_COMPLETION_SECONDS)
-        except AskError:
+            route = Selection(**given).route(say=lambda _: None)
+            body = ask(route, f"/{kind}", timeout=_COMPLETION_SECONDS)
+        except (AskError, click.UsageError):
             return []
         return sorted(each["name"] for each in body[kind] if each["name"].startswith(incomplete))
 
     return complete
 
 
+@contextmanager
+def failing_with(code: int) -> Iterator[None]:
+    """Ends the process with the message and the exit code if there is no answer."""
+    try:
+        yield
+    except AskError as error:
+        fail(str(error), code)
+
+
+def answer(path: str, selection: Selection) -> dict[str, Any]:
+    """The JSON answer of the scheduler that the flags select. Without one, the process ends with its error, and 1."""
+    with failing_with(1):
+        return ask(selection.route(), path)
+
+
 @click.command()
 @question
-def status(address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool) -> None:
+def status(selection: Selection, as_json: bool) -> None:
     """Show the scheduler's view of the cluster."""
-    body = answer("/status", address, kubeconfig, context)
+    body = answer("/status", selection)
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return
@@ -78,16 +165,17 @@ def status(address: str | None, kubeconfig: Path | None, context: str | None, as
 @click.command()
 @click.argument("pod", metavar="[NAMESPACE/]POD")
 @click.option(
-    "--namespace", "-n", metavar="NAME", default="default", show_default=True, help="Namespace of a POD without one."
+    "--namespace",
+    "-n",
+    metavar="NAME",
+    help="Namespace of a POD without one. Default: that of the context, else default.",
 )
 @question
-def explain(
-    pod: str, namespace: str, address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool
-) -> None:
+def explain(pod: str, namespace: str | None, selection: Selection, as_json: bool) -> None:
     """Show why a pod is pending, and what would let it be placed."""
     if "/" not in pod:
-        pod = f"{namespace}/{pod}"
-    body = answer("/explain?" + urlencode({"pod": pod}), address, kubeconfig, context)
+        pod = f"{namespace or selection.namespace}/{pod}"
+    body = answer("/explain?" + urlencode({"pod": pod}), selection)
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return
@@ -95,83 +183,3 @@ def explain(
     from poseidon_py.util.terminal import new_console
 
     print_explanation(body, new_console())
-
-
-def answer(path: str, address: str | None, kubeconfig: Path | None, context: str | None) -> dict[str, Any]:
-    """The JSON answer of the scheduler that the flags select. Without one, the process ends with its error, and 1."""
-    try:
-        if address is None or kubeconfig is not None or context is not None:
-            require_cluster(address or DEFAULT_ADDRESS, kubeconfig, context)
-        return ask(address or DEFAULT_ADDRESS, path)
-    except AskError as error:
-        fail(str(error), 1)
-
-
-class AskError(Exception):
-    """There is no answer, or another scheduler answers; the message gives the reason and the remedy.
-
-    `status`: that of the HTTP answer; 0: there is none.
-    """
-
-    def __init__(self, message: str, status: int = 0) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-def ask(
-    address: str, path: str, *, method: str = "GET", body: bytes | None = None, timeout: float = _TIMEOUT_SECONDS
-) -> dict[str, Any]:
-    """The JSON answer of the scheduler at HOST:PORT. `body`: JSON; `timeout`: seconds. Raises AskError."""
-    headers = {"Content-Type": "application/json"} if method != "GET" else {}
-    request = urllib.request.Request(f"http://{address}{path}", body, headers, method=method)
-    try:
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
-            found: Any = json.load(answer)
-    except urllib.error.HTTPError as error:
-        problem = _error_message(error) or f"{address} is not a scheduler: {error}; {_REMEDY}"
-        raise AskError(problem, error.code) from error
-    except (OSError, ValueError, RecursionError, http.client.HTTPException) as error:
-        raise AskError(f"no scheduler at {address}: {getattr(error, 'reason', error)}; {_REMEDY}") from error
-    if not isinstance(found, dict):
-        raise AskError(f"{address} is not a scheduler; {_REMEDY}")
-    return found
-
-
-def _error_message(error: urllib.error.HTTPError) -> str:
-    """The error message of a scheduler; empty: the answer is not from a scheduler."""
-    try:
-        return str(json.load(error)["error"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return ""
-
-
-def _without_server(path: Path | None, context: str | None) -> str:
-    """Why a kubeconfig names no API server, and the remedy."""
-    if path is None:
-        return f"there is no kubeconfig with the context {context}; give --kubeconfig, or omit --context"
-    if not path.exists() and os.pathsep not in str(path):
-        return f"the kubeconfig {path} does not exist; correct --kubeconfig"
-    named = f"context {context}" if context else "the current context"
-    return f"the kubeconfig {path} has no server for {named}; correct --kubeconfig or --context"
-
-
-def require_cluster(address: str, kubeconfig: Path | None, context: str | None) -> None:
-    """Check that the scheduler at HOST:PORT serves the API server that the kubeconfig names. Raises AskError if not.
-
-    `kubeconfig` None: the default one; without one nothing is checked. A scheduler inside a cluster is not checked
-    either: it reaches its API server by another address than clients outside.
-    """
-    path = kubeconfig or default_kubeconfig()
-    expected = server_of(path, context) if path is not None else ""
-    if not expected:
-        if kubeconfig is not None or context is not None:
-            raise AskError(_without_server(path, context))
-        return
-    serves = ask(address, "/identity")
-    server = serves.get("server")
-    if server and server != expected and not serves.get("in_cluster"):
-        names = ", ".join(serves.get("scheduler_names") or ())
-        raise AskError(
-            f"the scheduler at {address} ({names}) serves the API server {server}, not {expected} of the kubeconfig "
-            f"{path}; give --address HOST:PORT of the health port of the right scheduler"
-        )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from poseidon_py.app.move_plan import Plan, encode_plan, without
-from poseidon_py.cli.ask import AskError, ask
+from poseidon_py.cli.reaching.routes import AskError, Route, ask
 
 _POLL_SECONDS = 1.0
 _ANSWER_SECONDS = 5.0
@@ -23,21 +23,29 @@ _UNDER_WAY = ("leaving", "awaited")
 
 
 class Replicas:
-    """The schedulers at some addresses. `ask` begins with the one that gave the last answer."""
+    """Schedulers at some addresses, or the leader, wherever it is. `ask` begins with the one that gave the last
+    answer."""
 
-    def __init__(self, addresses: Sequence[str]) -> None:
-        self._addresses = list(addresses)
+    def __init__(self, routes: Sequence[Route], leader: Callable[[], Route] | None = None) -> None:
+        """`leader`: finds the way to the leader, also once another process leads; None: there are these routes
+        alone."""
+        self._routes = list(routes)
+        self._leader = leader
 
     def ask(self, path: str, **request: Any) -> dict[str, Any]:
-        """The first answer; see `cli.ask.ask`. Raises AskError: the last one, or one that another replica does not
+        """The first answer; see `routes.ask`. Raises AskError: the last one, or one that another replica does not
         change."""
-        for left in reversed(range(len(self._addresses))):
+        if not self._routes and self._leader is not None:
+            self._routes.append(self._leader())
+        for left in reversed(range(len(self._routes))):
             try:
-                return ask(self._addresses[0], path, **request)
+                return ask(self._routes[0], path, **request)
             except AskError as error:
+                if error.status in _TRANSIENT and self._leader is not None:
+                    self._routes.clear()  # to be found again
                 if error.status not in _TRANSIENT or not left:
                     raise
-                self._addresses.append(self._addresses.pop(0))
+                self._routes.append(self._routes.pop(0))
         raise AskError("no address is given; give --address HOST:PORT")
 
 

@@ -37,6 +37,10 @@ def version_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return option(command)
 
 
+class UsageProblem(click.UsageError):
+    """A flag has a value that cannot be used; the message says which and why. Exit code 2."""
+
+
 class Group(click.Group):
     """A group of commands that an interrupt ends with exit code 130, also at a question, as the end of input does; and
     that knows what a mistyped command was to be."""

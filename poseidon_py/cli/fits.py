@@ -6,13 +6,14 @@ Exit codes: 0 they fit, 1 they do not, 2 there is no answer.
 import json
 import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from poseidon_py.cli.ask import DEFAULT_ADDRESS, AskError, ask, question, require_cluster
+from poseidon_py.cli.ask import failing_with, question
 from poseidon_py.cli.errors import fail
+from poseidon_py.cli.reaching.routes import ask
+from poseidon_py.cli.reaching.selection import Selection
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +25,10 @@ FITS, DOES_NOT_FIT, NO_ANSWER = 0, 1, 2
 @click.command()
 @click.argument("file", type=click.File(encoding="utf-8"))
 @click.option(
-    "--namespace", "-n", metavar="NAME", default="default", show_default=True, help="Namespace of objects without one."
+    "--namespace",
+    "-n",
+    metavar="NAME",
+    help="Namespace of objects without one. Default: that of the context, else default.",
 )
 @click.option(
     "--minimum",
@@ -39,14 +43,12 @@ FITS, DOES_NOT_FIT, NO_ANSWER = 0, 1, 2
 @question
 def fits(
     file: TextIO,
-    namespace: str,
+    namespace: str | None,
     minimum: int | None,
     topology: str,
     priority: int | None,
     with_preemption: bool,
-    address: str | None,
-    kubeconfig: Path | None,
-    context: str | None,
+    selection: Selection,
     as_json: bool,
 ) -> None:
     """Show whether the pods of a manifest would fit now, and on which nodes.
@@ -58,7 +60,7 @@ def fits(
     objects, problems = _objects(file)
     body = {
         "objects": objects,
-        "namespace": namespace,
+        "namespace": namespace or selection.namespace,
         "minimum": minimum,
         "topology": topology,
         "priority": priority,
@@ -68,12 +70,8 @@ def fits(
         encoded = json.dumps(body).encode()
     except (TypeError, ValueError) as error:  # a date, a set
         fail(f"{file.name} has a value that is not JSON: {error}; quote it", NO_ANSWER)
-    try:
-        if address is None or kubeconfig is not None or context is not None:
-            require_cluster(address or DEFAULT_ADDRESS, kubeconfig, context)
-        found = ask(address or DEFAULT_ADDRESS, "/fits", method="POST", body=encoded, timeout=120.0)
-    except AskError as error:
-        fail(str(error), NO_ANSWER)
+    with failing_with(NO_ANSWER):
+        found = ask(selection.route(), "/fits", method="POST", body=encoded, timeout=120.0)
     found["notes"] = problems + found["notes"]
     if as_json:
         click.echo(json.dumps(found, indent=2))

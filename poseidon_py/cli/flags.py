@@ -30,8 +30,8 @@ _BOOLEANS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0"
 
 
 class GroupedCommand(click.Command):
-    """A command whose help has the flags of settings under the headings of their sections. It also takes flags in the
-    forms that Go programs have: `--leader-elect=false`, `--lease_duration 15s`, `-v 4`."""
+    """A command whose help has the flags of settings under the headings of their sections, the shortest list first. It
+    also takes flags in the forms that Go programs have: `--leader-elect=false`, `--lease_duration 15s`, `-v 4`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(_as_click_has_them(args)))
@@ -42,7 +42,7 @@ class GroupedCommand(click.Command):
             record = parameter.get_help_record(ctx)
             if record is not None:
                 records[section_of(parameter.name or "")].append(record)
-        for section, lines in records.items():
+        for section, lines in sorted(records.items(), key=lambda each: len(each[1])):  # equal ones as they were
             if lines:
                 with formatter.section(HEADINGS.get(section, _OTHERS)):
                     formatter.write_dl(lines)

@@ -1,14 +1,14 @@
 """`poseidon gangs`: the gangs that a running scheduler knows, and the members of one."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import click
 
 from poseidon_py.app.queries.gang_list import counts_by_state
-from poseidon_py.cli.ask import answer, names, question
+from poseidon_py.cli.ask import answer, in_namespaces, names, question
+from poseidon_py.cli.reaching.selection import Selection
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,17 +18,15 @@ Json = dict[str, Any]
 
 @click.command()
 @click.argument("name", metavar="[NAME]", default="", shell_complete=names("gangs"))
-@click.option("--namespace", "-n", metavar="NAME", default="", help="Only gangs in this namespace. Default: all.")
+@in_namespaces("gangs")
 @question
-def gangs(
-    name: str, namespace: str, address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool
-) -> None:
+def gangs(name: str, namespace: str, selection: Selection, as_json: bool) -> None:
     """Show the gangs: how many of their pods there are, and why they wait.
 
     With NAME or NAMESPACE/NAME, show the members of that gang, and their nodes.
     """
     parameters = {key: value for key, value in (("name", name), ("namespace", namespace)) if value}
-    body = answer("/gangs?" + urlencode(parameters), address, kubeconfig, context)
+    body = answer("/gangs?" + urlencode(parameters), selection)
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import click
 
-from poseidon_py.cli.ask import answer, names, question
+from poseidon_py.cli.ask import answer, in_namespaces, names, question
+from poseidon_py.cli.reaching.selection import Selection
 from poseidon_py.machines.states import JobState
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _STATES = [state.value for state in JobState if state is not JobState.NEW]
 
 @click.command("show")
 @click.argument("name", metavar="[NAME]", default="", shell_complete=names("jobs"))
-@click.option("--namespace", "-n", metavar="NAME", default="", help="Only jobs in this namespace. Default: all.")
+@in_namespaces("jobs")
 @click.option("--user", metavar="NAME", default="", help="Only jobs of this user.")
 @click.option("--queue", metavar="NAME", default="", help="Only jobs of this queue.")
 @click.option(
@@ -41,9 +41,7 @@ def show(
     queue: str,
     state: str | None,
     output: str,
-    address: str | None,
-    kubeconfig: Path | None,
-    context: str | None,
+    selection: Selection,
     as_json: bool,
 ) -> None:
     """Show the jobs that the scheduler places: their states, pods, and why they wait.
@@ -52,7 +50,7 @@ def show(
     """
     given = {"name": name, "namespace": namespace, "user": user, "queue": queue, "state": state}
     parameters = urlencode({key: value for key, value in given.items() if value})
-    body = answer("/jobs" + (f"?{parameters}" if parameters else ""), address, kubeconfig, context)
+    body = answer("/jobs" + (f"?{parameters}" if parameters else ""), selection)
     if as_json or output == "json":
         click.echo(json.dumps(body, indent=2))
         return

@@ -28,6 +28,7 @@ class LazyGroup(Group):
             "benchmarks.cluster.cli",
             "Run a synthetic cluster that speaks the Kubernetes HTTP API, until interrupted.",
         ),
+        "completion": ("poseidon_py.cli.shell.completion", "Print what makes a shell complete commands and flags."),
         "config": ("poseidon_py.cli.config", "Check configuration files of `poseidon run`, and write them."),
         "demo": (
             "benchmarks.demo.cli",
@@ -47,8 +48,15 @@ class LazyGroup(Group):
         "run": ("poseidon_py.cli.run", "Run the scheduler until SIGTERM or SIGINT."),
         "status": ("poseidon_py.cli.ask", "Show the scheduler's view of the cluster."),
     }
-    """Command -> the module that has it under that name, and how its help begins: so the list of commands needs none of
-    their libraries."""
+    """Command -> the module that has it, under that name or after a colon, and how its help begins: so the list of
+    commands needs none of their libraries."""
+    headings: ClassVar[dict[str, tuple[str, ...]]] = {
+        "Ask a running scheduler": ("explain", "fits", "gangs", "jobs", "queues", "status"),
+        "Change": ("hooks", "rebalance"),
+        "Run": ("cluster", "demo", "run"),
+        "Set up": ("completion", "config", "policies"),
+    }
+    """The commands under each heading of the help, which has the shortest list first."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.modules)
@@ -56,25 +64,27 @@ class LazyGroup(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.modules:
             return None
+        module, _, name = self.modules[cmd_name][0].partition(":")
         try:
-            found = getattr(importlib.import_module(self.modules[cmd_name][0]), cmd_name)
+            found = getattr(importlib.import_module(module), name or cmd_name)
         except ModuleNotFoundError as error:
-            if not self.modules[cmd_name][0].startswith("benchmarks"):
+            if not module.startswith("benchmarks"):
                 raise
             return _not_installed(cmd_name, error)
         assert isinstance(found, click.Command)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands in the help."""
+        """The lists of commands in the help."""
         installed = all(importlib.util.find_spec(name) for name in _OF_BENCHMARKS)
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                [
-                    (name, summary if installed or not module.startswith("benchmarks") else _NEEDS_EXTRA)
-                    for name, (module, summary) in self.modules.items()
-                ]
-            )
+        for heading, names in sorted(self.headings.items(), key=lambda each: len(each[1])):
+            with formatter.section(heading):
+                lines = []
+                for name in names:
+                    module, summary = self.modules[name]
+                    available = installed or not module.startswith("benchmarks")
+                    lines.append((name, summary if available else _NEEDS_EXTRA))
+                formatter.write_dl(lines, col_max=12)
 
 
 def _not_installed(name: str, error: ModuleNotFoundError) -> click.Command:

@@ -1,7 +1,6 @@
 """`poseidon queues`: the queues in force, and the pending pods of one."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -9,6 +8,7 @@ import click
 
 from poseidon_py.cli.ask import answer, names, question
 from poseidon_py.cli.job_list import statistics_lines
+from poseidon_py.cli.reaching.selection import Selection
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,12 +19,12 @@ Json = dict[str, Any]
 @click.command()
 @click.argument("name", metavar="[NAME]", default="", shell_complete=names("queues"))
 @question
-def queues(name: str, address: str | None, kubeconfig: Path | None, context: str | None, as_json: bool) -> None:
+def queues(name: str, selection: Selection, as_json: bool) -> None:
     """Show the queues: what they use, what they may use, and what is wrong with them.
 
     With NAME, show that queue and those below it, and why its pods wait.
     """
-    body = answer("/queues" + (f"?{urlencode({'name': name})}" if name else ""), address, kubeconfig, context)
+    body = answer("/queues" + (f"?{urlencode({'name': name})}" if name else ""), selection)
     if as_json:
         click.echo(json.dumps(body, indent=2))
         return

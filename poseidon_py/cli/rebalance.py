@@ -12,9 +12,11 @@ import msgspec
 
 from poseidon_py.app.move_plan import GOALS, MAX_MOVES, Plan, PlanError, decode_plan, encode_plan
 from poseidon_py.app.plan_query import DEFAULTS, plan_query
-from poseidon_py.cli.ask import DEFAULT_ADDRESS, AskError, require_cluster
+from poseidon_py.cli.ask import question_to_replicas
 from poseidon_py.cli.carry_out import Execution, Replicas
 from poseidon_py.cli.errors import fail
+from poseidon_py.cli.reaching.routes import AskError
+from poseidon_py.cli.reaching.selection import Selection
 from poseidon_py.kube.objects import InvalidField
 from poseidon_py.util.process.signals import INTERRUPTED
 
@@ -58,22 +60,7 @@ _PLAN_SECONDS = 90.0
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the plan to a file, as JSON.",
 )
-@click.option(
-    "--address",
-    "addresses",
-    metavar="HOST:PORT",
-    multiple=True,
-    help="Health port of the scheduler. May be repeated, for several replicas: the leader carries out the plan.  "
-    f"[default: {DEFAULT_ADDRESS}]",
-)
-@click.option(
-    "--kubeconfig",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Kubeconfig of the cluster: fail if the scheduler serves another API server. Default, without --address: "
-    "$KUBECONFIG, then ~/.kube/config.",
-)
-@click.option("--context", metavar="NAME", help="Context of the kubeconfig. Default: its current context.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@question_to_replicas
 def rebalance(
     goal: str | None,
     moves: str | None,
@@ -84,9 +71,7 @@ def rebalance(
     yes: bool,
     plan_file: Path | None,
     out: Path | None,
-    addresses: tuple[str, ...],
-    kubeconfig: Path | None,
-    context: str | None,
+    selections: list[Selection],
     as_json: bool,
 ) -> None:
     """Plan moves of running pods, and carry them out.
@@ -96,12 +81,10 @@ def rebalance(
     given = {"goal": goal, "moves": moves, "for": shape, "moves-per-win": moves_per_win}
     query = {key: value for key, value in given.items() if value is not None}
     _check(query, dry_run=dry_run, execute=execute, yes=yes, plan_file=plan_file, out=out)
-    replicas = Replicas(addresses or (DEFAULT_ADDRESS,))
     try:
-        if plan_file is None or execute:
-            for address in addresses or (DEFAULT_ADDRESS,):
-                if not addresses or kubeconfig is not None or context is not None:
-                    require_cluster(address, kubeconfig, context)
+        replicas = Replicas((), leader=selections[0].route)
+        if selections[0].address is not None and (plan_file is None or execute):
+            replicas = Replicas([selection.route() for selection in selections])
         plan = _read(plan_file) if plan_file is not None else _ask_for_plan(replicas, query)
         if plan.problem:
             if not as_json:

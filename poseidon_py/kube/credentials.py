@@ -37,7 +37,8 @@ class Access:
     """The name in the server's certificate, if it is not `host`."""
     namespace: str = "default"
     in_cluster: bool = False
-    _configuration: Any = None
+    configuration: Any = None
+    """That of the `kubernetes` package from which this was loaded; None: from none."""
 
     @property
     def url(self) -> str:
@@ -53,10 +54,10 @@ class Access:
 
     async def refresh(self) -> bool:
         """Read the current token. Returns whether it has changed. Raises CredentialsError."""
-        if self._configuration is None:
+        if self.configuration is None:
             return False
         try:
-            headers = await asyncio.to_thread(_headers, self._configuration)
+            headers = await asyncio.to_thread(_headers, self.configuration)
         except Exception as error:  # a credential plug-in may raise anything
             raise CredentialsError(f"cannot refresh the credentials: {error}") from error
         changed, self.headers = headers != self.headers, headers
@@ -127,7 +128,7 @@ def _load(path: Path | None, context: str | None) -> Access:
     access.proxy = configuration.proxy
     access.tls_name = getattr(configuration, "tls_server_name", None)
     access.namespace, access.in_cluster = namespace, in_cluster
-    access._configuration = configuration
+    access.configuration = configuration
     return access
 
 

@@ -78,17 +78,39 @@ def server_of(path: Path, context: str | None) -> str:
 
     The first of several files that defines a name counts. Empty: no file defines the server.
     """
+    parts = _parts(path)
+    cluster = _context(parts, context).get("cluster")
+    clusters = [each.cluster for part in parts for each in part.clusters or () if each.name == cluster]
+    return _normal(clusters[0].server or "") if clusters and clusters[0] is not None else ""
+
+
+def namespace_of(path: Path, context: str | None) -> str:
+    """The namespace of a context, None: the current one; empty: it has none."""
+    found = _context(_parts(path), context).get("namespace")
+    return found if isinstance(found, str) else ""
+
+
+def context_names(path: Path) -> list[str]:
+    """Of all contexts."""
+    return sorted({str(each.name) for part in _parts(path) for each in part.contexts or () if each.name})
+
+
+def _parts(path: Path) -> list[_Kubeconfig]:
+    """The files that can be read."""
     parts = []
     for file in _files(path):
         try:
             parts.append(msgspec.convert(_content(file), _Kubeconfig))
         except (*_UNREADABLE, msgspec.ValidationError):
             continue
-    selected = context or next((part.current_context for part in parts if part.current_context), None)
+    return parts
+
+
+def _context(parts: list[_Kubeconfig], name: str | None) -> dict[str, Any]:
+    """The first with that name; None: that of the current context."""
+    selected = name or next((part.current_context for part in parts if part.current_context), None)
     contexts = [each.context for part in parts for each in part.contexts or () if each.name == selected]
-    cluster = (contexts[0] or {}).get("cluster") if contexts else None
-    clusters = [each.cluster for part in parts for each in part.clusters or () if each.name == cluster]
-    return _normal(clusters[0].server or "") if clusters and clusters[0] is not None else ""
+    return (contexts[0] or {}) if contexts else {}
 
 
 _UNREADABLE = (OSError, ValueError, RecursionError, yaml.YAMLError)

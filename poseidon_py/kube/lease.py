@@ -27,6 +27,7 @@ from urllib.parse import quote
 import msgspec
 
 from poseidon_py.kube.client import ApiError, ConflictError, KubeError, NotFoundError, decode_answer
+from poseidon_py.kube.leader.leader_record import record_of
 from poseidon_py.util.timestamps import instant_of
 
 log = logging.getLogger(__name__)
@@ -250,8 +251,9 @@ class Election:
             return True
         spec = lease.get("spec") or {}
         if spec != self._spec:
-            self._note(spec)
-            self._compare(lease["metadata"].get("annotations") or {})
+            annotations = lease["metadata"].get("annotations") or {}
+            self._note(spec, annotations)
+            self._compare(annotations)
         held_by_other = self.holder not in ("", self.identity)
         duration = float(spec.get("leaseDurationSeconds") or self._duration)
         if held_by_other and self._monotonic() < self._seen + duration:
@@ -290,11 +292,13 @@ class Election:
     def _body(self, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
         return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
-    def _note(self, spec: dict[str, Any]) -> None:
+    def _note(self, spec: dict[str, Any], annotations: Mapping[str, str] | None = None) -> None:
         self._spec, self._seen = spec, self._monotonic()
         holder = str(spec.get("holderIdentity") or "")
         if holder != self.holder and holder and holder != self.identity:
-            log.info("the %s is %s", self._role or "leader", holder)
+            record = record_of(annotations, holder)
+            about = f" ({record.where}, version {record.version})" if record is not None else ""
+            log.info("the %s is %s%s", self._role or "leader", holder, about)
         self.holder = holder
 
     def _compare(self, annotations: Mapping[str, str]) -> None:

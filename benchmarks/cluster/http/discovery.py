@@ -29,12 +29,14 @@ _SUBRESOURCE_KINDS: dict[str, tuple[str, str, str]] = {  # group, version, kind
     "eviction": ("policy", "v1", "Eviction"),
     "scale": ("autoscaling", "v1", "Scale"),
     "token": ("authentication.k8s.io", "v1", "TokenRequest"),
+    "portforward": ("", "v1", "PodPortForwardOptions"),
 }
 _SUBRESOURCE_VERBS: dict[str, list[str]] = {
     "binding": ["create"],
     "eviction": ["create"],
     "token": ["create"],
     "log": ["get"],
+    "portforward": ["create", "get"],
     "finalize": ["update"],
 }
 

@@ -39,6 +39,7 @@ from benchmarks.cluster.http.bodies import (
 from benchmarks.cluster.http.faults import NO_FAULT, Fate, Faults
 from benchmarks.cluster.http.metrics_api import Usage
 from benchmarks.cluster.http.paths import Target, parse_path, split_query
+from benchmarks.cluster.http.port_forward import forward_ports
 from benchmarks.cluster.http.watches import Watches, WatchOptions
 from benchmarks.cluster.store.errors import (
     ApiError,
@@ -137,6 +138,8 @@ class HttpApi:
         user = self._accounts.user_of(request.headers.get("Authorization", ""))
         if user:
             self._accounts.permit(user, verb, target)
+            if target.subresource == "portforward":
+                self._accounts.permit(user, "create", target)  # whatever the method, from 1.35 on
         fate = NO_FAULT
         if self.faults.rules:
             resource = target.kind.plural
@@ -147,6 +150,9 @@ class HttpApi:
         self.requests[counted] = self.requests.get(counted, 0) + 1
         if verb == "watch":
             return await self._watch(request, target, query)
+        if target.subresource == "portforward":
+            pod = self.api.get(target.kind, target.namespace, target.name).parse()
+            return await forward_ports(request, pod, query)
         if body is None and request.method != "GET":
             body = await read_body(request, target.subresource)
         response = await self._serve(request, verb, target, query, body)

@@ -152,7 +152,7 @@ NODES = Kind(
 )  # fmt: skip
 PODS = Kind(
     "", "v1", "pods", "Pod", True, ("po",), ("all",),
-    ("status", "binding", "eviction", "log", "ephemeralcontainers", "resize"),
+    ("status", "binding", "eviction", "log", "ephemeralcontainers", "resize", "portforward"),
     generation=True, field_names=POD_FIELDS, fields=_pod_fields,
 )  # fmt: skip
 NAMESPACES = Kind(

@@ -74,6 +74,7 @@ OWN = ConventionTable(
             f"{PREFIX}hooks-holder": _STATE,
             f"{PREFIX}hooks-lease": _STATE,
             f"{PREFIX}scheduler-names": _STATE,
+            f"{PREFIX}leader": _STATE,
         },
         labels={
             f"{PREFIX}ingress-bandwidth": HONOURED,

@@ -68,6 +68,20 @@ def test_help_names_all_commands():
         assert command in out
 
 
+def test_the_commands_are_under_headings_the_shortest_list_first():
+    lines = run("--help").output.splitlines()
+    lists: dict[str, list[str]] = {}
+    for line in lines:
+        if line.endswith(":") and not line.startswith(" "):
+            listed = lists.setdefault(line.removesuffix(":"), [])
+        elif line.startswith("  ") and not line.startswith("   ") and lists:
+            listed.append(line.split()[0])
+    del lists["Options"]
+    assert list(lists) == ["Change", "Run", "Set up", "Ask a running scheduler"]
+    assert list(map(len, lists.values())) == [2, 3, 3, 6]
+    assert sorted(name for names in lists.values() for name in names) == sorted(LazyGroup.modules)
+
+
 def run_flags():
     command = cli.get_command(click.Context(cli), "run")
     assert command is not None
@@ -85,7 +99,7 @@ def test_the_flags_of_run_are_under_headings():
     """70 flags in one list are not read."""
     lines = run("run", "--help").output.splitlines()
     headings = [line.removesuffix(":") for line in lines if line.endswith(":") and not line.startswith(" ")]
-    assert headings == ["Options", *(name for section, name in HEADINGS.items() if section != "watches")]
+    assert set(headings) == {"Options", *(name for section, name in HEADINGS.items() if section != "watches")}
     sections: dict[str, list[str]] = {}
     for line in lines:
         if line.removesuffix(":") in headings:
@@ -94,6 +108,8 @@ def test_the_flags_of_run_are_under_headings():
             sections.setdefault(heading, []).append(line.split()[0])
     assert "--queue-drain-rate" in sections["Queues"]
     assert sections["Options"] == ["--config"]
+    lengths = [len(sections[heading]) for heading in headings if heading != "Options"]
+    assert lengths == sorted(lengths), "the shortest list is first"
     assert sum(map(len, sections.values())) == len(run_flags()) + 1
     assert max(map(len, sections.values())) <= 10
 
@@ -346,8 +362,12 @@ def test_explain_does_not_list_nodes_for_a_pod_that_waits_for_its_queue(schedule
     assert "lacks\n" not in out
 
 
-def test_a_pod_without_namespace_is_in_default(scheduler):
+def test_a_pod_without_namespace_is_in_that_of_the_context_or_in_default(scheduler, tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
     Answers.bodies = {"/explain?pod=default%2Fp": (200, EXPLAINED)}
+    assert run("explain", "p", "--address", scheduler).exit_code == 0
+    (tmp_path / "kubeconfig").write_text(CONFIG.replace("user: u}", "user: u, namespace: team}"))
+    Answers.bodies = {"/explain?pod=team%2Fp": (200, EXPLAINED)}
     assert run("explain", "p", "--address", scheduler).exit_code == 0
 
 
@@ -379,19 +399,25 @@ def serving(server, **fields):
 
 def test_a_scheduler_of_another_cluster_does_not_answer_for_this_one(scheduler, kubeconfig, monkeypatch):
     """Without --address the scheduler on the default port is queried, which may belong to another cluster."""
-    monkeypatch.setattr("poseidon_py.cli.ask.DEFAULT_ADDRESS", scheduler)
+    monkeypatch.setattr("poseidon_py.cli.reaching.selection.LOCAL", scheduler)
     monkeypatch.setenv("KUBECONFIG", kubeconfig)
     Answers.bodies = serving("http://127.0.0.1:9")
     assert run("explain", "p").exit_code == 0
     Answers.bodies = serving("https://elsewhere:6443")
-    for arguments in (["status"], ["explain", "p"], ["explain", "p", "--address", scheduler, "--context", "c"]):
+    other = (
+        f"the scheduler at {scheduler} (poseidon) serves the API server https://elsewhere:6443, not http://127.0.0.1:9 "
+        f"of the kubeconfig {kubeconfig}; give --address HOST:PORT of the health port of the right scheduler\n"
+    )
+    for arguments in (["status"], ["explain", "p"]):
         result = run(*arguments)
-        assert (result.exit_code, result.output) == (
-            1,
-            f"error: the scheduler at {scheduler} (poseidon) serves the API server https://elsewhere:6443, not "
-            f"http://127.0.0.1:9 of the kubeconfig {kubeconfig}; give --address HOST:PORT of the health port of the "
-            "right scheduler\n",
+        assert result.exit_code == 1
+        assert result.output.startswith(
+            "error: no leader is known in the cluster http://127.0.0.1:9: lease kube-system/poseidon cannot be read: "
+            "cannot reach the API server at http://127.0.0.1:9: "
         )
+        assert result.output.endswith(f"; {other}")
+    result = run("explain", "p", "--address", scheduler, "--context", "c")
+    assert (result.exit_code, result.output) == (1, f"error: {other}")
     assert (
         run("explain", "p", "--address", scheduler).exit_code == 0
     )  # named explicitly, so that it may serve any API server
@@ -400,7 +426,7 @@ def test_a_scheduler_of_another_cluster_does_not_answer_for_this_one(scheduler, 
 
 
 def test_without_a_kubeconfig_there_is_nothing_to_compare(scheduler, monkeypatch, tmp_path):
-    monkeypatch.setattr("poseidon_py.cli.ask.DEFAULT_ADDRESS", scheduler)
+    monkeypatch.setattr("poseidon_py.cli.reaching.selection.LOCAL", scheduler)
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     Answers.bodies = serving("https://elsewhere:6443")
@@ -430,8 +456,9 @@ def test_a_kubeconfig_that_is_missing_is_named(scheduler, monkeypatch, tmp_path)
 
 
 def test_queries_that_cannot_be_answered(scheduler):
-    Answers.bodies = {"/status": (200, b"<html>")}
+    Answers.bodies = {"/status": (200, b"<html>"), "/gangs?": (404, b"<html>")}
     for arguments, says in (
+        (("gangs", "--address", scheduler), f"{scheduler} is not a scheduler: 404 Not Found; give --address"),
         (("explain", "a/b", "--address", scheduler), "pod a/b not found"),
         (("status", "--address", scheduler), "no scheduler at"),
         (("status", "--address", "127.0.0.1:9"), "no scheduler at 127.0.0.1:9"),

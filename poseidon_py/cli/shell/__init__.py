@@ -1,0 +1,1 @@
+"""The commands as shells and kubectl see them: completion, and the plug-in `kubectl poseidon`."""

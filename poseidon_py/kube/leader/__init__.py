@@ -1,0 +1,1 @@
+"""Who leads, and how those who ask reach it: what the holder of a lease says there, and connections to its pod."""
