@@ -13,7 +13,8 @@ _HEAD = """# Rights, by feature
 The chart grants the rights of the features that are on, and no others; the kustomize base has those of the defaults.
 The last column says which settings switch a feature on: paths in the [configuration](configuration.md), which is
 `config` in the chart's values. There, `leaderElection.leaderElect` is `leaderElection.enabled`, `policy` is a value of
-its own, and `jobs.hooksFile` is `hooks.enabled`. `rbac.extraRules` adds rules.
+its own, and `jobs.hooksFile` is `hooks.enabled`. `rbac.extraRules` adds rules. The rights of those who ask the
+scheduler are in [kubectl.md](kubectl.md#credentials-and-rights).
 
 Where a right is missing, the log names the request, and what follows from it; the scheduler goes on without.
 """

@@ -81,6 +81,7 @@ def values_schema() -> Json:
         extraVolumeMounts=LIST,
         podDisruptionBudget=_object(enabled=SWITCH, maxUnavailable={"type": ["integer", "string"]}),
         serviceAccount=_object(create=SWITCH, name=DNS, annotations=LABELS),
+        access=_object(kubectl=LIST, viewers=LIST),
         rbac=_object(create=SWITCH, extraRules=LIST),
         crds=_object(install=SWITCH, keep=SWITCH),
         networkPolicy=_object(enabled=SWITCH, egress=LIST, **{"from": LIST}),

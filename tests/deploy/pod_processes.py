@@ -60,12 +60,18 @@ class PodProcess:
             "PATH": f"{_VENV}:/usr/bin:/bin",
             "HOME": "/nonexistent",
             "HOSTNAME": self.name,
-            **{each["name"]: each["value"] for each in self._container.get("env", ())},
+            **{each["name"]: self._value(each) for each in self._container.get("env", ())},
         }
         script = self._folder / "run.sh"
         self._prepare(certificate)
         script.write_text(self._script(variables))
         self.process = Process(["unshare", "-m", "sh", "-e", str(script)], self._folder / "log")
+
+    def _value(self, variable: Json) -> str:
+        """Of an environment variable, which may be a field of the pod's metadata."""
+        if "value" in variable:
+            return str(variable["value"])
+        return str(self.pod["metadata"][variable["valueFrom"]["fieldRef"]["fieldPath"].removeprefix("metadata.")])
 
     def _prepare(self, certificate: Path) -> None:
         """A folder for each volume, for the account, and a copy of /etc, in which others can be mounted."""

@@ -62,6 +62,8 @@ EVERYTHING: dict[str, object] = {
     "service.annotations": {"a": "b"},
     "metrics.tlsSecret": "tls",
     "metrics.readers": [{"name": "prometheus-k8s", "namespace": "monitoring"}],
+    "access.kubectl": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "ml-platform"}],
+    "access.viewers": [{"kind": "ServiceAccount", "name": "dashboard", "namespace": "monitoring"}],
     "networkPolicy.egress": [{}],
     "policy": {"name": "load-spreading", "options": {"by": "requested"}},
     "config": {
@@ -72,6 +74,8 @@ EVERYTHING: dict[str, object] = {
     },
 }
 """Every value that adds something."""
+OF_OTHERS = ("-metrics-reader", "-viewer", "-kubectl")
+"""Ends of the names of roles that are not the scheduler's own."""
 SETS: dict[str, dict[str, object]] = {
     "defaults": {},
     "everything": EVERYTHING,
@@ -140,12 +144,12 @@ def test_objects_fit_together(render: Render, name: str):
     roles = {
         (item["kind"], item["metadata"]["name"])
         for item in items
-        if item["kind"] in ("Role", "ClusterRole") and not item["metadata"]["name"].endswith("-metrics-reader")
+        if item["kind"] in ("Role", "ClusterRole") and not item["metadata"]["name"].endswith(OF_OTHERS)
     }
     bindings = [
         item
         for item in items
-        if item["kind"].endswith("RoleBinding") and not item["metadata"]["name"].endswith("-metrics-reader")
+        if item["kind"].endswith("RoleBinding") and not item["metadata"]["name"].endswith(OF_OTHERS)
     ]
     assert {(item["roleRef"]["kind"], item["roleRef"]["name"]) for item in bindings} == roles
     assert {subject["name"] for item in bindings for subject in item["subjects"]} <= accounts
@@ -308,3 +312,44 @@ def test_the_notes_say_what_follows(newest: Path):
     assert "stands by as long as a" in notes(schedulerName="default-scheduler")
     assert "Stop kube-scheduler" in notes(schedulerName="default-scheduler", **{"leaderElection.leaseName": "x"})
     assert "WARNING: without leader election" in notes(**{"leaderElection.enabled": "false"})
+
+
+def test_those_who_ask_get_a_role_each_and_no_more(render: Render):
+    """Users of the plug-in: the lease by name, and port-forward, which RBAC cannot limit to a Deployment's pods; where
+    the lease is elsewhere, in two namespaces. Viewers: paths alone."""
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "g"}
+    access = {"kubectl": [subject], "viewers": [subject]}
+    items = render({"access": access, "leaderElection": {"leaseNamespace": "l"}})
+    forward = {"apiGroups": [""], "resources": ["pods/portforward"], "verbs": ["get", "create"]}
+    lease = {
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "resourceNames": ["poseidon"],
+        "verbs": ["get"],
+    }
+    roles = {
+        item["metadata"]["namespace"]: item["rules"]
+        for item in of_kind(items, "Role")
+        if item["metadata"]["name"] == "poseidon-kubectl"
+    }
+    assert roles == {"kube-system": [forward], "l": [lease]}
+    (viewer,) = (each for each in of_kind(items, "ClusterRole") if each["metadata"]["name"] == "poseidon-viewer")
+    assert {verb for rule in viewer["rules"] for verb in rule["verbs"] if rule["nonResourceURLs"] != ["/fits"]} == {
+        "get"
+    }
+    assert all(set(rule) == {"nonResourceURLs", "verbs"} for rule in viewer["rules"])
+    bound = [item for item in items if item["kind"].endswith("RoleBinding") and item["subjects"] == [subject]]
+    assert sorted(item["roleRef"]["name"] for item in bound) == [
+        "poseidon-kubectl",
+        "poseidon-kubectl",
+        "poseidon-viewer",
+    ]
+    unbound = render()
+    assert not [item for item in unbound if item["kind"].endswith("Binding") and item["metadata"]["name"] != "poseidon"]
+
+
+def test_a_pod_knows_its_name(render: Render):
+    """With the network of its node its host name is another."""
+    variables = container_of(render({"hostNetwork": True}))["env"]
+    fields = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in variables}
+    assert fields == {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}

@@ -10,7 +10,7 @@ from benchmarks.cluster.views.columns import AGE, NAME, Column, age
 
 Json = dict[str, Any]
 
-_STEP = re.compile(r"\.((?:[^.\[\\]|\\.)+)|\[(\d+)\]|\[['\"]([^'\"]+)['\"]\]")
+_STEP = re.compile(r"\.((?:[^.\[\\]|\\.)+)|\[(\d+)\]|\[['\"]([^'\"]+)['\"]\]|\[\?\(@\.(\w+)==['\"]([^'\"]*)['\"]\)\]")
 
 
 def custom_columns(stated: Sequence[Json]) -> Sequence[Column]:
@@ -32,12 +32,15 @@ def custom_columns(stated: Sequence[Json]) -> Sequence[Column]:
 
 
 def find(obj: Any, path: str) -> Any:
-    """The value at a simple JSON path (.a.b[0]); None if it is absent."""
+    """The value at a simple JSON path (.a.b[0], .a[?(@.type=="b")].c); None if it is absent."""
     for step in _STEP.finditer(path):
-        name, index, quoted = step.groups()
+        name, index, quoted, field, value = step.groups()
         key = quoted or (name.replace("\\.", ".") if name else None)
         if key is not None:
             obj = obj.get(key) if isinstance(obj, dict) else None
+        elif field is not None:
+            among = obj if isinstance(obj, list) else ()
+            obj = next((each for each in among if isinstance(each, dict) and each.get(field) == value), None)
         else:
             obj = obj[int(index)] if isinstance(obj, list) and int(index) < len(obj) else None
     return obj

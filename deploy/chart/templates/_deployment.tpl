@@ -91,10 +91,12 @@ spec:
           imagePullPolicy: {{ $values.image.pullPolicy }}
           args:
             {{- toYaml .args | nindent 12 }}
-          {{- with $values.extraEnv }}
-          env:
+          env: # by which the leader says on its lease which pod it is
+            - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+            - {name: POD_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+            {{- with $values.extraEnv }}
             {{- toYaml . | nindent 12 }}
-          {{- end }}
+            {{- end }}
           ports:
             - {name: health, containerPort: {{ .port }}, protocol: TCP}
             - {name: metrics, containerPort: {{ .metricsPort }}, protocol: TCP}

@@ -143,9 +143,9 @@ def ask(
     except (ValueError, RecursionError):
         found = None
     if status >= 300:
-        said = found.get("error") if isinstance(found, dict) else None
+        problem = found.get("error") if isinstance(found, dict) else None
         reason = f"{status} {http.client.responses.get(status, '')}".strip()
-        raise AskError(str(said or f"{route.name} is not a scheduler: {reason}; {REMEDY}"), status)
+        raise AskError(str(problem or f"{route.name} is not a scheduler: {reason}; {REMEDY}"), status)
     if not isinstance(found, dict):
         raise AskError(route.failure("the answer is not that of a scheduler"))
     return found

@@ -121,7 +121,8 @@ def _opened(access: Access, path: str, timeout: float) -> Any:
     before = websocket.getdefaulttimeout()
     websocket.setdefaulttimeout(timeout)  # that it has no parameter for
     try:
-        return ws_client.create_websocket(access.configuration, ws_client.get_websocket_url(access.url + path), headers)
+        url = ws_client.get_websocket_url(access.url + path)  # type: ignore[no-untyped-call]
+        return ws_client.create_websocket(access.configuration, url, headers)  # type: ignore[no-untyped-call]
     except websocket.WebSocketBadStatusException as error:
         body = error.resp_body or b""
         answer = api_error(error.status_code, body if isinstance(body, bytes) else str(body).encode())

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from poseidon_py.kube.client import ApiError, ConflictError, LostAnswerError, NotFoundError, UnreachableError
+from poseidon_py.kube.leader.leader_record import LEADER, LeaderRecord, record_of
 from poseidon_py.kube.lease import SCHEDULER_NAMES, Election
 from tests.poseidon_py.settling import settle
 
@@ -496,3 +497,21 @@ async def test_a_scheduler_of_other_pods_is_told_to_use_a_lease_of_its_own(world
         "a holds lease kube-system/poseidon and is the scheduler of poseidon, so nobody schedules the pods of batch: "
         "give this scheduler a --lease-name of its own, and allow it in the Role"
     ]
+
+
+async def test_a_standby_says_who_leads_and_where(world, caplog):
+    """By the annotation of the holder; that of a former one, which another program left there, does not count."""
+    caplog.set_level("INFO")
+    record = LeaderRecord("a", version="0.1.0", host="h", pod="kube-system/poseidon-0", health="0.0.0.0:10271")
+    a = world.replica("a", description={LEADER: record.annotation()})
+    await world.pass_time(0)
+    world.replica("b", description={LEADER: LeaderRecord("b", version="0.2.0", host="laptop").annotation()})
+    await world.pass_time(5)
+    assert "the leader is a (pod kube-system/poseidon-0, version 0.1.0)" in caplog.messages
+    await a.stop()
+    await world.pass_time(30)
+    assert record_of(world.lease["metadata"]["annotations"], "b") == LeaderRecord("b", version="0.2.0", host="laptop")
+    caplog.clear()
+    world.lease["spec"] |= {"holderIdentity": "kube-scheduler", "renewTime": "2999-01-01T00:00:00Z"}
+    await world.pass_time(5)
+    assert "the leader is kube-scheduler" in caplog.messages

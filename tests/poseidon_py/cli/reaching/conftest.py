@@ -88,11 +88,13 @@ class SchedulerStub:
         self.identity: Json = {"identity": "host_1", "server": "", "in_cluster": False, "version": "0.1.0",
                                "scheduler_names": ["poseidon"]}  # fmt: skip
         self.hosts: list[str] = []
+        self.tokens: list[str] = []
         stub = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 stub.hosts.append(self.headers["Host"])
+                stub.tokens += self.headers.get_all("Authorization", [])
                 body = stub.identity if self.path == "/identity" else {"path": self.path}
                 content = json.dumps(body).encode()
                 self.send_response(200)
