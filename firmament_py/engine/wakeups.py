@@ -133,9 +133,12 @@ class Wakeups:
         """When the next running task may be evicted for one that waits for victims, as it is exempt no longer; 0:
         never, unless the state changes."""
         tasks, priority = self._state.tasks, self._state.classes.priority
+        (waiting,) = (tasks.state == WAITING).nonzero()  # few, if any: a look at all tasks takes long
+        waiting = waiting[(tasks.awaits[waiting] & _EVICTABLE) != 0]
+        if not len(waiting):
+            return 0
         (rows,) = ((tasks.exempt_until_us > now_us) & (tasks.exempt_until_us < EXEMPT_FOREVER_US)).nonzero()
-        (waiting,) = ((tasks.state == WAITING) & ((tasks.awaits & _EVICTABLE) != 0)).nonzero()
-        if not len(rows) or not len(waiting):
+        if not len(rows):
             return 0
         for_priority = priority[tasks.cls[waiting]]
         may_be = (tasks.state[rows] == BOUND) & ~tasks.unevictable[rows]
