@@ -27,11 +27,16 @@ def test_trials_are_counted_separately(monkeypatch):
     assert stats.trials + stats.solves == len(seen)
 
 
-def test_the_contract_names_every_stage():
+def test_the_contract_and_the_documentation_name_every_stage():
     used: set[str] = set()
     for module in (ROOT / "firmament_py").rglob("*.py"):
-        used |= set(re.findall(r'(?:lap\(|stage_seconds\[)"([a-z ]+)"(?:\)|\] =)', module.read_text()))
+        used |= set(re.findall(r'(?:lap\(|stage_seconds\[)"([a-z -]+)"(?:\)|\] =)', module.read_text()))
     declared = re.search(r"stage_seconds = 2;((?:\s*// .*\n)+)", (ROOT / "protos" / "flow.proto").read_text())
     assert declared is not None
     named = re.sub(r"\s*//\s*", " ", declared[1]).strip()
     assert {stage.strip() for stage in named.split(",")} == used
+    table = (ROOT / "docs" / "architecture.md").read_text().partition("| stage | | file |\n")[2].partition("\n\n")[0]
+    rows = [row.split("|")[1:4] for row in table.splitlines()[1:]]
+    assert {stage for row in rows for stage in re.findall("`(.*?)`", row[0])} == used
+    files = {path for row in rows for path in re.findall("`(.*?)`", row[2])} - {"policies/"}
+    assert [path for path in sorted(files) if not (ROOT / "firmament_py" / path).exists()] == []
