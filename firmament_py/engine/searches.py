@@ -117,7 +117,7 @@ class Searches:
     def searched_in_round(self, rows: I64, timers: Mapping[Timer, int]) -> None:
         """A round has considered these waiting tasks (K,) as a search does. A search that still goes on is forgotten.
         timers: what it leaves to be tried again."""
-        self._state.tasks.sought[rows] = Sought.IN_VAIN
+        self._state.tasks.note(rows, sought=Sought.IN_VAIN)
         self._rows, self._stale, self._search = NO_ROWS, 0, None
         self._due_us = _searches_due_us(timers)
 
@@ -167,7 +167,7 @@ class Searches:
             self._not_before_us = now_us + FAILED_US
             return None
         grown = self._grown(search)
-        self._state.tasks.sought[search.rows[grown]] = Sought.ANEW
+        self._state.tasks.note(search.rows[grown], sought=Sought.ANEW)
         self._note_outcome(search, search.rows[~grown], now_us)
         self._learn(search.searcher)
         return search
@@ -193,8 +193,8 @@ class Searches:
     def _note_outcome(self, search: Search, rows: I64, now_us: int) -> None:
         """What the search says of its task rows (K,), and when another one is due."""
         tasks, found = self._state.tasks, search.searcher
-        tasks.passed_over[rows] |= found.state.tasks.passed_over[rows]
-        tasks.without_victims[rows] |= found.state.tasks.without_victims[rows]
+        for note in ("passed_over", "without_victims"):
+            tasks.note(rows[getattr(found.state.tasks, note)[rows]], **{note: True})
         self.at_best = dict(found.gangs_at_best)
         self._due_us = _searches_due_us(found.timers)
         if Timer.PASSED_OVER in found.timers:
@@ -210,13 +210,13 @@ class Searches:
             return
         stale = search.decisions.cause[~chosen[search.decisions.cause_of]]
         rows = np.concatenate([search.rows, stale])
-        self._state.tasks.sought[self._still_waiting(search, rows)] = Sought.ANEW
+        self._state.tasks.note(self._still_waiting(search, rows), sought=Sought.ANEW)
         self._stale += 1
 
     def _search_again(self, rows: I64) -> None:
         """For task rows (K,), with what is noted of them."""
-        sought = self._state.tasks.sought
-        sought[rows[sought[rows] == Sought.IN_VAIN]] = Sought.AGAIN
+        tasks = self._state.tasks
+        tasks.note(rows[tasks.sought[rows] == Sought.IN_VAIN], sought=Sought.AGAIN)
 
     def undecided(self, rows: I64) -> tuple[I64, I64]:
         """Of waiting task rows (K,) for which others may leave: those for which a search runs or is due, and those of
@@ -245,7 +245,7 @@ class Searches:
         if searcher is None:
             self._unable = True
             return
-        tasks.sought[self._rows] = Sought.IN_VAIN
+        tasks.note(self._rows, sought=Sought.IN_VAIN)
         self._search = Search(searcher, self._rows, first, tasks.nominated.copy(), now_us)
         self._rows = NO_ROWS
         self._execution.start(self._search.work)

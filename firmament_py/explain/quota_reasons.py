@@ -43,8 +43,8 @@ def waiting_for_quota(state: ClusterState, shortages: Shortages, now_us: int) ->
     signatures = _signatures(shortages)
     outdated = tasks.reported_amount[rows] != shortages.lacking
     new = (tasks.reported[rows] != signatures) | (outdated & (tasks.reported_us[rows] + AMOUNTS_STEP_US <= now_us))
-    tasks.reported[rows] = signatures
-    tasks.reported_us[rows[new]], tasks.reported_amount[rows[new]] = now_us, shortages.lacking[new]
+    tasks.note(rows, reported=signatures)
+    tasks.note(rows[new], reported_us=now_us, reported_amount=shortages.lacking[new])
     answer = []
     for cls, count in zip(*np.unique(tasks.cls[rows[~new]], return_counts=True), strict=True):
         answer.append(Waiting(int(cls), int(count), (), NO_ROWS))

@@ -68,7 +68,7 @@ def waiting_classes(
             of_class = some[tasks.cls[some] == cls]
             before = tasks.reported[of_class]
             unreported = of_class[before == 0 if why is DEFERRED else before != signature]
-            tasks.reported[unreported] = signature
+            tasks.note(unreported, reported=signature)
             answer.append(Waiting(cls, len(of_class), (why,), unreported))
         state.wait_for(some, ENDED_BY[why.kind])
         rows = np.setdiff1d(rows, some, assume_unique=True)
@@ -114,7 +114,7 @@ def waiting_classes(
         signature = signature_of(reasons, len(state.nodes.observed))
         unreported = of_class[tasks.reported[of_class] != signature]
         unreported = np.setdiff1d(unreported, unsaid, assume_unique=True) if len(unsaid) else unreported
-        tasks.reported[unreported] = signature
+        tasks.note(unreported, reported=signature)
         answer.append(Waiting(cls, len(of_class), reasons, unreported))
     return answer
 

@@ -31,7 +31,6 @@ def improve(what_if: WhatIf, policy: Policy, moves: int) -> Moves:
         found.append((tasks, state.tasks.node[tasks], nodes, saves))
         moves -= len(tasks)
         state.relocate(tasks, nodes)
-        state.tasks.movable[tasks] = False
         if not moves:
             break
     tasks, origins, targets, saves = (np.concatenate([NO_ROWS, *(each[i] for each in found)]) for i in range(4))

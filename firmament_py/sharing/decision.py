@@ -262,7 +262,7 @@ class _QueueRound:
     def decision(self, rows: I64) -> QueueDecision:
         """The outcome for all waiting task rows (K,)."""
         nodes = np.array(self._nodes, np.bool_).reshape(len(self._nodes), len(self._use.nodes))
-        self._state.tasks.flavors[:] = self._use.choices.of_task
+        self._state.tasks.note(slice(None), flavors=self._use.choices.of_task)
         return QueueDecision(
             Ranking(np.zeros_like(self._rank), self._flavor, self._withheld, nodes, self._priorities(rows)),
             self._ranks,

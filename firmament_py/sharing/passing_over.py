@@ -28,9 +28,9 @@ def pass_over(state: ClusterState, queues: QueueDecision, placed: I64, delayed: 
         rows = rows[state.classes.seeks[tasks.cls[rows]] | of_gang]
         tasks.begin_anew(rows)
         some = len(rows) > 0
-    for rows, noted in ((queues.admitted, tasks.passed_over), (queues.yielding, tasks.without_victims)):
-        left = rows[(tasks.state[rows] == WAITING) & (tasks.nominated[rows] < 0) & ~noted[rows]]
+    for rows, note in ((queues.admitted, "passed_over"), (queues.yielding, "without_victims")):
+        left = rows[(tasks.state[rows] == WAITING) & (tasks.nominated[rows] < 0) & ~getattr(tasks, note)[rows]]
         left = np.setdiff1d(np.setdiff1d(left, delayed), undecided)
-        noted[left] = True
+        tasks.note(left, **{note: True})
         some |= len(left) > 0
     return some and bool((queues.shortages.cause == Cause.OVER_QUOTA).any())

@@ -54,6 +54,6 @@ def defer(state: ClusterState, waiting: I64, now_us: int) -> I64:
     last = np.searchsorted(place[unit][order], np.arange(len(queue)), side="right") - 1
     fits = np.cumsum(added)[last] <= TERMS_PER_ROUND
     fits[0] = True
-    tasks.considered_us[rows[np.isin(unit_of_row, units[queue[fits]])]] = now_us
+    tasks.note(rows[np.isin(unit_of_row, units[queue[fits]])], considered_us=now_us)
     deferred: I64 = rows[np.isin(unit_of_row, units[queue[~fits]])]
     return deferred

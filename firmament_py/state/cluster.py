@@ -306,9 +306,9 @@ class ClusterState(Copyable):
         self.history.add("preempted", self.tasks.uid[rows], self._names(self.tasks.node[rows]))
 
     def relocate(self, rows: I64, nodes: I64) -> None:
-        """Task rows (K,), all BOUND, run on other node rows (K,): for trials on a copy."""
+        """Task rows (K,), all BOUND, run on other node rows (K,), and stay there: for trials on a copy."""
         self._usage.subtract(rows)
-        self.tasks.node[rows] = nodes
+        self.tasks.node[rows], self.tasks.movable[rows] = nodes, False
         self._usage.add(rows)
 
     def _end_preemptions(self, rows: I64) -> I64:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -85,6 +85,15 @@ class RequiredNames(Copyable):
         number[chosen] = np.arange(len(chosen))
         self._number = {names[old]: new for new, old in enumerate(chosen.tolist())}
         return number
+
+
+NOTES = frozenset(
+    {
+        *("considered_us", "reported", "reported_amount", "reported_us"),
+        *("passed_over", "without_victims", "sought", "flavors"),
+    }
+)
+"""Columns of the task table that describe no task: what rounds remember of it."""
 
 
 class TaskTable(Table):
@@ -176,6 +185,14 @@ class TaskTable(Table):
         if len(self.required_names) > 2 * len(self) + SPARE_NAMES:
             self.required_node[:] = self.required_names.retain(self.required_node)[self.required_node]
         return self.required_names.numbers(names)
+
+    def note(self, rows: I64 | slice, **values: Any) -> None:
+        """What rounds and searches remember of task rows (K,) in columns among NOTES: one value for each, or (K,).
+        Raises KeyError for other columns: only ClusterState changes these."""
+        for name, value in values.items():
+            if name not in NOTES:
+                raise KeyError(f"{name} is no note of rounds; ClusterState has a method for what has happened")
+            getattr(self, name)[rows] = value
 
     def begin_anew(self, rows: I64) -> None:
         """Something has happened that may change what the last rounds found of waiting task rows (K,)."""
