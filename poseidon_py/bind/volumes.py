@@ -17,7 +17,7 @@ from poseidon_py.kube.client import decode_answer
 from poseidon_py.kube.storage_objects import Claim, Volume
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.volumes.cache import BOUND_BY_CONTROLLER, SELECTED_NODE, Storage, annotations, is_bound
-from poseidon_py.state.volumes.gate import Plan, ProvisioningError, VolumeError, VolumeGate
+from poseidon_py.state.volumes.gate import Plan, ProvisioningError, VolumeError, VolumeGate, VolumesTakenError
 from poseidon_py.state.volumes.matching import is_prebound_to, usable_on
 
 
@@ -59,7 +59,10 @@ class VolumeBinder:
 
     async def _carry_out(self, plan: Plan) -> None:
         try:
-            await asyncio.sleep(0)  # writes nothing if the placement is given back at once
+            # writes nothing if the placement is given back at once; and all placements of the round are known then
+            await asyncio.sleep(0)
+            if better := self._better_node(plan):
+                raise VolumesTakenError(f"more of the pods that share its volumes were placed on node {better}")
             for claim, volume in plan.pairs:
                 await self._assign_volume(claim, volume)
             for claim in plan.provision:
@@ -77,6 +80,16 @@ class VolumeBinder:
             raise
         finally:
             self._gate.release(plan)
+
+    def _better_node(self, plan: Plan) -> str:
+        """Another node, on which more of the pods were placed that share a volume which is to be bound or made: it gets
+        that, since all of them have to be where it is. Empty: there is none."""
+        for claim in (*plan.provision, *(claim for claim, _ in plan.pairs)):
+            placed = self._gate.placements_of(claim)
+            best = max(placed, key=placed.__getitem__, default=plan.node)
+            if SELECTED_NODE not in annotations(claim.metadata) and placed[best] > placed[plan.node]:
+                return best
+        return ""
 
     async def _assign_volume(self, claim: Claim, volume: Volume) -> None:
         if volume.spec.claim is not None and volume.spec.claim.uid:

@@ -27,7 +27,7 @@ from poseidon_py.state.volumes.cache import (
     largest_volume_bytes,
     requested_bytes,
 )
-from poseidon_py.state.volumes.matching import candidates
+from poseidon_py.state.volumes.matching import candidates, usable_on
 from protos.gen import firmament_pb2
 
 WAIT_FOR_POD = "WaitForFirstConsumer"
@@ -272,6 +272,15 @@ def _space(capacities: Iterable[Capacity], class_name: str, size: int) -> Terms 
         if (term := _all(requirements)) not in terms:
             terms.append(term)
     return terms
+
+
+def may_come_to(storage: Storage, claim: Claim, node: str, node_labels: Mapping[str, str]) -> bool:
+    """Whether a pod on the node can have the volume of a claim. While a round was being solved, the volume may have
+    been bound elsewhere, or another node selected for it."""
+    if is_bound(claim):
+        volume = storage.volumes.get(claim.spec.volume_name or "")
+        return volume is not None and usable_on(volume, node_labels)
+    return annotations(claim.metadata).get(SELECTED_NODE, node) == node
 
 
 def _both(one: Terms | None, other: Terms | None) -> Terms:

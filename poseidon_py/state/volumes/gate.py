@@ -5,6 +5,7 @@ description (feed/update_rows.py).
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -15,13 +16,21 @@ from poseidon_py.kube.storage_objects import Claim, Volume
 from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.volumes.attachments import Attached, Attachments
-from poseidon_py.state.volumes.cache import SELECTED_NODE, ClaimKey, Storage, StorageListener, annotations, class_of
+from poseidon_py.state.volumes.cache import (
+    SELECTED_NODE,
+    ClaimKey,
+    Storage,
+    StorageListener,
+    annotations,
+    class_of,
+)
 from poseidon_py.state.volumes.claims import (
     ONE_POD,
     ONE_POD_CONFLICT,
     PodIdentity,
     VolumeDemands,
     attached_by,
+    may_come_to,
     provisioning,
     slots,
     volume_demands,
@@ -263,10 +272,6 @@ class VolumeGate(StorageListener):
             if other is not None and other is not known:
                 yield other
 
-    def _is_in_use(self, key: ClaimKey, known: PodRecord) -> bool:
-        """Whether another pod uses a claim."""
-        return any(_uses_claims(other) for other in self._others(key, known))
-
     def _is_for_one_pod(self, key: ClaimKey) -> bool:
         claim = self._storage.claims.get(key)
         return claim is not None and ONE_POD in (claim.spec.access_modes or ())
@@ -284,8 +289,10 @@ class VolumeGate(StorageListener):
             raise VolumeError("a persistentvolumeclaim of the pod was deleted")
         for key, claim in zip(self._keys(known), claims, strict=True):
             # another pod may have got the claim while this round was being solved
-            if claim is not None and self._is_for_one_pod(key) and self._is_in_use(key, known):
+            if claim is not None and self._is_for_one_pod(key) and any(map(_uses_claims, self._others(key, known))):
                 raise VolumesTakenError(f'another pod was given persistentvolumeclaim "{claim.metadata.name}"')
+            if claim is not None and not may_come_to(storage, claim, node, node_labels):
+                raise VolumesTakenError(f'volume of persistentvolumeclaim "{claim.metadata.name}" is elsewhere by now')
         attached = attached_by(storage, [claim for claim in claims if claim is not None])
         if not self._attachments.takes(node, attached):
             self._excluded_nodes.setdefault(known.uid, set()).add(node)
@@ -307,6 +314,11 @@ class VolumeGate(StorageListener):
             storage.reserved[volume.metadata.name] = (claim.metadata.namespace, claim.metadata.name)
             self.class_changed(class_of(claim))
         return plan
+
+    def placements_of(self, claim: Claim) -> Counter[str]:
+        """By node, the number of pods with the claim that were placed there and are not bound yet."""
+        users = map(self._pods.get, self._users.get((claim.metadata.namespace, claim.metadata.name), ()))
+        return Counter(user.assumed for user in users if user is not None and user.assumed)
 
     def release(self, plan: Plan) -> None:
         """Drop the reservations of a placement that has ended, successfully or not."""

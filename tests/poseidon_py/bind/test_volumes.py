@@ -200,6 +200,33 @@ async def test_of_two_that_one_round_places_with_a_claim_for_one_only_one_is_bou
         assert [name for name, *_ in world.rejected] == ["b"] * alone
 
 
+async def test_a_volume_that_is_shared_goes_where_most_pods_of_a_round_were_placed():
+    """All of them have to be where it is: one on node m, and two on node n, of which the volume is made for n."""
+    async with World(provisioner="p") as world:
+        for name, node in (("a", "m"), ("b", "n"), ("d", "n")):
+            world.place(name, on=node)
+        await settle()
+        assert {patch["metadata"]["annotations"][SELECTED_NODE] for _, patch in world.api.patches} == {"n"}
+        assert [name for name, *_ in world.rejected] == ["a"]
+        world.bound_by_controller()
+        await settle()
+        assert sorted(world.bound) == [("b", "n"), ("d", "n")]
+
+
+@pytest.mark.parametrize("bound", [False, True])
+async def test_a_pod_is_not_bound_where_a_shared_volume_is_not(bound):
+    """It was placed while node n was being selected for another pod with the same claim, or the volume bound there."""
+    async with World(provisioner="p") as world:
+        world.storage.put_claim(claim("c", selected="n"))
+        if bound:
+            world.bound_by_controller()
+        world.place("a", on="m")
+        await settle()
+        assert (world.bound, world.api.patches) == ([], [])
+        assert [name for name, *_ in world.rejected] == ["a"]
+        assert world.storage.claims["default", "c"].metadata.uid  # nothing was written
+
+
 async def test_another_claim_got_the_volume_first():
     async with World(volume("v", on=["n"])) as world:
         world.api.fault = ConflictError(409, "Conflict", "the object has been modified")
