@@ -43,7 +43,7 @@ def check() -> None:
 
 
 def load() -> None:
-    """Loads all compiled functions, which takes a second or two: so no round waits for that."""
+    """Loads all compiled functions, which takes a second or two and 130 MB. Beside rounds, so that few wait for it."""
     for name in PACKAGES:
         import_module(f"firmament_py.{name}.compilation").compile_all()
 

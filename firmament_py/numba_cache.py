@@ -3,14 +3,15 @@ used: compiled functions are loaded from a folder of the package.
 
 They are compiled for any processor of an architecture, not for the one at hand: instructions that only some have make
 no search faster (docs/performance.md).
+
+numba and what it loads are more than half of the memory of a flow service, so it is imported when a compiled function
+is first called: not where all tasks fit and there are no queues.
 """
 
 from collections.abc import Callable
+from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar
-
-from numba import config, njit
-from numba.core.caching import CacheImpl
 
 from firmament_py.compiled_folder import COMPILED, folder_of
 
@@ -18,9 +19,6 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 into: dict[str, Path] = {}
 """Where the compiled functions of a package are being written, by its name."""
-
-_settings: Any = config
-_settings.CPU_NAME, _settings.CPU_FEATURES = "generic", ""
 
 _INNER: Any = {"no_cpython_wrapper": True}
 """For functions that Python does not call, which compile faster without an entry for it; numba's type stubs lack it."""
@@ -62,8 +60,46 @@ def _compiled(function: _F, options: dict[str, Any], *, stored: bool = False) ->
     """stored: it is loaded from the folder of its package, or written there. What it calls is part of it."""
     package = Path(function.__code__.co_filename).parent
     stored = stored and (package.name in into or folder_of(package).is_dir())
-    dispatcher: _F = njit(cache=stored, **options)(function)
-    return dispatcher
+    deferred: Any = Deferred(function, {"cache": stored, **options})
+    return deferred
+
+
+class Deferred:
+    """A compiled function, which is loaded or compiled when it is first used. It has the attributes of numba's own
+    object, and numba takes it for that."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self._function, self._options = function, options
+
+    @cached_property
+    def _dispatcher(self) -> Any:
+        return _numba().njit(**self._options)(self._function)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """By which numba knows what a compiled function calls."""
+        return _numba().types.Dispatcher(self._dispatcher)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._dispatcher(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._dispatcher, name)
+
+
+@cache
+def _numba() -> Any:
+    """The package, told what to compile for, and where compiled functions are."""
+    import numba
+    from numba.core.caching import CacheImpl
+
+    settings: Any = numba.config
+    settings.CPU_NAME, settings.CPU_FEATURES = "generic", ""
+    CacheImpl._locator_classes.insert(0, _Locator)
+    return numba
 
 
 class _Locator:
@@ -90,6 +126,3 @@ class _Locator:
 
     def get_disambiguator(self) -> str:
         return self._module
-
-
-CacheImpl._locator_classes.insert(0, _Locator)

@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from subprocess import CalledProcessError
 from typing import Any, TypeVar
@@ -273,6 +274,7 @@ def serve(
             observer=_exporting(export_networks) if export_networks is not None else None,
             searching=InThread("search") if search == "beside-rounds" else None,
             packing=InThread("packing", niceness=0) if search == "beside-rounds" else None,
+            prepare=partial(in_background, compile_ahead.load, "load"),
         )
         server = Server(engine, address, tls, stats_address)
     except CertificateError as error:
@@ -286,7 +288,6 @@ def serve(
         stopping.watch_input()
     try:
         server.start()
-        in_background(compile_ahead.load, "load")
         _announce(server, address, stats_address, policy_name, solver_name, port_file)
         stopping.wait()
     finally:

@@ -44,9 +44,11 @@ class Engine:
         searching: Execution | None = None,
         packing: Execution | None = None,
         observer: Observer | None = None,
+        prepare: Callable[[], object] | None = None,
     ) -> None:
         """searching: what carries out searches beside the rounds (engine/searches.py); None: rounds search
-        themselves. packing: likewise long packings (engine/packings.py), if there are searches."""
+        themselves. packing: likewise long packings (engine/packings.py), if there are searches. prepare: called once,
+        when compiled functions are likely to be needed: there are queues, or a round has left tasks waiting."""
         self.lock = threading.Lock()
         self.usage = Usage(usage)
         self.policy = policy
@@ -54,6 +56,7 @@ class Engine:
         self.options = options
         self._observer = observer
         self._searching, self._packing = searching, packing
+        self._prepare = prepare
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
         self.rounds = 0
         self.last_round: RoundStats | None = None
@@ -68,11 +71,19 @@ class Engine:
         beside = self.scheduler.searching, self.scheduler.learn_from, packings
         self.searches = None if self._searching is None else Searches(state, self._searching, *beside)
         self.round_of_epoch = 0
+        self._prepare_if(state.queues.count > 0)
+
+    def _prepare_if(self, needed: bool) -> None:
+        if needed and self._prepare is not None:
+            prepare, self._prepare = self._prepare, None
+            prepare()
 
     def apply(self, events: Iterable[Event]) -> Outcome:
         """Applies events in order; their outcomes combined."""
         self.settle()
-        return apply_all(self.state, events)
+        outcome = apply_all(self.state, events)
+        self._prepare_if(self.state.queues.count > 0)
+        return outcome
 
     def settle(self) -> None:
         """Counts what queues have used until now; called before the state changes or is shown."""
@@ -136,6 +147,7 @@ class Engine:
         else:
             result = scheduler.run(now_us, searches=searches)
             searches.start_if_due(now_us)
+        self._prepare_if(result.stats.placed < result.stats.pending)
         self.rounds += 1
         self.round_of_epoch += 1
         self.last_round = result.stats

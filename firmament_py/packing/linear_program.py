@@ -1,21 +1,19 @@
-"""Linear and integer programs, solved by OR-Tools' GLOP, SCIP and CP-SAT, which no other module here imports."""
+"""Linear and integer programs, solved by OR-Tools' GLOP, SCIP and CP-SAT, which no other module here imports.
+
+They are imported when a program is first solved, because they take 14 MB, and most rounds need none.
+"""
 
 import datetime
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from ortools.math_opt import (
-    callback_pb2,
-    model_parameters_pb2,
-    model_pb2,
-    parameters_pb2,
-    result_pb2,
-    solution_pb2,
-)
-from ortools.math_opt.core.python import solver
 
 from firmament_py.model.arrays import F64, I64
+
+if TYPE_CHECKING:
+    from ortools.math_opt import model_parameters_pb2, parameters_pb2, result_pb2, solution_pb2
 
 _UNIT, _ROUNDINGS = 2.0**-53, 8
 """A rounding changes a number by this share of it at most; and how often a term of a bound is rounded at most, beside
@@ -58,6 +56,8 @@ class LinearProgram:
         By weak duality every y (M,) >= 0 gives a bound, so that this one holds although the solver's y is rounded; it
         is increased by what the rounding of its terms, and of the program's numbers, may amount to.
         """
+        from ortools.math_opt import parameters_pb2
+
         # several times faster here than the dual simplex: 0 is feasible
         parameters = parameters_pb2.SolveParametersProto(
             lp_algorithm=parameters_pb2.LP_ALGORITHM_PRIMAL_SIMPLEX, threads=1
@@ -80,6 +80,8 @@ class LinearProgram:
     def solve_integers(self, gap: float, nodes: int, seconds: float) -> IntegerSolution | None:
         """Integers x (K,) whose objective is the greatest but for a gap, or the best that are found with so many nodes
         of the search tree, or, on a slow machine, in so many seconds; None: none are found."""
+        from ortools.math_opt import parameters_pb2
+
         parameters = parameters_pb2.SolveParametersProto(node_limit=nodes, absolute_gap_tolerance=gap, threads=1)
         parameters.time_limit.FromTimedelta(datetime.timedelta(seconds=seconds))
         result = self._solved(parameters_pb2.SOLVER_TYPE_GSCIP, parameters, integer=True)
@@ -92,6 +94,8 @@ class LinearProgram:
     def solve_from(self, start: I64, work: float) -> I64 | None:
         """Integers x (K,) whose objective is the greatest, found from x = `start` by CP-SAT; None: that is not proved
         within so much deterministic time. All data are integers."""
+        from ortools.math_opt import model_parameters_pb2, parameters_pb2, result_pb2
+
         parameters = parameters_pb2.SolveParametersProto(threads=1)
         parameters.cp_sat.max_deterministic_time = work
         parameters.cp_sat.max_presolve_iterations = 1  # further ones take longer than they save in small programs
@@ -107,12 +111,15 @@ class LinearProgram:
 
     def _solved(
         self,
-        kind: parameters_pb2.SolverTypeProto,
-        parameters: parameters_pb2.SolveParametersProto,
+        kind: "parameters_pb2.SolverTypeProto",
+        parameters: "parameters_pb2.SolveParametersProto",
         *,
         integer: bool,
-        hint: model_parameters_pb2.ModelSolveParametersProto | None = None,
-    ) -> result_pb2.SolveResultProto:
+        hint: "model_parameters_pb2.ModelSolveParametersProto | None" = None,
+    ) -> "result_pb2.SolveResultProto":
+        from ortools.math_opt import callback_pb2, model_parameters_pb2, model_pb2, parameters_pb2
+        from ortools.math_opt.core.python import solver
+
         order = np.lexsort((self.column, self.row))
         program = model_pb2.ModelProto()
         variables = np.arange(len(self.upper))
@@ -141,7 +148,7 @@ class LinearProgram:
             None,
         )
 
-    def _values(self, found: solution_pb2.PrimalSolutionProto) -> F64:
+    def _values(self, found: "solution_pb2.PrimalSolutionProto") -> F64:
         """(K,)"""
         x = np.zeros(len(self.upper))
         x[np.array(found.variable_values.ids, np.int64)] = found.variable_values.values

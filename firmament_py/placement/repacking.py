@@ -16,6 +16,8 @@ import numpy as np
 
 from firmament_py.model.arrays import F64, I64, NO_ROWS, Bools, run_positions
 from firmament_py.model.placed_by import PlacedBy
+from firmament_py.packing.equal_nodes import equal_nodes, repacked_by_patterns
+from firmament_py.packing.pack import gap_of_groups, greatest_effort, pack
 from firmament_py.packing.problem import Packing, Problem
 from firmament_py.placement.ledger import Ledger
 from firmament_py.snapshot.expected_releases import FOREVER
@@ -98,17 +100,12 @@ class Repacking:
         return self._one_by_one() if self.of_node is None else self._by_patterns(self.of_node)
 
     def _one_by_one(self) -> Found:
-        from firmament_py.packing.pack import pack  # numba: as long as the start of a flow service, and rarely needed
-
         problem, placed = self.problem, _placed(self.task_class, self.at)
         packed = pack(problem, Packing.of(problem, *placed), self.effort)
         moving, to = _moves(self.task_class, self.at, packed.packing.entries())
         return Found(moving, to, _in_tasks(problem, packed.packing.left, packed.gap))
 
     def _by_patterns(self, of_node: I64) -> Found:
-        from firmament_py.packing.equal_nodes import repacked_by_patterns
-        from firmament_py.packing.pack import gap_of_groups, greatest_effort
-
         problem, placed, effort = self.problem, _placed(self.task_class, self.at), greatest_effort(self.effort)
         moving, to = NO_ROWS, NO_ROWS
         if self.effort > 0 and (found := repacked_by_patterns(problem, of_node, placed, effort)):
@@ -165,8 +162,6 @@ def _of_equal_nodes(
 ) -> Repacking | None:
     """The repacking of `tasks` (K,), of which some are `overdue` (K,), where many nodes are equal; None: too few
     are."""
-    from firmament_py.packing.equal_nodes import equal_nodes
-
     snapshot = ledger.snapshot
     classes = np.unique(snapshot.task_class[tasks])
     used = np.flatnonzero(snapshot.requests[classes].any(axis=0))

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from firmament_py.eviction.evict import evict
 from firmament_py.eviction.problem import Arrivals, Movers, Residents
 from firmament_py.model.arrays import I64, NO_ROWS, Bools, distinct_rows
 from firmament_py.placement.ledger import Ledger
@@ -115,8 +116,6 @@ class EvictionSearch:
             tasks = self._evicting(tasks, resident)
         if (ledger.node_of[tasks] >= 0).all():
             return None
-        from firmament_py.eviction.evict import evict  # numba: see placement/repacking.py
-
         limits = _Limits(state, resident, moving, spare, 0 if self._nearby is None else self._nearby.limit)
         limits.count(victims)
         waiving = tasks if waiving is None else waiving

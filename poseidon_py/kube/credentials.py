@@ -1,20 +1,23 @@
 """The address of the API server, and the credentials for it.
 
-The `kubernetes` package loads them: kubeconfigs in all forms, exec and auth-provider plug-ins, in-cluster tokens that
-rotate. It is imported late, because the import takes a good part of a second, and called in a thread, because it reads
-files and starts plug-ins.
+The `kubernetes` package reads kubeconfigs in all forms, with exec and auth-provider plug-ins. It is imported late,
+because the import takes a good part of a second and 20 MB, and called in a thread, because it reads files and starts
+plug-ins. A pod does without it (kube/service_account.py).
 """
 
 import asyncio
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from poseidon_py.kube import service_account
 from poseidon_py.kube.kubeconfig import wrong_form
+from poseidon_py.kube.service_account import ServiceAccountError
 
 
 class CredentialsError(Exception):
@@ -38,7 +41,8 @@ class Access:
     namespace: str = "default"
     in_cluster: bool = False
     configuration: Any = None
-    """That of the `kubernetes` package from which this was loaded; None: from none."""
+    """That of the `kubernetes` package from which this was loaded; None: from none (see `package_configuration`)."""
+    _read_headers: Callable[[], dict[str, str]] | None = None
 
     @property
     def url(self) -> str:
@@ -54,10 +58,10 @@ class Access:
 
     async def refresh(self) -> bool:
         """Read the current token. Returns whether it has changed. Raises CredentialsError."""
-        if self.configuration is None:
+        if self._read_headers is None:
             return False
         try:
-            headers = await asyncio.to_thread(_headers, self.configuration)
+            headers = await asyncio.to_thread(self._read_headers)
         except Exception as error:  # a credential plug-in may raise anything
             raise CredentialsError(f"cannot refresh the credentials: {error}") from error
         changed, self.headers = headers != self.headers, headers
@@ -90,45 +94,65 @@ def default_kubeconfig(environment: Mapping[str, str] = os.environ) -> Path | No
 
 async def load(kubeconfig: Path | None, context: str | None) -> Access:
     """Access by a kubeconfig, or in-cluster without one. Raises CredentialsError."""
-    return await asyncio.to_thread(_load, kubeconfig or default_kubeconfig(), context)
+    path = kubeconfig or default_kubeconfig()
+    return await (asyncio.to_thread(_in_pod) if path is None else asyncio.to_thread(_by_kubeconfig, path, context))
 
 
-def _load(path: Path | None, context: str | None) -> Access:
+def _in_pod() -> Access:
+    try:
+        url, headers = service_account.server(), _token_headers()
+    except ServiceAccountError as error:
+        raise CredentialsError(
+            f"there is no kubeconfig, and no service account of a pod ({error}); give --kubeconfig FILE"
+        ) from error
+    file = service_account.FOLDER / service_account.CERTIFICATES
+    try:
+        tls = ssl.create_default_context(cafile=file)
+    except (OSError, ssl.SSLError) as error:
+        raise CredentialsError(f"the certificates of the pod's account, {file}, cannot be used: {error}") from error
+    access = at(url, tls=tls)
+    access.headers, access._read_headers = headers, _token_headers
+    access.proxy = service_account.proxy(access.host)
+    access.namespace, access.in_cluster = service_account.namespace(), True
+    return access
+
+
+def _token_headers() -> dict[str, str]:
+    return _authorization(f"Bearer {service_account.token()}")
+
+
+def package_configuration(access: Access) -> Any:
+    """What the `kubernetes` package needs for requests of its own; None: access by neither a kubeconfig nor a pod."""
+    if access.in_cluster and access.configuration is None:
+        from kubernetes import client, config
+
+        access.configuration = client.Configuration()
+        config.load_incluster_config(client_configuration=access.configuration)  # type: ignore[no-untyped-call]
+    return access.configuration
+
+
+def _by_kubeconfig(path: Path, context: str | None) -> Access:
     from kubernetes import client, config
 
     configuration = client.Configuration()
-    namespace, in_cluster = "default", False
     try:
-        if path is not None:
-            if os.pathsep not in str(path) and not path.is_file():
-                raise CredentialsError(f"there is no kubeconfig {path}; give --kubeconfig FILE")
-            config.load_kube_config(str(path), context=context, client_configuration=configuration)  # type: ignore[no-untyped-call]
-        else:
-            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-            in_cluster = True
-            home = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-            namespace = home.read_text().strip() if home.exists() else namespace
+        if os.pathsep not in str(path) and not path.is_file():
+            raise CredentialsError(f"there is no kubeconfig {path}; give --kubeconfig FILE")
+        config.load_kube_config(str(path), context=context, client_configuration=configuration)  # type: ignore[no-untyped-call]
     except CredentialsError:
         raise
     except Exception as error:  # the loader raises what its YAML parser and plug-ins raise
-        if path is None:
-            raise CredentialsError(
-                "there is no kubeconfig, and no service account of a pod; give --kubeconfig FILE"
-            ) from error
         why = wrong_form(path) or f"{path}: {' '.join(str(error).split())}"
         raise CredentialsError(f"cannot use the kubeconfig {why}") from error
     tls = _tls(configuration) if configuration.host.startswith("https") else None
     try:
         access = at(configuration.host, tls=tls)
     except CredentialsError as error:
-        if path is None:
-            raise
         raise CredentialsError(f"cannot use the kubeconfig {path}: {error}; correct its server") from error
     access.headers = _headers(configuration)
     access.proxy = configuration.proxy
     access.tls_name = getattr(configuration, "tls_server_name", None)
-    access.namespace, access.in_cluster = namespace, in_cluster
-    access.configuration = configuration
+    access.configuration, access._read_headers = configuration, partial(_headers, configuration)
     return access
 
 
@@ -153,8 +177,12 @@ def _headers(configuration: Any) -> dict[str, str]:
     )
     if not token and configuration.username:
         token = configuration.get_basic_auth_token()
-    if token and not token.isprintable():
+    return _authorization(token) if token else {}
+
+
+def _authorization(value: str) -> dict[str, str]:
+    if not value.isprintable():
         raise CredentialsError(
             "the token of the kubeconfig, its plug-in or the pod is not a single line of text; renew it"
         )
-    return {"Authorization": token} if token else {}
+    return {"Authorization": value}

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from poseidon_py.kube.client import api_error
-from poseidon_py.kube.credentials import Access
+from poseidon_py.kube.credentials import Access, package_configuration
 
 _PROTOCOL = "v4.channel.k8s.io"
 _DATA, _ERRORS = 0, 1
@@ -122,7 +122,7 @@ def _opened(access: Access, path: str, timeout: float) -> Any:
     websocket.setdefaulttimeout(timeout)  # that it has no parameter for
     try:
         url = ws_client.get_websocket_url(access.url + path)  # type: ignore[no-untyped-call]
-        return ws_client.create_websocket(access.configuration, url, headers)  # type: ignore[no-untyped-call]
+        return ws_client.create_websocket(package_configuration(access), url, headers)  # type: ignore[no-untyped-call]
     except websocket.WebSocketBadStatusException as error:
         body = error.resp_body or b""
         answer = api_error(error.status_code, body if isinstance(body, bytes) else str(body).encode())
