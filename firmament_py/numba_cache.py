@@ -60,7 +60,7 @@ def _compiled(function: _F, options: dict[str, Any], *, stored: bool = False) ->
     """stored: it is loaded from the folder of its package, or written there. What it calls is part of it."""
     package = Path(function.__code__.co_filename).parent
     stored = stored and (package.name in into or folder_of(package).is_dir())
-    deferred: Any = Deferred(function, {"cache": stored, **options})
+    deferred: _F = Deferred(function, {"cache": stored, **options})  # type: ignore[assignment]
     return deferred
 
 
