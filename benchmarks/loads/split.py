@@ -114,7 +114,9 @@ class SplitLoad:
         of_task = np.zeros(len(tasks), np.int64)
         gang = self.gang[tasks]
         chosen = np.unique(gang[gang >= 0])
-        for g in chosen[np.argsort(-self.gang_size[chosen] * self.requests[self.gang_class[chosen], 0])].tolist():
+        for g in chosen[
+            np.argsort(-self.gang_size[chosen] * self.requests[self.gang_class[chosen], 0], kind="stable")
+        ].tolist():
             c, size = int(self.gang_class[g]), int(self.gang_size[g])
             scarce = int(np.argmax(self.requests[c] / total))
             rank = slots[c].astype(np.float64) if by_slots else left[:, scarce] / total[scarce]

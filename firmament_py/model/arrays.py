@@ -79,6 +79,19 @@ def stable_order(values: I64, below: int) -> I64:
     return np.argsort(values.astype(np.uint16) if below <= 2**16 else values, kind="stable")
 
 
+def smallest(values: I64, count: int) -> I64:
+    """(count,) ascending: the positions of so many of the least values (N,), the first ones at a tie, which numpy's
+    partitions decide otherwise on other processors."""
+    if count >= len(values):
+        return np.arange(len(values))
+    if count <= 0:
+        return np.zeros(0, np.int64)
+    limit = np.partition(values, count - 1)[count - 1]
+    chosen = values < limit
+    chosen[np.flatnonzero(values == limit)[: count - int(chosen.sum())]] = True
+    return np.flatnonzero(chosen)
+
+
 def positions_in(rows: I64, size: int) -> I64:
     """(size + 1,) the position in `rows` (K,) of each number below size, -1: none; the last one for -1, no row."""
     position = np.full(size + 1, -1, np.int64)

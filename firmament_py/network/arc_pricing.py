@@ -15,7 +15,7 @@ potentials can be higher (network/preference_pricing.py).
 import numpy as np
 
 from firmament_py.flow.certificate import lowest_potentials
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, smallest
 from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.candidate_arcs import blocks
 from firmament_py.network.capacities import BY_CLASS, BY_RACK, Capacities
@@ -78,7 +78,8 @@ def negative_reduced_costs(
         omitted = least < 0
         for i in np.flatnonzero(omitted.sum(axis=1) > limit[some]).tolist():
             found = np.flatnonzero(omitted[i])
-            omitted[i, found[np.argpartition(least[i, found], limit[some[i]])[limit[some[i]] :]]] = False
+            omitted[i] = False
+            omitted[i, found[smallest(least[i, found], int(limit[some[i]]))]] = True
         pairs[some] = omitted
     if preferences is None:
         return Omitted(pairs, deeper)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, U32, mix
+from firmament_py.model.arrays import F64, I64, U32, mix, smallest
 from firmament_py.network.capacities import BY_CLASS, BY_RACK, Capacities, selected
 from firmament_py.network.node_groups import node_groups
 from firmament_py.network.part import Part
@@ -147,10 +147,10 @@ def _sample(first: I64) -> tuple[I64, I64]:
     nodes = len(first)
     if nodes <= 2 * _SAMPLE:
         return np.arange(nodes), np.ones(nodes, np.int64)
-    order = np.argpartition(first, _SAMPLE)
-    others = np.random.default_rng(0).permutation(order[_SAMPLE:])[:_SAMPLE]
+    cheapest = smallest(first, _SAMPLE)
+    others = np.random.default_rng(0).permutation(np.delete(np.arange(nodes), cheapest))[:_SAMPLE]
     weight = np.repeat([1, (nodes - _SAMPLE) // _SAMPLE], _SAMPLE)
-    return np.concatenate([order[:_SAMPLE], others]), weight
+    return np.concatenate([cheapest, others]), weight
 
 
 @dataclass(frozen=True, slots=True)

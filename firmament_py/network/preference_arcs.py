@@ -127,7 +127,8 @@ def _by_set_and_cost(of_set: I64, cost: I64, sets: int) -> I64:
     """(K,) the order by set, and by cost up to a factor if both do not fit one integer; several times as fast as
     np.lexsort."""
     bits = 62 - sets.bit_length()
-    order: I64 = np.argsort((of_set << bits) + (cost >> max(int(cost.max(initial=0)).bit_length() - bits, 0)))
+    key = (of_set << bits) + (cost >> max(int(cost.max(initial=0)).bit_length() - bits, 0))
+    order: I64 = np.argsort(key, kind="stable")
     return order
 
 

@@ -7,7 +7,7 @@ classes whose tasks might gain by that bound is the best node found, among those
 
 import numpy as np
 
-from firmament_py.model.arrays import I64
+from firmament_py.model.arrays import I64, smallest
 from firmament_py.snapshot.snapshot import Snapshot
 from firmament_py.state.cluster import ClusterState
 
@@ -53,9 +53,7 @@ class ArrivalCosts:
         for k in np.unique(kinds[chosen]).tolist():
             of_kind = chosen[kinds[chosen] == k]
             near = np.flatnonzero(self._cost[k] < limit[of_kind].max())
-            first = near
-            if len(near) > _FIRST:
-                first = near[np.argpartition(self._cost[k, near], _FIRST)[:_FIRST]]
+            first = near[smallest(self._cost[k, near], _FIRST)]
             for pair, c in zip(of_kind.tolist(), classes[of_kind].tolist(), strict=True):
                 found = self._least_of_class(k, c, first)
                 least[pair] = found if found < _NOWHERE or len(first) == len(near) else self._least_of_class(k, c, near)

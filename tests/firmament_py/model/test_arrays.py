@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament_py.model.arrays import add_rows, counts_of, distinct, distinct_rows, runs
+from firmament_py.model.arrays import add_rows, counts_of, distinct, distinct_rows, runs, smallest
 
 
 @given(st.lists(st.integers(0, 50), max_size=40), st.sampled_from([51, 10**12]))
@@ -61,3 +61,9 @@ def test_amounts_are_added_to_rows_that_are_named_several_times(entries):
     given_entries = np.array(entries, np.int64).reshape(-1, 3)
     add_rows(matrix, given_entries[:, 0], given_entries[:, 1:])
     assert (matrix == expected).all()
+
+
+@given(st.lists(st.integers(-3, 3), max_size=30), st.integers(0, 32))
+def test_the_smallest_values_with_the_first_ones_at_a_tie(values, count):
+    by_value = sorted(range(len(values)), key=lambda position: (values[position], position))
+    assert smallest(np.array(values, np.int64), count).tolist() == sorted(by_value[:count])
