@@ -56,7 +56,7 @@ format: $(STAMP) ## format the code and fix what ruff can fix
 protos: $(STAMP) ## regenerate protos/gen from protos/*.proto
 	$(BIN)/python -m protos.generate
 
-deploy: $(STAMP) ## regenerate the kustomize files, the schema of the chart's values and docs/rbac.md
+deploy: $(STAMP) ## regenerate the kustomize files, the schema of the chart's values, docs/rbac.md and the other generated pages
 	$(BIN)/python -m deploy.generate
 
 lock: $(STAMP) ## renew the versions of the image, deploy/requirements.lock

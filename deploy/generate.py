@@ -2,6 +2,7 @@
 
     chart/values.schema.json      from values_schema.py and the settings of `poseidon run`
     ../docs/rbac.md               from chart/rights.yaml
+    ../docs/metrics.md            from poseidon_py/metrics/
     kustomize/                    from the chart, rendered by Helm
 
 With `--check` nothing is written, and Helm is not needed: kustomize/.generated-from has the digests of the chart and of
@@ -18,6 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from deploy.kustomize_files import rendered
+from deploy.metrics_page import metrics_page
 from deploy.rights_page import rights_page
 from deploy.tools import ToolsError, tools
 from deploy.values_schema import values_schema
@@ -27,13 +29,15 @@ CHART = HERE / "chart"
 KUSTOMIZE = HERE / "kustomize"
 DIGESTS = KUSTOMIZE / ".generated-from"
 SCHEMA = CHART / "values.schema.json"
-RIGHTS = HERE.parent / "docs" / "rbac.md"
+DOCS = HERE.parent / "docs"
+PAGES = {"rbac.md": rights_page, "metrics.md": metrics_page}
 REMEDY = "run `make deploy` and commit the result"
 
 
 def written() -> dict[Path, str]:
     """Path -> content, of what is generated without Helm."""
-    return {SCHEMA: json.dumps(values_schema(), indent=1) + "\n", RIGHTS: rights_page()}
+    pages = {DOCS / name: page() for name, page in PAGES.items()}
+    return {SCHEMA: json.dumps(values_schema(), indent=1) + "\n"} | pages
 
 
 def digest(folder: Path, leave_out: Iterable[Path] = ()) -> str:

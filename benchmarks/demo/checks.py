@@ -211,7 +211,7 @@ def _no_errors(evidence: Evidence) -> tuple[bool, str]:
         return False, "the scheduler's metrics are missing"
     counts = {
         "placements dropped by the engine's check": evidence.metric("poseidon_placements_dropped_total"),
-        "errors": evidence.metric("poseidon_schedule_attempts_total", result="error"),
+        "errors": evidence.metric("scheduler_schedule_attempts_total", result="error"),
         "failed rounds": evidence.metric("poseidon_rounds_total", result="failed"),
         "objects refused by the engine": evidence.metric("poseidon_engine_refusals_total"),
         "objects with invalid fields": evidence.metric("poseidon_invalid_objects_total"),

@@ -12,6 +12,7 @@ from typing import Any
 
 from poseidon_py.app import status
 from poseidon_py.app.engine_process import Supervisor
+from poseidon_py.app.pending_pods import count_pods
 from poseidon_py.app.queries.answers import jobs_answer, queues_answer
 from poseidon_py.app.queries.gang_list import gangs_json
 from poseidon_py.app.queries.pod_answer import pod_answer
@@ -40,6 +41,7 @@ from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.credentials import Access
 from poseidon_py.kube.lease import Election
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.report.unscheduled import terms_of
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.records import PodRecord
@@ -47,7 +49,6 @@ from poseidon_py.state.store import Store
 from poseidon_py.state.watch_set import service_watch, storage_watches
 from poseidon_py.tracking.tracker import Tracker
 from poseidon_py.usage.collector import DEFAULT_STALE, Collector
-from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.tasks import end_tasks, together
 
 log = logging.getLogger(__name__)
@@ -143,7 +144,7 @@ class Bridge:
             startup_timeout=settings.startup_timeout,
             metrics=self.metrics,
         )
-        self.metrics.follow_child("poseidon_firmament", lambda: self.supervisor.pid if self.supervisor else None)
+        self.metrics.follow_child(lambda: self.supervisor.pid if self.supervisor else None)
         await self.supervisor.start()
         self._spawn("supervisor", self.supervisor.run())
 
@@ -294,14 +295,8 @@ class Bridge:
 
     def refresh(self) -> None:
         """Updates the gauges."""
-        waiting = {"active": 0, "gated": 0, "invalid": 0}
-        for known in self.store.waiting():
-            waiting["gated" if known.observed.gated else "invalid" if known.described.problem else "active"] += 1
-        for queue, count in waiting.items():
-            self.metrics.pending.labels(queue).set(count)
-        self.metrics.pods.set(len(self.store.pods))
-        self.metrics.nodes.set(len(self.store.nodes))
-        self.metrics.leader.set(self._leads)
+        count_pods(self.store, self.metrics, time.time_ns() // 1000)
+        self.metrics.leader.labels(self.settings.lease_name).set(self._leads)
         self.metrics.usage_age.set(self.usage.age if self.usage is not None else math.nan)
 
     @property

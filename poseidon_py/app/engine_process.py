@@ -14,9 +14,9 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from poseidon_py.feed.client import EngineError, wait_until_serving
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.decoding import MalformedError, decode_json
-from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.process.child_process import PYTHON, ChildProcess, how_it_ended
 from poseidon_py.util.process.private_folder import PrivateFolder
 from poseidon_py.util.tasks import end_tasks

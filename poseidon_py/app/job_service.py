@@ -23,7 +23,7 @@ from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube, KubeError, NotFoundError
 from poseidon_py.kube.lease import Election
 from poseidon_py.kube.list_watch import WatchOptions
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import ProcessMetrics
 from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class JobService:
         self._workers = workers
         self._hook_config = hooks
         self._reporter: HookReporter | None = None
-        self.metrics = Metrics()
+        self.metrics = ProcessMetrics()
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._kube: Kube | None = None
         self._election: Election | None = None
@@ -193,4 +193,5 @@ class JobService:
     def refresh(self) -> None:
         if self.controller is not None:
             self.controller.refresh()
-        self.metrics.leader.set(self._election is not None and self._election.leading)
+        leads = self._election is not None and self._election.leading
+        self.metrics.leader.labels(self.settings.lease_name).set(leads)

@@ -21,7 +21,7 @@ class ProblemReports:
         self._leadership = leadership
         self._published: dict[tuple[str, str], None] = {}
         """Owners, or pods without one, and what was said of their pods."""
-        self._attempts = store.metrics.attempts.labels("unschedulable")
+        self._attempts = store.metrics.attempts
 
     def invalid(self, namespace: str, name: str, uid: str, problem: str) -> None:
         """Publishes an event, and the condition if the pod has one of our scheduler names."""
@@ -53,7 +53,8 @@ class ProblemReports:
         volumes = known.volumes
         if not self._leadership.leads or not volumes.blocked:
             return
-        self._attempts.inc()
+        known.attempts += 1
+        self._attempts.labels("unschedulable", known.observed.scheduler).inc()
         message = messages.blocked(len(self._store.nodes), volumes.blocked, volumes.blocked_anywhere)
         self._reporter.unschedulable(known, message)
 

@@ -6,21 +6,17 @@ counts, others poll from time to time, so that they can tell it to a service tha
 
 import asyncio
 import logging
-import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from poseidon_py.feed.client import Engine, EngineError
 from poseidon_py.feed.resync import Session
-from poseidon_py.kube.quantity import CPU
-from poseidon_py.report.queue_amounts import QueueAmount, QueueAmounts, past_of, share_of, uses_of
-from poseidon_py.report.queue_types import type_of
+from poseidon_py.metrics.metrics import Metrics
+from poseidon_py.report.queue_amounts import QueueAmounts, past_of, uses_of
+from poseidon_py.report.queue_figures import figures_of
 from poseidon_py.report.queue_use import QueueUse
 from poseidon_py.state.queues.registry import QueueRegistry
-from poseidon_py.util.metrics import Metrics
-from poseidon_py.util.queue_metrics import QueueFigures
 from poseidon_py.util.timestamps import timestamp
-from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +28,6 @@ STANDBY_PERIOD = 60.0
 """Seconds between two polls of a replica that is not the leader."""
 PAST_PERIOD = 300.0
 """Seconds for which the past use in statuses stays as it is: it changes all the time."""
-_MILLI = 1000.0
 
 
 class QueuePoll:
@@ -114,11 +109,7 @@ class QueuePoll:
             return
         amounts = QueueAmounts(tree, reply)
         self._note(self._with_past(amounts, uses_of(amounts)))
-        self._metrics.queues.show(
-            _figures(queue.name, type_of(queue.key), amounts.states[queue.id], amounts.of(queue.id))
-            for queue in tree.queues
-            if queue.id in amounts.states
-        )
+        self._metrics.queues.show(figures_of(tree, amounts, self._registry.built.taking))
 
     def _with_past(self, amounts: QueueAmounts, uses: dict[int, QueueUse]) -> dict[int, QueueUse]:
         """The uses with what local queues used in the past, as of a while ago."""
@@ -132,26 +123,3 @@ class QueuePoll:
         return uses | {
             ident: replace(uses[ident], past=past, past_at=at) for ident, past in self._past.items() if ident in uses
         }
-
-
-def _figures(name: str, kind: str, state: flow_pb2.QueueState, amounts: Sequence[QueueAmount]) -> QueueFigures:
-    return QueueFigures(
-        name,
-        kind,
-        state.pending,
-        state.running,
-        share_of(state),
-        _sums(amounts, lambda each: each.used),
-        _sums(amounts, lambda each: each.guarantee),
-        _sums(amounts, lambda each: each.borrowed),
-    )
-
-
-def _sums(amounts: Sequence[QueueAmount], field: Callable[[QueueAmount], int | None]) -> dict[str, float]:
-    """The amounts of all flavors together, by resource; infinite: without a limit."""
-    sums: dict[str, float] = {}
-    for each in amounts:
-        amount = field(each)
-        scale = _MILLI if each.resource == CPU else 1.0
-        sums[each.resource] = sums.get(each.resource, 0.0) + (amount / scale if amount is not None else math.inf)
-    return sums

@@ -23,11 +23,11 @@ from poseidon_py.kube.client import (
 )
 from poseidon_py.kube.lease import REMEDY, Election
 from poseidon_py.kube.requests.rate_limit import RateLimit
+from poseidon_py.metrics.metrics import ProcessMetrics
 from poseidon_py.usage.collector import Source
 from poseidon_py.usage.metrics_api import MetricsApi
 from poseidon_py.usage.prometheus import Prometheus
 from poseidon_py.util.backoff import Backoff
-from poseidon_py.util.metrics import Metrics
 from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ def new_election(
     identity: str,
     started: Callable[[], None],
     stopped: Callable[[], None],
-    metrics: Metrics,
+    metrics: ProcessMetrics,
     description: Mapping[str, str] | None = None,
 ) -> Election:
     """An election for the lease of the settings, in which this process takes part unless they say otherwise. `started`,
@@ -107,13 +107,19 @@ def new_election(
         identity=identity,
         started=started,
         stopped=stopped,
-        lost=lambda loss: metrics.lease_losses.labels(loss).inc(),
+        changed=lambda leads, cause: _count_change(metrics, leads, cause),
         takes_part=settings.leader_elect,
         description=description,
         lease_duration=settings.lease_duration,
         renew_deadline=settings.renew_deadline,
         retry_period=settings.retry_period,
     )
+
+
+def _count_change(metrics: ProcessMetrics, leads: bool, cause: str) -> None:
+    metrics.leadership_changes.labels("leader" if leads else "standby", cause).inc()
+    if not leads:
+        metrics.lease_losses.labels(cause).inc()
 
 
 async def check_alone(election: Election, settings: Settings) -> None:

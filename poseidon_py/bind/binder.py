@@ -19,6 +19,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from functools import cache
 from typing import Protocol
 
 from poseidon_py.bind.attempt import BindApi, Outcome, Result, read_back, send_bind
@@ -37,6 +38,8 @@ log = logging.getLogger(__name__)
 _DEPOSED = "another replica leads"
 _RETRY_FIRST, _RETRY_MAX = 0.1, 5.0
 _GIVE_BACK_FIRST, _GIVE_BACK_MAX = 1.0, 60.0
+_MANY = 15
+"""Attempts from which on the metric does not tell them apart, as in kube-scheduler."""
 _TAKEN_SECONDS = 0.2
 """Delay before a pod is placed again after its volume was given to another pod."""
 
@@ -103,7 +106,9 @@ class Binder:
         self.bound = 0
         """Number of pods bound since the start."""
         self._durations = {r: self._metrics.bind.labels(r) for r in ("bound", "lost", "busy", "conflict", "error")}
-        self._scheduled = self._metrics.attempts.labels("scheduled")
+        self._attempts = cache(self._metrics.attempts.labels)
+        self._attempt_seconds = cache(self._metrics.attempt_seconds.labels)
+        self._sli = cache(self._metrics.sli.labels)
         self._metrics.binds_in_flight.set_function(lambda: self.in_flight)
         self._gate = gate(self)
 
@@ -299,11 +304,20 @@ class Binder:
 
     def _succeed(self, placement: Placement) -> None:
         self.bound += 1
-        self._scheduled.inc()
-        self._metrics.sli.observe(self._monotonic() - placement.known.first_seen)
-        self._failures.pop(placement.known.uid, None)
-        self._reporter.scheduled(placement.known, placement.node)
+        known = placement.known
+        self._count_attempt("scheduled", known)
+        self._sli(str(known.attempts) if known.attempts < _MANY else f"{_MANY}+").observe(
+            self._monotonic() - known.first_seen
+        )
+        self._metrics.pod_attempts.observe(known.attempts)
+        self._failures.pop(known.uid, None)
+        self._reporter.scheduled(known, placement.node)
         self._finish(placement, End.BOUND)
+
+    def _count_attempt(self, result: str, known: PodRecord) -> None:
+        known.attempts += 1
+        self._attempts(result, known.observed.scheduler).inc()
+        self._attempt_seconds(result, known.observed.scheduler).observe(self._monotonic() - known.attempt_began)
 
     def _retry(self, placement: Placement, outcome: Outcome) -> None:
         if placement.backoff is None:
@@ -347,7 +361,7 @@ class Binder:
         if report:
             backoff = self._failures.setdefault(known.uid, Backoff(_GIVE_BACK_FIRST, _GIVE_BACK_MAX, self._rng))
             delay = backoff.next()
-            self._metrics.attempts.labels("error").inc()
+            self._count_attempt("error", known)
             log.warning("cannot bind %s to %s: %s; retried after %.1f s", known.full_name, placement.node, why, delay)
             self._reporter.failed(known, f"binding to {placement.node} failed: {why}")
         self._reject(known, placement.node_id, int((self._now() + delay) * 1_000_000) if delay else 0)

@@ -26,10 +26,10 @@ from typing import Protocol
 from poseidon_py.bind.gate import End, SendDecision
 from poseidon_py.bind.placement import PlacedPod
 from poseidon_py.bind.unwinding import Unwinder, is_short
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.registry import GangRegistry
 from poseidon_py.state.records import PodRecord, Reject
-from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.timers import Timer
 
 log = logging.getLogger(__name__)

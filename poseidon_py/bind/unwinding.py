@@ -14,9 +14,9 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from poseidon_py.kube.client import ApiError, KubeError, NotFoundError
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.records import PodRecord
-from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError, Message
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from poseidon_py.feed.direct import DirectCalls, DirectError
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import Metrics
 from protos.gen import flow_pb2, flow_pb2_grpc
 
 log = logging.getLogger(__name__)

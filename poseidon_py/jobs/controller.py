@@ -24,7 +24,7 @@ from poseidon_py.jobs.transitions import Transitions
 from poseidon_py.jobs.writer import JobApi, NotLeadingError, Writer
 from poseidon_py.kube.client import BusyError, ConflictError, KubeError
 from poseidon_py.kube.list_watch import Watch, WatchOptions
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import ProcessMetrics
 from poseidon_py.util.tasks import end_tasks
 from poseidon_py.util.work_queue import KeyedQueue
 
@@ -51,13 +51,13 @@ class JobController:
         workers: int = 4,
         holds_lease: Callable[[], bool] = lambda: True,
         watching: WatchOptions = WatchOptions(),  # noqa: B008 (it is frozen)
-        metrics: Metrics | None = None,
+        metrics: ProcessMetrics | None = None,
         now: Callable[[], float] = time.time,
         outbox: Outbox | None = None,
     ) -> None:
         """`namespace`: the one whose jobs are run; empty: all. `holds_lease` is asked before each write. `outbox`: of
         hooks."""
-        self.metrics = JobMetrics(metrics if metrics is not None else Metrics())
+        self.metrics = JobMetrics(metrics if metrics is not None else ProcessMetrics())
         self._api = api
         self._workers = workers
         self._holds_lease = holds_lease

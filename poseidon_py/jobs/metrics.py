@@ -1,32 +1,15 @@
 """The metrics of the controller of jobs, beside those of queues and watches."""
 
-from prometheus_client import Counter, Gauge
-
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import ProcessMetrics
 
 
 class JobMetrics:
     """Registers in the registry of `common`."""
 
-    def __init__(self, common: Metrics) -> None:
+    def __init__(self, common: ProcessMetrics) -> None:
         self.common = common
-        registry = common.registry
-        self.transitions = Counter(
-            "poseidon_job_transitions_total",
-            "Transitions by machine (job, task, replica) and new state.",
-            ["machine", "state"],
-            registry=registry,
-        )
-        self.illegal = Counter(
-            "poseidon_job_illegal_transitions_total",
-            "Transitions that were observed although the machine does not have them.",
-            ["machine", "old", "new"],
-            registry=registry,
-        )
-        self.pods = Counter(
-            "poseidon_job_pods_total",
-            "Pods of jobs by what was done: created, deleted, refused (by the API server).",
-            ["what"],
-            registry=registry,
-        )
-        self.jobs = Gauge("poseidon_jobs", "Jobs by phase.", ["phase"], registry=registry)
+        make = common.instruments
+        self.transitions = make.counter("poseidon_job_transitions_total")
+        self.illegal = make.counter("poseidon_job_illegal_transitions_total")
+        self.pods = make.counter("poseidon_job_pods_total")
+        self.jobs = make.gauge("poseidon_jobs")

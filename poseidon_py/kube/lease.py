@@ -44,6 +44,17 @@ _LATE = 1.0
 """Seconds by which a pause took longer than it should, from which on that is named as the cause of a loss."""
 
 
+class Gain(StrEnum):
+    """Why a process began to lead."""
+
+    FREE = "free"
+    """Nobody had the lease."""
+    EXPIRED = "expired"
+    """Its holder did not renew it."""
+    OWN = "own"
+    """This process had it before, as after an error."""
+
+
 class Loss(StrEnum):
     """Why a leader stopped leading."""
 
@@ -55,6 +66,13 @@ class Loss(StrEnum):
     """A request was not answered in time."""
     LATE = "late"
     """This process did not run in time."""
+
+
+_GAINS = {
+    Gain.FREE: "which nobody had",
+    Gain.EXPIRED: "whose holder did not renew it",
+    Gain.OWN: "which it had before",
+}
 
 
 class _LeaseSpec(msgspec.Struct, rename="camel"):
@@ -93,7 +111,7 @@ class Election:
         identity: str,
         started: Callable[[], None],
         stopped: Callable[[], None],
-        lost: Callable[[Loss], None] = lambda loss: None,
+        changed: Callable[[bool, Gain | Loss], None] = lambda leads, cause: None,
         takes_part: bool = True,
         description: Mapping[str, str] | None = None,
         role: str = "",
@@ -105,9 +123,9 @@ class Election:
         now: Callable[[], float] = time.time,
         rng: Callable[[], float] = random.random,
     ) -> None:
-        """`lost`: called with the cause when leadership ends. `takes_part`: False: the lease is only read.
-        `description`: annotations of the lease while this process holds it. `role`: what the holder is, as the log
-        shows it; empty: the leader."""
+        """`changed`: called when leadership begins and ends, with the cause. `takes_part`: False: the lease is only
+        read. `description`: annotations of the lease while this process holds it. `role`: what the holder is, as the
+        log shows it; empty: the leader."""
         if not lease_duration > renew_deadline > retry_period * _JITTER:
             raise ValueError("lease_duration > renew_deadline > 1.2 * retry_period must hold")
         self._api = api
@@ -115,7 +133,7 @@ class Election:
         self._path = f"{self._folder}/{quote(name, safe='')}"
         self._name, self._namespace, self._full = name, namespace, f"{namespace}/{name}"
         self.identity = identity
-        self._started, self._stopped, self._lost = started, stopped, lost
+        self._started, self._stopped, self._changed = started, stopped, changed
         self._takes_part = takes_part
         self._description = dict(description or {})
         self._role = role
@@ -132,6 +150,7 @@ class Election:
         self._renewed = 0.0  # local time at which the lease that we hold was requested
         self._obstacle = ""  # why the last attempt failed
         self._late = 0.0  # by how much the pauses since the last renewal took longer than they should
+        self._gain = Gain.FREE  # why the last attempt succeeded
         self.leading = False
         self.holder = ""
 
@@ -149,16 +168,18 @@ class Election:
                 self._renewed = self._monotonic()
             self.leading = True
             if self._takes_part:
-                log.info("%s: %s holds lease %s", self._role or "leading", self.identity, self._full)
+                why = _GAINS[self._gain]
+                log.info("%s: %s holds lease %s, %s", self._role or "leading", self.identity, self._full, why)
             else:
                 log.info("leading without an election: nobody holds lease %s", self._full)
+            self._changed(True, self._gain)
             self._started()
             try:
                 loss, why = await self._renew()
             finally:
                 self.leading = False
                 self._stopped()
-            self._lost(loss)
+            self._changed(False, loss)
             waits = f"no {self._role}" if self._role else "standing by"
             log.warning("%s, because lease %s is lost: %s", waits, self._full, why)
 
@@ -241,6 +262,7 @@ class Election:
         try:
             lease = self._decode(await self._api.call("GET", self._path, timeout=self._deadline))
         except NotFoundError:
+            self._gain = Gain.FREE
             if not self._takes_part:
                 self._note({})
                 return True
@@ -258,6 +280,7 @@ class Election:
         duration = float(spec.get("leaseDurationSeconds") or self._duration)
         if held_by_other and self._monotonic() < self._seen + duration:
             return False
+        self._gain = Gain.EXPIRED if held_by_other else Gain.OWN if self.holder else Gain.FREE
         if not self._takes_part:
             return True
         transitions = int(spec.get("leaseTransitions") or 0)

@@ -38,9 +38,9 @@ from poseidon_py.kube.client import (
 from poseidon_py.kube.lines import Lines
 from poseidon_py.kube.objects import ListMetadata, Metadata, Node, ObjectList, Pod, Status, WatchEvent
 from poseidon_py.kube.service_objects import Service
+from poseidon_py.metrics.metrics import ProcessMetrics
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.decoding import Decoder, MalformedError, decode_json
-from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
@@ -151,7 +151,7 @@ class Watch(Generic[T]):
         handler: Handler[T],
         options: WatchOptions = WatchOptions(),
         *,
-        metrics: Metrics | None = None,
+        metrics: ProcessMetrics | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
         rng: Callable[[], float] = random.random,
@@ -160,7 +160,7 @@ class Watch(Generic[T]):
         self._kind: Kind[T] = kind
         self._handler: Handler[T] = handler
         self._options = options
-        self._metrics = metrics if metrics is not None else Metrics()
+        self._metrics = metrics if metrics is not None else ProcessMetrics()
         self._page_size = options.page_size
         self._sleep = sleep
         self._monotonic = monotonic

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import random
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
@@ -72,7 +73,6 @@ class Preemptor:
         `concurrency`: maximum number of requests in flight. `patience`: seconds for all attempts to write one
         decision."""
         self._store = store
-        self._attempts = store.metrics.preemptions
         self._reject = reject
         self._reporter = reporter
         self._withdraw = withdraw
@@ -137,8 +137,10 @@ class Preemptor:
             self._nominate(known, "")
         for known, node in decisions.nominated:
             if known.nominated != node:
-                self._attempts.inc()
+                self._store.metrics.former_preemptions.inc()
             self._nominate(known, node)
+        for victims_of_pod in Counter(victim.preemptor.uid for victim in decisions.victims).values():
+            self._store.metrics.victims_of_pod.observe(victims_of_pod)
         revocable = [victim for victim in decisions.victims if victim.known.revocable]
         victims = [victim for victim in decisions.victims if not victim.known.revocable]
         self._revoke(revocable)
@@ -249,7 +251,8 @@ class Preemptor:
             backoff = self._failures.setdefault(preemptor.uid, Backoff(_AGAIN_FIRST, _AGAIN_MAX, self._rng))
             delay = backoff.next()
             log.warning("%s: %s; decided anew after %.1f s", preemptor.full_name, message, delay)
-            self._store.metrics.attempts.labels("error").inc()
+            preemptor.attempts += 1
+            self._store.metrics.attempts.labels("error", preemptor.observed.scheduler).inc()
             not_before = int((self._now() + delay) * 1_000_000)
             for each in self._nominated_with(preemptor):
                 node = each.nominated or known.node

@@ -1,8 +1,10 @@
 """Turns the reasons of a round into a report on each pod that it did not place."""
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from poseidon_py.report import messages
+from poseidon_py.report.plugins import plugins_of
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
@@ -57,10 +59,13 @@ class UnscheduledReports:
         self._waits_for_gang = waits_for_gang
         self._waits_for_quota = waits_for_quota
         self._waits_for_queue = waits_for_queue
-        self._attempts = store.metrics.attempts.labels("unschedulable")
+        self._attempts = cache(store.metrics.attempts.labels)
+        self._durations = cache(store.metrics.attempt_seconds.labels)
 
-    def report(self, groups: Iterable[flow_pb2.Unscheduled]) -> None:
+    def report(self, groups: Iterable[flow_pb2.Unscheduled], seconds: float = 0.0) -> None:
+        """`seconds`: how long the call of the round took."""
         for group in groups:
+            refused_by = plugins_of(group.reasons)
             by_gang = any(why.kind in _GANG_REASONS for why in group.reasons)
             by_queue = any(why.kind in _QUEUE_REASONS for why in group.reasons)
             waits = self._waits_for_quota if by_queue else self._unschedulable
@@ -80,7 +85,11 @@ class UnscheduledReports:
                     message = messages.unscheduled(
                         group.nodes, group.reasons, terms, queue_problem=problem, covered=covered
                     )
-                self._attempts.inc()
+                known.attempts += 1
+                known.unschedulable_by = refused_by
+                of = "unschedulable", known.observed.scheduler
+                self._attempts(*of).inc()
+                self._durations(*of).observe(seconds)
                 if not message and not known.nominated:
                     continue
                 self._store.volumes.fits_nowhere(known)

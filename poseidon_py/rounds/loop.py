@@ -37,7 +37,7 @@ class Loop:
         session: Session,
         place: Callable[[list[PlacedPod]], None],
         reject: Reject,
-        unscheduled: Callable[[Iterable[flow_pb2.Unscheduled]], None],
+        unscheduled: Callable[[Iterable[flow_pb2.Unscheduled], float], None],
         *,
         preempt: Callable[[Decisions], None] = lambda decisions: None,
         changed: asyncio.Event,
@@ -48,8 +48,8 @@ class Loop:
         now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
         """`place` takes the accepted placements of a round, `reject` a rejected one, `unscheduled` the reasons for the
-        pods without a placement, `preempt` the decisions on preemption and migration. `changed` is set by every
-        change that can affect a round."""
+        pods without a placement and the seconds that the round took, `preempt` the decisions on preemption and
+        migration. `changed` is set by every change that can affect a round."""
         self._store = store
         self._metrics = store.metrics
         self._stage_seconds = cache(store.metrics.round_stage.labels)
@@ -180,7 +180,7 @@ class Loop:
         def finish(reply: flow_pb2.RoundReply) -> None:
             self._last_failed = False
             self._pacer.round_ended(started, self._monotonic())
-            self._process(reply, epoch)
+            self._process(reply, epoch, started)
 
         request = flow_pb2.RoundRequest(epoch=epoch, acknowledged=self._acknowledged, now_us=self._now_us())
         try:
@@ -190,13 +190,13 @@ class Loop:
             if self._last_failed:
                 self._changed.set()
 
-    def _process(self, reply: flow_pb2.RoundReply, epoch: int) -> None:
+    def _process(self, reply: flow_pb2.RoundReply, epoch: int, started: float) -> None:
         if reply.status == flow_pb2.STALE_EPOCH:
             self._session.stale(epoch)
             self._changed.set()
             return
         self._pacer.wake_at(reply.wake_us / 1e6)
-        self._place(reply.placed)
+        self._place(reply.placed, started)
         if decisions := decisions_of(self._store, reply, self._is_wanted, leads=self._leadership.leads):
             self._preempt(decisions)
         if not reply.round:
@@ -204,9 +204,9 @@ class Loop:
             return
         self._acknowledged = reply.round
         asyncio.get_running_loop().call_soon(self._note, reply.stats, self._pacer.last_seconds)  # once binds are sent
-        self._unscheduled(reply.unscheduled)
+        self._unscheduled(reply.unscheduled, self._pacer.last_seconds)
 
-    def _place(self, placed: flow_pb2.Placements) -> None:
+    def _place(self, placed: flow_pb2.Placements, started: float) -> None:
         names = [self._store.node_with_id(node) for node in placed.nodes]
         accepted: list[PlacedPod] = []
         for task, at, step in zip(placed.task_uid, placed.node, placed.by, strict=True):
@@ -217,7 +217,7 @@ class Loop:
                 self._metrics.bind_stale.labels("node gone" if name is None else "not wanted").inc()
                 self._reject(known, node_id, 0)
             else:
-                known.placed_by = step
+                known.placed_by, known.attempt_began, known.unschedulable_by = step, started, ()
                 accepted.append(PlacedPod(known, name, node_id))
         if accepted:
             self._hand_on(accepted)

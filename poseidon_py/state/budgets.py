@@ -6,7 +6,7 @@ from poseidon_py.describe.budgets import describe_budget
 from poseidon_py.describe.selectors import is_met
 from poseidon_py.kube.budget_objects import DisruptionBudget
 from poseidon_py.kube.objects import InvalidField
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import flow_pb2
 

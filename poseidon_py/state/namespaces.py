@@ -5,7 +5,7 @@ from collections.abc import Callable
 from poseidon_py.describe.annotations.movable import namespace_is_movable
 from poseidon_py.kube.objects import Labels, decode
 from poseidon_py.kube.storage_objects import Namespace
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import flow_pb2
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from poseidon_py.kube.objects import InvalidField, Metadata
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import ProcessMetrics
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class ObjectHandler(Generic[T]):
         key: Callable[[Metadata], Any],
         put: Callable[[T], None],
         drop: Callable[[Any], None],
-        metrics: Metrics,
+        metrics: ProcessMetrics,
         counted_as: str = "",
     ) -> None:
         self._name = name

@@ -2,9 +2,9 @@
 
 import logging
 
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.listeners import ProblemListener
 from poseidon_py.state.records import PodRecord
-from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

@@ -61,14 +61,19 @@ class ObservedPod:
     """That of the specification; 0: the API server counts none."""
     fingerprint: int = 0
     """Hash of the fields that affect the description of a bound pod; 0 while it is not bound."""
-    assigned_to_us: bool = False
-    """Whether `spec.schedulerName` is one of ours."""
+    scheduler: str = ""
+    """`spec.schedulerName` if it is one of ours."""
     gated: bool = False
     deleting: bool = False
     disrupted: bool = False
     """Whether it has the condition of a victim of preemption; only set for bound pods."""
     running: bool = False
     """Whether its containers run; only set for members of gangs."""
+
+    @property
+    def assigned_to_us(self) -> bool:
+        """Whether its scheduler is one of ours."""
+        return bool(self.scheduler)
 
 
 @dataclass(slots=True)
@@ -197,6 +202,8 @@ class PodRecord:
     __slots__ = (
         "announced",
         "assumed",
+        "attempt_began",
+        "attempts",
         "created_us",
         "described",
         "dirty",
@@ -209,6 +216,7 @@ class PodRecord:
         "namespace",
         "node",
         "nominated",
+        "not_before_us",
         "observed",
         "owner",
         "placed_by",
@@ -224,6 +232,7 @@ class PodRecord:
         "state",
         "task",
         "uid",
+        "unschedulable_by",
         "volumes",
     )
 
@@ -235,7 +244,15 @@ class PodRecord:
         self.task = task
         """Id in the engine."""
         self.first_seen = first_seen
-        """Monotonic seconds."""
+        """When it was first seen without scheduling gates; monotonic seconds."""
+        self.attempts = 0
+        """Decisions about it: placed, unschedulable for new reasons, failed."""
+        self.attempt_began = first_seen
+        """When the round that placed it last was asked for; monotonic seconds."""
+        self.unschedulable_by: tuple[str, ...] = ()
+        """What refused it when reasons were last reported (report/plugins.py); empty: not tried, or it fits."""
+        self.not_before_us = 0
+        """Until then, microseconds since the epoch, it is left out of rounds because its last attempt failed."""
         try:
             self.created_us = micros(metadata.created)
         except InvalidField:
@@ -320,7 +337,13 @@ class PodRecord:
     def schedulable(self) -> bool:
         """Whether it is pending and ours to place."""
         observed = self.observed
-        return observed.assigned_to_us and not (self.node or observed.gated or observed.deleting)
+        return bool(observed.scheduler) and not (self.node or observed.gated or observed.deleting)
+
+    def observe_gates(self, gated: bool, now: float) -> None:
+        """Time behind gates is not the scheduler's. `now`: monotonic seconds."""
+        if self.observed.gated and not gated:
+            self.first_seen = now
+        self.observed.gated = gated
 
     def advance(self, event: PodEvent, node: str = "") -> bool:
         """Applies the event; False, without a change, if it is illegal in this state. `node`: name of the node on

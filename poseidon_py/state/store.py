@@ -15,6 +15,7 @@ from poseidon_py.describe.task_classes import Classes
 from poseidon_py.kube.objects import Node, Pod
 from poseidon_py.kube.outcomes import Outcome, outcome_of
 from poseidon_py.kube.storage_objects import Namespace
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.announced import Announced
 from poseidon_py.state.arrivals import Arrivals
 from poseidon_py.state.budgets import Budgets
@@ -34,7 +35,6 @@ from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.volumes.cache import Storage
 from poseidon_py.state.volumes.gate import VolumeGate
 from poseidon_py.util.ids import TaskIds, node_id
-from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import firmament_pb2
 
@@ -63,7 +63,7 @@ class Store:
         """`added_affinity`: node affinity added to that of every pod. `defer_seconds`: seconds for which changes
         without effect are deferred in the queue of pods. `preemption`: whether the engine preempts. `queues`: the kind
         of queues, auto or off. `past_use`: that of queues."""
-        self._scheduler_names = frozenset(scheduler_names)
+        self._scheduler_names = {name: name for name in scheduler_names}
         self._monotonic = monotonic
         self.now_us = now_us
         self.preemption_rules = preemption_rules or PreemptionRules()
@@ -158,9 +158,7 @@ class Store:
 
     def waiting(self) -> Iterator[PodRecord]:
         return (
-            pod
-            for pod in self.pods.values()
-            if pod.observed.assigned_to_us and not pod.node and not pod.observed.deleting
+            pod for pod in self.pods.values() if pod.observed.scheduler and not pod.node and not pod.observed.deleting
         )
 
     # -- reports of the watches -------------------------------------------------------------------------------
@@ -193,8 +191,8 @@ class Store:
         self._advance(known, PodEvent.OBSERVE_BOUND if node else PodEvent.OBSERVE_WAITING, node)
         if node != before:
             self._move(known, before)
-        known.observed.assigned_to_us = spec.scheduler_name in self._scheduler_names
-        known.observed.gated = bool(spec.gates)
+        known.observed.scheduler = self._scheduler_names.get(spec.scheduler_name or "", "")
+        known.observe_gates(bool(spec.gates), self._monotonic())
         known.observed.deleting = pod.metadata.deleting is not None
         known.observed.disrupted = bool(node) and is_disrupted(pod)
         known.observed.version = pod.metadata.resource_version

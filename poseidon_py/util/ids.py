@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import xxhash
 
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Hashable, Iterable
 from itertools import islice
 from typing import Generic, TypeVar
 
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import ProcessMetrics
 from poseidon_py.util.waiters import Waiters
 
 K = TypeVar("K", bound=Hashable)
@@ -43,9 +43,9 @@ class KeyedQueue(Generic[K]):
         max_delay: float = 30.0,
         defer_seconds: float = 0.1,
         call_later: Callable[[float, Callable[[], None]], object] | None = None,
-        metrics: Metrics | None = None,
+        metrics: ProcessMetrics | None = None,
     ) -> None:
-        metrics = metrics if metrics is not None else Metrics()
+        metrics = metrics if metrics is not None else ProcessMetrics()
         self._first_delay = first_delay
         self._max_delay = max_delay
         self._defer_seconds = defer_seconds

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Protocol
 
 from poseidon_py.kube.workload_objects import RAN, RESUME, SUSPENDED
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.gangs.model import OwnerOrGroup
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.workloads.lookup import Workloads
-from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.timestamps import timestamp
 from poseidon_py.workloads.writer import Annotations, Ending, WorkloadWriter
 

@@ -11,38 +11,25 @@ import pytest
 import yaml
 
 from deploy.generate import CHART
-from poseidon_py.hooks.metrics import HookMetrics
-from poseidon_py.jobs.metrics import JobMetrics
-from poseidon_py.tracking.metrics import TrackingMetrics
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.declarations import Stability
+from poseidon_py.metrics.table import TABLE
 from tests.deploy.conftest import Json, Render, of_kind, the
 from tests.paths import ROOT
 
 TARGET = {"namespace", "pod", "service", "le"}
 """Labels of a target, as the Prometheus operator sets them, and that of buckets."""
-_METRIC = re.compile(r"\b((?:poseidon|process|python)_[a-z0-9_]+)(?:\{([^}]*)\})?")
-_SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "gauge": ("",), "info": ("_info",)}
+_METRIC = re.compile(r"\b((?:poseidon|scheduler|kueue|leader_election|process|python)_[a-z0-9_]+)(?:\{([^}]*)\})?")
 
 
 @cache
 def exported() -> dict[str, set[str]]:
-    """Metric -> its labels, of the scheduler, its flow service and the controller of jobs."""
-    metrics = Metrics()
-    metrics.follow_child("poseidon_firmament", lambda: None)
-    TrackingMetrics(metrics.registry)
-    HookMetrics(metrics.registry)
-    JobMetrics(metrics)
-    found: dict[str, set[str]] = {}
-    for collector in list(metrics.registry._collector_to_names):
-        families = collector.describe() if hasattr(collector, "describe") else []
-        for family in [*families, *collector.collect()]:
-            labels = {*getattr(collector, "_labelnames", ()), *getattr(family, "_labelnames", ())}
-            labels |= {label for sample in family.samples for label in sample.labels}
-            for suffix in _SUFFIXES[family.type]:
-                found.setdefault(family.name + suffix, set()).update(labels)
-    for name in [name for name in found if name.startswith("process_")]:  # a child that runs has the same ones
-        found[f"poseidon_firmament_{name}"] = found[name]
-    return found
+    """Metric -> its labels, of all that stay with the next version."""
+    return {
+        sample: set(declared.label_names)
+        for declared in TABLE.values()
+        if declared.stability is not Stability.DEPRECATED
+        for sample in declared.sample_names
+    }
 
 
 def check(expression: str) -> None:
@@ -67,7 +54,8 @@ def check(expression: str) -> None:
         "rate(poseidon_round_total[5m])",
         'poseidon_rounds_total{results="failed"}',
         "sum by (queue) (poseidon_rounds_total)",
-        "max(poseidon_nodes",
+        "max(scheduler_cache_size",
+        "max(poseidon_nodes)",
         "up == 0",
     ],
 )

@@ -190,9 +190,11 @@ class Scheduler(Process):
         self.until_says(r"flow service started: pid=\d+", after=0)
         return int(re.findall(r"flow service started: pid=(\d+)", self.output)[-1])
 
-    def metric(self, name: str) -> float:
-        """The sum of a metric over its labels."""
-        found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", self.get("/metrics")[1], re.MULTILINE)
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of the samples of a metric that have these labels."""
+        samples = re.findall(rf"^{name}({{[^}}]*}})? (\S+)$", self.get("/metrics")[1], re.MULTILINE)
+        asked = [f'{label}="{value}"' for label, value in labels.items()]
+        found = [value for of, value in samples if all(each in of for each in asked)]
         assert found, f"there is no metric {name}"
         return sum(map(float, found))
 

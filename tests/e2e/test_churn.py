@@ -89,7 +89,7 @@ def test_nodes_that_are_removed_and_added_again(backend: Backend, scheduler: Sch
     assert set(backend.until_bound(1, "q").values()) == {"a"}
     backend.delete(PODS, *(name for name, at in where.items() if at == "a"))
     assert set(backend.until_bound(2, "q").values()) == {"a"}
-    assert scheduler.metric("poseidon_nodes") == 2
+    assert scheduler.metric("scheduler_cache_size", type="nodes") == 2
 
 
 def test_nodes_added_and_removed_during_a_burst(backend: Backend, scheduler: Scheduler) -> None:
@@ -104,7 +104,7 @@ def test_nodes_added_and_removed_during_a_burst(backend: Backend, scheduler: Sch
     backend.create(node("comes", cpu="8", pods=100))
     backend.until_bound(120)
     backend.until_seen_by(scheduler)
-    assert scheduler.metric("poseidon_nodes") == 2
+    assert scheduler.metric("scheduler_cache_size", type="nodes") == 2
 
 
 def test_a_node_that_shrinks_takes_no_more_than_it_has(backend: Backend, scheduler: Scheduler) -> None:

@@ -29,7 +29,7 @@ def test_pods_run_near_their_data(backend: Backend, schedule: Schedule) -> None:
     )
     scheduler = schedule("--policy", "quincy")
     assert backend.until_bound(4) == {"most": "n0", "more": "n0", "least": "n1", "racked": "n2"}
-    assert scheduler.metric("poseidon_schedule_attempts_total") == 4
+    assert scheduler.metric("scheduler_schedule_attempts_total") == 4
 
 
 def test_an_invalid_annotation_is_reported_and_the_pod_is_placed(backend: Backend, schedule: Schedule) -> None:

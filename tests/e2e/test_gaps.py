@@ -61,7 +61,7 @@ def test_an_outage_during_which_pods_are_deleted_and_nodes_added(synthetic: Synt
     synthetic.create(node("c", cpu="1"), node("d", cpu="0"))
     synthetic.faults({"compact": True, "rules": broken[1:]})
     # nodes first: until then the scheduler cannot know that b is full
-    while scheduler.metric("poseidon_nodes") != 3:
+    while scheduler.metric("scheduler_cache_size", type="nodes") != 3:
         time.sleep(0.05)
     synthetic.faults({"rules": []})
     waiting = {f"p{at}" for at in range(6)} - set(before)
@@ -73,7 +73,7 @@ def test_an_outage_during_which_pods_are_deleted_and_nodes_added(synthetic: Synt
 
     # what else is there is no measure: the test's own list of pods was out of reach too, and may be old
     assert synthetic.pods.until(placed, "the pods that waited") == ["a", "c"][2 - places :]
-    assert scheduler.metric("poseidon_nodes") == 3
+    assert scheduler.metric("scheduler_cache_size", type="nodes") == 3
 
 
 @SYNTHETIC

@@ -210,13 +210,15 @@ def test_metrics(backend: Backend, schedule: Schedule) -> None:
     backend.until_bound(2)
     for name in set(backend.bound()):
         backend.until_event("Scheduled", name)
-    text = scheduler.until_shows('poseidon_pending_pods{queue="active"} 1.0')  # once it has seen its own binds
-    assert 'poseidon_schedule_attempts_total{result="scheduled"} 2.0' in text
-    assert scheduler.metric("poseidon_pods") == 3
-    assert scheduler.metric("poseidon_nodes") == 1
-    assert scheduler.metric("poseidon_pod_scheduling_sli_duration_seconds_count") == 2
+    text = scheduler.until_shows('scheduler_pending_pods{queue="unschedulable"} 1.0')  # once it has seen its own binds
+    assert 'scheduler_schedule_attempts_total{profile="poseidon",result="scheduled"} 2.0' in text
+    assert 'poseidon_schedule_attempts_total{result="scheduled"} 2.0' in text  # its former name
+    assert scheduler.metric("scheduler_cache_size", type="pods") == 2
+    assert scheduler.metric("scheduler_cache_size", type="nodes") == 1
+    assert scheduler.metric("scheduler_unschedulable_pods", plugin="NodeResourcesFit", profile="poseidon") == 1
+    assert scheduler.metric("scheduler_pod_scheduling_sli_duration_seconds_count") == 2
     assert scheduler.metric("poseidon_placements_dropped_total") == 0
-    assert scheduler.metric("poseidon_leader_election_master_status") == 1
+    assert scheduler.metric("leader_election_master_status") == 1
 
 
 def test_kubectl_describe_shows_what_happened(backend: Backend, scheduler: Scheduler) -> None:

@@ -33,8 +33,8 @@ from poseidon_py.app.serving.port import Port
 from poseidon_py.config.document import document_of
 from poseidon_py.config.settings import Settings
 from poseidon_py.kube.credentials import Access
+from poseidon_py.metrics.metrics import ProcessMetrics
 from poseidon_py.util import logs
-from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class HealthAddressError(Exception):
 class Probed(Protocol):
     """What has probes and metrics."""
 
-    metrics: Metrics
+    metrics: ProcessMetrics
     settings: Settings
 
     def alive(self) -> str:

@@ -21,7 +21,7 @@ from poseidon_py.kube.client import ApiError, BusyError, KubeError
 from poseidon_py.kube.informers.discovery import served
 from poseidon_py.kube.informers.resource import Resource
 from poseidon_py.kube.list_watch import Handler, Kind, Source, Watch, WatchOptions
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import ProcessMetrics
 from poseidon_py.util.restarts import restarted
 from poseidon_py.util.tasks import end_tasks
 
@@ -98,7 +98,7 @@ class Informers:
         watching: WatchOptions,
         pause: float = 1.0,
         say_after: float = SAY_AFTER,
-        metrics: Metrics,
+        metrics: ProcessMetrics,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`settled`: called when a resource is ready, and when that takes long. `pause`: seconds before a failed

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.index import Index, NoObjects
 from poseidon_py.state.gangs.listener import GangListener
 from poseidon_py.state.gangs.members import Admission, Requests
 from poseidon_py.state.gangs.model import Declaration, Objects, OwnerOrGroup, Unknown
 from poseidon_py.state.records import PodRecord
-from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import flow_pb2
 

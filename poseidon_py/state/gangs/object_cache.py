@@ -16,12 +16,12 @@ from poseidon_py.kube.informers.informer import SAY_AFTER, InformerApi, Informer
 from poseidon_py.kube.informers.kinds import GroupKind, ServedKinds
 from poseidon_py.kube.informers.resource import Resource, path_of
 from poseidon_py.kube.list_watch import WatchOptions
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.gangs.by_pod_group import GROUP_KINDS
 from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, OwnerOrGroup, Unknown
 from poseidon_py.state.gangs.owner_kinds import KNOWN_KINDS
 from poseidon_py.state.gangs.resource_cache import Changed, ResourceCache
-from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)

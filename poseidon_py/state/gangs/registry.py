@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from poseidon_py.kube.objects import InvalidField, Pod
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.gangs import without_marks
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.group_book import GroupBook
@@ -26,7 +27,6 @@ from poseidon_py.state.gangs.model import (
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from poseidon_py.state.gangs.resolve import as_whole, has_no_hints, owners, resolve
 from poseidon_py.state.records import PodRecord
-from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

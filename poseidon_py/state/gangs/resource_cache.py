@@ -5,10 +5,10 @@ from typing import Protocol
 
 from poseidon_py.kube.informers.informer import Informer
 from poseidon_py.kube.objects import InvalidField, Metadata
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.gangs.by_pod_group import PRIORITY_CLASSES
 from poseidon_py.state.gangs.decode import Item, owner_or_group_of, same
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
-from poseidon_py.util.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ from poseidon_py.kube.objects import InvalidField, Pod, annotations_of, labels_o
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.keys import queue_annotations, queue_labels
 from poseidon_py.kube.storage_objects import Namespace
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.arrivals import Arrivals
 from poseidon_py.state.gangs.model import OwnerOrGroup, Resource
 from poseidon_py.state.queues.built_tree import BuiltTree
@@ -26,7 +27,6 @@ from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.queues.source import Declared, Source, Touched
 from poseidon_py.state.records import NO_QUEUE as NO_MEMBERSHIP
 from poseidon_py.state.records import PodRecord
-from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import flow_pb2
 

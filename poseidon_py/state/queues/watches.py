@@ -18,12 +18,12 @@ from poseidon_py.kube.list_watch import Kind, Watch, WatchOptions
 from poseidon_py.kube.objects import Metadata
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.yunikorn import FILE
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.object_handler import ObjectHandler, by_namespace
 from poseidon_py.state.queues.others import GRACE, Others
 from poseidon_py.state.queues.registry import QueueRegistry
 from poseidon_py.state.queues.yunikorn import CONFIG, YuniKorn
-from poseidon_py.util.metrics import Metrics
 from poseidon_py.util.restarts import restarted
 from poseidon_py.util.tasks import end_tasks
 

@@ -39,7 +39,7 @@ class Standing:
         metadata = Metadata(workload.name, workload.namespace, f"workload/{workload.uid}", owners=[owner])
         pod = Pod(metadata)
         record = PodRecord(pod, 0, 0.0)
-        record.observed.assigned_to_us = True
+        record.observed.scheduler = "poseidon"
         self._queues.describe(record, pod)
         return record
 

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.demo.checks import run_checks
 from benchmarks.demo.evidence import Evidence
 from benchmarks.demo.summary import rounds_of
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import Metrics
 from tests.benchmarks.demo.builders import GOOD_METRICS, make_evidence, make_node, make_pod
 
 GPU_TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
@@ -154,7 +154,7 @@ def test_lost_pods_and_an_unsettled_workload_are_found():
     "bad",
     [
         {"poseidon_placements_dropped_total": 1.0},
-        {'poseidon_schedule_attempts_total{result="error"}': 2.0},
+        {'scheduler_schedule_attempts_total{result="error"}': 2.0},
         {'poseidon_rounds_total{result="failed"}': 1.0},
         {'poseidon_engine_refusals_total{kind="task"}': 1.0},
         {"poseidon_firmament_starts_total": 2.0},

@@ -336,7 +336,7 @@ async def test_health_status_and_explain(world):
         assert (await http.get("/readyz")).status == 200
         await world.until(lambda: bridge.runtime.loop.rounds > 0)
         text = await (await http.get("/metrics")).text()
-        for name in ("poseidon_pending_pods", "poseidon_round_duration_seconds_count", "poseidon_nodes 5.0"):
+        for name in ("scheduler_pending_pods", "poseidon_round_duration_seconds_count", '{type="nodes"} 5.0'):
             assert name in text
         status = await (await http.get("/status")).json()
         serves = await (await http.get("/identity")).json()

@@ -6,7 +6,7 @@ import pytest
 
 from poseidon_py.feed.client import EngineError, GrpcEngine
 from poseidon_py.feed.direct import DirectCalls, DirectError
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import Metrics
 from protos import frames
 from protos.gen import flow_pb2
 

@@ -9,7 +9,7 @@ from poseidon_py.jobs.objects import JobObject, JobPod
 from poseidon_py.jobs.rules.machines import ReplicaState
 from poseidon_py.jobs.rules.world import Eviction
 from poseidon_py.jobs.transitions import Transitions
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import Metrics
 from tests.poseidon_py.jobs.builders import task
 
 OWNER = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "job", "controller": True}

@@ -14,7 +14,7 @@ from poseidon_py.jobs.reconcile import Reconciler, RefusedError, describe_refusa
 from poseidon_py.jobs.transitions import Transitions
 from poseidon_py.jobs.writer import NotLeadingError, Writer, merge_patch
 from poseidon_py.kube.client import ConflictError, KubeError
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import Metrics
 from tests.poseidon_py.jobs.builders import policy, task
 from tests.poseidon_py.jobs.fake_api import FORBIDDEN, FakeApi
 

@@ -99,6 +99,7 @@ class Replica:
         self.api = Api(world, who)
         self.log: list[str] = []
         self.losses: list[str] = []
+        self.gains: list[str] = []
         self.election = Election(
             self.api,
             name="poseidon",
@@ -110,10 +111,13 @@ class Replica:
             monotonic=lambda: world.now,
             now=lambda: world.now + skew,
             rng=lambda: 0.5,
-            lost=self.losses.append,
+            changed=self._changed,
             **options,
         )
         self.task = asyncio.create_task(self.election.run())
+
+    def _changed(self, leads, cause):
+        (self.gains if leads else self.losses).append(cause)
 
     async def stop(self):
         self.task.cancel()

@@ -30,7 +30,7 @@ async def test_a_nomination_is_written_changed_and_ended():
     await settle()
     assert written(bench) == ["n", "m", ""]
     assert bench.known("p").nominated == ""
-    assert bench.store.metrics.preemptions._value.get() == 2
+    assert bench.store.metrics.former_preemptions._value.get() == 2
     assert bench.idle
 
 

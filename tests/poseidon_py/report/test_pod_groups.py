@@ -47,7 +47,7 @@ class Rig:
             "k", "ns/g", object_ref=(NATIVE, "ns", "g"), message=flow_pb2.Gang(minimum=2), needs=Needs(2)
         )
         record = PodRecord(pod("a"), 1, 0.0)
-        record.observed.assigned_to_us = True
+        record.observed.scheduler = "poseidon"
         self.group.members["a"] = Member(record, hints())
         self.groups = {self.group.id: self.group}
         self.writes = 0

@@ -6,10 +6,10 @@ import pytest
 
 from poseidon_py.kube.objects import InvalidField, Metadata
 from poseidon_py.kube.storage_objects import Namespace
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.handlers import NodeHandler, PodHandler
 from poseidon_py.state.object_handler import ObjectHandler, by_name
 from poseidon_py.state.store import Store
-from poseidon_py.util.metrics import Metrics
 from tests.poseidon_py.builders import node, pod
 
 

@@ -1,5 +1,9 @@
 """Prometheus metrics: by queue, state and outcome, never by job."""
 
+from dataclasses import replace
+
+from poseidon_py.metrics.declarations import OTHER
+from poseidon_py.metrics.table import TABLE
 from tests.poseidon_py.tracking.histories import START, Life, Watched
 
 T = START
@@ -34,10 +38,12 @@ def test_metrics_of_queues_and_states():
     assert not named, "no job, pod or user is a label"
 
 
-def test_queues_with_few_pods_are_left_out(monkeypatch):
-    monkeypatch.setattr("poseidon_py.tracking.metrics.LARGEST", 1)
+def test_queues_beyond_the_bound_are_added_up(monkeypatch):
+    name = "poseidon_queue_run_seconds_total"
+    monkeypatch.setitem(TABLE, name, replace(TABLE[name], bound=1))
     watched = Watched()
-    for name, queue in (("p", "a"), ("q", "b"), ("r", "b")):
-        watched.queues[f"uid-{name}"] = queue
-        watched.tell(Life(name).bind(T + 1))
-    assert {key[1] for key in samples(watched) if key[0] == "poseidon_queue_run_seconds_total"} == {"b"}
+    for pod, queue in (("p", "a"), ("q", "b"), ("r", "c")):
+        watched.queues[f"uid-{pod}"] = queue
+        life = Life(pod).bind(T + 1).start(T + 1)
+        watched.tell(life, life.succeed(T + 11))
+    assert {key[1]: value for key, value in samples(watched).items() if key[0] == name} == {"a": 10, OTHER: 20}

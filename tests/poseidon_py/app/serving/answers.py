@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from poseidon_py.config.settings import Settings
-from poseidon_py.util.metrics import Metrics
+from poseidon_py.metrics.metrics import Metrics
 
 Json = dict[str, Any]
 

@@ -3,12 +3,12 @@
 import msgspec
 
 from poseidon_py.kube.objects import Metadata
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.gangs import resource_cache
 from poseidon_py.state.gangs.by_owner import JOBS
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING
 from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.resource_cache import ResourceCache
-from poseidon_py.util.metrics import Metrics
 
 
 def test_an_invalid_object_keeps_its_last_valid_state():

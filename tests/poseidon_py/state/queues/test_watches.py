@@ -8,10 +8,10 @@ import pytest
 
 from poseidon_py.kube.client import ApiError, NotFoundError, UnreachableError
 from poseidon_py.kube.list_watch import WatchOptions
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.queues.kueue import CLUSTER_QUEUES
 from poseidon_py.state.queues.own import QUEUES
 from poseidon_py.state.queues.watches import RECHECK, QueueWatches
-from poseidon_py.util.metrics import Metrics
 from tests.poseidon_py.settling import settle
 from tests.poseidon_py.state.queues.rig import Rig
 

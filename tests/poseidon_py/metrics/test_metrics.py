@@ -1,6 +1,7 @@
 """Metrics of each bridge, and of the process."""
 
 import os
+import platform
 
 import pytest
 
@@ -10,8 +11,8 @@ from poseidon_py.app.startup import usage_sources
 from poseidon_py.config.settings import Settings
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube
+from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.usage.collector import Collector
-from poseidon_py.util.metrics import Metrics
 from tests.poseidon_py.rig import Rig
 
 
@@ -49,11 +50,11 @@ async def test_all_parts_of_a_bridge_count_into_the_same_metrics(monkeypatch):
 async def test_the_leader_gauge_is_computed_on_request(leads):
     bridge = Bridge(Settings())
     bridge.refresh()
-    assert value(bridge.metrics, "poseidon_leader_election_master_status") == 0  # it has not started
+    assert value(bridge.metrics, "leader_election_master_status", name="poseidon") == 0  # it has not started
     bridge.runtime = bridge._build(Kube(credentials.at("http://127.0.0.1:9")))
     bridge.election = type("Election", (), {"leading": leads})()
     bridge.refresh()
-    assert value(bridge.metrics, "poseidon_leader_election_master_status") == leads
+    assert value(bridge.metrics, "leader_election_master_status", name="poseidon") == leads
 
 
 @pytest.mark.parametrize(
@@ -71,11 +72,10 @@ def test_garbage_collections_are_counted_by_generation():
 
 def test_the_version_and_the_process_of_a_child_are_among_the_metrics():
     metrics = Metrics()
-    metrics.follow_child("poseidon_firmament", os.getpid)
-    metrics.follow_child("poseidon_absent", lambda: None)  # between two starts
+    metrics.follow_child(os.getpid)
     metrics.queue_adds.labels("pods").inc()
     lines = metrics.exposition().decode().splitlines()
-    assert f'poseidon_build_info{{version="{__version__}"}} 1.0' in lines
+    assert f'poseidon_build_info{{python_version="{platform.python_version()}",version="{__version__}"}} 1.0' in lines
     values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
     assert float(values["poseidon_firmament_process_resident_memory_bytes"]) > 0
     assert float(values["process_resident_memory_bytes"]) > 0
