@@ -89,7 +89,7 @@ def _row(declared: Declaration) -> str:
 
 
 def _labels(declared: Declaration) -> str:
-    return ", ".join(
+    return "; ".join(
         f"`{label.name}`" + (f": {', '.join(f'`{value}`' for value in label.values)}" if label.values else "")
         for label in declared.labels
     )

@@ -37,7 +37,7 @@ QUEUES = (
     _kueue("cohort_weighted_share", "The same of a Cohort.", ("cohort", _ROLE)),
     _kueue(
         "cluster_queue_status",
-        "1 for the status of a ClusterQueue: active; pending (it takes no workloads).",
+        "1 for the status of a ClusterQueue: active, or pending (it takes no pods). Never terminated.",
         ("cluster_queue", "status=pending|active|terminated", _ROLE),
     ),
     _kueue(

@@ -121,7 +121,8 @@ SCHEDULING = (
     Declaration(
         "poseidon_placements_total",
         "counter",
-        "Placements by the step of the round that decided them (docs/architecture.md): flow, cheapest slots, packing, ...",
+        "Placements by the [step of the round](architecture.md#which-step-places-a-pod) that decided them: flow, "
+        "cheapest slots, packing, ...",
         labels("step"),
         since="0.2.0",
     ),
@@ -133,8 +134,8 @@ SCHEDULING = (
     Declaration(
         "poseidon_networks_unsolved_total",
         "counter",
-        "Networks that the solver found no flow for, by its status (infeasible, bad cost range, wrong answer, ...), whose pods are "
-        "placed one by one, without regard to costs; each is a defect.",
+        "Networks that the solver found no flow for, by its status (infeasible, bad cost range, wrong answer, ...), whose "
+        "pods are placed one by one, without regard to costs; each is a defect.",
         labels("status"),
     ),
     Declaration(
