@@ -1,5 +1,7 @@
 """The names of kube-scheduler's plug-ins for reasons."""
 
+from typing import Any
+
 import pytest
 
 from poseidon_py.metrics.table import TABLE
@@ -7,13 +9,13 @@ from poseidon_py.report import plugins
 from poseidon_py.report.plugins import plugins_of
 from protos.gen import flow_pb2
 
-_REASON = flow_pb2.Reason
+_REASON: Any = flow_pb2.Reason
 
 
 def test_each_reason_has_a_plug_in_that_the_metric_lists():
     listed = {*TABLE["scheduler_unschedulable_pods"].labels[0].values}
     kinds = [kind for kind in _REASON.Kind.values() if kind != _REASON.KIND_UNSPECIFIED]
-    found = {kind: plugins_of([flow_pb2.Reason(kind=kind)]) for kind in kinds}
+    found = {kind: plugins_of([_REASON(kind=kind)]) for kind in kinds}
     assert {name for names in found.values() for name in names} <= listed
     assert [_REASON.Kind.Name(kind) for kind, names in found.items() if names == ("Other",)] == []
     assert {*plugins.INVALID, *plugins.VOLUMES, *plugins.GANG} <= listed
