@@ -2,8 +2,14 @@
 
 import json
 import logging
+import os
+import platform
 import sys
 from datetime import UTC, datetime
+
+from firmament_py.version import VERSION
+
+log = logging.getLogger(__name__)
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")
@@ -39,3 +45,9 @@ def configure(level: str, style: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler])
+
+
+def begin(level: str, style: str) -> None:
+    """`configure`, and the first line."""
+    configure(level, style)
+    log.info("firmament %s starts on Python %s, pid %d", VERSION, platform.python_version(), os.getpid())

@@ -227,7 +227,7 @@ def serve(
     Serves firmament.FlowScheduler (what `poseidon run` uses), firmament.FirmamentScheduler and stats.PoseidonStats
     (the original contract), and grpc.health.v1.Health.
     """
-    logs.configure(log_level, log_format)
+    logs.begin(log_level, log_format)
     try:
         compile_ahead.check()
     except NotCompiledError as error:
@@ -289,9 +289,10 @@ def serve(
     try:
         server.start()
         _announce(server, address, stats_address, policy_name, solver_name, port_file)
-        stopping.wait()
+        why = stopping.wait()
     finally:
         server.stop(_GRACE_SECONDS)
+    log.info("firmament has ended, because %s", why)
 
 
 def _announce(

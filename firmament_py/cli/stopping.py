@@ -25,8 +25,10 @@ class Stopping:
         """Stops at the end of the standard input, which a parent holds open as long as it lives."""
         threading.Thread(target=self._read_input, daemon=True).start()
 
-    def wait(self) -> None:
-        self._causes.get()
+    def wait(self) -> str:
+        """Returns why the service ends."""
+        number = self._causes.get()
+        return "its parent has ended" if number is None else f"{signal.Signals(number).name} was received"
 
     def _read_input(self) -> None:
         # not sys.stdin, whose lock would be held during the wait: the interpreter aborts if it cannot take it at exit

@@ -233,7 +233,7 @@ class Bridge:
             return  # by `stop`
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         how = "ended" if error is None else f"failed: {error!r}"
-        log.error("%s %s", task.get_name(), how, exc_info=error)
+        log.error("%s has ended, and with it this process: %s", task.get_name(), how, exc_info=error)
         self._broken.set_result(f"{task.get_name()} {how}")
 
     async def wait(self) -> str:

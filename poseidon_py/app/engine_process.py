@@ -99,7 +99,7 @@ class Supervisor:
                 delay = self._backoff.next()
                 if error.usage or time.monotonic() + delay >= deadline:
                     raise
-                log.error("%s; retry in %.1f s", error, delay)
+                log.error("the flow service does not start: %s; retry in %.1f s", error, delay)
             await self._sleep(delay)
 
     async def _start_once(self, timeout: float) -> None:
@@ -204,7 +204,7 @@ class Supervisor:
             try:
                 await self._start_once(self._timeout)
             except FirmamentError as error:
-                log.error("%s", error)
+                log.error("the flow service was not started again: %s", error)
 
     async def stop(self) -> None:
         """Stops the service."""

@@ -153,7 +153,7 @@ class JobService:
             return  # by `stop`
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         how = "ended" if error is None else f"failed: {error!r}"
-        log.error("%s %s", task.get_name(), how, exc_info=error)
+        log.error("%s has ended, and with it this process: %s", task.get_name(), how, exc_info=error)
         self._break(f"{task.get_name()} {how}")
 
     def _break(self, why: str) -> None:

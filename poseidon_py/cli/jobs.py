@@ -3,20 +3,18 @@ Jobs in the foreground, until a signal or a fatal error."""
 
 import asyncio
 import logging
-import os
-import platform
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from poseidon_py import __version__
 from poseidon_py.cli.errors import Group, fail
 from poseidon_py.cli.flags import GroupedCommand, settings_flags
 from poseidon_py.cli.hooks import loaded
 from poseidon_py.cli.job_list import show
-from poseidon_py.cli.run import loop_factory, requested_to_end
+from poseidon_py.cli.process_log import ProcessLog
+from poseidon_py.cli.run import loop_factory
 from poseidon_py.config import loading
 from poseidon_py.config.conversion import OptionError
 from poseidon_py.config.settings import Settings
@@ -98,26 +96,24 @@ def run(namespace: str, workers: int, hooks_file: Path | None, **flags: Any) -> 
         fail(str(error), 2)
     hooks = loaded(hooks_file) if hooks_file is not None else None
     logs.configure(settings.log_level, settings.log_format)
-    log.info("poseidon jobs %s starts on Python %s, pid %d", __version__, platform.python_version(), os.getpid())
+    process = ProcessLog("poseidon jobs", settings, loading.settings({}, dict(_OWN_DEFAULTS), Path("the defaults")))
+    process.started()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        code = runner.run(_run(settings, namespace, workers, hooks))
+        code = runner.run(_run(settings, namespace, workers, hooks, process))
     if not code:  # else its error is the last line
-        log.info("poseidon jobs has ended")
+        process.ended()
     sys.exit(code)
 
 
-async def _run(settings: Settings, namespace: str, workers: int, hooks: HookConfig | None) -> int:
+async def _run(settings: Settings, namespace: str, workers: int, hooks: HookConfig | None, process: ProcessLog) -> int:
     from poseidon_py.app.job_service import JobService
     from poseidon_py.app.serving.http_endpoints import HealthAddressError
     from poseidon_py.app.startup import StartError
     from poseidon_py.kube.credentials import CredentialsError
 
-    stop_requested = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in end_signals():
-        loop.add_signal_handler(number, requested_to_end, stop_requested, number)
+    process.end_on(end_signals())
     service = JobService(settings, namespace, workers, hooks)
-    ended = asyncio.create_task(stop_requested.wait())
+    ended = asyncio.create_task(process.stop_requested.wait())
     starting = asyncio.create_task(service.start())
     code = 0
     try:
@@ -127,11 +123,11 @@ async def _run(settings: Settings, namespace: str, workers: int, hooks: HookConf
             broken = asyncio.create_task(service.wait())
             await asyncio.wait({ended, broken}, return_when=asyncio.FIRST_COMPLETED)
             if broken.done():
-                click.echo(f"error: {broken.result()}", err=True)
+                process.failed(broken.result())
                 code = 1
             broken.cancel()
     except (StartError, CredentialsError, HealthAddressError) as error:
-        click.echo(f"error: {error}", err=True)
+        process.failed(error)
         code = 1 if isinstance(error, StartError) else 2
     finally:
         await end_tasks(starting, ended)

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import logging
 import os
-import platform
 import signal
 import sys
 from collections.abc import Callable
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from poseidon_py import __version__
 from poseidon_py.cli.errors import fail_with_all
 from poseidon_py.cli.flags import GroupedCommand, settings_flags
 from poseidon_py.cli.hooks import loaded
 from poseidon_py.cli.policies import check_policy
+from poseidon_py.cli.process_log import ProcessLog
 from poseidon_py.config import loading
 from poseidon_py.config.configuration_file import read_file
 from poseidon_py.config.conversion import OptionError
@@ -58,30 +57,29 @@ def run(config: Path | None, **flags: Any) -> None:
         signal.signal(number, signal.SIG_IGN)  # until there is something to say: they would end the process
     # almost all objects of the start live as long as the bridge: collect rarely
     gc.set_threshold(100_000, 20, 50)
-    log.info("poseidon %s starts on Python %s, pid %d", __version__, platform.python_version(), os.getpid())
+    process = ProcessLog("poseidon", settings)
+    process.started()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        code = runner.run(_run(settings, hooks))
+        code = runner.run(_run(settings, hooks, process))
     if not code:  # else its error is the last line
-        log.info("poseidon has ended")
+        process.ended()
     sys.exit(code)
 
 
-async def _run(settings: Settings, hooks: HookConfig | None) -> int:
+async def _run(settings: Settings, hooks: HookConfig | None, process: ProcessLog) -> int:
     from poseidon_py.app.bridge import Bridge
     from poseidon_py.app.engine_process import FirmamentError
     from poseidon_py.app.serving.http_endpoints import HealthAddressError
     from poseidon_py.app.startup import StartError
     from poseidon_py.kube.credentials import CredentialsError
 
-    stop_requested = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in end_signals():
-        loop.add_signal_handler(number, requested_to_end, stop_requested, number)
+    process.end_on(end_signals())
     bridge = Bridge(settings, hooks)
     loop.add_signal_handler(signal.SIGUSR1, _show_stacks, settings.log_format)
     comparisons: set[asyncio.Task[None]] = set()
     loop.add_signal_handler(signal.SIGUSR2, compare_state, bridge, comparisons)
-    ended = asyncio.create_task(stop_requested.wait())
+    ended = asyncio.create_task(process.stop_requested.wait())
     starting = asyncio.create_task(bridge.start())
     await asyncio.wait({ended, starting}, return_when=asyncio.FIRST_COMPLETED)
     code = 0
@@ -91,7 +89,7 @@ async def _run(settings: Settings, hooks: HookConfig | None) -> int:
         if not isinstance(error, (StartError, CredentialsError, HealthAddressError, FirmamentError)):
             await bridge.stop()
             raise error
-        click.echo(f"error: {error}", err=True)
+        process.failed(error)
         usage = isinstance(error, (CredentialsError, HealthAddressError)) or getattr(error, "usage", False)
         code = 2 if usage else 1
     else:
@@ -100,7 +98,7 @@ async def _run(settings: Settings, hooks: HookConfig | None) -> int:
         settling = asyncio.create_task(settle(bridge.runtime.session))
         await asyncio.wait({ended, broken}, return_when=asyncio.FIRST_COMPLETED)
         if broken.done():
-            click.echo(f"error: {broken.result()}", err=True)
+            process.failed(broken.result())
             code = 1
         broken.cancel()
         settling.cancel()
@@ -132,12 +130,6 @@ def compare_state(bridge: "Bridge", running: set[asyncio.Task[None]]) -> None:
         task = asyncio.create_task(compare_and_log(bridge.store, bridge.kube), name="comparison")
         running.add(task)
         task.add_done_callback(running.discard)
-
-
-def requested_to_end(event: asyncio.Event, number: signal.Signals) -> None:
-    """A signal has come: sets the event."""
-    log.info("%s was received: ending", number.name)
-    event.set()
 
 
 async def settle(session: "Session") -> None:

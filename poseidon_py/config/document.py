@@ -11,7 +11,7 @@ and profiles, each a scheduler name with its policy.
 Decoding is strict, and reports all problems at once, each with the path of its field.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -166,6 +166,20 @@ def document_of(given: Settings) -> dict[str, Any]:
                 within = within.setdefault(key, {})
             within[place[-1]] = value
     return document
+
+
+def changes_of(given: Settings, defaults: Settings | None = None) -> dict[str, Any]:
+    """The settings that differ from the defaults: path in the document -> value; None: it has no value."""
+    own, other = (dict(_leaves(document_of(each))) for each in (given, defaults or Settings()))
+    return {path: own.get(path) for path in {**other, **own} if own.get(path) != other.get(path)}
+
+
+def _leaves(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
 
 
 def shown(field: Field, value: Any) -> Any:

@@ -152,6 +152,20 @@ async def test_a_single_replica_creates_the_lease_and_leads(world):
     assert spec["renewTime"] == "1970-01-01T00:01:40.000000Z"
 
 
+async def test_a_lease_that_is_renewed_again_and_again_logs_two_lines(world, caplog):
+    """Who leads, and that the other one sees it."""
+    with caplog.at_level("INFO"):
+        first = world.replica("a")
+        await world.pass_time(10)
+        world.replica("b")
+        await world.pass_time(300)
+    assert first.leads
+    assert [each.getMessage() for each in caplog.records] == [
+        "leading: a holds lease kube-system/poseidon, which nobody had",
+        "the leader is a",
+    ]
+
+
 async def test_of_two_only_one_leads_and_it_renews(world):
     a, b = world.replica("a"), world.replica("b")
     for _ in range(30):
@@ -173,6 +187,7 @@ async def test_a_standby_takes_over_when_the_lease_has_not_changed_for_its_durat
     await world.pass_time(9)
     assert b.leads
     assert world.lease["spec"]["leaseTransitions"] == 1
+    assert (a.gains, a.losses, b.gains) == (["free"], ["error"], ["expired"])
 
 
 async def test_there_are_never_two_leaders_with_any_outages_and_clocks(world):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from poseidon_py.kube.client import (
     BusyError,
     GoneError,
     LostAnswerError,
+    QuietError,
     UnreachableError,
 )
 from poseidon_py.kube.list_watch import BUDGETS, NODES, PODS, Kind, Watch
@@ -260,3 +262,17 @@ def test_selectors_are_parameters_of_requests():
     kind = Kind("pods", "/api/v1/pods", Pod, "status.phase=Failed", labels="app")
     assert kind.selectors == {"fieldSelector": "status.phase=Failed", "labelSelector": "app"}
     assert NODES.selectors == {}
+
+
+async def test_a_quiet_watch_is_no_fault_of_anybody(caplog):
+    """A whole day in which nothing changes: no line above debug, no delay, and each restart is counted as quiet."""
+    quiet = QuietError("nothing came for 150 s")
+    with caplog.at_level(logging.DEBUG):
+        watches = [("watch", [bookmark(str(11 + at)), quiet]) for at in range(576)]
+        _, _, slept, watch = await play(("page", page(A)), *watches)
+    assert slept == []
+    spoken = [each.getMessage() for each in caplog.records if each.levelno > logging.DEBUG]
+    assert spoken == ["listed 1 pods at version 10"]  # at the start
+    counted = watch._metrics.registry.get_sample_value
+    assert counted("poseidon_watch_restarts_total", {"kind": "pods", "reason": "quiet"}) == 576
+    assert counted("poseidon_watch_restarts_total", {"kind": "pods", "reason": "error"}) is None
