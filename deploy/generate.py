@@ -3,6 +3,7 @@
     chart/values.schema.json      from values_schema.py and the settings of `poseidon run`
     ../docs/rbac.md               from chart/rights.yaml
     ../docs/metrics.md            from poseidon_py/metrics/
+    ../docs/events.md             from poseidon_py/conventions/event_reasons.py
     kustomize/                    from the chart, rendered by Helm
 
 With `--check` nothing is written, and Helm is not needed: kustomize/.generated-from has the digests of the chart and of
@@ -18,6 +19,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from deploy.events_page import events_page
 from deploy.kustomize_files import rendered
 from deploy.metrics_page import metrics_page
 from deploy.rights_page import rights_page
@@ -30,7 +32,7 @@ KUSTOMIZE = HERE / "kustomize"
 DIGESTS = KUSTOMIZE / ".generated-from"
 SCHEMA = CHART / "values.schema.json"
 DOCS = HERE.parent / "docs"
-PAGES = {"rbac.md": rights_page, "metrics.md": metrics_page}
+PAGES = {"rbac.md": rights_page, "metrics.md": metrics_page, "events.md": events_page}
 REMEDY = "run `make deploy` and commit the result"
 
 
