@@ -69,8 +69,10 @@ class HealthAddressError(Exception):
 class Probed(Protocol):
     """What has probes and metrics."""
 
-    metrics: ProcessMetrics
     settings: Settings
+
+    @property
+    def metrics(self) -> ProcessMetrics: ...
 
     def alive(self) -> str:
         """A problem that only a restart ends; empty: there is none."""
