@@ -134,8 +134,8 @@ SCHEDULING = (
     Declaration(
         "poseidon_networks_unsolved_total",
         "counter",
-        "Networks that the solver found no flow for, by its status (infeasible, bad cost range, wrong answer, ...), whose "
-        "pods are placed one by one, without regard to costs; each is a defect.",
+        "Networks that the solver found no flow for, by its status (infeasible, bad cost range, wrong answer, ...), "
+        "whose pods are placed one by one, without regard to costs; each is a defect.",
         labels("status"),
     ),
     Declaration(
