@@ -70,8 +70,7 @@ class Feed:
         """A placement was not carried out; the engine leaves the pod out of rounds until `not_before_us` (epoch)."""
         rejection = flow_pb2.Rejection(task_uid=known.task, node_id=node_id, not_before_us=not_before_us)
         self._rejections[known.uid] = self._session.epoch, rejection
-        known.not_before_us = not_before_us
-        known.dirty = True
+        known.not_before_us, known.dirty = not_before_us, True
         self._store.pod_queue.add(known.uid)
 
     async def pod_worker(self) -> None:
