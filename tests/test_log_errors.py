@@ -29,7 +29,7 @@ def errors() -> Iterator[tuple[str, str]]:
                     yield place, re.sub(r"%[-+ 0#]*\d*(\.\d+)?[a-zA-Z]", "…", str(message.value))
 
 
-def told() -> set[str]:
+def on_page() -> set[str]:
     """The messages that the page names."""
     page = (ROOT / "docs" / "operations.md").read_text()
     section = page.split("\n## Errors in the log\n")[1].split("\n## ")[0]
@@ -39,8 +39,8 @@ def told() -> set[str]:
 
 def test_each_error_is_on_the_page_and_the_page_names_no_others():
     logged = {message: place for place, message in errors()}
-    assert {message: place for message, place in logged.items() if message not in told()} == {}
-    assert told() - set(logged) == set()
+    assert {message: place for message, place in logged.items() if message not in on_page()} == {}
+    assert on_page() - set(logged) == set()
 
 
 def test_a_message_says_what_has_happened():

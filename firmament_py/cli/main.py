@@ -289,10 +289,9 @@ def serve(
     try:
         server.start()
         _announce(server, address, stats_address, policy_name, solver_name, port_file)
-        why = stopping.wait()
+        log.info("firmament ends, because %s", stopping.wait())
     finally:
         server.stop(_GRACE_SECONDS)
-    log.info("firmament has ended, because %s", why)
 
 
 def _announce(

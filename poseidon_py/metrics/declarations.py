@@ -38,7 +38,7 @@ class Exporter(StrEnum):
 class Origin(StrEnum):
     """Whose name and meaning a metric has."""
 
-    OURS = ""
+    OWN = ""
     KUBERNETES = "kube-scheduler"
     KUEUE = "Kueue"
     PYTHON = "the client library"
@@ -71,7 +71,7 @@ class Declaration:
     buckets: tuple[float, ...] = ()
     stability: Stability = Stability.STABLE
     since: str = "0.1.0"
-    origin: Origin = Origin.OURS
+    origin: Origin = Origin.OWN
     exporter: Exporter = Exporter.SCHEDULER
     replaces: tuple[FormerName, ...] = ()
     instead: str = ""

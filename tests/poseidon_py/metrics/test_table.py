@@ -34,7 +34,7 @@ def test_a_declaration_passes_what_promtool_checks(declared: Declaration):
 @pytest.mark.parametrize("declared", TABLE.values(), ids=lambda each: each.name)
 def test_a_metric_is_named_after_whose_meaning_it_has(declared: Declaration):
     prefixes: dict[Origin, tuple[str, ...]] = {
-        Origin.OURS: ("poseidon_",),
+        Origin.OWN: ("poseidon_",),
         Origin.KUBERNETES: ("scheduler_", "leader_election_"),
         Origin.KUEUE: ("kueue_",),
         Origin.PYTHON: ("process_", "python_", "poseidon_firmament_process_"),
