@@ -8,6 +8,7 @@ import json
 import signal
 import ssl
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 from deploy.generate import CHART
 from poseidon_py.app.serving.certificate import _self_signed
+from poseidon_py.kube.leader.leader_record import LEADER
 from tests.deploy.pod_processes import Json, PodProcess, why_not
 from tests.e2e.api import Api, ApiError, View
 from tests.e2e.objects import node, pod
@@ -31,8 +33,13 @@ pytestmark = [
 NAMESPACE = "kube-system"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/queues.poseidon.io"
-ONE = ("--set=replicaCount=1", "--set=updateStrategy.type=Recreate")
-"""Pods share the network of this machine, so one at a time has its ports."""
+ONE = (
+    "--set=replicaCount=1",
+    "--set=updateStrategy.type=Recreate",
+    '--set-json=podAnnotations={"cluster.poseidon.io/ports":"10271"}',
+    '--set-json=access.kubectl=[{"kind":"ServiceAccount","name":"asks","namespace":"kube-system"}]',
+)
+"""Pods share the network of this machine, so one at a time has its ports. An account may ask the scheduler."""
 
 
 @dataclass
@@ -86,6 +93,23 @@ class Installation:
             view.until(lambda pods: [p for p in pods if p["metadata"]["name"] == name and p["spec"].get("nodeName")])
         finally:
             view.stop()
+
+    def leader(self) -> str:
+        """Who leads, as `kubectl poseidon status` finds out with the rights that the chart gives to those who ask."""
+        account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
+        metadata = {"name": "asks"}
+        self.api("POST", account, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        token = self.api("POST", f"{account}/asks/token", request)["status"]["token"]
+        kubeconfig = self.folder / "asks"
+        kubeconfig.write_text(self.kubeconfig.read_text().replace("user: {}", f"user: {{token: {token}}}"))
+        command = [sys.executable, "-c", "from poseidon_py.cli.shell.kubectl import main; main()", "status", "--json"]
+        ran = subprocess.run(
+            [*command, f"--kubeconfig={kubeconfig}"], capture_output=True, text=True, check=False, timeout=120,
+            env=environment(),
+        )  # fmt: skip
+        assert (ran.returncode, ran.stderr) == (0, "")
+        return str(json.loads(ran.stdout)["leader"])
 
     def test_pod(self) -> None:
         """`helm test`, whose pod runs once the scheduler has placed it."""
@@ -149,6 +173,9 @@ def test_the_life_of_a_release(installation: Installation) -> None:
     (first,) = it.run_pods(1)
     it.api("POST", "/api/v1/namespaces/default/pods", pod("a"))
     it.until_bound("a")
+    lease = it.api("GET", f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/poseidon")
+    assert it.leader() == lease["spec"]["holderIdentity"]
+    assert json.loads(lease["metadata"]["annotations"][LEADER])["pod"] == f"{NAMESPACE}/{first.name}"
     it.test_pod()
 
     it.run("upgrade", "poseidon", str(CHART), *ONE, '--set-json=schedulerName=["poseidon","batch"]')
