@@ -1,6 +1,7 @@
 """Writes what follows from other files: `make deploy`, or `python -m deploy.generate [--check]`.
 
     chart/values.schema.json      from values_schema.py and the settings of `poseidon run`
+    chart/admission.yaml          from admission.py and the table of conventions
     ../docs/rbac.md               from chart/rights.yaml
     ../docs/metrics.md            from poseidon_py/metrics/
     ../docs/events.md             from poseidon_py/conventions/event_reasons.py
@@ -19,6 +20,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import yaml
+
+from deploy.admission import policies
 from deploy.events_page import events_page
 from deploy.kustomize_files import rendered
 from deploy.metrics_page import metrics_page
@@ -31,6 +35,7 @@ CHART = HERE / "chart"
 KUSTOMIZE = HERE / "kustomize"
 DIGESTS = KUSTOMIZE / ".generated-from"
 SCHEMA = CHART / "values.schema.json"
+ADMISSION = CHART / "admission.yaml"
 DOCS = HERE.parent / "docs"
 PAGES = {"rbac.md": rights_page, "metrics.md": metrics_page, "events.md": events_page}
 REMEDY = "run `make deploy` and commit the result"
@@ -39,7 +44,9 @@ REMEDY = "run `make deploy` and commit the result"
 def written() -> dict[Path, str]:
     """Path -> content, of what is generated without Helm."""
     pages = {DOCS / name: page() for name, page in PAGES.items()}
-    return {SCHEMA: json.dumps(values_schema(), indent=1) + "\n"} | pages
+    admission = yaml.safe_dump({"policies": policies()}, sort_keys=False, allow_unicode=True, width=120)
+    head = "# Generated from deploy/admission.py and the table of conventions by `make deploy`.\n"
+    return {SCHEMA: json.dumps(values_schema(), indent=1) + "\n", ADMISSION: head + admission} | pages
 
 
 def digest(folder: Path, leave_out: Iterable[Path] = ()) -> str:

@@ -84,6 +84,9 @@ def values_schema() -> Json:
         access=_object(kubectl=LIST, viewers=LIST),
         rbac=_object(create=SWITCH, extraRules=LIST),
         crds=_object(install=SWITCH, keep=SWITCH),
+        admission=_object(
+            enabled=SWITCH, action={"enum": ["deny", "warn"]}, failurePolicy={"enum": ["Ignore", "Fail"]}
+        ),
         networkPolicy=_object(enabled=SWITCH, egress=LIST, **{"from": LIST}),
         serviceMonitor=_object(
             **monitored, interval=TEXT, scrapeTimeout=TEXT, relabelings=LIST, metricRelabelings=LIST

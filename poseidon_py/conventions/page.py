@@ -69,9 +69,13 @@ def _alike(rows: Rows) -> Iterator[tuple[list[str], Verdict]]:
 
 def _text(verdict: Verdict) -> str:
     neutral = [str(each) for each in verdict.neutral if each != ""]
-    if verdict.unless[0]:
-        return f"{verdict.text}; nothing is said beside `{verdict.unless[0]}: {verdict.unless[1]}`"
-    return f"{verdict.text}; nothing is said of {' and '.join(neutral)}" if neutral else verdict.text
+    parts = [
+        verdict.text,
+        f"value: {verdict.form.text}" if verdict.form else "",
+        f"nothing is said beside `{verdict.unless[0]}: {verdict.unless[1]}`" if verdict.unless[0] else "",
+        f"nothing is said of {' and '.join(neutral)}" if neutral and not verdict.unless[0] else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 if __name__ == "__main__":

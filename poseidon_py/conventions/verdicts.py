@@ -16,6 +16,8 @@ from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
+from poseidon_py.conventions.forms import Form
+
 
 class Effect(Enum):
     HONOURED = "honoured"
@@ -28,12 +30,14 @@ class Effect(Enum):
 class Verdict(NamedTuple):
     """What becomes of a field or key. `text`: see the module; of a honoured one, what it means here, if that needs
     saying. `neutral`: values that ask for nothing, so that nothing is reported or refused. `unless`: a further key of
-    the same object, and its value with which a refused key asks for nothing."""
+    the same object, and its value with which a refused key asks for nothing. `form`: of a key of ours, the values that
+    it may have; None: any."""
 
     effect: Effect
     text: str = ""
     neutral: tuple[object, ...] = ()
     unless: tuple[str, str] = ("", "")
+    form: Form | None = None
 
 
 HONOURED = Verdict(Effect.HONOURED)
@@ -41,6 +45,11 @@ HONOURED = Verdict(Effect.HONOURED)
 
 def honoured(text: str) -> Verdict:
     return Verdict(Effect.HONOURED, text)
+
+
+def formed(form: Form) -> Verdict:
+    """Honoured, if its value has this form."""
+    return Verdict(Effect.HONOURED, form=form)
 
 
 def reported(text: str, *neutral: object) -> Verdict:
@@ -51,8 +60,8 @@ def refused(text: str, *neutral: object) -> Verdict:
     return Verdict(Effect.REFUSED, text, neutral)
 
 
-def delegated(text: str) -> Verdict:
-    return Verdict(Effect.DELEGATED, text)
+def delegated(text: str, form: Form | None = None) -> Verdict:
+    return Verdict(Effect.DELEGATED, text, form=form)
 
 
 def unneeded(text: str) -> Verdict:

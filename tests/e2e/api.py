@@ -32,7 +32,7 @@ class ApiError(Exception):
 
     def __init__(self, code: int, body: str) -> None:
         super().__init__(f"{code}: {body[:500]}")
-        self.code = code
+        self.code, self.body = code, body
 
 
 @dataclass(frozen=True)

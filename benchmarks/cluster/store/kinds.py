@@ -191,6 +191,17 @@ WEBHOOKS = tuple(
     for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 )
 """Stored, and not called."""
+ADMISSION_POLICIES = (
+    Kind(
+        "admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", False, (), (),
+        ("status",), generation=True,
+    ),
+    Kind(
+        "admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding",
+        False,
+    ),
+)  # fmt: skip
+"""Stored, and not carried out."""
 RBAC = tuple(
     Kind("rbac.authorization.k8s.io", "v1", f"{kind.lower()}s", kind, kind.startswith("Role"))
     for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
@@ -234,8 +245,8 @@ BUILT_IN: tuple[Kind, ...] = (
     NODES, PODS, NAMESPACES, EVENTS, EVENTS_NEW, LEASES, CONFIGMAPS, SECRETS, SERVICE_ACCOUNTS, SERVICES,
     REPLICATION_CONTROLLERS,
     CLAIMS, VOLUMES, RESOURCE_QUOTAS, LIMIT_RANGES, PRIORITY_CLASSES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS,
-    ATTACHMENTS, CAPACITIES, BUDGETS, NETWORK_POLICIES, *WEBHOOKS, *RBAC, JOBS, REPLICA_SETS, DEPLOYMENTS,
-    STATEFUL_SETS,
+    ATTACHMENTS, CAPACITIES, BUDGETS, NETWORK_POLICIES, *WEBHOOKS, *ADMISSION_POLICIES, *RBAC, JOBS, REPLICA_SETS,
+    DEPLOYMENTS, STATEFUL_SETS,
     DEFINITIONS, NODE_METRICS, POD_METRICS, *REVIEWS,
 )  # fmt: skip
 

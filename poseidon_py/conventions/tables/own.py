@@ -1,14 +1,20 @@
 """Poseidon's own annotations and labels. A key with this prefix that is not here is reported as unknown."""
 
-from poseidon_py.conventions.verdicts import HONOURED, ConventionTable, KeyTable, delegated, unneeded
+from poseidon_py.conventions import forms
+from poseidon_py.conventions.verdicts import HONOURED, ConventionTable, KeyTable, delegated, formed, unneeded
 
 PREFIX = "poseidon.io/"
 
 _STATE = unneeded("this scheduler writes it")
 _JOBS = delegated("`poseidon jobs run`")
-_SYNTHETIC = delegated("the synthetic cluster")
+OF_SYNTHETIC_CLUSTER = delegated("the synthetic cluster")
 
-_TRAITS = {f"{PREFIX}{name}": HONOURED for name in ("interference-class", "program", "speed")}
+_TRAITS = {
+    f"{PREFIX}interference-class": formed(forms.INTERFERENCE_CLASS),
+    f"{PREFIX}program": formed(forms.NAME),
+    f"{PREFIX}speed": formed(forms.SPEED),
+}
+_BANDWIDTH = {f"{PREFIX}{direction}-bandwidth": formed(forms.BANDWIDTH) for direction in ("ingress", "egress")}
 
 OWN = ConventionTable(
     "poseidon",
@@ -16,39 +22,26 @@ OWN = ConventionTable(
     pods=KeyTable(
         annotations={
             **_TRAITS,
-            f"{PREFIX}gang": HONOURED,
-            f"{PREFIX}gang-min": HONOURED,
-            f"{PREFIX}gang-max": HONOURED,
-            f"{PREFIX}gang-topology": HONOURED,
-            f"{PREFIX}gang-topology-mode": HONOURED,
-            f"{PREFIX}gang-role": HONOURED,
+            f"{PREFIX}gang": formed(forms.GANG),
+            f"{PREFIX}gang-min": formed(forms.COUNT),
+            f"{PREFIX}gang-max": formed(forms.COUNT),
+            f"{PREFIX}gang-topology": formed(forms.LABEL_KEY),
+            f"{PREFIX}gang-topology-mode": formed(forms.TOPOLOGY_MODE),
+            f"{PREFIX}gang-role": formed(forms.ROLE),
             f"{PREFIX}gang-name": HONOURED,
-            f"{PREFIX}data": HONOURED,
-            f"{PREFIX}expected-duration": HONOURED,
-            f"{PREFIX}last-checkpoint": HONOURED,
-            f"{PREFIX}movable": HONOURED,
-            f"{PREFIX}preempt": HONOURED,
-            f"{PREFIX}preemption-notice": HONOURED,
+            f"{PREFIX}data": formed(forms.DATA),
+            f"{PREFIX}expected-duration": formed(forms.POSITIVE_DURATION),
+            f"{PREFIX}last-checkpoint": formed(forms.TIME),
+            f"{PREFIX}movable": formed(forms.SWITCH),
+            f"{PREFIX}preempt": formed(forms.SWITCH),
+            f"{PREFIX}preemption-notice": formed(forms.DURATION),
             f"{PREFIX}preemption-state": _STATE,
             f"{PREFIX}eviction-time": _STATE,
             f"{PREFIX}preempted-by": _STATE,
             f"{PREFIX}event": _JOBS,
-            f"{PREFIX}policies": _JOBS,
+            f"{PREFIX}policies": delegated("`poseidon jobs run`", forms.LIST),
             f"{PREFIX}evicted-at": _STATE,
-            **{
-                f"{PREFIX}{name}": _SYNTHETIC
-                for name in (
-                    "exit-code",
-                    "fail-first",
-                    "run-seconds",
-                    "start-seconds",
-                    "stop-seconds",
-                    "load-cpu",
-                    "load-memory",
-                    "load-rx",
-                    "load-tx",
-                )
-            },
+            **{f"{PREFIX}load-{name}": OF_SYNTHETIC_CLUSTER for name in ("cpu", "memory", "rx", "tx")},
         },
         labels={
             **_TRAITS,
@@ -58,11 +51,11 @@ OWN = ConventionTable(
     ),
     objects=KeyTable(
         annotations={
-            f"{PREFIX}ingress-bandwidth": HONOURED,
-            f"{PREFIX}egress-bandwidth": HONOURED,
-            f"{PREFIX}completion-policy": _JOBS,
+            **_BANDWIDTH,
+            f"{PREFIX}user": _JOBS,
+            f"{PREFIX}completion-policy": delegated("`poseidon jobs run`", forms.MAPPING),
             f"{PREFIX}main-task": _JOBS,
-            f"{PREFIX}retry-policy": _JOBS,
+            f"{PREFIX}retry-policy": delegated("`poseidon jobs run`", forms.MAPPING),
             f"{PREFIX}resume": HONOURED,
             f"{PREFIX}suspended": _STATE,
             f"{PREFIX}ran-seconds": _STATE,
@@ -77,8 +70,8 @@ OWN = ConventionTable(
             f"{PREFIX}leader": _STATE,
         },
         labels={
-            f"{PREFIX}ingress-bandwidth": HONOURED,
-            f"{PREFIX}egress-bandwidth": HONOURED,
+            **_BANDWIDTH,
+            f"{PREFIX}movable": formed(forms.SWITCH),
             f"{PREFIX}hooks": _STATE,
             f"{PREFIX}hooks-requests": _STATE,
         },

@@ -129,7 +129,7 @@ def _pod(rig: Rig, uid: str) -> tuple[object, ...]:
         described.preemption,
         rig.store.preemption_rules.preemptible(known),
         rig.store.preemption_rules.exemption(known, rig.store.now_us()),
-        described.movable,
+        rig.store.is_movable(known),
         described.checkpoint_us,
         described.lasting,
         described.inputs,

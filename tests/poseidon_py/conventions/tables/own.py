@@ -32,6 +32,11 @@ def _queued(labels: Json) -> World:
     return World("poseidon", queue_objects=queues, pods=(a_pod("a", labels=labels),))
 
 
+def _in_namespace(labels: Json) -> World:
+    """A pod that runs in a namespace with these labels."""
+    return _bound({})._replace(namespaces=(an_object("default", namespace="", labels=labels),))
+
+
 def _job_annotation(name: str, one: str, other: str, **base: str) -> Case:
     return key_case(_job, PREFIX + name, one, other, **{PREFIX + key: value for key, value in base.items()})
 
@@ -83,4 +88,5 @@ LABELS = {
     PREFIX + "queue": key_case(_queued, PREFIX + "queue", "q", "r"),
     **{PREFIX + name: key_case(_labelled, PREFIX + name, *values) for name, values in _TRAITS.items()},
     **{PREFIX + name: _node("labels", name) for name in BANDWIDTH},
+    PREFIX + "movable": key_case(_in_namespace, PREFIX + "movable", "true", "false"),
 }
