@@ -39,6 +39,7 @@ from firmament_py.service.queue_messages import past_use, queue_tree, queues_rep
 from firmament_py.sharing.report import queue_report
 from firmament_py.state.cluster import ClusterState
 from firmament_py.version import VERSION
+from protos.contract import description
 from protos.gen import flow_pb2, flow_pb2_grpc
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 solver=engine.solver.name,
                 resynced=engine.resynced,
                 wants_usage=engine.wants_usage,
+                description=description(),
             )
 
     def Resync(

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
-from poseidon_py.feed.client import EngineError, GrpcEngine, why_unreachable
+from poseidon_py.feed.client import ContractError, EngineError, GrpcEngine, why_unreachable
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import (
     ApiError,
@@ -66,7 +66,7 @@ async def wait_for_engine(engine: GrpcEngine, address: str, timeout: float) -> N
 
     async def hello() -> flow_pb2.HelloReply:
         try:
-            return await engine.hello()
+            return await _hello(engine)
         except EngineError as error:
             details.append(error.details)
             raise
@@ -84,9 +84,17 @@ async def wait_for_engine(engine: GrpcEngine, address: str, timeout: float) -> N
 async def first_hello(engine: GrpcEngine, timeout: float) -> flow_pb2.HelloReply:
     """What the flow service says about itself and its policy. `timeout`: seconds. Raises StartError."""
     try:
-        return await _retry(engine.hello, timeout, EngineError)
+        return await _retry(lambda: _hello(engine), timeout, EngineError)
     except EngineError as error:
         raise StartError(f"the flow service does not answer: {error}") from error
+
+
+async def _hello(engine: GrpcEngine) -> flow_pb2.HelloReply:
+    """Raises StartError if waiting cannot help."""
+    try:
+        return await engine.hello()
+    except ContractError as error:
+        raise StartError(f"{error.details} ({engine.address})") from error
 
 
 def new_election(

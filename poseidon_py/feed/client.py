@@ -18,6 +18,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from poseidon_py.feed.direct import DirectCalls, DirectError
 from poseidon_py.metrics.metrics import Metrics
+from protos.contract import shown, unknown_to
 from protos.gen import flow_pb2, flow_pb2_grpc
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,14 @@ class EngineError(Exception):
         super().__init__(f"{method}: {code}: {details}")
         self.code = code
         self.details = details
+
+
+class ContractError(EngineError):
+    """The service does not know all that this version sends, so that it would skip constraints."""
+
+    def __init__(self, version: str, problem: str) -> None:
+        details = f"the flow service is of version {version} and {problem}: upgrade it first"
+        super().__init__("Hello", "FAILED_PRECONDITION", details)
 
 
 _KNOWN_FAILURES = (
@@ -185,7 +194,16 @@ class GrpcEngine:
             await channel.close()
 
     async def hello(self) -> flow_pb2.HelloReply:
-        return await self._call("Hello", flow_pb2.HelloRequest(), flow_pb2.HelloReply)
+        """Raises ContractError, too."""
+        found = await self._call("Hello", flow_pb2.HelloRequest(), flow_pb2.HelloReply)
+        if found.description:  # else it is older than the field: then nothing else has been added yet
+            try:
+                missing = unknown_to(found.description)
+            except ValueError as error:
+                raise ContractError(found.version, str(error)) from error
+            if missing:
+                raise ContractError(found.version, f"does not know {shown(missing)}")
+        return found
 
     async def resync(self, updates: AsyncIterator[flow_pb2.Update]) -> flow_pb2.UpdateReply:
         return await self._call("Resync", updates, flow_pb2.UpdateReply)

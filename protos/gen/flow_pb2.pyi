@@ -47,7 +47,7 @@ class HelloRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class HelloReply(_message.Message):
-    __slots__ = ("epoch", "version", "policy", "solver", "resynced", "wants_usage", "counts_links", "spreads_tasks")
+    __slots__ = ("epoch", "version", "policy", "solver", "resynced", "wants_usage", "counts_links", "spreads_tasks", "description")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     POLICY_FIELD_NUMBER: _ClassVar[int]
@@ -56,6 +56,7 @@ class HelloReply(_message.Message):
     WANTS_USAGE_FIELD_NUMBER: _ClassVar[int]
     COUNTS_LINKS_FIELD_NUMBER: _ClassVar[int]
     SPREADS_TASKS_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     version: str
     policy: str
@@ -64,7 +65,8 @@ class HelloReply(_message.Message):
     wants_usage: bool
     counts_links: bool
     spreads_tasks: bool
-    def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ..., wants_usage: _Optional[bool] = ..., counts_links: _Optional[bool] = ..., spreads_tasks: _Optional[bool] = ...) -> None: ...
+    description: bytes
+    def __init__(self, epoch: _Optional[int] = ..., version: _Optional[str] = ..., policy: _Optional[str] = ..., solver: _Optional[str] = ..., resynced: _Optional[bool] = ..., wants_usage: _Optional[bool] = ..., counts_links: _Optional[bool] = ..., spreads_tasks: _Optional[bool] = ..., description: _Optional[bytes] = ...) -> None: ...
 
 class Update(_message.Message):
     __slots__ = ("epoch", "classes", "nodes", "removed_nodes", "tasks", "removed_tasks", "succeeded_tasks", "failed_tasks", "rejections", "profiles", "gangs", "removed_gangs", "namespaces", "inputs", "complete", "budgets", "removed_budgets", "round", "queues")
