@@ -1,5 +1,7 @@
 """Bridges of other versions than the service."""
 
+from typing import Any
+
 import grpc
 import pytest
 
@@ -34,7 +36,7 @@ class OtherBridge:
     def call(self, method: str, request, reply: str, *, stream: bool = False):
         kind = self._channel.stream_unary if stream else self._channel.unary_unary
         found = class_of(self._contract, reply)
-        ask = kind(
+        ask: Any = kind(
             f"/firmament.FlowScheduler/{method}",
             request_serializer=lambda message: message.SerializeToString(),
             response_deserializer=found.FromString,

@@ -80,6 +80,11 @@ def commands(title: str) -> dict[int, list[list[str]]]:
 
 
 class MovingWorld(World):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.placed_by_other: set[str] = set()
+        self.any_node = self.cluster.add_nodes(1, prefix="other-")[0]
+
     async def kubectl(self, arguments: list[str]) -> None:
         try:
             program = tools() / "kubectl"
@@ -149,8 +154,6 @@ class MovingWorld(World):
 async def world(tmp_path, monkeypatch):
     monkeypatch.setattr(watches, "RECHECK", 0.1)
     async with world_of(MovingWorld, tmp_path) as world:
-        world.placed_by_other = set()
-        world.any_node = world.cluster.add_nodes(1, prefix="other-")[0]
         yield world
 
 
