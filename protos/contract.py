@@ -60,8 +60,8 @@ def unknown_to(service: bytes) -> list[str]:
 
 def shown(missing: list[str]) -> str:
     """The first of them, for a message."""
-    more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-    return ", ".join(missing[:_SHOWN]) + more
+    remainder = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+    return ", ".join(missing[:_SHOWN]) + remainder
 
 
 def _collect(file: FileDescriptor, found: dict[str, FileDescriptorProto]) -> None:

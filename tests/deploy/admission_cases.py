@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 Json = dict[str, Any]
 
-OURS = "poseidon"
+SCHEDULER = "poseidon"
 
 
 class Case(NamedTuple):
-    """`said`: the message of a refusal, or its parts; empty: the object is permitted."""
+    """`message`: the message of a refusal, or its parts; empty: the object is permitted."""
 
     policy: str
     item: Json
-    said: tuple[str, ...]
+    message: tuple[str, ...]
 
 
 def metadata(annotations: Json | None = None, labels: Json | None = None) -> Json:
@@ -24,19 +24,19 @@ def metadata(annotations: Json | None = None, labels: Json | None = None) -> Jso
     return found | {"annotations": annotations or {}, "labels": labels or {}}
 
 
-def a_pod(annotations: Json | None = None, labels: Json | None = None, scheduler: str = OURS) -> Json:
+def a_pod(annotations: Json | None = None, labels: Json | None = None, scheduler: str = SCHEDULER) -> Json:
     spec = {"schedulerName": scheduler, "containers": [{"name": "c", "image": "x"}]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata(annotations, labels), "spec": spec}
 
 
-def a_template(annotations: Json | None = None, scheduler: str = OURS) -> Json:
+def a_template(annotations: Json | None = None, scheduler: str = SCHEDULER) -> Json:
     pod = a_pod(annotations, {"app": "a"}, scheduler)
     pod["metadata"].pop("name")
     pod["spec"]["restartPolicy"] = "Never"
     return {"metadata": pod["metadata"], "spec": pod["spec"]}
 
 
-def a_job(annotations: Json | None = None, of_template: Json | None = None, scheduler: str = OURS) -> Json:
+def a_job(annotations: Json | None = None, of_template: Json | None = None, scheduler: str = SCHEDULER) -> Json:
     spec = {"template": a_template(of_template, scheduler)}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata(annotations), "spec": spec}
 
@@ -46,12 +46,12 @@ WHY = "[poseidon.io/gnag]: is not known and has no effect; did you mean poseidon
 NOT_KNOWN = "is not known and has no effect; "
 
 
-def _on_pod(key: str, value: str, said: str) -> Case:
-    return Case("pods", a_pod({key: value}), (f"metadata.annotations[{key}]: {said}",))
+def _on_pod(key: str, value: str, message: str) -> Case:
+    return Case("pods", a_pod({key: value}), (f"metadata.annotations[{key}]: {message}",))
 
 
-def _on_label(key: str, value: str, said: str) -> Case:
-    return Case("pods", a_pod(labels={key: value}), (f"metadata.labels[{key}]: {said}",))
+def _on_label(key: str, value: str, message: str) -> Case:
+    return Case("pods", a_pod(labels={key: value}), (f"metadata.labels[{key}]: {message}",))
 
 
 PODS = {
@@ -136,12 +136,12 @@ OWNERS = {
     "CronJob": Case("owners", _CRON_JOB, (f"spec.jobTemplate.spec.template.metadata.annotations{WHY}",)),
     "Volcano": Case(
         "owners",
-        volcano_job({"tasks": _TASKS, "schedulerName": OURS}),
+        volcano_job({"tasks": _TASKS, "schedulerName": SCHEDULER}),
         (f"spec.tasks[two].template.metadata.annotations{WHY}",),
     ),
     "Volcano, scheduler of the job": Case(
         "owners",
-        volcano_job({"schedulerName": OURS, "tasks": [{"name": "w", "template": _WITHOUT_NAME}]}),
+        volcano_job({"schedulerName": SCHEDULER, "tasks": [{"name": "w", "template": _WITHOUT_NAME}]}),
         (f"spec.tasks[w].template.metadata.annotations{WHY}",),
     ),
     "Volcano, its own scheduler": Case(

@@ -34,8 +34,8 @@ NAMES: dict[str, list[str]] = value_of(
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in (SERVED | CUSTOM).items()])
 def test_what_is_wrong_is_refused_with_its_path_and_the_remedy(case: Case):
     found = verdict(POLICIES[case.policy], case.item)
-    if case.said:
-        assert [part for part in case.said if part not in found] == [], found
+    if case.message:
+        assert [part for part in case.message if part not in found] == [], found
     else:
         assert found == ""
 
@@ -61,9 +61,9 @@ def test_an_update_is_refused_for_what_it_makes_wrong_alone(policy: str):
         keys = {f"poseidon.io/{key.replace('_', '-')}": value for key, value in annotations.items()}
         return a_pod(keys) if policy == "pods" else a_job(of_template=keys)
 
-    said = verdict(POLICIES[policy], item(gnag="2", colour="red"), item(gnag="2"))
-    assert "poseidon.io/colour" in said
-    assert "poseidon.io/gnag" not in said
+    message = verdict(POLICIES[policy], item(gnag="2", colour="red"), item(gnag="2"))
+    assert "poseidon.io/colour" in message
+    assert "poseidon.io/gnag" not in message
     assert verdict(POLICIES[policy], item(gnag="3", gang="x"), item(gnag="2", gang="x")) == ""
     assert verdict(POLICIES[policy], item(gang="x"), item(gang="y")) != ""
     assert verdict(POLICIES[policy], item(gang="2"), item(gnag="2")) == ""
@@ -84,9 +84,9 @@ def test_nodes_are_checked_when_somebody_changes_them():
     rules = POLICIES["nodes"]["matchConstraints"]["resourceRules"]
     assert [(each["resources"], each["operations"]) for each in rules] == [(["nodes"], ["UPDATE"])]
     node = {"metadata": metadata({"poseidon.io/ingress-bandwidth": "10Gb"}, {"poseidon.io/egress-bandwith": "1G"})}
-    said = verdict(POLICIES["nodes"], node, {"metadata": metadata()})
-    assert '[poseidon.io/ingress-bandwidth]: "10Gb" is not valid; give bits per second, like 100M' in said
-    assert "did you mean poseidon.io/egress-bandwidth?" in said
+    message = verdict(POLICIES["nodes"], node, {"metadata": metadata()})
+    assert '[poseidon.io/ingress-bandwidth]: "10Gb" is not valid; give bits per second, like 100M' in message
+    assert "did you mean poseidon.io/egress-bandwidth?" in message
 
 
 @pytest.mark.parametrize("key", NAMES["owner annotation"])
@@ -100,8 +100,8 @@ def test_each_key_is_suggested_for_what_is_nearly_it(key: str):
         name[:at] + "x" + name[at + 1 :],
         f"{name}s",
     ):
-        said = verdict(POLICIES["owners"], a_job({f"poseidon.io/{wrong}": "1"}))
-        meant.append(key in said.partition("did you mean")[2])
+        message = verdict(POLICIES["owners"], a_job({f"poseidon.io/{wrong}": "1"}))
+        meant.append(key in message.partition("did you mean")[2])
     assert meant == [True] * 4
 
 

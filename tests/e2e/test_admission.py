@@ -47,7 +47,7 @@ def guarded(backend: Backend) -> Iterator[Backend]:
     try:
         end = time.monotonic() + PATIENCE
         for name in ("two are alike", "Volcano", "namespace, value"):  # one of each policy
-            while not _said(backend, SERVED[name].item):
+            while not _answer(backend, SERVED[name].item):
                 assert time.monotonic() < end, f"the policy of {name!r} is not in force"
                 time.sleep(0.05)  # a policy does not say when it is
         yield backend
@@ -57,7 +57,7 @@ def guarded(backend: Backend) -> Iterator[Backend]:
         remove_definitions(backend, *(item["metadata"]["name"] for item in definitions))
 
 
-def _said(backend: Backend, item: Json) -> str:
+def _answer(backend: Backend, item: Json) -> str:
     item = copy.deepcopy(item)
     try:
         return refusal(backend, home_of(item), item)
@@ -77,7 +77,7 @@ def test_what_is_wrong_is_refused_with_its_path_and_the_remedy(guarded: Backend)
     wrong = {}
     for name, case in SERVED.items():
         found = refusal(guarded, home_of(case.item), case.item)
-        if any(part not in found for part in case.said) if case.said else found:
+        if any(part not in found for part in case.message) if case.message else found:
             wrong[name] = found
     assert wrong == {}
     assert "ValidatingAdmissionPolicy 'poseidon-pods'" in refusal(guarded, home_of(a_pod(WRONG)), a_pod(WRONG))
@@ -112,9 +112,9 @@ def test_the_definition_of_queues_refuses_what_closes_a_queue(backend: Backend) 
             assert time.monotonic() < end
             time.sleep(0.05)  # discovery cannot be watched
         assert refusal(backend, path, right) == ""
-        said = refusal(backend, path, queue(guarantee={"cpu": 2}, limit={"cpu": "1500m"}))
-        assert "spec.limit: Invalid value" in said
-        assert "less than the guarantee" in said
+        message = refusal(backend, path, queue(guarantee={"cpu": 2}, limit={"cpu": "1500m"}))
+        assert "spec.limit: Invalid value" in message
+        assert "less than the guarantee" in message
         assert "remove the field" in refusal(backend, path, queue(guarantee={"cpu": "2"}, lendingLimit={"cpu": 1}))
         assert "cannot be its own parent" in refusal(backend, path, queue(parent="q"))
         assert 'Unsupported value: "lifo"' in refusal(backend, path, queue(order="lifo"))
