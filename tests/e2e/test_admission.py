@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from deploy.generate import CHART, KUSTOMIZE
-from tests.deploy.admission_cases import SERVED, WHY, WRONG, Json, a_job, a_pod
+from tests.deploy.admission_cases import SERVED, WRONG, Json, a_pod
 from tests.e2e.api import PATIENCE, ApiError
 from tests.e2e.backends import Backend, home_of
 from tests.e2e.conftest import REAL
@@ -18,6 +18,7 @@ from tests.e2e.definitions import remove_definitions
 
 _GROUP = "/apis/admissionregistration.k8s.io/v1"
 _KINDS = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+_DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 _PLURALS = ("validatingadmissionpolicybindings", "validatingadmissionpolicies")
 
 
@@ -30,6 +31,13 @@ def refusal(backend: Backend, path: str, item: Json, method: str = "POST") -> st
             raise
         return str(yaml.safe_load(error.body)["message"])
     return ""
+
+
+@pytest.fixture
+def older(backend: Backend) -> Iterator[Json]:
+    """A Deployment with a misspelt key, from before the policies."""
+    yield backend.api("POST", _DEPLOYMENTS, SERVED["Deployment"].item)
+    backend.delete(_DEPLOYMENTS, "a")
 
 
 @pytest.fixture
@@ -53,7 +61,7 @@ def guarded(backend: Backend) -> Iterator[Backend]:
         yield backend
     finally:
         for plural in _PLURALS:
-            backend.delete(f"{_GROUP}/{plural}", *(item["metadata"]["name"] for item in policies[::2]))
+            backend.delete(f"{_GROUP}/{plural}", *{item["metadata"]["name"] for item in policies})
         remove_definitions(backend, *(item["metadata"]["name"] for item in definitions))
 
 
@@ -84,16 +92,14 @@ def test_what_is_wrong_is_refused_with_its_path_and_the_remedy(guarded: Backend)
 
 
 @REAL
-def test_what_was_wrong_before_may_stay(guarded: Backend) -> None:
-    jobs = "/apis/batch/v1/namespaces/default/jobs"
-    of_nobody = a_job(WRONG, scheduler="default-scheduler")
-    made = guarded.api("POST", jobs, of_nobody | {"spec": of_nobody["spec"] | {"suspend": True}})
-    path = f"{jobs}/{made['metadata']['name']}"
-    made["spec"]["template"]["spec"]["schedulerName"] = "poseidon"  # of a suspended Job it may change
-    try:
-        assert f"metadata.annotations{WHY}" in refusal(guarded, path, made, "PUT")
-    finally:
-        guarded.delete(jobs, "a")
+def test_what_was_wrong_before_may_stay(older: Json, guarded: Backend) -> None:
+    path = f"{_DEPLOYMENTS}/{older['metadata']['name']}"
+    older["spec"]["replicas"] = 5
+    assert refusal(guarded, path, older, "PUT") == ""
+    older["spec"]["template"]["metadata"]["annotations"]["poseidon.io/preempt"] = "never"
+    message = refusal(guarded, path, older, "PUT")
+    assert 'metadata.annotations[poseidon.io/preempt]: "never" is not valid; give true or false' in message
+    assert "gnag" not in message
 
 
 @REAL
