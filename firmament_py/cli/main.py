@@ -19,6 +19,7 @@ from firmament_py import compile_ahead
 from firmament_py.cli import logs
 from firmament_py.cli.durations import parse_after
 from firmament_py.cli.interrupts import Interruptible
+from firmament_py.cli.listening import check_addresses, tls_of, tls_options
 from firmament_py.cli.stopping import Stopping
 from firmament_py.compile_ahead import NotCompiledError
 from firmament_py.compiled_folder import COMPILED
@@ -31,9 +32,10 @@ from firmament_py.model.options import AT_ONCE, MIGRATE_AFTER_US, RESERVE_AFTER_
 from firmament_py.placement.repacking import EFFORT_LIMIT
 from firmament_py.policy import conformance, registry
 from firmament_py.policy.registry import DEFAULT_POLICY, UnknownPolicyError
-from firmament_py.service.server import CannotListenError, CertificateError, Server, Tls, wrong_address
+from firmament_py.service.server import CannotListenError, Server
 from firmament_py.usage.usage import Basis, UsageOptions
 from firmament_py.version import VERSION
+from protos.addresses import UNIX
 
 F = TypeVar("F", bound=Callable[..., Any])
 SEARCH = "Whether rounds wait for long searches. in-rounds: the same calls have the same replies."
@@ -42,7 +44,6 @@ log = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 5.0
 _USAGE = UsageOptions()
-_PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def _usage_option(name: str, what: str) -> Callable[[F], F]:
@@ -188,9 +189,7 @@ def cli() -> None:
 @click.option(
     "--exit-with-parent", is_flag=True, help="Stop at the end of standard input, which comes when the parent exits."
 )
-@click.option("--tls-cert", type=_PEM, help="PEM certificate; enables TLS.")
-@click.option("--tls-key", type=_PEM, help="PEM key of the certificate.")
-@click.option("--tls-client-ca", type=_PEM, help="PEM certificate of a CA; client certificates are required.")
+@tls_options
 @click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True)
 @click.option("--log-format", type=click.Choice(logs.FORMATS), default="text", show_default=True)
 def serve(
@@ -216,9 +215,10 @@ def serve(
     moves_per_hour: int,
     port_file: Path | None,
     exit_with_parent: bool,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    tls_client_ca: Path | None,
+    tls_cert_file: Path | None,
+    tls_private_key_file: Path | None,
+    client_ca_file: Path | None,
+    insecure: bool,
     log_level: str,
     log_format: str,
 ) -> None:
@@ -232,8 +232,6 @@ def serve(
         compile_ahead.check()
     except NotCompiledError as error:
         raise click.UsageError(str(error)) from error
-    if (tls_cert is None) != (tls_key is None) or (tls_client_ca and tls_cert is None):
-        raise click.UsageError("--tls-cert and --tls-key go together, and --tls-client-ca needs both")
     try:
         policy = registry.load(policy_name, _pairs(policy_options))
     except UnknownPolicyError as error:
@@ -256,15 +254,11 @@ def serve(
         )
     except ValueError as error:
         raise click.UsageError(f"--reserve-after {error}") from error
-    for flag, each in (("--address", address), ("--stats-address", stats_address or address)):
-        if wrong := wrong_address(each):
-            raise click.UsageError(f"{flag} {each!r} {wrong}")
-    if port_file is not None and address.startswith("unix:"):
+    tls = tls_of(tls_cert_file, tls_private_key_file, client_ca_file)
+    check_addresses(address, stats_address, authenticated=client_ca_file is not None, insecure=insecure)
+    if port_file is not None and address.startswith(UNIX):
         raise click.UsageError("--port-file needs an --address with a port; leave it out for a unix socket")
-    tls = Tls(tls_cert, tls_key, tls_client_ca) if tls_cert and tls_key else None
     try:
-        if tls is not None:
-            tls.check()
         solver = SOLVERS[solver_name]()
         engine = Engine(
             policy,
@@ -277,8 +271,6 @@ def serve(
             prepare=partial(in_background, compile_ahead.load, "load"),
         )
         server = Server(engine, address, tls, stats_address)
-    except CertificateError as error:
-        raise click.UsageError(str(error)) from error
     except CannotListenError as error:
         flag = "--stats-address" if error.address == stats_address else "--address"
         raise click.UsageError(f"{error}; choose another {flag}") from error

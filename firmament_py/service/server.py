@@ -4,14 +4,13 @@ Beside a unix socket, the frequent calls are answered without gRPC, too (service
 have a second address, for senders that must not reach the scheduler services.
 """
 
+import errno
 import logging
 import os
 import re
 import socket
-import ssl
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -21,7 +20,9 @@ from firmament_py.service.direct.server import DirectServer
 from firmament_py.service.firmament_service import FirmamentService
 from firmament_py.service.flow_service import FlowService
 from firmament_py.service.stats_service import StatsService
+from firmament_py.service.tls.renewed_credentials import RenewedCredentials, Tls
 from protos import frames
+from protos.addresses import UNIX
 from protos.gen import firmament_pb2_grpc, flow_pb2_grpc, stats_pb2_grpc
 
 log = logging.getLogger(__name__)
@@ -32,9 +33,10 @@ _THREADS = 512  # created on demand: calls hold a thread while they wait for the
 
 
 _STATS_THREADS = 64  # one per stream; a sender has two streams
-_UNIX = "unix:"
 _UNIX_PATH_BYTES = 107
 """Bytes of the longest path of a unix socket on Linux."""
+_AGE = (("grpc.max_connection_age_ms", 600_000),)
+"""Of connections with TLS: who lost the right to connect keeps none. Calls in flight end on the old connection."""
 _PORT = re.compile(r".*:([0-9]{1,5})")
 
 
@@ -46,41 +48,10 @@ class CannotListenError(OSError):
         self.address = address
 
 
-class CertificateError(ValueError):
-    """A file for TLS cannot be used; the message names the file and the remedy."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """PEM files. With `client_ca` clients must present a certificate of this CA (mutual TLS)."""
-
-    certificate: Path
-    key: Path
-    client_ca: Path | None = None
-
-    def check(self) -> None:
-        """Raises CertificateError; the error of gRPC would say only that it cannot listen."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.set_ciphers("ALL:@SECLEVEL=0")  # gRPC checks the length of the key
-        for flag, file in (("--tls-cert", self.certificate), ("--tls-client-ca", self.client_ca)):
-            try:
-                context.load_verify_locations(file or self.certificate)
-            except OSError as error:  # SSLError is a subclass
-                raise CertificateError(f"{flag} {file} cannot be used; give a PEM certificate") from error
-        try:
-            context.load_cert_chain(self.certificate, self.key, password=lambda: "")
-        except OSError as error:
-            if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
-                raise CertificateError(
-                    f"--tls-key {self.key} is not the key of --tls-cert {self.certificate}"
-                ) from error
-            raise CertificateError(f"--tls-key {self.key} cannot be used; give a PEM key without a password") from error
-
-
 def wrong_address(address: str) -> str:
     """The error in the form of an address to listen on; empty if there is none."""
-    if address.startswith(_UNIX):
-        length = len(os.fsencode(address.removeprefix(_UNIX)))
+    if address.startswith(UNIX):
+        length = len(os.fsencode(address.removeprefix(UNIX)))
         if 0 < length <= _UNIX_PATH_BYTES:
             return ""
         return f"has a path of {length} bytes; a unix socket can have 1 to {_UNIX_PATH_BYTES}: give another path"
@@ -95,9 +66,9 @@ class Server:
 
     def __init__(self, engine: Engine, address: str, tls: Tls | None = None, stats_address: str = "") -> None:
         """Addresses are HOST:PORT or unix:PATH; `stats_address` serves only statistics, without TLS; empty: none.
-        Raises CannotListenError."""
+        Raises CannotListenError; PemFileError, which names the file that cannot be used."""
         self._health = health.HealthServicer()
-        self._grpc = self._server(_THREADS)
+        self._grpc = self._server(_THREADS, _AGE if tls is not None else ())
         flow = FlowService(engine)
         flow_pb2_grpc.add_FlowSchedulerServicer_to_server(flow, self._grpc)  # type: ignore[no-untyped-call]
         firmament_pb2_grpc.add_FirmamentSchedulerServicer_to_server(FirmamentService(engine), self._grpc)  # type: ignore[no-untyped-call]
@@ -111,7 +82,7 @@ class Server:
             stats_pb2_grpc.add_PoseidonStatsServicer_to_server(StatsService(engine), self._stats)  # type: ignore[no-untyped-call]
             self.stats_port = _listen(self._stats, stats_address, None)
 
-    def _server(self, threads: int) -> grpc.Server:
+    def _server(self, threads: int, options: Sequence[tuple[str, int]] = ()) -> grpc.Server:
         """A server with only the health service."""
         server = grpc.server(
             ThreadPoolExecutor(threads, thread_name_prefix="call"),
@@ -119,6 +90,7 @@ class Server:
                 ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
                 ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
                 ("grpc.so_reuseport", 0),  # a second server on the port is an error, instead of sharing its connections
+                *options,
             ],
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
@@ -147,25 +119,41 @@ class Server:
 
 def _listen(server: grpc.Server, address: str, tls: Tls | None) -> int:
     """Makes the server listen; its port, 0 for a unix socket. Raises CannotListenError."""
-    unix = address.startswith(_UNIX)
-    if unix and _answers(address.removeprefix(_UNIX)):
+    unix = address.startswith(UNIX)
+    if unix and _answers(address.removeprefix(UNIX)):
         raise CannotListenError(address, "in use")  # gRPC would replace the socket of the listening process
     try:
-        port = server.add_secure_port(address, _credentials(tls)) if tls else server.add_insecure_port(address)
+        port = (
+            server.add_secure_port(address, RenewedCredentials(tls).credentials)
+            if tls
+            else server.add_insecure_port(address)
+        )
     except RuntimeError:
         port = 0
     if not port:
-        why = "not a path where a socket can be created" if unix else "in use, or not an address of this machine"
-        raise CannotListenError(address, why)
+        raise CannotListenError(address, "not a path where a socket can be created" if unix else _why_not(address))
     return 0 if unix else port
+
+
+def _why_not(address: str) -> str:
+    """Why a port cannot be had, which gRPC does not say."""
+    host, _, port = address.rpartition(":")
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, where in {(each[0], each[4]) for each in found}:
+            socket.create_server(where, family=family).close()
+    except OSError as error:
+        reasons = {errno.EADDRINUSE: "in use", errno.EACCES: "ports below 1024 need privileges"}
+        return reasons.get(error.errno or 0, "not an address of this machine")
+    return "in use"
 
 
 def _direct(flow: FlowService, address: str) -> DirectServer | None:
     """Takes direct calls beside a unix socket; None: it is not one, or its path leaves no space for the suffix."""
-    if not address.startswith(_UNIX):
+    if not address.startswith(UNIX):
         return None
     try:
-        return DirectServer(flow, address.removeprefix(_UNIX) + frames.SUFFIX)
+        return DirectServer(flow, address.removeprefix(UNIX) + frames.SUFFIX)
     except OSError as error:
         log.info("no direct calls, so clients use gRPC for all: %s", error)
         return None
@@ -179,9 +167,3 @@ def _answers(path: str) -> bool:
         except OSError:
             return False
     return True
-
-
-def _credentials(tls: Tls) -> grpc.ServerCredentials:
-    client_ca = tls.client_ca.read_bytes() if tls.client_ca else None
-    pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
-    return grpc.ssl_server_credentials([pair], client_ca, require_client_auth=client_ca is not None)

@@ -70,8 +70,8 @@ class Bridge:
             preemption_rules=loading.preemption_rules(settings),
             past_use=PastUse(settings.queue_half_life, settings.queue_usage_weight),
         )
-        ca = settings.firmament_ca
-        tls = Tls(ca, settings.firmament_cert, settings.firmament_key) if ca is not None else None
+        ca = settings.firmament_ca_file
+        tls = Tls(ca, settings.firmament_cert_file, settings.firmament_key_file) if ca is not None else None
         self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout, tls, self.metrics)
         self.runtime: Runtime | None = None
         self.health: Health | None = None

@@ -22,6 +22,7 @@ import durationpy
 from poseidon_py.config.conversion import OptionError, converted_strictly, policy_option
 from poseidon_py.config.fields import FIELDS, Field
 from poseidon_py.config.layout import API_VERSION, KIND, LAYOUT, PLACES, PROFILES
+from poseidon_py.config.names import DocumentValues
 from poseidon_py.config.settings import Settings
 from poseidon_py.util.quoting import quoted
 from poseidon_py.util.yaml_file import parse_yaml
@@ -31,7 +32,7 @@ _PROFILE = ("schedulerName", "policy")
 _POLICY = ("name", "options")
 
 
-def read_document(content: Mapping[Any, Any], file: str) -> dict[str, Any]:
+def read_document(content: Mapping[Any, Any], file: str) -> DocumentValues:
     """The values of a PoseidonConfiguration by field of Settings, converted. `file`: its name, for messages. Raises
     OptionError with all problems."""
     if str(content.get("apiVersion")).startswith("kubescheduler.config.k8s.io/"):
@@ -58,7 +59,7 @@ class _Reader:
     """Collects the values and the problems of one document."""
 
     def __init__(self, file: str) -> None:
-        self.values: dict[str, Any] = {}
+        self.values = DocumentValues()
         self.problems: list[str] = []
         self._file = file
 

@@ -95,9 +95,10 @@ LAYOUT: Mapping[str, Mapping[str, Any]] = {
     "watches": {"pageSize": "list_page", "timeout": "watch_timeout", "silence": "watch_silence"},
     "flowService": {
         "address": "firmament_address",
-        "caFile": "firmament_ca",
-        "certFile": "firmament_cert",
-        "keyFile": "firmament_key",
+        "caFile": "firmament_ca_file",
+        "certFile": "firmament_cert_file",
+        "keyFile": "firmament_key_file",
+        "insecure": "firmament_insecure",
         "statsAddress": "stats_address",
         "batchSize": "batch_size",
         "timeout": "rpc_timeout",
@@ -148,6 +149,15 @@ def _places(within: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[
 
 PLACES: Mapping[str, tuple[str, ...]] = dict(_places(LAYOUT))
 """Field of Settings -> its path; without those of profiles."""
+
+
+PATHS: Mapping[str, str] = {
+    **{name: ".".join(place) for name, place in PLACES.items()},
+    "scheduler_name": f"{PROFILES}[].schedulerName",
+    "policy": f"{PROFILES}[].policy.name",
+    "policy_option": f"{PROFILES}[].policy.options",
+}
+"""Field of Settings -> its path in messages."""
 
 
 def section_of(name: str) -> str:

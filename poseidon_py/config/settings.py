@@ -103,16 +103,26 @@ class Settings(ServingSettings, frozen=True, kw_only=True):
             metavar="ADDRESS",
         ),
     ] = ""
-    firmament_ca: Annotated[Path | None, setting("CA certificate (PEM) of that flow service; enables TLS.")] = None
-    firmament_cert: Annotated[
-        Path | None, setting("Client certificate (PEM) for mutual TLS with that flow service.")
+    firmament_ca_file: Annotated[
+        Path | None, setting("CA certificate (PEM) of that flow service; enables TLS. Read again when it changes.")
     ] = None
-    firmament_key: Annotated[Path | None, setting("Private key (PEM) of the client certificate.")] = None
+    firmament_cert_file: Annotated[
+        Path | None,
+        setting("Client certificate (PEM) for mutual TLS with that flow service; read again when it changes."),
+    ] = None
+    firmament_key_file: Annotated[Path | None, setting("Private key (PEM) of the client certificate.")] = None
+    firmament_insecure: Annotated[
+        bool,
+        setting(
+            "Reach a flow service on another machine without TLS, and let other machines report usage at the "
+            "statistics address: everybody on the way can read and change what is placed."
+        ),
+    ] = False
     stats_address: Annotated[
         str,
         setting(
-            "Address where the supervised flow service accepts usage statistics (stats.PoseidonStats), without TLS. "
-            "Default: none.",
+            "Address where the supervised flow service accepts usage statistics (stats.PoseidonStats), without TLS; "
+            "one that is not on loopback needs --firmament-insecure. Default: none.",
             metavar="HOST:PORT",
         ),
     ] = ""

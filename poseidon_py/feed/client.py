@@ -18,8 +18,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from poseidon_py.feed.direct import DirectCalls, DirectError
 from poseidon_py.metrics.metrics import Metrics
+from protos.addresses import UNIX
 from protos.contract import shown, unknown_to
 from protos.gen import flow_pb2, flow_pb2_grpc
+from protos.pem_files import PemFileError, check_certificates, check_pair, states
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +32,7 @@ _OPTIONS = (
     ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 5000),  # despite its name, the maximum duration of an attempt, with its handshake
     ("grpc.max_reconnect_backoff_ms", 2000),
     ("grpc.keepalive_time_ms", 30000),
     ("grpc.enable_http_proxy", 0),  # proxies are for traffic that leaves the cluster
@@ -38,7 +40,7 @@ _OPTIONS = (
 )
 _STARTING = (
     ("grpc.initial_reconnect_backoff_ms", 20),
-    ("grpc.min_reconnect_backoff_ms", 5000),  # despite its name, the maximum duration of an attempt
+    ("grpc.min_reconnect_backoff_ms", 5000),
     ("grpc.max_reconnect_backoff_ms", 100),
     ("grpc.enable_http_proxy", 0),
 )
@@ -46,7 +48,6 @@ _STARTING = (
 _CHECK_SECONDS = 0.1
 
 
-_UNIX = "unix:"
 _METHODS = (
     "Hello", "Resync", "Apply", "Round", "ReportUsage", "Explain", "GetStatus", "PlanMoves", "CarryOut", "GetProgress",
     "GetGangs", "GetQueues", "WouldFit",
@@ -73,16 +74,19 @@ class ContractError(EngineError):
         super().__init__("Hello", "FAILED_PRECONDITION", details)
 
 
+_UNKNOWN_AUTHORITY = "its certificate is not signed by the authority in firmament-ca-file"
 _KNOWN_FAILURES = (
-    ("CERTIFICATE_VERIFY_FAILED", "its certificate is not signed by the authority in firmament-ca"),
+    ("CERTIFICATE_VERIFY_FAILED", _UNKNOWN_AUTHORITY),
+    ("certificate signature failure", _UNKNOWN_AUTHORITY),  # which has the same name, and another key
     (
         "WRONG_VERSION_NUMBER",
-        "it does not use TLS: omit firmament-ca, or start it with --tls-cert and --tls-key",
+        "it does not use TLS: omit firmament-ca-file, or start it with --tls-cert-file and --tls-private-key-file",
     ),
     ("Hostname Verification", "its certificate is for another name: use a name that the certificate contains"),
     (
         "Socket closed",
-        "it closes the connection: it may require TLS (firmament-ca) or a client certificate (firmament-cert)",
+        "it closes the connection: it may require TLS (firmament-ca-file) or a client certificate "
+        "(firmament-cert-file)",
     ),
 )
 
@@ -146,6 +150,15 @@ class Tls:
     certificate: Path | None = None
     key: Path | None = None
 
+    def check(self) -> None:
+        """Raises PemFileError."""
+        check_certificates("firmament-ca-file", self.authority)
+        check_pair("firmament-cert-file", self.certificate, "firmament-key-file", self.key)
+
+    def state(self) -> tuple[object, ...]:
+        """Equal while none of the files was written."""
+        return states((self.authority, self.certificate, self.key))
+
     def credentials(self) -> grpc.ChannelCredentials:
         """Raises OSError if a file cannot be read."""
         return grpc.ssl_channel_credentials(
@@ -156,14 +169,20 @@ class Tls:
 
 
 class GrpcEngine:
-    """A flow service at an address, which changes when a supervised service is restarted."""
+    """A flow service at an address, which changes when a supervised service is restarted; with TLS, of certificates
+    that may be renewed at any time."""
 
     def __init__(self, address: str, timeout: float, tls: Tls | None = None, metrics: Metrics | None = None) -> None:
         self._metrics = metrics if metrics is not None else Metrics()
         self._durations = {method: self._metrics.rpc.labels(method) for method in _METHODS}
         self._timeout = timeout
-        self._credentials = tls.credentials() if tls is not None else None
+        self._tls = tls
+        self._seen: tuple[object, ...] = ()
+        """The state of the files that are in use, and of those of which the log says that they cannot be."""
+        self._refused: tuple[object, ...] = ()
         self._channel: grpc.aio.Channel | None = None
+        self._former: dict[asyncio.Task[None], grpc.aio.Channel] = {}
+        """Channels whose calls come to an end, by the task that waits for these."""
         self._stub: Any = None
         self._direct: DirectCalls | None = None
         self.address = address
@@ -172,12 +191,13 @@ class GrpcEngine:
 
     def _open(self, address: str) -> None:
         self.address = address
-        if self._credentials is not None:
-            self._channel = grpc.aio.secure_channel(address, self._credentials, options=_OPTIONS)
+        if self._tls is not None:
+            self._seen = self._tls.state()
+            self._channel = grpc.aio.secure_channel(address, self._tls.credentials(), options=_OPTIONS)
         else:
             self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
-            if address.startswith(_UNIX):
-                self._direct = DirectCalls(address.removeprefix(_UNIX))
+            if address.startswith(UNIX):
+                self._direct = DirectCalls(address.removeprefix(UNIX))
         self._stub = flow_pb2_grpc.FlowSchedulerStub(self._channel)  # type: ignore[no-untyped-call]
 
     async def move(self, address: str) -> None:
@@ -185,7 +205,29 @@ class GrpcEngine:
         await self.close()
         self._open(address)
 
+    def _renew(self) -> None:
+        """Connects anew if the certificates were renewed. Calls in flight end on the former connection."""
+        tls, former = self._tls, self._channel
+        if tls is None or former is None or (found := tls.state()) in (self._seen, self._refused):
+            return
+        try:
+            tls.check()
+            if tls.state() == found:  # else they are being written: the next call finds them whole
+                self._open(self.address)
+        except (PemFileError, OSError) as error:
+            self._refused = found
+            log.warning("the connection to the flow service keeps the former certificates: %s", error)
+            return
+        if self._channel is not former:
+            log.info("the certificates for the flow service were renewed: it is connected anew")
+            task = asyncio.create_task(former.close(max(self._timeout, _PLAN_SECONDS)), name="former connection")
+            self._former[task] = former
+            task.add_done_callback(self._former.pop)
+
     async def close(self) -> None:
+        for task, former in list(self._former.items()):
+            await former.close()
+            await task
         if self._direct is not None:
             self._direct.close()
             self._direct = None
@@ -263,6 +305,7 @@ class GrpcEngine:
         """`reply`: the type of the answer; `timeout`: seconds, None: that of all calls."""
         if self._stub is None:
             raise EngineError(method, "UNAVAILABLE", "the flow service is not running")
+        self._renew()
         started = time.monotonic()
         try:
             found = await getattr(self._stub, method)(argument, timeout=timeout or self._timeout)

@@ -4,6 +4,8 @@ import ipaddress
 
 from aiohttp import web
 
+from protos.addresses import is_loopback
+
 PERMITTED: web.RequestKey[bool] = web.RequestKey("permitted", bool)
 """Of a request: whether it may have all that its path answers."""
 
@@ -38,13 +40,3 @@ def _names_this_machine(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def is_loopback(address: str) -> bool:
-    """Whether a peer with this IP address is on the same machine, or in the same pod."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return bool((mapped or parsed).is_loopback)

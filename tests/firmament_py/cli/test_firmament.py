@@ -1,7 +1,6 @@
 """The `firmament` command: its lists and its errors."""
 
 import json
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +13,7 @@ from firmament_py import compile_ahead
 from firmament_py.cli.main import cli
 from firmament_py.policy import conformance
 from firmament_py.version import VERSION
+from tests.certificates import Authority
 from tests.command_line import invoke
 
 
@@ -53,13 +53,13 @@ def test_policies_are_listed_as_json():
         pytest.param(["--policy-option", "depth"], "--policy-option 'depth' is not of the form K=V", id="no-value"),
         pytest.param(["--policy-option", "=1"], "is not of the form K=V", id="no-key"),
         pytest.param(["--solver", "magic"], "'magic' is not one of", id="solver"),
-        pytest.param(["--tls-cert", "README.md"], "--tls-cert and --tls-key go together", id="tls-halves"),
+        pytest.param(["--tls-cert-file", "README.md"], "--tls-private-key-file go together", id="tls-halves"),
         pytest.param(["--usage", "some"], "'some' is not one of", id="usage"),
         pytest.param(["--usage-samples", "0"], "--usage-samples is 0; give 1 to", id="usage-samples"),
         pytest.param(["--usage-stale", "-1"], "--usage-stale is -1.0; give seconds", id="usage-stale"),
         pytest.param(["--usage-half-life", "0"], "--usage-half-life is 0.0; give seconds", id="usage-half-life"),
         pytest.param(["--reserve-after", "soon"], "--reserve-after is 'soon'; give seconds from 0", id="reserve-after"),
-        pytest.param(["--tls-client-ca", "README.md"], "--tls-client-ca needs both", id="tls-ca-alone"),
+        pytest.param(["--client-ca-file", "README.md"], "--client-ca-file needs both", id="tls-ca-alone"),
         pytest.param(["--port-file", "no/x"], "cannot write --port-file no/x: No such file", id="port-file"),
     ],
 )
@@ -77,32 +77,52 @@ def pairs(tmp_path_factory):
     """A folder with two certificates and their keys."""
     folder = tmp_path_factory.mktemp("tls")
     for name in ("a", "b"):
-        curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-        files = ["-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.pem"]
-        command = ["openssl", "req", "-x509", *curve, *files, "-days", "2", "-subj", "/CN=localhost"]
-        subprocess.run(command, check=True, capture_output=True)
+        Authority(folder, f"authority-{name}").issue(name, "localhost")
     (folder / "junk").write_text("not a certificate\n")
     return folder
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates")
 @pytest.mark.parametrize(
     ("files", "reported"),
     [
-        pytest.param(("a.pem", "junk"), "--tls-key junk cannot be used; give a PEM key", id="key"),
-        pytest.param(("a.pem", "b.key"), "--tls-key b.key is not the key of --tls-cert a.pem", id="other-key"),
-        pytest.param(("junk", "a.key"), "--tls-cert junk cannot be used; give a PEM certificate", id="certificate"),
-        pytest.param(("a.pem", "a.key", "junk"), "--tls-client-ca junk cannot be used; give a PEM", id="client-ca"),
-        pytest.param(("a.pem", "a.key", "b.pem"), "cannot write --port-file no/x", id="valid"),
+        (("a.pem", "junk"), "--tls-private-key-file junk cannot be used ("),
+        (("a.pem", "b.key"), "--tls-private-key-file b.key is not the key of --tls-cert-file a.pem"),
+        (("junk", "a.key"), "--tls-cert-file junk cannot be used (no certificate or crl found); give a readable"),
+        (("a.pem", "a.key", "junk"), "--client-ca-file junk cannot be used (no certificate or crl found)"),
+        (("a.pem", "a.key", "b.pem"), "cannot write --port-file no/x"),
     ],
 )
 def test_unusable_tls_files_are_named(pairs, files, reported, monkeypatch):
     monkeypatch.chdir(pairs)
-    flags = [word for pair in zip(("--tls-cert", "--tls-key", "--tls-client-ca"), files, strict=False) for word in pair]
-    result = run("serve", "--address", "127.0.0.1:0", "--port-file", "no/x", *flags)
+    flags = ("--tls-cert-file", "--tls-private-key-file", "--client-ca-file")
+    words = [word for pair in zip(flags, files, strict=False) for word in pair]
+    result = run("serve", "--address", "127.0.0.1:0", "--port-file", "no/x", *words)
     assert result.exit_code == 2
     assert reported in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "flow.example:9090", "10.0.0.7:9090"])
+def test_other_machines_connect_with_certificates_alone(address, pairs, monkeypatch):
+    monkeypatch.chdir(pairs)
+    unauthenticated = ("--tls-cert-file", "a.pem", "--tls-private-key-file", "a.key")
+    for words in ((), unauthenticated):
+        result = run("serve", "--address", address, *words)
+        assert result.exit_code == 2
+        text = " ".join(result.output.split())
+        assert f"--address {address} is open to other machines: give --tls-cert-file, --tls-private-key-file" in text
+        assert "or --insecure, so that everybody can" in text
+    result = run("serve", "--address", "127.0.0.1:0", "--stats-address", address)
+    assert f"--stats-address {address} is open to other machines, and has no TLS" in " ".join(result.output.split())
+
+
+MUTUAL = ("--tls-cert-file", "a.pem", "--tls-private-key-file", "a.key", "--client-ca-file", "b.pem")
+
+
+@pytest.mark.parametrize("words", [("--insecure",), MUTUAL])
+def test_other_machines_connect_if_that_is_wanted(words, pairs, monkeypatch):
+    monkeypatch.chdir(pairs)
+    result = run("serve", "--address", "0.0.0.0:0", "--port-file", "no/x", *words)
+    assert "cannot write --port-file no/x" in " ".join(result.output.split())
 
 
 def test_what_is_not_compiled_is_not_compiled_while_serving(monkeypatch):
@@ -169,7 +189,7 @@ def test_an_address_in_use_is_wrong_usage():
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         result = run("serve", "--address", address)
     assert result.exit_code == 2
-    assert f"cannot listen on {address}: in use" in " ".join(result.output.split())
+    assert f"cannot listen on {address}: in use; choose another --address" in " ".join(result.output.split())
     assert "choose another --address" in result.output
 
 

@@ -15,6 +15,7 @@ from poseidon_py.app.bridge import Bridge
 from poseidon_py.app.serving.http_endpoints import first_problem
 from poseidon_py.app.startup import StartError
 from poseidon_py.kube.client import KubeError
+from tests.listening_sockets import listening_sockets
 from tests.poseidon_py.world import World, template, world_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -285,12 +286,19 @@ async def test_the_command_runs_until_it_is_stopped_and_cleans_up(world):
     process = await asyncio.create_subprocess_exec(*command, *log, stderr=asyncio.subprocess.PIPE)
     world.cluster.add_pods(30, template())
     await world.until(lambda: len(world.bound()) == 30)
+    listening = listening_sockets(process.pid)
     process.send_signal(signal.SIGTERM)
     _, errors = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 0
     messages = [json.loads(line)["message"] for line in errors.decode().splitlines()]
     assert any(message.startswith("serving on unix:") for message in messages)
     started = next(message for message in messages if message.startswith("flow service started"))
+    on_ports = {each for each in listening if not each.startswith("unix:")}
+    health = next(message for message in messages if message.startswith("health and metrics on http://"))
+    assert on_ports == {health.removeprefix("health and metrics on http://")}
+    assert health.startswith("health and metrics on http://127.0.0.1:")
+    sockets = started.split("address=")[1]
+    assert listening - on_ports == {sockets, f"{sockets}.direct"}
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.split("pid=")[1].split()[0]), 0)
     assert len(world.events("Scheduled")) == 30

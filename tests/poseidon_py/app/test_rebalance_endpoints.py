@@ -11,9 +11,9 @@ import pytest
 
 from poseidon_py.app.move_plan import encode_plan
 from poseidon_py.app.serving.http_endpoints import _MAX_BODY_BYTES
-from poseidon_py.app.serving.origin import is_loopback
 from poseidon_py.app.serving.state_endpoints import Health
 from poseidon_py.feed.client import EngineError
+from protos.addresses import is_loopback
 from protos.gen import flow_pb2
 from tests.poseidon_py.app.serving.answers import Answers
 from tests.poseidon_py.moving_rig import MovingRig, chain

@@ -127,7 +127,8 @@ def test_flags_keep_their_names():
     assert set(run_flags()) >= {
         "kubeconfig", "context", "scheduler_name", "policy", "policy_option", "usage", "usage_samples",
         "usage_half_life", "usage_stale", "usage_interval", "prometheus_url", "prometheus_token_file", "prometheus_ca",
-        "bandwidth", "link_bandwidth", "firmament_address", "firmament_ca", "firmament_cert", "firmament_key",
+        "bandwidth", "link_bandwidth", "firmament_address", "firmament_ca_file", "firmament_cert_file",
+        "firmament_key_file", "firmament_insecure",
         "leader_elect", "lease_name", "lease_namespace", "lease_duration", "renew_deadline", "retry_period",
         "health_address", "health_port", "added_node_affinity", "gang_timeout", "gang_reserve_after", "gang_unwind",
         "bind_concurrency", "batch_window", "batch_window_max", "event_rate", "startup_timeout", "shutdown_timeout",

@@ -267,8 +267,62 @@ def test_an_unknown_policy_does_not_hide_the_problems_of_the_next_file(tmp_path)
     assert code == 2
     assert "0.yaml: " in output
     assert "nope" in output
-    assert "1.yaml: health-port and secure-port are both 9000; give different ports" in output
+    assert "1.yaml: serving.healthPort and serving.securePort are both 9000; give different ports" in output
     assert "2.yaml: valid" in output
+
+
+@pytest.mark.parametrize(
+    ("document", "flags", "problem"),
+    [
+        (
+            {"leaderElection": {"renewDeadline": "20s"}},
+            {},
+            "FILE: leaderElection.leaseDuration (15) must be more than leaderElection.renewDeadline (20), and that "
+            "more than 1.2 times leaderElection.retryPeriod (2)",
+        ),
+        (
+            {"leaderElection": {"renewDeadline": "20s"}},
+            {"lease_duration": "18s"},
+            "FILE: --lease-duration (18) must be more than leaderElection.renewDeadline (20), and that more than 1.2 "
+            "times leaderElection.retryPeriod (2)",
+        ),
+        (
+            {"logging": {"level": "debug"}},
+            {"health_port": 9, "secure_port": 9},
+            "--health-port and --secure-port are both 9; give different ports",
+        ),
+        (
+            {
+                "profiles": [{"schedulerName": "a", "policy": {"name": "octopus"}}],
+                "flowService": {"address": "unix:/x"},
+            },
+            {},
+            "FILE: profiles[].policy.name belongs to the flow service: give --policy to `firmament serve`, not beside "
+            "flowService.address",
+        ),
+        (
+            {"flowService": {"address": "h:1"}},
+            {},
+            "FILE: flowService.address h:1 is on another machine: give flowService.caFile, flowService.certFile and "
+            "flowService.keyFile; or flowService.insecure, with which everybody on the way can change what is placed",
+        ),
+        (
+            {"usage": {"prometheus": {"caFile": "/x"}}},
+            {},
+            "FILE: usage.prometheus.caFile needs usage.prometheus.url",
+        ),
+        ({"gangs": {"from": ["jobs", "all"]}}, {}, "FILE: gangs.from has 'all' beside other kinds; give either"),
+        (
+            {"serving": {"certFile": "/x"}},
+            {"tls_private_key_file": "/y"},
+            "FILE: there is no file /x; correct serving.certFile",
+        ),
+    ],
+)
+def test_problems_across_settings_name_them_as_they_were_written(document, flags, problem):
+    with pytest.raises(OptionError) as caught:
+        loading.settings(read_document(HEAD | document, "FILE"), flags, "FILE")
+    assert caught.value.problems == (problem,)
 
 
 def test_a_configuration_of_kube_scheduler_is_told_from_a_typo():

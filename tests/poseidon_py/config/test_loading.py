@@ -96,13 +96,16 @@ def test_an_empty_file_changes_no_setting(tmp_path):
         ("policy-option: [x]", "policy-option is 'x'; give it as K=V"),
         ("firmament-address: h:1\npolicy: p", "policy belongs to the flow service: give --policy to `firmament serve`"),
         ("firmament-address: h:1\nstats-address: h:2", "stats-address belongs to the flow service"),
-        ("firmament-ca: /x", "needs firmament-address"),
-        ("firmament-address: h:1\nfirmament-cert: /x\nfirmament-key: /y", "need firmament-ca"),
-        ("firmament-address: h:1\nfirmament-ca: /x\nfirmament-cert: /x", "go together"),
-        ("firmament-address: h:1\nfirmament-ca: /not/there", "there is no file /not/there; correct firmament-ca"),
+        ("firmament-ca-file: /x", "needs firmament-address"),
+        ("firmament-address: h:1\nfirmament-cert-file: /x\nfirmament-key-file: /y", "need firmament-ca-file"),
+        ("firmament-address: h:1\nfirmament-ca-file: /x\nfirmament-cert-file: /x", "go together"),
         (
-            f"firmament-address: h:1\nfirmament-ca: {__file__}",
-            f"firmament-ca {__file__} cannot be used (no certificate",
+            "firmament-address: h:1\nfirmament-ca-file: /not/there",
+            "there is no file /not/there; correct firmament-ca-file",
+        ),
+        (
+            f"firmament-address: h:1\nfirmament-ca-file: {__file__}",
+            f"firmament-ca-file {__file__} cannot be used (no certificate",
         ),
         ("firmament-address: h:1\nusage-samples: 5", "usage-samples belongs to the flow service"),
         ("usage: everything", "usage in FILE is 'everything'; give one of requests, used, larger"),
@@ -216,7 +219,8 @@ def test_the_usage_arguments_of_the_supervised_flow_service():
         *("--usage-half-life", "30"),
         *("--usage-stale", "60"),
     ]
-    assert loading.service_arguments(Settings(stats_address="0.0.0.0:9091")) == ["--stats-address", "0.0.0.0:9091"]
+    reach = Settings(stats_address="0.0.0.0:9091", firmament_insecure=True)
+    assert loading.service_arguments(reach) == ["--stats-address", "0.0.0.0:9091", "--insecure"]
 
 
 def test_the_preemption_arguments_of_the_supervised_flow_service(tmp_path):

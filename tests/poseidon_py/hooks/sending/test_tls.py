@@ -1,6 +1,5 @@
 """Endpoints with certificates of their own authority."""
 
-import shutil
 import ssl
 
 import pytest
@@ -11,11 +10,9 @@ from poseidon_py.hooks.config.loading import HookConfigError, load_hooks
 from poseidon_py.hooks.records import Record
 from poseidon_py.hooks.sending.endpoint import Endpoint
 from poseidon_py.hooks.transition import delivery_id
-from tests.poseidon_py.app.test_tls import self_signed
+from tests.certificates import Authority
 from tests.poseidon_py.hooks.receiver import Receiver
 from tests.poseidon_py.hooks.world import EPOCH, make_transition
-
-pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates")
 
 
 async def send(hook):
@@ -28,11 +25,12 @@ async def send(hook):
 
 
 async def test_only_the_given_authority_is_trusted(tmp_path):
-    certificate, key = self_signed(tmp_path)
+    authority = Authority(tmp_path, "authority")
+    pair = authority.issue("localhost", "localhost", "127.0.0.1")
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    tls.load_cert_chain(certificate, key)
+    tls.load_cert_chain(pair.certificate, pair.key)
     async with Receiver(tls=tls) as receiver:
-        assert (await send(Hook("a", receiver.url, ca=certificate))).error == ""
+        assert (await send(Hook("a", receiver.url, ca=authority.certificate))).error == ""
         refused = await send(Hook("a", receiver.url))
         assert "certificate" in refused.error.lower()
         assert not refused.permanent
@@ -42,7 +40,7 @@ async def test_only_the_given_authority_is_trusted(tmp_path):
 
 
 def test_the_file_of_certificates_is_checked(tmp_path):
-    self_signed(tmp_path)
+    Authority(tmp_path, "cert")
     file = tmp_path / "hooks.yaml"
     file.write_text("hooks: [{name: a, url: 'https://a', ca: cert.pem}]")
     assert load_hooks(file).hooks[0].ca == tmp_path / "cert.pem"

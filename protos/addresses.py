@@ -1,0 +1,27 @@
+"""Addresses of a flow service: HOST:PORT, or unix:PATH."""
+
+import ipaddress
+
+UNIX = "unix:"
+_SCHEMES = ("dns:", "ipv4:", "ipv6:")
+"""Of gRPC, before a host."""
+
+
+def is_local(address: str) -> bool:
+    """Whether only processes of this machine, or of this pod, reach it."""
+    if address.startswith(UNIX):
+        return True
+    for scheme in _SCHEMES:
+        address = address.removeprefix(scheme)
+    host = address.lstrip("/").rpartition(":")[0].strip("[]")
+    return host.lower() == "localhost" or is_loopback(host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether it is an IP address of the machine or pod itself."""
+    try:
+        parsed = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return bool((mapped or parsed).is_loopback)
