@@ -4,6 +4,7 @@
     chart/admission.yaml          from admission.py and the table of conventions
     ../docs/rbac.md               from chart/rights.yaml
     ../docs/metrics.md            from poseidon_py/metrics/
+    ../docs/annotations.md        from poseidon_py/conventions/own_keys.py
     ../docs/events.md             from poseidon_py/conventions/event_reasons.py
     kustomize/                    from the chart, rendered by Helm
 
@@ -23,6 +24,7 @@ from pathlib import Path
 import yaml
 
 from deploy.admission import policies
+from deploy.annotations_page import annotations_page
 from deploy.events_page import events_page
 from deploy.kustomize_files import rendered
 from deploy.metrics_page import metrics_page
@@ -37,7 +39,12 @@ DIGESTS = KUSTOMIZE / ".generated-from"
 SCHEMA = CHART / "values.schema.json"
 ADMISSION = CHART / "admission.yaml"
 DOCS = HERE.parent / "docs"
-PAGES = {"rbac.md": rights_page, "metrics.md": metrics_page, "events.md": events_page}
+PAGES = {
+    "annotations.md": annotations_page,
+    "events.md": events_page,
+    "metrics.md": metrics_page,
+    "rbac.md": rights_page,
+}
 REMEDY = "run `make deploy` and commit the result"
 
 
