@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.cluster import Rule, WatchFaults
 from benchmarks.cluster.store.kinds import LEASES, NODES, PODS
+from poseidon_py import __version__
 from poseidon_py.app.bridge import Bridge
 from poseidon_py.app.serving.http_endpoints import first_problem
 from poseidon_py.app.startup import StartError
@@ -353,6 +354,7 @@ async def test_health_status_and_explain(world):
             "in_cluster": False,
             "scheduler_names": ["poseidon"],
             "identity": bridge.identity,
+            "version": __version__,
         }
         assert serves.items() <= status.items()
         assert (status["nodes"], status["pods"]["waiting"], status["leading"]) == (5, 3, True)
