@@ -113,11 +113,6 @@ OWN_KEYS = (
     *(
         OwnKey(name, _PODS, values, meaning, "synthetic-cluster.md", Author.SYNTHETIC)
         for name, values, meaning in (
-            ("run-seconds", "a number", "For how long it runs."),
-            ("start-seconds", "a number", "From the bind until it runs."),
-            ("stop-seconds", "a number", "From its deletion until it has stopped."),
-            ("exit-code", "a number", "With which it ends."),
-            ("fail-first", "a number", "How many pods of the owner fail first."),
             ("load-cpu", "such as `0.5`", "The share of its request that it uses."),
             ("load-memory", "such as `0.5`", "The share of its request that it uses."),
             ("load-rx", "a rate", "What it receives."),
