@@ -345,7 +345,9 @@ def test_those_who_ask_get_a_role_each_and_no_more(render: Render):
         "poseidon-viewer",
     ]
     unbound = render()
-    assert not [item for item in unbound if item["kind"].endswith("Binding") and item["metadata"]["name"] != "poseidon"]
+    assert not [
+        item for item in unbound if item["kind"].endswith("RoleBinding") and item["metadata"]["name"] != "poseidon"
+    ]
 
 
 def test_a_pod_knows_its_name(render: Render):

