@@ -284,14 +284,20 @@ async def test_the_command_runs_until_it_is_stopped_and_cleans_up(world):
         "0",
     ]
     log = ["--log-format", "json", "--log-level", "debug"]  # at debug its flow service speaks, too
-    process = await asyncio.create_subprocess_exec(*command, *log, stderr=asyncio.subprocess.PIPE)
-    world.cluster.add_pods(30, template())
-    await world.until(lambda: len(world.bound()) == 30)
-    listening = listening_sockets(process.pid)
-    process.send_signal(signal.SIGTERM)
-    _, errors = await asyncio.wait_for(process.communicate(), 30)
+    errors = world.folder / "log"
+    with errors.open("wb") as file:  # a pipe that nobody reads would be full one day
+        process = await asyncio.create_subprocess_exec(*command, *log, stderr=file)
+    try:
+        world.cluster.add_pods(30, template())
+        await world.until(lambda: len(world.bound()) == 30)
+        listening = listening_sockets(process.pid)
+        process.send_signal(signal.SIGTERM)
+        await asyncio.wait_for(process.wait(), 30)
+    finally:
+        if process.returncode is None:
+            process.kill()
     assert process.returncode == 0
-    messages = [json.loads(line)["message"] for line in errors.decode().splitlines()]
+    messages = [json.loads(line)["message"] for line in errors.read_text().splitlines()]
     assert any(message.startswith("serving on unix:") for message in messages)
     started = next(message for message in messages if message.startswith("flow service started"))
     on_ports = {each for each in listening if not each.startswith("unix:")}
