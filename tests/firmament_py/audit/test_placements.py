@@ -178,7 +178,7 @@ def _decide(cluster: Cluster) -> dict[int, str]:
     scheduler = Scheduler(cluster.state, LoadSpreading(), OrToolsSolver())
     with pytest.MonkeyPatch.context() as patch:
 
-        def note(rows, nodes):
+        def note(rows, nodes, by):
             for row, node in zip(rows.tolist(), nodes.tolist(), strict=True):
                 decided[int(cluster.state.tasks.uid[row])] = cluster.state.nodes.observed[node].name
 
@@ -193,7 +193,8 @@ def test_a_round_drops_and_logs_invalid_placements_and_places_the_others(monkeyp
     rows = np.array([cluster.state.task_row(u) for u in (1, 2, 3)])
     nodes = np.array([cluster.state.node_row("id-full")] * 2 + [cluster.state.node_row("id-a")])
     monkeypatch.setattr(
-        "firmament_py.placement.ledger.Ledger.outcome", lambda self: (rows, nodes, np.zeros(3, np.int64))
+        "firmament_py.placement.ledger.Ledger.outcome",
+        lambda self: (rows, nodes, np.zeros(3, np.uint8), np.zeros(3, np.int64)),
     )
     result = cluster.scheduler.run(NOW_US)
     cluster.state.validate()

@@ -29,5 +29,7 @@ def test_a_bound_is_never_below_the_optimum_by_a_rounding(items, limit):
     row, unit = np.zeros(len(items), np.int64), size.max()
     program = LinearProgram(worth, number, np.array([limit / unit]), row, np.arange(len(items)), size / unit)
     found, best = program.solve(), knapsack(items, limit)
-    assert found is not None
+    if found is None:  # GLOP takes a limit of 1e-9 for none, and finds nothing: then there is no bound
+        assert limit / unit < 1e-8
+        return
     assert best <= Fraction(found.bound) <= (best + 1) * (1 + Fraction(1, 10**9))

@@ -14,7 +14,7 @@ def test_the_option_multiplies_it_and_without_effort_tasks_are_served_all_the_sa
         efforts.append(options["effort"])
         return evict(*arguments, **options)
 
-    monkeypatch.setattr("firmament_py.eviction.evict.evict", noting)
+    monkeypatch.setattr("firmament_py.preemption.decision.evict", noting)
     cluster = preempting_cluster(
         make_node("a", cpu=8),
         make_class(1, cpu=4),

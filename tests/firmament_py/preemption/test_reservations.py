@@ -103,7 +103,7 @@ def test_costs_of_victims_are_shared_also_where_a_reservation_stays(monkeypatch)
 
     decide = EvictionSearch.decide
     with monkeypatch.context() as patched:
-        patched.setattr("firmament_py.eviction.evict.evict", noting)
+        patched.setattr("firmament_py.preemption.decision.evict", noting)
         one_is_served().run()
         alone = values.copy()
         patched.setattr(EvictionSearch, "decide", sharing)

@@ -296,7 +296,7 @@ class TestProcesses:
             last_lines = (child.stderr or io.StringIO()).read()
             assert child.wait(30) == 0
         assert "SIGTERM was received: ending" in last_lines
-        assert last_lines.splitlines()[-1].endswith('msg="poseidon has ended"')
+        assert last_lines.splitlines()[-1].endswith('msg="poseidon has ended, because SIGTERM was received"')
 
 
 class Answers(BaseHTTPRequestHandler):
