@@ -5,6 +5,7 @@ Exit codes: 0 success, 1 failure while running, 2 wrong usage or configuration, 
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -228,6 +229,8 @@ def serve(
     (the original contract), and grpc.health.v1.Health.
     """
     logs.begin(log_level, log_format)
+    # gRPC's core would write to standard error in another format, a line for each connection that it refuses
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
         compile_ahead.check()
     except NotCompiledError as error:

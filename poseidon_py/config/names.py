@@ -13,7 +13,8 @@ class DocumentValues(dict[str, Any]):
 
 
 class Names:
-    """A name for each field: the flag, if that was given; the path in a PoseidonConfiguration; else the key."""
+    """A name for each field: the flag, if that was given or there is no file; else the path in a PoseidonConfiguration,
+    or the key of an older file."""
 
     def __init__(self, config: Mapping[str, Any], flags: Mapping[str, Any], file: Path | str) -> None:
         """`file`: the origin of `config`."""
@@ -23,7 +24,7 @@ class Names:
 
     def __call__(self, name: str) -> str:
         """`name`: a field of Settings."""
-        if self._flags.get(name) not in (None, ()):
+        if self._flags.get(name) not in (None, ()) or not self._config:
             return f"--{FIELDS[name].key}"
         return PATHS[name] if isinstance(self._config, DocumentValues) else FIELDS[name].key
 

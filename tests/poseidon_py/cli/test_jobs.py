@@ -11,7 +11,7 @@ from tests.command_line import invoke
     [
         pytest.param(["--workers", "0"], "0 is not in the range", id="no workers"),
         pytest.param(["--health-port", "70000"], "--health-port is 70000; give a whole number from -1", id="port"),
-        pytest.param(["--lease-duration", "5"], "lease-duration (5) must be more than renew-deadline", id="lease"),
+        pytest.param(["--lease-duration", "5"], "--lease-duration (5) must be more than --renew-deadline", id="lease"),
         pytest.param(["--policy", "trivial"], "No such option", id="a flag of the scheduler"),
         pytest.param(["--kubeconfig", "/no/such"], "there is no kubeconfig /no/such", id="no kubeconfig"),
     ],

@@ -120,7 +120,7 @@ def test_an_invalid_address_of_the_api_server(tmp_path, server):
         pytest.param(("--scheduler-name", ""), "scheduler-name is empty; give the spec.schedulerName", id="empty name"),
         pytest.param(
             ("--lease-duration", "1", "--renew-deadline", "5"),
-            "--lease-duration (1) must be more than --renew-deadline (5), and that more than 1.2 times retry-",
+            "--lease-duration (1) must be more than --renew-deadline (5), and that more than 1.2 times --retry",
             id="lease times",
         ),
         pytest.param(
