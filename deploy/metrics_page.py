@@ -11,8 +11,8 @@ _HEAD = f"""# Metrics
 
 <!-- Generated from poseidon_py/metrics/ by `make deploy`. -->
 
-`/metrics` of the secure port, for those whom the API server permits ([how to read it by hand](operations.md));
-`/metrics` of the health port on the same machine. `serviceMonitor.enabled`, `grafanaDashboards.enabled` and
+The secure port serves `/metrics` to users that RBAC allows to `get` that path ([by hand](operations.md)), the health
+port to clients on the same machine. `serviceMonitor.enabled`, `grafanaDashboards.enabled` and
 `prometheusRule.enabled` of the [chart](install.md) install what scrapes, shows and watches them. Seconds, bytes,
 cores; counters end in `_total`.
 

@@ -1,4 +1,4 @@
-"""Where `firmament serve` may listen: with which certificates, and for whom."""
+"""The addresses on which `firmament serve` listens, and the TLS that an address requires."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -69,7 +69,7 @@ class Loss(StrEnum):
 
 
 _GAINS = {
-    Gain.FREE: "which nobody had",
+    Gain.FREE: "which had no holder",
     Gain.EXPIRED: "whose holder did not renew it",
     Gain.OWN: "which it had before",
 }
@@ -171,7 +171,7 @@ class Election:
                 why = _GAINS[self._gain]
                 log.info("%s: %s holds lease %s, %s", self._role or "leading", self.identity, self._full, why)
             else:
-                log.info("leading without an election: nobody holds lease %s", self._full)
+                log.info("leading without an election: no process holds lease %s", self._full)
             self._changed(True, self._gain)
             self._started()
             try:

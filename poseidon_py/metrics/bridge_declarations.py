@@ -27,10 +27,10 @@ BRIDGE = (
     Declaration(
         "poseidon_leader_election_transitions_total",
         "counter",
-        "Changes of leadership of this process. To leader, because the lease was: free (nobody had it), expired (its "
-        "holder did not renew it), own (this process had it before). To standby, because it was: taken (by another "
-        "process), or not renewed: error (the API server refused the requests), unanswered (a request), late (this "
-        "process did not run in time).",
+        "Changes of leadership of this process. To leader, because the lease was: free (without a holder), expired "
+        "(its holder did not renew it), own (this process had it before). To standby, because it was: taken (by "
+        "another process), or not renewed: error (the API server refused the requests), unanswered (a request), late "
+        "(this process did not run in time).",
         labels("to=leader|standby", "cause=free|expired|own|taken|error|unanswered|late"),
         since="0.2.0",
         exporter=Exporter.BOTH,

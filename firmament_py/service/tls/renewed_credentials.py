@@ -1,4 +1,4 @@
-"""The certificates of the server, and of whom it takes calls from: files that may be renewed at any time."""
+"""TLS credentials of the gRPC server, reloaded when their files change: certificate, key and the CAs of clients."""
 
 import logging
 from dataclasses import dataclass

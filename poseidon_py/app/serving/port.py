@@ -1,9 +1,9 @@
 """A port of the HTTP server: where it listens, and which of its connections stay open.
 
-aiohttp ends connections that send no request in time (keepalive_timeout). This bounds the others: those that do not end
-their TLS handshake, those that do not read their answer, and how many there are. Of too many the one gives way that has
-been idle longest, of the address that has most: so idle connections, however many, cost those who opened them, and the
-kubelet's probe, which comes from another address, is answered.
+aiohttp closes connections that send no request in time (keepalive_timeout). This module limits the rest: the time of TLS
+handshakes, the time for which a response stays unread, and the number of connections. At the limit, a new connection
+replaces the one that has been idle longest, of the client address with the most connections: however many an address
+holds open, the kubelet's probe, which comes from another one, is answered.
 """
 
 import asyncio

@@ -2,8 +2,8 @@
 
 --address                     that one
 else the kubeconfig's lease   the leader: through the API server if it is a pod, on this machine if it is a process
-else 127.0.0.1:10271          whoever answers there, if it serves the same API server; a line on standard error
-                              says who that is, and why it is asked
+else 127.0.0.1:10271          the scheduler there, if it serves the same API server; a line on standard error
+                              names it, and says why it is asked
 """
 
 import asyncio

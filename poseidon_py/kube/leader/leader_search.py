@@ -85,7 +85,7 @@ async def _holder(
     lease = await _read(api, namespace, name)
     holder, renewed = lease.spec.holder_identity or "", lease.spec.renew_time or ""
     if not holder:
-        raise NoLeaderError(f"nobody holds lease {namespace}/{name}")
+        raise NoLeaderError(f"no process holds lease {namespace}/{name}")
     age, waited = now() - instant_of(renewed), 0.0
     while age >= (lease.spec.lease_duration_seconds or 0) and lease.spec.renew_time == renewed:
         if waited >= _DOUBT_SECONDS:
@@ -95,7 +95,7 @@ async def _holder(
         lease = await _read(api, namespace, name)
     holder = lease.spec.holder_identity or ""
     if not holder:
-        raise NoLeaderError(f"nobody holds lease {namespace}/{name}")
+        raise NoLeaderError(f"no process holds lease {namespace}/{name}")
     return Leader(holder, f"{namespace}/{name}", record_of(lease.metadata.annotations, holder))
 
 

@@ -161,7 +161,7 @@ async def test_a_lease_that_is_renewed_again_and_again_logs_two_lines(world, cap
         await world.pass_time(300)
     assert first.leads
     assert [each.getMessage() for each in caplog.records] == [
-        "leading: a holds lease kube-system/poseidon, which nobody had",
+        "leading: a holds lease kube-system/poseidon, which had no holder",
         "the leader is a",
     ]
 

@@ -89,7 +89,7 @@ def test_whoever_has_the_leaders_port_here_is_not_the_leader(world, stub, kubeco
     ("lease", "why"),
     [
         pytest.param(None, "there is no lease kube-system/poseidon, and there is no lease kube-system/k", id="none"),
-        pytest.param({"holderIdentity": None}, "nobody holds lease kube-system/poseidon", id="released"),
+        pytest.param({"holderIdentity": None}, "no process holds lease kube-system/poseidon", id="released"),
         pytest.param({"age": 60}, "id has not renewed lease kube-system/poseidon since ", id="expired"),
         pytest.param(
             {"holderIdentity": "kube"}, "kube holds lease kube-system/poseidon and does not say there", id="of-another"
