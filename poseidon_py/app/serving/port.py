@@ -1,7 +1,7 @@
 """A port of the HTTP server: where it listens, and which of its connections stay open.
 
-aiohttp closes connections that send no request in time (keepalive_timeout). This module limits the rest: the time of TLS
-handshakes, the time for which a response stays unread, and the number of connections. At the limit, a new connection
+aiohttp closes connections that send no request in time (keepalive_timeout). This module limits the rest: the time of
+TLS handshakes, the time for which a response stays unread, and the number of connections. At the limit, a new one
 replaces the one that has been idle longest, of the client address with the most connections: however many an address
 holds open, the kubelet's probe, which comes from another one, is answered.
 """
