@@ -95,8 +95,12 @@ class PackingLoad:
                 events.append(ClassDefined(number, _amounts(amounts)))
                 events.append(_tasks(np.array([self.pods + number]), np.array([number]), (f"node-{n}",)))
                 number += 1
-        events.append(_tasks(np.arange(1, self.pods + 1), self.order() + 1, ()))
+        events.append(self.waiting(np.arange(1, self.pods + 1), self.order() + 1))
         return events
+
+    def waiting(self, uid: I64, class_id: I64) -> Event:
+        """Pods (K,) that wait, of these classes."""
+        return _tasks(uid, class_id, ())
 
     def order(self) -> I64:
         """(T,) the class of each pod, in the order of creation."""
