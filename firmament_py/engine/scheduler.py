@@ -56,8 +56,9 @@ DROPPED_STEP_US = 10_000_000
 """After which time a round follows one that dropped decisions, unless something changes before: they stay undone, and
 so does what would have followed. Not at once: the next round may decide the same."""
 
-MOVES_STEP_US, MOVES_PAUSE = 1_000_000, 10
-"""Least time between two searches of moves for waiting tasks: a constant, and this multiple of the last one's time."""
+MOVES_STEP_US, MOVES_PAUSE_US = 1_000_000, 2_500
+"""Least time between two searches of moves for waiting tasks: a constant, and this for each running task that the last
+one has considered, ten times what it takes about. No clock is read: a round depends on what it is given alone."""
 
 
 class Scheduler:
@@ -187,8 +188,7 @@ class Scheduler:
         packs = Packs.ALL if packings is None else packings.packs
         admission = self._admit(current, placer, preemptor, packs, beside=searches is not None)
         if nearby is not None:
-            searched_us = round(1e6 * current.telemetry.stage_seconds.get("preempt", 0.0))
-            self._moves_pause.until_us = now_us + max(MOVES_STEP_US, searched_us * MOVES_PAUSE)
+            self._moves_pause.until_us = now_us + max(MOVES_STEP_US, nearby.considered * MOVES_PAUSE_US)
 
         # Nothing is assumed that has not passed the check.
         tasks, nodes, by = self.verification.placements(placer.ledger, current.stats)
@@ -261,7 +261,7 @@ class Scheduler:
             stats.stage_seconds["search"] = search.seconds  # no part of the round's time
         if packing is not None:
             stats.stage_seconds["pack-beside"] = packing.seconds  # likewise
-        stats.nominated = int(np.count_nonzero(self.state.tasks.nominated >= 0)) - len(provisional)
+        stats.nominated = len(self.state.tasks.nominees) - len(provisional)
         return RoundResult(tasks, nodes, by, waiting, stats, preemption, migration)
 
     def _set_timers(

@@ -3,7 +3,6 @@
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS
-from firmament_py.model.lifecycle import WAITING
 from firmament_py.model.options import Migrating, Preempting
 from firmament_py.sharing.decision import may_claim
 from firmament_py.state.cluster import ClusterState
@@ -13,7 +12,7 @@ def may_get_victims(state: ClusterState, preempting: Preempting, migrating: Migr
     """Rows (K,) of the waiting tasks for which others may be evicted or moved, by their priority or by the rules of
     their queues."""
     tasks, classes = state.tasks, state.classes
-    rows = np.flatnonzero(tasks.state == WAITING)
+    rows = tasks.waiting
     if migrating is not Migrating.NEVER or not len(rows):
         return rows
     if preempting is Preempting.OFF:

@@ -176,7 +176,8 @@ class Searches:
         """(K,) which rows of a search are of gangs with members that have arrived since it began: what it says of fewer
         is not so of them all."""
         tasks, then = self._state.tasks, search.then.tasks
-        (rows,) = ((tasks.state == WAITING) & (tasks.gang != NO_GANG)).nonzero()
+        rows = tasks.waiting
+        rows = rows[tasks.gang[rows] != NO_GANG]
         known = np.zeros(tasks.capacity, np.bool_)
         known[: then.capacity] = then.live & (then.generation == tasks.generation[: then.capacity])
         gang = tasks.gang[search.rows]

@@ -10,7 +10,7 @@ from firmament_py.engine.plan_execution import PlanExecution
 from firmament_py.explain.wakeups import ENDED_BY, Unreported
 from firmament_py.model.arrays import I64
 from firmament_py.model.changes import Change
-from firmament_py.model.lifecycle import BOUND, WAITING
+from firmament_py.model.lifecycle import BOUND
 from firmament_py.model.options import EngineOptions, Migrating
 from firmament_py.placement.migration import Migrator
 from firmament_py.placement.running import next_movable_us
@@ -88,14 +88,14 @@ class Wakeups:
         state, tasks = self._state, self._state.tasks
         state.changes.round_ends()
         self._last_us, self._explained = now_us, state.changes.number
-        self._awaited_kinds = int(np.bitwise_or.reduce(tasks.awaits[tasks.state == WAITING]))
+        self._awaited_kinds = int(np.bitwise_or.reduce(tasks.awaits[tasks.waiting]))
         self._timers = {timer: time_us for timer, time_us in timers.items() if time_us}
 
     def woken(self, now_us: int) -> I64:
         """Rows (K,) of the waiting tasks that may be placed at `now_us` and await a change that has happened since the
         last round."""
         tasks = self._state.tasks
-        (rows,) = (tasks.state == WAITING).nonzero()
+        rows = tasks.waiting
         woken: I64 = rows[((tasks.awaits[rows] & self._changed) != 0) & (tasks.not_before_us[rows] <= now_us)]
         return woken
 
@@ -118,7 +118,7 @@ class Wakeups:
             return 0
         if Timer.DEFERRED in self._timers or Timer.PASSED_OVER in self._timers:
             return now_us
-        (waiting,) = (tasks.state == WAITING).nonzero()
+        waiting = tasks.waiting
         times = [self._plan.wake_us, *self._timers.values()]
         if len(waiting):
             later = tasks.not_before_us[waiting]
@@ -133,7 +133,7 @@ class Wakeups:
         """When the next running task may be evicted for one that waits for victims, as it is exempt no longer; 0:
         never, unless the state changes."""
         tasks, priority = self._state.tasks, self._state.classes.priority
-        (waiting,) = (tasks.state == WAITING).nonzero()  # few, if any: a look at all tasks takes long
+        waiting = tasks.waiting  # few, if any: a look at all tasks takes long
         waiting = waiting[(tasks.awaits[waiting] & _EVICTABLE) != 0]
         if not len(waiting):
             return 0
@@ -156,7 +156,7 @@ class Wakeups:
     @property
     def _any_work(self) -> bool:
         """Whether a round could have anything to do."""
-        return bool((self._state.tasks.state == WAITING).any()) or self._migrator.enabled or self._plan.active
+        return len(self._state.tasks.waiting) > 0 or self._migrator.enabled or self._plan.active
 
     def _awaited(self, now_us: int) -> bool:
         """Whether a change has happened that something awaits which may be done at `now_us`."""

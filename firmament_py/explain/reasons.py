@@ -14,7 +14,6 @@ from firmament_py.explain.reason import Reason, ReasonKind, Waiting, signature_o
 from firmament_py.explain.wakeups import ENDED_BY, Unreported, ending
 from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.changes import NOTHING
-from firmament_py.model.lifecycle import WAITING
 from firmament_py.queues.ranking import Ranking, covered, own_priority
 from firmament_py.sharing.shortage import NO_SHORTAGES, Shortages
 from firmament_py.snapshot.intertask import IntertaskConstraints, nominated_in, respecting
@@ -48,7 +47,7 @@ def waiting_classes(
     that are left out for a while because a placement failed: nodes may take them; nor, yet, for tasks `unsaid` (K,), or
     provisional (K,): these have their places."""
     tasks = state.tasks
-    rows = np.flatnonzero(tasks.state == WAITING)
+    rows = tasks.waiting
     if not len(rows):
         return []
     # one that comes last in its queue does so until what it awaited then: by now, it may wait for quota alone

@@ -99,6 +99,13 @@ def positions_in(rows: I64, size: int) -> I64:
     return position
 
 
+def values_at(keys: I64, values: I64, wanted: I64) -> I64:
+    """(K,) the values (T,) of those of the distinct keys (T,) that are wanted (K,), all of which are among them."""
+    order = np.argsort(keys)
+    found: I64 = values[order[np.searchsorted(keys, wanted, sorter=order)]]
+    return found
+
+
 def add_rows(matrix: I64, rows: I64, amounts: I64) -> None:
     """Adds amounts (K, R) to rows (K,) of `matrix` (N, R), which can name a row several times."""
     if len(rows) < 2:

@@ -91,6 +91,8 @@ class MovableNearby:
         self._after_us = after_us
         self.limit = limit
         self.at_once = limit if at_once is None else at_once
+        self.considered = 0
+        """Number of tasks that searches have had so far, those of several counted several times."""
 
     @property
     def some(self) -> bool:
@@ -109,6 +111,7 @@ class MovableNearby:
         if found is None:
             return None
         near = self._near(ledger, (asked, suitable, count), found)
+        self.considered += int(near.sum())
         return self._by_kind(found.only(near)) if near.any() else None
 
     def everywhere(self, ledger: Ledger) -> Candidates | None:

@@ -21,9 +21,9 @@ def pass_over(state: ClusterState, queues: QueueDecision, placed: I64, delayed: 
     """
     tasks, some = state.tasks, False
     if len(placed):
-        left_out = (tasks.passed_over | tasks.without_victims) & (tasks.state == WAITING)
-        left_out[queues.admitted] = False
-        rows = np.flatnonzero(left_out)
+        rows = tasks.waiting
+        rows = rows[tasks.passed_over[rows] | tasks.without_victims[rows]]
+        rows = np.setdiff1d(rows, queues.admitted, assume_unique=True)
         of_gang = (tasks.gang[rows] != NO_GANG) & np.isin(tasks.gang[rows], tasks.gang[placed])
         rows = rows[state.classes.seeks[tasks.cls[rows]] | of_gang]
         tasks.begin_anew(rows)

@@ -7,7 +7,6 @@ from math import prod
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools, counts_of
-from firmament_py.model.lifecycle import WAITING
 from firmament_py.model.resources import LIMIT, has_quota
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.choices import Choices
@@ -215,7 +214,8 @@ class QueueUse:
     def demand(self) -> I64:
         """(Q, V) what waiting tasks request, on the first flavor of each resource group."""
         queues, tasks = self.queues, self._state.tasks
-        rows = np.flatnonzero((tasks.state == WAITING) & (tasks.queue != 0))
+        rows = tasks.waiting
+        rows = rows[tasks.queue[rows] != 0]
         queue = self.queue_of(rows)
         rows, queue = rows[queue >= 0], queue[queue >= 0]
         amounts = np.zeros(queues.nominal.shape, np.int64)
@@ -234,5 +234,5 @@ class QueueUse:
     def nominated(self) -> I64:
         """(Q, V) what is reserved for waiting tasks that are nominated."""
         tasks = self._state.tasks
-        rows = np.flatnonzero(tasks.nominated >= 0)
+        rows = tasks.nominees
         return self.of(rows, tasks.nominated[rows])

@@ -28,7 +28,6 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools, distinct_rows, positions_in
 from firmament_py.model.constraints import NO_PEERS
-from firmament_py.model.lifecycle import WAITING
 from firmament_py.snapshot.affinity import Affinity, Within
 from firmament_py.snapshot.anti_affinity import AntiAffinity
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
@@ -69,9 +68,7 @@ def nominated_in(state: ClusterState, nodes: I64, but: I64 = NO_ROWS) -> Nominat
     tasks = state.tasks
     if not state.classes.has_intertask_constraints:
         return NONE_NOMINATED
-    waits = (tasks.nominated >= 0) & (tasks.state == WAITING)
-    waits[but] = False
-    (rows,) = waits.nonzero()
+    rows = np.setdiff1d(tasks.nominees, but, assume_unique=True)
     if not len(rows):
         return NONE_NOMINATED
     return NONE_NOMINATED.beside(state, rows, positions_in(nodes, state.nodes.capacity)[tasks.nominated[rows]])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import F64, I64, NO_ROWS, U64, Bools, add_rows, distinct_rows, positions_in
+from firmament_py.model.arrays import F64, I64, NO_ROWS, U64, Bools, add_rows, distinct_rows, positions_in, values_at
 from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.events import GangObserved
 from firmament_py.model.resources import LIMIT
@@ -158,8 +158,7 @@ def _snapshot(
     ranking: Ranking | None,
 ) -> Snapshot:
     """The snapshot with the task rows `waiting` (T,) to be placed beside those that run. settled: of settled_tasks."""
-    tasks, place_of = state.tasks, np.full(state.tasks.capacity, UNSETTLED)
-    place_of[waiting] = settled
+    tasks, given = state.tasks, waiting
     waiting, starts = by_class(state, waiting, None if ranking is None else ranking.kind(waiting), settled)
     classes, label_sets = tasks.cls[waiting[starts]], tasks.label_set[waiting[starts]]
     begins = np.zeros(len(waiting), np.int64)
@@ -177,7 +176,7 @@ def _snapshot(
     waiting, task_class = waiting[order], task_class[order]
 
     nodes = state.present_nodes()
-    suitable, like = _suitable(state, first, nodes, place_of[first] >= 0)
+    suitable, like = _suitable(state, first, nodes, values_at(given, settled, first) >= 0)
     if ranking is not None:
         suitable = covered(ranking, first, suitable)
         like = distinct_rows(np.column_stack([like, ranking.flavor[first]]))[1]
@@ -214,7 +213,7 @@ def _snapshot(
         task_gang=tasks.gang[waiting],
         withheld=withheld,
         nominated=nominated,
-        settled=place_of[waiting],
+        settled=values_at(given, settled, waiting),
         inputs=None if rack_labels is None else _inputs(state, waiting, nodes, rack_labels),
         outstanding=_outstanding(state),
         gang_demands=gangs.demands,

@@ -9,7 +9,6 @@ Each term of a class is evaluated on all nodes, several times in a round.
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS
-from firmament_py.model.lifecycle import WAITING
 from firmament_py.snapshot.round_classes import by_class
 from firmament_py.state.cluster import ClusterState
 
@@ -22,9 +21,8 @@ FEW_TERMS = 16
 
 def waiting_tasks(state: ClusterState, now_us: int) -> I64:
     """Rows (T,) of the tasks that may be placed at `now_us`, microseconds since the epoch."""
-    tasks = state.tasks
-    rows: I64 = ((tasks.state == WAITING) & (tasks.not_before_us <= now_us)).nonzero()[0]
-    return rows
+    rows = state.tasks.waiting
+    return rows[state.tasks.not_before_us[rows] <= now_us]
 
 
 def defer(state: ClusterState, waiting: I64, now_us: int) -> I64:

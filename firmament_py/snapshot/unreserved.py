@@ -1,7 +1,8 @@
 """What nodes have free, and do not reserve."""
 
+import numpy as np
+
 from firmament_py.model.arrays import I64, NO_ROWS, add_rows
-from firmament_py.model.lifecycle import WAITING
 from firmament_py.state.cluster import ClusterState
 
 
@@ -10,10 +11,9 @@ def unreserved(state: ClusterState, own: I64 = NO_ROWS) -> I64:
     and expected successors, but not for task rows `own` (K,). Below 0 where a node has less than its tasks use."""
     tasks = state.tasks
     free: I64 = state.nodes.allocatable - state.nodes.used
-    nominated = (tasks.nominated >= 0) & (tasks.state == WAITING)
-    nominated[own] = False
-    (rows,) = nominated.nonzero()
+    rows = tasks.nominees
     if len(rows):
+        rows = np.setdiff1d(rows, own, assume_unique=True)
         add_rows(free, tasks.nominated[rows], -state.classes.requests[tasks.cls[rows]])
     if len(state.successors):
         at, amounts = state.successors.reserved(own)

@@ -175,7 +175,7 @@ def _may_be_victims(found: ResolvedTasks, confirmed: Bools, tasks: TaskTable, cl
     what is bound may be evicted."""
     if not confirmed.any():
         return False
-    (waiting,) = (tasks.state == WAITING).nonzero()
+    waiting = tasks.waiting
     waiting = waiting[(tasks.awaits[waiting] & _EVICTABLE) != 0]
     if not len(waiting):
         return False

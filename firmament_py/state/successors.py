@@ -14,7 +14,6 @@ import numpy as np
 from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.model.constraints import NO_PREFERENCES
 from firmament_py.model.events import ClassDefined
-from firmament_py.model.lifecycle import WAITING
 from firmament_py.model.resources import Resources
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.tables import TaskTable
@@ -149,7 +148,8 @@ class Successors:
         if not self._expected:
             return {}
         tasks = self._tasks
-        rows = np.flatnonzero((tasks.state == WAITING) & (tasks.nominated < 0))
+        rows = tasks.waiting
+        rows = rows[tasks.nominated[rows] < 0]
         rows = rows[np.isin(tasks.job[rows], [each.job for each in self._expected])]
         rows = rows[np.lexsort((tasks.uid[rows], tasks.created_us[rows], tasks.not_before_us[rows]))]
         kinds = {c: _kind(self._classes.definition(c)) for c in set(tasks.cls[rows].tolist())}

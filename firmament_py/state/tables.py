@@ -16,6 +16,7 @@ from firmament_py.model.lifecycle import (
     BOUND,
     NODE_TRANSITIONS,
     PRESENT,
+    WAITING,
     NodeEvent,
     NodeState,
     TaskState,
@@ -203,6 +204,18 @@ class TaskTable(Table):
         """(capacity,) the lowest priority of tasks that preempt each at `now_us`; ANY_PREEMPTOR: only its own priority
         counts."""
         return np.where(self.exempt_until_us > now_us, self.least_preemptor, ANY_PREEMPTOR)
+
+    @property
+    def waiting(self) -> I64:
+        """Rows of the WAITING tasks, ascending. That takes a look at one byte of each task: other columns are best read
+        for these rows alone."""
+        return np.flatnonzero(self.state == WAITING)
+
+    @property
+    def nominees(self) -> I64:
+        """Rows of the waiting tasks that a node is kept for, ascending."""
+        rows = self.waiting
+        return rows[self.nominated[rows] >= 0]
 
     @property
     def on_nodes(self) -> Bools:

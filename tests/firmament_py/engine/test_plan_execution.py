@@ -366,7 +366,7 @@ def test_every_plan_ends_and_no_node_is_over_committed(data):
     world.begin(*plan.steps)
     state = world.cluster.state
     for _ in range(20):
-        world.round(seconds=60)  # longer than moves for waiting tasks pause, whatever the searches took
+        world.round(seconds=60)  # longer than moves for waiting tasks pause
         used = state.nodes.used[state.present_nodes()]
         assert (used <= state.nodes.allocatable[state.present_nodes()]).all()
         for uid in [uid for uid in world.under_way if data.draw(st.booleans())]:
