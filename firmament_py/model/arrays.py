@@ -99,10 +99,10 @@ def positions_in(rows: I64, size: int) -> I64:
     return position
 
 
-def values_at(keys: I64, values: I64, wanted: I64) -> I64:
-    """(K,) the values (T,) of those of the distinct keys (T,) that are wanted (K,), all of which are among them."""
+def values_at(keys: I64, values: I64, chosen: I64) -> I64:
+    """(K,) the values (T,) of those of the distinct keys (T,) that are chosen (K,), all of which are there."""
     order = np.argsort(keys)
-    found: I64 = values[order[np.searchsorted(keys, wanted, sorter=order)]]
+    found: I64 = values[order[np.searchsorted(keys, chosen, sorter=order)]]
     return found
 
 
