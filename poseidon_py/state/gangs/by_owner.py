@@ -1,6 +1,7 @@
 """Conventions that take the size of a gang from the owner of its pods."""
 
 import math
+from collections import ChainMap
 
 from poseidon_py.conventions import group_keys as m
 from poseidon_py.state.gangs.keys import is_placed_exclusively
@@ -48,17 +49,16 @@ class Own:
         references = [hints.owner, *(each.owner for each in chain)]
         at = 0
         if m.OWN not in declaration:
-            at = next((level for level, each in enumerate(chain) if m.OWN in each.annotations), 0)
-            if chain:
-                declaration = {**chain[at].annotations, **declaration}
+            level = next((level for level, each in enumerate(chain) if m.OWN in each.annotations), None)
+            if level is None:
+                return self._companions(dict(ChainMap(declaration, *(each.annotations for each in chain))))
+            at, declaration = level, {**chain[level].annotations, **declaration}
             if (reference := references[at]) is not None and reference.kind == "Deployment":
                 at -= 1  # each ReplicaSet of a Deployment is a separate gang: during a rollout there are two
         if is_placed_exclusively(hints):
             at = 0  # each Job of a JobSet has a domain for itself
         anchor, kind = chain[at] if chain else None, references[at]
-        value = declaration.get(m.OWN)
-        if value is None:
-            return None
+        value = declaration[m.OWN]
         if value.lower() in _NONE:
             return Declaration(self.name, "", "", 0)
         key, name = self._identity(hints, declaration, kind)
@@ -84,6 +84,16 @@ class Own:
             if m.OWN_MAXIMUM in declaration
             else 0,
         )
+
+    def _companions(self, declaration: dict[str, str]) -> Declaration | None:
+        """What is declared without the annotation: a topology, of whatever gang the pod is in."""
+        for key in (m.OWN_MINIMUM, m.OWN_MAXIMUM, m.OWN_ROLE):
+            if key in declaration and (key != m.OWN_ROLE or "=" in declaration[key]):
+                raise Invalid(f"annotation {key}: declares no gang; give {m.OWN}, too, or remove it")
+        topology, required = self._topology(declaration)
+        if not topology:
+            return None
+        return Declaration(m.OWN_TOPOLOGY, "", "", 0, topology_key=topology, topology_required=required)
 
     def _identity(self, hints: GangHints, declaration: dict[str, str], anchor: Owner | None) -> tuple[str, str]:
         if shared := declaration.get(m.OWN_NAME):

@@ -56,7 +56,7 @@ class _ByPodGroup:
         if pod_group is None:
             return self.without_object(hints, absent)
         if pod_group.remarks.refused:
-            return replace(absent, waits=f'pod group "{name}": {pod_group.remarks.refused[0]}')
+            return replace(absent, waits=f'pod group "{name}": {pod_group.remarks.refused[0]}', refused=True)
         try:
             declared = replace(absent, waits="", created_us=pod_group.created_us, **self.declared(hints, pod_group))
         except Invalid as problem:

@@ -147,6 +147,8 @@ class Declaration:
     """Whether other pods may declare the minimum."""
     waits: str = ""
     """Why no member can be placed yet; empty: members can be placed. Otherwise all other fields may be missing."""
+    refused: bool = False
+    """Whether it waits because of a wish that cannot be kept, whatever else is declared."""
     object_ref: tuple[Resource, str, str] | None = None
     """Resource, namespace and name of the object that declares the group."""
     reads: tuple[tuple[Resource, str, str], ...] = ()

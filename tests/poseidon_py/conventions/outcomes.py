@@ -66,10 +66,8 @@ def a_job(**fields: Any) -> tuple[Resource, Json]:
     return JOBS, an_object("j", spec={"parallelism": 3, **fields.pop("spec", {})}, **fields)
 
 
-def outcome(world: World) -> tuple[object, ...]:
-    """Equal outcomes: the flow service is told the same, gangs have as long for their binds, `poseidon jobs` shows the
-    same jobs and users, and owners are resumed and limited
-    alike. Problems that are reported do not count."""
+def rig_of(world: World) -> Rig:
+    """A store that has observed all of a world, and described its pods."""
     rig = Rig(world.queues)
     rig.store.classes.bandwidth = Bandwidth(counted=True)
     rig.store.gangs.form_gangs_from(world.gangs_from, lambda: world.queues == "kueue")
@@ -81,23 +79,35 @@ def outcome(world: World) -> tuple[object, ...]:
         rig.objects.put(resource, entry)
         if resource == PRIORITY_CLASSES:
             rig.store.priority_classes.put(entry.name, preemption_of(entry))
-    limits = [each.time_limit for each in rig.objects.by_uid.values()]
-    resumed = [each.suspension is None or not each.suspension.stays for each in rig.objects.by_uid.values()]
     for name, body in world.queue_objects:
         metadata = dict(body["metadata"])
         fields = {key: value for key, value in body.items() if key not in ("metadata", "spec")}
         extra = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
         rig.put(name, metadata["name"], body.get("spec"), namespace=metadata["namespace"], **extra, **fields)
-    users: list[Identity] = []
-    nodes = [_node(rig, body) for body in world.nodes]
+    for body in world.nodes:
+        rig.store.observe_node(msgspec.json.decode(json.dumps(body), type=Node))
     for body in world.pods:
-        pod = msgspec.json.decode(json.dumps(body), type=Pod)
-        users.append(identity_of(pod))
-        rig.store.observe_pod(pod)
+        rig.store.observe_pod(_decoded(body))
     for _ in range(3):
         for known in rig.store.pods.values():
             known.dirty = True
         rig.work()
+    return rig
+
+
+def _decoded(body: Json) -> Pod:
+    return msgspec.json.decode(json.dumps(body), type=Pod)
+
+
+def outcome(world: World) -> tuple[object, ...]:
+    """Equal outcomes: the flow service is told the same, gangs have as long for their binds, `poseidon jobs` shows the
+    same jobs and users, and owners are resumed and limited
+    alike. Problems that are reported do not count."""
+    rig = rig_of(world)
+    limits = [each.time_limit for each in rig.objects.by_uid.values()]
+    resumed = [each.suspension is None or not each.suspension.stays for each in rig.objects.by_uid.values()]
+    users: list[Identity] = [identity_of(_decoded(body)) for body in world.pods]
+    nodes = [_node(rig, body) for body in world.nodes]
     tree = rig.queues.message()
     found = [_pod(rig, f"uid-{body['metadata']['name']}") for body in world.pods]
     return (
@@ -137,6 +147,5 @@ def _pod(rig: Rig, uid: str) -> tuple[object, ...]:
 
 
 def _node(rig: Rig, body: Json) -> bytes:
-    rig.store.observe_node(msgspec.json.decode(json.dumps(body), type=Node))
     message = node_message(rig.store, rig.store.nodes[body["metadata"]["name"]])
     return message.SerializeToString(deterministic=True) if message is not None else b""
