@@ -16,7 +16,7 @@ from firmament_py.engine.scheduler import Scheduler
 from firmament_py.flow.network import FlowNetwork, Solution, Status
 from firmament_py.flow.solver import SOLVERS, Solver
 from firmament_py.model.events import Event
-from firmament_py.network.build import PlacementNetwork
+from firmament_py.network.placement_network import PlacementNetwork
 from firmament_py.policy import registry
 from firmament_py.state.cluster import ClusterState
 

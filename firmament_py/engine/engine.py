@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from firmament_py.drawing.network_log import NetworkLog
 from firmament_py.engine.execution import Execution
 from firmament_py.engine.packings import Packings
 from firmament_py.engine.round import Observer
@@ -71,6 +72,8 @@ class Engine:
         beside = self.scheduler.searching, self.scheduler.learn_from, packings
         self.searches = None if self._searching is None else Searches(state, self._searching, *beside)
         self.round_of_epoch = 0
+        self.networks = NetworkLog(self.options.kept_networks)
+        """Of the rounds of this epoch."""
         self._prepare_if(state.queues.count > 0)
 
     def _prepare_if(self, needed: bool) -> None:
@@ -151,6 +154,7 @@ class Engine:
         self.rounds += 1
         self.round_of_epoch += 1
         self.last_round = result.stats
+        self.networks.add(self.state, self.rounds, result.stats.started_us, result.stats.placed, result.networks)
         log.debug(  # a line would wake the bridge, which reads it, before the reply that it waits for
             "round %d: placed %d of %d in %.1f ms, %d solves, %d vertices, %d arcs",
             self.rounds,

@@ -13,7 +13,7 @@ from firmament_py.flow.network import FlowNetwork, Solution, Status
 from firmament_py.flow.solver import Solver, solved
 from firmament_py.model.arrays import F64, I64, NO_ROWS
 from firmament_py.model.options import EngineOptions
-from firmament_py.network.build import PlacementNetwork
+from firmament_py.network.placement_network import PlacementNetwork
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.placement.all_at_once import may_fit_at_once
 from firmament_py.placement.placer import Placer
@@ -73,7 +73,7 @@ class Round:
         self._certified = options.certified
         self._policy_seconds = 0.0
         self.stats = RoundStats(started_us=now_us, policy=policy.name)
-        self.telemetry = Telemetry()
+        self.telemetry = Telemetry(keeps_networks=options.kept_networks > 0)
         waiting = waiting_tasks(state, now_us)
         self.deferred = defer(state, waiting, now_us)
         """Rows of the waiting tasks that are left to the next rounds."""

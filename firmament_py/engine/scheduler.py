@@ -262,7 +262,8 @@ class Scheduler:
         if packing is not None:
             stats.stage_seconds["pack-beside"] = packing.seconds  # likewise
         stats.nominated = len(self.state.tasks.nominees) - len(provisional)
-        return RoundResult(tasks, nodes, by, waiting, stats, preemption, migration)
+        networks = current.telemetry.networks or ()
+        return RoundResult(tasks, nodes, by, waiting, stats, preemption, migration, networks)
 
     def _set_timers(
         self,

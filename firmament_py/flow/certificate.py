@@ -92,6 +92,14 @@ def lowest_potentials(network: FlowNetwork, flow: I64, root: int) -> I64 | None:
     return None if found is None else -found
 
 
+def costs_to(network: FlowNetwork, flow: I64, sink: int) -> I64 | None:
+    """(V,) what one more unit at each vertex would cost: the cost of the cheapest residual path from there to the sink;
+    UNREACHED where there is no path. None as in `potentials`."""
+    start = np.full(len(network.supply), UNREACHED)
+    start[sink] = 0
+    return _cheapest(*_residual(network, flow), start)
+
+
 def _residual(network: FlowNetwork, flow: I64) -> tuple[I32, I32, I64]:
     """Tails, heads and costs of the residual arcs: arcs below capacity, and arcs with flow, reversed."""
     open_arcs, used = flow < network.capacity, flow > 0

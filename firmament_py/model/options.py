@@ -49,3 +49,5 @@ class EngineOptions:
     successors."""
     moves_per_hour: int = 0
     """How many tasks may be moved in an hour; 0: any number."""
+    kept_networks: int = 32
+    """The networks of how many rounds are kept, for those who want to look at them (drawing/network_log.py)."""

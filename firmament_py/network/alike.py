@@ -16,9 +16,9 @@ from dataclasses import replace
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions
-from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.capacities import Capacities, SharedLimits
 from firmament_py.network.decode import NodeCounts
+from firmament_py.network.placement_network import PlacementNetwork
 from firmament_py.policy import Costs
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 

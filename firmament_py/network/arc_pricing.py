@@ -16,10 +16,10 @@ import numpy as np
 
 from firmament_py.flow.certificate import lowest_potentials
 from firmament_py.model.arrays import I64, smallest
-from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.candidate_arcs import blocks
 from firmament_py.network.capacities import BY_CLASS, BY_RACK, Capacities
 from firmament_py.network.part import Omitted, Part, everything
+from firmament_py.network.placement_network import PlacementNetwork
 from firmament_py.network.preference_pricing import UNBOUNDED, PreferencePricing
 from firmament_py.network.slot_runs import widths
 from firmament_py.policy import Costs

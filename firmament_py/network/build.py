@@ -24,7 +24,6 @@ preference arcs besides the arc to their class (network/preference_arcs.py); nod
 are not grouped.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,95 +32,11 @@ from firmament_py.flow.network import FlowNetwork
 from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions
 from firmament_py.network.capacities import BY_CLASS, BY_RACK, Capacities, SharedLimits, built_in
 from firmament_py.network.node_groups import node_groups
+from firmament_py.network.placement_network import PlacementNetwork, Through, VertexKind
 from firmament_py.network.preference_arcs import NO_DATA_ARCS, DataArcs, data_arcs
 from firmament_py.network.supply_groups import supply_groups
 from firmament_py.policy import Costs
 from firmament_py.snapshot.domain_limits import DomainLimit
-
-
-@dataclass(frozen=True, slots=True)
-class PlacementNetwork:
-    """A FlowNetwork and what its arcs stand for. G supply groups, C classes, M node groups.
-
-    Arcs come in this order: G from groups to classes, G from groups to U, Q from pools to pairs, E from groups to
-    racks, L from groups to pairs, the rest. A pair is a class and a node group that it has an arc to, directly or
-    through vertices between; P pairs. A pool is a class (0 .. C-1), or a class in a rack (from C on).
-    """
-
-    flow: FlowNetwork
-    group_class: I64  # (G,) ascending
-    group_size: I64  # (G,) tasks
-    group_wait: I64  # (G,) cost of leaving one waiting
-    group_set: I64  # (G,) the input set that its tasks read, -1: none
-    group_anywhere: I64  # (G,) cost of its data on the way through its class
-    pair_class: I64  # (P,)
-    pair_node_group: I64  # (P,) ascending within a class
-    arc_pair: I64  # (Q,)
-    pair_capacity: I64  # (P,) number of tasks that it has slots for
-    arc_pool: I64  # (Q,)
-    data: DataArcs  # the E and the L arcs; rack_pool counts from 0
-    members: I64  # (N',) nodes, group after group
-    member_start: I64  # (M + 1,): group m is members[member_start[m]:member_start[m + 1]]
-    member_depth: I64  # (M,) largest number of tasks for each member of a group
-    domain_start: Mapping[int, int]  # row with a limit shared by nodes -> vertex of the first of its domains
-    rack_start: int  # vertex of the first class in a rack
-    through: "Through"
-
-    def placed_from_groups(self, flow: I64) -> I64:
-        """(G,) tasks of each supply group that `flow` (A,) places."""
-        groups = len(self.group_class)
-        placed: I64 = np.subtract(self.group_size, flow[groups : 2 * groups])
-        return placed
-
-    def placed_on_nodes(self, flow: I64) -> I64:
-        """(P,) tasks of each pair."""
-        placed = np.zeros(len(self.pair_class), np.int64)
-        np.add.at(placed, self.arc_pair, self.flow_from_pools(flow))
-        np.add.at(placed, self.data.near_pair, self.flow_to_nodes(flow))
-        return placed
-
-    def excess(self, flow: I64) -> I64:
-        """(P,) number of tasks by which `flow` (A,) exceeds each pair's slots.
-
-        Several paths lead into a pair whose nodes hold data, so only a separate vertex enforces the bound by its slots.
-        Few pairs need one: they are found by solving without, and the network is built again with these vertices.
-        """
-        excess: I64 = np.maximum(self.placed_on_nodes(flow) - self.pair_capacity, 0)
-        return excess
-
-    def of_members(self, pairs: Bools, shape: tuple[int, int]) -> Bools:
-        """shape = (C, N): the classes and nodes of some pairs (P,)."""
-        cls, group = self.pair_class[pairs], self.pair_node_group[pairs]
-        sizes = np.diff(self.member_start)[group]
-        found = np.zeros(shape, np.bool_)
-        found[
-            np.repeat(cls, sizes), self.members[np.repeat(self.member_start[group], sizes) + run_positions(sizes)]
-        ] = True
-        return found
-
-    def flow_from_pools(self, flow: I64) -> I64:
-        """(Q,) flow (A,) from pools to pairs."""
-        start = 2 * len(self.group_class)
-        return flow[start : start + len(self.arc_pair)]
-
-    def flow_to_racks(self, flow: I64) -> I64:
-        """(E,) flow (A,) from supply groups to racks."""
-        start = 2 * len(self.group_class) + len(self.arc_pair)
-        return flow[start : start + len(self.data.rack_group)]
-
-    def flow_to_nodes(self, flow: I64) -> I64:
-        """(L,) flow (A,) from supply groups to pairs."""
-        start = 2 * len(self.group_class) + len(self.arc_pair) + len(self.data.rack_group)
-        return flow[start : start + len(self.data.near_group)]
-
-
-@dataclass(frozen=True, slots=True)
-class Through:
-    """Arcs (E,) from the vertices of classes to those of the domains of a row that they share, or to the row's."""
-
-    cls: I64
-    domain: I64  # -1: the row
-    arc: I64  # positions in the flow
 
 
 @dataclass(slots=True)
@@ -207,6 +122,14 @@ class _Build:
         classes = len(capacities.slots if capacities.row_of is None else capacities.row_of)
         self._entry = self._at_class + capacities.of_rows(np.arange(classes))
         """(C,) the vertex through which tasks of each class reach nodes."""
+        self._kinds = [
+            (VertexKind.TASKS, 0),
+            (VertexKind.CLASS, self._at_class),
+            (VertexKind.NODES, self._at_node),
+            (VertexKind.UNSCHEDULED, self._unscheduled),
+            (VertexKind.SINK, self._sink),
+            (VertexKind.CLASS, self._vertices),
+        ]
         for shared in capacities.shared.values():
             self._entry[shared.classes] = self._vertices + np.arange(len(shared.classes))
             self._vertices += len(shared.classes)
@@ -245,6 +168,8 @@ class _Build:
             domain_start=self._domain_start,
             rack_start=self._rack_start,
             through=Through(through[0], through[1], self._arcs.number() + through[2]),
+            class_vertex=self._entry,
+            kinds=tuple(self._kinds),
         )
 
     def _add_supply(self) -> None:
@@ -288,6 +213,7 @@ class _Build:
                 tight |= self._over_capacity[pair_class, self._first[pair_node]]
             gated = np.flatnonzero((data.enters(len(pair_class)) > 0) & tight)
             gate = self._vertices + np.arange(len(gated))
+            self._kinds.append((VertexKind.PAIR, self._vertices))
             self._vertices += len(gated)
             self._unread.add(gate, head[gated], base[gated], place[gated])
             further = (capacity - base)[gated]
@@ -331,6 +257,7 @@ class _Build:
     def _add_data(self, data: DataArcs, head: I64, capacity: I64, place: I64) -> None:
         """Arcs of (class, rack) vertices to pairs, groups to racks, groups to pairs; head (P,): entry of each pair."""
         self._rack_start = self._vertices
+        self._kinds.append((VertexKind.RACK, self._vertices))
         rack = self._vertices + np.arange(data.pools)
         self._vertices += data.pools
         pair = data.pool_pair
@@ -350,6 +277,7 @@ class _Build:
         self._unread.add(tail, head, limit.soft_limit, np.zeros(domains, np.int64))
         self._unread.add(tail, head, limit.maximum - limit.soft_limit, np.full(domains, limit.soft_limit_cost))
         self._domain_start[c] = self._vertices
+        self._kinds.append((VertexKind.DOMAIN, self._vertices))
         self._vertices += domains
 
     def _add_shared_domains(self, k: int, shared: SharedLimits) -> None:
@@ -376,6 +304,7 @@ class _Build:
             )
         )
         self._domain_start[k] = self._vertices
+        self._kinds.append((VertexKind.DOMAIN, self._vertices))
         self._vertices += domains
 
     def _add_slots(self) -> None:

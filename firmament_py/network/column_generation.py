@@ -14,12 +14,13 @@ from firmament_py.flow.network import Solution, Status
 from firmament_py.model.arrays import I64
 from firmament_py.network.alike import distribute, limited_per_node, merged
 from firmament_py.network.arc_pricing import negative_reduced_costs
-from firmament_py.network.build import PlacementNetwork, build
+from firmament_py.network.build import build
 from firmament_py.network.candidate_arcs import candidate_part
 from firmament_py.network.capacities import Capacities, with_policy_limits
 from firmament_py.network.cheapest_slots import Selection, cheapest_slots
 from firmament_py.network.decode import NodeCounts, spread_over_members
 from firmament_py.network.part import Part, extended
+from firmament_py.network.placement_network import PlacementNetwork
 from firmament_py.network.retry import WORTH_A_RETRY, with_smaller_waits
 from firmament_py.network.telemetry import Telemetry
 from firmament_py.policy import Costs

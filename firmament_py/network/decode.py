@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools, run_positions
-from firmament_py.network.build import PlacementNetwork
+from firmament_py.network.placement_network import PlacementNetwork
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ same, and otherwise it can be raised to it.
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools
-from firmament_py.network.build import PlacementNetwork
 from firmament_py.network.part import Part
+from firmament_py.network.placement_network import PlacementNetwork
 from firmament_py.network.preference_arcs import nodes_by_rack
 from firmament_py.policy.locality import DataCosts, of_groups
 

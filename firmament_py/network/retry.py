@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from firmament_py.flow.network import Status
-from firmament_py.network.build import PlacementNetwork
+from firmament_py.network.placement_network import PlacementNetwork
 from firmament_py.policy import WAIT_MIN
 
 WORTH_A_RETRY = frozenset({Status.BAD_COST_RANGE, Status.FAILED})

@@ -14,11 +14,12 @@ import numpy as np
 from firmament_py.flow.network import Solution
 from firmament_py.model.arrays import F64, I64, NO_ROWS, Bools, run_positions, runs
 from firmament_py.model.placed_by import PlacedBy
-from firmament_py.network.build import PlacementNetwork
-from firmament_py.network.column_generation import ColumnGeneration
+from firmament_py.network.cheapest_slots import Selection
+from firmament_py.network.column_generation import ColumnGeneration, Found
 from firmament_py.network.decode import Assignment, NodeCounts, assign, placed_tasks
+from firmament_py.network.placement_network import PlacementNetwork
 from firmament_py.network.supply_groups import supply_order
-from firmament_py.network.telemetry import Telemetry
+from firmament_py.network.telemetry import SolvedNetwork, Telemetry
 from firmament_py.placement import delays
 from firmament_py.placement.fit import accept
 from firmament_py.placement.greedy import fill
@@ -268,12 +269,14 @@ class Placer:
         asked = step.subproblem.capacities, costs, view.slot_offsets, view.task_class
         selection = self.columns.without_network(*asked, trial=self.ledger.trial)
         if selection is not None:
+            self._record(step, selection, selection.sent)
             step.placed = np.sort(supply_order(view.task_class, costs)[: selection.placed])
             step.by = PlacedBy.CHEAPEST_SLOTS
             self._take(step, selection.sent)
             return
         found = self.columns.run(*asked, trial=self.ledger.trial)
         network, solution, sent = found.network, found.solution, found.sent
+        self._record(step, found, sent)
         if sent is None:
             return
         order = supply_order(view.task_class, costs)
@@ -288,6 +291,31 @@ class Placer:
                 step.assignment = step.assignment.where(~waits)
                 sent = delays.counts(step.assignment, len(self.ledger.free))
         self._take(step, sent)
+
+    def _record(self, step: _Step, found: Found | Selection, sent: NodeCounts | None) -> None:
+        """Keeps the network of a step, if networks are kept."""
+        if self.telemetry.networks is None or self.ledger.trial:
+            return
+        snapshot, of, costs = self.snapshot, step.subproblem, step.costs
+        network, solution = (found.network, found.solution) if isinstance(found, Found) else (None, None)
+        sent_cost = NO_ROWS
+        if sent is not None:
+            place = costs.place[sent.cls % len(costs.place), sent.node if costs.place.shape[1] > 1 else 0]
+            sent_cost = place + costs.slot[sent.node if len(costs.slot) > 1 else 0, 0]
+        self.telemetry.networks.append(
+            SolvedNetwork(
+                network=network,
+                solution=solution,
+                cost=found.cost if isinstance(found, Selection) else found.solution.cost,
+                sent=sent,
+                sent_cost=sent_cost,
+                classes=snapshot.classes[of.classes],
+                nodes=snapshot.nodes,
+                task_uid=snapshot.task_uid[of.tasks],
+                task_class=of.view.task_class,
+                task_wait=costs.wait,
+            )
+        )
 
     def _take(self, step: _Step, sent: NodeCounts) -> None:
         """Notes what a step sends where."""

@@ -32,8 +32,9 @@ from firmament_py.rebalance.planner import planned
 from firmament_py.rebalance.what_if import PlanError, WhatIf
 from firmament_py.rebalance.would_fit import would_fit
 from firmament_py.service import fits, messages, plans, replies
+from firmament_py.service.answers.explain_reply import explain_reply, standing_message
+from firmament_py.service.answers.network_reply import network_reply
 from firmament_py.service.callers import locked
-from firmament_py.service.explain_reply import explain_reply, standing_message
 from firmament_py.service.invalid_field import InvalidField, invalid_argument
 from firmament_py.service.queue_messages import past_use, queue_tree, queues_reply
 from firmament_py.sharing.report import queue_report
@@ -174,6 +175,9 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             scheduler = self._engine.scheduler
             gangs = [standing_message(each, scheduler) for each in gang_standings(self._engine.state)]
             return flow_pb2.GangsReply(gangs=gangs)
+
+    def GetNetwork(self, request: flow_pb2.NetworkRequest, context: grpc.ServicerContext) -> flow_pb2.NetworkReply:
+        return network_reply(self._engine, request)
 
     def GetStatus(self, request: flow_pb2.StatusRequest, context: grpc.ServicerContext) -> flow_pb2.StatusReply:
         engine = self._engine

@@ -16,6 +16,7 @@ from poseidon_py.app.pending_pods import count_pods
 from poseidon_py.app.queries.answers import jobs_answer, queues_answer
 from poseidon_py.app.queries.gang_list import gangs_json
 from poseidon_py.app.queries.pod_answer import pod_answer
+from poseidon_py.app.queries.round_network import network_json, network_request
 from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
@@ -358,6 +359,10 @@ class Bridge:
     async def queues(self, name: str) -> dict[str, Any]:
         """The body of /queues. Raises EngineError, UnknownQueue."""
         return await queues_answer(self.store, self.engine, self._tracker, self._explain, self._suspended, name)
+
+    async def network(self, **selection: str) -> dict[str, Any]:
+        """The body of /network. Raises EngineError, InvalidField, UnknownNetwork."""
+        return network_json(await self.engine.network(network_request(**selection)))
 
     async def jobs(self, **selection: str) -> dict[str, Any]:
         """The body of /jobs. Raises EngineError, UnknownJob."""

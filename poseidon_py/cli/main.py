@@ -39,6 +39,7 @@ class LazyGroup(Group):
         "gangs": ("poseidon_py.cli.gangs", "Show the gangs: how many of their pods there are, and why they wait."),
         "hooks": ("poseidon_py.cli.hooks", "Show the deliveries of hooks that wait, and dead letters."),
         "jobs": ("poseidon_py.cli.jobs", "Show the jobs that a running scheduler observes, or the job NAME."),
+        "network": ("poseidon_py.cli.network", "Show the flow network of a round, or export it."),
         "policies": ("poseidon_py.cli.policies", "List the values of `run --policy`, with their options."),
         "queues": (
             "poseidon_py.cli.queues",
@@ -51,7 +52,7 @@ class LazyGroup(Group):
     """Command -> the module that has it, under that name or after a colon, and how its help begins: so the list of
     commands needs none of their libraries."""
     headings: ClassVar[dict[str, tuple[str, ...]]] = {
-        "Ask a running scheduler": ("explain", "fits", "gangs", "jobs", "queues", "status"),
+        "Ask a running scheduler": ("explain", "fits", "gangs", "jobs", "network", "queues", "status"),
         "Change": ("hooks", "rebalance"),
         "Run": ("cluster", "demo", "run"),
         "Set up": ("completion", "config", "policies"),

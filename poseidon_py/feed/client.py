@@ -48,10 +48,7 @@ _STARTING = (
 _CHECK_SECONDS = 0.1
 
 
-_METHODS = (
-    "Hello", "Resync", "Apply", "Round", "ReportUsage", "Explain", "GetStatus", "PlanMoves", "CarryOut", "GetProgress",
-    "GetGangs", "GetQueues", "WouldFit",
-)  # fmt: skip
+_METHODS = tuple(flow_pb2.DESCRIPTOR.services_by_name["FlowScheduler"].methods_by_name)
 
 _PLAN_SECONDS = 60.0
 """Timeout of PlanMoves and WouldFit at least: a plan or a trial may take some seconds."""
@@ -136,6 +133,7 @@ class Engine(Protocol):
     async def list_queues(self) -> flow_pb2.QueuesReply: ...
     async def status(self) -> flow_pb2.StatusReply: ...
     async def list_gangs(self) -> flow_pb2.GangsReply: ...
+    async def network(self, request: flow_pb2.NetworkRequest) -> flow_pb2.NetworkReply: ...
     async def would_fit(self, request: flow_pb2.FitRequest) -> flow_pb2.FitReply: ...
     async def plan_moves(self, request: flow_pb2.PlanRequest) -> flow_pb2.MovePlan: ...
     async def carry_out(self, request: flow_pb2.CarryOutRequest) -> flow_pb2.PlanProgress: ...
@@ -267,6 +265,9 @@ class GrpcEngine:
 
     async def list_gangs(self) -> flow_pb2.GangsReply:
         return await self._call("GetGangs", flow_pb2.GangsRequest(), flow_pb2.GangsReply)
+
+    async def network(self, request: flow_pb2.NetworkRequest) -> flow_pb2.NetworkReply:
+        return await self._call("GetNetwork", request, flow_pb2.NetworkReply)
 
     async def list_queues(self) -> flow_pb2.QueuesReply:
         return await self._call("GetQueues", flow_pb2.QueuesRequest(), flow_pb2.QueuesReply)

@@ -1453,3 +1453,97 @@ class MoveProgress(_message.Message):
     stage: MoveProgress.Stage
     reason: str
     def __init__(self, task_uid: _Optional[int] = ..., stage: _Optional[_Union[MoveProgress.Stage, str]] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class NetworkRequest(_message.Message):
+    __slots__ = ("round", "class_name", "node", "task", "limit")
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    CLASS_NAME_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    round: int
+    class_name: str
+    node: str
+    task: str
+    limit: int
+    def __init__(self, round: _Optional[int] = ..., class_name: _Optional[str] = ..., node: _Optional[str] = ..., task: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class NetworkReply(_message.Message):
+    __slots__ = ("rounds", "round", "networks", "problem")
+    ROUNDS_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    NETWORKS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    rounds: _containers.RepeatedCompositeFieldContainer[KeptRound]
+    round: int
+    networks: _containers.RepeatedCompositeFieldContainer[DrawnNetwork]
+    problem: str
+    def __init__(self, rounds: _Optional[_Iterable[_Union[KeptRound, _Mapping]]] = ..., round: _Optional[int] = ..., networks: _Optional[_Iterable[_Union[DrawnNetwork, _Mapping]]] = ..., problem: _Optional[str] = ...) -> None: ...
+
+class KeptRound(_message.Message):
+    __slots__ = ("number", "started_us", "placed", "networks")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    STARTED_US_FIELD_NUMBER: _ClassVar[int]
+    PLACED_FIELD_NUMBER: _ClassVar[int]
+    NETWORKS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    started_us: int
+    placed: int
+    networks: int
+    def __init__(self, number: _Optional[int] = ..., started_us: _Optional[int] = ..., placed: _Optional[int] = ..., networks: _Optional[int] = ...) -> None: ...
+
+class DrawnNetwork(_message.Message):
+    __slots__ = ("status", "cost", "tasks", "vertices_in_all", "arcs_in_all", "too_large", "vertices", "arcs")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    VERTICES_IN_ALL_FIELD_NUMBER: _ClassVar[int]
+    ARCS_IN_ALL_FIELD_NUMBER: _ClassVar[int]
+    TOO_LARGE_FIELD_NUMBER: _ClassVar[int]
+    VERTICES_FIELD_NUMBER: _ClassVar[int]
+    ARCS_FIELD_NUMBER: _ClassVar[int]
+    status: str
+    cost: int
+    tasks: int
+    vertices_in_all: int
+    arcs_in_all: int
+    too_large: bool
+    vertices: _containers.RepeatedCompositeFieldContainer[DrawnVertex]
+    arcs: _containers.RepeatedCompositeFieldContainer[DrawnArc]
+    def __init__(self, status: _Optional[str] = ..., cost: _Optional[int] = ..., tasks: _Optional[int] = ..., vertices_in_all: _Optional[int] = ..., arcs_in_all: _Optional[int] = ..., too_large: _Optional[bool] = ..., vertices: _Optional[_Iterable[_Union[DrawnVertex, _Mapping]]] = ..., arcs: _Optional[_Iterable[_Union[DrawnArc, _Mapping]]] = ...) -> None: ...
+
+class DrawnVertex(_message.Message):
+    __slots__ = ("kind", "label", "count", "names", "supply", "price", "merged")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    SUPPLY_FIELD_NUMBER: _ClassVar[int]
+    PRICE_FIELD_NUMBER: _ClassVar[int]
+    MERGED_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    label: str
+    count: int
+    names: _containers.RepeatedScalarFieldContainer[str]
+    supply: int
+    price: int
+    merged: int
+    def __init__(self, kind: _Optional[str] = ..., label: _Optional[str] = ..., count: _Optional[int] = ..., names: _Optional[_Iterable[str]] = ..., supply: _Optional[int] = ..., price: _Optional[int] = ..., merged: _Optional[int] = ...) -> None: ...
+
+class DrawnArc(_message.Message):
+    __slots__ = ("tail", "head", "capacity", "flow", "least_cost", "most_cost", "merged")
+    TAIL_FIELD_NUMBER: _ClassVar[int]
+    HEAD_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_FIELD_NUMBER: _ClassVar[int]
+    FLOW_FIELD_NUMBER: _ClassVar[int]
+    LEAST_COST_FIELD_NUMBER: _ClassVar[int]
+    MOST_COST_FIELD_NUMBER: _ClassVar[int]
+    MERGED_FIELD_NUMBER: _ClassVar[int]
+    tail: int
+    head: int
+    capacity: int
+    flow: int
+    least_cost: int
+    most_cost: int
+    merged: int
+    def __init__(self, tail: _Optional[int] = ..., head: _Optional[int] = ..., capacity: _Optional[int] = ..., flow: _Optional[int] = ..., least_cost: _Optional[int] = ..., most_cost: _Optional[int] = ..., merged: _Optional[int] = ...) -> None: ...

@@ -69,6 +69,11 @@ class FlowSchedulerStub:
                 request_serializer=protos_dot_gen_dot_flow__pb2.FitRequest.SerializeToString,
                 response_deserializer=protos_dot_gen_dot_flow__pb2.FitReply.FromString,
                 _registered_method=True)
+        self.GetNetwork = channel.unary_unary(
+                '/firmament.FlowScheduler/GetNetwork',
+                request_serializer=protos_dot_gen_dot_flow__pb2.NetworkRequest.SerializeToString,
+                response_deserializer=protos_dot_gen_dot_flow__pb2.NetworkReply.FromString,
+                _registered_method=True)
         self.GetGangs = channel.unary_unary(
                 '/firmament.FlowScheduler/GetGangs',
                 request_serializer=protos_dot_gen_dot_flow__pb2.GangsRequest.SerializeToString,
@@ -156,6 +161,13 @@ class FlowSchedulerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetNetwork(self, request, context):
+        """The networks of one of the last rounds, drawn so that they can be read. Changes nothing; rounds go on meanwhile.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetGangs(self, request, context):
         """The standing of all gangs that have tasks.
         """
@@ -236,6 +248,11 @@ def add_FlowSchedulerServicer_to_server(servicer, server):
                     servicer.WouldFit,
                     request_deserializer=protos_dot_gen_dot_flow__pb2.FitRequest.FromString,
                     response_serializer=protos_dot_gen_dot_flow__pb2.FitReply.SerializeToString,
+            ),
+            'GetNetwork': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetNetwork,
+                    request_deserializer=protos_dot_gen_dot_flow__pb2.NetworkRequest.FromString,
+                    response_serializer=protos_dot_gen_dot_flow__pb2.NetworkReply.SerializeToString,
             ),
             'GetGangs': grpc.unary_unary_rpc_method_handler(
                     servicer.GetGangs,
@@ -457,6 +474,33 @@ class FlowScheduler:
             '/firmament.FlowScheduler/WouldFit',
             protos_dot_gen_dot_flow__pb2.FitRequest.SerializeToString,
             protos_dot_gen_dot_flow__pb2.FitReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetNetwork(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firmament.FlowScheduler/GetNetwork',
+            protos_dot_gen_dot_flow__pb2.NetworkRequest.SerializeToString,
+            protos_dot_gen_dot_flow__pb2.NetworkReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -7,7 +7,7 @@ import numpy as np
 from firmament_py.flow.network import Solution, Status
 from firmament_py.flow.solver import NetworkxSolver
 from firmament_py.model.events import Event
-from firmament_py.network.build import PlacementNetwork
+from firmament_py.network.placement_network import PlacementNetwork
 from firmament_py.policy import Policy, View
 from tests.builders import NOW_US, Cluster, make_cluster
 

@@ -271,6 +271,9 @@ class FakeEngine:
     async def list_gangs(self):
         return flow_pb2.GangsReply()
 
+    async def network(self, request):
+        return flow_pb2.NetworkReply(problem="no round of this service has solved a network yet")
+
     async def would_fit(self, request):
         raise AssertionError("this engine is not asked")
 

@@ -7,6 +7,8 @@
 /queues?name=NAME  queues, the parameter is optional: JSON (queries/queue_list.py)
 /jobs?name=NAME&namespace=NS&user=USER&queue=QUEUE&state=STATE   jobs, all parameters are optional: JSON
                    (queries/job_list.py); /jobs/NS/NAME is one of them
+/network?round=N&class=NAME&pod=NS/NAME&node=NAME&limit=N   the flow network of a round, all parameters are
+                   optional: JSON (queries/round_network.py)
 /fits              POST: whether the pods of a manifest would fit: JSON (queries/would_fit.py)
 /rebalance         plans of moves: rebalance_endpoints.py
 """
@@ -19,6 +21,7 @@ from aiohttp import web
 from poseidon_py.app.queries.gang_list import UnknownGang
 from poseidon_py.app.queries.job_list import UnknownJob
 from poseidon_py.app.queries.queue_list import UnknownQueue
+from poseidon_py.app.queries.round_network import UnknownNetwork
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.serving.access_review import ReviewApi, review_client
 from poseidon_py.app.serving.http_endpoints import Json, Probed, Probes, json_answer
@@ -30,6 +33,7 @@ from poseidon_py.kube.objects import InvalidField
 from poseidon_py.state.gangs.model import Unknown
 
 _JOB_PARAMETERS = ("name", "namespace", "user", "queue", "state")
+_NETWORK_PARAMETERS = ("round", "class", "pod", "node", "limit")
 
 
 class Answering(Probed, Protocol):
@@ -57,6 +61,10 @@ class Answering(Probed, Protocol):
     async def jobs(self, **selection: str) -> Json:
         """The body of /jobs; `selection`: of _JOB_PARAMETERS. Raises EngineError, UnknownJob."""
 
+    async def network(self, **selection: str) -> Json:
+        """The body of /network; `selection`: of _NETWORK_PARAMETERS. Raises EngineError, InvalidField,
+        UnknownNetwork."""
+
     async def fits(self, body: Json) -> Json:
         """The answer to POST /fits. Raises EngineError, InvalidField, Unknown."""
 
@@ -79,6 +87,7 @@ class Health(Probes):
             web.get("/queues", self._get_queues),
             web.get("/jobs", self._get_jobs),
             web.get("/jobs/{namespace}/{name}", self._get_job),
+            web.get("/network", self._get_network),
             web.post("/fits", self._post_fits),
             *self._rebalance.routes(),
         ]
@@ -120,6 +129,15 @@ class Health(Probes):
         found = request.match_info
         return await _listed(request, lambda: self._bridge.jobs(name=found["name"], namespace=found["namespace"]))
 
+    async def _get_network(self, request: web.Request) -> web.Response:
+        async def found(*values: str) -> Json:
+            return await self._bridge.network(**dict(zip(_NETWORK_PARAMETERS, values, strict=True)))
+
+        try:
+            return await _listed(request, found, *_NETWORK_PARAMETERS)
+        except InvalidField as error:
+            return json_answer({"error": str(error)}, 400)
+
     async def _post_fits(self, request: web.Request) -> web.Response:
         if request.content_type != "application/json":  # which web pages cannot send without asking
             return json_answer({"error": f"the content type is {request.content_type}; send application/json"}, 415)
@@ -143,11 +161,13 @@ async def _listed(request: web.Request, listing: Callable[..., Awaitable[Json]],
     """The answer of a listing, called with the values of its parameters, each of which is optional."""
     query = request.query
     if unknown := next((key for key in query if key not in parameters), ""):
-        there_are = f"there {'is' if len(parameters) == 1 else 'are'} {' and '.join(parameters) or 'none'}"
+        *others, last = parameters or ("none",)
+        listed = f"{', '.join(others)} and {last}" if others else last
+        there_are = f"there {'is' if len(parameters) == 1 else 'are'} {listed}"
         return json_answer({"error": f"{unknown[:64]!r} is not a parameter; {there_are}"}, 400)
     try:
         return json_answer(await listing(*(query.get(each, "") for each in parameters)))
-    except (UnknownGang, UnknownQueue, UnknownJob) as error:
+    except (UnknownGang, UnknownQueue, UnknownJob, UnknownNetwork) as error:
         return json_answer({"error": str(error)}, 404)
     except EngineError as error:
         return json_answer({"error": str(error)}, 503)

@@ -13,7 +13,7 @@ from firmament_py.flow.solver import NetworkxSolver
 from firmament_py.model.constraints import NO_DEMAND
 from firmament_py.model.events import Event
 from firmament_py.model.options import RESERVE_AFTER_US
-from firmament_py.network.build import PlacementNetwork
+from firmament_py.network.placement_network import PlacementNetwork
 from firmament_py.policy import COST_MAX, Aggregators, AnywherePolicy, Costs, waiting_cost
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, SECOND_US, Cluster, make_class, make_node, make_tasks

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.network import column_generation
-from firmament_py.network.build import PlacementNetwork
+from firmament_py.network.placement_network import PlacementNetwork
 from firmament_py.placement import placer
 from policies.quincy import Quincy
 from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_node, make_tasks, per_node

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from firmament_py.flow.network import FlowNetwork, Status
 from firmament_py.flow.solver import NetworkxSolver, OrToolsSolver
-from firmament_py.network.build import PlacementNetwork, build
+from firmament_py.network.build import build
 from firmament_py.network.capacities import Capacities
 from firmament_py.network.decode import spread_over_members
+from firmament_py.network.placement_network import PlacementNetwork
 from firmament_py.network.slot_runs import slot_offsets
 from firmament_py.policy import COST_MAX, WAIT_MAX, WAIT_MIN, Costs
 from firmament_py.snapshot.domain_limits import DomainLimit

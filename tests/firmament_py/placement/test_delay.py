@@ -12,7 +12,7 @@ from firmament_py.explain.reasons import DELAYED
 from firmament_py.model.constraints import PeerDemand, PeerTerm
 from firmament_py.model.options import Preempting
 from firmament_py.policy import DELAY_LONGEST_US, AnywherePolicy, Costs, waiting_cost
-from firmament_py.service.explain_reply import explain_reply
+from firmament_py.service.answers.explain_reply import explain_reply
 from policies.quincy import Quincy
 from tests.builders import (
     NOW_US,

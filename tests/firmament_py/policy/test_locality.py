@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.network import cheapest_slots
-from firmament_py.network.build import PlacementNetwork
+from firmament_py.network.placement_network import PlacementNetwork
 from firmament_py.policy import COST_MAX, Costs, PolicyError, View, checked_costs, waiting_cost
 from firmament_py.policy.locality import DataCosts, Inputs
 from policies.load_spreading import LoadSpreading

@@ -1,4 +1,4 @@
-"""/gangs, /queues and /jobs over HTTP."""
+"""/gangs, /queues, /jobs and /network over HTTP."""
 
 import json
 
@@ -8,6 +8,7 @@ import pytest
 from poseidon_py.app.queries.gang_list import UnknownGang
 from poseidon_py.app.queries.job_list import UnknownJob
 from poseidon_py.app.queries.queue_list import UnknownQueue
+from poseidon_py.app.queries.round_network import UnknownNetwork, network_request
 from poseidon_py.app.serving.state_endpoints import Health
 from poseidon_py.feed.client import EngineError
 from tests.poseidon_py.app.serving.answers import Answers
@@ -35,6 +36,12 @@ class Listings(Answers):
             raise EngineError("Explain", "UNAVAILABLE", "refused")
         return {"jobs": [], "asked": {key: value for key, value in asked.items() if value}}
 
+    async def network(self, **asked):
+        request = network_request(**asked)
+        if request.round == 7:
+            raise UnknownNetwork("the networks of round 7 are not kept")
+        return {"networks": [], "asked": [request.round, request.class_name, request.task, request.node, request.limit]}
+
 
 @pytest.mark.parametrize(
     ("path", "status", "body"),
@@ -54,6 +61,17 @@ class Listings(Answers):
         ("jobs/ns/gone", 404, {"error": "job gone not found; did you mean one?"}),
         ("jobs?name=broken", 503, {"error": "Explain: UNAVAILABLE: refused"}),
         ("jobs/ns/j?name=x", 400, {"error": "'name' is not a parameter; there are none"}),
+        ("network", 200, {"networks": [], "asked": [0, "", "", "", 0]}),
+        ("network?round=3&class=a%20b&node=n&limit=9", 200, {"networks": [], "asked": [3, "a b", "", "n", 9]}),
+        ("network?pod=ns/p", 200, {"networks": [], "asked": [0, "", "ns/p", "", 0]}),
+        ("network?round=7", 404, {"error": "the networks of round 7 are not kept"}),
+        ("network?round=x", 400, {"error": "round: is 'x'; give a number from 1 to 2147483647"}),
+        ("network?limit=0", 400, {"error": "limit: is '0'; give a number from 1 to 2147483647"}),
+        (
+            "network?job=x",
+            400,
+            {"error": "'job' is not a parameter; there are round and class and pod and node and limit"},
+        ),
         ("queues?namespace=x", 400, {"error": "'namespace' is not a parameter; there is name"}),
     ],
 )

@@ -44,5 +44,8 @@ class Answers:
     async def jobs(self, **selection: str) -> Json:
         raise AssertionError
 
+    async def network(self, **selection: str) -> Json:
+        raise AssertionError
+
     async def fits(self, body: Json) -> Json:
         raise AssertionError

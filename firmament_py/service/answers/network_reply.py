@@ -1,0 +1,96 @@
+"""The reply to GetNetwork: the networks of a round, drawn."""
+
+from firmament_py.drawing.diagram import Diagram, class_of_task, named, node_position, outline_of
+from firmament_py.drawing.network_log import KeptNetwork, KeptRound
+from firmament_py.engine.engine import Engine
+from firmament_py.state.cluster import ClusterState
+from protos.gen import flow_pb2
+
+VERTICES, MOST_VERTICES = 40, 1_000
+"""Of each kind, unless asked for others, and at most."""
+
+
+def network_reply(engine: Engine, request: flow_pb2.NetworkRequest) -> flow_pb2.NetworkReply:
+    """Takes the engine's lock for a moment at a time: rounds go on while networks are outlined."""
+    with engine.lock:
+        state, kept = engine.state, engine.networks.find(request.round)
+        rounds = [_kept_round(each) for each in engine.networks]
+        asked = [_asked(state, each, request) for each in (kept.networks if kept is not None else ())]
+    reply = flow_pb2.NetworkReply(rounds=rounds, round=kept.number if kept else 0)
+    if kept is None:
+        reply.problem = _no_round(request.round, [each.number for each in rounds])
+        return reply
+    limit = min(request.limit or VERTICES, MOST_VERTICES)
+    some = [
+        (network, outline_of(network, limit, *part))
+        for network, part in zip(kept.networks, asked, strict=True)
+        if part is not None
+    ]
+    if not some:
+        selected = ("class", request.class_name), ("pod", request.task), ("node", request.node)
+        missing = " and the ".join(f"{kind} {name!r}" for kind, name in selected if name)
+        reply.problem = f"no network of round {kept.number} has the {missing}"
+        return reply
+    with engine.lock:
+        if engine.state is not state:
+            return flow_pb2.NetworkReply(problem="the state has been replaced meanwhile; ask again")
+        reply.networks.extend(_drawn(named(state, network, outline)) for network, outline in some)
+    return reply
+
+
+def _asked(state: ClusterState, network: KeptNetwork, request: flow_pb2.NetworkRequest) -> tuple[str, int] | None:
+    """The class and the position of the node that are asked for, empty and -1 for all; None: not all of it is there."""
+    cls, node = request.class_name, -1
+    if request.task:
+        cls = class_of_task(state, network, request.task)
+        if not cls or request.class_name not in ("", cls):
+            return None
+    if cls and cls not in network.class_names:
+        return None
+    if request.node and (node := node_position(state, network, request.node)) < 0:
+        return None
+    return cls, node
+
+
+def _kept_round(each: KeptRound) -> flow_pb2.KeptRound:
+    return flow_pb2.KeptRound(
+        number=each.number, started_us=each.started_us, placed=each.placed, networks=len(each.networks)
+    )
+
+
+def _no_round(number: int, kept: list[int]) -> str:
+    if not kept:
+        return "no round of this service has solved a network yet"
+    return f"the networks of round {number} are not kept; there are those of {', '.join(map(str, kept))}"
+
+
+def _drawn(diagram: Diagram) -> flow_pb2.DrawnNetwork:
+    kept, outline = diagram.kept, diagram.outline
+    drawn = flow_pb2.DrawnNetwork(
+        status=diagram.status,
+        cost=kept.solved.cost,
+        tasks=len(kept.solved.task_uid),
+        vertices_in_all=kept.vertices,
+        arcs_in_all=kept.arcs,
+        too_large=kept.is_too_large,
+    )
+    for each in diagram.vertices:
+        drawn.vertices.add(
+            kind=each.kind.value,
+            label=each.label,
+            count=each.count,
+            names=each.names,
+            supply=each.supply,
+            price=each.price,
+            merged=each.merged,
+        )
+    if outline is not None:
+        columns = (
+            outline.tail, outline.head, outline.capacity, outline.flow,
+            outline.least_cost, outline.most_cost, outline.arcs,
+        )  # fmt: skip
+        for tail, head, capacity, flow, least, most, merged in zip(*(each.tolist() for each in columns), strict=True):
+            drawn.arcs.add(
+                tail=tail, head=head, capacity=capacity, flow=flow, least_cost=least, most_cost=most, merged=merged
+            )
+    return drawn
