@@ -70,7 +70,7 @@ class Listings(Answers):
         (
             "network?job=x",
             400,
-            {"error": "'job' is not a parameter; there are round and class and pod and node and limit"},
+            {"error": "'job' is not a parameter; there are round, class, pod, node and limit"},
         ),
         ("queues?namespace=x", 400, {"error": "'namespace' is not a parameter; there is name"}),
     ],
