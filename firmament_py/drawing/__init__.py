@@ -1,1 +1,1 @@
-"""Networks of the last rounds, kept and drawn so that they can be read."""
+"""Networks of the last rounds, recorded and drawn so that they can be read."""

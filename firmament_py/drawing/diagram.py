@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.drawing.network_log import KeptNetwork
+from firmament_py.drawing.network_log import RecordedNetwork
 from firmament_py.drawing.outline import KINDS, Outline, outlined, shape_of
 from firmament_py.flow.certificate import UNREACHED
 from firmament_py.model.arrays import I64, Bools
@@ -17,7 +17,7 @@ from firmament_py.network.placement_network import VertexKind
 from firmament_py.state.cluster import ClusterState
 
 NAMES = 20
-"""Names of tasks or nodes that a vertex has at most."""
+"""Names of tasks or nodes that a vertex has at largest."""
 
 CHEAPEST_SLOTS = "cheapest slots"
 _GONE = "a node that is gone"
@@ -44,7 +44,7 @@ class Diagram:
     size of the network is known."""
 
     status: str
-    kept: KeptNetwork
+    recorded: RecordedNetwork
     vertices: tuple[Vertex, ...]
     outline: Outline | None
 
@@ -53,40 +53,40 @@ class UnknownName(Exception):
     """No network of the round has a class or a node of that name; the message says so."""
 
 
-def outline_of(kept: KeptNetwork, limit: int, class_name: str = "", node: int = -1) -> Outline | None:
-    """See outlined. class_name: empty: all classes. None: the network has none of that name, or is not kept."""
-    if kept.is_too_large:
+def outline_of(recorded: RecordedNetwork, limit: int, class_name: str = "", node: int = -1) -> Outline | None:
+    """See outlined. class_name: empty: all classes. None: the network has none of that name, or is not recorded."""
+    if recorded.is_too_large:
         return None
-    classes = np.flatnonzero([name == class_name for name in kept.class_names]) if class_name else None
+    classes = np.flatnonzero([name == class_name for name in recorded.class_names]) if class_name else None
     if classes is not None and not len(classes):
         return None
-    return outlined(shape_of(kept.solved), limit, classes, node)
+    return outlined(shape_of(recorded.solved), limit, classes, node)
 
 
-def node_position(state: ClusterState, kept: KeptNetwork, name: str) -> int:
+def node_position(state: ClusterState, recorded: RecordedNetwork, name: str) -> int:
     """The position of a node among those of a network, by its name; -1: it is not there, or not the same any more."""
     row = state.node_index.rows_by_name().get(name, -1)
-    at = np.flatnonzero(kept.solved.nodes == row)
-    return int(at[0]) if row >= 0 and len(at) and _same(state, kept, at[:1])[0] else -1
+    at = np.flatnonzero(recorded.solved.nodes == row)
+    return int(at[0]) if row >= 0 and len(at) and _same(state, recorded, at[:1])[0] else -1
 
 
-def class_of_task(state: ClusterState, kept: KeptNetwork, name: str) -> str:
+def class_of_task(state: ClusterState, recorded: RecordedNetwork, name: str) -> str:
     """The name of the class of a task of a network, by its name; empty: it is not there, or gone."""
-    rows = state.task_rows(kept.solved.task_uid)
+    rows = state.task_rows(recorded.solved.task_uid)
     at = np.flatnonzero((state.tasks.name[rows] == name) & (rows >= 0))
-    return kept.class_names[int(kept.solved.task_class[at[0]])] if len(at) else ""
+    return recorded.class_names[int(recorded.solved.task_class[at[0]])] if len(at) else ""
 
 
-def named(state: ClusterState, kept: KeptNetwork, outline: Outline | None) -> Diagram:
+def named(state: ClusterState, recorded: RecordedNetwork, outline: Outline | None) -> Diagram:
     """The diagram of an outline, with names as they are now."""
-    status = CHEAPEST_SLOTS if kept.solved.solution is None else kept.solved.solution.status.value
+    status = CHEAPEST_SLOTS if recorded.solved.solution is None else recorded.solved.solution.status.value
     if outline is None:
-        return Diagram(status, kept, (), None)
-    vertices = [_vertex(state, kept, outline, k) for k in range(len(outline.vertex))]
-    return Diagram(status, kept, tuple(vertices), outline)
+        return Diagram(status, recorded, (), None)
+    vertices = [_vertex(state, recorded, outline, k) for k in range(len(outline.vertex))]
+    return Diagram(status, recorded, tuple(vertices), outline)
 
 
-def _vertex(state: ClusterState, kept: KeptNetwork, outline: Outline, k: int) -> Vertex:
+def _vertex(state: ClusterState, recorded: RecordedNetwork, outline: Outline, k: int) -> Vertex:
     shape, vertex, merged = outline.shape, int(outline.vertex[k]), int(outline.merged[k])
     kind, supply, price = KINDS[shape.kind[vertex]], int(shape.arcs.supply[vertex]), int(shape.price[vertex])
     if merged > 1:
@@ -95,37 +95,37 @@ def _vertex(state: ClusterState, kept: KeptNetwork, outline: Outline, k: int) ->
     names: tuple[str, ...] = ()
     if kind is VertexKind.TASKS:
         group = int(shape.group[vertex])
-        label, count = kept.class_names[int(shape.group_class[group])], int(shape.group_size[group])
-        names = tuple(_task_names(state, kept, int(shape.group_class[group]), int(shape.group_wait[group])))
+        label, count = recorded.class_names[int(shape.group_class[group])], int(shape.group_size[group])
+        names = tuple(_task_names(state, recorded, int(shape.group_class[group]), int(shape.group_wait[group])))
     elif kind is VertexKind.CLASS:
-        some = [kept.class_names[c] for c in np.flatnonzero(shape.class_vertex == vertex).tolist()]
+        some = [recorded.class_names[c] for c in np.flatnonzero(shape.class_vertex == vertex).tolist()]
         label, count, names = some[0] if len(some) == 1 else "alike classes", len(some), tuple(some[:NAMES])
     elif kind is VertexKind.NODES:
         group = int(shape.node_group[vertex])
         members = shape.members[shape.member_start[group] : shape.member_start[group + 1]]
-        count, names = len(members), tuple(_node_names(state, kept, members[:NAMES]))
+        count, names = len(members), tuple(_node_names(state, recorded, members[:NAMES]))
         label = names[0] if count == 1 else f"{count} nodes as {names[0]}"
     elif kind not in (VertexKind.UNSCHEDULED, VertexKind.SINK):
         label = f"{kind.value} {int(shape.ordinal[vertex])}"
     return Vertex(kind, label, count, names, supply, price if price < UNREACHED else None, merged)
 
 
-def _task_names(state: ClusterState, kept: KeptNetwork, cls: int, wait: int) -> Iterable[str]:
+def _task_names(state: ClusterState, recorded: RecordedNetwork, cls: int, wait: int) -> Iterable[str]:
     """Of the tasks of a class with that cost of waiting; those that are gone have their uids."""
-    solved = kept.solved
+    solved = recorded.solved
     uids = solved.task_uid[(solved.task_class == cls) & (solved.task_wait == wait)][:NAMES]
     rows = state.task_rows(uids)
     for uid, row in zip(uids.tolist(), rows.tolist(), strict=True):
         yield state.tasks.name[row] if row >= 0 else f"task {uid:016x}, which is gone"
 
 
-def _node_names(state: ClusterState, kept: KeptNetwork, at: I64) -> Iterable[str]:
+def _node_names(state: ClusterState, recorded: RecordedNetwork, at: I64) -> Iterable[str]:
     """(K,) of the nodes at these positions."""
-    for same, row in zip(_same(state, kept, at).tolist(), kept.solved.nodes[at].tolist(), strict=True):
+    for same, row in zip(_same(state, recorded, at).tolist(), recorded.solved.nodes[at].tolist(), strict=True):
         yield state.nodes.observed[row].name if same and row in state.nodes.observed else _GONE
 
 
-def _same(state: ClusterState, kept: KeptNetwork, at: I64) -> Bools:
+def _same(state: ClusterState, recorded: RecordedNetwork, at: I64) -> Bools:
     """(K,) whether the rows of these nodes are theirs still."""
-    same: Bools = state.nodes.generation[kept.solved.nodes[at]] == kept.node_generation[at]
+    same: Bools = state.nodes.generation[recorded.solved.nodes[at]] == recorded.node_generation[at]
     return same

@@ -9,13 +9,13 @@ from firmament_py.network.telemetry import SolvedNetwork
 from firmament_py.state.cluster import ClusterState
 
 ARCS_KEPT = 250_000
-"""Of all networks together: some 7 MB. The arcs of a larger network are not kept, only its size."""
+"""Of all networks together: some 7 MB. The arcs of a larger network are not recorded, only its size."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptNetwork:
+class RecordedNetwork:
     """class_names (C,). node_generation (N,): of the rows `solved.nodes`, which can be others' by now. vertices, arcs:
-    the size, also if the network itself is not kept since it `is_too_large`."""
+    the size, also if the network itself is not recorded since it `is_too_large`."""
 
     solved: SolvedNetwork
     class_names: tuple[str, ...]
@@ -26,13 +26,13 @@ class KeptNetwork:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRound:
+class RecordedRound:
     """number: of the round, from 1. started_us: microseconds since the epoch. placed: tasks."""
 
     number: int
     started_us: int
     placed: int
-    networks: tuple[KeptNetwork, ...]
+    networks: tuple[RecordedNetwork, ...]
 
     @property
     def arcs(self) -> int:
@@ -41,11 +41,11 @@ class KeptRound:
 
 
 class NetworkLog:
-    """At most so many `rounds` that have solved networks, with ARCS_KEPT arcs at most."""
+    """At largest so many `rounds` that have solved networks, with ARCS_KEPT arcs at largest."""
 
     def __init__(self, rounds: int) -> None:
         self._limit = rounds
-        self._rounds: deque[KeptRound] = deque()
+        self._rounds: deque[RecordedRound] = deque()
 
     def add(
         self, state: ClusterState, number: int, started_us: int, placed: int, networks: Sequence[SolvedNetwork]
@@ -53,7 +53,9 @@ class NetworkLog:
         """Keeps a round that has just ended. The oldest go."""
         if not networks or not self._limit:
             return
-        self._rounds.append(KeptRound(number, started_us, placed, tuple(_kept(state, each) for each in networks)))
+        self._rounds.append(
+            RecordedRound(number, started_us, placed, tuple(_recorded(state, each) for each in networks))
+        )
         while len(self._rounds) > self._limit or self._arcs() > ARCS_KEPT:
             if len(self._rounds) == 1:
                 [last] = self._rounds
@@ -64,26 +66,26 @@ class NetworkLog:
     def _arcs(self) -> int:
         return sum(each.arcs for each in self._rounds)
 
-    def __iter__(self) -> Iterator[KeptRound]:
+    def __iter__(self) -> Iterator[RecordedRound]:
         """Oldest first."""
         return iter(self._rounds)
 
-    def find(self, number: int) -> KeptRound | None:
-        """A round by its number, 0: the last one; None: it is not kept."""
+    def find(self, number: int) -> RecordedRound | None:
+        """A round by its number, 0: the last one; None: it is not recorded."""
         if not number:
             return self._rounds[-1] if self._rounds else None
         return next((each for each in self._rounds if each.number == number), None)
 
 
-def _kept(state: ClusterState, solved: SolvedNetwork) -> KeptNetwork:
+def _recorded(state: ClusterState, solved: SolvedNetwork) -> RecordedNetwork:
     names = tuple(state.classes.definition(row).name for row in solved.classes.tolist())
     network = solved.network
     vertices, arcs = (0, 0) if network is None else (len(network.flow.supply), len(network.flow.tail))
-    kept = KeptNetwork(solved, names, state.nodes.generation[solved.nodes], vertices, arcs, is_too_large=False)
-    return _without_arrays(kept) if arcs > ARCS_KEPT else kept
+    recorded = RecordedNetwork(solved, names, state.nodes.generation[solved.nodes], vertices, arcs, is_too_large=False)
+    return _without_arrays(recorded) if arcs > ARCS_KEPT else recorded
 
 
-def _without_arrays(kept: KeptNetwork) -> KeptNetwork:
-    if kept.solved.network is None:
-        return kept
-    return replace(kept, solved=replace(kept.solved, network=None, sent=None), is_too_large=True)
+def _without_arrays(recorded: RecordedNetwork) -> RecordedNetwork:
+    if recorded.solved.network is None:
+        return recorded
+    return replace(recorded, solved=replace(recorded.solved, network=None, sent=None), is_too_large=True)

@@ -1,5 +1,5 @@
 """A network as it is to be drawn, without names: what concerns a class or a node, and of each kind of vertex only those
-with the most flow; the others of a kind become one.
+with the largest flow; the others of a kind become one.
 
 Nothing here needs the state of the cluster, so that rounds go on while a large network is outlined.
 """
@@ -100,11 +100,11 @@ def outlined(shape: Shape, limit: int, classes: I64 | None = None, node: int = -
     capacity, flow = np.zeros(len(pair), np.int64), np.zeros(len(pair), np.int64)
     np.add.at(capacity, of_arc, np.minimum(shape.arcs.capacity[shown], UNREACHED // max(len(shown), 1)))
     np.add.at(flow, of_arc, shape.flow[shown])
-    least, most = np.full(len(pair), np.iinfo(np.int64).max), np.full(len(pair), np.iinfo(np.int64).min)
+    least, largest = np.full(len(pair), np.iinfo(np.int64).max), np.full(len(pair), np.iinfo(np.int64).min)
     np.minimum.at(least, of_arc, shape.arcs.unit_cost[shown])
-    np.maximum.at(most, of_arc, shape.arcs.unit_cost[shown])
+    np.maximum.at(largest, of_arc, shape.arcs.unit_cost[shown])
     ends = pair // max(len(keys), 1), pair % max(len(keys), 1)
-    return Outline(shape, first[left_out:], merged[left_out:], *ends, capacity, flow, least, most, count)
+    return Outline(shape, first[left_out:], merged[left_out:], *ends, capacity, flow, least, largest, count)
 
 
 def _reached(begin: Bools, tail: I32, head: I32) -> Bools:
@@ -155,7 +155,7 @@ def _of_slots(solved: SolvedNetwork) -> Shape:
     groups, used = len(wait), len(nodes)
     at_class, at_node = groups, groups + 1
     unscheduled, sink = at_node + used, at_node + used + 1
-    by_wait = np.argsort(-wait)  # those that cost most to leave waiting are placed first
+    by_wait = np.argsort(-wait)  # those that cost largest to leave waiting are placed first
     before = np.cumsum(size[by_wait]) - size[by_wait]
     placed = np.zeros(groups, np.int64)
     placed[by_wait] = np.clip(int(count.sum()) - before, 0, size[by_wait])

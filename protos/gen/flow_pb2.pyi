@@ -1474,13 +1474,13 @@ class NetworkReply(_message.Message):
     ROUND_FIELD_NUMBER: _ClassVar[int]
     NETWORKS_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
-    rounds: _containers.RepeatedCompositeFieldContainer[KeptRound]
+    rounds: _containers.RepeatedCompositeFieldContainer[RecordedRound]
     round: int
     networks: _containers.RepeatedCompositeFieldContainer[DrawnNetwork]
     problem: str
-    def __init__(self, rounds: _Optional[_Iterable[_Union[KeptRound, _Mapping]]] = ..., round: _Optional[int] = ..., networks: _Optional[_Iterable[_Union[DrawnNetwork, _Mapping]]] = ..., problem: _Optional[str] = ...) -> None: ...
+    def __init__(self, rounds: _Optional[_Iterable[_Union[RecordedRound, _Mapping]]] = ..., round: _Optional[int] = ..., networks: _Optional[_Iterable[_Union[DrawnNetwork, _Mapping]]] = ..., problem: _Optional[str] = ...) -> None: ...
 
-class KeptRound(_message.Message):
+class RecordedRound(_message.Message):
     __slots__ = ("number", "started_us", "placed", "networks")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     STARTED_US_FIELD_NUMBER: _ClassVar[int]

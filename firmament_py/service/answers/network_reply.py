@@ -1,35 +1,35 @@
 """The reply to GetNetwork: the networks of a round, drawn."""
 
 from firmament_py.drawing.diagram import Diagram, class_of_task, named, node_position, outline_of
-from firmament_py.drawing.network_log import KeptNetwork, KeptRound
+from firmament_py.drawing.network_log import RecordedNetwork, RecordedRound
 from firmament_py.engine.engine import Engine
 from firmament_py.state.cluster import ClusterState
 from protos.gen import flow_pb2
 
 VERTICES, MOST_VERTICES = 40, 1_000
-"""Of each kind, unless asked for others, and at most."""
+"""Of each kind, unless asked for others, and at largest."""
 
 
 def network_reply(engine: Engine, request: flow_pb2.NetworkRequest) -> flow_pb2.NetworkReply:
     """Takes the engine's lock for a moment at a time: rounds go on while networks are outlined."""
     with engine.lock:
-        state, kept = engine.state, engine.networks.find(request.round)
-        rounds = [_kept_round(each) for each in engine.networks]
-        asked = [_asked(state, each, request) for each in (kept.networks if kept is not None else ())]
-    reply = flow_pb2.NetworkReply(rounds=rounds, round=kept.number if kept else 0)
-    if kept is None:
+        state, recorded = engine.state, engine.networks.find(request.round)
+        rounds = [_recorded_round(each) for each in engine.networks]
+        asked = [_asked(state, each, request) for each in (recorded.networks if recorded is not None else ())]
+    reply = flow_pb2.NetworkReply(rounds=rounds, round=recorded.number if recorded else 0)
+    if recorded is None:
         reply.problem = _no_round(request.round, [each.number for each in rounds])
         return reply
     limit = min(request.limit or VERTICES, MOST_VERTICES)
     some = [
         (network, outline_of(network, limit, *part))
-        for network, part in zip(kept.networks, asked, strict=True)
+        for network, part in zip(recorded.networks, asked, strict=True)
         if part is not None
     ]
     if not some:
         selected = ("class", request.class_name), ("pod", request.task), ("node", request.node)
         missing = " and the ".join(f"{kind} {name!r}" for kind, name in selected if name)
-        reply.problem = f"no network of round {kept.number} has the {missing}"
+        reply.problem = f"no network of round {recorded.number} has the {missing}"
         return reply
     with engine.lock:
         if engine.state is not state:
@@ -38,7 +38,7 @@ def network_reply(engine: Engine, request: flow_pb2.NetworkRequest) -> flow_pb2.
     return reply
 
 
-def _asked(state: ClusterState, network: KeptNetwork, request: flow_pb2.NetworkRequest) -> tuple[str, int] | None:
+def _asked(state: ClusterState, network: RecordedNetwork, request: flow_pb2.NetworkRequest) -> tuple[str, int] | None:
     """The class and the position of the node that are asked for, empty and -1 for all; None: not all of it is there."""
     cls, node = request.class_name, -1
     if request.task:
@@ -52,27 +52,27 @@ def _asked(state: ClusterState, network: KeptNetwork, request: flow_pb2.NetworkR
     return cls, node
 
 
-def _kept_round(each: KeptRound) -> flow_pb2.KeptRound:
-    return flow_pb2.KeptRound(
+def _recorded_round(each: RecordedRound) -> flow_pb2.RecordedRound:
+    return flow_pb2.RecordedRound(
         number=each.number, started_us=each.started_us, placed=each.placed, networks=len(each.networks)
     )
 
 
-def _no_round(number: int, kept: list[int]) -> str:
-    if not kept:
+def _no_round(number: int, recorded: list[int]) -> str:
+    if not recorded:
         return "no round of this service has solved a network yet"
-    return f"the networks of round {number} are not kept; there are those of {', '.join(map(str, kept))}"
+    return f"the networks of round {number} are not recorded; there are those of {', '.join(map(str, recorded))}"
 
 
 def _drawn(diagram: Diagram) -> flow_pb2.DrawnNetwork:
-    kept, outline = diagram.kept, diagram.outline
+    recorded, outline = diagram.recorded, diagram.outline
     drawn = flow_pb2.DrawnNetwork(
         status=diagram.status,
-        cost=kept.solved.cost,
-        tasks=len(kept.solved.task_uid),
-        vertices_in_all=kept.vertices,
-        arcs_in_all=kept.arcs,
-        too_large=kept.is_too_large,
+        cost=recorded.solved.cost,
+        tasks=len(recorded.solved.task_uid),
+        vertices_in_all=recorded.vertices,
+        arcs_in_all=recorded.arcs,
+        too_large=recorded.is_too_large,
     )
     for each in diagram.vertices:
         drawn.vertices.add(
@@ -89,8 +89,10 @@ def _drawn(diagram: Diagram) -> flow_pb2.DrawnNetwork:
             outline.tail, outline.head, outline.capacity, outline.flow,
             outline.least_cost, outline.most_cost, outline.arcs,
         )  # fmt: skip
-        for tail, head, capacity, flow, least, most, merged in zip(*(each.tolist() for each in columns), strict=True):
+        for tail, head, capacity, flow, least, largest, merged in zip(
+            *(each.tolist() for each in columns), strict=True
+        ):
             drawn.arcs.add(
-                tail=tail, head=head, capacity=capacity, flow=flow, least_cost=least, most_cost=most, merged=merged
+                tail=tail, head=head, capacity=capacity, flow=flow, least_cost=least, most_cost=largest, merged=merged
             )
     return drawn

@@ -26,7 +26,7 @@ from protos.gen import flow_pb2
 
 Json = dict[str, Any]
 
-_MOST = 2**31
+_LARGEST = 2**31
 _CHEAPEST_SLOTS = "cheapest slots"
 
 
@@ -48,8 +48,8 @@ def network_request(**selection: str) -> flow_pb2.NetworkRequest:
 def _number(name: str, text: str) -> int:
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < _MOST):
-        raise InvalidField(name, f"is {text[:64]!r}; give a number from 1 to {_MOST - 1}")
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < _LARGEST):
+        raise InvalidField(name, f"is {text[:64]!r}; give a number from 1 to {_LARGEST - 1}")
     return int(text)
 
 

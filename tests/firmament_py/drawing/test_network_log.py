@@ -1,4 +1,4 @@
-"""Which networks are kept, and that they are drawn with the names that are right by then."""
+"""Which networks are recorded, and that they are drawn with the names that are right by then."""
 
 import pytest
 
@@ -24,9 +24,9 @@ def keep(log: NetworkLog, cluster: Cluster, number: int):
 def test_a_round_is_drawn_with_names():
     cluster, log = three_nodes(), NetworkLog(4)
     keep(log, cluster, 1)
-    kept = log.find(0)
-    assert kept is not None
-    [network] = kept.networks
+    recorded = log.find(0)
+    assert recorded is not None
+    [network] = recorded.networks
     diagram = named(cluster.state, network, outline_of(network, 40))
     assert diagram.status == "optimal"
     kinds = {each.kind.value: each for each in diagram.vertices if each.kind.value != "nodes"}

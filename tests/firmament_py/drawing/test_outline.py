@@ -43,11 +43,11 @@ def test_a_price_is_what_one_more_task_costs(problem):
         supply = shape.arcs.supply.copy()
         supply[vertex] += 1
         supply[sink] -= 1
-        more = NetworkxSolver().solve(replace(shape.arcs, supply=supply))
+        with_one = NetworkxSolver().solve(replace(shape.arcs, supply=supply))
         if price == UNREACHED:
-            assert more.status is Status.INFEASIBLE
+            assert with_one.status is Status.INFEASIBLE
         else:
-            assert more.cost - solved.cost == price
+            assert with_one.cost - solved.cost == price
 
 
 @examples(25)

@@ -36,7 +36,7 @@ def test_the_networks_of_a_round(service):
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        ({"round": 7}, "the networks of round 7 are not kept; there are those of 1"),
+        ({"round": 7}, "the networks of round 7 are not recorded; there are those of 1"),
         ({"class_name": "none"}, "no network of round 1 has the class 'none'"),
         ({"node": "none"}, "no network of round 1 has the node 'none'"),
         ({"task": "ns/none"}, "no network of round 1 has the pod 'ns/none'"),

@@ -37,7 +37,7 @@ def answer() -> dict:
         status="optimal", cost=912, tasks=3, vertices_in_all=6, arcs_in_all=9, vertices=vertices, arcs=arcs
     )
     slots = flow_pb2.DrawnNetwork(status="cheapest slots", cost=4, tasks=1)
-    rounds = [flow_pb2.KeptRound(number=4, started_us=NOW_US, placed=2, networks=2)]
+    rounds = [flow_pb2.RecordedRound(number=4, started_us=NOW_US, placed=2, networks=2)]
     return network_json(flow_pb2.NetworkReply(rounds=rounds, round=4, networks=[drawn, slots]))
 
 
