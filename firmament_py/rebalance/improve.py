@@ -12,6 +12,7 @@ from firmament_py.placement.migration import Migrator
 from firmament_py.policy import Policy
 from firmament_py.rebalance.moves import Moves
 from firmament_py.rebalance.what_if import WhatIf
+from firmament_py.state.trials import relocate
 
 _ROUNDS = 1_000
 
@@ -30,7 +31,7 @@ def improve(what_if: WhatIf, policy: Policy, moves: int) -> Moves:
             break
         found.append((tasks, state.tasks.node[tasks], nodes, saves))
         moves -= len(tasks)
-        state.relocate(tasks, nodes)
+        relocate(state, tasks, nodes)
         if not moves:
             break
     tasks, origins, targets, saves = (np.concatenate([NO_ROWS, *(each[i] for each in found)]) for i in range(4))

@@ -28,6 +28,7 @@ from firmament_py.model.events import (
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import LINKS, UNLIMITED_LINK
 from firmament_py.policy import counts_links, spreads_tasks
+from firmament_py.rebalance.changed_cluster import could_ever_fit, emptied
 from firmament_py.rebalance.planner import planned
 from firmament_py.rebalance.what_if import PlanError, WhatIf
 from firmament_py.rebalance.would_fit import would_fit
@@ -222,12 +223,22 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         except PlanError as error:
             return flow_pb2.FitReply(problem=str(error))
         with invalid_argument(context):  # without the lock: rounds go on
+            displaced = fits.suppose(request, what_if.state)
             update, uids, gang = fits.update_of(request, what_if.state)
             applied = flow_pb2.UpdateReply()
             _TranslatedUpdate.of(update).apply(what_if.state, applied)
             fits.check(applied)
+            empty = emptied(what_if, uids) if request.says_whether_ever else None
             fit = would_fit(what_if, scheduler, uids, gang, preempts=request.preempts)
-        return fits.reply(what_if.state, request, fit, time.perf_counter() - started)
+            reply = fits.reply(what_if.state, request, fit)
+            fits.add_displaced(reply, what_if.state, displaced)
+            if empty is not None and not reply.fits:
+                topology = request.topology_key if request.topology_required else ""
+                excluded = not could_ever_fit(empty, uids, fits.needed_of(request), topology)
+                fit = would_fit(empty, scheduler, uids, gang, preempts=False)
+                fits.add_ever(reply, request, empty.state, fit, excluded=excluded)
+        reply.seconds = time.perf_counter() - started
+        return reply
 
     def CarryOut(self, request: flow_pb2.CarryOutRequest, context: grpc.ServicerContext) -> flow_pb2.PlanProgress:
         with invalid_argument(context):

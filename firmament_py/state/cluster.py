@@ -81,7 +81,7 @@ class ClusterState(Copyable):
         self.queues = NO_QUEUES
         self.flavor_choices = FlavorChoices()
         self.past_use = PastUseTable()
-        self._usage = NodeUsage(self.tasks, self.classes, self.nodes)
+        self.node_usage = NodeUsage(self.tasks, self.classes, self.nodes)
         self.successors = Successors(self.tasks, self.classes, self.resources)
         self.node_index = NodeIndex()
         self.history, self.outcomes = History(), Outcomes()
@@ -155,17 +155,17 @@ class ClusterState(Copyable):
         left = tasks.node[rows[moved]]
         confirmed = (tasks.state[rows] == ASSUMED) & (found.state == BOUND)
         self.past_use.confirmed += tasks.uid[rows[confirmed & (found.local_queue != 0)]].tolist()
-        self._usage.subtract(rows[moved])
+        self.node_usage.subtract(rows[moved])
         self._count_references(rows[~new], -1)
         tasks.flavors[rows[(tasks.state[rows] == WAITING) & (found.state == BOUND)]] = -1  # others have placed it
         tasks.placed_by[rows[tasks.node[rows] != node]] = PlacedBy.UNKNOWN
         staying = rows[~found.leaving]
         self.changes.note(Change.RELEASE, self.successors.withdraw(staying[tasks.preempted[staying]]))
-        self.budgets.stay(self.label_sets, self._end_preemptions(staying))
+        self.budgets.stay(self.label_sets, self.end_preemptions(staying))
         found.store(event, tasks, self.queues)
         tasks.node[rows], tasks.nominated[rows] = node, nominated
         self._count_references(rows, +1)
-        self._usage.add(rows[moved])
+        self.node_usage.add(rows[moved])
         self.gangs.sweep()
         self.nodes.release_absent(np.concatenate([node_rows, left]))
         self.history.add("observed", event.uid[found.at], self._names(node))
@@ -231,9 +231,9 @@ class ClusterState(Copyable):
         self.changes.note(Change.MEMBER, (tasks.gang[rows] >= 0).any())
         # none follows a completed task
         self.changes.note(Change.RELEASE, how == SUCCEEDED and self.successors.withdraw(rows))
-        self._usage.subtract(rows)
+        self.node_usage.subtract(rows)
         nodes = np.unique(tasks.node[rows])
-        self.budgets.gone(self.label_sets, self._end_preemptions(rows))
+        self.budgets.gone(self.label_sets, self.end_preemptions(rows))
         tasks.node[rows], tasks.state[rows], tasks.nominated[rows] = -1, after, -1
         gone = rows[after == GONE]
         if len(gone):
@@ -265,7 +265,7 @@ class ClusterState(Copyable):
             outcome.unknown.append(event.uid)
             return
         rows, [name] = np.array([row], np.int64), self._names(np.array([node]))
-        self._usage.subtract(rows)
+        self.node_usage.subtract(rows)
         self.tasks.node[row] = -1
         self.tasks.state[row] = TASK_NEXT[ASSUMED, TaskEvent.REJECT]
         self.tasks.not_before_us[row] = event.not_before_us
@@ -286,7 +286,7 @@ class ClusterState(Copyable):
         reserved, misplaced = self.tasks.nominated[rows], self.successors.arrive(rows, nodes)
         self.tasks.node[rows], self.tasks.state[rows], self.tasks.nominated[rows] = nodes, after, -1
         self.tasks.reported[rows], self.tasks.awaits[rows], self.tasks.placed_by[rows] = 0, int(ANY), by
-        self._usage.add(rows)
+        self.node_usage.add(rows)
         # a node that was kept for a task is free for others if it goes elsewhere
         self.changes.note(Change.RELEASE, misplaced or ((reserved >= 0) & (reserved != nodes)).any())
         self.changes.note(Change.DECISION)
@@ -305,13 +305,7 @@ class ClusterState(Copyable):
         self.budgets.evicted(self.label_sets, self.tasks.label_set[rows])
         self.history.add("preempted", self.tasks.uid[rows], self._names(self.tasks.node[rows]))
 
-    def relocate(self, rows: I64, nodes: I64) -> None:
-        """Task rows (K,), all BOUND, run on other node rows (K,), and stay there: for trials on a copy."""
-        self._usage.subtract(rows)
-        self.tasks.node[rows], self.tasks.movable[rows] = nodes, False
-        self._usage.add(rows)
-
-    def _end_preemptions(self, rows: I64) -> I64:
+    def end_preemptions(self, rows: I64) -> I64:
         """Those of task rows (K,) that are victims are none any more; returns the rows (V,) of their label sets."""
         victims = rows[self.tasks.preempted[rows]]
         self.tasks.preempted[victims] = False

@@ -388,5 +388,6 @@ class Bridge:
             added=loading.added_affinity(self.settings),
             bandwidth=self.store.classes.bandwidth,
             now_us=time.time_ns() // 1000,
+            queues=self.store.queues.built.taking_by_name,
         )
         return fitting.answer(await self.engine.would_fit(fitting.request))

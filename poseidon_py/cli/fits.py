@@ -57,7 +57,7 @@ def fits(
 
     Exit codes: 0 they fit, 1 they do not, 2 there is no answer.
     """
-    objects, problems = _objects(file)
+    objects, problems = objects_of(file)
     body = {
         "objects": objects,
         "namespace": namespace or selection.namespace,
@@ -82,7 +82,7 @@ def fits(
     sys.exit(FITS if found["fits"] else DOES_NOT_FIT)
 
 
-def _objects(file: TextIO) -> tuple[list[Any], list[str]]:
+def objects_of(file: TextIO) -> tuple[list[Any], list[str]]:
     """The documents of a YAML or JSON file, and why some of them cannot be read. Like kubectl, a line that begins with
     --- separates them, so that one of them does not spoil the others."""
     import yaml

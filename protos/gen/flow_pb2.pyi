@@ -1057,7 +1057,7 @@ class GangsReply(_message.Message):
     def __init__(self, gangs: _Optional[_Iterable[_Union[GangStanding, _Mapping]]] = ...) -> None: ...
 
 class FitRequest(_message.Message):
-    __slots__ = ("members", "minimum", "topology_key", "topology_required", "preempts", "now_us", "profiles")
+    __slots__ = ("members", "minimum", "topology_key", "topology_required", "preempts", "now_us", "profiles", "added_nodes", "drained_nodes", "says_whether_ever")
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     MINIMUM_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGY_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1065,6 +1065,9 @@ class FitRequest(_message.Message):
     PREEMPTS_FIELD_NUMBER: _ClassVar[int]
     NOW_US_FIELD_NUMBER: _ClassVar[int]
     PROFILES_FIELD_NUMBER: _ClassVar[int]
+    ADDED_NODES_FIELD_NUMBER: _ClassVar[int]
+    DRAINED_NODES_FIELD_NUMBER: _ClassVar[int]
+    SAYS_WHETHER_EVER_FIELD_NUMBER: _ClassVar[int]
     members: _containers.RepeatedCompositeFieldContainer[FitMembers]
     minimum: int
     topology_key: str
@@ -1072,19 +1075,51 @@ class FitRequest(_message.Message):
     preempts: bool
     now_us: int
     profiles: _containers.RepeatedCompositeFieldContainer[Profile]
-    def __init__(self, members: _Optional[_Iterable[_Union[FitMembers, _Mapping]]] = ..., minimum: _Optional[int] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., preempts: _Optional[bool] = ..., now_us: _Optional[int] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ...) -> None: ...
+    added_nodes: _containers.RepeatedCompositeFieldContainer[AddedNodes]
+    drained_nodes: _containers.RepeatedScalarFieldContainer[str]
+    says_whether_ever: bool
+    def __init__(self, members: _Optional[_Iterable[_Union[FitMembers, _Mapping]]] = ..., minimum: _Optional[int] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., preempts: _Optional[bool] = ..., now_us: _Optional[int] = ..., profiles: _Optional[_Iterable[_Union[Profile, _Mapping]]] = ..., added_nodes: _Optional[_Iterable[_Union[AddedNodes, _Mapping]]] = ..., drained_nodes: _Optional[_Iterable[str]] = ..., says_whether_ever: _Optional[bool] = ...) -> None: ...
+
+class AddedNodes(_message.Message):
+    __slots__ = ("count", "like", "allocatable")
+    class AllocatableEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    LIKE_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATABLE_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    like: str
+    allocatable: _containers.ScalarMap[str, int]
+    def __init__(self, count: _Optional[int] = ..., like: _Optional[str] = ..., allocatable: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class FitMembers(_message.Message):
-    __slots__ = ("count", "profile_id")
+    __slots__ = ("count", "profile_id", "queue_id")
     CLASS_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
     PROFILE_ID_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_ID_FIELD_NUMBER: _ClassVar[int]
     count: int
     profile_id: int
-    def __init__(self, count: _Optional[int] = ..., profile_id: _Optional[int] = ..., **kwargs) -> None: ...
+    queue_id: int
+    def __init__(self, count: _Optional[int] = ..., profile_id: _Optional[int] = ..., queue_id: _Optional[int] = ..., **kwargs) -> None: ...
 
 class FitReply(_message.Message):
-    __slots__ = ("fits", "places", "unscheduled", "at_best", "victims", "problem", "seconds")
+    __slots__ = ("fits", "places", "unscheduled", "at_best", "victims", "problem", "seconds", "ever", "never", "at_best_ever", "displaced", "stranded")
+    class Ever(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        EVER_UNSPECIFIED: _ClassVar[FitReply.Ever]
+        FITS_LATER: _ClassVar[FitReply.Ever]
+        NEVER_FITS: _ClassVar[FitReply.Ever]
+        NOT_FOUND: _ClassVar[FitReply.Ever]
+    EVER_UNSPECIFIED: FitReply.Ever
+    FITS_LATER: FitReply.Ever
+    NEVER_FITS: FitReply.Ever
+    NOT_FOUND: FitReply.Ever
     FITS_FIELD_NUMBER: _ClassVar[int]
     PLACES_FIELD_NUMBER: _ClassVar[int]
     UNSCHEDULED_FIELD_NUMBER: _ClassVar[int]
@@ -1092,6 +1127,11 @@ class FitReply(_message.Message):
     VICTIMS_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
+    EVER_FIELD_NUMBER: _ClassVar[int]
+    NEVER_FIELD_NUMBER: _ClassVar[int]
+    AT_BEST_EVER_FIELD_NUMBER: _ClassVar[int]
+    DISPLACED_FIELD_NUMBER: _ClassVar[int]
+    STRANDED_FIELD_NUMBER: _ClassVar[int]
     fits: bool
     places: _containers.RepeatedCompositeFieldContainer[FitPlace]
     unscheduled: _containers.RepeatedCompositeFieldContainer[Unscheduled]
@@ -1099,7 +1139,12 @@ class FitReply(_message.Message):
     victims: _containers.RepeatedScalarFieldContainer[str]
     problem: str
     seconds: float
-    def __init__(self, fits: _Optional[bool] = ..., places: _Optional[_Iterable[_Union[FitPlace, _Mapping]]] = ..., unscheduled: _Optional[_Iterable[_Union[Unscheduled, _Mapping]]] = ..., at_best: _Optional[int] = ..., victims: _Optional[_Iterable[str]] = ..., problem: _Optional[str] = ..., seconds: _Optional[float] = ...) -> None: ...
+    ever: FitReply.Ever
+    never: _containers.RepeatedCompositeFieldContainer[Unscheduled]
+    at_best_ever: int
+    displaced: int
+    stranded: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, fits: _Optional[bool] = ..., places: _Optional[_Iterable[_Union[FitPlace, _Mapping]]] = ..., unscheduled: _Optional[_Iterable[_Union[Unscheduled, _Mapping]]] = ..., at_best: _Optional[int] = ..., victims: _Optional[_Iterable[str]] = ..., problem: _Optional[str] = ..., seconds: _Optional[float] = ..., ever: _Optional[_Union[FitReply.Ever, str]] = ..., never: _Optional[_Iterable[_Union[Unscheduled, _Mapping]]] = ..., at_best_ever: _Optional[int] = ..., displaced: _Optional[int] = ..., stranded: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class FitPlace(_message.Message):
     __slots__ = ("class_id", "node", "count", "after_evictions")

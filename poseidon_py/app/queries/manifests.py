@@ -63,9 +63,9 @@ class Manifest(NamedTuple):
     """What is not taken into account."""
 
 
-def manifest(items: Iterable[object], namespace: str, priority: int | None) -> Manifest:
-    """`namespace`: of objects that name none; `priority`: of pods that state none. An object that cannot be read is
-    left out, with a note. Raises InvalidField if no pods are left."""
+def manifest(items: Iterable[object], namespace: str, priority: int | None, *, override: bool = False) -> Manifest:
+    """`namespace`: of objects that name none; `priority`: of pods that state none, or with `override` of all. An object
+    that cannot be read is left out, with a note. Raises InvalidField if no pods are left."""
     found, problems = Manifest([], [], []), list[InvalidField]()
     for at, item in enumerate(_flat(items)):
         one = Manifest([], [], found.notes)
@@ -74,7 +74,7 @@ def manifest(items: Iterable[object], namespace: str, priority: int | None) -> M
                 raise InvalidField(
                     f"object {at + 1}", "is not a Kubernetes object; give apiVersion, kind, metadata and spec"
                 )
-            _Reader(one, item, namespace, priority).read()
+            _Reader(one, item, namespace, priority, override=override).read()
         except InvalidField as error:
             problems.append(error)
         else:
@@ -111,8 +111,8 @@ def _flat(items: Iterable[object]) -> Iterator[object]:
 class _Reader:
     """Reads one object into a manifest."""
 
-    def __init__(self, found: Manifest, item: Json, namespace: str, priority: int | None) -> None:
-        self._found, self._priority = found, priority
+    def __init__(self, found: Manifest, item: Json, namespace: str, priority: int | None, *, override: bool) -> None:
+        self._found, self._priority, self._override = found, priority, override
         self._kind = str(item["kind"])
         metadata = _part(item, "metadata", self._kind)
         self._name = str(metadata.get("name") or metadata.get("generateName") or "unnamed")
@@ -136,7 +136,7 @@ class _Reader:
                 "metadata": self._metadata,
                 "spec": _part(job, "spec", self.place),
             }
-            _Reader(self._found, inner, self._namespace, self._priority).read()
+            _Reader(self._found, inner, self._namespace, self._priority, override=self._override).read()
         elif f"{self._group}/{self._kind}" == _VOLCANO_JOB:
             self._volcano_job()
         elif resource is None:
@@ -176,7 +176,7 @@ class _Reader:
             raise InvalidField(f"{self.place}: {error.field}", error.reason) from error
         started = {task.name: not task.depends_on for task in spec.tasks}
         group = pod_group(owner, spec, 1, started)
-        _Reader(self._found, group, self._namespace, self._priority).read()
+        _Reader(self._found, group, self._namespace, self._priority, override=self._override).read()
         for task in spec.tasks:
             if started[task.name]:
                 made = volcano_pod(owner, spec, JobStatus(), Creation(task.name, 0))
@@ -286,7 +286,7 @@ class _Reader:
             self._note("the volumes of", "are not taken into account")
 
     def _priority_of(self, spec: Json) -> int | None:
-        stated = spec.get("priority")
+        stated = None if self._override and self._priority is not None else spec.get("priority")
         if stated is not None or self._priority is not None:
             return stated if stated is not None else self._priority
         name = spec.get("priorityClassName")

@@ -1,7 +1,12 @@
-"""Whether the pods of a manifest would fit now: POST /fits, which `poseidon fits` prints.
+"""Whether the pods of a manifest would fit: POST /fits, which `poseidon fits` and `poseidon what-if` print.
 
 Asked: {"objects": [...], "namespace": str, "minimum": int | null, "topology": str, "priority": int | null,
-        "preempt": bool}
+        "preempt": bool,
+        "override_priority": bool      the priority is that of all pods, not only of those that have none
+        "queue": str                   the name of the queue whose quotas count for them
+        "add_nodes": [{"count": int, "like": str, "amounts": {name: quantity}}]    nodes that the cluster has besides
+        "drain": [str]                 nodes whose pods leave and seek others; without objects, nothing else is asked
+        "ever": bool}                  if they do not fit now, say whether they do once all other pods have left
 Answered: {
     "fits": bool
     "pods": int
@@ -11,12 +16,19 @@ Answered: {
     "waiting": [{"workload", "count", "message"}]    why others would wait
     "at_best": int | null          if a gang does not fit: how many of its pods do at best
     "victims": [...]               pods that would be evicted
+    "verdict": str | null          one of VERDICTS, if it was asked for
+    "never": [{"workload", "count", "message"}]      why they would wait even if all others had left
+    "at_best_ever": int | null     how many pods of a gang would fit then at best
+    "displaced": int               pods of drained nodes, but for those of DaemonSets
+    "stranded": [...]              those of them that would find no other node
     "notes": [...]                 what is not taken into account
     "seconds": float
 }
 """
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -28,6 +40,7 @@ from poseidon_py.describe.label_profiles import describe_profile
 from poseidon_py.describe.node_pool import demand
 from poseidon_py.describe.pod_class import describe_class
 from poseidon_py.describe.reason_keys import NODE_POOL
+from poseidon_py.describe.requests import offered_by
 from poseidon_py.describe.task_classes import Extras, extend
 from poseidon_py.kube.objects import InvalidField
 from poseidon_py.report import messages
@@ -39,6 +52,26 @@ from protos.gen import firmament_pb2, flow_pb2
 Json = dict[str, Any]
 
 
+NOW, LATER, NEVER, NOT_FOUND = VERDICTS = "now", "later", "never", "not found"
+"""later: once others have left, whoever these are. never: not even then, which is proved. not found: neither; of groups
+of different pods, a way may be missed."""
+_VERDICTS = {
+    flow_pb2.FitReply.FITS_LATER: LATER,
+    flow_pb2.FitReply.NEVER_FITS: NEVER,
+    flow_pb2.FitReply.NOT_FOUND: NOT_FOUND,
+}
+_PODS = "110"
+"""That an added node takes unless it says otherwise: the kubelet's default."""
+
+
+class AddNodes(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Nodes like another one, or with amounts of resources."""
+
+    count: int
+    like: str = ""
+    amounts: dict[str, str] = {}
+
+
 class Question(Struct, kw_only=True, forbid_unknown_fields=True):
     """The body of the request."""
 
@@ -48,6 +81,11 @@ class Question(Struct, kw_only=True, forbid_unknown_fields=True):
     topology: str = ""
     priority: int | None = None
     preempt: bool = False
+    override_priority: bool = False
+    queue: str = ""
+    add_nodes: list[AddNodes] = []
+    drain: list[str] = []
+    ever: bool = False
 
 
 class _Objects:
@@ -92,13 +130,25 @@ class Fitting:
         added: firmament_pb2.NodeSelector | None = None,
         bandwidth: Bandwidth,
         now_us: int,
+        queues: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         """`cluster`: its PodGroups, for pods that name one; `without_marks`: see GangRegistry; `added`: node affinity
-        of every pod. Raises InvalidField, and Unknown if a PodGroup is being looked up: ask again."""
-        found = manifest(question.objects, question.namespace, question.priority)
-        self._notes = found.notes
+        of every pod; `queues`: name -> id of those that take pods. Raises InvalidField, and Unknown if a PodGroup is
+        being looked up: ask again."""
         self._workloads: dict[int, list[str]] = {}
-        self.request = flow_pb2.FitRequest(preempts=question.preempt, now_us=now_us)
+        self.request = flow_pb2.FitRequest(
+            preempts=question.preempt,
+            now_us=now_us,
+            added_nodes=map(_added, question.add_nodes),
+            drained_nodes=question.drain,
+            says_whether_ever=question.ever,
+        )
+        self._queue = _queue_id(question.queue, queues)
+        self._pods, self._source, self._notes = 0, "", list[str]()
+        if question.drain and not question.objects:
+            return
+        found = manifest(question.objects, question.namespace, question.priority, override=question.override_priority)
+        self._notes = found.notes
         gang = self._gang(self._read(question, found, _Objects(found, cluster), without_marks, added, bandwidth))
         self._pods = sum(template.number for template in found.templates)
         self._source = gang.convention if gang is not None else ""
@@ -128,7 +178,8 @@ class Fitting:
         if declared is not None and declared.node_pool:
             task_class = extend(task_class, Extras(((NODE_POOL, demand(declared.node_pool).SerializeToString()),)))
         profile = describe_profile(template.pod)
-        self.request.members.add(count=template.number, profile_id=profile.id, **{"class": task_class})
+        of = {"class": task_class, "queue_id": self._queue}
+        self.request.members.add(count=template.number, profile_id=profile.id, **of)
         if profile not in self.request.profiles:
             self.request.profiles.append(profile)
         names = self._workloads.setdefault(task_class.id, [])
@@ -189,19 +240,27 @@ class Fitting:
                 }
                 for each in sorted(reply.places, key=lambda each: (self._workload(each.class_id), each.node))
             ],
-            "waiting": [
-                {
-                    "workload": self._workload(each.class_id),
-                    "count": each.waiting,
-                    "message": messages.unscheduled(each.nodes, each.reasons, self._terms(), detailed=True),
-                }
-                for each in reply.unscheduled
-            ],
+            "waiting": self._waiting(reply.unscheduled),
             "at_best": reply.at_best if reply.at_best >= 0 else None,
             "victims": list(reply.victims),
+            "verdict": None if not self.request.says_whether_ever else NOW if reply.fits else _VERDICTS[reply.ever],
+            "never": self._waiting(reply.never),
+            "at_best_ever": reply.at_best_ever if reply.never and reply.at_best_ever >= 0 else None,
+            "displaced": reply.displaced,
+            "stranded": list(reply.stranded),
             "notes": self._notes,
             "seconds": reply.seconds,
         }
+
+    def _waiting(self, unscheduled: Iterable[flow_pb2.Unscheduled]) -> list[Json]:
+        return [
+            {
+                "workload": self._workload(each.class_id),
+                "count": each.waiting,
+                "message": messages.unscheduled(each.nodes, each.reasons, self._terms(), detailed=True),
+            }
+            for each in unscheduled
+        ]
 
     def _terms(self) -> messages.GangTerms:
         topology = self.request.topology_key if self.request.topology_required else ""
@@ -223,6 +282,32 @@ def _declared(template: Template, objects: Objects, without_marks: tuple[Convent
     if found.declaration is not None and found.declaration.waits:
         raise InvalidField(template.workload, f"{found.declaration.waits}; add it to the manifest, or give a minimum")
     return found.declaration
+
+
+def _added(nodes: AddNodes) -> flow_pb2.AddedNodes:
+    """Raises InvalidField."""
+    if nodes.count < 1:
+        raise InvalidField("add_nodes", f"has a count of {nodes.count}; give at least 1")
+    if bool(nodes.like) == bool(nodes.amounts):
+        raise InvalidField("add_nodes", "needs a node that they are like, or amounts of resources")
+    amounts = {"pods": _PODS, **nodes.amounts}.items() if nodes.amounts else ()
+    try:
+        return flow_pb2.AddedNodes(count=nodes.count, like=nodes.like, allocatable=offered_by(amounts))
+    except InvalidField as error:
+        raise InvalidField("add_nodes", f"{error.field.removeprefix('status.')} {error.reason}") from error
+
+
+def _queue_id(name: str, queues: Mapping[str, int]) -> int:
+    """0: no queue is asked for. Raises InvalidField."""
+    if not name:
+        return 0
+    if name not in queues:
+        close = get_close_matches(name, queues, 1)
+        remedy = f"there are {', '.join(sorted(queues)[:8])}" if queues else "there are none"
+        if close:
+            remedy = f"did you mean {close[0]}?"
+        raise InvalidField("queue", f"is {name!r}, which takes no pods; {remedy}")
+    return queues[name]
 
 
 def question_of(body: Mapping[str, Any]) -> Question:

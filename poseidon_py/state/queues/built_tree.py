@@ -36,6 +36,9 @@ class BuiltTree:
         """Keys of queues that are to be served by past use, which does not count."""
         self._queues = {queue.key: queue for queue in tree.queues}
         self._parents = {queue.parent for queue in tree.queues}
+        leaves = [queue for queue in tree.queues if queue.key not in self._parents]
+        self.taking_by_name = {queue.name: queue.id for queue in leaves if queue.id in self.taking}
+        """Name -> id of the queues that pods can be in."""
         self._closed: Mapping[str, str] = {**(source.closed() if source is not None else {}), **unsendable}
 
     def __contains__(self, key: str) -> bool:

@@ -1,0 +1,70 @@
+"""Changes of a cluster that are only supposed: nodes that come, nodes that are drained, and all others that leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+
+from firmament_py.admission.earliest_start import Need, enough_there
+from firmament_py.model.arrays import I64, U64, Bools
+from firmament_py.model.events import NodeObserved, TasksRemoved
+from firmament_py.model.lifecycle import BOUND
+from firmament_py.rebalance.what_if import WhatIf
+from firmament_py.snapshot.unreserved import unreserved
+from firmament_py.state.cluster import ClusterState
+from firmament_py.state.trials import displace
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+def added_nodes(name: str, count: int, like: NodeObserved | None, allocatable: Mapping[str, int]) -> list[NodeObserved]:
+    """So many nodes with names of their own, equal to another one but for these, or with these amounts."""
+    names = [f"{name}-{i + 1}" for i in range(count)]
+    model = like or NodeObserved("", "", allocatable, {HOSTNAME: ""}, ())
+    host = HOSTNAME in model.labels
+    return [
+        replace(model, id=f"added {each}", name=each, labels={**model.labels, **({HOSTNAME: each} if host else {})})
+        for each in names
+    ]
+
+
+def drain(state: ClusterState, rows: I64) -> I64:
+    """Drains node rows (K,): daemons end with them. Returns the rows (D,) of the tasks that seek other nodes."""
+    tasks = state.tasks
+    there = np.flatnonzero(np.isin(tasks.node, rows) & (tasks.state == BOUND))
+    displaced = there[~tasks.daemon[there] & ~tasks.leaving[there]]
+    displace(state, displaced)
+    for row in rows.tolist():
+        node = state.nodes.observed[row]
+        state.apply(replace(node, allocatable=dict.fromkeys(node.allocatable, 0)))
+    return displaced
+
+
+def emptied(what_if: WhatIf, uids: U64) -> WhatIf:
+    """A copy in which all tasks have left but daemons and those with these uids (T,)."""
+    state = what_if.state.copy()
+    tasks, rows = state.tasks, state.tasks.rows()
+    leave: Bools = ~tasks.daemon[rows] & ~np.isin(tasks.uid[rows], uids)
+    state.apply(TasksRemoved(tasks.uid[rows[leave]]))
+    return replace(what_if, state=state, policy=deepcopy(what_if.policy), usage=deepcopy(what_if.usage))
+
+
+def could_ever_fit(what_if: WhatIf, uids: U64, needed: int, topology_key: str) -> bool:
+    """Whether a bound permits that so many of the waiting tasks (T,) fit together, in one domain of the topology unless
+    that is empty: what all nodes have free of each resource, and places for each class as if it were alone. False is a
+    proof that they do not fit."""
+    state = what_if.state
+    nodes, rows = state.present_nodes(), state.task_rows(uids)
+    classes, number = np.unique(state.tasks.cls[rows], return_inverse=True)
+    waiting = np.bincount(number.reshape(-1), minlength=len(classes))
+    suitable = np.zeros((len(classes), len(nodes)), np.bool_)
+    for c, row in enumerate(classes.tolist()):
+        if not state.classes.lacking(row):
+            selected, taint = state.node_index.evaluate(state.classes.demand(row), nodes)
+            suitable[c] = selected & (taint < 0)
+    choice = state.node_index.domains(topology_key, nodes) if topology_key else np.zeros(len(nodes), np.int64)
+    need = Need(state.classes.requests[classes], suitable, waiting, needed)
+    return bool(enough_there(need, unreserved(state)[nodes], choice, int(choice.max(initial=-1)) + 1).any())
