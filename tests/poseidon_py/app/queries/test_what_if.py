@@ -24,7 +24,7 @@ POD = {
 REASON = flow_pb2.Reason(kind=flow_pb2.Reason.INSUFFICIENT_RESOURCE, detail="cpu", nodes=4)
 
 
-UNASKED = {"verdict": None, "never": [], "at_best_ever": None, "displaced": 0, "stranded": []}
+UNASKED: dict[str, object] = {"verdict": None, "never": [], "at_best_ever": None, "displaced": 0, "stranded": []}
 
 
 class Asked(Answers):
