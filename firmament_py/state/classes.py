@@ -14,7 +14,7 @@ from firmament_py.model.constraints import NO_PEERS, NO_PREFERENCES, NodeDemand,
 from firmament_py.model.events import ClassDefined, Refusal
 from firmament_py.model.resources import LIMIT, LINKS, TASK_SLOTS, TOKEN, Resources, resized, token_requests
 from firmament_py.state.class_bounds import excess, terms
-from firmament_py.state.keyed_table import KeyedTable
+from firmament_py.state.table import KeyedTable
 
 SPARE_ROWS = 1024
 

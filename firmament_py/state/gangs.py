@@ -7,7 +7,7 @@ import numpy as np
 
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import GangObserved, Refusal
-from firmament_py.state.keyed_table import KeyedTable
+from firmament_py.state.table import KeyedTable
 
 NO_GANG = -1
 MAX_ROLES = 64

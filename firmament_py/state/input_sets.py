@@ -13,7 +13,7 @@ from firmament_py.model.arrays import I64, NO_ROWS, group_starts
 from firmament_py.model.events import Block, InputsDefined, Refusal
 from firmament_py.model.locality import BlockReplicas
 from firmament_py.model.ragged_rows import RaggedRows
-from firmament_py.state.keyed_table import KeyedTable
+from firmament_py.state.table import KeyedTable
 
 NO_INPUTS = 0
 """Row of the input set of tasks that read nothing."""

@@ -21,8 +21,8 @@ from firmament_py.queues.tree import Queues
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import GangTable
 from firmament_py.state.input_sets import InputSetTable
-from firmament_py.state.keyed_table import KeyedTable
 from firmament_py.state.label_sets import LabelSetTable
+from firmament_py.state.table import KeyedTable
 from firmament_py.state.tables import NodeTable, TaskTable
 
 

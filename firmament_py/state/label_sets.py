@@ -10,8 +10,8 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.model.constraints import PeerSelector
-from firmament_py.state.keyed_table import KeyedTable
 from firmament_py.state.label_index import LabelColumns
+from firmament_py.state.table import KeyedTable
 
 NO_LABELS = 0
 """Row of the label set of tasks without labels in no namespace; no selector matches it."""

@@ -13,8 +13,8 @@ from firmament_py.queues.tree import Queues
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import NO_GANG, GangTable
 from firmament_py.state.input_sets import NO_INPUTS, InputSetTable
-from firmament_py.state.keyed_table import UNKNOWN, KeyedTable
 from firmament_py.state.label_sets import NO_LABELS, LabelSetTable
+from firmament_py.state.table import UNKNOWN, KeyedTable
 from firmament_py.state.tables import ANY_NODE, TaskTable
 
 _ARRIVAL, _WITHDRAWAL, _RELEASE = int(Change.ARRIVAL), int(Change.WITHDRAWAL), int(Change.RELEASE)

@@ -16,8 +16,8 @@ from firmament_py.model.events import (
 from firmament_py.state.classes import SPARE_ROWS
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.history import History
-from firmament_py.state.keyed_table import UNKNOWN
 from firmament_py.state.label_sets import SPARE_ROWS as SPARE_LABEL_SETS
+from firmament_py.state.table import UNKNOWN
 from tests.builders import (
     NOW_US,
     any_of,

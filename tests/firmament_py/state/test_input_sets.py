@@ -10,7 +10,7 @@ from firmament_py.policy.locality import Inputs, gather
 from firmament_py.snapshot.snapshot import take_snapshot
 from firmament_py.state import input_sets as module
 from firmament_py.state.input_sets import MAX_BLOCKS, MAX_BYTES, InputSetTable
-from firmament_py.state.keyed_table import UNKNOWN
+from firmament_py.state.table import UNKNOWN
 from tests.builders import NOW_US, make_class, make_cluster, make_inputs, make_node, make_tasks, removed
 
 MIB = 2**20

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from firmament_py.model.constraints import PeerSelector
 from firmament_py.model.events import NamespaceObserved, Outcome
-from firmament_py.state.keyed_table import UNKNOWN
 from firmament_py.state.label_sets import NO_LABELS, LabelSetTable
+from firmament_py.state.table import UNKNOWN
 from tests.builders import make_class, make_cluster, make_label_set, make_tasks, needs, tasks_like
 from tests.firmament_py import peer_oracle
 from tests.firmament_py.mixtures import LABELS, NAMESPACES
