@@ -35,7 +35,10 @@ class LazyGroup(Group):
             "Schedule a mixed workload on a synthetic cluster and check the outcome.",
         ),
         "explain": ("poseidon_py.cli.ask", "Show why a pod is pending, and what would let it be placed."),
-        "fits": ("poseidon_py.cli.fits", "Show whether the pods of a manifest would fit now, and on which nodes."),
+        "fits": (
+            "poseidon_py.cli.fitting.fits",
+            "Show whether the pods of a manifest would fit now, and on which nodes.",
+        ),
         "gangs": ("poseidon_py.cli.gangs", "Show the gangs: how many of their pods there are, and why they wait."),
         "hooks": ("poseidon_py.cli.hooks", "Show the deliveries of hooks that wait, and dead letters."),
         "jobs": ("poseidon_py.cli.jobs", "Show the jobs that a running scheduler observes, or the job NAME."),
@@ -49,7 +52,7 @@ class LazyGroup(Group):
         "run": ("poseidon_py.cli.run", "Run the scheduler until SIGTERM or SIGINT."),
         "status": ("poseidon_py.cli.ask", "Show the scheduler's view of the cluster."),
         "what-if": (
-            "poseidon_py.cli.what_if:what_if",
+            "poseidon_py.cli.fitting.what_if:what_if",
             "Show whether pods would fit now, later or never, also on another cluster.",
         ),
     }

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from poseidon_py.app.queries.would_fit import question_of
 from poseidon_py.app.serving.state_endpoints import Health
-from poseidon_py.cli.fits import verdict
+from poseidon_py.cli.fitting.fits import verdict
 from poseidon_py.cli.main import cli
 from poseidon_py.feed.client import EngineError
 from poseidon_py.kube.objects import InvalidField

@@ -11,7 +11,7 @@ import click
 
 from poseidon_py.cli.ask import failing_with, question
 from poseidon_py.cli.errors import fail
-from poseidon_py.cli.fits import NO_ANSWER, objects_of, print_fit
+from poseidon_py.cli.fitting.fits import NO_ANSWER, objects_of, print_fit
 from poseidon_py.cli.reaching.routes import ask
 from poseidon_py.cli.reaching.selection import Selection
 
