@@ -34,6 +34,13 @@ def test_no_folder_holds_many_modules(package):
 
 
 @pytest.mark.parametrize("package", PRODUCT)
+def test_children_have_no_present_folder_on_their_module_path(package):
+    """Beside a file numpy.py, or another checkout, a flow service that was started without -P ran that."""
+    starts = {path.relative_to(ROOT): path.read_text().split("sys.executable")[1:] for path in modules(package)}
+    assert [path for path, after in starts.items() if not all(each.startswith(', "-P"') for each in after)] == []
+
+
+@pytest.mark.parametrize("package", PRODUCT)
 def test_no_module_is_long(package):
     lines = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in modules(package)}
     assert {path: count for path, count in lines.items() if count > LINES_OF_A_MODULE} == {}

@@ -133,7 +133,7 @@ class StatusWriter:
             return
         if group.complete:
             self._lasting.discard(group.id)
-        status = {NATIVE: _native, COSCHEDULING: _coscheduling, VOLCANO: _volcano}[resource](group)
+        status = {NATIVE: _native, COSCHEDULING: coscheduling_status, VOLCANO: _volcano}[resource](group)
         preemption, lasting = _preemption(group), group.id in self._lasting
         key = {**status, "uid": pod_group.uid, "preemption": preemption, "lasting": lasting}
         if self._written.get(group.id) == key:
@@ -181,7 +181,7 @@ def _volcano(group: Group) -> dict[str, Any]:
     return {**group.tally()._asdict(), "complete": group.complete, "missing": group.missing()}
 
 
-def _coscheduling(group: Group) -> dict[str, Any]:
+def coscheduling_status(group: Group) -> dict[str, Any]:
     """The status as the controller of scheduler-plugins derives it from the phases of the pods."""
     tally = group.tally()
     done = tally.succeeded + tally.running

@@ -72,7 +72,7 @@ def test_an_amount_that_has_changed_is_reported_again_after_a_while():
     cluster.tell(make_tasks([3, 4], 1, on="n", queue=A))
     assert reasons(cluster, cluster.run(NOW_US + 1)) == {}
     due_us = NOW_US + AMOUNTS_STEP_US
-    assert cluster.scheduler.wake_us(NOW_US + 1) == due_us
+    assert cluster.scheduler.wake_us(NOW_US + 1) == due_us < NOW_US + 300_000_000
     assert reasons(cluster, cluster.run(due_us)) == {2: [("OVER_QUOTA", "a", "cpu: 3")]}
     assert not cluster.scheduler.wake_us(due_us)
     cluster.tell(removed(3))

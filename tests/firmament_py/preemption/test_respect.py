@@ -6,7 +6,8 @@ kube-scheduler does that on the nominated node alone (RunFilterPluginsWithNomina
 
 import pytest
 
-from firmament_py.model.constraints import PeerDemand, PeerTerm, Spread, Term
+from firmament_py.model.constraints import NO_PEERS, PeerDemand, PeerTerm, Spread, Term
+from firmament_py.model.events import QueuesObserved
 from tests.builders import (
     any_of,
     make_class,
@@ -19,6 +20,7 @@ from tests.builders import (
     removed,
     tasks_like,
 )
+from tests.firmament_py.engine.reclaiming import A, B, cohort
 from tests.firmament_py.preemption.recreating import Recreating
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
@@ -113,6 +115,29 @@ CASES = {
 def test_what_was_evicted_and_is_created_again_is_not_evicted_again(case, grace):
     events, low, needed = case
     there = world(*events, low=low, grace=grace).rounds()
+    assert len(there.evicted) == needed
+    assert 100 in there.where
+
+
+@pytest.mark.parametrize("grace", [0, 3])
+@pytest.mark.parametrize(
+    ("of_low", "of_high", "needed"),
+    [
+        pytest.param(apart(like_high), None, 4, id="those of the other queue repel it"),
+        pytest.param(None, apart(like_low), 4, id="it repels those of the other queue"),
+    ],
+)
+def test_what_a_queue_reclaims_from_is_not_evicted_again(of_low, of_high, needed, grace):
+    """Both nodes are full of a queue that borrows; of equal priority, the task evicts all of one node, once."""
+    cluster = preempting_cluster(
+        *(*LABELS, host("a"), host("b"), QueuesObserved(cohort(4, 4))),
+        make_class(LOW, cpu=1, peers=of_low or NO_PEERS),
+        make_class(HIGH, cpu=1, peers=of_high or NO_PEERS),
+        *(make_tasks([uid], LOW, on="a" if uid <= 4 else "b", label_set=LOW, queue=B) for uid in range(1, 9)),
+        make_tasks([100], HIGH, label_set=HIGH, queue=A),
+    )
+    low = {uid: {"cls": LOW, "label_set": LOW, "queue": B} for uid in range(1, 9)}
+    there = Recreating(cluster, low, grace).rounds()
     assert len(there.evicted) == needed
     assert 100 in there.where
 

@@ -50,3 +50,9 @@ REPEATED = [
 @pytest.mark.parametrize(("part", "parameter", "setting"), REPEATED)
 def test_the_default_of_a_part_is_that_of_its_setting(part, parameter, setting):
     assert inspect.signature(part).parameters[parameter].default == getattr(Settings(), setting)
+
+
+def test_a_leader_is_elected_unless_somebody_says_otherwise():
+    """The README's two commands, one inside of the cluster and one outside, placed pods beside each other."""
+    assert Settings().leader_elect is True
+    assert (Settings().lease_namespace, Settings().lease_name) == ("kube-system", "poseidon")  # one lease for both

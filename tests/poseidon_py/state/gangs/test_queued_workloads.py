@@ -12,9 +12,7 @@ from tests.poseidon_py.state.gangs.builders import JOB, SET, owner_or_group
 from tests.poseidon_py.state.gangs.rig import Rig
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "lq"}
-PYTORCH = OWNER_KINDS["pytorchjobs"].resource
 TRAIN_JOBS = Resource("trainer.kubeflow.org", "trainjobs", ("v1alpha1",))
-WORKERS = {"pytorchReplicaSpecs": {"Worker": {"replicas": 3}}}
 
 
 class Queues:
@@ -36,10 +34,22 @@ def rig(queues):
     return rig
 
 
-def test_a_label_on_the_owner_makes_its_pods_a_gang(rig):
-    """Kueue's example sample-pytorchjob: the label is on the PyTorchJob alone."""
-    rig.put(PYTORCH, owner_or_group(PYTORCH, "t", spec=WORKERS, labels=QUEUE))
-    rig.pod("a", owner=Owner("PyTorchJob", "t", "uid-t", "kubeflow.org"))
+SPECS = {
+    "jobs": {"parallelism": 3},
+    "jobsets": {"replicatedJobs": [{"name": "w", "replicas": 3, "template": {"spec": {"parallelism": 1}}}]},
+    "mpijobs": {"mpiReplicaSpecs": {"Launcher": {"replicas": 1}, "Worker": {"replicas": 2}}},
+    "rayclusters": {"workerGroupSpecs": [{"groupName": "w", "replicas": 2}]},
+}
+"""Of three pods each; other kinds have three workers. The pods of LeaderWorkerSets declare their gangs themselves."""
+
+
+@pytest.mark.parametrize("plural", [plural for plural in OWNER_KINDS if plural != "leaderworkersets"])
+def test_a_label_on_the_owner_makes_its_pods_a_gang(rig, plural):
+    """Kueue's examples, such as sample-pytorchjob: the label is on the owner alone, and part of its pods ran."""
+    kind, resource, replicas = OWNER_KINDS[plural]
+    spec = SPECS.get(plural, {replicas: {"Worker": {"replicas": 3}}})
+    rig.put(resource, owner_or_group(resource, "t", spec=spec, labels=QUEUE))
+    rig.pod("a", owner=Owner(kind, "t", "uid-t", resource.group))
     assert rig.gang("a") == (3, "ns/t")
 
 
