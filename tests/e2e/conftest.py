@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.backends import Backend, Synthetic
-from tests.e2e.processes import Scheduler
+from tests.e2e.processes import Process, Scheduler
 from tests.e2e.real_backend import Real, pod_group_flags, why_not_real
 from tests.effort import NO_SERVER
 
@@ -156,12 +156,12 @@ def schedule(backend: Backend, shared_scheduler: SharedScheduler, tmp_path: Path
         yield start
 
 
-def check(started: list[Scheduler]) -> None:
+def check(started: Sequence[Process]) -> None:
     """Stops the processes; none may have exited unexpectedly or logged a traceback."""
-    codes = [(scheduler, scheduler.end()) for scheduler in started]
-    for scheduler, code in codes:
-        assert code in scheduler.expected, f"exit code {code}:\n{scheduler.output[-5000:]}"
-        judge_output(scheduler.output)
+    codes = [(process, process.end()) for process in started]
+    for process, code in codes:
+        assert code in process.expected, f"exit code {code}:\n{process.output[-5000:]}"
+        judge_output(process.output)
 
 
 def judge_output(output: str) -> None:

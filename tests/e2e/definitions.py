@@ -20,7 +20,7 @@ def defined(backend: Backend, *kinds: OwnerKind) -> Iterator[None]:
         backend.create(_definition(kind))
     end = time.monotonic() + PATIENCE
     for kind in kinds:
-        while not _served(backend, kind):
+        while not all(_shown(backend, kind)):
             assert time.monotonic() < end, f"{kind.kind} is not served"
             time.sleep(0.02)  # discovery cannot be watched
     try:
@@ -29,7 +29,7 @@ def defined(backend: Backend, *kinds: OwnerKind) -> Iterator[None]:
         for kind in kinds:
             backend.api("DELETE", f"{DEFINITIONS}/{kind.resource.label}")
         for kind in kinds:
-            while _served(backend, kind):
+            while any(_shown(backend, kind)):
                 assert time.monotonic() < end + PATIENCE, f"{kind.kind} is still served"
                 time.sleep(0.02)
 
@@ -43,12 +43,22 @@ def remove_definitions(backend: Backend, *names: str) -> None:
         time.sleep(0.02)
 
 
-def _served(backend: Backend, kind: OwnerKind) -> bool:
+def _shown(backend: Backend, kind: OwnerKind) -> Iterator[bool]:
+    """Whether objects are served, and whether discovery says so: a server does the one before the other."""
+    yield _answer(backend, collection(kind)) is not None
+    version = _answer(backend, f"/apis/{kind.resource.group}/{kind.resource.versions[0]}") or {"resources": []}
+    yield kind.resource.plural in [each["name"] for each in version["resources"]]
+    group = _answer(backend, f"/apis/{kind.resource.group}") or {"versions": []}
+    yield kind.resource.versions[0] in [each["version"] for each in group["versions"]]
+
+
+def _answer(backend: Backend, path: str) -> Json | None:
+    """None: an error."""
     try:
-        backend.api("GET", collection(kind))
+        found: Json = backend.api("GET", path)
     except ApiError:
-        return False
-    return True
+        return None
+    return found
 
 
 def collection(kind: OwnerKind) -> str:

@@ -40,6 +40,8 @@ class Process:
 
     def __init__(self, command: Sequence[str], log: Path | None = None) -> None:
         self.command = list(command)
+        self.expected = {0}
+        """Exit codes that are no defect."""
         self.lines: list[str] = []
         self._first_of_test = 0
         self._output_lock = threading.Condition()
@@ -135,8 +137,6 @@ class Scheduler(Process):
         if "--leader-elect" not in arguments:
             given += ("--no-leader-elect",)
         super().__init__([*POSEIDON, *given], log)
-        self.expected = {0}
-        """Exit codes that are no defect."""
 
     @property
     def address(self) -> str:

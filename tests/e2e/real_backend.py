@@ -35,8 +35,9 @@ class Real(Backend):
         authorization: str = "AlwaysAllow",
         flags: Sequence[str] = (),
         watched: str = "",
+        watched_group: str = "",
     ) -> None:
-        """`flags`: additional ones of the API server. `watched`: a user whose requests are recorded."""
+        """`flags`: additional ones of the API server. `watched`, `watched_group`: of whom all requests are recorded."""
         super().__init__()
         self._assets, self._folder = assets, folder
         self._flags = ("--authorization-mode", authorization, *flags)
@@ -56,20 +57,25 @@ class Real(Backend):
         binding = {"level": "Request", "verbs": ["create"], "resources": [{"group": "", "resources": ["pods/binding"]}]}
         policy = {
             "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-            "rules": [binding, *([{"level": "Metadata", "users": [watched]}] if watched else []), {"level": "None"}],
+            "rules": [
+                binding,
+                *([{"level": "Metadata", "users": [watched]}] if watched else []),
+                *([{"level": "Metadata", "userGroups": [watched_group]}] if watched_group else []),
+                {"level": "None"},
+            ],
         }  # fmt: skip
         (folder / "audit.yaml").write_text(yaml.safe_dump(policy))
         self._audit = folder / "audit.log"
         self.url = f"https://127.0.0.1:{self._port}"
         self.kubeconfig = folder / "kubeconfig"
-        certificate = folder / "certs" / "apiserver.crt"
-        self.kubeconfig.write_text(yaml.safe_dump(_kubeconfig(self.url, certificate, _TOKEN)))
+        self.certificate = folder / "certs" / "apiserver.crt"
+        self.kubeconfig.write_text(yaml.safe_dump(_kubeconfig(self.url, self.certificate, _TOKEN)))
         try:
             self._start()
         except BaseException:
             self.close()
             raise
-        self.api = Api(self.url, _TOKEN, ssl.create_default_context(cafile=str(certificate)))
+        self.api = Api(self.url, _TOKEN, ssl.create_default_context(cafile=str(self.certificate)))
         self._await_ready(self.api)
 
     def _start(self) -> None:
@@ -104,12 +110,13 @@ class Real(Backend):
             time.sleep(0.1)  # nothing to watch yet
 
     def audited(self) -> list[Json]:
-        """The requests that the server recorded: binds, and all requests of the watched user."""
-        return [json.loads(line) for line in self._audit.read_text().splitlines()] if self._audit.exists() else []
+        """The requests that the server recorded: binds, and all requests of the watched user or group."""
+        whole, _, _ = self._audit.read_text().rpartition("\n") if self._audit.exists() else ("", "", "")
+        return [json.loads(line) for line in whole.splitlines()]
 
     def kubeconfig_with(self, token: str, path: Path) -> Path:
         """Writes a kubeconfig to `path` for a user other than the administrator."""
-        path.write_text(yaml.safe_dump(_kubeconfig(self.url, self._folder / "certs" / "apiserver.crt", token)))
+        path.write_text(yaml.safe_dump(_kubeconfig(self.url, self.certificate, token)))
         return path
 
     def all_binds(self) -> list[Bind]:
