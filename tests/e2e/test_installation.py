@@ -71,12 +71,12 @@ class OnServer(Installation):
         template: Json = self.api("GET", _DEPLOYMENT)["spec"]["template"] if count else {}
         form = "poseidon-" + hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:10]
         found = {item["metadata"]["name"] for item in active(self.api("GET", PODS)["items"])}
-        wanted = {name for name in found if count and name.startswith(form)}
-        for gone in found - wanted:
+        current = {name for name in found if count and name.startswith(form)}
+        for gone in found - current:
             self.api("DELETE", f"{PODS}/{gone}?gracePeriodSeconds=0")
             if gone in self.running:
                 self.ended.append(self.running[gone].process.output)
-        if count and not wanted:
+        if count and not current:
             metadata = {**template["metadata"], "name": f"{form}-{len(self.ended)}", "namespace": NAMESPACE}
             self.api("POST", PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
 
@@ -113,12 +113,12 @@ class OnServer(Installation):
     def _plain(self, item: Json) -> Json:
         metadata = {key: value for key, value in item["metadata"].items() if key not in _ADDED_BY_SERVER}
         for key in ("labels", "annotations"):
-            kept = {name: value for name, value in metadata.pop(key, {}).items() if not name.startswith(_OF_TOOLS)}
-            metadata |= {key: kept} if kept else {}
-        rest = {key: value for key, value in item.items() if key not in ("metadata", "status")}
+            remaining = {name: value for name, value in metadata.pop(key, {}).items() if not name.startswith(_OF_TOOLS)}
+            metadata |= {key: remaining} if remaining else {}
+        body = {key: value for key, value in item.items() if key not in ("metadata", "status")}
         if item["kind"] == "Service":
-            rest["spec"] = {key: value for key, value in rest["spec"].items() if not key.startswith("clusterIP")}
-        return {"metadata": metadata, **rest}
+            body["spec"] = {key: value for key, value in body["spec"].items() if not key.startswith("clusterIP")}
+        return {"metadata": metadata, **body}
 
 
 @pytest.fixture(scope="module", params=["real"])
