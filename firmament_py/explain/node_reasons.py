@@ -15,7 +15,7 @@ from firmament_py.snapshot.intertask import IntertaskConstraints
 from firmament_py.snapshot.round_classes import demand_of
 from firmament_py.state.cluster import ClusterState
 
-_INTERTASK_KINDS = {
+INTERTASK_KINDS = {
     "label": ReasonKind.SPREAD_LABEL_MISSING,
     "spread": ReasonKind.SPREAD,
     "affinity": ReasonKind.AFFINITY,
@@ -47,7 +47,7 @@ def node_reasons(
         left &= ~unmet
     if intertask.concerned[c]:
         for name, fails in intertask.failures(c).items():
-            found += _counted(_INTERTASK_KINDS[name], fails & left)
+            found += _counted(INTERTASK_KINDS[name], fails & left)
             left &= ~fails
     if reserved_for:
         found += _counted(ReasonKind.RESERVED, left, reserved_for)

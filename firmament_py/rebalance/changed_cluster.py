@@ -8,12 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from firmament_py.admission.earliest_start import Need, enough_there
 from firmament_py.model.arrays import I64, U64, Bools
 from firmament_py.model.events import NodeObserved, TasksRemoved
 from firmament_py.model.lifecycle import BOUND
 from firmament_py.rebalance.what_if import WhatIf
-from firmament_py.snapshot.unreserved import unreserved
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.trials import displace
 
@@ -50,21 +48,3 @@ def emptied(what_if: WhatIf, uids: U64) -> WhatIf:
     leave: Bools = ~tasks.daemon[rows] & ~np.isin(tasks.uid[rows], uids)
     state.apply(TasksRemoved(tasks.uid[rows[leave]]))
     return replace(what_if, state=state, policy=deepcopy(what_if.policy), usage=deepcopy(what_if.usage))
-
-
-def could_ever_fit(what_if: WhatIf, uids: U64, needed: int, topology_key: str) -> bool:
-    """Whether a bound permits that so many of the waiting tasks (T,) fit together, in one domain of the topology unless
-    that is empty: what all nodes have free of each resource, and places for each class as if it were alone. False is a
-    proof that they do not fit."""
-    state = what_if.state
-    nodes, rows = state.present_nodes(), state.task_rows(uids)
-    classes, number = np.unique(state.tasks.cls[rows], return_inverse=True)
-    waiting = np.bincount(number.reshape(-1), minlength=len(classes))
-    suitable = np.zeros((len(classes), len(nodes)), np.bool_)
-    for c, row in enumerate(classes.tolist()):
-        if not state.classes.lacking(row):
-            selected, taint = state.node_index.evaluate(state.classes.demand(row), nodes)
-            suitable[c] = selected & (taint < 0)
-    choice = state.node_index.domains(topology_key, nodes) if topology_key else np.zeros(len(nodes), np.int64)
-    need = Need(state.classes.requests[classes], suitable, waiting, needed)
-    return bool(enough_there(need, unreserved(state)[nodes], choice, int(choice.max(initial=-1)) + 1).any())

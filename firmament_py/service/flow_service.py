@@ -9,6 +9,7 @@ import grpc
 import numpy as np
 
 from firmament_py.engine.engine import Engine, apply_all
+from firmament_py.explain.ever import could_ever_fit
 from firmament_py.explain.gang_status import gang_standings
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import (
@@ -28,7 +29,7 @@ from firmament_py.model.events import (
 from firmament_py.model.lifecycle import TaskState
 from firmament_py.model.resources import LINKS, UNLIMITED_LINK
 from firmament_py.policy import counts_links, spreads_tasks
-from firmament_py.rebalance.changed_cluster import could_ever_fit, emptied
+from firmament_py.rebalance.changed_cluster import emptied
 from firmament_py.rebalance.planner import planned
 from firmament_py.rebalance.what_if import PlanError, WhatIf
 from firmament_py.rebalance.would_fit import would_fit
@@ -234,7 +235,8 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             fits.add_displaced(reply, what_if.state, displaced)
             if empty is not None and not reply.fits:
                 topology = request.topology_key if request.topology_required else ""
-                excluded = not could_ever_fit(empty, uids, fits.needed_of(request), topology)
+                rows = empty.state.task_rows(uids)
+                excluded = not could_ever_fit(empty.state, rows, fits.needed_of(request), topology)
                 fit = would_fit(empty, scheduler, uids, gang, preempts=False)
                 fits.add_ever(reply, request, empty.state, fit, excluded=excluded)
         reply.seconds = time.perf_counter() - started

@@ -5,6 +5,7 @@ from collections.abc import Container, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from poseidon_py.app.queries.verdicts import verdict_json
 from poseidon_py.report import messages
 from poseidon_py.report.unscheduled import waits_for_nodes
 from poseidon_py.state.gangs.group import Group
@@ -141,6 +142,7 @@ def explain_json(
         )
         if reply.reasons and not known.node
         else "",
+        **verdict_json(reply),
         "reserves": reply.reserves,
         "starts": _time(reply.starts_us) if reply.starts_us else None,
         "fits_now": reply.fits_now if by_nodes else None,

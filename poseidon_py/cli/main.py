@@ -42,7 +42,7 @@ class LazyGroup(Group):
         "gangs": ("poseidon_py.cli.gangs", "Show the gangs: how many of their pods there are, and why they wait."),
         "hooks": ("poseidon_py.cli.hooks", "Show the deliveries of hooks that wait, and dead letters."),
         "jobs": ("poseidon_py.cli.jobs", "Show the jobs that a running scheduler observes, or the job NAME."),
-        "network": ("poseidon_py.cli.network", "Show the flow network of a round, or export it."),
+        "network": ("poseidon_py.cli.network", "Show the flow network of a round."),
         "policies": ("poseidon_py.cli.policies", "List the values of `run --policy`, with their options."),
         "queues": (
             "poseidon_py.cli.queues",
@@ -53,7 +53,7 @@ class LazyGroup(Group):
         "status": ("poseidon_py.cli.ask", "Show the scheduler's view of the cluster."),
         "what-if": (
             "poseidon_py.cli.fitting.what_if:what_if",
-            "Show whether pods would fit now, later or never, also on another cluster.",
+            "Show whether the pods of a manifest would fit: now, later, or never.",
         ),
     }
     """Command -> the module that has it, under that name or after a colon, and how its help begins: so the list of

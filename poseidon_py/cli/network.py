@@ -55,10 +55,10 @@ def network(
     selection: Selection,
     as_json: bool,
 ) -> None:
-    """Show the flow network of a round: from pods through their classes to nodes, with capacities, costs and the flow.
+    """Show the flow network of a round.
 
-    The networks of the last rounds are kept by the flow service. The price of a vertex is what one more pod there would
-    cost.
+    It leads from pods through their classes to nodes; arcs have capacities, costs and the flow. The price of a vertex
+    is what one more pod there would cost. The flow service keeps the networks of the last rounds.
     """
     asked = {"round": number, "class": class_name, "pod": pod, "node": node, "limit": limit}
     parameters = urlencode({key: value for key, value in asked.items() if value})

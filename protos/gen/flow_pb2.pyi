@@ -971,7 +971,25 @@ class ExplainRequest(_message.Message):
     def __init__(self, task_uid: _Optional[int] = ...) -> None: ...
 
 class ExplainReply(_message.Message):
-    __slots__ = ("found", "state", "node", "job", "class_name", "priority", "requests", "nodes", "reasons", "nearest", "story", "fits_now", "gang", "reserves", "starts_us", "placed_by")
+    __slots__ = ("found", "state", "node", "job", "class_name", "priority", "requests", "nodes", "reasons", "nearest", "story", "fits_now", "gang", "reserves", "starts_us", "placed_by", "verdict", "blocking", "blocking_is_smallest", "remedies")
+    class Verdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        VERDICT_UNSPECIFIED: _ClassVar[ExplainReply.Verdict]
+        WAITS_ITS_TURN: _ClassVar[ExplainReply.Verdict]
+        OVER_QUOTA: _ClassVar[ExplainReply.Verdict]
+        NO_ROOM_NOW: _ClassVar[ExplainReply.Verdict]
+        CAN_NEVER_FIT: _ClassVar[ExplainReply.Verdict]
+        WAITS_FOR_MEMBERS: _ClassVar[ExplainReply.Verdict]
+        ROOM_IS_MADE: _ClassVar[ExplainReply.Verdict]
+        FITS_BY_NOW: _ClassVar[ExplainReply.Verdict]
+    VERDICT_UNSPECIFIED: ExplainReply.Verdict
+    WAITS_ITS_TURN: ExplainReply.Verdict
+    OVER_QUOTA: ExplainReply.Verdict
+    NO_ROOM_NOW: ExplainReply.Verdict
+    CAN_NEVER_FIT: ExplainReply.Verdict
+    WAITS_FOR_MEMBERS: ExplainReply.Verdict
+    ROOM_IS_MADE: ExplainReply.Verdict
+    FITS_BY_NOW: ExplainReply.Verdict
     class RequestsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -995,6 +1013,10 @@ class ExplainReply(_message.Message):
     RESERVES_FIELD_NUMBER: _ClassVar[int]
     STARTS_US_FIELD_NUMBER: _ClassVar[int]
     PLACED_BY_FIELD_NUMBER: _ClassVar[int]
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    BLOCKING_FIELD_NUMBER: _ClassVar[int]
+    BLOCKING_IS_SMALLEST_FIELD_NUMBER: _ClassVar[int]
+    REMEDIES_FIELD_NUMBER: _ClassVar[int]
     found: bool
     state: str
     node: str
@@ -1011,7 +1033,35 @@ class ExplainReply(_message.Message):
     reserves: bool
     starts_us: int
     placed_by: PlacedBy
-    def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ..., gang: _Optional[_Union[GangStanding, _Mapping]] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ..., placed_by: _Optional[_Union[PlacedBy, str]] = ...) -> None: ...
+    verdict: ExplainReply.Verdict
+    blocking: _containers.RepeatedCompositeFieldContainer[BlockingConstraint]
+    blocking_is_smallest: bool
+    remedies: _containers.RepeatedCompositeFieldContainer[Remedy]
+    def __init__(self, found: _Optional[bool] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., job: _Optional[str] = ..., class_name: _Optional[str] = ..., priority: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., nearest: _Optional[_Iterable[_Union[NearMiss, _Mapping]]] = ..., story: _Optional[_Iterable[str]] = ..., fits_now: _Optional[int] = ..., gang: _Optional[_Union[GangStanding, _Mapping]] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ..., placed_by: _Optional[_Union[PlacedBy, str]] = ..., verdict: _Optional[_Union[ExplainReply.Verdict, str]] = ..., blocking: _Optional[_Iterable[_Union[BlockingConstraint, _Mapping]]] = ..., blocking_is_smallest: _Optional[bool] = ..., remedies: _Optional[_Iterable[_Union[Remedy, _Mapping]]] = ...) -> None: ...
+
+class BlockingConstraint(_message.Message):
+    __slots__ = ("kind", "detail", "value", "nodes", "short")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    SHORT_FIELD_NUMBER: _ClassVar[int]
+    kind: Reason.Kind
+    detail: str
+    value: str
+    nodes: int
+    short: int
+    def __init__(self, kind: _Optional[_Union[Reason.Kind, str]] = ..., detail: _Optional[str] = ..., value: _Optional[str] = ..., nodes: _Optional[int] = ..., short: _Optional[int] = ...) -> None: ...
+
+class Remedy(_message.Message):
+    __slots__ = ("without", "nodes", "node")
+    WITHOUT_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    without: _containers.RepeatedCompositeFieldContainer[BlockingConstraint]
+    nodes: int
+    node: str
+    def __init__(self, without: _Optional[_Iterable[_Union[BlockingConstraint, _Mapping]]] = ..., nodes: _Optional[int] = ..., node: _Optional[str] = ...) -> None: ...
 
 class GangStanding(_message.Message):
     __slots__ = ("name", "minimum", "present", "placed", "missing", "fits", "maximum", "reserves", "starts_us", "id", "lacks")

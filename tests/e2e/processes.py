@@ -27,7 +27,7 @@ FIRMAMENT = (sys.executable, "-m", "firmament_py")
 def environment() -> dict[str, str]:
     """The environment without a kubeconfig of the user who runs the tests."""
     remaining = {name: value for name, value in os.environ.items() if not name.startswith(("KUBE", "POSEIDON"))}
-    return remaining | {"PYTHONUNBUFFERED": "1", "HOME": "/nonexistent", "COLUMNS": "200", "NO_COLOR": "1"}
+    return remaining | {"PYTHONUNBUFFERED": "1", "HOME": "/dev/null", "COLUMNS": "200", "NO_COLOR": "1"}
 
 
 def run(*command: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:

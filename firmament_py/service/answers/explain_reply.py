@@ -1,9 +1,11 @@
 """The reply to Explain: the node of a task, why it waits, and the nodes that lack least for it."""
 
 from firmament_py.engine.scheduler import Scheduler
+from firmament_py.explain.blocking import Blocking, Constraint, blocking
 from firmament_py.explain.gang_status import GangStanding, cannot_start, gang_standing, not_by_preemption
 from firmament_py.explain.nearest_nodes import fitting_nodes, nearest
 from firmament_py.explain.reasons import DELAYED, reasons_of_task
+from firmament_py.explain.verdict import verdict_of
 from firmament_py.model.lifecycle import WAITING, TaskState
 from firmament_py.model.resources import TASK_SLOTS
 from firmament_py.service import replies
@@ -64,9 +66,25 @@ def explain_reply(state: ClusterState, uid: int, scheduler: Scheduler) -> flow_p
         if standing is not None and (shortage := scheduler.gang_shortages.get(standing.definition.id)):
             reasons = (cannot_start(standing.definition.name, shortage), *reasons)
         reply.reasons.extend(replies.reason(r) for r in reasons)
+        reply.verdict = getattr(flow_pb2.ExplainReply, verdict_of(state, row, reasons, standing).name)
+        _add_blocking(reply, blocking(state, row))
         reply.reserves = uid in scheduler.task_starts_us
         reply.starts_us = scheduler.task_starts_us.get(uid, 0)
         reply.fits_now = fitting_nodes(state, row)
         for name, lacks in nearest(state, row):
             reply.nearest.add(node=name, lacks=lacks)
     return reply
+
+
+def _add_blocking(reply: flow_pb2.ExplainReply, found: Blocking) -> None:
+    reply.blocking.extend(map(_constraint, found.constraints))
+    reply.blocking_is_smallest = found.is_smallest
+    for each in found.remedies:
+        reply.remedies.add(without=map(_constraint, each.without), nodes=each.nodes, node=each.node)
+
+
+def _constraint(found: Constraint) -> flow_pb2.BlockingConstraint:
+    kind = flow_pb2.Reason.Kind.Name(found.kind.value)
+    return flow_pb2.BlockingConstraint(
+        kind=kind, detail=found.detail, value=found.value, nodes=found.nodes, short=found.short
+    )

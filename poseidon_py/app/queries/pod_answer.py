@@ -7,11 +7,13 @@ places are read from the API server, which says more about them.
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from poseidon_py.app.queries.verdicts import verdict_json
 from poseidon_py.kube.client import NotFoundError
 from poseidon_py.kube.objects import Pod
 from poseidon_py.kube.outcomes import Outcome, outcome_of
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
+from protos.gen import flow_pb2
 
 Json = dict[str, Any]
 _NOTHING: Json = {
@@ -21,6 +23,7 @@ _NOTHING: Json = {
     "queue": "",
     "gang": None,
     "message": "",
+    **verdict_json(flow_pb2.ExplainReply()),
     "reserves": False,
     "starts": None,
     "fits_now": 0,

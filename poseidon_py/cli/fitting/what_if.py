@@ -93,8 +93,9 @@ def what_if(
     selection: Selection,
     as_json: bool,
 ) -> None:
-    """Show whether the pods of a manifest would fit: now, once others have left, or never; on the cluster as it is, or
-    with other nodes. Nothing is created or changed.
+    """Show whether the pods of a manifest would fit: now, later, or never.
+
+    Later: once others have left. On the cluster as it is, or with other nodes; nothing is created or changed.
 
     With --drain alone: where the pods of these nodes would go.
 

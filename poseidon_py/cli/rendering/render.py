@@ -166,12 +166,35 @@ PLACED_BY = {
 """Steps of rounds, as `poseidon explain` names them."""
 
 
+def verdict_lines(body: Json) -> list[str]:
+    """The verdict, the constraints that block by themselves, and what would have to be otherwise."""
+    if not body.get("verdict"):
+        return []
+    lines = [f"verdict: {body['verdict']}; action: {body['action']}"]
+    if body["blocking"]:
+        smallest = "" if body["blocking_is_smallest"] else " (a smaller set may do)"
+        blocking = "; ".join(f"{each['constraint']} ({_nodes(each['nodes'])})" for each in body["blocking"])
+        lines.append(f"blocked by{smallest}: {blocking}")
+    lines += [
+        f"would fit with {', '.join(each['without'])}: on {each['node']}"
+        + (f" and {_nodes(each['nodes'] - 1)} like it" if each["nodes"] > 1 else "")
+        for each in body["remedies"]
+    ]
+    return lines
+
+
+def _nodes(count: int) -> str:
+    return "1 node" if count == 1 else f"{count} nodes"
+
+
 def print_explanation(body: Json, console: Console) -> None:
     where = f" ({body['node']})" if body["node"] else ""
     console.print(f"[bold]{body['pod']}[/bold]: {body['state']}{where}, priority {body['priority']}")
     for text in dict.fromkeys((body["problem"], body["message"])):  # of a queue, both are the same
         if text:
             console.print(f"  {text}", highlight=False)
+    for line in verdict_lines(body):
+        console.print(f"  {line}", highlight=False, markup=False)
     if step := body.get("placed_by"):
         console.print(f"  placed by {PLACED_BY.get(step, step)}", highlight=False)
     if body.get("queue"):

@@ -64,7 +64,19 @@ def process(*arguments, folder=None):
 
 def test_help_names_all_commands():
     out = run("--help").output
-    for command in ("run", "cluster", "demo", "status", "explain", "fits", "gangs", "queues", "rebalance", "policies"):
+    for command in (
+        "run",
+        "cluster",
+        "demo",
+        "status",
+        "explain",
+        "fits",
+        "what-if",
+        "network",
+        "gangs",
+        "queues",
+        "policies",
+    ):
         assert command in out
 
 
@@ -78,7 +90,7 @@ def test_the_commands_are_under_headings_the_shortest_list_first():
             listed.append(line.split()[0])
     del lists["Options"]
     assert list(lists) == ["Change", "Run", "Set up", "Ask a running scheduler"]
-    assert list(map(len, lists.values())) == [2, 3, 3, 6]
+    assert list(map(len, lists.values())) == [2, 3, 3, 8]
     assert sorted(name for names in lists.values() for name in names) == sorted(LazyGroup.modules)
 
 
@@ -138,7 +150,7 @@ def test_flags_keep_their_names():
 
 
 @pytest.mark.parametrize(
-    "command", ["", "run", "status", "explain", "fits", "gangs", "queues", "rebalance", "policies"]
+    "command", ["", "run", "status", "explain", "fits", "what-if", "network", "gangs", "queues", "policies"]
 )
 def test_the_help_fits_a_terminal_of_80_columns(command):
     lines = run(*command.split(), "--help").output.splitlines()

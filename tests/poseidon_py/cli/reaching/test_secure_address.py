@@ -88,7 +88,7 @@ def test_no_token_is_sent_to_a_server_that_is_not_trusted(secure, stub, tmp_path
         (("--address", "ftp://h:1"), "--address ftp://h:1 is no address; give HOST:PORT or https://HOST:PORT"),
         (("--address", "h:99999"), "--address h:99999: Port out of range"),
         (("--address", "h:1", "--token-file", "x"), "are for --address https://HOST:PORT"),
-        (("--address", "https://h:1", "--token-file", "/nonexistent"), "--token-file /nonexistent: "),
+        (("--address", "https://h:1", "--token-file", "/dev/null/token"), "--token-file /dev/null/token: "),
     ],
 )
 def test_flags_that_cannot_be_used(flags, says):

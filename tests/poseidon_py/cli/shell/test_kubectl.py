@@ -30,12 +30,14 @@ def test_its_name_is_that_of_kubectl():
     assert result.stderr.splitlines()[-1] == "Error: there is no command 'stats'; did you mean status?"
 
 
-@pytest.mark.parametrize("command", ["explain", "gangs", "jobs", "queues", "rebalance", "status", "fits"])
+@pytest.mark.parametrize(
+    "command", ["explain", "gangs", "jobs", "queues", "rebalance", "status", "fits", "what-if", "network"]
+)
 def test_flags_are_kubectls(command):
     options = CliRunner().invoke(plugin.kubectl, [command, "--help"]).output
     assert "--context NAME" in options
     assert "--kubeconfig FILE" in options
-    if command not in ("status", "queues", "rebalance"):
+    if command not in ("status", "queues", "rebalance", "network"):
         assert "-n, --namespace NAME" in options
 
 
