@@ -207,7 +207,17 @@ class Bridge:
         for name in ("namespace", "budget", "gang", "queue"):
             self._spawn(f"{name} worker", getattr(runtime.feed, f"{name}_worker")())
         self._spawn("storage", self._watch_storage())
-        for name in ("gangs", "queues", "queue_poll", "drainer", "suspensions", "jobs", "loop", "rebalancer"):
+        for name in (
+            "informers",
+            "gangs",
+            "queues",
+            "queue_poll",
+            "drainer",
+            "suspensions",
+            "jobs",
+            "loop",
+            "rebalancer",
+        ):
             self._spawn(name.replace("_", " "), getattr(runtime, name).run())
         if self.usage is not None:
             self._spawn("usage", self.usage.run())

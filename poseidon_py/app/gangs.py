@@ -11,7 +11,7 @@ from poseidon_py.bind.unwinding import Unwinder
 from poseidon_py.config.loading import gang_owners
 from poseidon_py.config.settings import Settings
 from poseidon_py.kube.client import Kube
-from poseidon_py.kube.list_watch import WatchOptions
+from poseidon_py.kube.informers.informers import Informers
 from poseidon_py.report.events import Reporter
 from poseidon_py.report.pod_groups import StatusWriter
 from poseidon_py.rounds.leadership import Leadership
@@ -31,6 +31,7 @@ class Gangs(GangListener):
     def __init__(
         self,
         kube: Kube,
+        informers: Informers,
         store: Store,
         reporter: Reporter,
         leadership: Leadership,
@@ -76,13 +77,7 @@ class Gangs(GangListener):
         )
         store.queues.selected = registry.reconsider
         store.queues.by_workload = settings.queue_unit == "workload"
-        self._objects = ObjectCache(
-            kube,
-            changed,
-            resolved,
-            watching=WatchOptions(settings.list_page, settings.watch_timeout, settings.watch_silence),
-            metrics=store.metrics,
-        )
+        self._objects = ObjectCache(kube, informers, changed, resolved, metrics=store.metrics)
         self._status = StatusWriter(
             kube, registry, self._objects, lambda: leadership.leads, settings.scheduler_name, free
         )
@@ -143,7 +138,7 @@ class Gangs(GangListener):
             self._finish(group)
 
     async def run(self) -> None:
-        """Discovers and watches the objects that conventions look up. Never returns."""
+        """Ends lookups when it is cancelled. Never returns."""
         await self._objects.run()
 
     def lead(self) -> None:

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from poseidon_py.config.settings import Settings
 from poseidon_py.kube.client import Kube
+from poseidon_py.kube.informers.informers import Informers
 from poseidon_py.kube.lease import Election
-from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.report.paced_queue import Binds
 from poseidon_py.report.past_use import PastUseStore
 from poseidon_py.report.queue_ownership import QueueOwnership
@@ -27,10 +27,10 @@ class Queues:
     def __init__(
         self,
         kube: Kube,
+        informers: Informers,
         store: Store,
         binds: Binds,
         leads: Callable[[], bool],
-        watching: WatchOptions,
         *,
         settings: Settings,
     ) -> None:
@@ -38,7 +38,7 @@ class Queues:
         component, namespace = settings.scheduler_name[0], settings.lease_namespace
         file, grace = settings.yunikorn_queues, settings.queue_takeover_after
         self._registry = registry
-        self._watches = QueueWatches(kube, registry, watching, store.metrics, file=file, grace=grace)
+        self._watches = QueueWatches(kube, informers, registry, store.metrics, file=file, grace=grace)
         self._ownership = QueueOwnership(lambda lease: self._election(kube, settings, lease), self._writes)
         owns = self._ownership.holds
         self._status = QueueStatusWriter(kube, registry, self._watches.path_of, binds, owns, component=component)

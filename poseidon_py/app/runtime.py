@@ -32,6 +32,7 @@ from poseidon_py.hooks.hooks import Hooks
 from poseidon_py.hooks.metrics import HookMetrics
 from poseidon_py.hooks.storage.of_lease import store_of_lease
 from poseidon_py.kube.client import Kube
+from poseidon_py.kube.informers.informers import Informers
 from poseidon_py.kube.list_watch import Watch, WatchOptions
 from poseidon_py.preempt.drainer import Drainer
 from poseidon_py.preempt.preemptor import Preemptor
@@ -66,6 +67,7 @@ class Runtime:
     leadership: Leadership
     loop: Loop
     rebalancer: Rebalancer
+    informers: Informers
     queues: Queues
     queue_poll: QueuePoll
     drainer: Drainer
@@ -120,14 +122,8 @@ def build_runtime(
     changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
     jobs = ObservedJobs(settings, store, _hook_terms(settings, store, kube, hooks, identity))
     watches = [*first_watches(kube, store, watch_options(settings), [jobs.pods])]
-    queues = Queues(
-        kube,
-        store,
-        slots,
-        lambda: leadership.leads,
-        watch_options(settings),
-        settings=settings,
-    )
+    informers = Informers(kube, watching=watch_options(settings), metrics=store.metrics)
+    queues = Queues(kube, informers, store, slots, lambda: leadership.leads, settings=settings)
 
     async def listed() -> None:
         for watch in watches:
@@ -163,7 +159,18 @@ def build_runtime(
         status = await engine.status()
         return {name: amount - status.used.get(name, 0) for name, amount in status.allocatable.items()}
 
-    gangs = Gangs(kube, store, reporter, leadership, holds_lease, settings, suspensions, preemptor.finish, free)
+    gangs = Gangs(
+        kube,
+        informers,
+        store,
+        reporter,
+        leadership,
+        holds_lease,
+        settings,
+        suspensions,
+        preemptor.finish,
+        free,
+    )
     binder = Binder(
         kube,
         store,
@@ -228,6 +235,7 @@ def build_runtime(
         leadership,
         loop,
         rebalancer,
+        informers,
         queues,
         queue_poll,
         drainer,

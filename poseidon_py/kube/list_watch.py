@@ -17,6 +17,7 @@ cheap, and the server is asked to end each watch after some minutes anyway.
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -24,8 +25,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from poseidon_py.kube import salvage
-from poseidon_py.kube import storage_objects as storage
-from poseidon_py.kube.budget_objects import DisruptionBudget
 from poseidon_py.kube.client import (
     ApiError,
     GoneError,
@@ -36,8 +35,7 @@ from poseidon_py.kube.client import (
     api_error,
 )
 from poseidon_py.kube.lines import Lines
-from poseidon_py.kube.objects import ListMetadata, Metadata, Node, ObjectList, Pod, Status, WatchEvent
-from poseidon_py.kube.service_objects import Service
+from poseidon_py.kube.objects import ListMetadata, Metadata, ObjectList, Status, WatchEvent
 from poseidon_py.metrics.metrics import ProcessMetrics
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.decoding import Decoder, MalformedError, decode_json
@@ -76,6 +74,9 @@ class Kind(Generic[T]):
     without: str = ""
     """The consequence if it is not served, or may not be read; then it counts as listed. Empty: it is required."""
     labels: str = ""
+    patience: float = math.inf
+    """Seconds after which an optional kind counts as one that may not be read, whatever error the server answers each
+    list with."""
 
     @property
     def selectors(self) -> dict[str, str]:
@@ -94,35 +95,6 @@ class WatchOptions:
     """Seconds, varied up to double, after which the server is asked to end a watch."""
     silence: float = 150.0
     """Seconds without a byte after which a watch is started again."""
-
-
-PODS = Kind("pods", "/api/v1/pods", Pod)
-"""Ended ones, too: a watch without them reports that a pod is gone, but not how it ended."""
-NODES = Kind("nodes", "/api/v1/nodes", Node)
-
-BUDGETS = Kind(
-    "poddisruptionbudgets",
-    "/apis/policy/v1/poddisruptionbudgets",
-    DisruptionBudget,
-    without="pods are preempted regardless of their disruption budgets",
-)
-
-SERVICES = Kind("services", "/api/v1/services", Service, without="pods are not spread by their services")
-
-_STORAGE = "/apis/storage.k8s.io/v1"
-NAMESPACES = Kind("namespaces", "/api/v1/namespaces", storage.Namespace)
-CLAIMS = Kind("persistentvolumeclaims", "/api/v1/persistentvolumeclaims", storage.Claim)
-VOLUMES = Kind("persistentvolumes", "/api/v1/persistentvolumes", storage.Volume)
-STORAGE_CLASSES = Kind("storageclasses", f"{_STORAGE}/storageclasses", storage.StorageClass)
-CSI_NODES = Kind("csinodes", f"{_STORAGE}/csinodes", storage.CsiNode)
-CSI_DRIVERS = Kind("csidrivers", f"{_STORAGE}/csidrivers", storage.CsiDriver)
-ATTACHMENTS = Kind(
-    "volumeattachments",
-    f"{_STORAGE}/volumeattachments",
-    storage.VolumeAttachment,
-    without="volumes that are attached although no pod uses them do not count for limits of nodes",
-)
-CAPACITIES = Kind("csistoragecapacities", f"{_STORAGE}/csistoragecapacities", storage.Capacity)
 
 
 class Handler(Protocol[Item]):
@@ -152,15 +124,18 @@ class Watch(Generic[T]):
         options: WatchOptions = WatchOptions(),
         *,
         metrics: ProcessMetrics | None = None,
+        changed: Callable[[], None] = lambda: None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         monotonic: Callable[[], float] = time.monotonic,
         rng: Callable[[], float] = random.random,
     ) -> None:
+        """`changed`: called when `listed` or `unreadable` changes."""
         self._source = source
         self._kind: Kind[T] = kind
         self._handler: Handler[T] = handler
         self._options = options
         self._metrics = metrics if metrics is not None else ProcessMetrics()
+        self._changed = changed
         self._page_size = options.page_size
         self._sleep = sleep
         self._monotonic = monotonic
@@ -173,10 +148,14 @@ class Watch(Generic[T]):
         self._listed_at = 0.0
         self._dropped = 0
         """Number of dropped lines since the last list."""
+        self._known = False
+        """Whether the objects were listed once."""
         self._absent = False
         """Whether the last request found that the kind is not served, or may not be read."""
+        self._failing_since: float | None = None
+        """When the server began to answer the first list with errors."""
         self.unreadable = ""
-        """Why no object is known, and the remedy; empty: they were listed, or have not been asked for yet."""
+        """Why no object is known, and the remedy; empty: they were listed once, or have not been asked for yet."""
         kinds_of_event = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "malformed")
         self._counters = {what: self._metrics.watch_events.labels(kind.name, what) for what in kinds_of_event}
         self.listed = asyncio.Event()
@@ -215,7 +194,11 @@ class Watch(Generic[T]):
                 if code == _BAD_REQUEST:
                     self._version = ""  # the version may be invalid
                 remedy = "; allow list and watch in the ClusterRole (docs/rbac.md)" if code == 403 else ""
-                if self._kind.without and code in (_FORBIDDEN, _NOT_FOUND):
+                denied = code in (_FORBIDDEN, _NOT_FOUND)
+                fails = denied or self._fails_for_long(error)
+                if fails and not self._known:  # what was listed once stays known: a server that starts has no roles yet
+                    self._note(f"cannot watch {self._kind.name}: {error}{remedy}", listed=bool(self._kind.without))
+                if fails and self._kind.without:
                     self._go_without(error, remedy)
                 else:
                     log.warning(
@@ -224,14 +207,29 @@ class Watch(Generic[T]):
                 self._metrics.watch_restarts.labels(self._kind.name, "error").inc()
                 await self._sleep(delay)
 
+    def _fails_for_long(self, error: KubeError) -> bool:
+        """Whether the server has answered each list with an error for as long as the kind has patience: what cannot be
+        reached, and so nothing else either, is waited for."""
+        if self._known or not isinstance(error, (ApiError, MalformedAnswerError, TooLargeError)):
+            self._failing_since = None
+            return False
+        if self._failing_since is None:
+            self._failing_since = self._monotonic()
+        return self._monotonic() - self._failing_since >= self._kind.patience
+
     def _go_without(self, error: KubeError, remedy: str) -> None:
         """An optional kind cannot be listed; it is tried again, without further warnings."""
         if not self._absent:
             log.warning("cannot watch %s, so %s: %s%s", self._kind.name, self._kind.without, error, remedy)
-            if not self._version:
-                self.unreadable = f"cannot watch {self._kind.name}: {error}{remedy}"
         self._absent = True
-        self.listed.set()
+
+    def _note(self, unreadable: str, *, listed: bool) -> None:
+        news = (listed and not self.listed.is_set()) or bool(unreadable) != bool(self.unreadable)
+        self.unreadable = unreadable
+        if listed:
+            self.listed.set()
+        if news:
+            self._changed()
 
     # -- list -------------------------------------------------------------------------------------------------
 
@@ -262,8 +260,9 @@ class Watch(Generic[T]):
         self._handler.listed(uids | {uid for uid, _ in skipped})  # those keep their last valid state
         self._version = metadata.resource_version
         self._dropped, self._listed_at = 0, self._monotonic()
-        self._absent, self.unreadable = False, ""
-        self.listed.set()
+        self._absent, self._failing_since = False, None
+        self._known = True
+        self._note("", listed=True)
         log.info("listed %d %s at version %s", len(uids), self._kind.name, self._version)
 
     async def _page(self, parameters: Mapping[str, str]) -> bytes:

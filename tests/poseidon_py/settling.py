@@ -1,6 +1,7 @@
 """Waits until the event loop is idle, without real time: no clock, and no guessed number of iterations."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from types import CoroutineType
 from typing import Any, cast
@@ -58,3 +59,28 @@ def _place(task: asyncio.Task[Any]) -> str:
             frame = coroutine.cr_frame
         coroutine = coroutine.cr_await
     return f"{outer.__qualname__} at {frame.f_code.co_filename}:{frame.f_lineno}" if frame else outer.__qualname__
+
+
+class VirtualTime:
+    """The clock of the running event loop, which stands still but for `elapse`, and a millionth of a second for each
+    look at it: no two things happen at the same time. Create it before anything waits."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        cast(Any, asyncio.get_running_loop()).time = self._look
+
+    def _look(self) -> float:
+        self.now += 1e-6
+        return self.now
+
+    async def elapse(self, seconds: float) -> None:
+        """Lets so much time pass: timers fire in their order, each when the loop has nothing else to run."""
+        end, scheduled = self.now + seconds, cast(Any, asyncio.get_running_loop())._scheduled
+        while True:
+            await settle()
+            due = min((timer.when() for timer in scheduled if not timer.cancelled()), default=math.inf)
+            if due > end:
+                break
+            self.now = max(self.now, due)
+        self.now = max(self.now, end)
+        await settle()

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from poseidon_py.kube.client import KubeError
-from poseidon_py.kube.informers.discovery import DiscoveryApi, served
-from poseidon_py.kube.informers.informer import RECHECK, SAY_AFTER
+from poseidon_py.kube.informers.discovery import Discovery
+from poseidon_py.kube.informers.informers import RECHECK, SAY_AFTER
 from poseidon_py.kube.informers.resource import Resource
 from poseidon_py.util.tasks import end_tasks
 
@@ -29,7 +29,7 @@ class ServedKinds:
 
     def __init__(
         self,
-        api: DiscoveryApi,
+        discovery: Discovery,
         found: Callable[[GroupKind], None],
         *,
         pause: float = 1.0,
@@ -42,7 +42,7 @@ class ServedKinds:
         """None: no such kind is served; it is looked for from time to time."""
         self.delayed: dict[GroupKind, str] = {}
         """Why a lookup takes long."""
-        self._api = api
+        self._discovery = discovery
         self._found = found
         self._pause = pause
         self._say_after = say_after
@@ -52,7 +52,7 @@ class ServedKinds:
         """Kinds that are not served, until they are looked for again."""
         self._demanded: set[GroupKind] = set()
         self.checked_at: dict[GroupKind, float] = {}
-        """Monotonic seconds of the last lookup that ended."""
+        """When the server was asked for what the last lookup found, in seconds of the event loop."""
 
     def demand(self, kind: GroupKind) -> None:
         """Something refers to an object of a kind that was not served, so that it may be now: it is looked for again,
@@ -61,20 +61,25 @@ class ServedKinds:
         if kind in self._resting:
             self._resting.discard(kind)
             self._tasks.pop(kind).cancel()
-            self.find(kind)
+            self._start(kind, asyncio.get_running_loop().time())
 
     def find(self, kind: GroupKind) -> None:
         """Looks a kind up, unless that was begun before."""
         if kind not in self._tasks:
-            self._tasks[kind] = asyncio.create_task(self._find(kind), name=f"discovery of {kind}")
+            self._start(kind, None)
 
-    async def _find(self, kind: GroupKind) -> None:
+    def _start(self, kind: GroupKind, since: float | None) -> None:
+        self._tasks[kind] = asyncio.create_task(self._find(kind, since), name=f"discovery of {kind}")
+
+    async def _find(self, kind: GroupKind, since: float | None) -> None:
+        """`since`: what is served is asked for no earlier; None: it may be known by now."""
         now = asyncio.get_running_loop().time
         began, pause = now(), self._pause
         while True:
             try:
-                resource = await self._resource(kind)
+                asked_at, resource = await self._resource(kind, since)
             except KubeError as error:
+                since = now()
                 log.warning("cannot find out whether %s is served: %s", kind, error)
                 if kind not in self.known and kind not in self.delayed and now() - began >= self._say_after:
                     self.delayed[kind] = f"cannot find out whether {kind} is served: {error}"
@@ -83,7 +88,7 @@ class ServedKinds:
                 pause = min(2 * pause, RECHECK)
                 continue
             self.delayed.pop(kind, None)
-            self.checked_at[kind] = now()
+            self.checked_at[kind] = asked_at
             if kind not in self.known or resource is not None or kind in self._demanded:
                 self.known[kind] = resource
                 self._demanded.discard(kind)
@@ -94,12 +99,14 @@ class ServedKinds:
             await self._sleep(RECHECK)
             self._resting.discard(kind)
 
-    async def _resource(self, kind: GroupKind) -> Resource | None:
-        for version, resources in (await served(self._api, kind.group)).items():
+    async def _resource(self, kind: GroupKind, since: float | None) -> tuple[float, Resource | None]:
+        """When it was asked for, and the resource."""
+        found = await self._discovery.group(kind.group, since)
+        for resources in found.versions.values():
             for each in resources.values():
                 if each.kind == kind.kind and "/" not in each.name:
-                    return Resource(kind.group, each.name, (version,), each.namespaced)
-        return None
+                    return found.asked_at, Resource(kind.group, each.name, (), each.namespaced)
+        return found.asked_at, None
 
     async def stop(self) -> None:
         await end_tasks(*self._tasks.values())

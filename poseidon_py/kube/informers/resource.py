@@ -7,8 +7,8 @@ from urllib.parse import quote
 class Resource(NamedTuple):
     """A kind of object that is read from the API server.
 
-    `versions`: the supported ones, in order of preference; if the server has none of them, its own preferred version
-    is used.
+    `versions`: the supported ones, in order of preference. What is served in other versions alone is not decoded: its
+    fields may mean something else there. Empty: any, because only the metadata is read.
     """
 
     group: str
@@ -20,6 +20,11 @@ class Resource(NamedTuple):
     def label(self) -> str:
         """plural.group, as in `kubectl get`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def collection(self, version: str, namespace: str = "") -> str:
+        """The path of all objects, or of those in a namespace."""
+        root = f"/apis/{self.group}/{version}" if self.group else f"/api/{version}"
+        return f"{root}/namespaces/{namespace}/{self.plural}" if namespace else f"{root}/{self.plural}"
 
 
 def path_of(collection: str, namespace: str, name: str) -> str:

@@ -53,16 +53,18 @@ class _Status(Struct):
     phase: object = None
 
 
-def owner_or_group_of(resource: Resource, item: Item, *, metadata_only: bool = False) -> OwnerOrGroup:
-    """An object, reduced to what the conventions read. `metadata_only`: its kind is one that no convention knows.
-    Raises InvalidField."""
+def owner_or_group_of(
+    resource: Resource, item: Item, *, metadata_only: bool = False, problem: str = ""
+) -> OwnerOrGroup:
+    """An object, reduced to what the conventions read. `metadata_only`: its kind is one that no convention knows, or
+    its spec cannot be read because of a `problem`. Raises InvalidField."""
     metadata = item.metadata
     annotations = pick(metadata.annotations, "metadata.annotations") if mentions_gangs(metadata.annotations) else {}
     if resource == RAY_CLUSTERS and mentions_gangs(metadata.labels):
         labels = pick(metadata.labels, "metadata.labels")
         annotations |= {key: value for key, value in labels.items() if key == m.RAY_GANG}
     counts = (
-        Counts()
+        Counts(problem=problem)
         if metadata_only
         else counts_of(
             resource,

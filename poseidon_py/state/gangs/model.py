@@ -182,11 +182,11 @@ class Objects(Protocol):
         """The owners that an object controls, as far as they were looked up before."""
 
     def unreadable(self, owner: Owner) -> str:
-        """Why an owner may not be read; empty: it may, or it is gone."""
+        """Why an owner may not be read, and the remedy; empty: it may, or it is gone."""
 
     def serves(self, resource: Resource) -> bool:
-        """Whether the API server serves objects of this kind, and lets us read them. Raises Unknown until that is
-        known."""
+        """Whether the API server serves objects of this kind, and lets us read them in full. Raises Unknown until that
+        is known."""
 
 
 class Unknown(Exception):

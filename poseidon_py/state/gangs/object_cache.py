@@ -10,12 +10,12 @@ counts as unknown until there is an answer.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Protocol
 
 from poseidon_py.kube.client import KubeError, NotFoundError, decode_answer
-from poseidon_py.kube.informers.informer import SAY_AFTER, InformerApi, Informers
+from poseidon_py.kube.informers.informers import SAY_AFTER, Informers
 from poseidon_py.kube.informers.kinds import GroupKind, ServedKinds
 from poseidon_py.kube.informers.resource import Resource, path_of
-from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.gangs.by_pod_group import GROUP_KINDS
 from poseidon_py.state.gangs.decode import Item
@@ -31,25 +31,31 @@ _NOT_WORKLOADS = frozenset((GroupKind("", "Node"), GroupKind("", "Pod")))
 """Owners that are not looked up: nodes own mirror pods, and pods are known from their own watch."""
 
 
+class ObjectApi(Protocol):
+    """The part of kube.Kube that lookups use."""
+
+    async def call(self, verb: str, path: str) -> bytes: ...
+
+
 class ObjectCache:
     """Implements model.Objects. `run` in a separate task."""
 
     def __init__(
         self,
-        api: InformerApi,
+        api: ObjectApi,
+        informers: Informers,
         changed: Changed,
         resolved: Callable[[str], None],
         *,
-        watching: WatchOptions = WatchOptions(),  # noqa: B008 (it is frozen)
         patience: float = 0.1,
         pause: float = 1.0,
         say_after: float = SAY_AFTER,
         metrics: Metrics | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`resolved`: called with each lookup that was unknown and has ended, or takes long. `patience`: seconds to
-        wait for the watch to show an owner before it is fetched. `say_after`: seconds after which a lookup takes
-        long."""
+        """`informers`: run elsewhere. `resolved`: called with each lookup that was unknown and has ended, or takes
+        long. `patience`: seconds to wait for the watch to show an owner before it is fetched. `say_after`: seconds
+        after which a lookup takes long."""
         self._api = api
         self._tell = changed
         self._children: dict[str, set[str]] = {}
@@ -58,16 +64,8 @@ class ObjectCache:
         self._metrics = metrics if metrics is not None else Metrics()
         self._patience = patience
         self._sleep = sleep
-        self._informers = Informers(
-            api,
-            lambda informer: resolved(informer.resource.label),
-            watching=watching,
-            pause=pause,
-            say_after=say_after,
-            metrics=self._metrics,
-            sleep=sleep,
-        )
-        self._kinds = ServedKinds(api, self._found, pause=pause, say_after=say_after, sleep=sleep)
+        self._informers = informers
+        self._kinds = ServedKinds(informers.discovery, self._found, pause=pause, say_after=say_after, sleep=sleep)
         self._kinds.known.update(KNOWN_KINDS)
         self._caches: dict[Resource, ResourceCache] = {}
         self._of_owners: list[ResourceCache] = []
@@ -85,6 +83,8 @@ class ObjectCache:
         entry = cache.by_name.get((namespace, name))
         if entry is None:
             self._informers.ask(cache.informer)
+            if cache.informer.unsupported and not cache.informer.path:
+                raise Unknown(resource.label, cache.informer.left_out)
         return entry
 
     def owner(self, owner: Owner, namespace: str) -> OwnerOrGroup | None:
@@ -95,7 +95,7 @@ class ObjectCache:
         asked_at = 0.0 if served else self._first_asked(owner)
         cache = self._cache(resource)
         entry = cache.by_uid.get(owner.uid)
-        if entry is None and not (served or cache.informer.forbidden) and cache.informer.checked_at <= asked_at:
+        if entry is None and not (served or cache.informer.unreadable) and cache.informer.checked_at <= asked_at:
             self._informers.demand(cache.informer)  # its definition may have been installed just before it
             raise Unknown(resource.label)
         if entry is None and cache.informer.path and owner.uid not in cache.gone:
@@ -112,10 +112,10 @@ class ObjectCache:
         return self._asked_at.setdefault(owner.uid, asyncio.get_running_loop().time())
 
     def unreadable(self, owner: Owner) -> str:
-        """Why an owner may not be read; empty: it may, or there is nothing to read."""
+        """Why an owner may not be read, and the remedy; empty: it may, or there is nothing to read."""
         resource = self._kinds.known.get(GroupKind(owner.group, owner.kind))
         cache = self._caches.get(resource) if resource is not None else None
-        return cache.informer.forbidden if cache is not None else ""
+        return cache.informer.unreadable if cache is not None else ""
 
     def has_owner(self, uid: str) -> bool:
         """Whether an owner with this UID is cached."""
@@ -142,12 +142,13 @@ class ObjectCache:
                 self._add(resource).informer.awaited = False
 
     def serves(self, resource: Resource) -> bool:
-        return bool(self._cache(resource).informer.path)
+        informer = self._cache(resource).informer
+        return bool(informer.path and not informer.unsupported)
 
     def is_known(self, resource: Resource) -> bool:
         """Whether all objects of a resource are cached, or it is not served: it may be read."""
         cache = self._caches.get(resource)
-        return cache is not None and cache.informer.ready and bool(cache.informer.path or not cache.informer.forbidden)
+        return cache is not None and cache.informer.ready and not cache.informer.unreadable
 
     def path_of(self, resource: Resource, entry: OwnerOrGroup) -> str:
         """The path of an object; empty if its resource is not served."""
@@ -209,7 +210,14 @@ class ObjectCache:
     def _add(self, resource: Resource) -> ResourceCache:
         is_owner = resource in self._kinds.known.values()
         metadata_only = is_owner and resource not in KNOWN_KINDS.values()
-        cache = ResourceCache(resource, self._changed, self._metrics, metadata_only=metadata_only)
+        cache = ResourceCache(
+            resource,
+            self._changed,
+            self._metrics,
+            lambda: self._known_now(resource.label),
+            is_owner=is_owner,
+            metadata_only=metadata_only,
+        )
         self._caches[resource] = cache
         if is_owner:
             self._of_owners.append(cache)
@@ -263,9 +271,9 @@ class ObjectCache:
             self._known_now(what)
 
     async def run(self) -> None:
-        """Discovers and watches the resources that were looked up. Never returns."""
+        """Ends the lookups when it is cancelled. Never returns."""
         try:
-            await self._informers.run()
+            await asyncio.Event().wait()
         finally:
             await self._kinds.stop()
             await end_tasks(*self._lookups.values())

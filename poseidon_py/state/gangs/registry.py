@@ -274,11 +274,10 @@ class GangRegistry(GroupBook):
         last = chain[-1].owner if chain else owner
         why = self.objects.unreadable(last) if last is not None and known.observed.assigned_to_us else ""
         if last is not None and why:
-            kind = f"{last.kind} of {last.group}" if last.group else last.kind
             self.listener.owner_unreadable(
                 known,
                 f"its owner {last.kind} {known.namespace}/{last.name} cannot be read, so a queue, priority or gang "
-                f"that it declares has no effect: {why}; allow get, list and watch for {kind}",
+                f"that it declares has no effect: {why}",
             )
 
     def _place(self, member: Member, declaration: Declaration | None) -> None:

@@ -1,6 +1,7 @@
 """The objects of one resource, kept up to date by its watch."""
 
 import logging
+from collections.abc import Callable
 from typing import Protocol
 
 from poseidon_py.kube.informers.informer import Informer
@@ -24,10 +25,28 @@ class Changed(Protocol):
 class ResourceCache:
     """The objects of one resource; the handler of its watch."""
 
-    def __init__(self, resource: Resource, changed: Changed, metrics: Metrics, *, metadata_only: bool = False) -> None:
+    def __init__(
+        self,
+        resource: Resource,
+        changed: Changed,
+        metrics: Metrics,
+        settled: Callable[[], None] = lambda: None,
+        *,
+        is_owner: bool = False,
+        metadata_only: bool = False,
+    ) -> None:
+        """`settled`: called when it is known whether there are objects. `is_owner`: the metadata of an object tells
+        something."""
         self.resource = resource
-        without = _WITHOUT_CLASSES if resource == PRIORITY_CLASSES else _WITHOUT
-        self.informer = Informer(resource, self, Item, without, metadata_only=metadata_only)
+        self.informer = Informer(
+            resource,
+            self,
+            Item,
+            _WITHOUT_CLASSES if resource == PRIORITY_CLASSES else _WITHOUT,
+            settled=settled,
+            metadata_only=metadata_only,
+            metadata_suffices=is_owner,
+        )
         self.by_name: dict[tuple[str, str], OwnerOrGroup] = {}
         self.by_uid: dict[str, OwnerOrGroup] = {}
         self.gone: dict[str, None] = {}
@@ -41,7 +60,9 @@ class ResourceCache:
 
     def observe(self, item: Item) -> None:
         try:
-            entry = owner_or_group_of(self.resource, item, metadata_only=self.informer.metadata_only)
+            entry = owner_or_group_of(
+                self.resource, item, metadata_only=self.informer.metadata_only, problem=self.informer.left_out
+            )
         except InvalidField as problem:
             self.invalid(item.metadata, str(problem))
             return

@@ -357,30 +357,18 @@ async def test_a_pod_group_of_volcano_has_the_phases_that_its_controllers_wait_f
     assert (status()["running"], status()["succeeded"], status()["failed"]) == (0, 2, 0)
 
 
-async def test_kubernetes_pod_groups_of_an_unknown_version(world):
+async def test_pods_in_kubernetes_pod_groups_of_an_unknown_version_wait(world):
+    """Its minimum may mean something else there."""
     await install(world, ("scheduling.k8s.io", "v7", "PodGroup"))
     await world.bridge()
     world.cluster.add_pods(3, template(schedulingGroup={"podGroupName": "pg"}), prefix="pg-")
-    world.create(
-        {
-            "apiVersion": "scheduling.k8s.io/v7",
-            "kind": "PodGroup",
-            "metadata": {"name": "pg"},
-            "spec": {"schedulingPolicy": {"gang": {"minCount": 4}}},
-            "status": {"conditions": [{"type": "DisruptionTarget", "status": "False"}]},
-        }
-    )
-
-    def condition():
-        found = (group(world, "scheduling.k8s.io/v7").get("status") or {}).get("conditions") or []
-        return next((c for c in found if c["type"] == "PodGroupInitiallyScheduled"), {})
-
-    await world.until(lambda: condition().get("reason") == "Unschedulable")
-    assert condition()["message"] == "1 more member is needed before it can be scheduled"
-    world.cluster.add_pods(1, template(schedulingGroup={"podGroupName": "pg"}), prefix="pg-x")
-    await world.until(lambda: condition().get("status") == "True")
-    assert len(world.bound()) == 4
-    assert world.never_half({"pg": 4}, gang_of=lambda name: "pg")
+    world.cluster.add_pods(1, template(), prefix="single-")
+    await world.until(lambda: len(world.events("FailedScheduling")) == 3 and world.bound("single-"))
+    assert {event["message"] for event in world.events("FailedScheduling")} == {
+        "podgroups.scheduling.k8s.io is served in v7, not in v1 or v1beta1 or v1alpha3 or v1alpha2, which are "
+        "supported; serve one of these, or upgrade the scheduler"
+    }
+    assert not world.bound("pg-")
 
 
 async def test_explaining_a_gang_that_waits(world):

@@ -17,6 +17,7 @@ import pytest
 from benchmarks.cluster.api.binding import bind
 from benchmarks.cluster.store.kinds import LEASES
 from deploy.tools import ToolsError, tools
+from poseidon_py.kube.informers import informers
 from poseidon_py.state.queues import watches
 from tests.effort import NO_HELM, THOROUGH
 from tests.paths import ROOT
@@ -153,6 +154,7 @@ class MovingWorld(World):
 @pytest.fixture
 async def world(tmp_path, monkeypatch):
     monkeypatch.setattr(watches, "RECHECK", 0.1)
+    monkeypatch.setattr(informers, "RECHECK", 0.1)
     async with world_of(MovingWorld, tmp_path) as world:
         yield world
 

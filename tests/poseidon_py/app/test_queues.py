@@ -5,6 +5,7 @@ import pytest
 from benchmarks.cluster.api.deletion import delete
 from benchmarks.cluster.store.kinds import LEASES
 from poseidon_py.describe.queues.model import id_of
+from poseidon_py.kube.informers import informers
 from poseidon_py.state.queues import watches
 from tests.poseidon_py.app.queue_kinds import (
     declare,
@@ -27,6 +28,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 @pytest.fixture
 async def world(tmp_path, monkeypatch):
     monkeypatch.setattr(watches, "RECHECK", 0.1)
+    monkeypatch.setattr(informers, "RECHECK", 0.1)
     async with world_of(World, tmp_path) as world:
         yield world
 

@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks.cluster.api.patches import MERGE_PATCH
 from benchmarks.cluster.store.kinds import PODS
+from poseidon_py.kube.informers import informers
 from poseidon_py.state.queues import watches
 from tests.poseidon_py.app.queue_kinds import install
 from tests.poseidon_py.app.test_queues import LABEL, declare_team, waits_for_quota
@@ -16,6 +17,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 @pytest.fixture
 async def world(tmp_path, monkeypatch):
     monkeypatch.setattr(watches, "RECHECK", 0.1)
+    monkeypatch.setattr(informers, "RECHECK", 0.1)
     async with world_of(World, tmp_path) as world:
         install(world.cluster, "ClusterQueue", "LocalQueue", "ResourceFlavor")
         declare_team(world)

@@ -4,6 +4,7 @@ controller plays its part."""
 import pytest
 
 from benchmarks.cluster.api.patches import MERGE_PATCH
+from poseidon_py.kube.informers import informers
 from poseidon_py.state.queues import watches
 from poseidon_py.workloads import controller
 from tests.poseidon_py.app.queue_kinds import install
@@ -17,6 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 @pytest.fixture
 async def world(tmp_path, monkeypatch):
     monkeypatch.setattr(watches, "RECHECK", 0.1)
+    monkeypatch.setattr(informers, "RECHECK", 0.1)
     monkeypatch.setattr(controller, "PERIOD", 0.05)
     async with world_of(World, tmp_path) as world:
         yield world

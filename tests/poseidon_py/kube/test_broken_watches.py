@@ -15,9 +15,10 @@ from poseidon_py.kube.client import (
     TooLargeError,
 )
 from poseidon_py.kube.lines import Lines
-from poseidon_py.kube.list_watch import PODS, Watch
+from poseidon_py.kube.list_watch import Watch
 from poseidon_py.state.handlers import PodHandler
 from poseidon_py.state.store import Store
+from poseidon_py.state.watch_set import PODS
 from tests.poseidon_py.builders import pod_json
 from tests.poseidon_py.kube.mutations import cut, mutated
 from tests.poseidon_py.kube.watch_script import A, B, C, bookmark, line, page, play

@@ -17,10 +17,11 @@ from poseidon_py.kube.client import (
     QuietError,
     UnreachableError,
 )
-from poseidon_py.kube.list_watch import BUDGETS, NODES, PODS, Kind, Watch
+from poseidon_py.kube.list_watch import Kind, Watch
 from poseidon_py.kube.objects import Metadata, Pod
 from poseidon_py.state.handlers import PodHandler
 from poseidon_py.state.store import Store
+from poseidon_py.state.watch_set import BUDGETS, NODES, PODS
 from tests.effort import examples
 from tests.poseidon_py.builders import pod_json
 from tests.poseidon_py.kube.watch_script import A, B, C, Item, Script, bookmark, line, page, play

@@ -4,7 +4,8 @@ import asyncio
 import json
 from typing import Any
 
-from poseidon_py.kube.list_watch import PODS, Watch, WatchOptions
+from poseidon_py.kube.list_watch import Watch, WatchOptions
+from poseidon_py.state.watch_set import PODS
 from tests.poseidon_py.builders import pod_json
 
 

@@ -2,8 +2,14 @@
 
 import asyncio
 import json
+from contextlib import asynccontextmanager
 
 from poseidon_py.kube.client import ApiError, NotFoundError
+from poseidon_py.kube.informers.informers import SAY_AFTER, Informers
+from poseidon_py.kube.list_watch import WatchOptions
+from poseidon_py.metrics.metrics import Metrics
+from poseidon_py.state.gangs.object_cache import ObjectCache
+from poseidon_py.util.tasks import end_tasks
 
 
 class Api:
@@ -28,11 +34,15 @@ class Api:
             raise self.faults.pop()
         if path in self.items:
             return self.items[path].encode()
+        if path == "/apis":
+            found = {each.removeprefix("/apis/"): names for each, names in self.served.items() if each.count("/") == 2}
+            groups = [
+                {"name": group, "versions": [{"version": each} for each in names]} for group, names in found.items()
+            ]
+            return json.dumps({"groups": groups}).encode()
         if path not in self.served:
             raise NotFoundError(404, "NotFound", path)
         names = self.served[path]
-        if path.count("/") == 2:
-            return json.dumps({"versions": [{"version": name} for name in names]}).encode()
         return json.dumps({"resources": [{"name": name, **self.kinds.get(name, {})} for name in names]}).encode()
 
     @property
@@ -82,6 +92,22 @@ class Retries:
 
 def recheck(found):
     """Lets the next discovery of the resources begin."""
-    for cache in found._caches.values():
-        cache.informer.checked_at = -1e9
-    found._informers._wake.set()
+    for group in found._informers._groups.values():
+        group.since = asyncio.get_running_loop().time()
+        group.wake.set()
+
+
+@asynccontextmanager
+async def object_cache(api, changed, resolved, retries, *, pause=0.0, say_after=SAY_AFTER):
+    """A cache that runs."""
+    informers = Informers(
+        api, watching=WatchOptions(), metrics=Metrics(), pause=pause, say_after=say_after, sleep=retries.sleep
+    )
+    found = ObjectCache(
+        api, informers, changed, resolved, patience=PATIENCE, pause=pause, say_after=say_after, sleep=retries.sleep
+    )
+    tasks = [asyncio.create_task(each.run()) for each in (informers, found)]
+    try:
+        yield found
+    finally:
+        await end_tasks(*tasks)

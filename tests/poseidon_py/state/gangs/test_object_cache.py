@@ -1,21 +1,17 @@
 """Objects found by discovery, over HTTP from a synthetic API server."""
 
-import asyncio
-
 import msgspec
 import pytest
 
 from poseidon_py.kube.client import ApiError, BusyError, NotFoundError, UnreachableError
-from poseidon_py.kube.informers import informer
 from poseidon_py.state.gangs.by_owner import JOBS, REPLICATION_CONTROLLERS
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, PRIORITY_CLASSES
 from poseidon_py.state.gangs.decode import Item
 from poseidon_py.state.gangs.model import Owner, Unknown
-from poseidon_py.state.gangs.object_cache import ObjectCache
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
-from tests.poseidon_py.settling import settle, turns_until
+from tests.poseidon_py.settling import VirtualTime, settle, turns_until
 from tests.poseidon_py.state.gangs.builders import JOB, owner_or_group
-from tests.poseidon_py.state.gangs.discovery import PATIENCE, Api, Retries, recheck
+from tests.poseidon_py.state.gangs.discovery import Api, Retries, object_cache, recheck
 
 
 @pytest.fixture
@@ -24,22 +20,21 @@ def retries():
 
 
 @pytest.fixture
+async def time():
+    return VirtualTime()
+
+
+@pytest.fixture
 async def rig(retries):
     api = Api()
     known: list[str] = []
     changed: list[tuple[str, bool]] = []
-    found = ObjectCache(
-        api,
-        lambda resource, owner_or_group, gone=False: changed.append((owner_or_group.name, gone)),
-        known.append,
-        patience=PATIENCE,
-        pause=0,
-        sleep=retries.sleep,
-    )
-    task = asyncio.create_task(found.run())
-    yield api, found, known, changed
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+
+    def take(resource, owner_or_group, gone=False):
+        changed.append((owner_or_group.name, gone))
+
+    async with object_cache(api, take, known.append, retries) as found:
+        yield api, found, known, changed
 
 
 async def test_looked_up_objects_are_discovered_and_listed(rig):
@@ -57,13 +52,50 @@ async def test_a_definition_that_is_not_installed_is_looked_for_again(rig):
         found.find(COSCHEDULING, "ns", "g")
     await settle()
     assert found.find(COSCHEDULING, "ns", "g") is None
-    api.served |= {"/apis/scheduling.x-k8s.io": ["v2"], "/apis/scheduling.x-k8s.io/v2": ["podgroups"]}
+    api.served |= {"/apis/scheduling.x-k8s.io": ["v1alpha1"], "/apis/scheduling.x-k8s.io/v1alpha1": ["podgroups"]}
     recheck(found)
     await settle()
     assert (
         found.path_of(COSCHEDULING, owner_or_group(COSCHEDULING, "g"))
-        == "/apis/scheduling.x-k8s.io/v2/namespaces/ns/podgroups/g"
+        == "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/ns/podgroups/g"
     )
+
+
+UNSUPPORTED = "is served in v9, not in {}, which are supported; serve one of these, or upgrade the scheduler"
+
+
+async def test_pod_groups_in_an_unsupported_version_are_not_known(rig, caplog):
+    """Their fields may mean something else there: they were read as those of v1alpha1."""
+    api, found, _known, _ = rig
+    api.served |= {"/apis/scheduling.x-k8s.io": ["v9"], "/apis/scheduling.x-k8s.io/v9": ["podgroups"]}
+    for _ in range(2):
+        with pytest.raises(Unknown) as lookup:
+            found.find(COSCHEDULING, "ns", "g")
+        await settle()
+    why = "podgroups.scheduling.x-k8s.io " + UNSUPPORTED.format("v1alpha1")
+    assert lookup.value.why == why
+    assert f"{why}; until then gangs and queues that its objects declare" in caplog.text
+    assert not found.is_known(COSCHEDULING)
+
+
+async def test_of_owners_in_an_unsupported_version_the_metadata_is_read(rig, caplog):
+    """Their pods stay in their queues; the numbers in their specs are not known."""
+    api, found, _known, _ = rig
+    api.served |= {"/apis/ray.io": ["v9"], "/apis/ray.io/v9": ["rayclusters"]}
+    api.listed["/apis/ray.io/v9/rayclusters"] = [
+        '{"metadata": {"name": "r", "namespace": "ns", "uid": "uid-r", "labels": {"kueue.x-k8s.io/queue-name": "q"}}}'
+    ]
+    owner = await read(found, Owner("RayCluster", "r", "uid-r", "ray.io"))
+    assert owner.queue_labels == (("kueue.x-k8s.io/queue-name", "q"),)
+    assert owner.counts.problem == "rayclusters.ray.io " + UNSUPPORTED.format("v1 or v1beta1")
+    assert api.metadata_only == ["/apis/ray.io/v9/rayclusters"]
+    assert "until then only the metadata of its objects is read" in caplog.text
+    assert not found.serves(OWNER_KINDS["rayclusters"].resource)
+    api.served |= {"/apis/ray.io": ["v9", "v1"], "/apis/ray.io/v1": ["rayclusters"]}
+    recheck(found)
+    await settle()
+    assert found.owner(Owner("RayCluster", "r", "uid-r", "ray.io"), "ns") is None  # it is not in the list of v1
+    assert found.serves(OWNER_KINDS["rayclusters"].resource)
 
 
 async def test_forbidden_resources_count_as_absent(rig):
@@ -75,18 +107,15 @@ async def test_forbidden_resources_count_as_absent(rig):
     assert found.owner(JOB, "ns") is None
 
 
-async def test_a_forbidden_resource_is_tried_again_with_one_warning(rig, caplog):
+async def test_a_forbidden_resource_is_tried_again_with_one_warning(time, rig, caplog):
     api, found, _known, _ = rig
     api.denied.add("/apis/batch/v1/jobs")
     with pytest.raises(Unknown):
         found.owner(JOB, "ns")
-    for _ in range(3):
-        recheck(found)
-        await settle()
+    await time.elapse(60)
     assert len([each for each in caplog.records if "cannot watch jobs.batch" in each.message]) == 1
     api.denied.clear()
-    recheck(found)
-    await settle()
+    await time.elapse(30)  # the longest delay between two lists
     assert found.path_of(JOBS, owner_or_group(JOBS, "j")) == "/apis/batch/v1/namespaces/ns/jobs/j"
 
 
@@ -174,7 +203,10 @@ async def test_a_kind_that_may_not_be_read_is_said(rig):
     api.kinds["flinkdeployments"] = {"kind": "FlinkDeployment", "namespaced": True}
     api.denied.add("/apis/flink.apache.org/v1beta1/flinkdeployments")
     assert await read(found, APPLICATION) is None
-    assert found.unreadable(APPLICATION) == "403 Forbidden: no"
+    assert found.unreadable(APPLICATION) == (
+        "cannot watch flinkdeployments.flink.apache.org: 403 Forbidden: no; allow list and watch in the ClusterRole "
+        "(docs/rbac.md)"
+    )
 
 
 @pytest.mark.parametrize("owner", [Owner("Node", "n", "uid-n"), Owner("Pod", "p", "uid-p")], ids=lambda each: each.kind)
@@ -241,10 +273,16 @@ def _item(name):
     return msgspec.json.decode(msgspec.json.encode(body), type=Item)
 
 
-ODD = ["<html>", "[]", '{"versions": 5, "resources": 5}', '{"versions": [{}], "resources": [{}]}', "[" * 5000]
+ODD = [
+    pytest.param("<html>", id="html"),
+    pytest.param("[]", id="list"),
+    pytest.param('{"groups": 5, "resources": 5}', id="numbers"),
+    pytest.param('{"groups": [{}], "resources": [{}]}', id="empty"),
+    pytest.param("[" * 5000, id="deep"),
+]
 
 
-@pytest.mark.parametrize("path", ["/apis/batch", "/apis/batch/v1"])
+@pytest.mark.parametrize("path", ["/apis", "/apis/batch/v1"])
 @pytest.mark.parametrize("odd", ODD)
 async def test_an_invalid_discovery_answer_is_requested_again(rig, odd, path):
     api, found, known, _ = rig
@@ -291,19 +329,16 @@ async def test_a_watch_that_a_defect_ends_lists_again(retries, caplog):
         if len(changed) == 1:
             raise RuntimeError("odd")
 
-    found = ObjectCache(api, take, known.append, patience=PATIENCE, sleep=retries.sleep)
-    task = asyncio.create_task(found.run())
-    with pytest.raises(Unknown):
-        found.find(JOBS, "ns", "j")
-    await settle()
-    assert "RuntimeError: odd" in caplog.text
-    retries.now.set()
-    await settle()
-    assert known == ["jobs.batch"]
-    assert found.find(JOBS, "ns", "j") is not None
-    assert changed == ["j", "j"]
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    async with object_cache(api, take, known.append, retries) as found:
+        with pytest.raises(Unknown):
+            found.find(JOBS, "ns", "j")
+        await settle()
+        assert "RuntimeError: odd" in caplog.text
+        retries.now.set()
+        await settle()
+        assert known == ["jobs.batch"]
+        assert found.find(JOBS, "ns", "j") is not None
+        assert changed == ["j", "j"]
 
 
 # -- resources that are followed -------------------------------------------------------------------------------------
@@ -325,23 +360,18 @@ async def test_a_followed_resource_is_watched_although_nobody_looks_it_up(rig):
     assert api.metadata_only == []
 
 
-async def test_an_absent_resource_that_is_only_followed_is_discovered_rarely(rig, monkeypatch):
+async def test_an_absent_resource_that_is_only_followed_is_discovered_rarely(time, rig):
     """There are a dozen such kinds in each cluster."""
     api, found, _known, _ = rig
-    clock = [1000.0]
-    monkeypatch.setattr(informer, "_now", lambda: clock[0])
-    path = "/apis/scheduling.x-k8s.io"
     found.follow((COSCHEDULING,))
     await settle()
     counts = []
-    for seconds, asked_for in ((6, False), (25, False), (6, True)):
-        clock[0] += seconds
+    for seconds, asked_for in ((6, False), (25, False), (6, False), (0, True), (6, False)):
         if asked_for:
             assert found.find(COSCHEDULING, "ns", "g") is None
-        found._informers._wake.set()
-        await settle()
-        counts.append(api.asked.count(path))
-    assert counts == [1, 2, 3]
+        await time.elapse(seconds)
+        counts.append(api.asked.count("/apis"))
+    assert counts == [1, 2, 2, 3, 4]  # each 30 s, at once when somebody asks, and then each 5 s
 
 
 async def test_the_owners_that_an_owner_controls_are_known_until_they_are_gone(rig):
@@ -396,7 +426,7 @@ async def test_an_unknown_kind_that_is_installed_right_before_its_first_object_i
     assert (await read(found, APPLICATION)).name == "s"
 
 
-async def test_whether_all_objects_of_a_resource_are_known(rig):
+async def test_whether_all_objects_of_a_resource_are_known(time, rig):
     """A resource that may not be read is not, until it may; one that is not served has no objects."""
     api, found, known, _ = rig
     assert not found.is_known(PRIORITY_CLASSES)
@@ -411,7 +441,6 @@ async def test_whether_all_objects_of_a_resource_are_known(rig):
     assert not found.is_known(PRIORITY_CLASSES)
     known.clear()
     api.denied.clear()
-    recheck(found)
-    await settle()
+    await time.elapse(30)
     assert known == ["priorityclasses.scheduling.k8s.io"]
     assert found.is_known(PRIORITY_CLASSES)

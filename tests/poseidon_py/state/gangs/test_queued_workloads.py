@@ -149,7 +149,7 @@ def test_an_owner_that_may_not_be_read_is_said_once(rig):
         (
             "a",
             "its owner PyTorchJob ns/t cannot be read, so a queue, priority or gang that it declares has no effect: "
-            "403 Forbidden: no; allow get, list and watch for PyTorchJob of kubeflow.org",
+            "403 Forbidden: no",
         )
     ]
 

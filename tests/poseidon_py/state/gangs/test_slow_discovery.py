@@ -1,15 +1,12 @@
 """Lookups of kinds and of owners that take long, and what is said of them."""
 
-import asyncio
-
 import pytest
 
 from poseidon_py.kube.client import UnreachableError
 from poseidon_py.state.gangs.model import Owner, Unknown
-from poseidon_py.state.gangs.object_cache import ObjectCache
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from tests.poseidon_py.settling import settle
-from tests.poseidon_py.state.gangs.discovery import PATIENCE, Api, Retries, recheck
+from tests.poseidon_py.state.gangs.discovery import Api, Retries, object_cache, recheck
 
 
 @pytest.fixture
@@ -23,19 +20,11 @@ async def slow(retries):
     api = Api()
     known: list[str] = []
     kind, resource, _ = OWNER_KINDS["rayclusters"]
-    found = ObjectCache(
-        api,
-        lambda resource, owner_or_group, gone=False: None,
-        known.append,
-        patience=PATIENCE,
-        pause=3600,
-        say_after=0.0,
-        sleep=retries.sleep,
-    )
-    task = asyncio.create_task(found.run())
-    yield api, found, known, Owner(kind, "r", "uid-r", resource.group)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    owner = Owner(kind, "r", "uid-r", resource.group)
+    async with object_cache(
+        api, lambda *_, gone=False: None, known.append, retries, pause=3600, say_after=0.0
+    ) as found:
+        yield api, found, known, owner
 
 
 RAY = {"/apis/ray.io": ["v1"], "/apis/ray.io/v1": ["rayclusters"]}

@@ -6,13 +6,15 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from poseidon_py.kube.client import ApiError, NotFoundError, UnreachableError
+from poseidon_py.kube.client import ApiError, BusyError, NotFoundError, UnreachableError
+from poseidon_py.kube.informers.informers import Informers
 from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.queues.kueue import CLUSTER_QUEUES
 from poseidon_py.state.queues.own import QUEUES
 from poseidon_py.state.queues.watches import RECHECK, QueueWatches
-from tests.poseidon_py.settling import settle
+from poseidon_py.util.tasks import end_tasks
+from tests.poseidon_py.settling import VirtualTime, settle
 from tests.poseidon_py.state.queues.rig import Rig
 
 
@@ -25,6 +27,8 @@ class Api:
         self.there: dict[str, list[dict]] = {}
         """Path -> leases, Deployments or webhook configurations of others that exist."""
         self.denied: set[str] = set()
+        self.answers: dict[str, Exception | bytes] = {}
+        """Of paths that do not answer with a list."""
         self.fail: list[Exception] = []
         self.listed: list[tuple[str, str]] = []
         self.events: dict[str, asyncio.Queue] = {}
@@ -33,12 +37,16 @@ class Api:
         await asyncio.sleep(0)
         if self.fail:
             raise self.fail.pop(0)
-        _, _, group, *version = path.split("/")
+        if path == "/apis":
+            groups = [
+                {"name": group, "versions": [{"version": each} for each in versions]}
+                for group, versions in self.groups.items()
+            ]
+            return json.dumps({"groups": groups}).encode()
+        _, _, group, version = path.split("/")
         if group not in self.groups:
             raise NotFoundError(404, "NotFound", path)
-        if version:
-            return json.dumps({"resources": [{"name": each} for each in self.groups[group][version[0]]]}).encode()
-        return json.dumps({"versions": [{"version": each} for each in self.groups[group]]}).encode()
+        return json.dumps({"resources": [{"name": each} for each in self.groups[group][version]]}).encode()
 
     async def page(self, path, parameters):
         await asyncio.sleep(0)
@@ -47,6 +55,10 @@ class Api:
         self.listed.append((path, parameters.get("fieldSelector", "")))
         if path in self.denied:
             raise ApiError(403, "Forbidden", "no")
+        if (answer := self.answers.get(path)) is not None:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
         items = [
             {"metadata": {"name": each["name"], "uid": f"uid-{each['name']}"}, **each}
             for each in self.objects.get(path, ())
@@ -70,28 +82,31 @@ class Watching(Rig):
         super().__init__(kind)
         self.queues.kinds.running.clear()
         self.api = Api()
-        self.again = asyncio.Event()
         self.pauses: list[float] = []
-        self.watches = QueueWatches(self.api, self.queues, WatchOptions(), Metrics(), file=file, sleep=self._sleep)
+        self.metrics = Metrics()
+        self.file = file
 
     async def _sleep(self, seconds):
         self.pauses.append(seconds)
-        await self.again.wait()
-        self.again.clear()
+        await asyncio.sleep(seconds)
 
     async def recheck(self):
-        self.again.set()
-        await settle()
+        """What is looked at again from time to time, is."""
+        await self.time.elapse(RECHECK + 5)
 
     @asynccontextmanager
     async def running(self):
-        task = asyncio.create_task(self.watches.run())
+        self.time = VirtualTime()
+        self.informers = Informers(self.api, watching=WatchOptions(), metrics=self.metrics)
+        self.watches = QueueWatches(
+            self.api, self.informers, self.queues, self.metrics, file=self.file, sleep=self._sleep
+        )
+        tasks = [asyncio.create_task(each.run()) for each in (self.informers, self.watches)]
         await settle()
         try:
             yield
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await end_tasks(*tasks)
 
 
 DEPLOYMENTS = "/apis/apps/v1/deployments"
@@ -111,7 +126,6 @@ async def test_what_exists_at_the_start_is_known_before_the_first_round():
     rig = Watching("auto")
     rig.api.groups["poseidon.io"] = {"v1": ["queues"]}
     rig.api.objects[OWN_PATH] = [{"name": "a", "spec": {}}]
-    assert not rig.watches.listed.is_set()
     async with rig.running():
         assert rig.watches.listed.is_set()
         assert set(rig.tree()) == {"queue/a"}
@@ -126,8 +140,6 @@ async def test_a_kind_that_is_installed_later_is_found_and_one_that_is_removed_i
         await rig.recheck()
         assert set(rig.tree()) == {"queue/a"}
         del rig.api.groups["poseidon.io"]
-        await rig.recheck()  # once: the server may be starting
-        assert set(rig.tree()) == {"queue/a"}
         await rig.recheck()
         assert rig.tree() == {}
         assert rig.watches.path_of(QUEUES, "", "a") == ""
@@ -142,7 +154,6 @@ async def test_pods_that_name_queues_of_a_kind_that_is_removed_wait():
         rig.work()
         assert (rig.kind, rig.problem("p")) == ("kai", "")
         del rig.api.groups["scheduling.run.ai"]
-        await rig.recheck()
         await rig.recheck()
         rig.work()
         assert rig.kind == "poseidon"
@@ -169,7 +180,89 @@ async def test_the_newest_supported_version_is_watched_and_an_unknown_one_is_nam
         ]
 
 
-async def test_a_watch_that_a_defect_ends_lists_again(caplog):
+KAI = "/apis/scheduling.run.ai/{}/queues"
+IN_V9 = (
+    "queues.scheduling.run.ai is served in v9, not in v2, which are supported; serve one of these, or upgrade the "
+    "scheduler"
+)
+
+
+async def test_a_kind_whose_version_becomes_unsupported_is_closed_until_it_is_supported_again(caplog):
+    """Its queues were those of no kind: the pods that name them were told that these do not exist."""
+    rig = Watching("auto")
+    rig.api.groups["scheduling.run.ai"] = {"v2": ["queues"]}
+    for version in ("v2", "v9"):
+        rig.api.objects[KAI.format(version)] = [{"name": "q", "spec": {}}]
+    rig.pod("p", labels={"kai.scheduler/queue": "q"})
+    async with rig.running():
+        rig.work()
+        assert (rig.kind, rig.problem("p")) == ("kai", "")
+        rig.api.groups["scheduling.run.ai"] = {"v9": ["queues"]}
+        await rig.recheck()
+        rig.work()
+        assert rig.kind == "poseidon"
+        assert rig.sent("p").queue != 0
+        assert rig.problem("p") == f"queue q is not known: {IN_V9}"
+        assert rig.queues.summary()["why"].endswith(f"queues of kind kai are not known: {IN_V9}")
+        assert f"{IN_V9}; until then pods that name queues of this kind wait" in caplog.text
+        assert KAI.format("v9") not in {path for path, _ in rig.api.listed}
+        rig.api.groups["scheduling.run.ai"]["v2"] = ["queues"]
+        await rig.recheck()
+        rig.work()
+        assert (rig.kind, rig.problem("p"), rig.watches.unsupported) == ("kai", "", [])
+
+
+async def test_a_kind_that_is_named_must_be_served_in_a_supported_version_before_anything_is_scheduled(caplog):
+    rig = Watching("kai")
+    rig.api.groups["scheduling.run.ai"] = {"v9": ["queues"]}
+    async with rig.running():
+        assert f"{IN_V9}; until then nothing is scheduled" in caplog.text
+        assert not rig.watches.listed.is_set()
+        rig.api.groups["scheduling.run.ai"] = {"v2": ["queues"]}
+        await rig.recheck()
+        assert rig.watches.listed.is_set()
+
+
+async def test_settings_in_an_unsupported_version_close_nothing():
+    rig = Watching("kai")
+    rig.api.groups |= {"scheduling.run.ai": {"v2": ["queues"]}, "kai.scheduler": {"v9": ["schedulingshards"]}}
+    async with rig.running():
+        assert rig.watches.listed.is_set()
+        assert rig.kind == "kai"
+
+
+@pytest.mark.parametrize(
+    ("error", "closed"),
+    [
+        pytest.param(BusyError(500, "InternalError", "conversion webhook failed"), True, id="conversion"),
+        pytest.param(None, True, id="malformed"),
+        pytest.param(UnreachableError("no"), False, id="unreachable"),
+    ],
+)
+async def test_a_kind_that_the_server_fails_to_list_is_closed_after_a_while(error, closed):
+    """A webhook that this scheduler is to place is what converts the queues: it waited for them for ever."""
+    rig = Watching("auto")
+    rig.api.groups |= {"poseidon.io": {"v1": ["queues"]}, "scheduling.run.ai": {"v2": ["queues"]}}
+    rig.api.objects[OWN_PATH] = [{"name": "a", "spec": {}}]
+    rig.api.answers[KAI.format("v2")] = error or b"<html>"
+    rig.pod("p", labels={"kai.scheduler/queue": "q"})
+    async with rig.running():
+        assert set(rig.tree()) == {"queue/a"}
+        await rig.time.elapse(25)
+        assert not rig.watches.listed.is_set()
+        await rig.time.elapse(35)
+        rig.work()
+        assert rig.watches.listed.is_set() is closed
+        if closed:
+            assert rig.problem("p").startswith("queue q is not known: cannot watch queues.scheduling.run.ai: ")
+        del rig.api.answers[KAI.format("v2")]
+        rig.api.objects[KAI.format("v2")] = [{"name": "q", "spec": {}}]
+        await rig.recheck()
+        rig.work()
+        assert (rig.watches.listed.is_set(), rig.kind, rig.problem("p")) == (True, "kai", "")
+
+
+async def test_a_queue_that_triggers_a_defect_hides_no_other_and_is_tried_again(caplog):
     rig = Watching("auto")
     rig.api.groups["poseidon.io"] = {"v1": ["queues"]}
     rig.api.objects[OWN_PATH] = [{"name": "a", "spec": {}}]
@@ -181,11 +274,12 @@ async def test_a_watch_that_a_defect_ends_lists_again(caplog):
         put(*arguments)
 
     rig.queues.put = put_or_fail  # type: ignore[method-assign]
+    rig.api.objects[OWN_PATH] += [{"name": "b", "spec": {}}]
     async with rig.running():
-        assert not rig.watches.listed.is_set()
-        await rig.recheck()
         assert rig.watches.listed.is_set()
-        assert set(rig.tree()) == {"queue/a"}
+        assert set(rig.tree()) == {"queue/b"}
+        await rig.recheck()
+        assert set(rig.tree()) == {"queue/a", "queue/b"}
     assert "RuntimeError: odd" in caplog.text
 
 
@@ -247,11 +341,10 @@ async def test_who_runs_is_found_out_as_soon_as_it_matters():
 async def test_nothing_is_known_while_the_server_does_not_answer():
     rig = Watching("poseidon")
     rig.api.groups["poseidon.io"] = {"v1": ["queues"]}
-    rig.api.fail = [UnreachableError("no")]
+    rig.api.fail = [UnreachableError("no")] * 3
     async with rig.running():
         assert not rig.watches.listed.is_set()
-        assert rig.pauses == [1.0]
-        await rig.recheck()
+        await rig.time.elapse(10)
         assert rig.watches.listed.is_set()
 
 

@@ -1,0 +1,239 @@
+"""Informers against a model: whatever happened to a server, those of the kinds that it serves now know what it has.
+
+Faults last until they are mended, and concern one kind or one group; nothing of them shows in the others.
+"""
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from msgspec import Struct, field
+
+from poseidon_py.kube.informers.informer import Informer
+from poseidon_py.kube.informers.informers import SAY_AFTER, Informers
+from poseidon_py.kube.informers.resource import Resource
+from poseidon_py.kube.list_watch import WatchOptions
+from poseidon_py.kube.objects import Metadata
+from poseidon_py.metrics.metrics import Metrics
+from poseidon_py.state.object_handler import ObjectHandler, by_name
+from poseidon_py.util.tasks import end_tasks
+from tests.effort import examples
+from tests.poseidon_py.kube.informers.kind_server import FAULTS, KindServer
+from tests.poseidon_py.settling import VirtualTime
+
+RESOURCES = {
+    each.label: each
+    for each in (
+        Resource("a.io", "apples", ("v2", "v1")),
+        Resource("a.io", "beans", ("v1",)),
+        Resource("c.io", "cherries", ("v1",)),
+        Resource("", "configmaps", ("v1",)),
+    )
+}
+DEFINED = [label for label, resource in RESOURCES.items() if resource.group]
+"""Kinds with a definition, which comes and goes."""
+LONG = 130.0
+"""Seconds after which all is known: 31 until a definition that is gone is believed to be, 30 between two failed lists,
+60 between two lists after a defect."""
+CURSED = "cursed"
+"""An object that triggers a defect while the machine says so."""
+
+kinds = st.sampled_from([*RESOURCES])
+names = st.sampled_from(["a", "b", CURSED])
+versions = st.sampled_from([("v1",), ("v2",), ("v2", "v1"), ("v7",), ("v7", "v1")])
+
+
+class Item(Struct):
+    metadata: Metadata = field(default_factory=Metadata)
+    value: int = 0
+
+
+class Known(ObjectHandler[Item]):
+    """The handler of an informer, and what it was told."""
+
+    def __init__(self, resource: Resource, machine: "AnyServer", *, required: bool) -> None:
+        super().__init__(resource.plural, by_name, self._take, self._forget, Metrics())
+        self.objects: dict[str, int] = {}
+        self.listed_at = ""
+        """Where all objects were listed last."""
+        self.cleared_wrongly = False
+        self._machine = machine
+        self._resource = resource
+        self.informer = Informer(
+            resource, self, Item, "nothing follows", settled=self._note, patience=SAY_AFTER, required=required
+        )
+        self.informer.awaited = False
+        self.settled = False, ""
+        """Whether it is ready and why it cannot be read, as it was told last."""
+
+    def _note(self) -> None:
+        self.settled = self.informer.ready, self.informer.unreadable
+
+    def _take(self, item: Item) -> None:
+        if item.metadata.name == CURSED and self._machine.defect:
+            raise RuntimeError("a defect")
+        self.objects[item.metadata.name] = item.value
+
+    def _forget(self, name: str) -> None:
+        self.objects.pop(name, None)
+
+    def listed(self, uids: set[str]) -> None:
+        super().listed(uids)
+        self.listed_at = self.informer.location
+
+    def clear(self) -> None:
+        super().listed(set())
+        self.listed_at = ""
+        self.cleared_wrongly |= bool(self._machine.version_of(self._resource))
+
+
+class AnyServer(RuleBasedStateMachine):
+    """Rules do things to the server, in any order and at any time; `check` waits, and compares."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.defect = False
+        self.values = 0
+        self.valid: dict[tuple[str, str], set[int]] = {}
+        """Kind and name -> all values that an object of that name has had."""
+
+    @initialize(
+        installed=st.sets(st.sampled_from(DEFINED)), denied=st.sampled_from(["", *RESOURCES]), defect=st.booleans()
+    )
+    def start(self, installed: set[str], denied: str, defect: bool) -> None:
+        self.loop.run_until_complete(self._start(installed, denied, defect))
+
+    async def _start(self, installed: set[str], denied: str, defect: bool) -> None:
+        self.time = VirtualTime()
+        self.server = KindServer()
+        for kind in sorted(installed | {"configmaps"}):
+            self.server.install(kind, "v1")
+            for name in ("a", CURSED):
+                self.put(kind, name, anew=False, malformed=False)
+        if denied:
+            self.server.faults[denied] = "denied"
+        self.defect = defect
+        self.informers = Informers(self.server, watching=WatchOptions(), metrics=Metrics())
+        self.known = {
+            label: Known(resource, self, required=resource.plural == "beans") for label, resource in RESOURCES.items()
+        }
+        for each in self.known.values():
+            self.informers.add(each.informer)
+        self.task = asyncio.create_task(self.informers.run())
+
+    def version_of(self, resource: Resource) -> str:
+        """The version in which a resource is to be read; empty: none."""
+        kind = self.server.kinds.get(resource.label)
+        return next((each for each in resource.versions if kind is not None and each in kind.versions), "")
+
+    def teardown(self) -> None:
+        if hasattr(self, "task"):
+            self.mend()
+            self.check()
+            self.loop.run_until_complete(end_tasks(self.task))
+        self.loop.close()
+
+    # -- what happens -----------------------------------------------------------------------------------------
+
+    @rule(kind=st.sampled_from(DEFINED), served=versions)
+    def install(self, kind: str, served: tuple[str, ...]) -> None:
+        self.server.install(kind, *served)
+
+    @rule(kind=st.sampled_from(DEFINED))
+    def remove(self, kind: str) -> None:
+        self.server.remove(kind)
+
+    @rule(kind=kinds, name=names, anew=st.booleans(), malformed=st.booleans())
+    def put(self, kind: str, name: str, anew: bool, malformed: bool) -> None:
+        if kind in self.server.kinds:
+            self.values += 1
+            self.server.put(kind, name, "odd" if malformed else self.values, anew=anew)
+            if not malformed:
+                self.valid.setdefault((kind, name), set()).add(self.values)
+
+    @rule(kind=kinds, name=names)
+    def delete(self, kind: str, name: str) -> None:
+        if kind in self.server.kinds:
+            self.server.delete(kind, name)
+
+    @rule(seconds=st.sampled_from([0, 0.3, 3, 40]))
+    def wait(self, seconds: float) -> None:
+        self.loop.run_until_complete(self.time.elapse(seconds))
+
+    @rule(what=st.sampled_from(["compact", "break_watches", "expire_watches"]))
+    def disturb(self, what: str) -> None:
+        getattr(self.server, what)()
+
+    @rule(what=st.sampled_from([*RESOURCES, "/apis/a.io/v1", "/apis/c.io/v1"]), fault=st.sampled_from(FAULTS))
+    def fail(self, what: str, fault: str) -> None:
+        self.server.faults[what] = fault
+
+    @rule()
+    def fail_all(self) -> None:
+        self.server.unreachable = True
+        self.server.break_watches()
+
+    @rule()
+    def curse(self) -> None:
+        self.defect = True
+
+    @rule(kind=st.sampled_from(DEFINED))
+    def forget(self, kind: str) -> None:
+        self.server.forgotten = kind
+
+    @rule()
+    def mend(self) -> None:
+        self.server.faults.clear()
+        self.server.unreachable = self.defect = False
+        self.server.break_watches()  # requests that hang end, too
+
+    # -- what must be true ------------------------------------------------------------------------------------
+
+    @rule()
+    @precondition(lambda self: not self.server.unreachable)
+    def check(self) -> None:
+        self.loop.run_until_complete(self.time.elapse(LONG))
+        for kind in RESOURCES:
+            if f"/apis/{RESOURCES[kind].group}/v1" not in self.server.faults:
+                self._check(kind)
+
+    def _check(self, kind: str) -> None:
+        known, served = self.known[kind], self.server.kinds.get(kind)
+        informer, resource = known.informer, RESOURCES[kind]
+        version = self.version_of(resource)
+        assert not known.cleared_wrongly
+        assert known.settled == (informer.ready, informer.unreadable), "it is told of each change"
+        if not version:
+            assert (known.objects, informer.path) == ({}, "")
+            assert bool(informer.unreadable) == bool(informer.unsupported) == (served is not None)
+            assert served is None or all(each in informer.unreadable for each in served.versions)
+            assert informer.ready or (served is not None and informer.required)
+            return
+        assert served is not None
+        assert informer.location == resource.collection(version)
+        listed = known.listed_at == informer.location
+        fault = self.server.faults.get(kind, "")
+        assert listed or fault
+        assert bool(informer.unreadable) == (not listed and fault != "hanging")
+        assert informer.path == ("" if informer.unreadable else informer.location)
+        assert informer.ready or not listed
+        if not fault:
+            for name in known.objects.keys() | served.objects.keys():
+                self._check_object(kind, name, served.objects.get(name))
+
+    def _check_object(self, kind: str, name: str, obj: dict[str, Any] | None) -> None:
+        """Of one that is malformed now, or triggers a defect, an earlier state is known, or none."""
+        found = self.known[kind].objects.get(name)
+        if obj is None:
+            assert found is None
+        elif obj["value"] == "odd" or (name == CURSED and self.defect):
+            assert found is None or found in self.valid[kind, name]
+        else:
+            assert found == obj["value"]
+
+
+AnyServer.TestCase.settings = examples(40, steps=20)
+TestAnyServer = pytest.mark.slow(AnyServer.TestCase)
