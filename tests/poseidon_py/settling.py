@@ -67,9 +67,9 @@ class VirtualTime:
 
     def __init__(self) -> None:
         self.now = 1000.0
-        cast(Any, asyncio.get_running_loop()).time = self._look
+        cast(Any, asyncio.get_running_loop()).time = self._tick
 
-    def _look(self) -> float:
+    def _tick(self) -> float:
         self.now += 1e-6
         return self.now
 

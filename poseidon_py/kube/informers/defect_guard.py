@@ -34,7 +34,7 @@ class DefectGuard:
     def listed(self, uids: set[str]) -> None:
         failures, self._failures = self._failures, 0
         if failures > 1:
-            log.error("%d objects of %s are left out because of defects", failures, self._label)
+            log.warning("%d objects of %s are left out because of defects", failures, self._label)
         self._pass(self._handler.listed, uids, None)
 
     def clear(self) -> None:
@@ -42,7 +42,7 @@ class DefectGuard:
         try:
             self._handler.clear()
         except Exception:
-            log.exception("some objects of %s are not forgotten: a defect", self._label)
+            log.exception("objects of %s are not forgotten: a defect", self._label)
 
     def _pass(self, report: Callable[[Any], None], what: Any, about: Metadata | None) -> None:
         try:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import Counter
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from poseidon_py.kube.client import ApiError, BusyError, GoneError, LostAnswerError, NotFoundError, UnreachableError
@@ -72,6 +73,16 @@ class KindServer:
             gone["metadata"]["resourceVersion"] = str(self.version)
             self._tell(kind, "DELETED", gone)
 
+    def fail(self, what: str, fault: str) -> None:
+        """Requests that hang end, unless this one is to hang."""
+        self.faults[what] = fault
+        self._wake()
+
+    def mend(self) -> None:
+        self.faults.clear()
+        self.unreachable = False
+        self.break_watches()
+
     def compact(self) -> None:
         for kind in self.kinds.values():
             kind.compacted = self.version
@@ -125,14 +136,14 @@ class KindServer:
     def metadata(self) -> "KindServer":
         return self
 
-    async def page(self, path: str, parameters: dict[str, str]) -> bytes:
+    async def page(self, path: str, parameters: Mapping[str, str]) -> bytes:
         kind = await self._served(path)
         if self.faults.get(_kind_at(path)) == "malformed":
             return b"<html>"
         items = [*kind.objects.values()]
         return json.dumps({"metadata": {"resourceVersion": str(self.version)}, "items": items}).encode()
 
-    async def watch(self, path: str, parameters: dict[str, str], silence: float) -> Any:
+    async def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]:
         kind = await self._served(path)
         at, broken, expired = int(parameters["resourceVersion"]), self._broken, self._expired
         while True:
