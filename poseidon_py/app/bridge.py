@@ -53,8 +53,8 @@ from poseidon_py.usage.collector import DEFAULT_STALE, Collector
 from poseidon_py.util.tasks import end_tasks, together
 
 log = logging.getLogger(__name__)
-_PARTS = ("informers", "gangs", "queues", "queue_poll", "drainer", "suspensions", "jobs", "loop", "rebalancer")
-"""Parts of the runtime that run until the end."""
+_COMPONENTS = ("informers", "gangs", "queues", "queue_poll", "drainer", "suspensions", "jobs", "loop", "rebalancer")
+"""Components of the runtime that run until the end."""
 
 
 class Bridge:
@@ -209,7 +209,7 @@ class Bridge:
         for name in ("namespace", "budget", "gang", "queue"):
             self._spawn(f"{name} worker", getattr(runtime.feed, f"{name}_worker")())
         self._spawn("storage", self._watch_storage())
-        for name in _PARTS:
+        for name in _COMPONENTS:
             self._spawn(name.replace("_", " "), getattr(runtime, name).run())
         if self.usage is not None:
             self._spawn("usage", self.usage.run())
