@@ -51,6 +51,7 @@ class LazyGroup(Group):
         "rebalance": ("poseidon_py.cli.rebalance", "Plan moves of running pods, and carry them out."),
         "run": ("poseidon_py.cli.run", "Run the scheduler until SIGTERM or SIGINT."),
         "status": ("poseidon_py.cli.ask", "Show the scheduler's view of the cluster."),
+        "top": ("poseidon_py.cli.top", "Show pods, rounds, queues and why pods wait, until interrupted."),
         "what-if": (
             "poseidon_py.cli.fitting.what_if:what_if",
             "Show whether the pods of a manifest would fit: now, later, or never.",
@@ -59,7 +60,17 @@ class LazyGroup(Group):
     """Command -> the module that has it, under that name or after a colon, and how its help begins: so the list of
     commands needs none of their libraries."""
     headings: ClassVar[dict[str, tuple[str, ...]]] = {
-        "Ask a running scheduler": ("explain", "fits", "gangs", "jobs", "network", "queues", "status", "what-if"),
+        "Ask a running scheduler": (
+            "explain",
+            "fits",
+            "gangs",
+            "jobs",
+            "network",
+            "queues",
+            "status",
+            "top",
+            "what-if",
+        ),
         "Change": ("hooks", "rebalance"),
         "Run": ("cluster", "demo", "run"),
         "Set up": ("completion", "config", "policies"),
