@@ -1,10 +1,14 @@
 """Slots for attached volumes, against kube-scheduler's count (nodevolumelimits/csi.go), written out."""
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon_py.kube.storage_objects import CsiNode, VolumeAttachment
 from poseidon_py.state.volumes.attachments import Attachments
+from poseidon_py.state.volumes.claims import VolumeDemands, slots
+from protos.gen import firmament_pb2
 from tests.effort import examples
 from tests.poseidon_py.state.test_volumes import made, storage, volume
 
@@ -79,3 +83,21 @@ def test_volumes_of_assumed_pods_take_slots_until_they_are_given_back():
     assert attachments.limits("n") == {"d": 1}  # the flow service counts it by its request
     assert attachments.forget("a") == "n"
     assert attachments.takes("n", other)
+
+
+def test_a_pod_needs_no_slot_for_a_volume_that_is_attached_for_others():
+    """Three pods of one node on one volume took three slots of it: of a limit of one, a single pod ran."""
+    nodes = csi_node("n", d=1), csi_node("m", d=1), csi_node("free", d=1)
+    found = storage(*nodes, volume("d0", driver="d"), volume("d1", driver="d"))
+    attachments = Attachments(found, lambda uid: None, lambda node: None)
+    attachments.use("a", "n", frozenset({VOLUMES[0]}), bound=True)
+    attachments.use("b", "m", frozenset({VOLUMES[1]}), bound=True)
+    demands = VolumeDemands(attached=frozenset({VOLUMES[0]}), requests=slots(Counter(d=1)))
+    assert attachments.relieve(demands)
+    assert demands.requests == {}
+    (requirement,) = demands.further
+    (term,) = firmament_pb2.NodeSelector.FromString(requirement[1]).nodeSelectorTerms
+    assert [(each.operator, list(each.values)) for each in term.matchFields] == [("NotIn", ["m"])]
+    other = VolumeDemands(attached=frozenset({("d", "d2")}), requests=slots(Counter(d=1)))
+    assert not attachments.relieve(other)
+    assert (other.requests, other.further) == (slots(Counter(d=1)), [])
