@@ -113,6 +113,11 @@ class Kueue:
         group = hints.labels.get(m.KUEUE_NAME) or hints.annotations.get(m.KUEUE_NAME)
         if not (group or required or preferred):
             return None
+        instead = m.OWN in hints.annotations and m.OWN_TOPOLOGY in hints.annotations
+        if required and not (group or instead) and (why := _unknown_pods(hints, objects)):
+            what = "the pods that have to be together are not known, since"
+            remedy = f"correct that, or give {m.OWN} and {m.OWN_TOPOLOGY}"
+            raise Invalid(f"annotation {m.KUEUE_REQUIRED}: {what} {why}; {remedy}")
         found = self._group(hints, group) if group else self._of_owner(hints, objects)
         if found is None:
             return None
@@ -143,6 +148,24 @@ class Kueue:
         size = whole(text, f"annotation {m.KUEUE_COUNT}")
         name = f"{hints.namespace}/{group}"
         return Declaration(self.name, f"kueue/{name}", name, size, maximum=size, size=size, is_workload=True)
+
+
+def _unknown_pods(hints: GangHints, objects: Objects) -> str:
+    """Why it is not known which pods are in the pod set of a pod; empty: it is, or the pod is one of its own."""
+    if hints.owner is not None and (hints.owner.group, hints.owner.kind) == ("", "Pod"):
+        return "a pod owns them"  # as the driver of a Spark application does
+    owner = hints.owner
+    for _ in range(2):  # a Job, and the JobSet above it
+        if owner is None:
+            break
+        found = objects.owner(owner, hints.namespace)
+        if found is None:
+            why = objects.unreadable(owner)
+            return f"{owner.kind} {hints.namespace}/{owner.name} cannot be read: {why}" if why else ""
+        if found.counts.problem:
+            return f"{owner.kind} {hints.namespace}/{owner.name} is invalid: {found.counts.problem}"
+        owner = found.owner
+    return ""
 
 
 def _part_of(

@@ -250,8 +250,9 @@ class GangRegistry(GroupBook):
         member.owners = owners(hints, self.objects)
         self._place(member, declaration)
         if invalid and declaration is None:
-            for owner_or_group in member.owners:
-                self._wait(member, owner_or_group.uid)  # it may be corrected
+            for owner in (hints.owner, *(each.owner for each in member.owners)):
+                if owner is not None:
+                    self._wait(member, owner.uid)  # it may be corrected, or become readable
             self._block(known, invalid)
             warning = invalid
         elif (

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from poseidon_py.state.gangs.by_owner import JOBS, REPLICA_SETS
+from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, REPLICA_SETS
 from poseidon_py.state.gangs.by_pod_group import COSCHEDULING, KAI, NATIVE, VOLCANO
+from poseidon_py.state.gangs.model import Owner
+from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from tests.poseidon_py.state.gangs.builders import JOB, owner_or_group
 from tests.poseidon_py.state.gangs.rig import Rig
 
@@ -120,6 +122,43 @@ def test_it_is_looked_up_before_the_pod_is_placed():
     rig.registry.resolved("owner/uid-j")
     rig.work()
     assert topology(rig) == ("rack", True)
+
+
+UNKNOWN = f"annotation {REQUIRED}: the pods that have to be together are not known, since "
+SET = Owner("JobSet", "s", "uid-s", "jobset.x-k8s.io")
+
+
+@pytest.mark.parametrize("kind", ["Job", "JobSet"])
+def test_without_the_right_to_read_the_owner_nothing_is_placed_anywhere(kind):
+    rig = Rig()
+    rig.objects.forbidden[kind] = "403 Forbidden: no"
+    job = owner_or_group(JOBS, "j", spec={"parallelism": 4}, owner=SET if kind == "JobSet" else None)
+    if kind == "JobSet":
+        rig.objects.put(JOBS, job)
+    name = {"Job": "j", "JobSet": "s"}[kind]
+    assert pod(rig, {}, **{REQUIRED: "rack"}) == (
+        f"{UNKNOWN}{kind} ns/{name} cannot be read: 403 Forbidden: no; correct that, or give {OWN} and {TOPOLOGY}"
+    )
+    assert pod(rig, {}, **{PREFERRED: "rack"}) == (None if kind == "Job" else (4, "ns/j"))
+    pod(rig, {}, **{REQUIRED: "rack"})
+    rig.objects.forbidden.clear()
+    resource = JOBS if kind == "Job" else JOB_SETS
+    jobs = {"replicatedJobs": [{"name": "w", "replicas": 1, "template": {"spec": {"parallelism": 4}}}]}
+    rig.put(resource, job if kind == "Job" else owner_or_group(JOB_SETS, "s", spec=jobs))
+    assert (rig.gang("a"), topology(rig)) == ((4, "ns/j"), ("rack", True))
+
+
+def test_an_owner_whose_number_of_pods_is_invalid_and_one_that_is_a_pod():
+    kind, resource, replicas = OWNER_KINDS["pytorchjobs"]
+    rig = Rig((resource, owner_or_group(resource, "t", spec={replicas: {"Worker": {"replicas": -1}}})))
+    rig.pod("a", owner=Owner(kind, "t", "uid-t", resource.group), annotations={REQUIRED: "rack"})
+    assert str(rig.gang("a")).startswith(f"{UNKNOWN}PyTorchJob ns/t is invalid: spec.{replicas}")
+    rig.pod("b", owner=Owner("Pod", "driver", "uid-d", ""), annotations={REQUIRED: "rack"})
+    assert rig.gang("b") == f"{UNKNOWN}a pod owns them; correct that, or give {OWN} and {TOPOLOGY}"
+    executors = {OWN: "3", "poseidon.io/gang-name": "e", TOPOLOGY: "rack", REQUIRED: "rack"}
+    rig.pod("c", owner=Owner("Pod", "driver", "uid-d", ""), annotations=executors)
+    assert rig.gang("c") == (3, "ns/e")
+    assert [name for name, _ in rig.invalid] == ["a", "b"]
 
 
 # -- poseidon.io/gang-topology beside other declarations --------------------------------------------------------------
