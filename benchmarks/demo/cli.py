@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from functools import partial
+from importlib.util import find_spec
 from subprocess import CalledProcessError
 
 import click
@@ -35,7 +36,7 @@ from poseidon_py.util.terminal import new_console
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the workload.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, and nothing else.")
-@click.option("--serve", is_flag=True, help="Keep the cluster up afterwards for kubectl, until Ctrl-C.")
+@click.option("--serve", is_flag=True, help="Keep the cluster up for kubectl and a browser, until Ctrl-C.")
 @click.option(
     "--patience",
     type=click.FloatRange(1),
@@ -49,7 +50,8 @@ def demo(
     Everything runs as in production: the cluster speaks the Kubernetes HTTP API on loopback, and the scheduler and
     its flow service are separate processes.
     """
-    plan = Plan(nodes, pods, policy, seed, usage=usage or "", patience=patience)
+    page = serve and find_spec("plotly") is not None
+    plan = Plan(nodes, pods, policy, seed, usage=usage or "", patience=patience, dashboard=page)
     try:
         compile_stale(partial(click.echo, err=True))  # of a checkout
     except (OSError, CalledProcessError) as error:
@@ -86,7 +88,7 @@ async def _run(plan: Plan, as_json: bool, serve: bool) -> int:
             else:
                 show.summary(console, found)
             if serve:
-                show.serving(str(stack.kubeconfig), stack.health_url)
+                show.serving(str(stack.kubeconfig), stack.health_url, page=plan.dashboard)
                 await asyncio.Event().wait()
     except (ChildError, KubeError) as error:
         click.echo(f"error: {error}", err=True)

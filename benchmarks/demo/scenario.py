@@ -58,6 +58,8 @@ class Plan:
     scheduler: str = "poseidon"
     usage: str = ""
     patience: float | None = None
+    dashboard: bool = False
+    """Whether the scheduler serves its page."""
 
     @property
     def patience_seconds(self) -> float:
@@ -79,8 +81,10 @@ async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
     try:
         display.step("starting the scheduler: `poseidon run` and its flow service")
         usage_flags = ["--usage", plan.usage, *_USAGE_FLAGS] if plan.usage else []
-        flags = [*usage_flags, *_MOVES_FLAGS]
+        flags = [*usage_flags, *_MOVES_FLAGS, *(["--dashboard"] if plan.dashboard else [])]
         await stack.start_scheduler(stack.kubeconfig, plan.scheduler, plan.policy, flags)
+        if plan.dashboard:
+            display.step(f"the scheduler's page: {stack.health_url}/dashboard/")
         urgent = [app for app in apps if app.kind == URGENT]
         display.step(
             f"submitting {plan.pods} pods through {len(apps)} Deployments, Jobs and Pods, the urgent ones last"

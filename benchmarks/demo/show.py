@@ -119,10 +119,13 @@ def summary(console: Console, found: Summary) -> None:
     console.print(f"\n[bold {colour}]{passed} of {len(found.checks)} checks passed[/]")
 
 
-def serving(kubeconfig: str, health: str) -> None:
-    """Print commands to try while the demo stays up."""
+def serving(kubeconfig: str, health: str, *, page: bool) -> None:
+    """Print commands to try while the demo stays up. `page`: whether the scheduler serves its page."""
+    lacks = "not served, because plotly is not installed: pip install 'poseidon-firmament[dashboard]'"
     click.echo(
         f"""
+The scheduler's page: {f"{health}/dashboard/" if page else lacks}
+
 The cluster and the scheduler are still running. Try, in another terminal:
 
     export KUBECONFIG={kubeconfig}

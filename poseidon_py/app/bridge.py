@@ -20,7 +20,7 @@ from poseidon_py.app.queries.round_network import network_json, network_request
 from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
-from poseidon_py.app.serving.http_endpoints import first_problem
+from poseidon_py.app.serving.http_endpoints import Pages, first_problem
 from poseidon_py.app.serving.self_description import identity_json, leader_annotations
 from poseidon_py.app.serving.state_endpoints import Health
 from poseidon_py.app.startup import (
@@ -44,6 +44,7 @@ from poseidon_py.kube.credentials import Access
 from poseidon_py.kube.lease import Election
 from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.report.unscheduled import terms_of
+from poseidon_py.rounds.listener import RoundListener
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
@@ -78,6 +79,9 @@ class Bridge:
         self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout, tls, self.metrics)
         self.runtime: Runtime | None = None
         self.health: Health | None = None
+        self.pages: Pages | None = None
+        """Served beside the state; set before `start`, as the next one."""
+        self.round_listeners: list[RoundListener] = []
         self.usage: Collector | None = None
         self._access: Access | None = None
         self.kube: Kube | None = None
@@ -98,7 +102,7 @@ class Bridge:
         settings = self.settings
         self._broken = asyncio.get_running_loop().create_future()
         access = self._access = await credentials.load(settings.kubeconfig, settings.context)
-        self.health = Health(self)
+        self.health = Health(self, pages=self.pages)
         await self.health.start()
         kube = self.kube = Kube(access, settings.bind_concurrency, rate_limit(settings))
         await self.health.start_secure(access)
@@ -172,7 +176,14 @@ class Bridge:
 
     def _build(self, kube: Kube) -> Runtime:
         return build_runtime(
-            self.settings, self.store, self.engine, kube, self._holds_lease, self._hooks, self.identity
+            self.settings,
+            self.store,
+            self.engine,
+            kube,
+            self._holds_lease,
+            self._hooks,
+            self.identity,
+            self.round_listeners,
         )
 
     def _new_election(self, kube: Kube) -> Election:
@@ -293,13 +304,13 @@ class Bridge:
         return checks | {"flow service": "" if self.runtime.session.ready else "the flow service is not synchronised"}
 
     @property
-    def _leads(self) -> bool:
+    def leads(self) -> bool:
         return self.election is not None and self.election.leading
 
     def refresh(self) -> None:
         """Updates the gauges."""
         count_pods(self.store, self.metrics, time.time_ns() // 1000)
-        self.metrics.leader.labels(self.settings.lease_name).set(self._leads)
+        self.metrics.leader.labels(self.settings.lease_name).set(self.leads)
         self.metrics.usage_age.set(self.usage.age if self.usage is not None else math.nan)
 
     @property
@@ -315,8 +326,8 @@ class Bridge:
         """The body of /status. Raises EngineError."""
         own = {
             **self.serves(),
-            "leading": self._leads,
-            "leader": self.identity if self._leads else self.election.holder if self.election is not None else "",
+            "leading": self.leads,
+            "leader": self.identity if self.leads else self.election.holder if self.election is not None else "",
             "not_ready": first_problem(self.checks()),
             "pid": os.getpid(),
             "firmament": {
@@ -360,7 +371,7 @@ class Bridge:
 
     async def queues(self, name: str) -> dict[str, Any]:
         """The body of /queues. Raises EngineError, UnknownQueue."""
-        return await queues_answer(self.store, self.engine, self._tracker, self._explain, self._suspended, name)
+        return await queues_answer(self.store, self.engine, self.tracker, self._explain, self._suspended, name)
 
     async def network(self, **selection: str) -> dict[str, Any]:
         """The body of /network. Raises EngineError, InvalidField, UnknownNetwork."""
@@ -368,14 +379,14 @@ class Bridge:
 
     async def jobs(self, **selection: str) -> dict[str, Any]:
         """The body of /jobs. Raises EngineError, UnknownJob."""
-        return await jobs_answer(self.store, self._tracker, self._explain, self._suspended, **selection)
+        return await jobs_answer(self.store, self.tracker, self._explain, self._suspended, **selection)
 
     @property
     def _suspended(self) -> list[dict[str, Any]]:
         return self.runtime.suspensions.listed() if self.runtime is not None else []
 
     @property
-    def _tracker(self) -> Tracker | None:
+    def tracker(self) -> Tracker | None:
         if self.runtime is None:
             return None
         self.runtime.jobs.pods.flush()

@@ -7,7 +7,7 @@ watches -> store -> queues -> feed -> (session) engine -> loop -> binder -> API 
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,7 @@ from poseidon_py.report.events import Reporter
 from poseidon_py.report.eviction_events import EvictionEvents
 from poseidon_py.report.unscheduled import UnscheduledReports
 from poseidon_py.rounds.leadership import Leadership
+from poseidon_py.rounds.listener import RoundListener
 from poseidon_py.rounds.loop import Loop
 from poseidon_py.rounds.pacer import Pacer
 from poseidon_py.state.store import Store
@@ -116,9 +117,10 @@ def build_runtime(
     holds_lease: Callable[[], bool],
     hooks: HookConfig | None = None,
     identity: str = "",
+    listeners: Sequence[RoundListener] = (),
 ) -> Runtime:
     """`holds_lease` is called before each write: whether, by the clock, no other replica can be the leader. `hooks`:
-    get the transitions of jobs. `identity`: of this process."""
+    get the transitions of jobs. `identity`: of this process. `listeners`: of rounds."""
     changed, leadership, slots = asyncio.Event(), Leadership(), BindSlots()
     jobs = ObservedJobs(settings, store, _hook_terms(settings, store, kube, hooks, identity))
     watches = [*first_watches(kube, store, watch_options(settings), [jobs.pods])]
@@ -200,6 +202,7 @@ def build_runtime(
             reporter.waits_for_queue,
         ).report,
         preempt=preemptor.take,
+        listeners=listeners,
         changed=changed,
         leadership=leadership,
         pacer=Pacer(settings.batch_window, settings.batch_window_max),

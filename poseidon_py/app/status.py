@@ -19,7 +19,6 @@ Json = dict[str, Any]
 
 def status_json(store: Store, reply: flow_pb2.StatusReply, bridge: Json, collector: Json) -> Json:
     """`bridge`: fields from the bridge itself; `collector`: state of the usage polls."""
-    last = reply.last_round
     return {
         **bridge,
         "epoch": f"{reply.epoch:016x}",
@@ -33,30 +32,35 @@ def status_json(store: Store, reply: flow_pb2.StatusReply, bridge: Json, collect
             for name in sorted(reply.allocatable)
         },
         "rounds": reply.rounds,
-        "last_round": {
-            "started_us": last.started_us,
-            "seconds": last.seconds,
-            "stages": {name: last.stage_seconds[name] for name in last.stage_seconds},
-            "pending": last.pending,
-            "placed": last.placed,
-            "placed_by": dict(sorted(last.placed_by.items())),
-            "waiting": last.waiting,
-            "nominated": last.nominated,
-            "preempted": last.preempted,
-            "migrated": last.migrated,
-            "migrated_for_waiting": last.migrated_for_waiting,
-            "least_moves": last.least_moves,
-            "solves": last.solves,
-            "vertices": last.vertices,
-            "arcs": last.arcs,
-            "objective": last.objective,
-            "gap": last.gap,
-            "fallback": last.fallback,
-            "unsolved": dict(last.unsolved),
-            "compressed": last.compressed,
-        },
+        "last_round": round_json(reply.last_round),
         "usage": usage_json(reply, collector),
         "known": {"pods": len(store.pods), "nodes": len(store.nodes), "queued": len(store.pod_queue)},
+    }
+
+
+def round_json(stats: flow_pb2.RoundStats) -> Json:
+    """The statistics of a round."""
+    return {
+        "started_us": stats.started_us,
+        "seconds": stats.seconds,
+        "stages": {name: stats.stage_seconds[name] for name in stats.stage_seconds},
+        "pending": stats.pending,
+        "placed": stats.placed,
+        "placed_by": dict(sorted(stats.placed_by.items())),
+        "waiting": stats.waiting,
+        "nominated": stats.nominated,
+        "preempted": stats.preempted,
+        "migrated": stats.migrated,
+        "migrated_for_waiting": stats.migrated_for_waiting,
+        "least_moves": stats.least_moves,
+        "solves": stats.solves,
+        "vertices": stats.vertices,
+        "arcs": stats.arcs,
+        "objective": stats.objective,
+        "gap": stats.gap,
+        "fallback": stats.fallback,
+        "unsolved": dict(stats.unsolved),
+        "compressed": stats.compressed,
     }
 
 

@@ -76,6 +76,15 @@ async def _run(settings: Settings, hooks: HookConfig | None, process: ProcessLog
     loop = asyncio.get_running_loop()
     process.end_on(end_signals())
     bridge = Bridge(settings, hooks)
+    if settings.dashboard:
+        from poseidon_py.dashboard.assets import MissingPlotly
+        from poseidon_py.dashboard.dashboard import Dashboard
+
+        try:
+            Dashboard(bridge).attach()
+        except MissingPlotly as missing:
+            process.failed(missing)
+            return 2
     loop.add_signal_handler(signal.SIGUSR1, _show_stacks, settings.log_format)
     comparisons: set[asyncio.Task[None]] = set()
     loop.add_signal_handler(signal.SIGUSR2, compare_state, bridge, comparisons)

@@ -109,6 +109,7 @@ LAYOUT: Mapping[str, Mapping[str, Any]] = {
         "healthPort": "health_port",
         "bindAddress": "bind_address",
         "securePort": "secure_port",
+        "dashboard": "dashboard",
         "certFile": "tls_cert_file",
         "keyFile": "tls_private_key_file",
     },

@@ -34,6 +34,13 @@ class ServingSettings(msgspec.Struct, frozen=True, kw_only=True):
             metavar="PORT",
         ),
     ] = -1
+    dashboard: Annotated[
+        bool,
+        setting(
+            "Serve a page under /dashboard/ at these ports, which shows rounds, jobs, queues and nodes; needs the "
+            "package plotly (extra dashboard)."
+        ),
+    ] = False
     tls_cert_file: Annotated[
         Path | None,
         setting(

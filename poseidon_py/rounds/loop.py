@@ -7,7 +7,7 @@ second one. Binds overlap with later rounds: the loop does not wait for placemen
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 
@@ -16,6 +16,7 @@ from poseidon_py.feed.client import Engine, EngineError
 from poseidon_py.feed.resync import Session
 from poseidon_py.preempt.decisions import Decisions
 from poseidon_py.rounds.leadership import Leadership
+from poseidon_py.rounds.listener import RoundListener
 from poseidon_py.rounds.pacer import Pacer
 from poseidon_py.rounds.preemptions import decisions_of
 from poseidon_py.state.pod_lifecycle import PodState
@@ -40,6 +41,7 @@ class Loop:
         unscheduled: Callable[[Iterable[flow_pb2.Unscheduled], float], None],
         *,
         preempt: Callable[[Decisions], None] = lambda decisions: None,
+        listeners: Sequence[RoundListener] = (),
         changed: asyncio.Event,
         leadership: Leadership,
         pacer: Pacer,
@@ -49,7 +51,8 @@ class Loop:
     ) -> None:
         """`place` takes the accepted placements of a round, `reject` a rejected one, `unscheduled` the reasons for the
         pods without a placement and the seconds that the round took, `preempt` the decisions on preemption and
-        migration. `changed` is set by every change that can affect a round."""
+        migration; `listeners` are told of these and of the statistics. `changed` is set by every change that can
+        affect a round."""
         self._store = store
         self._metrics = store.metrics
         self._stage_seconds = cache(store.metrics.round_stage.labels)
@@ -59,6 +62,7 @@ class Loop:
         self._reject = reject
         self._unscheduled = unscheduled
         self._preempt = preempt
+        self._listeners = listeners
         self._changed = changed
         self._leadership = leadership
         self._pacer = pacer
@@ -199,6 +203,8 @@ class Loop:
         self._place(reply.placed, started)
         if decisions := decisions_of(self._store, reply, self._is_wanted, leads=self._leadership.leads):
             self._preempt(decisions)
+            for listener in self._listeners:
+                listener.decided(decisions)
         if not reply.round:
             self._metrics.rounds.labels("idle").inc()
             return
@@ -234,6 +240,8 @@ class Loop:
         self._metrics.round_call.observe(seconds)
         self.last = stats
         self.rounds += 1
+        for listener in self._listeners:
+            listener.round_ended(stats, seconds)
         self._metrics.rounds.labels("placed").inc()
         self._metrics.round.observe(stats.seconds)
         for stage, seconds in stats.stage_seconds.items():

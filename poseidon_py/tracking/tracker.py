@@ -101,6 +101,10 @@ class Tracker:
         """Pods with a record."""
         return len(self._replicas)
 
+    def replica(self, uid: str) -> Replica | None:
+        """The pod with a UID; None: it is gone, or another scheduler's."""
+        return self._replicas.get(uid)
+
     @property
     def live(self) -> bool:
         """Whether the first list is complete: from then on transitions are passed on, and totals counted."""

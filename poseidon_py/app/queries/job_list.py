@@ -6,6 +6,7 @@
     "name": "NAMESPACE/NAME", "namespace": str, "kind": str, "uid": str
     "state": str, "reason": str, "since": str       since when it is in its state, and why
     "created": str, "age_seconds": int
+    "started": str | null     when the first of its pods began to run
     "ended": str | null       when its last pod ended, if the job has ended
     "user": str, "queue": str
     "pods": {state: number}   with those that are gone, in their last state
@@ -79,7 +80,7 @@ async def jobs_json(
         found = _named(found, name)
     count = len(found)
     found = heapq.nlargest(JOBS_SHOWN, found, key=_age)[::-1]
-    jobs = [_job(job, now) | (_details(job, now) if name else {}) for job in found]
+    jobs = [job_json(job, now) | (_details(job, now) if name else {}) for job in found]
     if name:
         for job, body in zip(found, jobs, strict=True):
             body |= await _waiting(job, why)
@@ -99,7 +100,8 @@ def _named(jobs: list[Job], name: str) -> list[Job]:
     raise UnknownJob(f"job {name} not found; {remedy}")
 
 
-def _job(job: Job, now: float) -> Json:
+def job_json(job: Job, now: float) -> Json:
+    """A job without its pods."""
     figures = job.figures()
     noticed = job.state in _NOTICED
     return {
@@ -112,6 +114,7 @@ def _job(job: Job, now: float) -> Json:
         "since": written(job.changed),
         "created": written(job.created),
         "age_seconds": max(int(now - job.created), 0),
+        "started": written(job.first_started),
         "ended": written(job.ended) if job.state in OVER else None,
         "user": job.user,
         "queue": job.queue,

@@ -4,8 +4,8 @@ A request carries the bearer token of a user or a service account; what it may d
 
     rules: [{nonResourceURLs: [/metrics], verbs: [get]}]
 
-Answers are remembered for ten seconds, as in other components. Nothing is permitted while the API server cannot be
-asked.
+Answers are remembered for ten seconds, as in other components, and those about namespaces for a minute, since a list
+may need one for each. Nothing is permitted while the API server cannot be asked.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from aiohttp import web
 from msgspec import Struct
 
 from poseidon_py.kube.client import Kube, KubeError, decode_answer
@@ -26,7 +27,9 @@ log = logging.getLogger(__name__)
 TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
 PERMISSIONS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _SECONDS = 10.0
+_NAMESPACE_SECONDS = 60.0
 _REMEMBERED = 1024
+_NAMESPACES_REMEMBERED = 16_384
 _WAITING = 32
 """Requests that wait for a review: made-up tokens must not fill the memory."""
 _QPS, _BURST, _CONNECTIONS = 50.0, 100, 2
@@ -95,6 +98,7 @@ class AccessReviewer:
         self._monotonic = monotonic
         self._users: dict[bytes, tuple[float, User | None]] = {}
         self._permissions: dict[tuple[object, ...], tuple[float, bool]] = {}
+        self._namespaces: dict[tuple[object, ...], tuple[float, bool]] = {}
         self._waiting = 0
 
     async def permit(self, authorization: str, verb: str, path: str) -> User:
@@ -107,7 +111,7 @@ class AccessReviewer:
             user = await self._user(token)
             if user is None:
                 raise Refused(401, "the API server does not know the token")
-            allowed = await self._allowed(user, verb, path)
+            allowed = await self._may_reach(user, verb, path)
         except (KubeError, TimeoutError) as error:
             log.warning("the API server cannot be asked who may %s %s: %s", verb, path, error or "no answer in time")
             raise Refused(503, "the API server cannot be asked who may do this; see the scheduler's log") from error
@@ -129,17 +133,43 @@ class AccessReviewer:
         _remember(self._users, key, (now + _SECONDS, user))
         return user
 
-    async def _allowed(self, user: User, verb: str, path: str) -> bool:
+    async def _may_reach(self, user: User, verb: str, path: str) -> bool:
         key, now = (*user.key, verb, path), self._monotonic()
         if key in self._permissions and self._permissions[key][0] > now:
             return self._permissions[key][1]
-        subject = {"user": user.username, "uid": user.uid, "groups": user.groups, "extra": user.extra}
-        spec = {**subject, "nonResourceAttributes": {"path": path, "verb": verb}}
-        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        answer = await self._asked(PERMISSIONS, review)
-        allowed = decode_answer(answer, _AccessReview, "subject access review").status.allowed
+        allowed = await self._allowed(user, {"nonResourceAttributes": {"path": path, "verb": verb}})
         _remember(self._permissions, key, (now + _SECONDS, allowed))
         return allowed
+
+    def known_to_list_pods(self, user: User, namespace: str) -> bool | None:
+        """What is remembered of `may_list_pods`; None: nothing."""
+        until, allowed = self._namespaces.get((*user.key, namespace), (0.0, False))
+        return allowed if until > self._monotonic() else None
+
+    async def may_list_pods(self, user: User, namespace: str) -> bool:
+        """Whether the user may list the pods of a namespace, or, if it is empty, of all. Raises Refused."""
+        known = self.known_to_list_pods(user, namespace)
+        if known is not None:
+            return known
+        attributes = {"verb": "list", "version": "v1", "resource": "pods"}
+        if namespace:
+            attributes["namespace"] = namespace
+        try:
+            allowed = await self._allowed(user, {"resourceAttributes": attributes})
+        except (KubeError, TimeoutError) as error:
+            where = f"in namespace {namespace}" if namespace else "in all namespaces"
+            log.warning("the API server cannot be asked who may list pods %s: %s", where, error or "no answer in time")
+            raise Refused(503, "the API server cannot be asked whose pods may be shown; see the log") from error
+        key = (*user.key, namespace)
+        _remember(self._namespaces, key, (self._monotonic() + _NAMESPACE_SECONDS, allowed), _NAMESPACES_REMEMBERED)
+        return allowed
+
+    async def _allowed(self, user: User, attributes: Mapping[str, Any]) -> bool:
+        subject = {"user": user.username, "uid": user.uid, "groups": user.groups, "extra": user.extra}
+        spec = {**subject, **attributes}
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        answer = await self._asked(PERMISSIONS, review)
+        return decode_answer(answer, _AccessReview, "subject access review").status.allowed
 
     async def _asked(self, path: str, review: Mapping[str, Any]) -> bytes:
         if self._waiting >= _WAITING:
@@ -152,7 +182,26 @@ class AccessReviewer:
             self._waiting -= 1
 
 
-def _remember(known: dict[Any, Any], key: Any, value: Any) -> None:
-    if len(known) >= _REMEMBERED:
+class Asker(Struct, frozen=True):
+    """Who has sent a request to the secure port."""
+
+    user: User
+    reviewer: AccessReviewer
+
+    def known_to_list_pods(self, namespace: str) -> bool | None:
+        """As of AccessReviewer."""
+        return self.reviewer.known_to_list_pods(self.user, namespace)
+
+    async def may_list_pods(self, namespace: str) -> bool:
+        """Likewise. Raises Refused."""
+        return await self.reviewer.may_list_pods(self.user, namespace)
+
+
+ASKER: web.RequestKey[Asker | None] = web.RequestKey("asker", Asker)
+"""Of a request; None: it comes from the own machine, or is for what everybody may have."""
+
+
+def _remember(known: dict[Any, Any], key: Any, value: Any, limit: int = _REMEMBERED) -> None:
+    if len(known) >= limit:
         known.clear()
     known[key] = value

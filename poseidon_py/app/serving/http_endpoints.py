@@ -19,14 +19,14 @@ import logging
 import os
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, Protocol
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 
-from poseidon_py.app.serving.access_review import AccessReviewer, Refused, ReviewApi, review_client
+from poseidon_py.app.serving.access_review import ASKER, AccessReviewer, Asker, Refused, ReviewApi, review_client
 from poseidon_py.app.serving.certificate import ServingCertificate
 from poseidon_py.app.serving.origin import PERMITTED, from_own_machine, is_secure
 from poseidon_py.app.serving.port import Port
@@ -84,11 +84,31 @@ class Probed(Protocol):
         """Updates the gauges."""
 
 
+class Pages(Protocol):
+    """What is served beside health and metrics, for people."""
+
+    @property
+    def public(self) -> Container[str]:
+        """Paths that the secure port answers without a token, as browsers ask for them: they say nothing of a
+        cluster."""
+
+    def routes(self) -> list[web.RouteDef]: ...
+
+    async def start(self) -> None:
+        """Before the first request."""
+
+    async def stop(self) -> None:
+        """Ends requests that would not end by themselves."""
+
+
 class Probes:
     """Health and metrics: `start`, `start_secure`, `stop`."""
 
-    def __init__(self, asked: Probed, reviews: Callable[[Access], ReviewApi] = review_client) -> None:
+    def __init__(
+        self, asked: Probed, reviews: Callable[[Access], ReviewApi] = review_client, pages: Pages | None = None
+    ) -> None:
         self._asked = asked
+        self._pages = pages
         self._new_reviews = reviews
         self._runner: web.AppRunner | None = None
         self._ports: list[Port] = []
@@ -139,6 +159,9 @@ class Probes:
         if self._runner is None:
             app = web.Application(client_max_size=_MAX_BODY_BYTES, middlewares=[self._guard])
             app.add_routes(self.routes())
+            if self._pages is not None:
+                app.add_routes(self._pages.routes())
+                await self._pages.start()
             self._runner = web.AppRunner(
                 app,
                 access_log=None,
@@ -165,7 +188,8 @@ class Probes:
             for port in self._ports:
                 answering.enter_context(port.answering(request.protocol))
             try:
-                request[PERMITTED] = await self._permitted(request)
+                request[ASKER] = await self._asker(request)
+                request[PERMITTED] = True
                 await _receive(request)
             except Refused as refused:
                 if request.path not in PROBES:
@@ -173,14 +197,17 @@ class Probes:
                 request[PERMITTED] = False
             return await handler(request)
 
-    async def _permitted(self, request: web.Request) -> bool:
-        """True. Raises Refused."""
-        if is_secure(request):
-            assert self._reviewer is not None
-            await self._reviewer.permit(request.headers.get("Authorization", ""), request.method.lower(), request.path)
-        elif not from_own_machine(request):
-            raise Refused(403, ONLY_PROBES)
-        return True
+    async def _asker(self, request: web.Request) -> Asker | None:
+        """Who may have what the path answers. Raises Refused."""
+        if not is_secure(request):
+            if not from_own_machine(request):
+                raise Refused(403, ONLY_PROBES)
+            return None
+        if self._pages is not None and request.path in self._pages.public:
+            return None
+        assert self._reviewer is not None
+        authorization = request.headers.get("Authorization", "")
+        return Asker(await self._reviewer.permit(authorization, request.method.lower(), request.path), self._reviewer)
 
     async def stop(self) -> None:
         if self._renewal is not None:
@@ -190,6 +217,8 @@ class Probes:
         self._ports.clear()
         if self._reviews is not None:
             await self._reviews.close()
+        if self._pages is not None:
+            await self._pages.stop()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

@@ -24,7 +24,7 @@ from poseidon_py.app.queries.queue_list import UnknownQueue
 from poseidon_py.app.queries.round_network import UnknownNetwork
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.serving.access_review import ReviewApi, review_client
-from poseidon_py.app.serving.http_endpoints import Json, Probed, Probes, json_answer
+from poseidon_py.app.serving.http_endpoints import Json, Pages, Probed, Probes, json_answer
 from poseidon_py.app.serving.rebalance_endpoints import RebalanceEndpoints
 from poseidon_py.feed.client import EngineError
 from poseidon_py.kube.client import KubeError
@@ -72,8 +72,10 @@ class Answering(Probed, Protocol):
 class Health(Probes):
     """The endpoints of the bridge."""
 
-    def __init__(self, asked: Answering, reviews: Callable[[Access], ReviewApi] = review_client) -> None:
-        super().__init__(asked, reviews)
+    def __init__(
+        self, asked: Answering, reviews: Callable[[Access], ReviewApi] = review_client, pages: Pages | None = None
+    ) -> None:
+        super().__init__(asked, reviews, pages)
         self._bridge = asked
         self._rebalance = RebalanceEndpoints(lambda: asked.rebalancer)
 

@@ -1,0 +1,286 @@
+"""/dashboard/api/jobs, /gangs and /pods: lists, filtered and cut on the server; /job, /gang and /pod: one of them.
+
+Lists: {"total": int, "hidden": int, "reviewing": int, "offset": int, "items": [...]}. `total` counts what agrees with
+the filters and may be seen; `hidden` is the number of all that the asker may not see, whatever the filters.
+"""
+
+import heapq
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from poseidon_py.app.queries.job_list import job_json
+from poseidon_py.dashboard.scope import Scope
+from poseidon_py.dashboard.verdicts import verdict_of
+from poseidon_py.dashboard.watched import Shared, Watched
+from poseidon_py.machines.states import ReplicaState
+from poseidon_py.state.records import PodRecord
+from poseidon_py.tracking.derivation import OVER
+from poseidon_py.tracking.records import Job
+from poseidon_py.tracking.times import written
+from protos.gen import flow_pb2
+
+Json = dict[str, Any]
+_T = TypeVar("_T")
+
+LIMIT, LARGEST_LIMIT = 50, 500
+_WAITING = "waiting"
+_ON_NODE = "on a node"
+_PLANS = "plans"
+
+
+class Selection(NamedTuple):
+    """What a list is asked for; empty: anything."""
+
+    text: str = ""
+    """A part of NAMESPACE/NAME."""
+    namespace: str = ""
+    state: str = ""
+    queue: str = ""
+    user: str = ""
+    node: str = ""
+    verdict: str = ""
+    offset: int = 0
+    limit: int = LIMIT
+
+
+def page(items: Iterable[_T], chosen: Selection, key: Callable[[_T], Any]) -> tuple[int, list[_T]]:
+    """How many there are, and those from `offset` on, in the order of `key`, the largest first."""
+    found = list(items)
+    last = chosen.offset + chosen.limit
+    return len(found), heapq.nlargest(last, found, key=key)[chosen.offset :]
+
+
+class WorkLists:
+    """The lists of one scheduler."""
+
+    def __init__(self, watched: Watched, shared: Shared, *, now: Callable[[], float] = time.time) -> None:
+        self._watched = watched
+        self._shared = shared
+        self._now = now
+
+    # -- jobs -------------------------------------------------------------------------------------------------
+
+    async def jobs(self, chosen: Selection, scope: Scope) -> Json:
+        """Those that have not ended first, of these the newest; each with why it waits and when it is planned to
+        start. Raises EngineError."""
+        tracker = self._watched.tracker
+        if tracker is None:
+            return _list(0, 0, scope, chosen, [])
+        if chosen.queue:
+            tracker.note_queues()
+        shown = [job for job in tracker.jobs.values() if scope.shows(job.key.namespace)]
+        agreeing = (job for job in shown if _agrees(job, chosen))
+        total, jobs = page(agreeing, chosen, lambda job: (job.state not in OVER, job.created, job.key))
+        starts = await self._planned_starts() if any(job.state not in OVER for job in jobs) else {}
+        states: dict[str, int] = {}
+        for job in shown:
+            states[str(job.state)] = states.get(str(job.state), 0) + 1
+        items = [self._job(job, starts, scope) for job in jobs]
+        return _list(total, len(tracker.jobs) - len(shown), scope, chosen, items) | {
+            "now": written(self._now()),
+            "states": dict(sorted(states.items())),
+            "since": written(tracker.since),
+        }
+
+    def _job(self, job: Job, starts: Mapping[int, int], scope: Scope) -> Json:
+        waiting = self._first_waiting(job)
+        body = job_json(job, self._now())
+        if not body["queue"] and (known := self._any_pod(job)) is not None:
+            body["queue"] = self._watched.store.queues.resolution_of(known).name
+        planned = starts.get(waiting.gang.id, 0) if waiting is not None and waiting.gang.id else 0
+        return body | {
+            "preempted_by": scope.name(body["preempted_by"]),
+            "planned_start": written(planned / 1e6),
+            **(self._why(waiting, scope) if waiting is not None else {"verdict": "", "action": "", "why": ""}),
+        }
+
+    def _first_waiting(self, job: Job) -> PodRecord | None:
+        for uid, replica in job.replicas():
+            if replica.state is ReplicaState.PENDING:
+                known = self._watched.store.pods.get(uid)
+                if known is not None and not known.node:
+                    return known
+        return None
+
+    def _any_pod(self, job: Job) -> PodRecord | None:
+        found = (self._watched.store.pods.get(uid) for uid, _ in job.replicas())
+        return next((known for known in found if known is not None), None)
+
+    def _why(self, known: PodRecord, scope: Scope) -> Json:
+        verdict = verdict_of(known, int(self._now() * 1e6))
+        return {
+            "verdict": verdict.text,
+            "action": verdict.action,
+            "why": scope.text(self._message(known)),
+        }
+
+    def _message(self, known: PodRecord) -> str:
+        problem = known.described.problem or known.volumes.blocked or known.gang.blocked
+        return problem or self._conditions.get(known.uid, "")
+
+    @property
+    def _conditions(self) -> Mapping[str, str]:
+        runtime = self._watched.runtime
+        return runtime.reporter.conditions if runtime is not None else {}
+
+    async def _planned_starts(self) -> Mapping[int, int]:
+        """Id of a gang -> when it is expected to fit, microseconds since the epoch, where that is known."""
+
+        async def ask() -> dict[int, int]:
+            reply: flow_pb2.GangsReply = await self._watched.engine.list_gangs()
+            return {each.id: each.starts_us for each in reply.gangs if each.starts_us}
+
+        found: Mapping[int, int] = await self._shared.get(_PLANS, ask)
+        return found
+
+    async def job(self, namespace: str, name: str, scope: Scope) -> Json:
+        """Raises EngineError, UnknownJob."""
+        body = await self._watched.jobs(namespace=namespace, name=name)
+        starts = await self._planned_starts()
+        tracker = self._watched.tracker
+        by_uid = {job.key.uid: job for job in tracker.jobs.values()} if tracker is not None else {}
+        for job in body["jobs"]:
+            known = by_uid.get(job["uid"])
+            waiting = self._first_waiting(known) if known is not None else None
+            job["planned_start"] = written(starts.get(waiting.gang.id, 0) / 1e6) if waiting is not None else None
+            gang = self._gang_of(known)
+            job["gang"] = gang
+            job["preempted_by"] = scope.name(job["preempted_by"])
+            job["waiting"] = [each | {"why": scope.text(each["why"])} for each in job["waiting"]]
+        return {"now": written(self._now()), "jobs": body["jobs"], "suspended": body["suspended"]}
+
+    def _gang_of(self, job: Job | None) -> str | None:
+        known = self._any_pod(job) if job is not None else None
+        group = self._watched.store.gangs.group_of(known) if known is not None else None
+        return group.name if group is not None else None
+
+    # -- gangs ------------------------------------------------------------------------------------------------
+
+    async def gangs(self, chosen: Selection, scope: Scope) -> Json:
+        """Those that wait first, of these the oldest. Raises EngineError."""
+        body = await self._shared.get("gangs", lambda: self._watched.gangs("", ""))
+        shown = [gang for gang in body["gangs"] if scope.shows(gang["namespace"])]
+        states: dict[str, int] = {}
+        for gang in shown:
+            states[gang["state"]] = states.get(gang["state"], 0) + 1
+        agreeing = (
+            gang
+            for gang in shown
+            if chosen.text.lower() in gang["name"].lower()
+            and chosen.namespace in ("", gang["namespace"])
+            and chosen.state.lower() in ("", gang["state"].lower())
+            and chosen.queue in ("", gang["queue"] or "")
+        )
+        total, gangs = page(agreeing, chosen, lambda gang: (bool(gang["why"]), gang["age_seconds"], gang["name"]))
+        items = [gang | {"why": scope.text(gang["why"]), "problem": scope.text(gang["problem"])} for gang in gangs]
+        hidden = len(body["gangs"]) - len(shown)
+        return _list(total, hidden, scope, chosen, items) | {"states": dict(sorted(states.items()))}
+
+    async def gang(self, namespace: str, name: str, scope: Scope) -> Json:
+        """Raises EngineError, UnknownGang."""
+        body = await self._watched.gangs(f"{namespace}/{name}", "")
+        for gang in body["gangs"]:
+            gang |= {"why": scope.text(gang["why"]), "problem": scope.text(gang["problem"])}
+        return body
+
+    # -- pods -------------------------------------------------------------------------------------------------
+
+    def pods(self, chosen: Selection, scope: Scope) -> Json:
+        """Those that wait first, the oldest first."""
+        now_us = int(self._now() * 1e6)
+        shown = [pod for pod in self._watched.store.pods.values() if scope.shows(pod.namespace)]
+        agreeing = (pod for pod in shown if _pod_agrees(pod, chosen, now_us))
+        total, pods = page(agreeing, chosen, lambda pod: (_waits(pod), -pod.created_us, pod.full_name))
+        hidden = len(self._watched.store.pods) - len(shown)
+        return _list(total, hidden, scope, chosen, [self._pod(pod, scope) for pod in pods])
+
+    def _pod(self, pod: PodRecord, scope: Scope) -> Json:
+        described = self._watched.store.classes.get(pod.described.class_id)
+        ours = pod.observed.assigned_to_us
+        why = self._why(pod, scope) if _waits(pod) else {"verdict": "", "action": "", "why": ""}
+        return {
+            "pod": pod.full_name,
+            "namespace": pod.namespace,
+            "scheduler": pod.observed.scheduler or ("another" if not ours else ""),
+            "state": _state(pod),
+            "node": pod.node or pod.assumed,
+            "nominated": pod.nominated,
+            "created": written(pod.created_us / 1e6),
+            "priority": pod.described.priority,
+            "queue": self._watched.store.queues.resolution_of(pod).name,
+            "requests": dict(sorted(described.requests.items())) if described is not None else {},
+            **why,
+        }
+
+    async def pod(self, namespace: str, name: str, scope: Scope) -> Json | None:
+        """The answer of /explain, its verdict, and its times; None: there is no such pod. Raises EngineError,
+        KubeError."""
+        body = await self._watched.explain(namespace, name)
+        if body is None:
+            return None
+        known = self._watched.store.pod_named(namespace, name)
+        times, job = self._times(body["uid"])
+        verdict = self._why(known, scope) if known is not None and _waits(known) else {"verdict": "", "action": ""}
+        return body | {
+            "problem": scope.text(body["problem"]),
+            "message": scope.text(body["message"]),
+            "story": [scope.text(line) for line in body["story"]],
+            "verdict": verdict["verdict"],
+            "action": verdict["action"],
+            "nominated": known.nominated if known is not None else "",
+            "job": job,
+            "times": times,
+        }
+
+    def _times(self, uid: str) -> tuple[Json, str | None]:
+        """When it was created, bound, started, ended, as far as that is known; and the name of its job."""
+        tracker = self._watched.tracker
+        replica = tracker.replica(uid) if tracker is not None else None
+        if replica is None:
+            known = self._watched.store.pods.get(uid)
+            return {"created": written(known.created_us / 1e6)} if known is not None else {}, None
+        names = ("created", "bound", "started", "ended")
+        return {name: written(getattr(replica, name)) for name in names}, replica.task.job.full_name
+
+
+def _agrees(job: Job, chosen: Selection) -> bool:
+    return (
+        chosen.namespace in ("", job.key.namespace)
+        and chosen.user in ("", job.user)
+        and chosen.queue in ("", job.queue)
+        and (not chosen.state or chosen.state.lower() == job.state.lower())
+        and (not chosen.text or chosen.text.lower() in job.full_name.lower())
+    )
+
+
+def _waits(pod: PodRecord) -> bool:
+    return bool(pod.observed.scheduler) and not (pod.node or pod.assumed or pod.observed.deleting)
+
+
+def _state(pod: PodRecord) -> str:
+    if pod.observed.deleting:
+        return "being deleted"
+    if pod.node:
+        return "being preempted" if pod.preempting else "being moved" if pod.migrating else _ON_NODE
+    return "being bound" if pod.assumed else _WAITING
+
+
+def _pod_agrees(pod: PodRecord, chosen: Selection, now_us: int) -> bool:
+    return (
+        chosen.namespace in ("", pod.namespace)
+        and (not chosen.node or chosen.node in (pod.node, pod.assumed))
+        and (not chosen.state or chosen.state == _state(pod))
+        and (not chosen.text or chosen.text.lower() in pod.full_name.lower())
+        and (not chosen.verdict or (_waits(pod) and verdict_of(pod, now_us).key == chosen.verdict))
+    )
+
+
+def _list(total: int, hidden: int, scope: Scope, chosen: Selection, items: list[Json]) -> Json:
+    return {
+        "total": total,
+        "hidden": hidden,
+        "reviewing": scope.reviewing,
+        "offset": chosen.offset,
+        "items": items,
+    }
