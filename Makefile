@@ -61,7 +61,7 @@ deploy: $(STAMP) ## regenerate the kustomize files, the schema of the chart's va
 
 lock: $(STAMP) ## renew the versions of the image, deploy/requirements.lock
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--custom-compile-command "make lock" pyproject.toml deploy/build-requirements.in -o deploy/requirements.lock
+		--custom-compile-command "make lock" --extra dashboard pyproject.toml deploy/build-requirements.in -o deploy/requirements.lock
 
 bench: $(STAMP) ## list the benchmark suites (run one: .venv/bin/poseidon-bench run SUITE)
 	@$(BIN)/poseidon-bench list

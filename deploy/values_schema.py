@@ -82,6 +82,7 @@ def values_schema() -> Json:
         podDisruptionBudget=_object(enabled=SWITCH, maxUnavailable={"type": ["integer", "string"]}),
         serviceAccount=_object(create=SWITCH, name=DNS, annotations=LABELS),
         access=_object(kubectl=LIST, viewers=LIST),
+        dashboard=_object(enabled=SWITCH, users=LIST),
         rbac=_object(create=SWITCH, extraRules=LIST),
         crds=_object(install=SWITCH, keep=SWITCH),
         admission=_object(

@@ -13,8 +13,7 @@ from typing import Any
 from poseidon_py.app import status
 from poseidon_py.app.engine_process import Supervisor
 from poseidon_py.app.pending_pods import count_pods
-from poseidon_py.app.queries.answers import jobs_answer, queues_answer
-from poseidon_py.app.queries.gang_list import gangs_json
+from poseidon_py.app.queries.answers import gangs_answer, jobs_answer, queues_answer
 from poseidon_py.app.queries.pod_answer import pod_answer
 from poseidon_py.app.queries.round_network import network_json, network_request
 from poseidon_py.app.queries.would_fit import Fitting, question_of
@@ -357,17 +356,7 @@ class Bridge:
 
     async def gangs(self, name: str, namespace: str) -> dict[str, Any]:
         """The body of /gangs. Raises EngineError, UnknownGang."""
-        reply = await self.engine.list_gangs()
-        now_us = time.time_ns() // 1000
-        queues = self.store.queues
-        return gangs_json(
-            self.store.gangs,
-            reply.gangs,
-            now_us=now_us,
-            name=name,
-            namespace=namespace,
-            queue_of=lambda known: queues.resolution_of(known).name,
-        )
+        return await gangs_answer(self.store, self.engine, name, namespace)
 
     async def queues(self, name: str) -> dict[str, Any]:
         """The body of /queues. Raises EngineError, UnknownQueue."""

@@ -45,7 +45,7 @@ class Dashboard:
         self._series = Series()
         self._surveys = Surveys(watched.store, self._conditions, now=now)
         self._scopes = Scopes(self._namespaces)
-        self._stream = Stream(self._tick)
+        self._stream = Stream(self._tick, sleep=sleep)
         shared = Shared(time.monotonic)
         self._endpoints = DashboardEndpoints(
             watched, self._surveys, self._rounds, self._series, self._scopes, shared, self._stream
@@ -115,10 +115,8 @@ class Dashboard:
         runtime = self._watched.runtime
         return runtime.reporter.conditions if runtime is not None else {}
 
-    def _namespaces(self) -> Iterable[str]:
-        survey = self._surveys.last
-        found = set(self._watched.store.namespaces.messages)
-        return found | survey.namespaces.keys() if survey is not None else found
+    async def _namespaces(self) -> Iterable[str]:
+        return self._watched.store.namespaces.messages.keys() | (await self._surveys.newest()).namespaces.keys()
 
 
 def _samples(survey: Survey) -> Iterator[tuple[str, float]]:

@@ -8,6 +8,7 @@
 /queues, /queue?name=NAME           queues (queue_tree.py)
 /nodes?label=L&resource=R&shape=S   all nodes in groups, and how many pods of a shape fit (node_map.py)
 /node?name=NAME                     one node
+/network?round=N&class=C&pod=P&node=NODE&limit=N     the flow network of a round (networks.py)
 /stream                             server-sent events (stream.py)
 """
 
@@ -20,9 +21,11 @@ from aiohttp import web
 from poseidon_py.app.queries.gang_list import UnknownGang
 from poseidon_py.app.queries.job_list import UnknownJob
 from poseidon_py.app.queries.queue_list import UnknownQueue
+from poseidon_py.app.queries.round_network import UnknownNetwork
 from poseidon_py.app.serving.access_review import Refused
 from poseidon_py.dashboard.assets import HEADERS, PREFIX
 from poseidon_py.dashboard.history import ROUNDS, RoundHistory, Series
+from poseidon_py.dashboard.networks import network_scoped
 from poseidon_py.dashboard.node_map import node_json, nodes_json, shape_of
 from poseidon_py.dashboard.overview import overview_json
 from poseidon_py.dashboard.queue_tree import queues_scoped
@@ -42,6 +45,7 @@ _PACK_FROM = 16_384
 """Bytes from which an answer is compressed."""
 _ROUNDS = 100
 _SELECTION = frozenset(Selection._fields)
+_NETWORK = ("round", "class", "pod", "node", "limit")
 
 
 class NotFound(Exception):
@@ -86,6 +90,7 @@ class DashboardEndpoints:
             self._route("queue", self._queue, {"name"}),
             self._route("nodes", self._nodes, {"label", "resource", "shape"}),
             self._route("node", self._node, {"name"}),
+            self._route("network", self._network, frozenset(_NETWORK)),
             web.get(f"{API}/stream", self._follow),
         ]
 
@@ -104,7 +109,7 @@ class DashboardEndpoints:
                 return _json({"error": str(error)}, 400)
             except Refused as error:
                 return _json({"error": str(error)}, error.code)
-            except (NotFound, UnknownGang, UnknownQueue, UnknownJob) as error:
+            except (NotFound, UnknownGang, UnknownQueue, UnknownJob, UnknownNetwork) as error:
                 scope = await self._scopes.of(request)
                 return _json({"error": scope.text(str(error))}, 404)
             except (EngineError, KubeError) as error:
@@ -160,7 +165,7 @@ class DashboardEndpoints:
                 raise InvalidField("the parameter name", "is missing or malformed; give NAMESPACE/NAME")
             scope = await self._scopes.of(request, namespace)
             if not scope.shows(namespace):
-                raise Refused(403, f"you may not list the pods of namespace {namespace}, so nothing of it is shown")
+                raise _refused(namespace)
             found = await find(namespace, name, scope)
             if found is None:
                 raise NotFound(f"{full_name} not found")
@@ -194,6 +199,15 @@ class DashboardEndpoints:
             raise NotFound(f"node {name[:253]} not found")
         return found
 
+    async def _network(self, request: web.Request) -> Json:
+        query = request.query
+        pod = query.get("pod", "")
+        scope = await self._scopes.of(request, pod.partition("/")[0])
+        if pod and not scope.shows_object(pod):
+            raise _refused(pod.partition("/")[0])
+        found = await self._watched.network(**{name: query.get(name, "") for name in _NETWORK})
+        return network_scoped(found, scope)
+
     async def _follow(self, request: web.Request) -> web.StreamResponse:
         try:
             return await self._stream.serve(request)
@@ -210,6 +224,10 @@ def _json(body: Json, status: int = 200) -> web.Response:
     if len(data) >= _PACK_FROM:
         answer.enable_compression(strategy=1)
     return answer
+
+
+def _refused(namespace: str) -> Refused:
+    return Refused(403, f"you may not list the pods of namespace {namespace[:253]}, so nothing of it is shown")
 
 
 def _number(request: web.Request, name: str, default: int, least: int, largest: int = 1 << 31) -> int:

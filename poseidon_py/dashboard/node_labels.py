@@ -29,7 +29,7 @@ def grouping_labels(nodes: Iterable[NodeUse]) -> dict[str, int]:
     chosen = {
         label: len(found)
         for label, found in values.items()
-        if _FEWEST <= len(found) and (len(found) < number or label in _TOPOLOGY)
+        if len(found) >= _FEWEST and (len(found) < number or label in _TOPOLOGY)
     }
     return dict(sorted(chosen.items(), key=lambda item: (item[0] not in _TOPOLOGY, item[0])))
 

@@ -4,7 +4,7 @@ their names are taken out of texts.
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from aiohttp import web
 
@@ -64,7 +64,7 @@ ALL = Scope(None)
 class Scopes:
     """`of` a request."""
 
-    def __init__(self, namespaces: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, namespaces: Callable[[], Awaitable[Iterable[str]]]) -> None:
         """`namespaces`: those that there are."""
         self._namespaces = namespaces
         self._reviews: dict[object, asyncio.Task[Refused | None]] = {}
@@ -75,7 +75,7 @@ class Scopes:
         asker = request.get(ASKER)
         if asker is None or await asker.may_list_pods(""):
             return ALL
-        known = sorted(self._namespaces())
+        known = sorted(await self._namespaces())
         if namespace:
             visible = frozenset({namespace}) if await asker.may_list_pods(namespace) else frozenset[str]()
             return Scope(visible, {*known, namespace})

@@ -21,8 +21,9 @@ Amounts = dict[str, int]
 _STEP = 500
 """Pods or nodes in a step, which takes about a millisecond."""
 _LEAST_AGE = 2.0
-_SHARE = 0.01
-"""Of one core, that passes take at most."""
+_LARGEST_AGE = 10.0
+_SHARE = 0.02
+"""Of one core, that passes take at most, up to that age."""
 
 
 @dataclass(slots=True)
@@ -108,12 +109,14 @@ class Surveys:
         *,
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
+        cpu: Callable[[], float] = time.thread_time,
     ) -> None:
-        """`conditions`: UID of a pod -> the message of its condition."""
+        """`conditions`: UID of a pod -> the message of its condition. `cpu`: seconds that this thread has computed."""
         self._store = store
         self._conditions = conditions
         self._now = now
         self._monotonic = monotonic
+        self._cpu = cpu
         self._descriptions: dict[str, _Description] = {}
         """Of nodes, by name."""
         self._last: Survey | None = None
@@ -127,23 +130,18 @@ class Surveys:
         """One that is at most two seconds old, or older on a cluster where a pass takes long."""
         if self._last is not None:
             age = self._monotonic() - self._last_at
-            if age <= max(_LEAST_AGE, self._last.seconds / _SHARE):
+            if age <= min(max(_LEAST_AGE, self._last.seconds / _SHARE), _LARGEST_AGE):
                 return self._last
         if self._running is None:
             self._running = asyncio.create_task(self._pass(), name="survey")
             self._running.add_done_callback(self._ended)
         return await asyncio.shield(self._running)
 
-    @property
-    def last(self) -> Survey | None:
-        """Whatever its age; None: there was none."""
-        return self._last
-
     def _ended(self, _: asyncio.Task[Survey]) -> None:
         self._running = None
 
     async def _pass(self) -> Survey:
-        found, pace = Survey(self._now()), _Pace(self._monotonic)
+        found, pace = Survey(self._now()), _Pace(self._cpu)
         for node in list(self._store.nodes.values()):
             await pace.step()
             found.nodes[node.name] = self._node(node)
@@ -225,18 +223,18 @@ def _described(record: NodeRecord) -> _Description:
 class _Pace:
     """Lets others go on from time to time, and counts the seconds between."""
 
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._began = monotonic()
+    def __init__(self, cpu: Callable[[], float]) -> None:
+        self._cpu = cpu
+        self._began = cpu()
         self._seconds = 0.0
         self._steps = 0
 
     async def step(self) -> None:
         self._steps += 1
         if self._steps % _STEP == 0:
-            self._seconds += self._monotonic() - self._began
+            self._seconds += self._cpu() - self._began
             await asyncio.sleep(0)
-            self._began = self._monotonic()
+            self._began = self._cpu()
 
     def ended(self) -> float:
-        return self._seconds + self._monotonic() - self._began
+        return self._seconds + self._cpu() - self._began

@@ -48,6 +48,8 @@ class Watched(Protocol):
 
     async def jobs(self, **selection: str) -> Json: ...
 
+    async def network(self, **selection: str) -> Json: ...
+
 
 class Shared:
     """Answers that several readers get within some seconds are computed once."""

@@ -15,7 +15,8 @@ from poseidon_py.dashboard.verdicts import verdict_of
 from poseidon_py.dashboard.watched import Shared, Watched
 from poseidon_py.machines.states import ReplicaState
 from poseidon_py.state.records import PodRecord
-from poseidon_py.tracking.derivation import OVER
+from poseidon_py.tracking.derivation import OVER, PENDING
+from poseidon_py.tracking.identity import JobKey
 from poseidon_py.tracking.records import Job
 from poseidon_py.tracking.times import written
 from protos.gen import flow_pb2
@@ -62,8 +63,8 @@ class WorkLists:
     # -- jobs -------------------------------------------------------------------------------------------------
 
     async def jobs(self, chosen: Selection, scope: Scope) -> Json:
-        """Those that have not ended first, of these the newest; each with why it waits and when it is planned to
-        start. Raises EngineError."""
+        """Those of which pods wait first, then those that have not ended, the newest first; each with why it waits, and
+        when it is planned to start. Raises EngineError."""
         tracker = self._watched.tracker
         if tracker is None:
             return _list(0, 0, scope, chosen, [])
@@ -71,7 +72,7 @@ class WorkLists:
             tracker.note_queues()
         shown = [job for job in tracker.jobs.values() if scope.shows(job.key.namespace)]
         agreeing = (job for job in shown if _agrees(job, chosen))
-        total, jobs = page(agreeing, chosen, lambda job: (job.state not in OVER, job.created, job.key))
+        total, jobs = page(agreeing, chosen, _importance)
         starts = await self._planned_starts() if any(job.state not in OVER for job in jobs) else {}
         states: dict[str, int] = {}
         for job in shown:
@@ -197,12 +198,11 @@ class WorkLists:
 
     def _pod(self, pod: PodRecord, scope: Scope) -> Json:
         described = self._watched.store.classes.get(pod.described.class_id)
-        ours = pod.observed.assigned_to_us
         why = self._why(pod, scope) if _waits(pod) else {"verdict": "", "action": "", "why": ""}
         return {
             "pod": pod.full_name,
             "namespace": pod.namespace,
-            "scheduler": pod.observed.scheduler or ("another" if not ours else ""),
+            "scheduler": pod.observed.scheduler or "another",
             "state": _state(pod),
             "node": pod.node or pod.assumed,
             "nominated": pod.nominated,
@@ -242,6 +242,10 @@ class WorkLists:
             return {"created": written(known.created_us / 1e6)} if known is not None else {}, None
         names = ("created", "bound", "started", "ended")
         return {name: written(getattr(replica, name)) for name in names}, replica.task.job.full_name
+
+
+def _importance(job: Job) -> tuple[bool, bool, float, JobKey]:
+    return job.state not in OVER, bool(job.count(PENDING)), job.created, job.key
 
 
 def _agrees(job: Job, chosen: Selection) -> bool:

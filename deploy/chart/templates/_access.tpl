@@ -11,6 +11,11 @@
 {{- $fits := dict "nonResourceURLs" (list "/fits") "verbs" (list "post") }}
 {{- include "poseidon.userRole" (dict "root" . "kind" "ClusterRole" "name" (printf "%s-viewer" $name) "namespace" ""
   "rules" (list $read $fits) "subjects" .Values.access.viewers) }}
+{{- if .Values.dashboard.enabled }}
+{{- $page := dict "nonResourceURLs" (list "/dashboard/*") "verbs" (list "get") }}
+{{- include "poseidon.userRole" (dict "root" . "kind" "ClusterRole" "name" (printf "%s-dashboard" $name) "namespace" ""
+  "rules" (list $page) "subjects" .Values.dashboard.users) }}
+{{- end }}
 {{- $rules := list $forward }}
 {{- if eq $home $leases }}{{ $rules = append $rules $find }}{{ end }}
 {{- include "poseidon.userRole" (dict "root" . "kind" "Role" "name" (printf "%s-kubectl" $name) "namespace" $home

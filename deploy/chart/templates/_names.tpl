@@ -78,7 +78,8 @@ app.kubernetes.io/part-of: poseidon
     "healthAddress" .Values.bindAddress
     "healthPort" .Values.health.port
     "bindAddress" .Values.bindAddress
-    "securePort" .Values.metrics.port) }}
+    "securePort" .Values.metrics.port
+    "dashboard" .Values.dashboard.enabled) }}
 {{- if .Values.metrics.tlsSecret }}
 {{- $_ := set $own "serving" (merge (dict "certFile" "/etc/poseidon-tls/tls.crt" "keyFile" "/etc/poseidon-tls/tls.key") $own.serving) }}
 {{- end }}

@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from poseidon_py.app.queries.gang_list import gangs_json
 from poseidon_py.app.queries.job_list import JOBS_SHOWN, UnknownJob, jobs_json, queue_statistics
 from poseidon_py.app.queries.queue_list import WAITING_SHOWN, queues_json, waiting_in
 from poseidon_py.feed.client import Engine
@@ -15,6 +16,19 @@ from poseidon_py.tracking.tracker import Tracker
 
 Json = dict[str, Any]
 Explain = Callable[[PodRecord], Awaitable[Json]]
+
+
+async def gangs_answer(store: Store, engine: Engine, name: str, namespace: str) -> Json:
+    """The body of /gangs. Raises EngineError, UnknownGang."""
+    reply = await engine.list_gangs()
+    return gangs_json(
+        store.gangs,
+        reply.gangs,
+        now_us=time.time_ns() // 1000,
+        name=name,
+        namespace=namespace,
+        queue_of=lambda known: store.queues.resolution_of(known).name,
+    )
 
 
 async def queues_answer(

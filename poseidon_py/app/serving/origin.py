@@ -9,8 +9,8 @@ from protos.addresses import is_loopback
 PERMITTED: web.RequestKey[bool] = web.RequestKey("permitted", bool)
 """Of a request: whether it may have all that its path answers."""
 
-_OF_OTHERS = ("Origin", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
-"""Headers that browsers add to requests of web pages, and proxies to those of others."""
+_OF_OTHERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
+"""Headers that proxies add to the requests of others."""
 _OF_PAGES = ("cross-site", "same-site")
 """Values of Sec-Fetch-Site with which a browser says that a page of another site asks."""
 
@@ -24,6 +24,9 @@ def from_own_machine(request: web.Request) -> bool:
     """Whether it comes from the same machine or pod, and not from a web page or through a proxy."""
     peer = request.transport.get_extra_info("peername") if request.transport is not None else None
     if not peer or any(name in request.headers for name in _OF_OTHERS):
+        return False
+    # browsers add it to requests of web pages, also of ours for its own scripts
+    if request.headers.get("Origin", own := f"http://{request.host}") != own:
         return False
     if request.headers.get("Sec-Fetch-Site", "") in _OF_PAGES or not _names_this_machine(request.host):
         return False

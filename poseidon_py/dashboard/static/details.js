@@ -1,6 +1,6 @@
 // One job, one gang, one pod: its story, why it waits, and what would have to change.
 
-import { draw } from "./charts.js";
+import { draw, place } from "./charts.js";
 import { get } from "./data.js";
 import { card, element, facts, link, objectLink, table } from "./dom.js";
 import { stateTag } from "./jobs.js";
@@ -52,7 +52,7 @@ function grouped(waiting) {
 }
 
 function timeline(job, now) {
-  const chart = element("div", { class: "chart tall" });
+  const chart = place(`pods of ${job.uid}`, "tall");
   const rows = job.replicas.filter(({ created }) => created).slice(0, 60).reverse();
   if (!rows.length) return "";
   const time = (text) => new Date(text).getTime();
@@ -77,10 +77,10 @@ function podsCard(job) {
     { title: "Role", value: ({ task }) => task },
     { title: "State", value: ({ state }) => stateTag(state) },
     { title: "Node", kind: "name", value: ({ node }) => (node ? link(node, "node", { name: node }) : "") },
-    { title: "Created", value: ({ created }) => clock(created) },
-    { title: "Bound", value: ({ bound }) => clock(bound) },
-    { title: "Started", value: ({ started }) => clock(started) },
-    { title: "Ended", value: ({ ended }) => clock(ended) },
+    { title: "Created", kind: "time", value: ({ created }) => clock(created) },
+    { title: "Bound", kind: "time", value: ({ bound }) => clock(bound) },
+    { title: "Started", kind: "time", value: ({ started }) => clock(started) },
+    { title: "Ended", kind: "time", value: ({ ended }) => clock(ended) },
     { title: "Why", kind: "why", value: ({ reason, exit_code }) => (reason ? `${reason}${exit_code ? ` (exit code ${exit_code})` : ""}` : "") },
   ], job.replicas.slice(0, 200)), cut(job.replicas, job.more_replicas + Math.max(job.replicas.length - 200, 0), "pods"));
 }
@@ -142,7 +142,7 @@ function podCard(pod) {
     ["Queue", pod.queue ? link(pod.queue, "queue", { name: pod.queue }) : ""],
     ["Priority", pod.priority],
     ["Requests", requests(pod.requests)],
-  ]));
+  ]), element("p", { class: "note" }, link("Its way through the network of the last round", "network", { pod: pod.pod })));
 }
 
 function whyCard(pod) {

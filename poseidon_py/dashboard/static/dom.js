@@ -31,9 +31,10 @@ export const objectLink = (page, name) => (name ? link(name, page, { name }) : "
 // columns: {title, value: (row) => text or element, kind: class}
 export function table(caption, columns, rows, empty = "None.") {
   if (!rows.length) return element("p", { class: "quiet" }, empty);
-  const head = columns.map(({ title, kind }) => element("th", { scope: "col", class: kind }, title));
-  const body = rows.map((row) =>
-    element("tr", {}, columns.map(({ value, kind }) => element("td", { class: kind }, asNode(value(row))))));
+  const nodes = rows.map((row) => columns.map(({ value }) => asNode(value(row))));
+  const used = columns.map((_, at) => nodes.some((row) => row[at] !== ""));  // columns without any value are left out
+  const head = columns.filter((_, at) => used[at]).map(({ title, kind }) => element("th", { scope: "col", class: kind }, title));
+  const body = nodes.map((row) => element("tr", {}, row.map((node, at) => (used[at] ? element("td", { class: columns[at].kind }, node) : null))));
   return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, body)));
 }
@@ -55,7 +56,7 @@ export function facts(entries) {
 export function bar(share, label, at) {
   const kind = share > 1.0001 ? "full" : share > 0.9 ? "over" : "";
   const width = `${Math.min(Math.max(share, 0), 1) * 100}%`;
-  const line = at === undefined || at === null ? "" : element("b", { style: { left: `${Math.min(at, 1) * 100}%` } });
+  const line = at === undefined || at === null ? "" : element("b", { style: { left: `calc(${Math.min(at, 1)} * (100% - 2px))` } });
   return element("div", { class: "bar", role: "img", "aria-label": label, title: label }, element("i", { class: kind, style: { width } }), line);
 }
 

@@ -1,6 +1,6 @@
 // Lists of jobs, gangs and pods; the scheduler filters and cuts them.
 
-import { draw } from "./charts.js";
+import { draw, place } from "./charts.js";
 import { get } from "./data.js";
 import { card, choice, element, hiddenNote, link, objectLink, pager, search, table } from "./dom.js";
 import { clock, requests, since, span } from "./text.js";
@@ -41,7 +41,7 @@ function jobTable(rows) {
     { title: "Queue", value: ({ queue }) => (queue ? link(queue, "queue", { name: queue }) : "") },
     { title: "User", value: ({ user }) => user },
     { title: "Age", kind: "number", value: ({ age_seconds }) => span(age_seconds) },
-    { title: "Started", value: ({ started, planned_start }) => (started ? clock(started) : planned_start ? element("strong", { title: "planned" }, `planned ${clock(planned_start)}`) : "") },
+    { title: "Started", kind: "time", value: ({ started, planned_start }) => (started ? clock(started) : planned_start ? element("strong", { title: "planned" }, `planned ${clock(planned_start)}`) : "") },
     { title: "Why it waits", kind: "why", value: ({ verdict, why, reason }) => (verdict ? element("span", {}, element("strong", {}, verdict), why ? element("span", { class: "quiet" }, ` – ${why}`) : "") : element("span", { class: "quiet" }, reason)) },
   ], rows, "No job agrees with this.");
 }
@@ -53,7 +53,7 @@ export function stateTag(state) {
 
 // Waiting, running and planned times of the jobs of the list.
 function gantt({ items, now }) {
-  const chart = element("div", { class: "chart tall" });
+  const chart = place("jobs", "tall");
   const rows = items.filter(({ created }) => created).slice(0, 40).reverse();
   if (!rows.length) return "";
   const names = rows.map(({ name, uid }, index) => `${name}${rows.findIndex((each) => each.name === name) === index ? "" : ` ${uid.slice(0, 4)}`}`);
@@ -93,7 +93,7 @@ export function gangsPage(given, change) {
           { title: "Queue", value: ({ queue }) => (queue ? link(queue, "queue", { name: queue }) : "") },
           { title: "Priority", kind: "number", value: ({ priority }) => priority },
           { title: "Age", kind: "number", value: ({ age_seconds }) => span(age_seconds) },
-          { title: "Planned start", value: ({ starts, reserves }) => (starts ? clock(starts) : reserves ? "reserved; not known" : "") },
+          { title: "Planned start", kind: "time", value: ({ starts, reserves }) => (starts ? clock(starts) : reserves ? "reserved; not known" : "") },
           { title: "Why it waits", kind: "why", value: ({ why, problem }) => element("span", {}, why, problem ? element("span", { class: "problem" }, ` ${problem}`) : "") },
         ], found.items, "No gang agrees with this."), pager(found, LIMIT, (offset) => change({ offset })), hiddenNote(found))];
     },

@@ -1,42 +1,47 @@
 // The flow network of a round: pods to classes to nodes to the sink, with costs and flow.
 
-import { draw, PALETTE } from "./charts.js";
+import { draw, PALETTE, place } from "./charts.js";
 import { get } from "./data.js";
 import { card, choice, element, link, table } from "./dom.js";
 import { clock, count } from "./text.js";
 
+const LIMIT = 200;
 const COLUMNS = { tasks: 0, class: 1, domain: 2, pair: 2, rack: 2, nodes: 3, unscheduled: 3, sink: 4 };
 const COLOURS = { tasks: PALETTE[0], class: PALETTE[1], domain: PALETTE[3], pair: PALETTE[7], rack: PALETTE[6], nodes: PALETTE[2], unscheduled: PALETTE[4], sink: "#888888" };
 const TITLES = { tasks: "pods", class: "class", domain: "domain", pair: "class and domain", rack: "rack", nodes: "nodes", unscheduled: "wait", sink: "sink" };
 
-export function networkPage({ round = "", class: name = "", node = "", arcs = "flow", solved = "0" }, change) {
+export function networkPage({ round = "", class: name = "", node = "", pod = "", arcs = "flow", solved = "" }, change) {
   return {
     title: "Network",
     async refresh(signal) {
-      const found = await get("network", { round, class: name, node, limit: 200 }, signal);
-      const at = Math.min(Number(solved), Math.max(found.networks.length - 1, 0));
-      return [form(found, { name, node, arcs, at }, change), found.networks.length ? picture(found.networks[at], arcs, change) : card("Network", "", element("p", {}, "No network was solved in this round.")),
+      const ask = (number) => get("network", { round: number, class: name, node, pod, limit: LIMIT }, signal);
+      let found = await ask(round);
+      const busiest = found.rounds.reduce((best, each) => (each.placed > (best?.placed ?? 0) ? each : best), null);
+      if (!round && !name && !node && !pod && busiest && busiest.number !== found.round) found = await ask(busiest.number);
+      const sizes = found.networks.map(({ size, trial }) => (trial ? 0 : size.tasks));
+      const at = solved === "" ? Math.max(sizes.indexOf(Math.max(...sizes)), 0) : Math.min(Number(solved), Math.max(found.networks.length - 1, 0));
+      return [form(found, { narrow: name || node || pod, arcs, at }, change), found.networks.length ? picture(found.networks[at], arcs, change) : card("Network", "", element("p", {}, "No network was solved in this round.")),
         found.networks.length ? arcTable(found.networks[at]) : ""];
     },
   };
 }
 
-function form({ rounds, round, networks }, { name, node, arcs, at }, change) {
+function form({ rounds, round, networks }, { narrow, arcs, at }, change) {
   const numbers = rounds.map(({ number }) => number).sort((a, b) => a - b);
   const place = numbers.indexOf(round);
-  const step = (by) => () => change({ round: numbers[place + by], solved: "", class: "", node: "" });
+  const step = (by) => () => change({ round: numbers[place + by], solved: "", class: "", node: "", pod: "" });
   const options = [...rounds].sort((a, b) => b.number - a.number).map((each) => [String(each.number), `${each.number}, ${clock(each.started)}: ${each.placed} placed`]);
   return card(`Round ${round}`, "", element("form", { class: "filter", onsubmit: (event) => event.preventDefault() },
     element("button", { type: "button", disabled: place <= 0, onclick: step(-1) }, "← Round before"),
-    choice("Round", String(round), options, (value) => change({ round: value, solved: "", class: "", node: "" })),
+    choice("Round", String(round), options, (value) => change({ round: value, solved: "", class: "", node: "", pod: "" })),
     element("button", { type: "button", disabled: place < 0 || place === numbers.length - 1, onclick: step(1) }, "Next round →"),
     networks.length > 1 ? choice("Network", String(at), networks.map((each, index) => [String(index), `${index + 1}${each.trial ? " (trial)" : ""}: ${count(each.size.tasks, "pod")}`]), (value) => change({ solved: value })) : "",
     choice("Arcs", arcs, [["flow", "with flow"], ["all", "all, those without flow thin"]], (value) => change({ arcs: value })),
-    name || node ? element("button", { type: "button", onclick: () => change({ class: "", node: "" }) }, `Show all, not only ${name || node}`) : ""));
+    narrow ? element("button", { type: "button", onclick: () => change({ class: "", node: "", pod: "" }) }, `Show all, not only ${narrow}`) : ""));
 }
 
 function picture(network, arcs, change) {
-  const chart = element("div", { class: "chart tall" });
+  const chart = place("network", "tall");
   const places = new Map(network.vertices.map(({ id }, index) => [id, index]));
   const total = Math.max(...network.arcs.map(({ flow }) => flow), 1);
   const shown = network.arcs.filter(({ flow }) => flow > 0 || arcs === "all");
@@ -53,17 +58,26 @@ function picture(network, arcs, change) {
     link: {
       source: shown.map(({ from }) => places.get(from)), target: shown.map(({ to }) => places.get(to)), value: shown.map(({ flow }) => flow || total / 200),
       color: shown.map(({ flow }) => (flow ? "rgba(120,150,190,0.45)" : "rgba(150,150,150,0.15)")),
-      customdata: shown.map((arc) => `flow ${arc.flow.toLocaleString()} of ${arc.capacity.toLocaleString()}<br>cost of a unit ${arc.cost.toLocaleString()}${arc.merged > 1 ? `<br>${arc.merged} arcs merged` : ""}`),
+      customdata: shown.map((arc) => `flow ${arc.flow.toLocaleString()} of ${arc.capacity.toLocaleString()}<br>cost of a unit ${costs(arc)}${arc.merged > 1 ? `<br>${arc.merged} arcs merged` : ""}`),
       hovertemplate: "%{source.label} → %{target.label}<br>%{customdata}<extra></extra>",
     },
   };
   delete trace.node.y;
   const size = network.size;
   draw(chart, `Flow network: ${size.vertices} vertices, ${size.arcs} arcs`, [trace], { height: Math.min(Math.max(360, 20 * used.size), 1000), margin: { l: 10, r: 10, t: 10, b: 10 } })
-    .then(() => chart.on?.("plotly_click", ({ points: [point] }) => chosen(network.vertices[point?.pointNumber], point, change)));
+    .then(() => {
+      chart.removeAllListeners?.("plotly_click");
+      chart.on?.("plotly_click", ({ points: [point] }) => chosen(network.vertices[point?.pointNumber], point, change));
+    });
   return card("What flowed", "", element("p", { class: "note" },
-    `${count(size.tasks, "pod")}, ${size.vertices.toLocaleString()} vertices and ${size.arcs.toLocaleString()} arcs; solved as ${network.solved_by}: ${network.status}, cost ${network.cost.toLocaleString()}. Left to right: pods, classes, nodes, sink. A click on a class or a group of nodes shows that part alone.`),
+    `${solvedAs(network)}; ${network.status}, cost ${network.cost.toLocaleString()}. Left to right: pods, classes, nodes, sink. A click on a class or a group of nodes shows that part alone.`),
   chart, vertexTable(network, change));
+}
+
+function solvedAs({ solved_by, size }) {
+  const pods = count(size.tasks, "pod");
+  return solved_by === "flow" ? `${pods} in a network of ${size.vertices.toLocaleString()} vertices and ${size.arcs.toLocaleString()} arcs`
+    : `${pods} of one class, which need no network: the cheapest slots are theirs`;
 }
 
 function chosen(vertex, point, change) {
@@ -77,6 +91,8 @@ function narrowed({ kind, label, names }) {
   if (kind === "nodes") return { node: names[0] ?? label, class: "" };
   return null;
 }
+
+const costs = ({ cost, cost_max: highest }) => (highest > cost ? `${cost.toLocaleString()} to ${highest.toLocaleString()}` : cost.toLocaleString());
 
 // Plotly reads a few tags in texts: names must not be any.
 const escaped = (text) => text.replaceAll(/<(?!br>)/g, "&lt;");
@@ -102,6 +118,6 @@ function arcTable({ vertices, arcs }) {
   return card("Arcs, those with the largest flow first", "", table("Arcs", [
     { title: "From", kind: "name", value: ({ from }) => labels.get(from) }, { title: "To", kind: "name", value: ({ to }) => labels.get(to) },
     { title: "Flow", kind: "number", value: ({ flow }) => flow.toLocaleString() }, { title: "Capacity", kind: "number", value: ({ capacity }) => capacity.toLocaleString() },
-    { title: "Cost of a unit", kind: "number", value: ({ cost }) => cost.toLocaleString() },
+    { title: "Cost of a unit", kind: "number", value: costs },
   ], ordered));
 }

@@ -51,14 +51,14 @@ function map({ columns, groups: rows, resource, shape }, wanted) {
   const tip = (at) => `${columns.name[at]}: ${amount(resource, columns.used[at])} of ${amount(resource, columns.allocatable[at])} ${resource}, ${count(columns.pods[at], "pod")}`
     + (shape ? `, ${columns.fits[at]} more fit` : "") + (columns.taints[at] ? `; taints: ${columns.taints[at]}` : "");
   columns.name.forEach((name, at) => cells[columns.group[at]].push(element("button", {
-    type: "button", tabindex: "-1", "data-node": name, title: tip(at), class: columns.taints[at] ? "tainted" : null, style: { background: heat(share(at)) },
+    type: "button", tabindex: "-1", "data-node": name, title: tip(at), class: columns.taints[at] ? "tainted" : null, style: { background: heat(share(at), colour === "use") },
   })));
   const small = columns.name.length > SMALL_FROM ? "cells small" : "cells";
   const sections = rows.map((group, number) => element("section", {}, element("h3", {}, `${group.name} – ${count(group.nodes, "node")}`),
     element("div", { class: small, tabindex: "0", role: "group", "aria-label": `${group.name}: ${percent(group.used / group.allocatable)} of ${resource} used on ${count(group.nodes, "node")}. Arrows move between nodes, Enter opens one.` }, cells[number])));
   const top = { use: "100 % used", pods: count(most, "pod"), fits: `${most} more fit` }[colour];
   return card({ use: `Share of ${unit(resource)} that pods on each node have requested`, pods: "Pods on each node", fits: "How many more pods of the shape fit on each node" }[colour], "",
-    element("div", { class: "legend" }, colour === "use" ? "0 %" : "0", element("i", { style: { background: scale() } }), top, "· a frame: the node has taints · grey: it has none of the resource"),
+    element("div", { class: "legend" }, colour === "use" ? "0 %" : "0", element("i", { style: { background: scale(colour === "use") } }), top, " · frame: the node has taints · no colour: it has none of the resource"),
     element("div", { class: "map", onclick: opened, onkeydown: moved }, sections));
 }
 

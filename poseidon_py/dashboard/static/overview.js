@@ -1,14 +1,16 @@
 // What is used, what waits and why, what was evicted, how long rounds take.
 
-import { draw, PALETTE } from "./charts.js";
+import { draw, PALETTE, place, say } from "./charts.js";
 import { get } from "./data.js";
 import { bar, card, choice, element, figures, hiddenNote, link, objectLink, table } from "./dom.js";
 import { amount, clock, count, percent, span, unit } from "./text.js";
 
 const FIRST = ["cpu", "memory"];
+export const RIGHT = { overlaying: "y", side: "right", rangemode: "tozero", showgrid: false, tickmode: "auto", nticks: 5 };
+const FEW = 5;
 const LATER = ["ephemeral-storage", "pods"];
 
-export function overviewPage({ label = "", span: time = "hour" }, change) {
+export function overviewPage({ label = "", span: time = "hour", all = "" }, change) {
   return {
     title: "Overview",
     async refresh(signal) {
@@ -18,7 +20,7 @@ export function overviewPage({ label = "", span: time = "hour" }, change) {
       ]);
       return [
         summary(found), hiddenNote({ hidden: 0, reviewing: found.reviewing }), waiting(found), use(found),
-        overTime(history, time, change), roundsCard(found.rounds, rounds), pools(found, change), evictions(found.evictions),
+        overTime(history, time, change), roundsCard(found.rounds, rounds), pools(found, change), evictions(found.evictions, all, change),
       ];
     },
   };
@@ -74,16 +76,16 @@ function use({ resources }) {
 }
 
 function overTime({ times, values }, time, change) {
-  const chart = element("div", { class: "chart" });
+  const chart = place("use over time");
   const at = times.map((each) => new Date(each * 1000));
   const used = inOrder(Object.keys(values).filter((name) => name.startsWith("use/")).map((name) => name.slice(4))).filter((name) => name !== "ephemeral-storage");
   const traces = used.map((name) => ({ x: at, y: values[`use/${name}`].map((each) => (each === null ? null : each * 100)), name, mode: "lines", hovertemplate: "%{y:.0f} %" }));
   if (values["pods/pending"]) traces.push({ x: at, y: values["pods/pending"], name: "waiting pods (right)", yaxis: "y2", mode: "lines", line: { dash: "dot", color: "#999" }, hovertemplate: "%{y:.0f} pods" });
   if (times.length > 1) draw(chart, "Use of each resource and number of waiting pods over time", traces, {
     hovermode: "x unified", yaxis: { ticksuffix: " %", rangemode: "tozero" }, margin: { l: 50, r: 50, t: 10, b: 35 },
-    yaxis2: { overlaying: "y", side: "right", rangemode: "tozero", showgrid: false },
+    yaxis2: RIGHT,
   });
-  else chart.textContent = time === "hour" ? "The first samples come within 20 seconds." : "The first samples of five minutes come within ten minutes.";
+  else say(chart, time === "hour" ? "The first samples come within 20 seconds." : "The first samples of five minutes come within ten minutes.");
   return card("Over time", "half", choice("Span", time, [["hour", "the last hour"], ["week", "the last week"]], (value) => change({ span: value })), chart);
 }
 
@@ -99,14 +101,14 @@ export function roundTraces(rounds) {
 }
 
 export const ROUND_AXES = {
-  yaxis: { ticksuffix: " ms", rangemode: "tozero" }, xaxis: { title: { text: "round" } }, margin: { l: 60, r: 50, t: 10, b: 40 },
-  yaxis2: { overlaying: "y", side: "right", rangemode: "tozero", showgrid: false },
+  yaxis: { ticksuffix: " ms", rangemode: "tozero" }, margin: { l: 60, r: 50, t: 10, b: 40 },
+  yaxis2: RIGHT,
 };
 
 function roundsCard(summary, rounds) {
-  const chart = element("div", { class: "chart" });
+  const chart = place("rounds");
   if (rounds.length) draw(chart, "Time of the last rounds, and pods that they placed", roundTraces(rounds), ROUND_AXES);
-  else chart.textContent = "There was no round with pending pods yet.";
+  else say(chart, "There was no round with pending pods yet.");
   return card("Rounds", "half", chart, element("p", { class: "note" }, link(`All figures of ${count(summary.count, "round")}`, "rounds")));
 }
 
@@ -126,14 +128,13 @@ function pools({ pools: { label, labels, pools: rows } }, change) {
     ], rows));
 }
 
-function evictions({ totals, recent }) {
+function evictions({ totals, recent }, all, change) {
   const sums = Object.entries(totals).map(([what, outcomes]) => `${what}: ${Object.entries(outcomes).map(([outcome, number]) => `${number.toLocaleString()} ${outcome}`).join(", ")}`);
-  return card("Evictions and moves", "", element("p", { class: "note" }, sums.join("; ") || "None since the start."), recent.length ? table("Evictions and moves", [
-    { title: "When", value: ({ at }) => clock(at) },
+  const shown = all ? recent : recent.slice(0, FEW);
+  return card("Evictions and moves", "half", element("p", { class: "note" }, sums.join("; ") || "None since the start."), recent.length ? table("Evictions and moves", [
+    { title: "When", kind: "time", value: ({ at }) => clock(at) },
     { title: "Pod", kind: "name", value: ({ pod }) => objectLink("pod", pod) },
-    { title: "What", value: ({ how }) => how },
-    { title: "From", kind: "name", value: ({ node }) => (node ? link(node, "node", { name: node }) : "not bound yet") },
+    { title: "What", kind: "why", value: ({ how, node, target }) => element("span", {}, how, node ? " from " : "", node ? link(node, "node", { name: node }) : "", target ? " to " : "", target ? link(target, "node", { name: target }) : "") },
     { title: "Why", kind: "why", value: (each) => (each.needed_by ? element("span", {}, each.how === "moved" ? "so that this one fits: " : "for ", each.needed_by.includes("/") ? objectLink("pod", each.needed_by) : each.needed_by) : "it costs less on the other node") },
-    { title: "To", kind: "name", value: ({ target }) => (target ? link(target, "node", { name: target }) : "") },
-  ], recent) : "");
+  ], shown) : "", recent.length > FEW ? element("button", { type: "button", onclick: () => change({ all: all ? "" : "1" }) }, all ? "Fewer" : `All of the last ${recent.length}`) : "");
 }

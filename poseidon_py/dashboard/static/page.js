@@ -31,6 +31,7 @@ let show = null;
 let asked = null;
 let refreshed = 0;
 let last = "";
+let painted = false;
 
 function where() {
   const [page, query = ""] = location.hash.slice(1).split("?");
@@ -69,6 +70,8 @@ async function refresh() {
   try {
     const parts = await show.refresh(mine.signal);
     if (asked !== mine) return;
+    if (!painted) performance.mark("content");
+    painted = true;
     const focus = focused();
     main.replaceChildren(...parts.filter(Boolean));
     focus?.();
@@ -135,11 +138,12 @@ setInterval(() => {
   if (!document.hidden && performance.now() - refreshed > LONGEST_PAUSE) due();
 }, 1000);
 document.addEventListener("visibilitychange", () => document.hidden || due());
-addEventListener("hashchange", open);
-addEventListener("popstate", () => {
-  const { page, query } = where();
-  if (page !== shown.page || query !== shown.query) open();
-});
+for (const moved of ["hashchange", "popstate"]) {  // a step in the history is both
+  addEventListener(moved, () => {
+    const { page, query } = where();
+    if (page !== shown.page || query !== shown.query) open();
+  });
+}
 
 // "/" goes to the search field; left and right change between tabs that have the focus.
 addEventListener("keydown", (event) => {

@@ -1,9 +1,9 @@
 // The tree of queues: what each may use, uses and borrows; one queue over time.
 
-import { draw } from "./charts.js";
+import { draw, place, say } from "./charts.js";
 import { get } from "./data.js";
 import { bar, card, choice, element, facts, link, objectLink, table } from "./dom.js";
-import { inOrder } from "./overview.js";
+import { inOrder, RIGHT } from "./overview.js";
 import { count, percent, quantity } from "./text.js";
 
 export function queuesPage(_, change) {
@@ -98,8 +98,8 @@ const amounts = (queue) => card("What it may use", "", table("Amounts", [
 ], queue.resources));
 
 function overTime({ times, values }, prefix, span, change) {
-  const used = element("div", { class: "chart" });
-  const pods = element("div", { class: "chart" });
+  const used = place("queue use");
+  const pods = place("queue pods");
   const at = times.map((each) => new Date(each * 1000));
   const shown = (part) => Object.keys(values).filter((name) => name.startsWith(`${prefix}${part}/`));
   const line = (name, y, extra = {}) => ({ x: at, y, name, mode: "lines", ...extra });
@@ -107,9 +107,12 @@ function overTime({ times, values }, prefix, span, change) {
   if (times.length > 1 && names.length) {
     const bytes = (name) => name === "memory" || name === "ephemeral-storage";
     draw(used, "Use over time", names.map((name) => line(bytes(name) ? `${name} (GiB, right)` : name, values[`${prefix}used/${name}`].map((each) => (each === null ? null : bytes(name) ? each / 2 ** 30 : each)), bytes(name) ? { yaxis: "y2", line: { dash: "dot" } } : {})),
-      { hovermode: "x unified", yaxis: { rangemode: "tozero" }, yaxis2: { overlaying: "y", side: "right", rangemode: "tozero", showgrid: false }, margin: { l: 50, r: 55, t: 10, b: 35 } });
+      { hovermode: "x unified", yaxis: { rangemode: "tozero" }, yaxis2: RIGHT, margin: { l: 50, r: 55, t: 10, b: 35 } });
     draw(pods, "Pods over time", shown("pods").map((name) => line(name.slice(`${prefix}pods/`.length), values[name])), { hovermode: "x unified", yaxis: { rangemode: "tozero" } });
-  } else used.textContent = "There are no samples of this time yet.";
+  } else {
+    say(used, "There are no samples of this time yet.");
+    say(pods, "");
+  }
   return card("Over time", "", choice("Span", span, [["hour", "the last hour"], ["week", "the last week"]], (value) => change({ span: value })), element("h3", {}, "Used"), used, element("h3", {}, "Pods"), pods);
 }
 

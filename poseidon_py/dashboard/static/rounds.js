@@ -1,6 +1,6 @@
 // The last rounds, with all figures.
 
-import { draw } from "./charts.js";
+import { draw, place } from "./charts.js";
 import { get } from "./data.js";
 import { card, element, table } from "./dom.js";
 import { ROUND_AXES, roundTraces } from "./overview.js";
@@ -20,8 +20,8 @@ export function roundsPage({ before = "", round = "" }, change) {
 }
 
 function chart(rounds) {
-  const times = element("div", { class: "chart" });
-  const stages = element("div", { class: "chart" });
+  const times = place("rounds");
+  const stages = place("stages");
   if (rounds.length) {
     draw(times, "Time of each round, and pods that it placed", roundTraces(rounds), ROUND_AXES);
     const ordered = [...rounds].reverse();
@@ -43,7 +43,7 @@ function largest(rounds) {
 function list(rounds, all, change) {
   return card(`The last of ${count(all, "round")}`, "", table("Rounds", [
     { title: "Round", kind: "number", value: ({ number }) => element("a", { href: `#rounds?round=${number}` }, number.toLocaleString()) },
-    { title: "Began", value: ({ started_us }) => clock(started_us / 1e6) },
+    { title: "Began", kind: "time", value: ({ started_us }) => clock(started_us / 1e6) },
     { title: "Time", kind: "number", value: ({ seconds }) => span(seconds) },
     { title: "Pending", kind: "number", value: ({ pending }) => pending.toLocaleString() },
     { title: "Placed", kind: "number", value: ({ placed }) => placed.toLocaleString() },

@@ -128,6 +128,9 @@ async def test_probes_say_no_more_than_whether_all_is_well_unless_the_asker_is_p
     "headers",
     [
         *({name: "x"} for name in ("Origin", "X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Host")),
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "null"},
+        {"Origin": "http://evil.example:10271", "Host": "evil.example:10271"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
         {"Host": "evil.example:10271"},  # whose DNS leads here
@@ -139,6 +142,12 @@ async def test_web_pages_and_proxies_get_the_probes_of_the_health_port_alone(ser
     assert "other machines get nothing but the probes" in text
     served.problem = "no"
     assert await served.ask_health("/readyz", headers=headers) == (503, "not ok\n")
+
+
+async def test_our_own_page_is_of_this_machine(served):
+    """Browsers send Origin with requests for modules."""
+    headers = {"Host": "127.0.0.1:10271", "Origin": "http://127.0.0.1:10271", "Sec-Fetch-Site": "same-origin"}
+    assert (await served.ask_health("/metrics", headers=headers))[0] == 200
 
 
 @pytest.mark.parametrize("host", ["localhost:10271", "127.0.0.1", "[::1]:10271", "10.0.0.7:80"])
