@@ -25,7 +25,7 @@ from poseidon_py.dashboard.history import Eviction, RoundHistory
 from poseidon_py.dashboard.node_labels import grouped, grouping_labels
 from poseidon_py.dashboard.scope import Scope
 from poseidon_py.dashboard.survey import NodeUse, Survey, Waiting
-from poseidon_py.dashboard.verdicts import VERDICTS
+from poseidon_py.dashboard.wait_classes import VERDICTS
 from poseidon_py.dashboard.watched import Watched
 from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.records import PodRecord

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from poseidon_py.dashboard.verdicts import Verdict, verdict_of
+from poseidon_py.dashboard.wait_classes import Verdict, verdict_of
 from poseidon_py.kube.quantity import PODS
 from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.store import Store

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from poseidon_py.app.queries.job_list import job_json
 from poseidon_py.dashboard.scope import Scope
-from poseidon_py.dashboard.verdicts import verdict_of
+from poseidon_py.dashboard.wait_classes import verdict_of
 from poseidon_py.dashboard.watched import Shared, Watched
 from poseidon_py.machines.states import ReplicaState
 from poseidon_py.state.records import PodRecord
