@@ -124,8 +124,8 @@ def _samples(survey: Survey) -> Iterator[tuple[str, float]]:
         yield f"use/{resource}", used / allocatable
     yield "pods/placed", survey.placed
     yield "pods/pending", survey.pending
-    by_verdict: dict[str, int] = {}
+    by_reason: dict[str, int] = {}
     for group in survey.waiting.values():
-        by_verdict[group.verdict.key] = by_verdict.get(group.verdict.key, 0) + len(group.pods)
-    for key, count in by_verdict.items():
+        by_reason[group.reason.key] = by_reason.get(group.reason.key, 0) + len(group.pods)
+    for key, count in by_reason.items():
         yield f"pending/{key}", count

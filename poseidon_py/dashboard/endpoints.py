@@ -3,7 +3,7 @@
 /overview?label=LABEL               use, what waits and why, evictions, rounds (overview.py)
 /history?span=hour|week&prefix=P    totals over time (history.py)
 /rounds?limit=N&before=NUMBER       the last rounds, the newest first: {"count", "rounds": [...]}
-/jobs, /gangs, /pods                lists: text, namespace, state, queue, user, node, verdict, offset, limit (work.py)
+/jobs, /gangs, /pods                lists: text, namespace, state, queue, user, node, waits, offset, limit (work.py)
 /job, /gang, /pod?name=NAMESPACE/NAME     one of them
 /queues, /queue?name=NAME           queues (queue_tree.py)
 /nodes?label=L&resource=R&shape=S   all nodes in groups, and how many pods of a shape fit (node_map.py)
@@ -33,7 +33,7 @@ from poseidon_py.dashboard.scope import Scope, Scopes
 from poseidon_py.dashboard.stream import Stream
 from poseidon_py.dashboard.survey import Surveys
 from poseidon_py.dashboard.watched import Shared, Watched
-from poseidon_py.dashboard.work import LARGEST_LIMIT, LIMIT, Selection, WorkLists
+from poseidon_py.dashboard.work import LARGEST_LIMIT, LIMIT, ListQuery, WorkLists
 from poseidon_py.feed.client import EngineError
 from poseidon_py.kube.client import KubeError
 from poseidon_py.kube.objects import InvalidField
@@ -44,7 +44,7 @@ API = f"{PREFIX}api"
 _PACK_FROM = 16_384
 """Bytes from which an answer is compressed."""
 _ROUNDS = 100
-_SELECTION = frozenset(Selection._fields)
+_SELECTION = frozenset(ListQuery._fields)
 _NETWORK = ("round", "class", "pod", "node", "limit")
 
 
@@ -125,7 +125,8 @@ class DashboardEndpoints:
         label = request.query.get("label", "")
         policy = await self._shared.get("policy", self._policy)
         found = overview_json(self._watched, survey, self._rounds, scope, policy=policy, label=label)
-        return found | {"reviewing": scope.reviewing}
+        shown: Json = scope.texts(found)
+        return shown | {"reviewing": scope.reviewing}
 
     async def _policy(self) -> str:
         policy: str = (await self._watched.engine.status()).policy
@@ -145,19 +146,19 @@ class DashboardEndpoints:
 
     # -- lists ------------------------------------------------------------------------------------------------
 
-    def _list(self, listing: Callable[[Selection, Scope], Awaitable[Json]]) -> Callable[[web.Request], Awaitable[Json]]:
+    def _list(self, listing: Callable[[ListQuery, Scope], Awaitable[Json]]) -> Callable[[web.Request], Awaitable[Json]]:
         async def answer(request: web.Request) -> Json:
             chosen = _selection(request)
-            return await listing(chosen, await self._scopes.of(request, chosen.namespace))
+            scope = await self._scopes.of(request, chosen.namespace)
+            found: Json = scope.texts(await listing(chosen, scope))
+            return found
 
         return answer
 
-    async def _pods(self, chosen: Selection, scope: Scope) -> Json:
+    async def _pods(self, chosen: ListQuery, scope: Scope) -> Json:
         return self._work.pods(chosen, scope)
 
-    def _one(
-        self, find: Callable[[str, str, Scope], Awaitable[Json | None]]
-    ) -> Callable[[web.Request], Awaitable[Json]]:
+    def _one(self, find: Callable[[str, str], Awaitable[Json | None]]) -> Callable[[web.Request], Awaitable[Json]]:
         async def answer(request: web.Request) -> Json:
             full_name = request.query.get("name", "")
             namespace, slash, name = full_name.partition("/")
@@ -166,10 +167,11 @@ class DashboardEndpoints:
             scope = await self._scopes.of(request, namespace)
             if not scope.shows(namespace):
                 raise _refused(namespace)
-            found = await find(namespace, name, scope)
+            found = await find(namespace, name)
             if found is None:
                 raise NotFound(f"{full_name} not found")
-            return found
+            shown: Json = scope.texts(found)
+            return shown
 
         return answer
 
@@ -239,8 +241,8 @@ def _number(request: web.Request, name: str, default: int, least: int, largest: 
     return int(text)
 
 
-def _selection(request: web.Request) -> Selection:
+def _selection(request: web.Request) -> ListQuery:
     given: dict[str, Any] = {key: value[:253] for key, value in request.query.items()}
     given["offset"] = _number(request, "offset", 0, 0, 1_000_000)
     given["limit"] = _number(request, "limit", LIMIT, 1, LARGEST_LIMIT)
-    return Selection(**given)
+    return ListQuery(**given)

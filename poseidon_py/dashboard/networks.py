@@ -8,7 +8,6 @@ from poseidon_py.dashboard.scope import Scope
 Json = dict[str, Any]
 
 _OF_TASKS = "tasks"
-_OF_CLASS = "class"
 
 
 def network_scoped(body: Json, scope: Scope) -> Json:
@@ -19,12 +18,12 @@ def network_scoped(body: Json, scope: Scope) -> Json:
         network | {"vertices": [_vertex(vertex, scope) for vertex in network["vertices"]]}
         for network in body["networks"]
     ]
-    return body | {"networks": networks}
+    found: Json = scope.texts(body | {"networks": networks})
+    return found
 
 
 def _vertex(vertex: Json, scope: Scope) -> Json:
     names = vertex["names"]
     if vertex["kind"] == _OF_TASKS:
         names = [name for name in names if scope.shows_object(name)]
-    shown = [scope.text(name) for name in names]
-    return vertex | {"label": scope.text(vertex["label"]), "names": shown, "hidden": len(vertex["names"]) - len(names)}
+    return vertex | {"names": names, "hidden": len(vertex["names"]) - len(names)}

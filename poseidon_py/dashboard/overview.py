@@ -6,7 +6,7 @@
  "resources": [{"resource", "used", "allocatable", "requested"}]      engine's units; requested: by pods that wait
  "pools": {"label": str, "labels": [str]
            "pools": [{"pool", "nodes", "pods", "resources": {resource: [used, allocatable]}}]}
- "pending": [{"verdict", "text", "action", "pods", "oldest_seconds", "reasons": [{"message", "pods", "example"}]}]
+ "pending": [{"waits", "text", "action", "pods", "oldest_seconds", "reasons": [{"message", "pods", "example"}]}]
  "waits": {"now": {"p50", "p95", "max"}, "until_bound": {"p50", "p95", "count"}}     seconds; null: there are none
  "evictions": {"totals": {what: {outcome: count}}, "recent": [...]}
  "rounds": {"count", "seconds": {"p50", "p95", "max"}, "gap": int, "last": {...} or null}
@@ -21,11 +21,11 @@ from typing import Any
 from prometheus_client.metrics import MetricWrapperBase
 
 from poseidon_py.app.serving.http_endpoints import first_problem
-from poseidon_py.dashboard.history import Eviction, RoundHistory
+from poseidon_py.dashboard.history import RoundHistory
 from poseidon_py.dashboard.node_labels import grouped, grouping_labels
 from poseidon_py.dashboard.scope import Scope
 from poseidon_py.dashboard.survey import NodeUse, Survey, Waiting
-from poseidon_py.dashboard.wait_classes import VERDICTS
+from poseidon_py.dashboard.wait_reasons import WAIT_REASONS
 from poseidon_py.dashboard.watched import Watched
 from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.state.records import PodRecord
@@ -105,22 +105,22 @@ def _use(nodes: Sequence[NodeUse]) -> Json:
 
 
 def pending_json(survey: Survey, scope: Scope) -> list[Json]:
-    """By verdict, those that end by themselves first. Messages and examples are of pods that the asker may see."""
-    by_verdict: dict[str, list[Waiting]] = {}
+    """By reason, those that end by themselves first. Messages and examples are of pods that the asker may see."""
+    by_reason: dict[str, list[Waiting]] = {}
     for group in survey.waiting.values():
-        by_verdict.setdefault(group.verdict.key, []).append(group)
+        by_reason.setdefault(group.reason.key, []).append(group)
     found = []
-    for verdict in VERDICTS:
-        groups = by_verdict.get(verdict.key)
+    for wait_reason in WAIT_REASONS:
+        groups = by_reason.get(wait_reason.key)
         if not groups:
             continue
         reasons = [reason for group in groups if (reason := _reason(group, scope)) is not None]
         reasons.sort(key=lambda each: (-each["pods"], each["message"]))
         found.append(
             {
-                "verdict": verdict.key,
-                "text": verdict.text,
-                "action": verdict.action,
+                "waits": wait_reason.key,
+                "text": wait_reason.text,
+                "action": wait_reason.action,
                 "pods": sum(len(group.pods) for group in groups),
                 "oldest_seconds": max(_age(pod, survey.at) for group in groups for pod in group.pods),
                 "reasons": reasons[:_REASONS],
@@ -134,7 +134,7 @@ def _reason(group: Waiting, scope: Scope) -> Json | None:
     pods = group.pods if scope.all else [pod for pod in group.pods if scope.shows(pod.namespace)]
     if not pods:
         return None
-    return {"message": scope.text(group.message), "pods": len(pods), "example": min(pod.full_name for pod in pods)}
+    return {"message": group.message, "pods": len(pods), "example": min(pod.full_name for pod in pods)}
 
 
 def _age(pod: PodRecord, at: float) -> int:
@@ -204,11 +204,7 @@ def evictions_json(metrics: Metrics, history: RoundHistory, scope: Scope) -> Jso
         if by_outcome:
             totals[what] = dict(sorted(by_outcome.items()))
     recent = [each for each in history.evictions() if scope.shows_object(each.pod)]
-    return {"totals": totals, "recent": [eviction_json(each, scope) for each in recent[:_RECENT]]}
-
-
-def eviction_json(eviction: Eviction, scope: Scope) -> Json:
-    return {**asdict(eviction), "needed_by": scope.name(eviction.needed_by)}
+    return {"totals": totals, "recent": [asdict(each) for each in recent[:_RECENT]]}
 
 
 def rounds_summary(history: RoundHistory) -> Json:

@@ -15,25 +15,20 @@ def queues_scoped(body: Json, scope: Scope) -> Json:
     if scope.all:
         return body
     problems = body["problems"]
-    seen = {name: [scope.text(each) for each in found] for name, found in problems.items() if _shown(name, scope)}
-    return body | {
-        "problems": seen,
-        "hidden_problems": len(problems) - len(seen),
-        "queues": [_queue(queue, scope) for queue in body["queues"]],
-    }
+    seen = {name: found for name, found in problems.items() if _shown(name, scope)}
+    found: Json = scope.texts(body | {"problems": seen, "queues": [_queue(queue, scope) for queue in body["queues"]]})
+    return found | {"hidden_problems": len(problems) - len(seen)}
 
 
 def _queue(queue: Json, scope: Scope) -> Json:
     local = [each for each in queue["local_queues"] if scope.shows_object(each["name"])]
     found = queue | {
-        "why": scope.text(queue["why"]),
-        "problems": [scope.text(each) for each in queue["problems"]],
         "local_queues": local,
         "hidden_local_queues": len(queue["local_queues"]) - len(local),
     }
     for name, key in (("waiting", "pod"), ("suspended", "name")):
         if name in found:
-            shown = [each | {"why": scope.text(each["why"])} for each in found[name] if scope.shows_object(each[key])]
+            shown = [each for each in found[name] if scope.shows_object(each[key])]
             found |= {name: shown, f"hidden_{name}": len(found[name]) - len(shown)}
     found.pop("users", None)  # sums of users of other namespaces
     return found

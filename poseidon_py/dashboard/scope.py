@@ -5,6 +5,7 @@ their names are taken out of texts.
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 from aiohttp import web
 
@@ -42,9 +43,15 @@ class Scope:
         """`full_name`: NAMESPACE/NAME."""
         return self.shows(full_name.partition("/")[0])
 
-    def name(self, full_name: str) -> str:
-        """The name if it may be seen; empty stays empty."""
-        return full_name if not full_name or self.shows_object(full_name) else HIDDEN
+    def texts(self, body: Any) -> Any:
+        """JSON, in all texts of which names of objects in other namespaces are replaced."""
+        if self._visible is None:
+            return body
+        if isinstance(body, str):
+            return self.text(body)
+        if isinstance(body, dict):
+            return {key: self.texts(value) for key, value in body.items()}
+        return [self.texts(each) for each in body] if isinstance(body, list) else body
 
     def text(self, text: str) -> str:
         """The text without names of objects in other namespaces."""

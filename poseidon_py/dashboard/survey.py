@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from poseidon_py.dashboard.wait_classes import Verdict, verdict_of
+from poseidon_py.dashboard.wait_reasons import WaitReason, wait_reason_of
 from poseidon_py.kube.quantity import PODS
 from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.store import Store
@@ -46,7 +46,7 @@ class NodeUse:
 class Waiting:
     """Pods that wait for one reason."""
 
-    verdict: Verdict
+    reason: WaitReason
     message: str
     pods: list[PodRecord] = field(default_factory=list)
 
@@ -63,7 +63,7 @@ class Survey:
     """Passes that found the same have the same."""
     nodes: dict[str, NodeUse] = field(default_factory=dict)
     waiting: dict[tuple[str, str], Waiting] = field(default_factory=dict)
-    """By key of the verdict, and message."""
+    """By key of the reason, and message."""
     requested: Amounts = field(default_factory=dict)
     """By pods that wait."""
     namespaces: Counter[str] = field(default_factory=Counter)
@@ -72,11 +72,11 @@ class Survey:
     """Pods that are on nodes or being bound, with those of other schedulers."""
     leaving: int = 0
 
-    def add_waiting(self, pod: PodRecord, verdict: Verdict, message: str) -> None:
-        key = verdict.key, message
+    def add_waiting(self, pod: PodRecord, reason: WaitReason, message: str) -> None:
+        key = reason.key, message
         group = self.waiting.get(key)
         if group is None:
-            group = self.waiting[key] = Waiting(verdict, message)
+            group = self.waiting[key] = Waiting(reason, message)
         group.pods.append(pod)
 
     @property
@@ -170,7 +170,7 @@ class Surveys:
         conditions, now_us = self._conditions(), int(found.at * 1e6)
         for pod in waiting:
             await pace.step()
-            found.add_waiting(pod, verdict_of(pod, now_us), conditions.get(pod.uid, ""))
+            found.add_waiting(pod, wait_reason_of(pod, now_us), conditions.get(pod.uid, ""))
             for resource, amount in self._requests(pod.described.class_id, requests):
                 found.requested[resource] = found.requested.get(resource, 0) + amount
         found.seconds = pace.ended()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from poseidon_py.app.queries.job_list import job_json
 from poseidon_py.dashboard.scope import Scope
-from poseidon_py.dashboard.wait_classes import verdict_of
+from poseidon_py.dashboard.wait_reasons import wait_reason_of
 from poseidon_py.dashboard.watched import Shared, Watched
 from poseidon_py.machines.states import ReplicaState
 from poseidon_py.state.records import PodRecord
@@ -28,9 +28,10 @@ LIMIT, LARGEST_LIMIT = 50, 500
 _WAITING = "waiting"
 _ON_NODE = "on a node"
 _PLANS = "plans"
+_NO_WAIT: Json = {"waits": "", "action": "", "why": ""}
 
 
-class Selection(NamedTuple):
+class ListQuery(NamedTuple):
     """What a list is asked for; empty: anything."""
 
     text: str = ""
@@ -40,12 +41,13 @@ class Selection(NamedTuple):
     queue: str = ""
     user: str = ""
     node: str = ""
-    verdict: str = ""
+    waits: str = ""
+    """A key of wait_reasons.py."""
     offset: int = 0
     limit: int = LIMIT
 
 
-def page(items: Iterable[_T], chosen: Selection, key: Callable[[_T], Any]) -> tuple[int, list[_T]]:
+def page(items: Iterable[_T], chosen: ListQuery, key: Callable[[_T], Any]) -> tuple[int, list[_T]]:
     """How many there are, and those from `offset` on, in the order of `key`, the largest first."""
     found = list(items)
     last = chosen.offset + chosen.limit
@@ -62,7 +64,7 @@ class WorkLists:
 
     # -- jobs -------------------------------------------------------------------------------------------------
 
-    async def jobs(self, chosen: Selection, scope: Scope) -> Json:
+    async def jobs(self, chosen: ListQuery, scope: Scope) -> Json:
         """Those of which pods wait first, then those that have not ended, the newest first; each with why it waits, and
         when it is planned to start. Raises EngineError."""
         tracker = self._watched.tracker
@@ -77,23 +79,22 @@ class WorkLists:
         states: dict[str, int] = {}
         for job in shown:
             states[str(job.state)] = states.get(str(job.state), 0) + 1
-        items = [self._job(job, starts, scope) for job in jobs]
+        items = [self._job(job, starts) for job in jobs]
         return _list(total, len(tracker.jobs) - len(shown), scope, chosen, items) | {
             "now": written(self._now()),
             "states": dict(sorted(states.items())),
             "since": written(tracker.since),
         }
 
-    def _job(self, job: Job, starts: Mapping[int, int], scope: Scope) -> Json:
+    def _job(self, job: Job, starts: Mapping[int, int]) -> Json:
         waiting = self._first_waiting(job)
         body = job_json(job, self._now())
         if not body["queue"] and (known := self._any_pod(job)) is not None:
             body["queue"] = self._watched.store.queues.resolution_of(known).name
         planned = starts.get(waiting.gang.id, 0) if waiting is not None and waiting.gang.id else 0
         return body | {
-            "preempted_by": scope.name(body["preempted_by"]),
             "planned_start": written(planned / 1e6),
-            **(self._why(waiting, scope) if waiting is not None else {"verdict": "", "action": "", "why": ""}),
+            **(self._why(waiting) if waiting is not None else _NO_WAIT),
         }
 
     def _first_waiting(self, job: Job) -> PodRecord | None:
@@ -108,12 +109,12 @@ class WorkLists:
         found = (self._watched.store.pods.get(uid) for uid, _ in job.replicas())
         return next((known for known in found if known is not None), None)
 
-    def _why(self, known: PodRecord, scope: Scope) -> Json:
-        verdict = verdict_of(known, int(self._now() * 1e6))
+    def _why(self, known: PodRecord) -> Json:
+        reason = wait_reason_of(known, int(self._now() * 1e6))
         return {
-            "verdict": verdict.text,
-            "action": verdict.action,
-            "why": scope.text(self._message(known)),
+            "waits": reason.text,
+            "action": reason.action,
+            "why": self._message(known),
         }
 
     def _message(self, known: PodRecord) -> str:
@@ -135,7 +136,7 @@ class WorkLists:
         found: Mapping[int, int] = await self._shared.get(_PLANS, ask)
         return found
 
-    async def job(self, namespace: str, name: str, scope: Scope) -> Json:
+    async def job(self, namespace: str, name: str) -> Json:
         """Raises EngineError, UnknownJob."""
         body = await self._watched.jobs(namespace=namespace, name=name)
         starts = await self._planned_starts()
@@ -147,8 +148,6 @@ class WorkLists:
             job["planned_start"] = written(starts.get(waiting.gang.id, 0) / 1e6) if waiting is not None else None
             gang = self._gang_of(known)
             job["gang"] = gang
-            job["preempted_by"] = scope.name(job["preempted_by"])
-            job["waiting"] = [each | {"why": scope.text(each["why"])} for each in job["waiting"]]
         return {"now": written(self._now()), "jobs": body["jobs"], "suspended": body["suspended"]}
 
     def _gang_of(self, job: Job | None) -> str | None:
@@ -158,7 +157,7 @@ class WorkLists:
 
     # -- gangs ------------------------------------------------------------------------------------------------
 
-    async def gangs(self, chosen: Selection, scope: Scope) -> Json:
+    async def gangs(self, chosen: ListQuery, scope: Scope) -> Json:
         """Those that wait first, of these the oldest. Raises EngineError."""
         body = await self._shared.get("gangs", lambda: self._watched.gangs("", ""))
         shown = [gang for gang in body["gangs"] if scope.shows(gang["namespace"])]
@@ -174,31 +173,27 @@ class WorkLists:
             and chosen.queue in ("", gang["queue"] or "")
         )
         total, gangs = page(agreeing, chosen, lambda gang: (bool(gang["why"]), gang["age_seconds"], gang["name"]))
-        items = [gang | {"why": scope.text(gang["why"]), "problem": scope.text(gang["problem"])} for gang in gangs]
         hidden = len(body["gangs"]) - len(shown)
-        return _list(total, hidden, scope, chosen, items) | {"states": dict(sorted(states.items()))}
+        return _list(total, hidden, scope, chosen, gangs) | {"states": dict(sorted(states.items()))}
 
-    async def gang(self, namespace: str, name: str, scope: Scope) -> Json:
+    async def gang(self, namespace: str, name: str) -> Json:
         """Raises EngineError, UnknownGang."""
-        body = await self._watched.gangs(f"{namespace}/{name}", "")
-        for gang in body["gangs"]:
-            gang |= {"why": scope.text(gang["why"]), "problem": scope.text(gang["problem"])}
-        return body
+        return await self._watched.gangs(f"{namespace}/{name}", "")
 
     # -- pods -------------------------------------------------------------------------------------------------
 
-    def pods(self, chosen: Selection, scope: Scope) -> Json:
+    def pods(self, chosen: ListQuery, scope: Scope) -> Json:
         """Those that wait first, the oldest first."""
         now_us = int(self._now() * 1e6)
         shown = [pod for pod in self._watched.store.pods.values() if scope.shows(pod.namespace)]
         agreeing = (pod for pod in shown if _pod_agrees(pod, chosen, now_us))
         total, pods = page(agreeing, chosen, lambda pod: (_waits(pod), -pod.created_us, pod.full_name))
         hidden = len(self._watched.store.pods) - len(shown)
-        return _list(total, hidden, scope, chosen, [self._pod(pod, scope) for pod in pods])
+        return _list(total, hidden, scope, chosen, [self._pod(pod) for pod in pods])
 
-    def _pod(self, pod: PodRecord, scope: Scope) -> Json:
+    def _pod(self, pod: PodRecord) -> Json:
         described = self._watched.store.classes.get(pod.described.class_id)
-        why = self._why(pod, scope) if _waits(pod) else {"verdict": "", "action": "", "why": ""}
+        why = self._why(pod) if _waits(pod) else _NO_WAIT
         return {
             "pod": pod.full_name,
             "namespace": pod.namespace,
@@ -213,21 +208,15 @@ class WorkLists:
             **why,
         }
 
-    async def pod(self, namespace: str, name: str, scope: Scope) -> Json | None:
-        """The answer of /explain, its verdict, and its times; None: there is no such pod. Raises EngineError,
+    async def pod(self, namespace: str, name: str) -> Json | None:
+        """The answer of /explain, its job, and its times; None: there is no such pod. Raises EngineError,
         KubeError."""
         body = await self._watched.explain(namespace, name)
         if body is None:
             return None
         known = self._watched.store.pod_named(namespace, name)
         times, job = self._times(body["uid"])
-        verdict = self._why(known, scope) if known is not None and _waits(known) else {"verdict": "", "action": ""}
         return body | {
-            "problem": scope.text(body["problem"]),
-            "message": scope.text(body["message"]),
-            "story": [scope.text(line) for line in body["story"]],
-            "verdict": verdict["verdict"],
-            "action": verdict["action"],
             "nominated": known.nominated if known is not None else "",
             "job": job,
             "times": times,
@@ -248,7 +237,7 @@ def _importance(job: Job) -> tuple[bool, bool, float, JobKey]:
     return job.state not in OVER, bool(job.count(PENDING)), job.created, job.key
 
 
-def _agrees(job: Job, chosen: Selection) -> bool:
+def _agrees(job: Job, chosen: ListQuery) -> bool:
     return (
         chosen.namespace in ("", job.key.namespace)
         and chosen.user in ("", job.user)
@@ -270,17 +259,17 @@ def _state(pod: PodRecord) -> str:
     return "being bound" if pod.assumed else _WAITING
 
 
-def _pod_agrees(pod: PodRecord, chosen: Selection, now_us: int) -> bool:
+def _pod_agrees(pod: PodRecord, chosen: ListQuery, now_us: int) -> bool:
     return (
         chosen.namespace in ("", pod.namespace)
         and (not chosen.node or chosen.node in (pod.node, pod.assumed))
         and (not chosen.state or chosen.state == _state(pod))
         and (not chosen.text or chosen.text.lower() in pod.full_name.lower())
-        and (not chosen.verdict or (_waits(pod) and verdict_of(pod, now_us).key == chosen.verdict))
+        and (not chosen.waits or (_waits(pod) and wait_reason_of(pod, now_us).key == chosen.waits))
     )
 
 
-def _list(total: int, hidden: int, scope: Scope, chosen: Selection, items: list[Json]) -> Json:
+def _list(total: int, hidden: int, scope: Scope, chosen: ListQuery, items: list[Json]) -> Json:
     return {
         "total": total,
         "hidden": hidden,

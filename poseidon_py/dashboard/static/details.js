@@ -154,12 +154,30 @@ function whyCard(pod) {
     ["Has to become free", Object.entries(pod.gang.lacks).map(([resource, value]) => `${resource} ${amount(resource, value)}`).join(", ")],
   ]) : "";
   return card("Why it waits", "half",
-    pod.verdict ? element("p", {}, element("strong", {}, pod.verdict), " ", element("span", { class: `tag ${pod.action === "wait" ? "" : "warn"}` }, `what helps: ${pod.action}`)) : "",
+    pod.verdict ? element("p", {}, element("strong", {}, pod.verdict), " ", actionTag(pod.action)) : "",
     element("p", {}, why || "The next round will try to place it."), gang, facts([
       ["Nodes that could take it now", pod.fits_now ?? ""],
       ["Capacity", pod.reserves || pod.gang?.reserves ? "is reserved for it" : ""],
       ["Expected to fit", clock(pod.starts ?? pod.gang?.starts)],
-    ]));
+    ]), blocking(pod), remedies(pod));
+}
+
+function blocking({ blocking: found, blocking_is_smallest: smallest }) {
+  if (!found?.length) return "";
+  return element("div", {}, element("h3", {}, smallest ? "The fewest constraints by which every node fails" : "Constraints by which every node fails; none of them can be left out"),
+    element("ul", { class: "story" }, found.map(({ constraint, nodes }) => element("li", {}, `${constraint} (${count(nodes, "node")})`))));
+}
+
+function remedies({ remedies: found }) {
+  if (!found?.length) return "";
+  return element("div", {}, element("h3", {}, "What alone is in the way on some nodes"), element("ul", { class: "story" },
+    found.map(({ without, nodes, node }) => element("li", {}, `${without.join(" and ")}: then it fits on ${count(nodes, "node")}, such as `, link(node, "node", { name: node })))));
+}
+
+const ACTIONS = { wait: "wait", "change-request": "change the request", "ask-admin": "ask the administrator" };
+
+export function actionTag(action) {
+  return action ? element("span", { class: `tag ${action === "wait" ? "" : "warn"}` }, ACTIONS[action] ?? action) : "";
 }
 
 function storyCard(pod) {

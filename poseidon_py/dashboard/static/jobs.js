@@ -42,7 +42,7 @@ function jobTable(rows) {
     { title: "User", value: ({ user }) => user },
     { title: "Age", kind: "number", value: ({ age_seconds }) => span(age_seconds) },
     { title: "Started", kind: "time", value: ({ started, planned_start }) => (started ? clock(started) : planned_start ? element("strong", { title: "planned" }, `planned ${clock(planned_start)}`) : "") },
-    { title: "Why it waits", kind: "why", value: ({ verdict, why, reason }) => (verdict ? element("span", {}, element("strong", {}, verdict), why ? element("span", { class: "quiet" }, ` – ${why}`) : "") : element("span", { class: "quiet" }, reason)) },
+    { title: "Why it waits", kind: "why", value: ({ waits, why, reason }) => (waits ? element("span", {}, element("strong", {}, waits), why ? element("span", { class: "quiet" }, ` – ${why}`) : "") : element("span", { class: "quiet" }, reason)) },
   ], rows, "No job agrees with this.");
 }
 
@@ -106,7 +106,7 @@ export function podsPage(given, change) {
     async refresh(signal) {
       const found = await get("pods", selection(given), signal);
       const states = Object.fromEntries(["waiting", "being bound", "on a node", "being preempted", "being moved", "being deleted"].map((state) => [state, null]));
-      const only = given.verdict ? element("p", { class: "note" }, "Only pods that wait for one class of reasons. ", link("Show all", "pods", { state: "waiting" })) : "";
+      const only = given.waits ? element("p", { class: "note" }, "Only pods that wait for one class of reasons. ", link("Show all", "pods", { state: "waiting" })) : "";
       return [card("Pods", "", filters([["namespace", "Namespace"], ["node", "Node"]], states, given, change), only, podTable(found.items),
         pager(found, LIMIT, (offset) => change({ offset })), hiddenNote(found))];
     },
@@ -121,6 +121,6 @@ export function podTable(rows, empty = "No pod agrees with this.") {
     { title: "Requests", value: (each) => requests(each.requests) },
     { title: "Priority", kind: "number", value: ({ priority }) => priority },
     { title: "Age", kind: "number", value: ({ created }) => since(created) },
-    { title: "Why it waits", kind: "why", value: ({ verdict, why }) => (verdict ? element("span", {}, element("strong", {}, verdict), why ? element("span", { class: "quiet" }, ` – ${why}`) : "") : "") },
+    { title: "Why it waits", kind: "why", value: ({ waits, why }) => (waits ? element("span", {}, element("strong", {}, waits), why ? element("span", { class: "quiet" }, ` – ${why}`) : "") : "") },
   ], rows, empty);
 }

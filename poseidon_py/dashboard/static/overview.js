@@ -3,6 +3,7 @@
 import { draw, PALETTE, place, say } from "./charts.js";
 import { get } from "./data.js";
 import { bar, card, choice, element, figures, hiddenNote, link, objectLink, table } from "./dom.js";
+import { actionTag } from "./details.js";
 import { amount, clock, count, percent, span, unit } from "./text.js";
 
 const FIRST = ["cpu", "memory"];
@@ -48,18 +49,18 @@ function summary(found) {
 }
 
 function waiting(found) {
-  const rows = found.pending.flatMap((verdict) => [
-    { verdict, first: true },
-    ...verdict.reasons.filter(({ message }) => message).map((reason) => ({ verdict, reason })),
+  const rows = found.pending.flatMap((reasons) => [
+    { reasons, first: true },
+    ...reasons.reasons.filter(({ message }) => message).map((reason) => ({ reasons, reason })),
   ]);
   return card("Why pods wait", "half", table("Why pods wait", [
-    { title: "Pods", kind: "number", value: ({ verdict, reason }) => (reason ? reason.pods : verdict.pods).toLocaleString() },
-    { title: "Reason", kind: "why", value: ({ verdict, reason }) => (reason
+    { title: "Pods", kind: "number", value: ({ reasons, reason }) => (reason ? reason.pods : reasons.pods).toLocaleString() },
+    { title: "Reason", kind: "why", value: ({ reasons, reason }) => (reason
       ? element("span", {}, element("span", { class: "quiet" }, reason.message, " – for instance "), objectLink("pod", reason.example))
-      : element("span", {}, element("strong", {}, link(verdict.text, "pods", { state: "waiting", verdict: verdict.verdict })),
-        verdict.more_reasons ? element("span", { class: "quiet" }, `, and ${count(verdict.more_reasons, "further message")}`) : "")) },
-    { title: "Oldest", kind: "number", value: ({ verdict, first }) => (first ? span(verdict.oldest_seconds) : "") },
-    { title: "What helps", value: ({ verdict, first }) => (first ? element("span", { class: `tag ${verdict.action === "wait" ? "" : "warn"}` }, verdict.action) : "") },
+      : element("span", {}, element("strong", {}, link(reasons.text, "pods", { state: "waiting", waits: reasons.waits })),
+        reasons.more_reasons ? element("span", { class: "quiet" }, `, and ${count(reasons.more_reasons, "further message")}`) : "")) },
+    { title: "Oldest", kind: "number", value: ({ reasons, first }) => (first ? span(reasons.oldest_seconds) : "") },
+    { title: "What helps", value: ({ reasons, first }) => (first ? actionTag(reasons.action) : "") },
   ], rows, "No pod waits."));
 }
 

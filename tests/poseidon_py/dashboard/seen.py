@@ -91,7 +91,14 @@ class Seen(Answers):
 
     async def explain(self, namespace: str, name: str) -> dict[str, Any] | None:
         known = self.store.pod_named(namespace, name)
-        nothing: dict[str, Any] = {"problem": "", "message": "", "state": "waits", "story": [], "nearest": [], "gang": None}
+        nothing: dict[str, Any] = {
+            "problem": "",
+            "message": "",
+            "state": "waits",
+            "story": [],
+            "nearest": [],
+            "gang": None,
+        }
         return nothing | {"pod": known.full_name, "uid": known.uid} | self.explained if known is not None else None
 
     async def gangs(self, name: str, namespace: str) -> dict[str, Any]:

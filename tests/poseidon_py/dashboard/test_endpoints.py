@@ -17,7 +17,7 @@ async def test_the_overview_sums_what_is_used_and_says_why_pods_wait(seen):
     assert use["memory"] == (6 * GI, 32 * GI, 2 * GI)
     assert use["pods"] == (2, 20, 2)
     (waiting,) = found["pending"]
-    assert (waiting["verdict"], waiting["action"], waiting["pods"]) == ("no-capacity", "wait", 2)
+    assert (waiting["waits"], waiting["action"], waiting["pods"]) == ("no-capacity", "wait", 2)
     assert waiting["reasons"] == [
         {"message": "0/2 nodes are available: 2 Insufficient cpu.", "pods": 2, "example": "blue/four"}
     ]
@@ -37,11 +37,11 @@ async def test_lists_are_filtered_and_cut_on_the_server(seen):
     assert len(found["items"]) == 5
     assert (await seen.ask("pods?namespace=blue"))["total"] == 2
     assert [each["pod"] for each in (await seen.ask("pods?node=n2"))["items"]] == ["blue/three"]
-    waiting = await seen.ask("pods?verdict=no-capacity&state=waiting")
+    waiting = await seen.ask("pods?waits=no-capacity&state=waiting")
     assert {each["pod"] for each in waiting["items"]} == {"red/two", "blue/four"}
     jobs = await seen.ask("jobs?text=red/j")
     (job,) = jobs["items"]
-    assert (job["name"], job["pods"], job["verdict"]) == (
+    assert (job["name"], job["pods"], job["waits"]) == (
         "red/j",
         {"Pending": 1, "Running": 1},
         "no node that suits it has enough free",

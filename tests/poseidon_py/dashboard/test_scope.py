@@ -25,7 +25,9 @@ def test_texts(text, shown):
 
 
 def test_names():
-    assert [SCOPE.name(each) for each in ("red/a", "blue/a", "")] == ["red/a", HIDDEN, ""]
+    body = {"a": ["red/a", {"b": "blue/a"}], "c": 1, "d": None}
+    assert SCOPE.texts(body) == {"a": ["red/a", {"b": HIDDEN}], "c": 1, "d": None}
+    assert ALL.texts(body) is body
     assert (SCOPE.shows("red"), SCOPE.shows("blue"), ALL.shows("blue"), ALL.all, SCOPE.all) == (
         True, False, True, True, False,
     )  # fmt: skip
