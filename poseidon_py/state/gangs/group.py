@@ -1,5 +1,6 @@
 """One gang: the declarations of its members and their objects, merged into the message for the engine."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -53,6 +54,10 @@ class Group:
     needs: Needs = field(default_factory=Needs)
     problem: str = ""
     """Contradictions between the declarations of its members."""
+    _required: dict[str, str] = field(default_factory=dict)
+    """UID -> topology that the member requires."""
+    _requiring: Counter[str] = field(default_factory=Counter)
+    """Topology -> number of members that require it."""
     _roles: dict[str, int] = field(default_factory=dict)
     """Name -> number; only grows, because the engine's tasks refer to the numbers."""
 
@@ -128,6 +133,33 @@ class Group:
         """Whether other pods declare what this declaration leaves out."""
         return declaration.by_pods and (bool(self.announced) or self.message is not None)
 
+    @property
+    def required_topology(self) -> str:
+        """The topology that its members require: of several the first by name; empty: none."""
+        return min(self._requiring, default="")
+
+    def require(self, uid: str, topology: str) -> bool:
+        """A member requires this topology; empty: none, or it has left. Returns whether `required_topology` changes."""
+        before, required = self.required_topology, self._required.pop(uid, "")
+        if required:
+            self._requiring[required] -= 1
+            self._requiring += Counter()  # without what nobody requires any more
+        if topology:
+            self._required[uid] = topology
+            self._requiring[topology] += 1
+        return self.required_topology != before
+
+    def obstacle(self, declaration: Declaration) -> str:
+        """Why a member with this declaration waits, whatever capacity there is; empty: it does not."""
+        if declaration.waits:
+            return "" if self.is_declared_elsewhere(declaration) else declaration.waits
+        if not declaration.topology_required or declaration.topology_key == self.required_topology:
+            return ""
+        return (
+            f"the pod requires topology {declaration.topology_key}, and others of {declaration.name} require "
+            f"{self.required_topology}: a gang has one topology; give all its pods the same"
+        )
+
     def role_of(self, declaration: Declaration | None) -> int:
         """The number of the role of a member with this declaration."""
         if declaration is None or not (declaration.roles or declaration.role or self._roles):
@@ -164,7 +196,7 @@ class Group:
         self._merge_roles(message, declarations)
         self._merge_maximum(message, declarations)
         topologies = {(each.topology_key, each.topology_required, each.narrower_keys) for each in declarations}
-        if keys := sorted(each for each in topologies if each[0]):
+        if keys := sorted((each for each in topologies if each[0]), key=lambda each: (not each[1], each)):
             message.topology_key, message.topology_required, message.narrower_keys[:] = keys[0]
             if len(keys) > 1:
                 self._note(f"its members declare different topologies; {keys[0][0]} applies")

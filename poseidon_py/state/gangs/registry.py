@@ -250,17 +250,14 @@ class GangRegistry(GroupBook):
         member.owners = owners(hints, self.objects)
         self._place(member, declaration)
         if invalid and declaration is None:
-            for owner in (hints.owner, *(each.owner for each in member.owners)):
-                if owner is not None:
-                    self._wait(member, owner.uid)  # it may be corrected, or become readable
+            for owner in filter(None, (hints.owner, *(each.owner for each in member.owners))):
+                self._wait(member, owner.uid)  # it may be corrected, or become readable
             self._block(known, invalid)
             warning = invalid
         elif (
-            declaration is not None
-            and declaration.waits
-            and not self._group(declaration.key).is_declared_elsewhere(declaration)
+            declaration is not None and declaration.key and (why := self._group(declaration.key).obstacle(declaration))
         ):
-            self._block(known, declaration.waits)
+            self._block(known, why)
         else:
             known.gang.blocked = ""
             warning = warning or invalid
@@ -303,6 +300,8 @@ class GangRegistry(GroupBook):
                 group.owner_uid = owner_or_group.uid  # the topmost owner, which lives longest
             self._index.link(group.id, owner_or_group.uid)
         group.members[known.uid] = member
+        if group.require(known.uid, declaration.topology_key if declaration.topology_required else ""):
+            self._touch_members(group)
         is_unit = declaration.minimum or declaration.disrupted_whole or group.is_declared_elsewhere(declaration)
         known.gang.id = group.id if is_unit else 0
         known.gang.role = group.role_of(declaration)
@@ -332,6 +331,8 @@ class GangRegistry(GroupBook):
         group = self.groups.get(Group(key).id) if key else None
         if group is None or group.members.pop(member.known.uid, None) is None:
             return
+        if group.require(member.known.uid, ""):
+            self._touch_members(group)
         if group.bound.pop(member.known.uid, None) is not None and deleted:
             group.disrupted = True
         self._note_preemption(group)

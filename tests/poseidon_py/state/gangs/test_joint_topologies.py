@@ -161,6 +161,30 @@ def test_an_owner_whose_number_of_pods_is_invalid_and_one_that_is_a_pod():
     assert [name for name, _ in rig.invalid] == ["a", "b"]
 
 
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_a_pod_that_requires_another_topology_than_its_gang_waits(order):
+    """Kueue's pod groups may have pods of several pod sets. One of the topologies was passed over, with an event."""
+    rig = Rig()
+    labels = {"kueue.x-k8s.io/pod-group-name": "g"}
+    count = {"kueue.x-k8s.io/pod-group-total-count": "2"}
+    for name in order:
+        required = {REQUIRED: "rack" if name == "a" else "zone"}
+        rig.pod(name, labels=labels, annotations=count | required)
+    assert (rig.gang("a"), topology(rig)) == ((2, "ns/g"), ("rack", True))
+    assert rig.gang("b") == (
+        "the pod requires topology zone, and others of ns/g require rack: a gang has one topology; give all its pods "
+        "the same"
+    )
+    rig.pod("b", labels=labels, annotations=count | {REQUIRED: "rack"})
+    assert rig.gang("b") == (2, "ns/g")
+    rig.pod("b", labels=labels, annotations=count | {REQUIRED: "zone"})
+    rig.gone("a")
+    assert rig.gang("b") == (2, "ns/g")
+    assert rig.message("b").topology_key == "zone"
+    rig.pod("c", labels=labels, annotations=count | {PREFERRED: "block"})  # what is required comes first
+    assert (rig.gang("c"), rig.message("c").topology_key) == ((2, "ns/g"), "zone")
+
+
 # -- poseidon.io/gang-topology beside other declarations --------------------------------------------------------------
 
 
