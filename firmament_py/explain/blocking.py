@@ -8,9 +8,12 @@ Constraints between tasks count as one for each kind, as in reasons (explain/nod
 affinities by their names. The limits of one node suffice for one task: nothing here is about a gang as a whole.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import combinations
+from operator import or_
 
 import numpy as np
 
@@ -29,6 +32,9 @@ REMEDIES = 3
 _TRIED, _COMPARED = 20_000, 400
 """So many sets of constraints are tried before one that is only irreducible has to do; and so many patterns of failures
 are compared with each other."""
+
+_VALUES = 16
+"""Taints of one key with more values than these, as where each node is dedicated to someone, are one constraint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,27 +124,30 @@ def _smallest_cover(patterns: Bools) -> tuple[list[int], bool]:
         contains: Bools = np.asarray((patterns[:, None] >= patterns[None]).all(axis=2))
         larger: Bools = contains & ~contains.T
         rows = patterns[~larger.any(axis=1)]
+    alone: Bools = rows[rows.sum(axis=1) == 1].any(axis=0)  # these are in every set
+    needed, rows = np.flatnonzero(alone).tolist(), rows[~rows[:, alone].any(axis=1)]
     useful = np.flatnonzero(rows.any(axis=0)).tolist()
     useful.sort(key=lambda i: (-int(rows[:, i].sum()), i))
-    tried = 0
-    for size in range(1, len(useful) + 1):
+    hits = {i: int.from_bytes(np.packbits(rows[:, i]).tobytes()) for i in useful}  # a bit for each row
+    every, tried = reduce(or_, hits.values(), 0), 0
+    for size in range(len(useful) + 1):
         for some in combinations(useful, size):
-            if rows[:, list(some)].any(axis=1).all():
-                return sorted(some), True
+            if reduce(or_, (hits[i] for i in some), 0) == every:
+                return sorted((*needed, *some)), True
             tried += 1
             if tried >= _TRIED:
-                return _irreducible(rows, useful), False
+                return sorted((*needed, *_irreducible(rows, useful))), False
     raise AssertionError("all constraints together block")
 
 
 def _irreducible(rows: Bools, useful: Sequence[int]) -> list[int]:
     """Some set that hits all rows (P, K), and no part of which does: constraints are left out one by one, those first
     that are failed by few."""
-    chosen = list(useful)
+    chosen, hit = set(useful), rows.sum(axis=1)
     for i in reversed(useful):
-        others = [each for each in chosen if each != i]
-        if rows[:, others].any(axis=1).all():
-            chosen = others
+        if (hit[rows[:, i]] > 1).all():
+            chosen.remove(i)
+            hit -= rows[:, i]
     return sorted(chosen)
 
 
@@ -146,12 +155,17 @@ def _failing(state: ClusterState, row: int) -> Iterator[_Failing]:
     """All constraints of a task."""
     nodes, cls = state.present_nodes(), int(state.tasks.cls[row])
     demand = demand_of(state, row)
-    by_taint: dict[tuple[str, str], Bools] = {}
+    by_taint: dict[tuple[str, str], list[int]] = {}
     for at in np.flatnonzero(state.node_index.evaluate(demand, nodes)[1] >= 0).tolist():
         for taint in state.nodes.observed[int(nodes[at])].taints:
             if taint.repels and not demand.is_tolerated(taint):
-                by_taint.setdefault((taint.key, taint.value), np.zeros(len(nodes), np.bool_))[at] = True
-    for (key, value), fails in sorted(by_taint.items()):
+                by_taint.setdefault((taint.key, taint.value), []).append(at)
+    values = Counter(key for key, _ in by_taint)
+    tainted: dict[tuple[str, str], Bools] = {}
+    for (key, value), on in by_taint.items():
+        named = key, value if values[key] <= _VALUES else ""
+        tainted.setdefault(named, np.zeros(len(nodes), np.bool_))[on] = True
+    for (key, value), fails in sorted(tainted.items()):
         yield _named(ReasonKind.UNTOLERATED_TAINT, fails, key, value)
     for requirement in demand.selector:
         yield _unselected(state, nodes, NodeDemand(selector=(requirement,)), _written(requirement))

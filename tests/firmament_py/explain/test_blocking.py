@@ -71,11 +71,30 @@ def test_there_is_none_where_a_node_takes_the_task():
 
 
 def test_of_many_constraints_an_irreducible_set_is_named(monkeypatch):
+    """Each node has two of three taints: any two of these block, no one does."""
     monkeypatch.setattr(module, "_TRIED", 1)
-    nodes = [make_node(f"n{i}", cpu=8, taints=[Taint(f"t{i}", "", "NoSchedule")]) for i in range(4)]
+    taints = [Taint(f"t{i}", "", "NoSchedule") for i in range(3)]
+    nodes = [make_node(f"n{i}", cpu=8, taints=[taints[i], taints[i - 1]]) for i in range(3)]
     cluster = make_cluster(*nodes, make_class(1, cpu=1), make_tasks([1], 1))
     found = certificate(cluster)
-    assert ([each.detail for each in found.constraints], found.is_smallest) == (["t0", "t1", "t2", "t3"], False)
+    assert ([each.detail for each in found.constraints], found.is_smallest) == (["t0", "t1"], False)
+
+
+def test_what_alone_is_in_the_way_on_some_node_is_in_the_set_without_a_trial(monkeypatch):
+    monkeypatch.setattr(module, "_TRIED", 2)
+    nodes = [make_node(f"n{i}", cpu=8, taints=[Taint(f"t{i}", "", "NoSchedule")]) for i in range(40)]
+    cluster = make_cluster(*nodes, make_class(1, cpu=1), make_tasks([1], 1))
+    found = certificate(cluster)
+    assert (len(found.constraints), found.is_smallest) == (40, True)
+
+
+def test_taints_of_one_key_with_many_values_are_one_constraint():
+    """Each node is dedicated to a user."""
+    nodes = [make_node(f"n{i}", cpu=8, taints=[Taint("user", f"u{i}", "NoSchedule")]) for i in range(40)]
+    cluster = make_cluster(*nodes, make_class(1, cpu=1), make_tasks([1], 1))
+    found = certificate(cluster)
+    assert found.constraints == (Constraint(TAINT, "user", "", 40, 0),)
+    assert [(each.nodes, each.without) for each in found.remedies] == [(40, found.constraints)]
 
 
 KEYS = ("x", "y")
