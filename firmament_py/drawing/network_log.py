@@ -4,25 +4,33 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from firmament_py.model.arrays import I64
+import numpy as np
+
+from firmament_py.model.arrays import I64, NO_ROWS
 from firmament_py.network.telemetry import SolvedNetwork
 from firmament_py.state.cluster import ClusterState
 
-ARCS_KEPT = 250_000
-"""Of all networks together: some 7 MB. The arcs of a larger network are not recorded, only its size."""
+ENTRIES_KEPT = 250_000
+"""Arcs and tasks of all networks together: some 8 MB. Of a larger network only its size is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedNetwork:
-    """class_names (C,). node_generation (N,): of the rows `solved.nodes`, which can be others' by now. vertices, arcs:
-    the size, also if the network itself is not recorded since it `is_too_large`."""
+    """class_names (C,). node_generation (N,): of the rows `solved.nodes`, which can be others' by now. vertices, arcs,
+    tasks: the size, also if the network itself is not recorded since it `is_too_large`."""
 
     solved: SolvedNetwork
     class_names: tuple[str, ...]
     node_generation: I64
     vertices: int
     arcs: int
+    tasks: int
     is_too_large: bool
+
+    @property
+    def entries(self) -> int:
+        """Arcs and tasks that are in memory."""
+        return 0 if self.is_too_large else self.arcs + self.tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +43,13 @@ class RecordedRound:
     networks: tuple[RecordedNetwork, ...]
 
     @property
-    def arcs(self) -> int:
-        """That are in memory."""
-        return sum(each.arcs for each in self.networks if not each.is_too_large)
+    def entries(self) -> int:
+        """Arcs and tasks that are in memory."""
+        return sum(each.entries for each in self.networks)
 
 
 class NetworkLog:
-    """At largest so many `rounds` that have solved networks, with ARCS_KEPT arcs at largest."""
+    """At largest so many `rounds` that have solved networks, with ENTRIES_KEPT arcs and tasks at largest."""
 
     def __init__(self, rounds: int) -> None:
         self._limit = rounds
@@ -53,18 +61,15 @@ class NetworkLog:
         """Keeps a round that has just ended. The oldest go."""
         if not networks or not self._limit:
             return
-        self._rounds.append(
-            RecordedRound(number, started_us, placed, tuple(_recorded(state, each) for each in networks))
-        )
-        while len(self._rounds) > self._limit or self._arcs() > ARCS_KEPT:
+        generation = {id(each.nodes): state.nodes.generation[each.nodes] for each in networks}  # of most, the same
+        recorded = [_recorded(state, each, generation[id(each.nodes)]) for each in networks]
+        self._rounds.append(RecordedRound(number, started_us, placed, tuple(recorded)))
+        while len(self._rounds) > self._limit or sum(each.entries for each in self._rounds) > ENTRIES_KEPT:
             if len(self._rounds) == 1:
                 [last] = self._rounds
                 self._rounds[0] = replace(last, networks=tuple(map(_without_arrays, last.networks)))
                 return
             self._rounds.popleft()
-
-    def _arcs(self) -> int:
-        return sum(each.arcs for each in self._rounds)
 
     def __iter__(self) -> Iterator[RecordedRound]:
         """Oldest first."""
@@ -77,15 +82,26 @@ class NetworkLog:
         return next((each for each in self._rounds if each.number == number), None)
 
 
-def _recorded(state: ClusterState, solved: SolvedNetwork) -> RecordedNetwork:
+def _recorded(state: ClusterState, solved: SolvedNetwork, generation: I64) -> RecordedNetwork:
     names = tuple(state.classes.definition(row).name for row in solved.classes.tolist())
-    network = solved.network
+    network, tasks = solved.network, len(solved.task_uid)
     vertices, arcs = (0, 0) if network is None else (len(network.flow.supply), len(network.flow.tail))
-    recorded = RecordedNetwork(solved, names, state.nodes.generation[solved.nodes], vertices, arcs, is_too_large=False)
-    return _without_arrays(recorded) if arcs > ARCS_KEPT else recorded
+    recorded = RecordedNetwork(solved, names, generation, vertices, arcs, tasks, is_too_large=False)
+    return _without_arrays(recorded) if recorded.entries > ENTRIES_KEPT else recorded
 
 
 def _without_arrays(recorded: RecordedNetwork) -> RecordedNetwork:
-    if recorded.solved.network is None:
-        return recorded
-    return replace(recorded, solved=replace(recorded.solved, network=None, sent=None), is_too_large=True)
+    solution = recorded.solved.solution
+    solved = replace(
+        recorded.solved,
+        network=None,
+        solution=None if solution is None else replace(solution, flow=NO_ROWS),
+        sent=None,
+        sent_cost=NO_ROWS,
+        classes=NO_ROWS,
+        nodes=NO_ROWS,
+        task_uid=np.empty(0, np.uint64),
+        task_class=NO_ROWS,
+        task_wait=NO_ROWS,
+    )
+    return replace(recorded, solved=solved, node_generation=NO_ROWS, is_too_large=True)

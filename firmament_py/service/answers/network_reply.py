@@ -39,7 +39,10 @@ def network_reply(engine: Engine, request: flow_pb2.NetworkRequest) -> flow_pb2.
 
 
 def _asked(state: ClusterState, network: RecordedNetwork, request: flow_pb2.NetworkRequest) -> tuple[str, int] | None:
-    """The class and the position of the node that are asked for, empty and -1 for all; None: not all of it is there."""
+    """The class and the position of the node that are asked for, empty and -1 for all; None: not all of it is there.
+    What a network that is too large has is not known."""
+    if network.is_too_large:
+        return "", -1
     cls, node = request.class_name, -1
     if request.task:
         cls = class_of_task(state, network, request.task)
@@ -69,7 +72,7 @@ def _drawn(diagram: Diagram) -> flow_pb2.DrawnNetwork:
     drawn = flow_pb2.DrawnNetwork(
         status=diagram.status,
         cost=recorded.solved.cost,
-        tasks=len(recorded.solved.task_uid),
+        tasks=recorded.tasks,
         vertices_in_all=recorded.vertices,
         arcs_in_all=recorded.arcs,
         too_large=recorded.is_too_large,

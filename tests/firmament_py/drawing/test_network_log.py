@@ -87,12 +87,15 @@ def test_the_last_rounds_are_kept(monkeypatch):
 
 @pytest.mark.parametrize("arcs", [0, 5])
 def test_a_network_that_is_too_large_has_a_size_alone(monkeypatch, arcs):
-    monkeypatch.setattr(network_log, "ARCS_KEPT", arcs)
+    monkeypatch.setattr(network_log, "ENTRIES_KEPT", arcs)
     cluster, log = three_nodes(), NetworkLog(2)
     keep(log, cluster, 1)
     [network] = next(iter(log)).networks
     assert network.is_too_large
-    assert network.arcs > arcs
+    assert (network.arcs > arcs, network.tasks) == (True, 70)
+    assert network.solved.solution is not None
+    arrays = network.solved.solution.flow, network.solved.task_uid, network.solved.nodes, network.node_generation
+    assert not any(map(len, arrays)), "no array is in memory"
     assert outline_of(network, 40) is None
     diagram = named(cluster.state, network, None)
     assert (diagram.vertices, diagram.outline) == ((), None)
@@ -103,12 +106,22 @@ def test_all_networks_together_have_a_limit(monkeypatch):
     cluster, log = three_nodes(), NetworkLog(9)
     keep(log, cluster, 1)
     [network] = next(iter(log)).networks
-    monkeypatch.setattr(network_log, "ARCS_KEPT", network.arcs)
+    monkeypatch.setattr(network_log, "ENTRIES_KEPT", network.entries)
     log.add(cluster.state, 2, 0, 0, [network.solved, network.solved])
     assert [each.number for each in log] == [2]
     assert all(each.is_too_large for each in next(iter(log)).networks)
     log.add(cluster.state, 3, 0, 0, [network.solved])
     assert [each.number for each in log] == [2, 3], "the second takes nothing"
+
+
+def test_tasks_count_beside_arcs(monkeypatch):
+    """A network of one class has few arcs, whatever number of tasks."""
+    cluster, log = three_nodes(), NetworkLog(9)
+    keep(log, cluster, 1)
+    [network] = next(iter(log)).networks
+    monkeypatch.setattr(network_log, "ENTRIES_KEPT", network.arcs + 69)
+    log.add(cluster.state, 2, 0, 0, [network.solved])
+    assert [each.is_too_large for of in log for each in of.networks] == [True]
 
 
 def test_none_are_kept_if_none_are_asked_for():
