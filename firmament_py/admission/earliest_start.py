@@ -78,7 +78,9 @@ def _useful(need: Need, free: I64, suitable: Bools) -> I64:
     if len(slots) == 1:
         return slots
     unit = np.maximum(np.gcd.reduce(need.requests, axis=0), 1)
-    amounts = np.maximum(free, 0) // unit * unit
+    # of a link without a limit, so much less that all nodes together have an amount
+    ceiling = np.iinfo(np.int64).max // max(need.suitable.shape[1], 1)
+    amounts = np.clip(free, 0, ceiling) // unit * unit
     return np.concatenate([slots, np.where(slots.any(axis=0), amounts.T, 0)])
 
 

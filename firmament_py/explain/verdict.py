@@ -49,7 +49,7 @@ def verdict_of(state: ClusterState, row: int, reasons: Sequence[Reason], standin
     lacking = 0 if standing is None else max(standing.definition.minimum - standing.placed, 0)
     if not _could_ever_fit(state, row, standing, lacking):
         return Verdict.CAN_NEVER_FIT
-    if lacking:  # some of it may fit: not all
+    if lacking or not len(state.present_nodes()):  # some of it may fit: not all
         return Verdict.NO_ROOM_NOW
     if not reasons:
         return Verdict.FITS_BY_NOW

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from firmament_py.admission.earliest_start import Need, first_ends
+from firmament_py.admission.earliest_start import Need, enough_there, first_ends
 from firmament_py.model.options import RESERVE_AFTER_US
+from firmament_py.model.resources import UNLIMITED_LINK
 from firmament_py.network import cheapest_slots
 from firmament_py.snapshot.expected_releases import Releases
 from tests.builders import NOW_US, SECOND_US, Cluster, make_class, make_cluster, make_gang, make_node, make_tasks
@@ -249,3 +250,11 @@ def test_the_bound_matches_its_definition(case):
     event(f"choices that are met: {sum(at < len(ends) for at in expected)}")
     found = first_ends(case.need, case.free, case.choice, case.choices, case.releases)
     assert found.tolist() == expected
+
+
+def test_links_without_a_limit_add_up_on_any_number_of_nodes():
+    """2^13 of them exceed an int64: there would be too little of the link for tasks that ask for none."""
+    nodes = 2**13 + 1
+    need = Need(np.array([[1, 0], [2, 0]]), np.ones((2, nodes), np.bool_), np.array([1, 1]), 2)
+    free = np.full((nodes, 2), [4, UNLIMITED_LINK])
+    assert enough_there(need, free, np.zeros(nodes, np.int64), 1).all()

@@ -89,3 +89,42 @@ def test_what_is_reserved_for_others():
     cluster.run()
     assert verdict(cluster, 3) is Verdict.WAITS_ITS_TURN
     assert verdict(cluster, 2) is Verdict.NO_ROOM_NOW
+
+
+@pytest.mark.parametrize(
+    ("daemon", "expected"),
+    [
+        pytest.param({}, Verdict.CAN_NEVER_FIT, id="it stays"),
+        pytest.param({"leaving": True}, Verdict.NO_ROOM_NOW, id="it leaves already"),
+        pytest.param({"queue": 7}, Verdict.NO_ROOM_NOW, id="its queue may have more than its share"),
+    ],
+)
+def test_beside_a_daemon(daemon, expected):
+    """The task of 4 cpu fits once no daemon of 2 cpu is there."""
+    cluster = make_cluster(
+        make_node("a", cpu=4),
+        make_class(1, cpu=2),
+        make_class(2, cpu=4),
+        make_tasks([1], 1, on="a", daemon=True, **daemon),
+        make_tasks([2], 2),
+    )
+    assert verdict(cluster, 2) is expected
+
+
+def test_a_daemon_of_lower_priority_may_be_evicted():
+    cluster = preempting_cluster(
+        make_node("a", cpu=4),
+        make_class(1, cpu=2),
+        make_class(2, cpu=4, priority=9),
+        make_tasks([1], 1, on="a", daemon=True),
+        make_tasks([2], 2),
+    )
+    assert verdict(cluster, 2) is Verdict.NO_ROOM_NOW
+    cluster.run()
+    assert verdict(cluster, 2) is Verdict.ROOM_IS_MADE, "it is what a round does"
+
+
+def test_without_nodes_nothing_is_proved():
+    cluster = make_cluster(make_class(1, cpu=2), make_tasks([1], 1))
+    cluster.run()
+    assert verdict(cluster, 1) is Verdict.NO_ROOM_NOW
