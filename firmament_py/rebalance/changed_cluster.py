@@ -10,7 +10,6 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, U64, Bools
 from firmament_py.model.events import NodeObserved, TasksRemoved
-from firmament_py.model.lifecycle import BOUND
 from firmament_py.rebalance.what_if import WhatIf
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.trials import displace
@@ -32,7 +31,7 @@ def added_nodes(name: str, count: int, like: NodeObserved | None, allocatable: M
 def drain(state: ClusterState, rows: I64) -> I64:
     """Drains node rows (K,): daemons end with them. Returns the rows (D,) of the tasks that seek other nodes."""
     tasks = state.tasks
-    there = np.flatnonzero(np.isin(tasks.node, rows) & (tasks.state == BOUND))
+    there = np.flatnonzero(tasks.on_nodes & np.isin(tasks.node, rows))
     displaced = there[~tasks.daemon[there] & ~tasks.leaving[there]]
     displace(state, displaced)
     for row in rows.tolist():
@@ -42,9 +41,10 @@ def drain(state: ClusterState, rows: I64) -> I64:
 
 
 def emptied(what_if: WhatIf, uids: U64) -> WhatIf:
-    """A copy in which all tasks have left but daemons and those with these uids (T,)."""
+    """A copy in which all tasks have left but daemons and those with these uids (T,), and none is expected back."""
     state = what_if.state.copy()
     tasks, rows = state.tasks, state.tasks.rows()
-    leave: Bools = ~tasks.daemon[rows] & ~np.isin(tasks.uid[rows], uids)
-    state.apply(TasksRemoved(tasks.uid[rows[leave]]))
+    stay: Bools = (tasks.daemon[rows] & ~tasks.leaving[rows]) | np.isin(tasks.uid[rows], uids)
+    state.apply(TasksRemoved(tasks.uid[rows[~stay]]))
+    state.successors.expire(np.iinfo(np.int64).max)
     return replace(what_if, state=state, policy=deepcopy(what_if.policy), usage=deepcopy(what_if.usage))

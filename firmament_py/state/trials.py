@@ -15,7 +15,7 @@ def relocate(state: ClusterState, rows: I64, nodes: I64) -> None:
 
 
 def displace(state: ClusterState, rows: I64) -> None:
-    """Task rows (K,), all BOUND, have lost their nodes and wait."""
+    """Task rows (K,), all BOUND or ASSUMED, have lost their nodes and wait."""
     tasks = state.tasks
     state.node_usage.subtract(rows)
     state.end_preemptions(rows)

@@ -4,6 +4,7 @@ from itertools import product
 from unittest.mock import MagicMock
 
 import grpc
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,6 +96,21 @@ def test_a_drained_node_has_no_place_and_its_tasks_seek_others(full):
     assert (reply.fits, reply.displaced, list(reply.stranded)) == (False, 1, ["ns/task-2"])
     reply = ask(full, (task_class(9, cpu=1), 1), drained_nodes=["b"], added_nodes=[added(1, like="b")])
     assert (reply.fits, reply.displaced, list(reply.stranded)) == (True, 1, [])
+
+
+def test_a_task_that_is_being_bound_leaves_a_drained_node_too(service):
+    service.apply(classes=[task_class(1, cpu=1)], nodes=[node("a", cpu=4)], tasks=tasks([1], 1))
+    assert list(service.round().placed.task_uid) == [1]
+    reply = ask(service, drained_nodes=["a"])
+    assert (reply.displaced, list(reply.stranded)) == (1, ["ns/task-1"])
+
+
+def test_nothing_is_kept_for_successors_of_those_that_have_left(full):
+    """Task 1 leaves a for b, and a task of its job is expected there."""
+    state = full.engine.state
+    state.tasks.job[state.task_row(2)] = 5
+    state.successors.expect(np.array([state.task_row(2)]), np.array([state.nodes.row["id-a"]]), NOW_US * 2)
+    assert ask(full, (task_class(9, cpu=4), 1), says_whether_ever=True).ever == LATER
 
 
 def test_a_daemon_ends_with_its_node(full):
