@@ -51,7 +51,8 @@ class Own:
         if m.OWN not in declaration:
             level = next((level for level, each in enumerate(chain) if m.OWN in each.annotations), None)
             if level is None:
-                return self._companions(dict(ChainMap(declaration, *(each.annotations for each in chain))))
+                levels = [declaration, *(each.annotations for each in chain)]
+                return self._companions(dict(ChainMap(*levels))) if any(levels) else None
             at, declaration = level, {**chain[level].annotations, **declaration}
             if (reference := references[at]) is not None and reference.kind == "Deployment":
                 at -= 1  # each ReplicaSet of a Deployment is a separate gang: during a rollout there are two

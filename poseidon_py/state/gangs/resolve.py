@@ -54,16 +54,19 @@ def resolve(hints: GangHints, objects: Objects, without_marks: Sequence[Conventi
             except Invalid as problem:
                 invalid = invalid or str(problem)
             else:
-                found += [declared] if declared is not None else []
+                if declared is not None:
+                    found.append(declared)
         topology = next((each for each in found if each.convention == OWN_TOPOLOGY), None)
-        found = [each for each in found if each is not topology]
+        if topology is not None:
+            found.remove(topology)
         for convention in without_marks:
             try:
                 declared = convention.read(hints, objects) if not found else None
             except Invalid as problem:
                 invalid = invalid or str(problem)
             else:
-                found += [declared] if declared is not None else []
+                if declared is not None:
+                    found.append(declared)
         if topology is not None and not any(each.key for each in found):
             without = f"annotation {OWN_TOPOLOGY}: the pod is in no gang; give {OWN}, too, or remove it"
             return Resolution(None, invalid or without)
