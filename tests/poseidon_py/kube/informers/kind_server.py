@@ -34,6 +34,7 @@ class KindServer:
         self.forgotten = ""
         """A kind that the next discovery of its group misses, as a server does that starts."""
         self.asked: Counter[str] = Counter()
+        self.open_watches: Counter[str] = Counter()
         self._news = asyncio.Event()
         self._broken = 0
         """How often all watches were broken."""
@@ -54,10 +55,7 @@ class KindServer:
         if self.kinds.pop(kind, None) is not None:
             self.break_watches()
 
-    def put(self, kind: str, name: str, value: object, *, anew: bool = False) -> None:
-        """`anew`: it is deleted and created again."""
-        if anew:
-            self.delete(kind, name)
+    def put(self, kind: str, name: str, value: object) -> None:
         self.version += 1
         objects = self.kinds[kind].objects
         uid = objects[name]["metadata"]["uid"] if name in objects else f"{name}-{self.version}"
@@ -74,9 +72,9 @@ class KindServer:
             self._tell(kind, "DELETED", gone)
 
     def fail(self, what: str, fault: str) -> None:
-        """Requests that hang end, unless this one is to hang."""
+        """All connections break."""
         self.faults[what] = fault
-        self._wake()
+        self.break_watches()
 
     def mend(self) -> None:
         self.faults.clear()
@@ -146,19 +144,23 @@ class KindServer:
     async def watch(self, path: str, parameters: Mapping[str, str], silence: float) -> AsyncIterator[bytes]:
         kind = await self._served(path)
         at, broken, expired = int(parameters["resourceVersion"]), self._broken, self._expired
-        while True:
-            if at < kind.compacted:
-                raise GoneError(410, "Expired", "")
-            news = self._news
-            for version, line in kind.log:
-                if version > at:
-                    at = version
-                    yield line
-            await news.wait()
-            if self._expired != expired:
-                yield b'{"type": "ERROR", "object": {"kind": "Status", "code": 410}}\n'
-            if self._broken != broken or self.unreachable:
-                raise LostAnswerError("broken")
+        self.open_watches[path] += 1
+        try:
+            while True:
+                if at < kind.compacted:
+                    raise GoneError(410, "Expired", "")
+                news = self._news
+                for version, line in kind.log:
+                    if version > at:
+                        at = version
+                        yield line
+                await news.wait()
+                if self._expired != expired:
+                    yield b'{"type": "ERROR", "object": {"kind": "Status", "code": 410}}\n'
+                if self._broken != broken or self.unreachable:
+                    raise LostAnswerError("broken")
+        finally:
+            self.open_watches[path] -= 1
 
     async def _served(self, path: str) -> Kind:
         name = _kind_at(path)

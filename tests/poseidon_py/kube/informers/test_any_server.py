@@ -7,6 +7,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from msgspec import Struct, field
@@ -42,7 +43,8 @@ CURSED = "cursed"
 
 kinds = st.sampled_from([*RESOURCES])
 names = st.sampled_from(["a", "b", CURSED])
-versions = st.sampled_from([("v1",), ("v2",), ("v2", "v1"), ("v7",), ("v7", "v1")])
+versions = st.sampled_from([("v1",), ("v2",), ("v2", "v1"), ("v7",), ("v7", "v1"), ()])
+faults = st.sampled_from(FAULTS)
 
 
 class Item(Struct):
@@ -101,21 +103,25 @@ class AnyServer(RuleBasedStateMachine):
         """Kind and name -> all values that an object of that name has had."""
 
     @initialize(
-        installed=st.sets(st.sampled_from(DEFINED)), denied=st.sampled_from(["", *RESOURCES]), defect=st.booleans()
+        served=st.fixed_dictionaries(dict.fromkeys(DEFINED, versions)), broken=kinds, fault=faults, defect=st.booleans()
     )
-    def start(self, installed: set[str], denied: str, defect: bool) -> None:
-        self.loop.run_until_complete(self._start(installed, denied, defect))
+    def start(self, served: dict[str, tuple[str, ...]], broken: str, fault: str, defect: bool) -> None:
+        self.defect = defect
+        self.loop.run_until_complete(self._start(served, broken, fault))
+        self.check()
+        for kind, informer in ((kind, self.known[kind].informer) for kind in DEFINED if kind != broken):
+            refused = bool(served[kind]) and not self.version_of(RESOURCES[kind])
+            assert informer.ready is not (refused and informer.required)
 
-    async def _start(self, installed: set[str], denied: str, defect: bool) -> None:
+    async def _start(self, served: dict[str, tuple[str, ...]], broken: str, fault: str) -> None:
         self.time = VirtualTime()
         self.server = KindServer()
-        for kind in sorted(installed | {"configmaps"}):
-            self.server.install(kind, "v1")
-            for name in ("a", CURSED):
-                self.put(kind, name, anew=False, malformed=False)
-        if denied:
-            self.server.fail(denied, "denied")
-        self.defect = defect
+        for kind, in_versions in {**served, "configmaps": ("v1",)}.items():
+            if in_versions:
+                self.server.install(kind, *in_versions)
+            for name in ("a", CURSED) if in_versions else ():
+                self._put(kind, name)
+        self.server.fail(broken, fault)
         self.informers = Informers(self.server, watching=WatchOptions(), metrics=Metrics())
         self.known = {
             label: Known(resource, self, required=resource.plural == "beans") for label, resource in RESOURCES.items()
@@ -138,51 +144,55 @@ class AnyServer(RuleBasedStateMachine):
 
     # -- what happens -----------------------------------------------------------------------------------------
 
-    @rule(kind=st.sampled_from(DEFINED), served=versions)
-    def install(self, kind: str, served: tuple[str, ...]) -> None:
-        self.server.install(kind, *served)
+    @rule(kind=st.sampled_from(DEFINED), served=versions, anew=st.booleans())
+    def define(self, kind: str, served: tuple[str, ...], anew: bool) -> None:
+        if anew or not served:
+            self.server.remove(kind)
+        if served:
+            self.server.install(kind, *served)
 
-    @rule(kind=st.sampled_from(DEFINED))
-    def remove(self, kind: str) -> None:
-        self.server.remove(kind)
-
-    @rule(kind=kinds, name=names, anew=st.booleans(), malformed=st.booleans())
-    def put(self, kind: str, name: str, anew: bool, malformed: bool) -> None:
+    @rule(
+        kind=kinds,
+        name=names,
+        how=st.sampled_from(["put", "recreate", "delete", "malformed"]),
+        then=st.sampled_from(["", "compact", "break_watches", "expire_watches"]),
+    )
+    def change(self, kind: str, name: str, how: str, then: str) -> None:
         if kind in self.server.kinds:
-            self.values += 1
-            self.server.put(kind, name, "odd" if malformed else self.values, anew=anew)
-            if not malformed:
-                self.valid.setdefault((kind, name), set()).add(self.values)
+            if how in ("recreate", "delete"):
+                self.server.delete(kind, name)
+            if how == "malformed":
+                self.server.put(kind, name, "odd")
+            elif how != "delete":
+                self._put(kind, name)
+        if then:
+            getattr(self.server, then)()
 
-    @rule(kind=kinds, name=names)
-    def delete(self, kind: str, name: str) -> None:
-        if kind in self.server.kinds:
-            self.server.delete(kind, name)
+    def _put(self, kind: str, name: str) -> None:
+        self.values += 1
+        self.server.put(kind, name, self.values)
+        self.valid.setdefault((kind, name), set()).add(self.values)
 
     @rule(seconds=st.sampled_from([0, 0.3, 3, 40]))
     def wait(self, seconds: float) -> None:
         self.loop.run_until_complete(self.time.elapse(seconds))
 
-    @rule(what=st.sampled_from(["compact", "break_watches", "expire_watches"]))
-    def disturb(self, what: str) -> None:
-        getattr(self.server, what)()
-
-    @rule(what=st.sampled_from([*RESOURCES, "/apis/a.io/v1", "/apis/c.io/v1"]), fault=st.sampled_from(FAULTS))
-    def fail(self, what: str, fault: str) -> None:
+    @rule(what=st.sampled_from([*RESOURCES, "/apis/a.io/v1", "/apis/c.io/v1"]), fault=faults, then_check=st.booleans())
+    def fail(self, what: str, fault: str, then_check: bool) -> None:
         self.server.fail(what, fault)
+        if then_check and not self.server.unreachable:
+            self.check()
 
-    @rule()
-    def fail_all(self) -> None:
-        self.server.unreachable = True
-        self.server.break_watches()
-
-    @rule()
-    def curse(self) -> None:
-        self.defect = True
-
-    @rule(kind=st.sampled_from(DEFINED))
-    def forget(self, kind: str) -> None:
-        self.server.forgotten = kind
+    @rule(what=st.sampled_from(["unreachable", "defect", *DEFINED]))
+    def trouble(self, what: str) -> None:
+        """A kind: the next discovery misses it."""
+        if what == "unreachable":
+            self.server.unreachable = True
+            self.server.break_watches()
+        elif what == "defect":
+            self.defect = True
+        else:
+            self.server.forgotten = what
 
     @rule()
     def mend(self) -> None:
@@ -213,6 +223,8 @@ class AnyServer(RuleBasedStateMachine):
             return
         assert served is not None
         assert informer.location == resource.collection(version)
+        watched = [path for path in self.server.open_watches.elements() if path.endswith(f"/{resource.plural}")]
+        assert watched in ([], [informer.location])
         listed = known.listed_at == informer.location
         fault = self.server.faults.get(kind, "")
         assert listed or fault
@@ -234,5 +246,5 @@ class AnyServer(RuleBasedStateMachine):
             assert found == obj["value"]
 
 
-AnyServer.TestCase.settings = examples(15, steps=20)
+AnyServer.TestCase.settings = examples(15, steps=12, suppress_health_check=[HealthCheck.too_slow])
 TestAnyServer = pytest.mark.slow(AnyServer.TestCase)
