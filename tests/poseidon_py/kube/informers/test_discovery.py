@@ -40,7 +40,7 @@ async def test_all_kinds_of_all_groups_share_the_answers(time, server):
         informer = Informer(Resource(group, plural, ("v1",)), handler, Metadata, "nothing follows")
         informer.awaited = False
         informers.add(informer)
-    found = []
+    found: list[GroupKind] = []
     kinds = ServedKinds(informers.discovery, found.append)
     task = asyncio.create_task(informers.run())
     kinds.find(GroupKind("a.io", "Fig"))
