@@ -132,8 +132,20 @@ def add_ever(
         return
     reply.never.extend(_unscheduled(state, fit))
     reply.at_best_ever = fit.at_best
-    by_quota = any(each.reasons and each.reasons[0].kind in _QUOTA for each in reply.never)
-    reply.ever = flow_pb2.FitReply.NEVER_FITS if excluded or by_quota else flow_pb2.FitReply.NOT_FOUND
+    excluded |= _excluded_by_quota(reply, request, state)
+    reply.ever = flow_pb2.FitReply.NEVER_FITS if excluded else flow_pb2.FitReply.NOT_FOUND
+
+
+def _excluded_by_quota(reply: flow_pb2.FitReply, request: flow_pb2.FitRequest, state: ClusterState) -> bool:
+    """Whether it is by a quota that they wait once all others have left, whichever of them had been admitted first, and
+    on whichever flavor."""
+    found = {each.reasons[0].kind for each in reply.never if each.reasons}
+    if len({getattr(each, "class").id for each in request.members}) == 1:
+        return not found.isdisjoint(_QUOTA)
+    if needed_of(request) < sum(each.count for each in request.members):
+        return False
+    adds_up = len(state.queues.tree.flavors) <= 1
+    return any(kind in _QUOTA and (adds_up or kind != flow_pb2.Reason.OVER_QUOTA) for kind in found)
 
 
 def reply(state: ClusterState, request: flow_pb2.FitRequest, fit: Fit) -> flow_pb2.FitReply:

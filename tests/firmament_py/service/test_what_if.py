@@ -191,3 +191,30 @@ def test_never_is_proved_and_later_is_so(nodes, groups, running, together):
     else:
         assert reply.ever == NOT_FOUND
         assert len(groups) > 1, "of one class, all is proved"
+
+
+@pytest.mark.parametrize(
+    ("counts", "minimum", "ever"),
+    [
+        pytest.param((1, 1), 0, NOT_FOUND, id="the first takes what only the second can use, but need not"),
+        pytest.param((4, 0), 0, NEVER, id="one class: there are three places"),
+        pytest.param((4, 0), 4, NEVER, id="likewise together"),
+        pytest.param((0, 2), 0, NEVER, id="one place of the only flavor"),
+    ],
+)
+def test_a_quota_is_a_proof_unless_another_choice_of_flavors_could_do(service, counts, minimum, ever):
+    """A quota of one cpu on fast nodes, which come first, and two on slow ones."""
+    nodes = [node(kind, cpu=9) for kind in ("fast", "slow")]
+    for each in nodes:
+        each.labels["kind"] = each.name
+    flavors = [flow_pb2.Flavor(name=kind, node_labels={"kind": kind}) for kind in ("fast", "slow")]
+    quotas = [flow_pb2.Quota(flavor=kind, resource="cpu", nominal=n) for kind, n in (("fast", 1), ("slow", 2))]
+    queues = flow_pb2.Queues(queues=[flow_pb2.Queue(id=5, name="team", quotas=quotas)], flavors=flavors)
+    service.apply(nodes=nodes, queues=queues)
+    anywhere, on_fast = task_class(8, cpu=1), task_class(9, cpu=1)
+    on_fast.node_selector.add(key="kind", operator="In", values=["fast"])
+    asked = flow_pb2.FitRequest(now_us=NOW_US, minimum=minimum, says_whether_ever=True)
+    for described, count in zip((anywhere, on_fast), counts, strict=True):
+        if count:
+            asked.members.add(count=count, queue_id=5, **{"class": described})
+    assert service.flow.WouldFit(asked).ever == ever
