@@ -40,6 +40,7 @@ _RESOURCES: Mapping[tuple[str, str], Resource] = {
 _REPLICA_SPECS = {each.kind: each.replica_specs for each in OWNER_KINDS.values() if each.replica_specs}
 _REPLICATED = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 _VOLCANO_JOB = "batch.volcano.sh/Job"
+_PRIORITIES = 2**31
 _SYSTEM_PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 
 
@@ -267,7 +268,9 @@ class _Reader:
         where = self.place if self._kind == "Pod" else f"{self.place}: template"
         path = f"{self.place}: spec" if self._kind == "Pod" else f"{where}.spec"
         spec = _with_label_keys(_defaulted(_part(template, "spec", where), path), metadata.get("labels"))
-        spec["priority"] = self._priority_of(spec)
+        priority = spec["priority"] = self._priority_of(spec)
+        if isinstance(priority, int) and not -_PRIORITIES <= priority < _PRIORITIES:
+            raise InvalidField(path, f"has the priority {priority}; give one of {-_PRIORITIES} to {_PRIORITIES - 1}")
         metadata = {**metadata, "name": self._name, "namespace": self._namespace, "uid": self._metadata["uid"]}
         metadata.pop("ownerReferences", None)
         if owner is not None:

@@ -60,6 +60,7 @@ _VERDICTS = {
     flow_pb2.FitReply.NEVER_FITS: NEVER,
     flow_pb2.FitReply.NOT_FOUND: NOT_FOUND,
 }
+_MAX_NODES = 10_000
 _PODS = "110"
 """That an added node takes unless it says otherwise: the kubelet's default."""
 
@@ -286,8 +287,8 @@ def _declared(template: Template, objects: Objects, without_marks: tuple[Convent
 
 def _added(nodes: AddNodes) -> flow_pb2.AddedNodes:
     """Raises InvalidField."""
-    if nodes.count < 1:
-        raise InvalidField("add_nodes", f"has a count of {nodes.count}; give at least 1")
+    if not 1 <= nodes.count <= _MAX_NODES:
+        raise InvalidField("add_nodes", f"has a count of {nodes.count}; give 1 to {_MAX_NODES}")
     if bool(nodes.like) == bool(nodes.amounts):
         raise InvalidField("add_nodes", "needs a node that they are like, or amounts of resources")
     amounts = {"pods": _PODS, **nodes.amounts}.items() if nodes.amounts else ()

@@ -22,6 +22,7 @@ Json = dict[str, Any]
 EXIT_CODES = {"now": 0, "later": 1, "not found": 1, "never": 3}
 _STRANDED = 1
 _SHOWN = 10
+_DIGITS = 10  # no cluster has so many nodes
 
 
 class Nodes(click.ParamType[Json]):
@@ -31,7 +32,7 @@ class Nodes(click.ParamType[Json]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Json:
         count, colon, shape = str(value).partition(":")
-        if not (colon and count.isascii() and count.isdigit() and int(count) and shape):
+        if not (colon and count.isascii() and count.isdigit() and len(count) < _DIGITS and int(count) and shape):
             self.fail(f"{value!r} is no number of nodes; give 3:NODE, or 3:cpu=8,memory=32Gi", param, ctx)
         if "=" not in shape:
             return {"count": int(count), "like": shape}

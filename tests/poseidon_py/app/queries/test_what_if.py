@@ -143,6 +143,7 @@ async def test_what_is_asked(asked):
         ["-f", "-", "--add-nodes", "n1"],
         ["-f", "-", "--add-nodes", "0:n1"],
         ["-f", "-", "--add-nodes", "2:"],
+        ["-f", "-", "--add-nodes", f"{'9' * 5000}:n1"],
         ["-f", "-", "--add-nodes", "2:cpu="],
         ["-f", "-", "--add-nodes", "\u0663:n1"],
     ],
@@ -188,7 +189,9 @@ def test_a_drain_needs_no_manifest():
     [
         ({"queue": "teama"}, "queue: is 'teama', which takes no pods; did you mean team-a?"),
         ({"queue": "zzz"}, "queue: is 'zzz', which takes no pods; there are team-a"),
-        ({"add_nodes": [{"count": 0, "like": "n"}]}, "add_nodes: has a count of 0; give at least 1"),
+        ({"add_nodes": [{"count": 0, "like": "n"}]}, "add_nodes: has a count of 0; give 1 to 10000"),
+        ({"add_nodes": [{"count": 2**40, "like": "n"}]}, "add_nodes: has a count of 1099511627776; give 1 to 10000"),
+        ({"priority": 2**31, "override_priority": True}, "Pod default/p: spec: has the priority 2147483648; give one"),
         ({"add_nodes": [{"count": 1}]}, "add_nodes: needs a node that they are like, or amounts of resources"),
         ({"add_nodes": [{"count": 1, "like": "n", "amounts": {"cpu": "1"}}]}, "add_nodes: needs a node that"),
         (
