@@ -37,8 +37,9 @@ class World:
         self.bridges: list[Bridge] = []
         self._services: dict[Bridge, Server] = {}
 
-    async def bridge(self, *, own_service=False, **fields) -> Bridge:
-        """A started bridge with these settings. `own_service`: it starts its flow service as a process."""
+    async def bridge(self, *, own_service=False, prepare=lambda bridge: None, **fields) -> Bridge:
+        """A started bridge with these settings. `own_service`: it starts its flow service as a process. `prepare` is
+        called with it before it starts."""
         kubeconfig = self.folder / "kubeconfig"
         kubeconfig.write_text(self.cluster.kubeconfig())
         defaults: dict[str, Any] = {
@@ -56,6 +57,7 @@ class World:
         self.bridges.append(bridge)
         if service is not None:
             self._services[bridge] = service
+        prepare(bridge)
         await bridge.start()
         return bridge
 

@@ -71,14 +71,20 @@ class Accounts:
                 return {"authenticated": False}
             groups = ["system:serviceaccounts", "system:authenticated"]
             return {"authenticated": True, "user": {"username": user, "groups": groups}}
-        asked = spec.get("nonResourceAttributes")
-        if asked is None or not str(spec.get("user", "")).startswith("system:serviceaccount:"):
+        user = str(spec.get("user", ""))
+        if not user.startswith("system:serviceaccount:"):
             return {"allowed": True}
-        rules = (rule for rule, _ in self._rules(spec["user"], ""))
+        if (asked := spec.get("resourceAttributes")) is not None:
+            parts = [asked.get(part) or "" for part in ("group", "resource", "subresource", "namespace", "name")]
+            group, plural, subresource, namespace, name = parts
+            resource = f"{plural}/{subresource}" if subresource else plural
+            return {"allowed": self._allowed(user, asked.get("verb") or "", group, resource, namespace, name)}
+        asked = spec.get("nonResourceAttributes") or {}
         return {
             "allowed": any(
-                asked.get("path") in rule.get("nonResourceURLs", ()) and asked.get("verb") in rule["verbs"]
-                for rule in rules
+                _has_path(rule.get("nonResourceURLs") or (), asked.get("path") or "")
+                and _has(rule["verbs"], asked.get("verb") or "")
+                for rule, _ in self._rules(user, "")
             )
         }
 
@@ -112,6 +118,11 @@ class Accounts:
 
 def _subject(subject: Json) -> str:
     return f"system:serviceaccount:{subject.get('namespace', '')}:{subject.get('name', '')}"
+
+
+def _has_path(patterns: list[str], path: str) -> bool:
+    """A pattern may end with an asterisk, which stands for any number of characters."""
+    return any(path == each or (each.endswith("*") and path.startswith(each[:-1])) for each in patterns)
 
 
 def _has(values: list[str] | None, value: str) -> bool:

@@ -73,7 +73,7 @@ async def test_a_role_is_for_its_namespace_and_a_change_counts_at_once(cluster, 
     assert (await http("GET", "/api/v1/namespaces/default/pods", Authorization=f"Bearer {token}"))[0] == 403
 
 
-async def test_reviews_know_tokens_and_paths(cluster, http, token):
+async def test_reviews_know_tokens_paths_and_namespaces(cluster, http, token):
     async def review(group, kind, spec):
         body = {"apiVersion": f"{group}/v1", "kind": kind, "spec": spec}
         return (await http("POST", f"/apis/{group}/v1/{kind.lower()}s", body))[1]["status"]
@@ -81,9 +81,15 @@ async def test_reviews_know_tokens_and_paths(cluster, http, token):
     found = await review("authentication.k8s.io", "TokenReview", {"token": token})
     assert (found["authenticated"], found["user"]["username"]) == (True, "system:serviceaccount:default:robot")
     assert await review("authentication.k8s.io", "TokenReview", {"token": "x"}) == {"authenticated": False}
-    grant(cluster, {"nonResourceURLs": ["/metrics"], "verbs": ["get"]})
-    for path, allowed in (("/metrics", True), ("/status", False)):
+    grant(cluster, {"nonResourceURLs": ["/metrics", "/page/*"], "verbs": ["get"]})
+    for path, allowed in (("/metrics", True), ("/metrics/x", False), ("/status", False), ("/page/x/y", True)):
         spec = {"user": found["user"]["username"], "nonResourceAttributes": {"path": path, "verb": "get"}}
+        answer = await review("authorization.k8s.io", "SubjectAccessReview", spec)
+        assert answer == {"allowed": allowed}
+    grant(cluster, rule(["pods"], ["list"]), namespace="default")
+    for namespace, verb, allowed in (("default", "list", True), ("default", "get", False), ("", "list", False)):
+        asked = {"namespace": namespace, "verb": verb, "resource": "pods", "version": "v1"}
+        spec = {"user": found["user"]["username"], "resourceAttributes": asked}
         answer = await review("authorization.k8s.io", "SubjectAccessReview", spec)
         assert answer == {"allowed": allowed}
 
