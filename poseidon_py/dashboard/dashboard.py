@@ -72,6 +72,7 @@ class Dashboard:
     async def stop(self) -> None:
         await self._stream.stop()
         await self._scopes.stop()
+        await self._surveys.stop()
         if self._sampling is not None:
             await end_tasks(self._sampling)
 
@@ -89,7 +90,7 @@ class Dashboard:
 
     async def sample(self) -> None:
         """Adds the totals of now. Raises EngineError."""
-        survey = await self._surveys.newest()
+        survey = await self._surveys.fresh()
         values = dict(_samples(survey))
         if self._watched.store.queues.tree.queues:
             values |= samples_of(await self._watched.queues(""))

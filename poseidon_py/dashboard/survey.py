@@ -5,6 +5,7 @@ readers share its result for a time that follows from what it took.
 """
 
 import asyncio
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,6 +15,9 @@ from poseidon_py.dashboard.wait_reasons import WaitReason, wait_reason_of
 from poseidon_py.kube.quantity import PODS
 from poseidon_py.state.records import NodeRecord, PodRecord
 from poseidon_py.state.store import Store
+from poseidon_py.util.tasks import end_tasks
+
+log = logging.getLogger(__name__)
 
 Amounts = dict[str, int]
 """Resource -> amount in the engine's units: millicores, bytes, pieces."""
@@ -127,18 +131,34 @@ class Surveys:
         """Passes that found something else than the one before."""
 
     async def newest(self) -> Survey:
-        """One that is at most two seconds old, or older on a cluster where a pass takes long."""
+        """The last one, at once unless there was none yet. If it is too old, a pass begins, whose result the next
+        reader gets: a scheduler that is busy answers pages late otherwise."""
         if self._last is not None:
             age = self._monotonic() - self._last_at
-            if age <= min(max(_LEAST_AGE, self._last.seconds / _SHARE), _LARGEST_AGE):
-                return self._last
+            if age > min(max(_LEAST_AGE, self._last.seconds / _SHARE), _LARGEST_AGE):
+                self._begin()
+            return self._last
+        return await asyncio.shield(self._begin())
+
+    async def fresh(self) -> Survey:
+        """One that begins now, or has begun already."""
+        return await asyncio.shield(self._begin())
+
+    def _begin(self) -> asyncio.Task[Survey]:
         if self._running is None:
             self._running = asyncio.create_task(self._pass(), name="survey")
             self._running.add_done_callback(self._ended)
-        return await asyncio.shield(self._running)
+        return self._running
 
-    def _ended(self, _: asyncio.Task[Survey]) -> None:
+    def _ended(self, ended: asyncio.Task[Survey]) -> None:
         self._running = None
+        if not ended.cancelled() and (error := ended.exception()) is not None:
+            log.error("a pass over the state for the page failed", exc_info=error)
+
+    async def stop(self) -> None:
+        """Ends a pass."""
+        if self._running is not None:
+            await end_tasks(self._running)
 
     async def _pass(self) -> Survey:
         found, pace = Survey(self._now()), _Pace(self._cpu)

@@ -82,7 +82,7 @@ class Accounts:
         asked = spec.get("nonResourceAttributes") or {}
         return {
             "allowed": any(
-                _has_path(rule.get("nonResourceURLs") or (), asked.get("path") or "")
+                _has_path(rule.get("nonResourceURLs") or [], asked.get("path") or "")
                 and _has(rule["verbs"], asked.get("verb") or "")
                 for rule, _ in self._rules(user, "")
             )
