@@ -60,6 +60,8 @@ def network(
     It leads from pods through their classes to nodes; arcs have capacities, costs and the flow. The price of a vertex
     is what one more pod there would cost. The flow service keeps the networks of the last rounds.
     """
+    if rounds and output in ("graphml", "dot"):
+        raise click.UsageError(f"--rounds is a list, not a graph; leave out --rounds, or -o {output}")
     asked = {"round": number, "class": class_name, "pod": pod, "node": node, "limit": limit}
     parameters = urlencode({key: value for key, value in asked.items() if value})
     body = answer("/network" + (f"?{parameters}" if parameters else ""), selection)

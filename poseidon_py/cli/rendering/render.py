@@ -175,12 +175,18 @@ def verdict_lines(body: Json) -> list[str]:
         smallest = "" if body["blocking_is_smallest"] else " (a smaller set may do)"
         blocking = "; ".join(f"{each['constraint']} ({_nodes(each['nodes'])})" for each in body["blocking"])
         lines.append(f"blocked by{smallest}: {blocking}")
-    lines += [
-        f"would fit with {', '.join(each['without'])}: on {each['node']}"
-        + (f" and {_nodes(each['nodes'] - 1)} like it" if each["nodes"] > 1 else "")
-        for each in body["remedies"]
-    ]
+    lines += [f"would fit with {', '.join(each['without'])}: on {_places(each)}" for each in body["remedies"]]
     return lines
+
+
+def _places(remedy: Json) -> str:
+    """The node that lacks least, and how many others fail the same, which may lack more."""
+    others = remedy["nodes"] - 1
+    if not others:
+        return str(remedy["node"])
+    if remedy["short"]:
+        return f"{remedy['node']}; {_nodes(others)} more lack as much or more"
+    return f"{remedy['node']} and {_nodes(others)} like it"
 
 
 def _nodes(count: int) -> str:

@@ -43,6 +43,7 @@ def test_what_blocks_and_what_helps():
         blocking_is_smallest=True,
         remedies=[
             flow_pb2.Remedy(without=[TAINT], nodes=1, node="a"),
+            flow_pb2.Remedy(without=[LABEL], nodes=2, node="c"),
             flow_pb2.Remedy(without=[CPU, LABEL], nodes=3, node="b"),
         ],
     )
@@ -51,7 +52,7 @@ def test_what_blocks_and_what_helps():
         {"constraint": "cpu, 1.5 too little at least", "nodes": 12, "short": {"cpu": 1500}},
         {"constraint": "the taint gpu=yes", "nodes": 3, "short": {}},
     ]
-    assert found["remedies"][1] == {
+    assert found["remedies"][2] == {
         "without": ["1.5 cpu less", "no node selector disk=ssd"],
         "short": {"cpu": 1500},
         "nodes": 3,
@@ -61,7 +62,8 @@ def test_what_blocks_and_what_helps():
         "verdict: no room now; action: wait",
         "blocked by: cpu, 1.5 too little at least (12 nodes); the taint gpu=yes (3 nodes)",
         "would fit with a toleration of the taint gpu=yes: on a",
-        "would fit with 1.5 cpu less, no node selector disk=ssd: on b and 2 nodes like it",
+        "would fit with no node selector disk=ssd: on c and 1 node like it",
+        "would fit with 1.5 cpu less, no node selector disk=ssd: on b; 2 nodes more lack as much or more",
     ]
 
 
