@@ -5,9 +5,11 @@ import re
 
 import networkx as nx
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
 from poseidon_py.app.queries.round_network import UnknownNetwork, network_json
+from poseidon_py.cli.main import cli
 from poseidon_py.cli.network import dot_lines, graph_of, print_networks, print_rounds
 from protos.gen import flow_pb2
 from tests.builders import NOW_US
@@ -66,6 +68,11 @@ def test_the_table_has_what_flows():
 def test_the_rounds():
     text = printed(print_rounds, answer())
     assert re.search(r"4 .+2023-11-14T22:13:20Z .+2 .+2", text)
+
+
+def test_a_list_of_rounds_is_no_graph():
+    result = CliRunner().invoke(cli, ["network", "--rounds", "-o", "dot", "--address", "127.0.0.1:1"])
+    assert (result.exit_code, "is a list, not a graph" in result.output) == (2, True)
 
 
 def test_networkx_reads_it(tmp_path):
