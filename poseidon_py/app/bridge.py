@@ -4,7 +4,6 @@ import asyncio
 import logging
 import math
 import os
-import socket
 import time
 import uuid
 from collections.abc import Coroutine
@@ -50,6 +49,7 @@ from poseidon_py.state.store import Store
 from poseidon_py.state.watch_set import service_watch, storage_watches
 from poseidon_py.tracking.tracker import Tracker
 from poseidon_py.usage.collector import DEFAULT_STALE, Collector
+from poseidon_py.util.process.instance import instance_name
 from poseidon_py.util.tasks import end_tasks, together
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class Bridge:
         self._sources: UsageSources | None = None
         self.supervisor: Supervisor | None = None
         self.election: Election | None = None
-        self.identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        self.identity = f"{instance_name()}_{uuid.uuid4()}"
         self._tasks: dict[str, asyncio.Task[Any]] = {}
         self._broken: asyncio.Future[str] | None = None
 

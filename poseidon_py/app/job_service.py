@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import logging
-import socket
 import uuid
 from collections.abc import Coroutine
 from typing import Any
@@ -24,6 +23,7 @@ from poseidon_py.kube.client import Kube, KubeError, NotFoundError
 from poseidon_py.kube.lease import Election
 from poseidon_py.kube.list_watch import WatchOptions
 from poseidon_py.metrics.metrics import ProcessMetrics
+from poseidon_py.util.process.instance import instance_name
 from poseidon_py.util.tasks import end_tasks
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class JobService:
         self._hook_config = hooks
         self._reporter: HookReporter | None = None
         self.metrics = ProcessMetrics()
-        self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        self._identity = f"{instance_name()}_{uuid.uuid4()}"
         self._kube: Kube | None = None
         self._election: Election | None = None
         self._probes = Probes(self)

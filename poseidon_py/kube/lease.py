@@ -149,6 +149,7 @@ class Election:
         self._seen = 0.0  # local time of the last observed change of _spec
         self._renewed = 0.0  # local time at which the lease that we hold was requested
         self._obstacle = ""  # why the last attempt failed
+        self._warned = ""  # the error of the attempts since the last one without, which is in the log
         self._late = 0.0  # by how much the pauses since the last renewal took longer than they should
         self._gain = Gain.FREE  # why the last attempt succeeded
         self.leading = False
@@ -226,12 +227,14 @@ class Election:
                 return self._expired(self._monotonic() - requested_at)
 
     def _expired(self, unanswered: float = 0.0) -> tuple[Loss, str]:
-        """The cause of a lease that was not renewed in time. `unanswered`: seconds for which a request has waited."""
+        """The cause of a lease that was not renewed in time. `unanswered`: seconds for which the last request has
+        waited, which after failed ones may have been sent just before the end."""
         since = self._monotonic() - self._renewed
         self._late = max(self._late, since - self._deadline)
         loss, causes = Loss.ERROR, [self._obstacle]
-        if unanswered:
-            loss, causes = Loss.UNANSWERED, [f"the last request was not answered within {unanswered:.1f} s"]
+        if unanswered >= self._period or (unanswered and not self._obstacle):
+            loss = Loss.UNANSWERED
+            causes.append(f"the last request was not answered within {unanswered:.1f} s")
         if self._late >= _LATE:
             loss = Loss.LATE
             causes.append(f"this process was late by {self._late:.1f} s, as if suspended or short of CPU")
@@ -247,7 +250,9 @@ class Election:
     async def _attempt(self) -> bool:
         """Try to acquire or renew the lease. Returns whether we hold it."""
         try:
-            return await self._try()
+            leads = await self._try()
+            self._warned = ""
+            return leads
         except ConflictError:
             self._obstacle = "another client changed it first"
             log.debug("another client changed the lease first")
@@ -255,7 +260,9 @@ class Election:
             self._obstacle = str(error)
             denied = isinstance(error, ApiError) and error.code == 403
             remedy = "; standing by until its Role (docs/rbac.md) allows that" if denied else ""
-            log.warning("cannot use lease %s: %s%s", self._full, error, remedy)
+            level = logging.DEBUG if self._obstacle == self._warned else logging.WARNING
+            log.log(level, "cannot use lease %s: %s%s", self._full, error, remedy)
+            self._warned = self._obstacle
         return False
 
     async def _try(self) -> bool:

@@ -196,7 +196,8 @@ class Watch(Generic[T]):
                 remedy = "; allow list and watch in the ClusterRole (docs/rbac.md)" if code == 403 else ""
                 denied = code in (_FORBIDDEN, _NOT_FOUND)
                 fails = denied or self._fails_for_long(error)
-                if fails and not self._known:  # what was listed once stays known: a server that starts has no roles yet
+                fails = fails and not self._known  # what was listed stays known: a server that starts has no roles yet
+                if fails:
                     self._note(f"cannot watch {self._kind.name}: {error}{remedy}", listed=bool(self._kind.without))
                 if fails and self._kind.without:
                     self._go_without(error, remedy)

@@ -63,6 +63,8 @@ class _Group:
         self.since = -1e9
         """The next answer must not be older, in seconds of the event loop."""
         self.backoff = Backoff(pause, max(pause, _RECHECK_ABSENT))
+        self.failing = False
+        """Whether the last discovery has failed: the next one comes after the pause, whoever asks."""
         self.task: asyncio.Task[None] | None = None
 
 
@@ -107,12 +109,15 @@ class Informers:
         now, group = _now(), self._groups[informer.resource.group]
         informer.awaited = True
         informer.demanded_at = group.since = now
-        asyncio.get_running_loop().call_later(max(informer.checked_at + _RECHECK_ON_DEMAND - now, 0.0), group.wake.set)
+        if not group.failing:
+            delay = max(informer.checked_at + _RECHECK_ON_DEMAND - now, 0.0)
+            asyncio.get_running_loop().call_later(delay, group.wake.set)
 
     def ask(self, informer: Informer) -> None:
         """Somebody looks for an object of the resource: if it is absent, it is discovered again soon."""
-        if not informer.location and _now() - informer.checked_at > _RECHECK_ON_DEMAND:
-            self._groups[informer.resource.group].wake.set()
+        group = self._groups[informer.resource.group]
+        if not (informer.location or group.failing) and _now() - informer.checked_at > _RECHECK_ON_DEMAND:
+            group.wake.set()
 
     async def run(self) -> None:
         """Discovers and watches the resources that were added, and those that will be. Never returns."""
@@ -157,6 +162,7 @@ class Informers:
             self._note_failure(group, error)
             return group.backoff.next()
         group.backoff.reset()
+        group.failing = False
         unsure = [each for each in list(group.informers) if not await self._believe(each, found)]
         if unsure:
             group.since = _now()
@@ -166,7 +172,9 @@ class Informers:
 
     def _note_failure(self, group: _Group, error: KubeError) -> None:
         """The known objects are kept: without theirs, the pods of gangs would be single ones."""
-        log.warning("cannot find out what is served of %s: %s", group.name, error)
+        level = logging.DEBUG if group.failing else logging.WARNING
+        log.log(level, "cannot find out what is served of %s: %s; asking until there is an answer", group.name, error)
+        group.failing = True
         group.since = _now()
         for informer in group.informers:
             if not informer.ready and _now() - informer.added_at >= self._say_after:

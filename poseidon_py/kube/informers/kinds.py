@@ -80,13 +80,15 @@ class ServedKinds:
                 asked_at, resource = await self._resource(kind, since)
             except KubeError as error:
                 since = now()
-                log.warning("cannot find out whether %s is served: %s", kind, error)
+                level = logging.WARNING if pause == self._pause else logging.DEBUG  # the first of a series
+                log.log(level, "cannot find out whether %s is served: %s; asking until there is an answer", kind, error)
                 if kind not in self.known and kind not in self.delayed and now() - began >= self._say_after:
                     self.delayed[kind] = f"cannot find out whether {kind} is served: {error}"
                     self._found(kind)
                 await self._sleep(pause)
                 pause = min(2 * pause, RECHECK)
                 continue
+            pause = self._pause
             self.delayed.pop(kind, None)
             self.checked_at[kind] = asked_at
             if kind not in self.known or resource is not None or kind in self._demanded:

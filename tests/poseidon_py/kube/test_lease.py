@@ -415,6 +415,44 @@ async def test_a_leader_that_gets_no_answer_says_for_how_long(world, caplog, mon
     assert "it was not renewed for 10.0 s; the last request was not answered within 8.0 s" in caplog.text
 
 
+async def test_a_leader_whose_requests_are_refused_does_not_blame_the_last_one(world, caplog, monkeypatch):
+    """It is sent when the time is over, and gets no answer before that."""
+    a = world.replica("a")
+    await world.pass_time(0)
+    world.denied.add("a")
+    reach = a.api._reach
+
+    async def in_time():
+        if world.now >= a.election._renewed + 10:
+            world.now += 0.01
+            raise TimeoutError
+        await reach()
+
+    monkeypatch.setattr(a.api, "_reach", in_time)
+    await world.pass_time(10)
+    assert a.losses == ["error"]
+    assert "is lost: it was not renewed for 10.0 s; 403 Forbidden: no\n" in caplog.text
+
+
+async def test_an_error_that_repeats_itself_is_logged_once(world, caplog):
+    a = world.replica("a")
+    await world.pass_time(0)
+    warned = "cannot use lease kube-system/poseidon: "
+    world.denied.add("a")
+    await world.pass_time(60)
+    assert caplog.text.count(warned) == 1
+    world.down.add("a")
+    await world.pass_time(30)
+    assert caplog.text.count(warned) == 2
+    world.down.clear()
+    world.denied.clear()
+    await world.pass_time(5)
+    assert a.leads
+    world.denied.add("a")
+    await world.pass_time(30)
+    assert caplog.text.count(warned) == 3
+
+
 async def test_a_leader_that_did_not_run_says_so(world, caplog):
     a = world.replica("a")
     await world.pass_time(2)

@@ -82,3 +82,33 @@ async def test_a_failure_is_that_of_all_who_ask_at_the_time(time, server):
     with pytest.raises(UnreachableError):
         await discovery.group("a.io")
     assert (await discovery.group("a.io", since=time.now)).versions_of("beans") == ["v1"]
+
+
+async def test_a_server_that_is_down_is_asked_no_more_often_for_more_resources_and_the_log_says_it_once(
+    time, server, caplog
+):
+    """Questions of each group come every five seconds at most, and the groups of a second share one."""
+    server.unreachable = True
+    informers = Informers(server, watching=WatchOptions(), metrics=Metrics())
+    for group in range(5):
+        handler: ObjectHandler = ObjectHandler("things", by_name, lambda item: None, lambda key: None, Metrics())
+        informers.add(Informer(Resource(f"g{group}.io", "things", ("v1",)), handler, Metadata, "nothing follows"))
+    kinds = ServedKinds(informers.discovery, lambda kind: None)
+    kinds.find(GroupKind("g0.io", "Thing"))
+    task = asyncio.create_task(informers.run())
+    every = [each for group in informers._groups.values() for each in group.informers]
+    for _ in range(60):
+        await time.elapse(1)
+        for each in every:  # a pod with such an owner arrives
+            informers.demand(each)
+            informers.ask(each)
+    assert server.asked["/apis"] <= 5 * (60 / 5 + 4) + 8
+    assert caplog.text.count("cannot find out what is served of g3.io: refused; asking until") == 1
+    assert caplog.text.count("cannot find out whether Thing.g0.io is served: refused; asking until") == 1
+    server.unreachable = False
+    await time.elapse(RECHECK)
+    server.unreachable = True
+    await time.elapse(60)
+    assert caplog.text.count("cannot find out what is served of g3.io") == 2
+    await kinds.stop()
+    await end_tasks(task)
