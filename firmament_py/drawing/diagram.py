@@ -17,7 +17,7 @@ from firmament_py.network.placement_network import VertexKind
 from firmament_py.state.cluster import ClusterState
 
 NAMES = 20
-"""Names of tasks or nodes that a vertex has at largest."""
+"""Names of tasks or nodes that a vertex has at most."""
 
 CHEAPEST_SLOTS = "cheapest slots"
 _GONE = "a node that is gone"

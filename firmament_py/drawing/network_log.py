@@ -49,7 +49,7 @@ class RecordedRound:
 
 
 class NetworkLog:
-    """At largest so many `rounds` that have solved networks, with ENTRIES_KEPT arcs and tasks at largest."""
+    """At most so many `rounds` that have solved networks, with ENTRIES_KEPT arcs and tasks at most."""
 
     def __init__(self, rounds: int) -> None:
         self._limit = rounds

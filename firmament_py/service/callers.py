@@ -4,6 +4,7 @@ Calls wait for the lock while a round runs. A client whose call times out meanwh
 whose replies are never read: such a call is dropped when it gets the lock, before it changes anything.
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -25,3 +26,27 @@ def locked(engine: Engine, context: grpc.ServicerContext) -> Iterator[None]:
 def _drop_if_gone(context: grpc.ServicerContext) -> None:
     if not context.is_active():
         context.abort(grpc.StatusCode.CANCELLED, "the caller no longer waits: nothing was changed; call again")
+
+
+class Questions:
+    """Limits the calls that compute on a copy of the state: each can take seconds of a core, and the memory of the copy,
+    while rounds go on."""
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+        self._free = threading.BoundedSemaphore(at_once)
+
+    @contextmanager
+    def one(self, context: grpc.ServicerContext) -> Iterator[None]:
+        """While it is computed. Ends the call with RESOURCE_EXHAUSTED at once if as many are computed already, and with
+        CANCELLED if nobody waits for it any more."""
+        _drop_if_gone(context)
+        if not self._free.acquire(blocking=False):
+            context.abort(
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                f"{self._at_once} plans or trials are being computed; ask again in a few seconds",
+            )
+        try:
+            yield
+        finally:
+            self._free.release()

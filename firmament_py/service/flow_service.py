@@ -36,7 +36,7 @@ from firmament_py.rebalance.would_fit import would_fit
 from firmament_py.service import fits, messages, plans, replies
 from firmament_py.service.answers.explain_reply import explain_reply, standing_message
 from firmament_py.service.answers.network_reply import network_reply
-from firmament_py.service.callers import locked
+from firmament_py.service.callers import Questions, locked
 from firmament_py.service.invalid_field import InvalidField, invalid_argument
 from firmament_py.service.queue_messages import past_use, queue_tree, queues_reply
 from firmament_py.sharing.report import queue_report
@@ -47,12 +47,16 @@ from protos.gen import flow_pb2, flow_pb2_grpc
 
 log = logging.getLogger(__name__)
 
+QUESTIONS_AT_ONCE = 2
+"""Plans and trials that are computed at the same time."""
+
 
 class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._last_reply = flow_pb2.RoundReply()
         self._last_epoch = 0
+        self._questions = Questions(QUESTIONS_AT_ONCE)
 
     def Hello(self, request: flow_pb2.HelloRequest, context: grpc.ServicerContext) -> flow_pb2.HelloReply:
         engine = self._engine
@@ -179,7 +183,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             return flow_pb2.GangsReply(gangs=gangs)
 
     def GetNetwork(self, request: flow_pb2.NetworkRequest, context: grpc.ServicerContext) -> flow_pb2.NetworkReply:
-        return network_reply(self._engine, request)
+        return network_reply(self._engine, request, context)
 
     def GetStatus(self, request: flow_pb2.StatusRequest, context: grpc.ServicerContext) -> flow_pb2.StatusReply:
         engine = self._engine
@@ -204,6 +208,10 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             )
 
     def PlanMoves(self, request: flow_pb2.PlanRequest, context: grpc.ServicerContext) -> flow_pb2.MovePlan:
+        with self._questions.one(context):
+            return self._plan_moves(request, context)
+
+    def _plan_moves(self, request: flow_pb2.PlanRequest, context: grpc.ServicerContext) -> flow_pb2.MovePlan:
         started = time.perf_counter()
         with invalid_argument(context):
             try:
@@ -216,6 +224,10 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         return plans.plan_message(what_if.state, plan, time.perf_counter() - started)
 
     def WouldFit(self, request: flow_pb2.FitRequest, context: grpc.ServicerContext) -> flow_pb2.FitReply:
+        with self._questions.one(context):
+            return self._would_fit(request, context)
+
+    def _would_fit(self, request: flow_pb2.FitRequest, context: grpc.ServicerContext) -> flow_pb2.FitReply:
         started = time.perf_counter()
         try:
             with locked(self._engine, context):

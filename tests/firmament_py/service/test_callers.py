@@ -10,6 +10,7 @@ import pytest
 
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.rebalance.would_fit import would_fit
 from firmament_py.service import flow_service
 from firmament_py.service.callers import locked
 from firmament_py.service.firmament_service import FirmamentService
@@ -117,3 +118,39 @@ def test_abandoned_rounds_are_not_run(service, monkeypatch):
         ended.acquire()
     assert service.engine.rounds == 0
     assert set(placed(service.round())) == {1, 2, 3}
+
+
+def test_few_questions_are_computed_at_once(monkeypatch):
+    """Two trials go on; the third is refused at once, and one more is answered when one of them has ended."""
+    engine = Engine(LoadSpreading(), OrToolsSolver(), lambda: NOW_US)
+    service = FlowService(engine)
+    begun, may_end = threading.Semaphore(0), threading.Event()
+    original = would_fit
+
+    def slow(*args, **others):
+        begun.release()
+        assert may_end.wait(30)
+        return original(*args, **others)
+
+    monkeypatch.setattr(flow_service, "would_fit", slow)
+    request = flow_pb2.FitRequest(now_us=NOW_US)
+    request.members.add(count=1, **{"class": task_class(1, cpu=1)})
+    replies: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda: replies.append(service.WouldFit(request, Caller())))  # type: ignore[arg-type]
+        for _ in range(flow_service.QUESTIONS_AT_ONCE)
+    ]
+    for thread in threads:
+        thread.start()
+        assert begun.acquire(timeout=30)
+    refused = Caller()
+    with pytest.raises(Aborted, match="2 plans or trials are being computed"):
+        service.WouldFit(request, refused)  # type: ignore[arg-type]
+    assert refused.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    with pytest.raises(Aborted):
+        service.PlanMoves(flow_pb2.PlanRequest(now_us=NOW_US), Caller())  # type: ignore[arg-type]
+    may_end.set()
+    for thread in threads:
+        thread.join(30)
+    assert [reply.fits for reply in replies] == [False, False]
+    assert not service.WouldFit(request, Caller()).fits  # type: ignore[arg-type]
