@@ -29,7 +29,7 @@ def _drop_if_gone(context: grpc.ServicerContext) -> None:
 
 
 class Questions:
-    """Limits the calls that compute on a copy of the state: each can take seconds of a core, and the memory of the copy,
+    """Limits the calls that compute on a copy of the state: each can take seconds of a core and much memory,
     while rounds go on."""
 
     def __init__(self, at_once: int) -> None:
