@@ -108,7 +108,7 @@ def print_queues(queues: Json, console: Console) -> None:
     if writer := queues.get("written_by"):
         console.print(f"  statuses of queues are written by the scheduler of {writer}", highlight=False)
     for problem in queues.get("unsupported", ()):
-        console.print(f"  {problem}: its queues are ignored", highlight=False)
+        console.print(f"  {problem}, so it is not read", highlight=False)
     for name, problems in queues["problems"].items():
         for problem in problems:
             console.print(f"  {name}: {problem}", highlight=False)

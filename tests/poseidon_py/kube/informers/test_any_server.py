@@ -228,7 +228,7 @@ class AnyServer(RuleBasedStateMachine):
         listed = known.listed_at == informer.location
         fault = self.server.faults.get(kind, "")
         assert listed or fault
-        assert bool(informer.unreadable) == (not listed and fault != "hanging")
+        assert bool(informer.unreadable) is not listed or fault == "hanging"
         assert informer.path == ("" if informer.unreadable else informer.location)
         assert informer.ready or not listed
         if not fault:
