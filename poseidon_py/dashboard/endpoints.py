@@ -12,6 +12,8 @@
 /stream                             server-sent events (stream.py)
 """
 
+import asyncio
+import gzip
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -82,7 +84,7 @@ class DashboardEndpoints:
             self._route("rounds", self._newest_rounds, {"limit", "before"}),
             self._route("jobs", self._list(work.jobs), _SELECTION),
             self._route("gangs", self._list(work.gangs), _SELECTION),
-            self._route("pods", self._list(self._pods), _SELECTION),
+            self._route("pods", self._list(work.pods), _SELECTION),
             self._route("job", self._one(work.job), {"name"}),
             self._route("gang", self._one(work.gang), {"name"}),
             self._route("pod", self._one(work.pod), {"name"}),
@@ -104,7 +106,7 @@ class DashboardEndpoints:
                 if unknown := next((key for key in request.query if key not in parameters), ""):
                     there_are = ", ".join(sorted(parameters)) or "none"
                     raise InvalidField(f"the parameter {unknown[:64]!r}", f"is unknown; there are: {there_are}")
-                return _json(await answer(request))
+                return await _packed(request, _json(await answer(request)))
             except InvalidField as error:
                 return _json({"error": str(error)}, 400)
             except Refused as error:
@@ -154,9 +156,6 @@ class DashboardEndpoints:
             return found
 
         return answer
-
-    async def _pods(self, chosen: ListQuery, scope: Scope) -> Json:
-        return self._work.pods(chosen, scope)
 
     def _one(self, find: Callable[[str, str], Awaitable[Json | None]]) -> Callable[[web.Request], Awaitable[Json]]:
         async def answer(request: web.Request) -> Json:
@@ -221,10 +220,16 @@ class DashboardEndpoints:
 
 def _json(body: Json, status: int = 200) -> web.Response:
     headers = {**HEADERS, "Content-Type": "application/json", "Cache-Control": "no-store"}
-    data = msgspec.json.encode(body)
-    answer = web.Response(body=data, status=status, headers=headers)
-    if len(data) >= _PACK_FROM:
-        answer.enable_compression(strategy=1)
+    return web.Response(body=msgspec.json.encode(body), status=status, headers=headers)
+
+
+async def _packed(request: web.Request, answer: web.Response) -> web.Response:
+    """Compressed, if it is large and the asker can read that; in a thread, while the scheduler goes on."""
+    data = answer.body
+    if isinstance(data, bytes) and len(data) >= _PACK_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
+        answer.body = await asyncio.to_thread(gzip.compress, data, 1)
+        answer.headers["Content-Encoding"] = "gzip"
+        answer.headers["Vary"] = "Accept-Encoding"
     return answer
 
 

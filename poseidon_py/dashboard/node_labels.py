@@ -35,8 +35,8 @@ def grouping_labels(nodes: Iterable[NodeUse]) -> dict[str, int]:
 
 
 def grouped(nodes: Iterable[NodeUse], label: str) -> dict[str, list[NodeUse]]:
-    """By value of the label, by name; `label` empty: one group."""
+    """By value of the label, and in each by name; `label` empty: one group."""
     found: dict[str, list[NodeUse]] = {}
-    for node in nodes:
+    for node in sorted(nodes, key=lambda node: node.name):
         found.setdefault(node.labels.get(label, _WITHOUT) if label else _ALL, []).append(node)
     return dict(sorted(found.items(), key=lambda item: (item[0] == _WITHOUT, item[0])))

@@ -46,15 +46,14 @@ def shape_of(text: str) -> dict[str, int]:
 def nodes_json(survey: Survey, *, label: str, resource: str, shape: Mapping[str, int]) -> Json:
     """See the module. `label`: empty: the first by which nodes can be grouped."""
     nodes = survey.nodes.values()
-    labels = grouping_labels(nodes)
+    labels = survey.derived("labels", lambda: grouping_labels(nodes))
     label = label or next(iter(labels), "")
-    groups = grouped(nodes, label)
+    groups = survey.derived(("groups", label), lambda: grouped(nodes, label))
     columns: dict[str, list[Any]] = {
         name: [] for name in ("name", "group", "used", "allocatable", "pods", "taints", "fits")
     }
     rows = []
     for number, (name, members) in enumerate(groups.items()):
-        members = sorted(members, key=lambda node: node.name)
         fits = [fitting(node, shape) for node in members] if shape else [0] * len(members)
         columns["name"] += [node.name for node in members]
         columns["group"] += [number] * len(members)
@@ -73,7 +72,7 @@ def nodes_json(survey: Survey, *, label: str, resource: str, shape: Mapping[str,
                 "fits": sum(fits),
             }
         )
-    resources = sorted({name for node in nodes for name, amount in node.allocatable.items() if amount})
+    resources = list(survey.totals())
     return {
         "at": survey.at,
         "label": label,

@@ -74,16 +74,21 @@ def overview_json(
             }
             for name, (used, allocatable) in survey.totals().items()
         ],
-        "pools": _pools(survey, label),
-        "pending": pending_json(survey, scope),
-        "waits": {"now": waits_now(survey), "until_bound": until_bound(watched.metrics)},
+        "pools": survey.derived(("pools", label), lambda: _pools(survey, label)),
+        "pending": survey.derived("pending", lambda: pending_json(survey, scope))
+        if scope.all
+        else pending_json(survey, scope),
+        "waits": {
+            "now": survey.derived("waits", lambda: waits_now(survey)),
+            "until_bound": until_bound(watched.metrics),
+        },
         "evictions": evictions_json(watched.metrics, history, scope),
         "rounds": rounds_summary(history),
     }
 
 
 def _pools(survey: Survey, label: str) -> Json:
-    labels = grouping_labels(survey.nodes.values())
+    labels = survey.derived("labels", lambda: grouping_labels(survey.nodes.values()))
     chosen = label or next((each for each in _POOL_LABELS if each in labels), next(iter(labels), ""))
     groups = grouped(survey.nodes.values(), chosen)
     return {

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from poseidon_py.dashboard.wait_reasons import WaitReason, wait_reason_of
 from poseidon_py.kube.quantity import PODS
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 Amounts = dict[str, int]
 """Resource -> amount in the engine's units: millicores, bytes, pieces."""
 
+_T = TypeVar("_T")
+_DERIVED = 100
 _STEP = 500
 """Pods or nodes in a step, which takes about a millisecond."""
 _LEAST_AGE = 2.0
@@ -75,6 +78,16 @@ class Survey:
     placed: int = 0
     """Pods that are on nodes or being bound, with those of other schedulers."""
     leaving: int = 0
+    _derived: dict[object, Any] = field(default_factory=dict, repr=False)
+
+    def derived(self, key: object, compute: Callable[[], _T]) -> _T:
+        """What follows from the pass alone, computed once for all readers. `key`: one of few."""
+        if key not in self._derived:
+            if len(self._derived) >= _DERIVED:
+                self._derived.clear()
+            self._derived[key] = compute()
+        found: _T = self._derived[key]
+        return found
 
     def add_waiting(self, pod: PodRecord, reason: WaitReason, message: str) -> None:
         key = reason.key, message
@@ -94,6 +107,9 @@ class Survey:
 
     def totals(self) -> dict[str, tuple[int, int]]:
         """Resource -> (used, allocatable), of all nodes."""
+        return self.derived("totals", self._totals)
+
+    def _totals(self) -> dict[str, tuple[int, int]]:
         found: dict[str, list[int]] = {}
         for node in self.nodes.values():
             for resource, amount in node.allocatable.items():

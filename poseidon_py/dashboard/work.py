@@ -4,9 +4,11 @@ Lists: {"total": int, "hidden": int, "reviewing": int, "offset": int, "items": [
 the filters and may be seen; `hidden` is the number of all that the asker may not see, whatever the filters.
 """
 
+import asyncio
 import heapq
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from poseidon_py.app.queries.job_list import job_json
@@ -16,7 +18,6 @@ from poseidon_py.dashboard.watched import Shared, Watched
 from poseidon_py.machines.states import ReplicaState
 from poseidon_py.state.records import PodRecord
 from poseidon_py.tracking.derivation import OVER, PENDING
-from poseidon_py.tracking.identity import JobKey
 from poseidon_py.tracking.records import Job
 from poseidon_py.tracking.times import written
 from protos.gen import flow_pb2
@@ -25,6 +26,8 @@ Json = dict[str, Any]
 _T = TypeVar("_T")
 
 LIMIT, LARGEST_LIMIT = 50, 500
+_STEP = 5000
+"""Rows that a list looks at before others go on: some milliseconds."""
 _WAITING = "waiting"
 _ON_NODE = "on a node"
 _PLANS = "plans"
@@ -47,11 +50,28 @@ class ListQuery(NamedTuple):
     limit: int = LIMIT
 
 
-def page(items: Iterable[_T], chosen: ListQuery, key: Callable[[_T], Any]) -> tuple[int, list[_T]]:
-    """How many there are, and those from `offset` on, in the order of `key`, the largest first."""
-    found = list(items)
-    last = chosen.offset + chosen.limit
-    return len(found), heapq.nlargest(last, found, key=key)[chosen.offset :]
+async def scanned(items: Iterable[_T], *conditions: Callable[[_T], bool]) -> list[_T]:
+    """Those that meet all conditions; the scheduler goes on from time to time."""
+    found: list[_T] = []
+    rows = list(items)
+    for first in range(0, len(rows), _STEP):
+        part = rows[first : first + _STEP]
+        for condition in conditions:
+            part = [row for row in part if condition(row)]
+        found += part
+        await asyncio.sleep(0)
+    return found
+
+
+def page(tiers: Iterable[Sequence[_T]], chosen: ListQuery, key: Callable[[_T], Any]) -> list[_T]:
+    """The rows from `offset` on: tier after tier, in each the one with the largest key first."""
+    start, limit = chosen.offset, chosen.limit
+    rows: list[_T] = []
+    for tier in tiers:
+        if start < len(tier) and len(rows) < limit:
+            rows += heapq.nlargest(start + limit - len(rows), tier, key=key)[start:]
+        start = max(start - len(tier), 0)
+    return rows
 
 
 class WorkLists:
@@ -72,17 +92,20 @@ class WorkLists:
             return _list(0, 0, scope, chosen, [])
         if chosen.queue:
             tracker.note_queues()
-        shown = [job for job in tracker.jobs.values() if scope.shows(job.key.namespace)]
-        agreeing = (job for job in shown if _agrees(job, chosen))
-        total, jobs = page(agreeing, chosen, _importance)
+        visible = [] if scope.all else [lambda job: scope.shows(job.key.namespace)]
+        shown = await scanned(tracker.jobs.values(), *visible)
+        agreeing = await scanned(shown, *_job_conditions(chosen))
+        ended = [job for job in agreeing if job.state in OVER]
+        alive = [job for job in agreeing if job.state not in OVER]
+        waiting = [job for job in alive if job.count(PENDING)]
+        others = [job for job in alive if not job.count(PENDING)]
+        jobs = page((waiting, others, ended), chosen, lambda job: (job.created, job.key))
         starts = await self._planned_starts() if any(job.state not in OVER for job in jobs) else {}
-        states: dict[str, int] = {}
-        for job in shown:
-            states[str(job.state)] = states.get(str(job.state), 0) + 1
+        states = Counter(job.state for job in shown)
         items = [self._job(job, starts) for job in jobs]
-        return _list(total, len(tracker.jobs) - len(shown), scope, chosen, items) | {
+        return _list(len(agreeing), len(tracker.jobs) - len(shown), scope, chosen, items) | {
             "now": written(self._now()),
-            "states": dict(sorted(states.items())),
+            "states": {str(state): states[state] for state in sorted(states)},
             "since": written(tracker.since),
         }
 
@@ -161,20 +184,19 @@ class WorkLists:
         """Those that wait first, of these the oldest. Raises EngineError."""
         body = await self._shared.get("gangs", lambda: self._watched.gangs("", ""))
         shown = [gang for gang in body["gangs"] if scope.shows(gang["namespace"])]
-        states: dict[str, int] = {}
-        for gang in shown:
-            states[gang["state"]] = states.get(gang["state"], 0) + 1
-        agreeing = (
+        states = Counter(gang["state"] for gang in shown)
+        text = chosen.text.lower()
+        agreeing = [
             gang
             for gang in shown
-            if chosen.text.lower() in gang["name"].lower()
+            if text in gang["name"].lower()
             and chosen.namespace in ("", gang["namespace"])
             and chosen.state.lower() in ("", gang["state"].lower())
             and chosen.queue in ("", gang["queue"] or "")
-        )
-        total, gangs = page(agreeing, chosen, lambda gang: (bool(gang["why"]), gang["age_seconds"], gang["name"]))
+        ]
+        gangs = page([agreeing], chosen, lambda gang: (bool(gang["why"]), gang["age_seconds"], gang["name"]))
         hidden = len(body["gangs"]) - len(shown)
-        return _list(total, hidden, scope, chosen, gangs) | {"states": dict(sorted(states.items()))}
+        return _list(len(agreeing), hidden, scope, chosen, gangs) | {"states": dict(sorted(states.items()))}
 
     async def gang(self, namespace: str, name: str) -> Json:
         """Raises EngineError, UnknownGang."""
@@ -182,14 +204,17 @@ class WorkLists:
 
     # -- pods -------------------------------------------------------------------------------------------------
 
-    def pods(self, chosen: ListQuery, scope: Scope) -> Json:
+    async def pods(self, chosen: ListQuery, scope: Scope) -> Json:
         """Those that wait first, the oldest first."""
-        now_us = int(self._now() * 1e6)
-        shown = [pod for pod in self._watched.store.pods.values() if scope.shows(pod.namespace)]
-        agreeing = (pod for pod in shown if _pod_agrees(pod, chosen, now_us))
-        total, pods = page(agreeing, chosen, lambda pod: (_waits(pod), -pod.created_us, pod.full_name))
-        hidden = len(self._watched.store.pods) - len(shown)
-        return _list(total, hidden, scope, chosen, [self._pod(pod) for pod in pods])
+        known = self._watched.store.pods
+        visible = [] if scope.all else [lambda pod: scope.shows(pod.namespace)]
+        shown = await scanned(known.values(), *visible)
+        agreeing = await scanned(shown, *_pod_conditions(chosen, int(self._now() * 1e6)))
+        waiting = [pod for pod in agreeing if _waits(pod)]
+        others = [pod for pod in agreeing if not _waits(pod)] if len(waiting) < chosen.offset + chosen.limit else []
+        pods = page((waiting, others), chosen, lambda pod: (-pod.created_us, pod.uid))
+        items = [self._pod(pod) for pod in pods]
+        return _list(len(agreeing), len(known) - len(shown), scope, chosen, items)
 
     def _pod(self, pod: PodRecord) -> Json:
         described = self._watched.store.classes.get(pod.described.class_id)
@@ -233,18 +258,20 @@ class WorkLists:
         return {name: written(getattr(replica, name)) for name in names}, replica.task.job.full_name
 
 
-def _importance(job: Job) -> tuple[bool, bool, float, JobKey]:
-    return job.state not in OVER, bool(job.count(PENDING)), job.created, job.key
-
-
-def _agrees(job: Job, chosen: ListQuery) -> bool:
-    return (
-        chosen.namespace in ("", job.key.namespace)
-        and chosen.user in ("", job.user)
-        and chosen.queue in ("", job.queue)
-        and (not chosen.state or chosen.state.lower() == job.state.lower())
-        and (not chosen.text or chosen.text.lower() in job.full_name.lower())
-    )
+def _job_conditions(chosen: ListQuery) -> list[Callable[[Job], bool]]:
+    state, text = chosen.state.lower(), chosen.text.lower()
+    found: list[Callable[[Job], bool]] = []
+    if chosen.namespace:
+        found.append(lambda job: job.key.namespace == chosen.namespace)
+    if chosen.user:
+        found.append(lambda job: job.user == chosen.user)
+    if chosen.queue:
+        found.append(lambda job: job.queue == chosen.queue)
+    if state:
+        found.append(lambda job: job.state.lower() == state)
+    if text:
+        found.append(lambda job: text in job.full_name.lower())
+    return found
 
 
 def _waits(pod: PodRecord) -> bool:
@@ -259,14 +286,20 @@ def _state(pod: PodRecord) -> str:
     return "being bound" if pod.assumed else _WAITING
 
 
-def _pod_agrees(pod: PodRecord, chosen: ListQuery, now_us: int) -> bool:
-    return (
-        chosen.namespace in ("", pod.namespace)
-        and (not chosen.node or chosen.node in (pod.node, pod.assumed))
-        and (not chosen.state or chosen.state == _state(pod))
-        and (not chosen.text or chosen.text.lower() in pod.full_name.lower())
-        and (not chosen.waits or (_waits(pod) and wait_reason_of(pod, now_us).key == chosen.waits))
-    )
+def _pod_conditions(chosen: ListQuery, now_us: int) -> list[Callable[[PodRecord], bool]]:
+    text = chosen.text.lower()
+    found: list[Callable[[PodRecord], bool]] = []
+    if chosen.namespace:
+        found.append(lambda pod: pod.namespace == chosen.namespace)
+    if chosen.node:
+        found.append(lambda pod: chosen.node in (pod.node, pod.assumed))
+    if chosen.state:
+        found.append(lambda pod: _state(pod) == chosen.state)
+    if text:
+        found.append(lambda pod: text in pod.full_name.lower())
+    if chosen.waits:
+        found += [_waits, lambda pod: wait_reason_of(pod, now_us).key == chosen.waits]
+    return found
 
 
 def _list(total: int, hidden: int, scope: Scope, chosen: ListQuery, items: list[Json]) -> Json:

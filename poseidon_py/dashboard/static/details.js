@@ -4,7 +4,7 @@ import { draw, place } from "./charts.js";
 import { get } from "./data.js";
 import { card, element, facts, link, objectLink, table } from "./dom.js";
 import { stateTag } from "./jobs.js";
-import { amount, clock, count, requests, since, span } from "./text.js";
+import { amount, clock, count, figure, requests, since, span } from "./text.js";
 
 const cut = (list, more, what) => (more ? element("p", { class: "note" }, `${more.toLocaleString()} further ${what} are not shown.`) : "");
 const back = (page, text) => element("p", {}, link(`← ${text}`, page));
@@ -88,7 +88,7 @@ function podsCard(job) {
 function figuresCard({ statistics }) {
   const rows = Object.entries(statistics ?? {}).flatMap(([name, value]) => (value && typeof value === "object"
     ? Object.entries(value).map(([part, each]) => [`${name} ${part}`, each]) : [[name, value]])).filter(([, value]) => value !== null && typeof value !== "object" && value !== 0);
-  return rows.length ? card("Its figures", "half", table("Figures", [{ title: "Figure", value: ([name]) => name.replaceAll("_", " ") }, { title: "Value", kind: "number", value: ([, value]) => (typeof value === "number" ? value.toLocaleString(undefined, { maximumFractionDigits: 2 }) : value) }], rows)) : "";
+  return rows.length ? card("Its figures", "half", table("Figures", [{ title: "Figure", value: ([name]) => name.replaceAll("_", " ") }, { title: "Value", kind: "number", value: ([name, value]) => figure(name, value) }], rows)) : "";
 }
 
 export function gangPage({ name = "" }) {

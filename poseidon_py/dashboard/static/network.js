@@ -6,6 +6,7 @@ import { card, choice, element, link, table } from "./dom.js";
 import { clock, count } from "./text.js";
 
 const LIMIT = 200;
+const NO_LIMIT = 2 ** 40;
 const COLUMNS = { tasks: 0, class: 1, domain: 2, pair: 2, rack: 2, nodes: 3, unscheduled: 3, sink: 4 };
 const COLOURS = { tasks: PALETTE[0], class: PALETTE[1], domain: PALETTE[3], pair: PALETTE[7], rack: PALETTE[6], nodes: PALETTE[2], unscheduled: PALETTE[4], sink: "#888888" };
 const TITLES = { tasks: "pods", class: "class", domain: "domain", pair: "class and domain", rack: "rack", nodes: "nodes", unscheduled: "wait", sink: "sink" };
@@ -58,7 +59,7 @@ function picture(network, arcs, change) {
     link: {
       source: shown.map(({ from }) => places.get(from)), target: shown.map(({ to }) => places.get(to)), value: shown.map(({ flow }) => flow || total / 200),
       color: shown.map(({ flow }) => (flow ? "rgba(120,150,190,0.45)" : "rgba(150,150,150,0.15)")),
-      customdata: shown.map((arc) => `flow ${arc.flow.toLocaleString()} of ${arc.capacity.toLocaleString()}<br>cost of a unit ${costs(arc)}${arc.merged > 1 ? `<br>${arc.merged} arcs merged` : ""}`),
+      customdata: shown.map((arc) => `flow ${arc.flow.toLocaleString()} of ${limit(arc.capacity)}<br>cost of a unit ${costs(arc)}${arc.merged > 1 ? `<br>${arc.merged} arcs merged` : ""}`),
       hovertemplate: "%{source.label} → %{target.label}<br>%{customdata}<extra></extra>",
     },
   };
@@ -92,6 +93,7 @@ function narrowed({ kind, label, names }) {
   return null;
 }
 
+const limit = (capacity) => (capacity >= NO_LIMIT ? "no limit" : capacity.toLocaleString());
 const costs = ({ cost, cost_max: highest }) => (highest > cost ? `${cost.toLocaleString()} to ${highest.toLocaleString()}` : cost.toLocaleString());
 
 // Plotly reads a few tags in texts: names must not be any.
@@ -117,7 +119,7 @@ function arcTable({ vertices, arcs }) {
   const ordered = [...arcs].sort((a, b) => b.flow - a.flow || a.cost - b.cost).slice(0, 200);
   return card("Arcs, those with the largest flow first", "", table("Arcs", [
     { title: "From", kind: "name", value: ({ from }) => labels.get(from) }, { title: "To", kind: "name", value: ({ to }) => labels.get(to) },
-    { title: "Flow", kind: "number", value: ({ flow }) => flow.toLocaleString() }, { title: "Capacity", kind: "number", value: ({ capacity }) => capacity.toLocaleString() },
+    { title: "Flow", kind: "number", value: ({ flow }) => flow.toLocaleString() }, { title: "Capacity", kind: "number", value: ({ capacity }) => limit(capacity) },
     { title: "Cost of a unit", kind: "number", value: costs },
   ], ordered));
 }

@@ -7,6 +7,7 @@ import { ROUND_AXES, roundTraces } from "./overview.js";
 import { clock, count, span } from "./text.js";
 
 const SHOWN = 200;
+const BESIDE = ["search", "pack-beside"];  // work beside the rounds, which ended with one
 
 export function roundsPage({ before = "", round = "" }, change) {
   return {
@@ -25,13 +26,14 @@ function chart(rounds) {
   if (rounds.length) {
     draw(times, "Time of each round, and pods that it placed", roundTraces(rounds), ROUND_AXES);
     const ordered = [...rounds].reverse();
-    const names = largest(ordered);
+    const names = largest(ordered).filter((name) => !BESIDE.includes(name));
     const traces = names.map((name) => ({ type: "bar", name, x: ordered.map(({ number }) => number), y: ordered.map((each) => (each.stages[name] ?? 0) * 1000), hovertemplate: `round %{x}: %{y:.1f} ms<extra>${name}</extra>` }));
     draw(stages, "Time of each round by stage", traces, { ...ROUND_AXES, yaxis2: undefined, barmode: "stack" });
   }
   return element("section", { class: "card", "aria-label": "Charts of rounds" },
     element("h2", {}, "Time and placed pods"), rounds.length ? times : element("p", { class: "quiet" }, "There was no round with pending pods yet."),
-    rounds.length ? element("h2", {}, "Time by stage") : "", rounds.length ? stages : "");
+    rounds.length ? element("h2", {}, "Time by stage") : "", rounds.length ? stages : "",
+    rounds.length ? element("p", { class: "note" }, "Searches beside the rounds, which no round waits for, are not part of its time; the page of a round has them.") : "");
 }
 
 function largest(rounds) {

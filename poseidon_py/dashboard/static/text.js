@@ -38,7 +38,7 @@ export function percent(share) {
 
 export function span(seconds) {
   if (seconds === null || seconds === undefined) return "–";
-  if (seconds < 0.0995) return `${(seconds * 1000).toFixed(seconds < 0.01 ? 1 : 0)} ms`;
+  if (seconds < 0.9995) return `${(seconds * 1000).toFixed(seconds < 0.01 ? 1 : 0)} ms`;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 120) return `${Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
@@ -52,6 +52,16 @@ export function clock(time) {
   if (!time) return "";
   const at = typeof time === "number" ? new Date(time * 1000) : new Date(time);
   return Date.now() - at < 20 * 3600e3 ? at.toLocaleTimeString() : at.toLocaleString();
+}
+
+// A figure of a job, by its name: times, and what was used for how long.
+export function figure(name, value) {
+  if (typeof value !== "number") return value;
+  const [, resource] = /^resource_seconds (.*)$/.exec(name) ?? [];
+  if (resource === "cpu") return `${round(value / 3600)} core hours`;
+  if (resource && BYTES.test(resource)) return `${round(value / 3600 / 2 ** 30)} GiB hours`;
+  if (resource) return `${round(value / 3600)} hours`;
+  return /seconds$|^waits (?!count)/.test(name) ? span(value) : value.toLocaleString();
 }
 
 export const since = (time) => (time ? span(Math.max((Date.now() - new Date(time)) / 1000, 0)) : "");
