@@ -9,6 +9,7 @@ import { amount, clock, count, percent, span, unit } from "./text.js";
 const FIRST = ["cpu", "memory"];
 export const RIGHT = { overlaying: "y", side: "right", rangemode: "tozero", showgrid: false, tickmode: "auto", nticks: 5 };
 const FEW = 5;
+const MESSAGES = 4;
 const LATER = ["ephemeral-storage", "pods"];
 
 export function overviewPage({ label = "", span: time = "hour", all = "" }, change) {
@@ -51,17 +52,22 @@ function summary(found) {
 function waiting(found) {
   const rows = found.pending.flatMap((reasons) => [
     { reasons, first: true },
-    ...reasons.reasons.filter(({ message }) => message).map((reason) => ({ reasons, reason })),
+    ...reasons.reasons.filter(({ message }) => message).slice(0, MESSAGES).map((reason) => ({ reasons, reason })),
   ]);
   return card("Why pods wait", "half", table("Why pods wait", [
     { title: "Pods", kind: "number", value: ({ reasons, reason }) => (reason ? reason.pods : reasons.pods).toLocaleString() },
     { title: "Reason", kind: "why", value: ({ reasons, reason }) => (reason
       ? element("span", {}, element("span", { class: "quiet" }, reason.message, " – for instance "), objectLink("pod", reason.example))
       : element("span", {}, element("strong", {}, link(reasons.text, "pods", { state: "waiting", waits: reasons.waits })),
-        reasons.more_reasons ? element("span", { class: "quiet" }, `, and ${count(reasons.more_reasons, "further message")}`) : "")) },
+        further(reasons))) },
     { title: "Oldest", kind: "number", value: ({ reasons, first }) => (first ? span(reasons.oldest_seconds) : "") },
     { title: "What helps", value: ({ reasons, first }) => (first ? actionTag(reasons.action) : "") },
   ], rows, "No pod waits."));
+}
+
+function further({ reasons, more_reasons: more }) {
+  const left = Math.max(reasons.length - MESSAGES, 0) + more;
+  return left ? element("span", { class: "quiet" }, ` – the ${MESSAGES} most frequent messages, and ${left.toLocaleString()} others`) : "";
 }
 
 function use({ resources }) {

@@ -2,6 +2,7 @@
 
 import pytest
 
+from poseidon_py.dashboard.work import ListQuery, page
 from tests.poseidon_py.dashboard.seen import API, names_in
 
 MI = 2**20
@@ -46,6 +47,15 @@ async def test_lists_are_filtered_and_cut_on_the_server(seen):
         {"Pending": 1, "Running": 1},
         "no node that suits it has enough free",
     )
+
+
+def test_pages_of_tiers_are_those_of_all_rows_in_order():
+    tiers: tuple[list[int], ...] = ([3, 1, 2], [], [9, 8], [5])
+    rows = [3, 2, 1, 9, 8, 5]
+    for offset in range(8):
+        for limit in range(1, 8):
+            chosen = ListQuery(offset=offset, limit=limit)
+            assert page(tiers, chosen, lambda row: row) == rows[offset : offset + limit]
 
 
 @pytest.mark.parametrize(
