@@ -1,7 +1,7 @@
 // The flow network of a round: pods to classes to nodes to the sink, with costs and flow.
 
 import { draw, PALETTE, place } from "./charts.js";
-import { get } from "./data.js";
+import { get, Problem } from "./data.js";
 import { card, choice, element, link, table } from "./dom.js";
 import { clock, count } from "./text.js";
 
@@ -16,7 +16,13 @@ export function networkPage({ round = "", class: name = "", node = "", pod = "",
     title: "Network",
     async refresh(signal) {
       const ask = (number) => get("network", { round: number, class: name, node, pod, limit: LIMIT }, signal);
-      let found = await ask(round);
+      let found;
+      try {
+        found = await ask(round);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        return [card("Network", "", element("p", {}, `${error.message}.`), link("The networks of the last rounds", "network"))];
+      }
       const busiest = found.rounds.reduce((best, each) => (each.placed > (best?.placed ?? 0) ? each : best), null);
       if (!round && !name && !node && !pod && busiest && busiest.number !== found.round) found = await ask(busiest.number);
       const sizes = found.networks.map(({ size, trial }) => (trial ? 0 : size.tasks));
