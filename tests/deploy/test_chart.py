@@ -64,6 +64,7 @@ EVERYTHING: dict[str, object] = {
     "metrics.readers": [{"name": "prometheus-k8s", "namespace": "monitoring"}],
     "access.kubectl": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "ml-platform"}],
     "access.viewers": [{"kind": "ServiceAccount", "name": "dashboard", "namespace": "monitoring"}],
+    "dashboard": {"enabled": True, "users": [{"kind": "ServiceAccount", "name": "people", "namespace": "monitoring"}]},
     "networkPolicy.egress": [{}],
     "policy": {"name": "load-spreading", "options": {"by": "requested"}},
     "config": {
@@ -74,7 +75,7 @@ EVERYTHING: dict[str, object] = {
     },
 }
 """Every value that adds something."""
-OF_OTHERS = ("-metrics-reader", "-viewer", "-kubectl")
+OF_OTHERS = ("-metrics-reader", "-viewer", "-kubectl", "-dashboard")
 """Ends of the names of roles that are not the scheduler's own."""
 SETS: dict[str, dict[str, object]] = {
     "defaults": {},
@@ -312,6 +313,29 @@ def test_the_notes_say_what_follows(newest: Path):
     assert "stands by as long as a" in notes(schedulerName="default-scheduler")
     assert "Stop kube-scheduler" in notes(schedulerName="default-scheduler", **{"leaderElection.leaseName": "x"})
     assert "WARNING: without leader election" in notes(**{"leaderElection.enabled": "false"})
+
+
+def test_the_page_is_served_and_opened_by_its_users_where_it_is_wanted(render: Render):
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "g"}
+
+    def role(items: list[Json]) -> list[list[Json]]:
+        return [
+            each["rules"] for each in of_kind(items, "ClusterRole") if each["metadata"]["name"] == "poseidon-dashboard"
+        ]
+
+    assert role(render({})) == []
+    items = render({"dashboard": {"enabled": True, "users": [subject]}})
+    assert role(items) == [[{"nonResourceURLs": ["/dashboard/*"], "verbs": ["get"]}]]
+    bound = [
+        each["subjects"]
+        for each in of_kind(items, "ClusterRoleBinding")
+        if each["roleRef"]["name"] == "poseidon-dashboard"
+    ]
+    assert bound == [[subject]]
+    (config,) = (
+        each["data"]["config.yaml"] for each in of_kind(items, "ConfigMap") if "config.yaml" in each.get("data", {})
+    )
+    assert yaml.safe_load(config)["serving"]["dashboard"] is True
 
 
 def test_those_who_ask_get_a_role_each_and_no_more(render: Render):
