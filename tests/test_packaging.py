@@ -58,5 +58,6 @@ def test_the_image_gets_the_scheduler_and_nothing_synthetic(tmp_path):
         "poseidon_py",
         "protos",
     }
-    for name in ("poseidon_py/cli/bench.py", "protos/flow.proto", "poseidon_py/py.typed"):
+    page = "poseidon_py/dashboard/static/index.html"
+    for name in ("poseidon_py/cli/bench.py", "protos/flow.proto", "poseidon_py/py.typed", page):
         assert name in inside
