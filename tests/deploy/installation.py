@@ -33,13 +33,15 @@ class Installation:
         return self._run("kubectl", *arguments)
 
     def _run(self, tool: str, *arguments: str) -> str:
-        command = [str(self.tools / tool), *arguments, f"--kubeconfig={self.kubeconfig}"]
-        home = {"HELM_CACHE_HOME": f"{self.folder}/cache", "HELM_CONFIG_HOME": f"{self.folder}/config"}
         ran = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=120, env=environment() | home
+            self._command(tool, *arguments), capture_output=True, text=True, check=False, timeout=120, env=environment()
         )
         assert ran.returncode == 0, ran.stdout + ran.stderr
         return ran.stdout
+
+    def _command(self, tool: str, *arguments: str) -> list[str]:
+        """With a home, which Helm wants to look into."""
+        return ["env", f"HOME={self.folder}", str(self.tools / tool), *arguments, f"--kubeconfig={self.kubeconfig}"]
 
     def run_pods(self, count: int) -> list[PodProcess]:
         """Ends the processes of pods that are gone, binds those of the chart, and runs them until they are ready."""
@@ -87,8 +89,8 @@ class Installation:
 
     def test_pod(self) -> None:
         """`helm test`."""
-        helm = Process([str(self.tools / "helm"), "test", "poseidon", f"--namespace={NAMESPACE}",
-                        f"--kubeconfig={self.kubeconfig}", "--timeout=60s"], self.folder / "helm-test.log")  # fmt: skip
+        command = self._command("helm", "test", "poseidon", f"--namespace={NAMESPACE}", "--timeout=60s")
+        helm = Process(command, self.folder / "helm-test.log")
         self.run_test_pod()
         assert helm.wait() == 0, helm.output
 

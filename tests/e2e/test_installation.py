@@ -57,6 +57,8 @@ _OF_TOOLS = ("meta.helm.sh/", "helm.sh/", "kubectl.kubernetes.io/", "app.kuberne
 class OnServer(Installation):
     """With the one pod that the ports of this machine allow."""
 
+    first_record: int = 0
+    """Number of the first record of its requests in the audit log."""
     schemas: bool = True
     """Whether the server has schemas for tools: one that was built with another version of Go may not."""
     ended: list[str] = field(default_factory=list)
@@ -147,14 +149,15 @@ def installation(server: Real, tools: Path, folder: Path) -> OnServer:
         schemas = connection.getresponse().status == 200
     finally:
         connection.close()
-    return OnServer(tools, folder, server.kubeconfig, server.certificate, api, schemas=schemas)
+    records = len(server.audited())
+    return OnServer(tools, folder, server.kubeconfig, server.certificate, api, first_record=records, schemas=schemas)
 
 
-def nothing_was_refused(server: Real, since: int = 0) -> None:
-    """`since`: number of a record."""
+def nothing_was_refused(server: Real, it: OnServer) -> None:
+    """Since the installation began."""
     refused = [
         (entry["user"]["username"], entry["verb"], entry["requestURI"])
-        for entry in server.audited()[since:]
+        for entry in server.audited()[it.first_record :]
         if entry["responseStatus"]["code"] in (401, 403)
     ]
     assert refused == []
@@ -178,11 +181,11 @@ def test_from_nothing_to_the_first_pod(server: Real, newest: Path, tmp_path: Pat
         finally:
             it.stop()
         judge_output(running.process.output)
+        nothing_was_refused(server, it)
         it.remove(way)
         assert it.objects() == {}
     assert found[0].keys() >= {"Deployment/poseidon", "Role/poseidon", "ValidatingAdmissionPolicy/poseidon-pods"}
     assert found[0] == found[1]
-    nothing_was_refused(server)
 
 
 # -- who gets answers ------------------------------------------------------------------------------------------------
@@ -253,10 +256,10 @@ def test_answers_are_for_those_whom_the_api_server_permits(server: Real, newest:
         from_other_machines(token("viewer", it))
         judge_output(running.process.output)
         assert "forbidden" not in running.process.output.lower()
+        nothing_was_refused(server, it)
     finally:
         it.stop()
         it.remove("helm")
-    nothing_was_refused(server)
 
 
 def account(name: str) -> Json:
@@ -303,7 +306,6 @@ def from_other_machines(token: str) -> None:
 
 def test_the_life_of_a_release_on_a_server(server: Real, both: Path, tmp_path: Path) -> None:  # noqa: F811
     it = installation(server, both, tmp_path)
-    since = len(server.audited())
     queue = {"apiVersion": "poseidon.io/v1", "kind": "Queue", "metadata": {"name": "q"}, "spec": {"weight": 2}}
     try:
         it.helm("install", "poseidon", str(CHART))
@@ -334,7 +336,7 @@ def test_the_life_of_a_release_on_a_server(server: Real, both: Path, tmp_path: P
         it.until_bound("d")
         revisions = json.loads(it.helm("history", "poseidon", "--output=json"))
         assert [each["status"] for each in revisions] == ["superseded", "superseded", "deployed"]
-        nothing_was_refused(server, since)
+        nothing_was_refused(server, it)
 
         it.helm("uninstall", "poseidon")  # takes the rights first, then the pods
         it.run_pods(0)

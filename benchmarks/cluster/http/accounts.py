@@ -49,10 +49,11 @@ class Accounts:
             raise ApiError(401, "Unauthorized", "Unauthorized")
         return user
 
-    def permit(self, user: str, verb: str, target: Target) -> None:
-        """Raises ApiError 403 if no rule allows the request."""
+    def permit(self, user: str, verb: str, target: Target, fields: str = "") -> None:
+        """Raises ApiError 403 if no rule allows the request. `fields`: its field selector, which can name one object of
+        a collection: rules for that name allow the request then."""
         resource = f"{target.kind.plural}/{target.subresource}" if target.subresource else target.kind.plural
-        group, namespace, name = target.kind.group, target.namespace, target.name
+        group, namespace, name = target.kind.group, target.namespace, target.name or _selected(fields)
         if not self._allowed(user, verb, group, resource, namespace, name):
             where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
             raise ApiError(
@@ -114,6 +115,12 @@ class Accounts:
                 found = self._api.store.get(role, within if role is _ROLES else "", reference["name"])
                 for rule in (found.parse().get("rules") or ()) if found is not None else ():
                     yield rule, binding
+
+
+def _selected(fields: str) -> str:
+    """The name that a field selector requires; empty: any."""
+    terms = (term.partition("=") for term in fields.split(","))
+    return next((value.removeprefix("=") for key, _, value in terms if key.strip() == "metadata.name"), "")
 
 
 def _subject(subject: Json) -> str:

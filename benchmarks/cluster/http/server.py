@@ -137,7 +137,7 @@ class HttpApi:
         verb = self._verb(request, target, query)
         user = self._accounts.user_of(request.headers.get("Authorization", ""))
         if user:
-            self._accounts.permit(user, verb, target)
+            self._accounts.permit(user, verb, target, query.get("fieldSelector", ""))
             if target.subresource == "portforward":
                 self._accounts.permit(user, "create", target)  # whatever the method, from 1.35 on
         fate = NO_FAULT

@@ -48,6 +48,21 @@ async def test_nothing_is_allowed_without_a_rule(http, token):
     assert (await http("GET", "/api/v1/pods", Authorization="Bearer account.made-up"))[0] == 401
 
 
+async def test_a_field_selector_can_name_the_object_of_a_rule(cluster, http, token):
+    grant(cluster, rule(["configmaps"], ["list", "watch"], names=["own"]))
+    for selector, code in (
+        ("metadata.name=own", 200),
+        ("metadata.name==own", 200),
+        ("metadata.namespace=default,metadata.name=own", 200),
+        ("metadata.name=other", 403),
+        ("metadata.name!=own", 403),
+        ("metadata.namespace=own", 403),
+        ("", 403),
+    ):
+        path = f"/api/v1/configmaps?fieldSelector={selector}"
+        assert (await http("GET", path, Authorization=f"Bearer {token}"))[0] == code, selector
+
+
 async def test_a_rule_is_for_its_verbs_resources_groups_and_names(cluster, http, token):
     grant(cluster, rule(["pods"], ["list"]), rule(["leases"], ["get"], "coordination.k8s.io", ["own"]))
     asked = {
