@@ -110,11 +110,12 @@ def test_the_life_of_a_release(installation: Release) -> None:
     revisions = json.loads(it.helm("history", "poseidon", "--output=json"))
     assert [each["status"] for each in revisions] == ["superseded", "superseded", "deployed"]
 
-    it.helm("uninstall", "poseidon")
+    for each in (first, second, third):
+        assert "forbidden" not in each.process.output.lower(), each.process.output
+
+    it.helm("uninstall", "poseidon")  # takes the rights first, then the pods
     it.run_pods(0)
     assert it.api("GET", DEFINITION)["metadata"]["name"] == "queues.poseidon.io"
     with pytest.raises(ApiError, match="404"):
         it.api("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/poseidon")
     it.helm("install", "poseidon", str(CHART), *ONE)  # takes the definition over again
-    for log in (first, second, third):
-        assert "forbidden" not in log.process.output.lower(), log.process.output
