@@ -40,6 +40,7 @@ class PodOfQueue:
         if self.drains:
             backend.patch(path_of(self.objects[0]), {"spec": self.drains})
             world.until_gone("p")
+        world.until_asked((NAMESPACE, "coordination.k8s.io", "leases", "update", ""))  # when the first period is over
         scheduler.end()
         core = (NAMESPACE, "", "configmaps")
         world.until_asked((*core, "create", ""), (*core, "patch", _STORED))
