@@ -58,7 +58,7 @@ class PodProcess:
             "KUBERNETES_SERVICE_HOST": str(server.hostname),
             "KUBERNETES_SERVICE_PORT": str(server.port),
             "PATH": f"{_VENV}:/usr/bin:/bin",
-            "HOME": "/dev/null",
+            "HOME": "/nonexistent",
             "HOSTNAME": self.name,
             **{each["name"]: self._value(each) for each in self._container.get("env", ())},
         }

@@ -10,6 +10,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -24,10 +25,14 @@ POSEIDON = (sys.executable, "-m", "poseidon_py")
 FIRMAMENT = (sys.executable, "-m", "firmament_py")
 
 
+_HOME = tempfile.TemporaryDirectory(prefix="poseidon-home-")
+"""kubectl keeps what it has discovered there."""
+
+
 def environment() -> dict[str, str]:
     """The environment without a kubeconfig of the user who runs the tests."""
     remaining = {name: value for name, value in os.environ.items() if not name.startswith(("KUBE", "POSEIDON"))}
-    return remaining | {"PYTHONUNBUFFERED": "1", "HOME": "/dev/null", "COLUMNS": "200", "NO_COLOR": "1"}
+    return remaining | {"PYTHONUNBUFFERED": "1", "HOME": _HOME.name, "COLUMNS": "200", "NO_COLOR": "1"}
 
 
 def run(*command: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
