@@ -39,7 +39,7 @@ class Questions:
     @contextmanager
     def one(self, context: grpc.ServicerContext) -> Iterator[None]:
         """While it is computed. Ends the call with RESOURCE_EXHAUSTED at once if as many are computed already, and with
-        CANCELLED if nobody waits for it any more."""
+        CANCELLED if its caller has gone."""
         _drop_if_gone(context)
         if not self._free.acquire(blocking=False):
             context.abort(

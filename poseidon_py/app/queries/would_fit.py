@@ -53,8 +53,8 @@ Json = dict[str, Any]
 
 
 NOW, LATER, NEVER, NOT_FOUND = VERDICTS = "now", "later", "never", "not found"
-"""later: once others have left, whoever these are. never: not even then, which is proved. not found: neither; of groups
-of different pods, a way may be missed."""
+"""later: they fit once all other pods have left. never: not even then, which is proved. not found: the search finds no
+placement even then, and no bound excludes one; that happens to groups of different pods."""
 _VERDICTS = {
     flow_pb2.FitReply.FITS_LATER: LATER,
     flow_pb2.FitReply.NEVER_FITS: NEVER,

@@ -6,6 +6,7 @@ Exit codes: 0 they fit, 1 they do not, 2 there is no answer.
 import json
 import re
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -66,20 +67,31 @@ def fits(
         "priority": priority,
         "preempt": with_preemption,
     }
+    found = answered(body, problems, selection)
+    show(found, print_fit, as_json=as_json)
+    sys.exit(FITS if found["fits"] else DOES_NOT_FIT)
+
+
+def answered(body: Json, problems: list[str], selection: Selection) -> Json:
+    """The answer to a question. `problems`: of its manifest, which are among the notes of the answer. Without one, the
+    process ends with its error, and NO_ANSWER."""
     try:
         encoded = json.dumps(body).encode()
     except (TypeError, ValueError) as error:  # a date, a set
-        fail(f"{file.name} has a value that is not JSON: {error}; quote it", NO_ANSWER)
+        fail(f"the manifest has a value that is not JSON: {error}; quote it", NO_ANSWER)
     with failing_with(NO_ANSWER):
         found = ask(selection.route(), "/fits", method="POST", body=encoded, timeout=120.0)
-    found["notes"] = problems + found["notes"]
+    return found | {"notes": problems + found["notes"]}
+
+
+def show(found: Json, in_words: Callable[[Json, "Console"], None], *, as_json: bool) -> None:
+    """Print an answer."""
     if as_json:
         click.echo(json.dumps(found, indent=2))
-    else:
-        from poseidon_py.util.terminal import new_console
+        return
+    from poseidon_py.util.terminal import new_console
 
-        print_fit(found, new_console())
-    sys.exit(FITS if found["fits"] else DOES_NOT_FIT)
+    in_words(found, new_console())
 
 
 def objects_of(file: TextIO) -> tuple[list[Any], list[str]]:

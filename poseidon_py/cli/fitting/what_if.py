@@ -3,16 +3,13 @@
 Exit codes: 0 they fit now, 1 later or not as far as is known, 3 never, 2 wrong usage or no answer.
 """
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from poseidon_py.cli.ask import failing_with, question
-from poseidon_py.cli.errors import fail
-from poseidon_py.cli.fitting.fits import NO_ANSWER, objects_of, print_fit
-from poseidon_py.cli.reaching.routes import ask
+from poseidon_py.cli.ask import question
+from poseidon_py.cli.fitting.fits import answered, objects_of, print_fit, show
 from poseidon_py.cli.reaching.selection import Selection
 
 if TYPE_CHECKING:
@@ -119,20 +116,9 @@ def what_if(
         "drain": drain,
         "ever": True,
     }
-    try:
-        encoded = json.dumps(body).encode()
-    except (TypeError, ValueError) as error:  # a date, a set
-        fail(f"the manifest has a value that is not JSON: {error}; quote it", NO_ANSWER)
-    with failing_with(NO_ANSWER):
-        found = ask(selection.route(), "/fits", method="POST", body=encoded, timeout=120.0)
-    found["notes"] = problems + found["notes"]
-    if as_json:
-        click.echo(json.dumps(found, indent=2))
-    else:
-        from poseidon_py.util.terminal import new_console
-
-        print_what_if(found, new_console())
-    if file is None:
+    found = answered(body, problems, selection)
+    show(found, print_what_if, as_json=as_json)
+    if not found["pods"]:  # only nodes are drained
         sys.exit(_STRANDED if found["stranded"] else 0)
     sys.exit(EXIT_CODES[found["verdict"]])
 
