@@ -204,6 +204,8 @@ class Informers:
         if news:
             await self._move(informer, location)
         if location:
+            if news and informer.unreadable:
+                informer.settled()
             return
         unreadable = informer.left_out if informer.unsupported else ""
         news = news or unreadable != informer.unreadable or not informer.ready
@@ -228,8 +230,11 @@ class Informers:
         if informer.task is not None:
             await end_tasks(informer.task)
             informer.task = None
-        informer.location, informer.unreadable, informer.demanded_at = location, "", None
         label = informer.resource.label
+        slow = f"cannot list {label} yet; see the scheduler's log"
+        # what could not be read so far stays closed until it is listed
+        informer.unreadable = slow if location and informer.unreadable else ""
+        informer.location, informer.demanded_at = location, None
         guard = DefectGuard(label, informer.handler)
         if not location:
             guard.clear()
@@ -256,7 +261,6 @@ class Informers:
         )
         informer.task = asyncio.create_task(self._follow(watch, guard), name=f"informer of {label}")
         if not informer.ready:
-            slow = f"cannot list {label} yet; see the scheduler's log"
             asyncio.get_running_loop().call_later(self._say_after, self._delay, informer, slow)
 
     async def _follow(self, watch: Watch[Any], guard: DefectGuard) -> None:
