@@ -60,8 +60,8 @@ async def test_a_kind_that_was_refused_stays_closed_until_it_is_listed(time, ser
     told: list[str] = []
     handler: ObjectHandler = ObjectHandler("cherries", by_name, lambda item: None, lambda key: None, Metrics())
     resource = Resource("c.io", "cherries", ("v1",))
-    note = lambda: told.append(informer.unreadable)  # noqa: E731
-    informer = Informer(resource, handler, Metadata, "nothing follows", settled=note, required=False)
+    informer = Informer(resource, handler, Metadata, "nothing follows", required=False)
+    informer.settled = lambda: told.append(informer.unreadable)
     server.remove("cherries.c.io")
     server.install("cherries.c.io", "v7")
     informers = Informers(server, watching=WatchOptions(), metrics=Metrics())
