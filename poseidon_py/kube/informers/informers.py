@@ -108,6 +108,8 @@ class Informers:
         discovered again, and `settled` is called even if it is still absent."""
         now, group = _now(), self._groups[informer.resource.group]
         informer.awaited = True
+        if informer.demanded_at is not None:
+            return  # those that are too late for that discovery ask again when it has settled the others
         informer.demanded_at = group.since = now
         if not group.failing:
             delay = max(informer.checked_at + _RECHECK_ON_DEMAND - now, 0.0)

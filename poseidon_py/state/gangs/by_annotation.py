@@ -199,10 +199,11 @@ class LeaderWorkerSet:
         if not group:
             raise Invalid(f"label {m.LWS_INDEX}: is missing, and so is {m.LWS_KEY}; set one of them to name the group")
         size = whole(text, f"annotation {m.LWS_SIZE}")
-        found = objects.find(LEADER_WORKER_SETS, hints.namespace, owner) if owner else None
+        reads = ((LEADER_WORKER_SETS, hints.namespace, owner),) if owner else ()
+        found = objects.find(*reads[0]) if reads else None
         staged = found is not None and found.counts.staged
         key, name = f"lws/{hints.namespace}/{group}", f"{hints.namespace}/{group}"
-        return Declaration(self.name, key, name, size, size=size, leader_first=staged)
+        return Declaration(self.name, key, name, size, size=size, leader_first=staged, reads=reads)
 
 
 _OF_LEADER = LeaderWorkerSet()

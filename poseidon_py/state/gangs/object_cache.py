@@ -72,14 +72,15 @@ class ObjectCache:
         self._lookups: dict[str, asyncio.Task[None]] = {}
         self._say_after = say_after
         self._asked_at: dict[str, float] = {}
-        """UIDs of owners whose kinds are not served -> monotonic seconds of the first lookup."""
+        """Objects whose kinds are not served, owners by UID and others by resource, namespace and name -> monotonic
+        seconds of the first lookup."""
         self._delayed: dict[str, str] = {}
         """Lookups of owners that take long -> why."""
 
     # -- lookups ----------------------------------------------------------------------------------------------
 
     def find(self, resource: Resource, namespace: str, name: str) -> OwnerOrGroup | None:
-        cache = self._cache(resource)
+        cache = self._looked_for(resource, f"{resource.label}/{namespace}/{name}")
         entry = cache.by_name.get((namespace, name))
         if entry is None:
             self._informers.ask(cache.informer)
@@ -91,13 +92,8 @@ class ObjectCache:
         resource = self._resource_of(owner)
         if resource is None:
             return None
-        served = resource in self._caches and self._caches[resource].informer.path
-        asked_at = 0.0 if served else self._first_asked(owner)
-        cache = self._cache(resource)
+        cache = self._looked_for(resource, owner.uid)
         entry = cache.by_uid.get(owner.uid)
-        if entry is None and not (served or cache.informer.unreadable) and cache.informer.checked_at <= asked_at:
-            self._informers.demand(cache.informer)  # its definition may have been installed just before it
-            raise Unknown(resource.label)
         if entry is None and cache.informer.path and owner.uid not in cache.gone:
             what = f"{resource.label}/{owner.uid}"
             if what not in self._lookups:
@@ -105,11 +101,22 @@ class ObjectCache:
             raise Unknown(what, self._delayed.get(what, ""))
         return entry
 
-    def _first_asked(self, owner: Owner) -> float:
-        """Monotonic seconds of the first lookup of an owner whose kind is not served, as far as it is known."""
+    def _looked_for(self, resource: Resource, what: str) -> ResourceCache:
+        """The cache of a resource that is served, or was looked for after the first lookup of `what`, one of its
+        objects. Raises Unknown until then: its definition may have been installed just before the object."""
+        served = resource in self._caches and self._caches[resource].informer.path
+        asked_at = 0.0 if served else self._first_asked(what)
+        cache = self._cache(resource)
+        if not (served or cache.informer.unreadable) and cache.informer.checked_at <= asked_at:
+            self._informers.demand(cache.informer)
+            raise Unknown(resource.label)
+        return cache
+
+    def _first_asked(self, what: str) -> float:
+        """Monotonic seconds of the first lookup of an object whose kind is not served, as far as it is known."""
         while len(self._asked_at) > _MAX_ASKED:
             del self._asked_at[next(iter(self._asked_at))]
-        return self._asked_at.setdefault(owner.uid, asyncio.get_running_loop().time())
+        return self._asked_at.setdefault(what, asyncio.get_running_loop().time())
 
     def unreadable(self, owner: Owner) -> str:
         """Why an owner may not be read, and the remedy; empty: it may, or there is nothing to read."""
@@ -185,10 +192,10 @@ class ObjectCache:
         if kind in _NOT_WORKLOADS:
             return None
         if kind not in self._kinds.known:
-            self._first_asked(owner)
+            self._first_asked(owner.uid)
             self._kinds.find(kind)
             raise Unknown(f"kind {kind}", self._kinds.delayed.get(kind, ""))
-        if self._kinds.known[kind] is None and self._kinds.checked_at[kind] <= self._first_asked(owner):
+        if self._kinds.known[kind] is None and self._kinds.checked_at[kind] <= self._first_asked(owner.uid):
             self._kinds.demand(kind)  # its definition may have been installed just before it
             raise Unknown(f"kind {kind}")
         return self._kinds.known[kind]

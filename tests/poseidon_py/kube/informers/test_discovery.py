@@ -57,25 +57,25 @@ async def test_all_kinds_of_all_groups_share_the_answers(time, server):
 
 async def test_a_kind_that_was_refused_stays_closed_until_it_is_listed(time, server):
     """Served at last in a version that is supported, but its list hangs: it was open without its objects."""
-    told: list[str] = []
+    seen: list[str] = []
     handler: ObjectHandler = ObjectHandler("cherries", by_name, lambda item: None, lambda key: None, Metrics())
     resource = Resource("c.io", "cherries", ("v1",))
     informer = Informer(resource, handler, Metadata, "nothing follows", required=False)
-    informer.settled = lambda: told.append(informer.unreadable)
+    informer.settled = lambda: seen.append(informer.unreadable)
     server.remove("cherries.c.io")
     server.install("cherries.c.io", "v7")
     informers = Informers(server, watching=WatchOptions(), metrics=Metrics())
     informers.add(informer)
     task = asyncio.create_task(informers.run())
     await settle()
-    assert "v7" in told[-1]
+    assert "v7" in seen[-1]
     server.install("cherries.c.io", "v1")
     server.fail("cherries.c.io", "hanging")
     await time.elapse(RECHECK + 1)
-    assert (informer.path, told[-1]) == ("", "cannot list cherries.c.io yet; see the scheduler's log")
+    assert (informer.path, seen[-1]) == ("", "cannot list cherries.c.io yet; see the scheduler's log")
     server.mend()
     await time.elapse(RECHECK + 1)
-    assert (informer.path, told[-1]) == ("/apis/c.io/v1/cherries", "")
+    assert (informer.path, seen[-1]) == ("/apis/c.io/v1/cherries", "")
     await end_tasks(task)
 
 

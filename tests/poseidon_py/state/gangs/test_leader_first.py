@@ -14,6 +14,7 @@ from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS
 from poseidon_py.state.gangs.resolve import resolve
 from poseidon_py.state.gangs.without_marks import conventions
 from tests.poseidon_py.state.gangs.builders import JOB, SET, Objects, hints, owner_or_group
+from tests.poseidon_py.state.gangs.rig import Rig
 
 LWS = "leaderworkerset.sigs.k8s.io"
 EXCLUSIVE_LWS = {f"{LWS}/exclusive-topology": "rack"}
@@ -129,3 +130,15 @@ def test_whatever_declares_the_gang():
 
 def test_pods_without_a_gang_are_placed_one_by_one_as_before():
     assert resolve(of_job(1, **EXCLUSIVE_JOB), job_set()).declaration is None
+
+
+def test_workers_are_resolved_again_once_their_set_is_known():
+    """The watch of LeaderWorkerSets may lag behind that of pods; nothing else ties the workers to their set."""
+    rig = Rig()
+    labels = {f"{LWS}/name": "s", f"{LWS}/group-index": "1"}
+    for at in (1, 2, 3):
+        rig.pod(f"p-{at}", labels=labels | {f"{LWS}/worker-index": str(at)}, annotations={f"{LWS}/size": "4"})
+    assert rig.gang("p-1") == (4, "ns/s-1")
+    spec = {"leaderWorkerTemplate": {"size": 4}, "startupPolicy": "LeaderReady"}
+    rig.put(LEADER_WORKER_SETS, owner_or_group(LEADER_WORKER_SETS, "s", spec=spec))
+    assert rig.gang("p-1") == (3, "ns/s-1 without its leader")

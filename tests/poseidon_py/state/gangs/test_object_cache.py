@@ -368,7 +368,8 @@ async def test_an_absent_resource_that_is_only_followed_is_discovered_rarely(tim
     counts = []
     for seconds, asked_for in ((6, False), (25, False), (6, False), (0, True), (6, False)):
         if asked_for:
-            assert found.find(COSCHEDULING, "ns", "g") is None
+            with pytest.raises(Unknown):
+                found.find(COSCHEDULING, "ns", "g")
         await time.elapse(seconds)
         counts.append(api.asked.count("/apis"))
     assert counts == [1, 2, 2, 3, 4]  # each 30 s, at once when somebody asks, and then each 5 s
