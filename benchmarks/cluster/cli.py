@@ -14,6 +14,7 @@ import click
 from benchmarks.cluster.cluster import Cluster
 from benchmarks.cluster.http.faults import Rule
 from benchmarks.cluster.settings import ClusterSettings, NodeShape, RunTime
+from benchmarks.cluster.store.device_kinds import VERSIONS
 
 
 def _shapes(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[NodeShape, ...]:
@@ -28,6 +29,14 @@ def _run_time(_: click.Context, __: click.Parameter, given: str) -> RunTime:
         return RunTime.parse(given)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
+
+
+def _device_versions(_: click.Context, __: click.Parameter, given: str) -> tuple[str, ...]:
+    asked = tuple(filter(None, given.split(",")))
+    unknown = [version for version in asked if version not in VERSIONS]
+    if unknown and asked != ("none",):
+        raise click.BadParameter(f"no version {unknown[0]!r} of resource.k8s.io: use {', '.join(VERSIONS)} or none")
+    return () if unknown else asked
 
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -90,6 +99,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     show_default=True,
     help="Number of changes kept per kind; watches from before them get 410 Gone.",
 )
+@click.option(
+    "--device-versions",
+    callback=_device_versions,
+    default="v1",
+    show_default=True,
+    metavar="VERSIONS",
+    help="Versions of resource.k8s.io to serve, separated by commas: v1, v1beta2, v1beta1, v1alpha3, or none.",
+)
 @click.option("--fault-latency-ms", type=click.FloatRange(0), default=0.0, help="Milliseconds added to every response.")
 @click.option(
     "--fault-rate-429", type=click.FloatRange(0, 1), default=0.0, help="Fraction of requests answered with 429."
@@ -113,6 +130,7 @@ def cluster(
     speed: float,
     bookmark_interval: float,
     history: int,
+    device_versions: tuple[str, ...],
     fault_latency_ms: float,
     fault_rate_429: float,
     fault_rate_500: float,
@@ -133,6 +151,7 @@ def cluster(
         speed=speed,
         bookmark_seconds=bookmark_interval,
         history=history,
+        device_versions=device_versions,
     )
     rules: list[Rule] = []
     if fault_latency_ms or fault_rate_429 or fault_rate_500:

@@ -29,7 +29,8 @@ from benchmarks.cluster.nodes.kubelets import Kubelets
 from benchmarks.cluster.nodes.registration import node_object
 from benchmarks.cluster.settings import ClusterSettings, NodeShape
 from benchmarks.cluster.store.clock import Agenda
-from benchmarks.cluster.store.kinds import NODES, PODS, Kind, Kinds
+from benchmarks.cluster.store.device_kinds import served_kinds
+from benchmarks.cluster.store.kinds import BUILT_IN, NODES, PODS, Kind, Kinds
 from benchmarks.cluster.store.store import Record, Store
 
 Json = dict[str, Any]
@@ -43,7 +44,7 @@ class Cluster:
 
     def __init__(self, settings: ClusterSettings | None = None, now: Callable[[], float] = time.monotonic) -> None:
         self.settings = settings or ClusterSettings()
-        self.kinds = Kinds()
+        self.kinds = Kinds((*BUILT_IN, *served_kinds(self.settings.device_versions)))
         self.store = Store(self.settings.history)
         self.api = Api(self.store, self.settings.seed)
         self.agenda = Agenda(now, self.settings.speed)

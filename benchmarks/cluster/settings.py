@@ -143,5 +143,7 @@ class ClusterSettings:
     """Whether the workload, volume and node controllers run."""
     kubelets: bool = True
     """Whether bound pods run; otherwise they stay pending on their node."""
+    device_versions: tuple[str, ...] = ("v1",)
+    """Versions of resource.k8s.io that are served: v1, v1beta2, v1beta1, v1alpha3; none: Kubernetes before 1.32."""
     max_events: int = 100_000
     """Number of Event objects kept; the oldest are deleted first."""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.cluster.api.device_rules.rule_tables import DEVICE_CHECKS, DEVICE_STATUS_CHECKS, DEVICE_UPDATE_CHECKS
+from benchmarks.cluster.api.pod_claims import pod_status
 from benchmarks.cluster.api.pod_validation import pod, pod_spec, pod_update
 from benchmarks.cluster.api.validation import Causes, Json, quantities, unsupported
 from benchmarks.cluster.store.errors import cause, forbidden_field, invalid_value, required
@@ -144,6 +146,7 @@ CHECKS: dict[tuple[str, str], Callable[[Json], Causes]] = {
     ("policy", "PodDisruptionBudget"): _budget,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+    **DEVICE_CHECKS,
 }
 """(group, kind) to the check of the whole object."""
 
@@ -171,8 +174,16 @@ UPDATE_CHECKS: dict[tuple[str, str], Callable[[Json, Json], Causes]] = {
     ("apps", "Deployment"): _fixed_fields(("spec", "selector")),
     ("apps", "StatefulSet"): _fixed_fields(("spec", "selector"), ("spec", "serviceName")),
     ("scheduling.k8s.io", "PriorityClass"): _fixed_fields(("value",)),
+    **DEVICE_UPDATE_CHECKS,
 }
 """(group, kind) to the check of a change: (new, old)."""
+
+STATUS_CHECKS: dict[tuple[str, str], Callable[[Json, Json], Causes]] = {
+    ("", "Node"): lambda new, _: _node(new),
+    ("", "Pod"): lambda new, _: pod_status(new),
+    **DEVICE_STATUS_CHECKS,
+}
+"""(group, kind) to the check of a change of the status: (new, old)."""
 
 
 def binding(obj: Json) -> Causes:

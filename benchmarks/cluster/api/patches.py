@@ -37,6 +37,7 @@ MERGE_KEYS: dict[str, str] = {
     "initContainers": "name",
     "ownerReferences": "uid",
     "podIPs": "ip",
+    "reservedFor": "uid",
     "resourceClaims": "name",
     "resourceClaimStatuses": "name",
     "schedulingGates": "name",
@@ -49,6 +50,8 @@ MERGE_KEYS: dict[str, str] = {
 """List field to the field that identifies an element, where a strategic merge patch merges."""
 # `ports` is keyed by containerPort in containers and by port in services, whichever the element has.
 PORT_KEYS = ("containerPort", "port")
+DEVICE_STATUS_KEYS = ("driver", "pool", "device", "shareID")
+"""The keys of `devices` in a claim's status, which server-side apply merges; a slice's devices are replaced."""
 MERGED_SETS = frozenset(("finalizers", "podCIDRs"))
 """Lists of plain values that are merged as sets."""
 
@@ -109,7 +112,17 @@ def apply_merge(current: Any, applied: Any, field: str = "") -> Any:
         merge_key = _merge_key(field, applied)
         if merge_key is not None:
             return _merge_elements(current, applied, merge_key, apply_merge)
+        if field == "devices" and all(isinstance(one, dict) and "pool" in one for one in applied):
+            return _apply_device_status(current, applied)
     return applied
+
+
+def _apply_device_status(current: list[Json], applied: list[Json]) -> list[Json]:
+    merged = {tuple(one.get(key) for key in DEVICE_STATUS_KEYS): one for one in current}
+    for one in applied:
+        key = tuple(one.get(key) for key in DEVICE_STATUS_KEYS)
+        merged[key] = apply_merge(merged.get(key), one)
+    return list(merged.values())
 
 
 def _merge_key(field: str, elements: list[Any]) -> str | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.cluster.api.pod_claims import container_claims, pod_claims
 from benchmarks.cluster.api.validation import Causes, Json, quantities, unsupported
 from benchmarks.cluster.store.errors import cause, forbidden_field, invalid_value, required
 from benchmarks.cluster.store.quantities import parse
@@ -87,6 +88,8 @@ def pod_spec(spec: Any, field: str = "spec") -> Causes:
             if not container.get("image"):
                 causes.append(required(f"{place}.image"))
             causes += _container_resources(container.get("resources"), f"{place}.resources")
+            causes += container_claims(container, spec, f"{place}.resources.claims")
+    causes += pod_claims(spec.get("resourceClaims"), f"{field}.resourceClaims")
     causes += quantities(spec.get("overhead"), f"{field}.overhead")
     causes += _resources(spec.get("resources"), f"{field}.resources")
     if spec.get("restartPolicy") not in ("Always", "OnFailure", "Never"):

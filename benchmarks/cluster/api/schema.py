@@ -14,16 +14,21 @@ import re
 from functools import cache
 from typing import Any, NamedTuple
 
+from benchmarks.cluster.store.device_kinds import DEVICE_KINDS
 from benchmarks.cluster.store.errors import ApiError, bad_request
 from benchmarks.cluster.store.kinds import BUILT_IN
 
 Json = dict[str, Any]
 
-_OTHER_NAMES = {("v1", "Event"): "CoreV1Event", ("events.k8s.io/v1", "Event"): "EventsV1Event"}
+_OTHER_NAMES = {
+    ("v1", "Event"): "CoreV1Event",
+    ("events.k8s.io/v1", "Event"): "EventsV1Event",
+    ("resource.k8s.io/v1", "ResourceClaim"): "ResourceV1ResourceClaim",
+}
 _MODELS = {
     (api_version, kind): _OTHER_NAMES.get((api_version, kind), "V1" + kind)
     for api_version, kind in [
-        *((kind.api_version, kind.kind) for kind in BUILT_IN if kind.version == "v1"),
+        *((kind.api_version, kind.kind) for kind in (*BUILT_IN, *DEVICE_KINDS) if kind.version == "v1"),
         ("v1", "Binding"),
         ("policy/v1", "Eviction"),
         ("autoscaling/v1", "Scale"),
@@ -35,8 +40,11 @@ _QUANTITIES = frozenset(
     (
         *("limits", "requests", "overhead", "capacity", "allocatable", "allocatedResources", "sizeLimit", "divisor"),
         *("hard", "used", "min", "max", "default", "defaultRequest", "maxLimitRequestRatio", "maximumVolumeSize"),
+        *("step", "validValues", "consumedCapacity"),
     )
 )
+_VALUES_OF_QUANTITY = frozenset(("V1Counter", "V1DeviceCapacity"))
+"""Models whose `value` is a quantity too; elsewhere it is a text."""
 # The client's type is object, as for fields that may hold anything.
 _NUMBER_OR_STRING = frozenset(("port", "targetPort", "minAvailable", "maxUnavailable", "maxSurge"))
 
@@ -100,7 +108,8 @@ def fields_of(model: str) -> dict[str, Type]:
     if cls is None:
         return {}
     names: dict[str, str] = cls.attribute_map
-    return {names[attribute]: _type(names[attribute], stated) for attribute, stated in cls.openapi_types.items()}
+    found = {names[attribute]: _type(names[attribute], stated) for attribute, stated in cls.openapi_types.items()}
+    return found | {"value": _QUANTITY} if model in _VALUES_OF_QUANTITY else found
 
 
 def _type(name: str, stated: str) -> Type:

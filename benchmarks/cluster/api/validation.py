@@ -16,9 +16,9 @@ from benchmarks.cluster.store.quantities import parse
 Json = dict[str, Any]
 Causes = list[Json]
 
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAME_PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_SUBDOMAIN_SAID = (
+SUBDOMAIN_SAID = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
     "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
     r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
@@ -40,8 +40,8 @@ def metadata(meta: Json) -> Causes:
     """Name, labels and annotations of any object."""
     causes: Causes = []
     name = meta.get("name") or ""
-    if len(name) > 253 or not _SUBDOMAIN.fullmatch(name):
-        causes.append(invalid_value("metadata.name", name, _SUBDOMAIN_SAID))
+    if len(name) > 253 or not SUBDOMAIN.fullmatch(name):
+        causes.append(invalid_value("metadata.name", name, SUBDOMAIN_SAID))
     causes += labels(meta.get("labels"), "metadata.labels")
     annotations = meta.get("annotations")
     if annotations is not None and not (
@@ -87,7 +87,7 @@ def labels(given: Any, field: str) -> Causes:
     causes: Causes = []
     for key, value in given.items():
         prefix, slash, name = key.rpartition("/")
-        if len(name) > 63 or not _NAME_PART.fullmatch(name) or (slash and not _SUBDOMAIN.fullmatch(prefix)):
+        if len(name) > 63 or not _NAME_PART.fullmatch(name) or (slash and not SUBDOMAIN.fullmatch(prefix)):
             causes.append(
                 invalid_value(field, key, "name part must consist of alphanumeric characters, '-', '_' or '.'")
             )

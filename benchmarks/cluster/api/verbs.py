@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 
 from benchmarks.cluster.api.audit import Audit
-from benchmarks.cluster.api.defaults import DEFAULTS, quality_of_service
-from benchmarks.cluster.api.kind_validation import CHECKS, UPDATE_CHECKS
+from benchmarks.cluster.api.defaults import quality_of_service
+from benchmarks.cluster.api.kind_rules import admit_change, admit_new
 from benchmarks.cluster.api.patches import APPLY_PATCHES, patched
 from benchmarks.cluster.api.schema import check_depth, conform
-from benchmarks.cluster.api.validation import metadata as check_metadata
 from benchmarks.cluster.store.clock import now_text
 from benchmarks.cluster.store.errors import (
     STALE,
@@ -31,7 +31,7 @@ from benchmarks.cluster.store.errors import (
     not_found,
     required,
 )
-from benchmarks.cluster.store.kinds import NAMESPACES, POD_NODE, PODS, PRIORITY_CLASSES, Kind
+from benchmarks.cluster.store.kinds import NAMESPACES, POD_NODE, PODS, Kind
 from benchmarks.cluster.store.store import Record, Store
 
 Json = dict[str, Any]
@@ -39,6 +39,10 @@ Json = dict[str, Any]
 SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """The letters of generated names: no vowels, so that they form no words."""
 _SERVER_OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+
+
+def _unchanged(obj: Json) -> Json:
+    return obj
 
 
 class Api:
@@ -75,7 +79,7 @@ class Api:
             metadata["generation"] = 1
         if kind.has_status and kind.custom:
             obj.pop("status", None)
-        self._default_and_check(kind, obj)
+        admit_new(self.store, kind, obj)
         if dry_run:
             return self._preview(kind, obj)
         return self._add(kind, obj)
@@ -161,51 +165,6 @@ class Api:
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
             raise forbidden(kind.plural, kind.group, name, why)
 
-    def _default_and_check(self, kind: Kind, obj: Json) -> None:
-        what = (kind.group, kind.kind)
-        try:
-            if kind is PODS:
-                self._admit_pod(obj)
-            default = DEFAULTS.get(what)
-            if default is not None:
-                default(obj)
-            causes = check_metadata(obj["metadata"])
-            check = CHECKS.get(what)
-            if check is not None:
-                causes += check(obj)
-        except (AttributeError, TypeError, KeyError, ValueError) as error:
-            # A list instead of a map or the like, which the real server fails to decode.
-            raise bad_request(f"{kind.kind} in version {kind.version!r} cannot be handled: {error}") from error
-        if causes:
-            raise invalid(kind.kind, kind.group, obj["metadata"]["name"], causes)
-
-    def _admit_pod(self, obj: Json) -> None:
-        """Priority admission: a class name becomes a number; without one, the global default or 0."""
-        spec = obj.setdefault("spec", {})
-        name = spec.get("priorityClassName")
-        if name:
-            found = self.store.get(PRIORITY_CLASSES, "", name)
-            if found is None:
-                why = f"no PriorityClass with name {name} was found"
-                raise forbidden("pods", "", obj["metadata"]["name"], why)
-            chosen = found.parse()
-        else:
-            classes = self.store.collection(PRIORITY_CLASSES).records()
-            defaults = [one.parse() for one in classes if b'"globalDefault":true' in one.raw]
-            chosen = max(defaults, key=lambda one: one.get("value", 0), default={})
-            if chosen:
-                spec["priorityClassName"] = chosen["metadata"]["name"]
-        value = chosen.get("value", 0)
-        if spec.get("priority") not in (None, value):
-            why = (
-                "the integer value of priority must not be provided in pod spec; "
-                f"priority admission controller computed {value} from the given PriorityClass name"
-            )
-            raise forbidden("pods", "", obj["metadata"]["name"], why)
-        spec["priority"] = value
-        if chosen.get("preemptionPolicy"):
-            spec.setdefault("preemptionPolicy", chosen["preemptionPolicy"])
-
     # changing
 
     def update(
@@ -238,19 +197,23 @@ class Api:
         subresource: str = "",
         *,
         dry_run: bool = False,
+        shown: Callable[[Json], Json] = _unchanged,
+        read: Callable[[Json], Json] = _unchanged,
     ) -> tuple[Record, bool]:
-        """Patch an object; the flag says whether server-side apply created it."""
+        """Patch an object; the flag says whether server-side apply created it. `shown` and `read` convert an object to
+        the version that the client patches, and back."""
         applied = patch_type in APPLY_PATCHES
         current = self.store.get(kind, namespace, name)
         if current is None:
             if not applied or subresource:
                 raise not_found(kind.plural, kind.group, name)
+            patch = read(patch)
             conform(kind.api_version, kind.kind, patch)
             patch.setdefault("metadata", {}).setdefault("name", name)
             return self.create(kind, namespace, patch, dry_run=dry_run), True
         before = current.parse()
         try:
-            after = patched(before, patch, patch_type, custom=kind.custom)
+            after = read(patched(shown(before), patch, patch_type, custom=kind.custom))
             check_depth(after)
         except (AttributeError, TypeError, KeyError, ValueError) as error:
             raise bad_request(f"the patch does not fit the object: {error}") from error
@@ -270,23 +233,7 @@ class Api:
         """Write `obj` over `before` by the rules of updates. An update without a change writes nothing."""
         old = before.parse()
         new = self._updated(kind, old, obj, subresource)
-        if not subresource:
-            what = (kind.group, kind.kind)
-            causes = check_metadata(new["metadata"])
-            check, update_check = CHECKS.get(what), UPDATE_CHECKS.get(what)
-            try:
-                if update_check is not None:
-                    causes += update_check(new, old)
-                if check is not None and kind is not PODS:
-                    causes += check(new)
-            except (AttributeError, TypeError, KeyError, ValueError) as error:
-                raise bad_request(f"{kind.kind} in version {kind.version!r} cannot be handled: {error}") from error
-            if causes:
-                raise invalid(kind.kind, kind.group, before.name, causes)
-        elif subresource == "status" and kind.kind == "Node" and not kind.group:
-            causes = CHECKS["", "Node"](new)
-            if causes:
-                raise invalid(kind.kind, kind.group, before.name, causes)
+        admit_change(self.store, kind, new, old, subresource)
         if new == old:
             return before
         if dry_run:
@@ -317,8 +264,8 @@ class Api:
         given, had = obj.get("metadata") or {}, old["metadata"]
         metadata = dict(had)
         for key in ("labels", "annotations", "finalizers", "ownerReferences"):
-            if subresource and (kind.custom or key == "ownerReferences"):
-                continue  # the status of a custom resource is written alone
+            if subresource and (kind.custom or kind.status_alone or key == "ownerReferences"):
+                continue
             if given.get(key):
                 metadata[key] = given[key]
             else:

@@ -6,6 +6,7 @@ from benchmarks.cluster.api.verbs import Api
 from benchmarks.cluster.controllers.budgets import Budgets
 from benchmarks.cluster.controllers.definitions import Definitions
 from benchmarks.cluster.controllers.deployments import Deployments
+from benchmarks.cluster.controllers.devices.claim_controller import ClaimController
 from benchmarks.cluster.controllers.event_expiry import EventLife
 from benchmarks.cluster.controllers.garbage import Garbage
 from benchmarks.cluster.controllers.jobs import Jobs
@@ -39,4 +40,5 @@ class Controllers:
         self.stateful_sets = StatefulSets(api, agenda)
         self.budgets = Budgets(api, agenda)
         self.volumes = Volumes(api, agenda)
+        self.resource_claims = ClaimController(api, agenda)
         self.events = EventLife(api, agenda, settings.max_events)

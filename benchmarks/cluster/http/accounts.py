@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from benchmarks.cluster.api.device_rules.field_checks import same
 from benchmarks.cluster.api.verbs import Api
 from benchmarks.cluster.http.paths import Target
-from benchmarks.cluster.store.errors import ApiError
+from benchmarks.cluster.store.device_kinds import GROUP as DEVICE_GROUP
+from benchmarks.cluster.store.errors import ApiError, forbidden_field, invalid
 from benchmarks.cluster.store.kinds import RBAC, SERVICE_ACCOUNTS, Kind
+from benchmarks.cluster.store.store import Record
 
 Json = dict[str, Any]
 
@@ -62,6 +65,28 @@ class Accounts:
                 f'{target.kind.plural} is forbidden: User "{user}" cannot {verb} resource "{resource}" in API group '
                 f'"{group}" {where}',
             )
+
+    def permit_binding(self, user: str, verb: str, target: Target, write: Callable[[], Record]) -> None:
+        """Of a claim's status, allocation and reservedFor are written with the right to `resourceclaims/binding` only
+        (feature gate DRAResourceClaimGranularStatusAuthorization). `write`: what the claim would be. Raises ApiError
+        422, as the API server does."""
+        kind, namespace, name = target.kind, target.namespace, target.name
+        if (kind.group, kind.kind, target.subresource) != (DEVICE_GROUP, "ResourceClaim", "status"):
+            return
+        if self._allowed(user, verb, kind.group, "resourceclaims/binding", "", ""):
+            return
+        before, after = (one.parse().get("status") or {} for one in (self._api.get(kind, namespace, name), write()))
+        if all(same(before.get(field), after.get(field)) for field in ("allocation", "reservedFor")):
+            return
+        denied = (
+            f'{kind.plural}.{kind.group} "{name}" is forbidden: User "{user}" cannot {verb} resource '
+            f'"resourceclaims/binding" in API group "{kind.group}" at the cluster scope'
+        )
+        why = (
+            'changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", '
+            f'verb="{verb}" permission: {denied}'
+        )
+        raise invalid(kind.kind, kind.group, name, [forbidden_field("status.allocation", why)])
 
     def review(self, kind: Kind, question: Json) -> Json:
         """The status of an access review: whose token it is, or whether a user may do something."""

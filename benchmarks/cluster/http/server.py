@@ -7,6 +7,7 @@ bind. `bodies` reads the other parts of requests, `answers` writes the responses
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -55,7 +56,7 @@ from benchmarks.cluster.store.errors import (
 from benchmarks.cluster.store.kinds import REVIEWS, Kind, Kinds
 from benchmarks.cluster.store.lists import ListOptions, Lists, parse_version
 from benchmarks.cluster.store.store import Record
-from benchmarks.cluster.views.forms import metadata_only, stored_form, view_of
+from benchmarks.cluster.views.forms import metadata_only, shown_form, stored_form, view_of
 from benchmarks.cluster.views.tables import Tables
 
 log = logging.getLogger(__name__)
@@ -155,7 +156,7 @@ class HttpApi:
             return await forward_ports(request, pod, query)
         if body is None and request.method != "GET":
             body = await read_body(request, target.subresource)
-        response = await self._serve(request, verb, target, query, body)
+        response = await self._serve(request, verb, target, query, body, user)
         if fate.lost and request.transport is not None:
             request.transport.abort()  # executed, but the client gets no response
         return response
@@ -189,7 +190,7 @@ class HttpApi:
     # the verbs
 
     async def _serve(
-        self, request: web.BaseRequest, verb: str, target: Target, query: Query, body: Any
+        self, request: web.BaseRequest, verb: str, target: Target, query: Query, body: Any, user: str
     ) -> web.StreamResponse:
         kind, subresource = target.kind, target.subresource
         if subresource == "token" and verb == "create":
@@ -205,40 +206,56 @@ class HttpApi:
             return json_answer(subresources.review(kind, body, self._accounts.review), 201)
         if verb == "list":
             return await self._list(request, target, query)
-        status = 200
         if verb == "get":
-            record = self.api.get(kind, target.namespace, target.name)
-        elif verb == "delete":
+            return self._one(request, kind, self.api.get(kind, target.namespace, target.name))
+        if verb == "delete":
             return self._delete(request, target, query, body)
-        elif verb == "deletecollection":
+        if verb == "deletecollection":
             return self._delete_all(target, query, body)
-        else:
-            dry_run = is_dry_run(query, None)
-            body = stored_form(kind, body)
-            if verb != "patch" and not isinstance(body, dict):
-                raise bad_request("the body of the request must be an object")
-            stored = kind.stored_as or kind
-            if verb == "create":
-                if target.name:
-                    raise method_not_allowed(kind.plural, kind.group, "create")
-                status = 201
-                record = self.api.create(stored, target.namespace, body, dry_run=dry_run)
-            elif verb == "update":
-                if not target.name:
-                    raise method_not_allowed(kind.plural, kind.group, "update")
-                record = self.api.update(stored, target.namespace, target.name, body, subresource, dry_run=dry_run)
-            else:
-                patch_type = request.headers.get("Content-Type", "").partition(";")[0].strip()
-                if patch_type not in PATCH_TYPES:
-                    raise unsupported_media_type(patch_type, ", ".join(PATCH_TYPES))
-                if patch_type in APPLY_PATCHES and not query.get("fieldManager"):
-                    causes = [forbidden_field("fieldManager", "is required for apply patch")]
-                    raise invalid("PatchOptions", "meta.k8s.io", "", causes)
-                record, created = self.api.patch(
-                    stored, target.namespace, target.name, body, patch_type, subresource, dry_run=dry_run
-                )
-                status = 201 if created else 200
+        dry_run = is_dry_run(query, None)
+        if user:
+            self._accounts.permit_binding(
+                user,
+                verb,
+                target,
+                lambda: self._write(request, verb, target, query, copy.deepcopy(body), dry_run=True)[0],
+            )
+        record, status = self._write(request, verb, target, query, body, dry_run=dry_run)
         return self._one(request, kind, record, status)
+
+    def _write(
+        self, request: web.BaseRequest, verb: str, target: Target, query: Query, body: Any, *, dry_run: bool
+    ) -> tuple[Record, int]:
+        """Create, update or patch an object: the record, and the code of the answer."""
+        kind, namespace, name = target.kind, target.namespace, target.name
+        stored = kind.stored_as or kind
+        if verb != "patch":
+            if not isinstance(body, dict):
+                raise bad_request("the body of the request must be an object")
+            if (verb == "create") is bool(name):
+                raise method_not_allowed(kind.plural, kind.group, verb)
+            body = stored_form(kind, body)
+            if verb == "create":
+                return self.api.create(stored, namespace, body, dry_run=dry_run), 201
+            return self.api.update(stored, namespace, name, body, target.subresource, dry_run=dry_run), 200
+        patch_type = request.headers.get("Content-Type", "").partition(";")[0].strip()
+        if patch_type not in PATCH_TYPES:
+            raise unsupported_media_type(patch_type, ", ".join(PATCH_TYPES))
+        if patch_type in APPLY_PATCHES and not query.get("fieldManager"):
+            causes = [forbidden_field("fieldManager", "is required for apply patch")]
+            raise invalid("PatchOptions", "meta.k8s.io", "", causes)
+        record, created = self.api.patch(
+            stored,
+            namespace,
+            name,
+            body,
+            patch_type,
+            target.subresource,
+            dry_run=dry_run,
+            shown=lambda obj: shown_form(kind, obj),
+            read=lambda obj: stored_form(kind, obj),
+        )
+        return record, 201 if created else 200
 
     def _one(self, request: web.BaseRequest, kind: Kind, record: Record, status: int = 200) -> web.StreamResponse:
         accept = request.headers.get("Accept", "")
@@ -325,7 +342,8 @@ class HttpApi:
         found = list(self.api.store.select(stored, parse_selection(target, query)))
         for record in found:
             delete(self.api, stored, record.namespace, record.name, options, dry_run=is_dry_run(query, body))
-        raws = b",".join(record.raw for record in found)
+        view = view_of(kind)
+        raws = b",".join(record.raw if view is None else view(record) for record in found)
         meta = orjson.dumps({"resourceVersion": str(self.api.store.version)})
         head = f'{{"kind":"{kind.kind}List","apiVersion":"{kind.api_version}","metadata":'.encode()
         return bytes_answer(head + meta + b',"items":[' + raws + b"]}")

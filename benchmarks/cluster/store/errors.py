@@ -112,7 +112,8 @@ def cause(field: str, message: str, reason: str = "FieldValueInvalid") -> Json:
 
 def invalid_value(field: str, value: Any, why: str) -> Json:
     """The cause `field: Invalid value: ...`."""
-    shown = orjson.dumps(value).decode() if not isinstance(value, (int, float)) else str(value)
+    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
+    shown = str(value) if plain else orjson.dumps(value).decode()
     return cause(field, f"Invalid value: {shown}: {why}")
 
 

@@ -43,6 +43,12 @@ class Kind:
     extra_columns: tuple[Json, ...] = field(default=())
     """additionalPrinterColumns of a custom resource."""
     custom: bool = False
+    to_stored: Callable[[Json], Json] | None = None
+    """With `stored_as`: an object of this version as it is stored, where more differs than apiVersion."""
+    from_stored: Callable[[Json], Json] | None = None
+    """The reverse."""
+    status_alone: bool = False
+    """Whether a write of the status leaves all metadata as they are, as with custom resources."""
 
     @property
     def api_version(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.cluster.nodes.registration import KUBELET_VERSION
 from benchmarks.cluster.views.columns import AGE, NAME, Column, Json, age
+from benchmarks.cluster.views.device_columns import DEVICE_COLUMNS
 from benchmarks.cluster.views.pod_columns import DEPLOYMENT, JOB, POD, REPLICA_SET, STATEFUL_SET
 
 _ROLE = "node-role.kubernetes.io/"
@@ -241,4 +242,5 @@ COLUMNS: dict[tuple[str, str], Sequence[Column]] = {
         Column("StorageClassName", _at("storageClassName")),
         Column("Capacity", _at("capacity")),
     ),
+    **DEVICE_COLUMNS,
 }

@@ -20,6 +20,7 @@ COMMAND = [sys.executable, "-m", "benchmarks.cluster"]
 def test_it_serves_until_it_is_stopped(tmp_path, number):
     config = tmp_path / "config"
     arguments = ["--nodes", "2", "--port", "0", "--kubeconfig-out", str(config), "--shape", "cpu=4,gpu=1"]
+    arguments += ["--device-versions", "v1beta1,v1beta2"]
     with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert "2 nodes" in process.stdout.readline()
@@ -27,6 +28,8 @@ def test_it_serves_until_it_is_stopped(tmp_path, number):
         server = yaml.safe_load(config.read_text())["clusters"][0]["cluster"]["server"]
         with urllib.request.urlopen(f"{server}/api/v1/nodes") as answer:
             assert b'"nvidia.com/gpu":"1"' in answer.read()
+        with urllib.request.urlopen(f"{server}/apis/resource.k8s.io") as answer:
+            assert b'"preferredVersion":{"groupVersion":"resource.k8s.io/v1beta2"' in answer.read()
         process.send_signal(number)
         out, err = process.communicate(timeout=10)
         assert (process.returncode, out, err) == (0, "", "")
@@ -53,3 +56,4 @@ def test_bad_input_is_one_clear_line(tmp_path):
     assert refused("--port", "0", "--kubeconfig-out", str(missing)).startswith("error: cannot write the kubeconfig")
     assert "unknown resource 'cpus'" in refused("--shape", "cpus=3")
     assert "is not a run time" in refused("--run-time", "soon")
+    assert "no version 'v2' of resource.k8s.io: use v1, v1beta2" in refused("--device-versions", "v1,v2")

@@ -1,0 +1,1 @@
+"""What the API server sets and refuses in the objects of resource.k8s.io."""

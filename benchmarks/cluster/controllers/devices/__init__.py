@@ -1,0 +1,1 @@
+"""The controllers of claims for devices, and of taints on devices."""
