@@ -1,0 +1,1 @@
+"""Devices of Dynamic Resource Allocation (resource.k8s.io)."""

@@ -1,0 +1,58 @@
+"""`matches`, and Kubernetes' `find` and `findAll`: patterns of RE2, which match in time linear in the text."""
+
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from poseidon_py.devices.cel.errors import EvaluationError
+from poseidon_py.devices.cel.library.overload import overload, product
+from poseidon_py.devices.cel.values import ListValue
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    return options
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> Any:
+    """The pattern ready to match. Raises EvaluationError."""
+    try:
+        return re2.compile(pattern, _options())
+    except re2.error as error:
+        reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else error.args[0]
+        raise EvaluationError(f"error parsing regexp: {reason}") from None
+
+
+def _matches(text: str, pattern: str) -> bool:
+    return compiled(pattern).search(text) is not None
+
+
+def _find(text: str, pattern: str) -> str:
+    found = compiled(pattern).search(text)
+    return found.group() if found else ""
+
+
+def _find_all(text: str, pattern: str, count: int = -1) -> ListValue:
+    """The matches from the left; as in Go, none that is empty directly behind another."""
+    found: list[str] = []
+    end = -1
+    for match in compiled(pattern).finditer(text):
+        if 0 <= count <= len(found):
+            break
+        if match.start() == match.end() == end:
+            continue
+        found.append(match.group())
+        end = match.end()
+    return ListValue(found)
+
+
+OVERLOADS = [
+    overload("matches(string, string) -> bool", _matches, product),
+    overload("string::matches(string) -> bool", _matches, product),
+    overload("string::find(string) -> string", _find, product),
+    overload("string::findAll(string) -> list(string)", _find_all, product),
+    overload("string::findAll(string, int) -> list(string)", _find_all, product),
+]

@@ -1,0 +1,146 @@
+"""The contract of compile_selector and Selector, and the bounds that keep one expression from stopping the others."""
+
+import pytest
+
+from poseidon_py.devices.cel.selector import SelectedDevice, SelectorError, Version, compile_selector
+
+GPU = SelectedDevice(
+    driver="gpu.example.com",
+    attributes={
+        "type": "gpu",
+        "index": 3,
+        "ready": True,
+        "driverVersion": Version("535.104.5"),
+        "rails": ("a", "b"),
+        "net.example.com/rail": "a",
+    },
+    capacity={"memory": "40Gi", "other.example.com/slots": "7"},
+)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ('device.driver == "gpu.example.com"', True),
+        ('device.attributes["gpu.example.com"].type == "gpu"', True),
+        ('device.attributes["net.example.com"].rail in device.attributes["gpu.example.com"].rails', True),
+        ('device.attributes["gpu.example.com"].driverVersion.compareTo(semver("535.0.0")) > 0', True),
+        ('device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0', False),
+        ('device.capacity["other.example.com"].slots == quantity("7")', True),
+        ('has(device.attributes["nobody.example.com"].type)', False),
+        ('"nobody.example.com" in device.attributes', False),
+        ('device.attributes["nobody.example.com"] == {}', True),
+        ("device.allowMultipleAllocations", False),
+    ],
+)
+def test_devices_are_seen_as_kubernetes_shows_them(expression, expected):
+    assert compile_selector(expression).matches(GPU) is expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "message", "position"),
+    [
+        ('device.attributes["gpu.example.com"].power', "no such key: power", 36),
+        ('device.attributes["gpu.example.com"].driverVersion == "535.104.5"', "no such overload", 51),
+        ('device.attributes["gpu.example.com"].index', "the result is not bool", None),
+        ('true && device.attributes["gpu.example.com"].type > 1', "no such overload: _>_(string, int)", 50),
+    ],
+)
+def test_an_error_of_the_evaluation_names_what_is_missing_and_where(expression, message, position):
+    selector = compile_selector(expression)
+    with pytest.raises(SelectorError) as caught:
+        selector.matches(GPU)
+    assert (caught.value.message, caught.value.position) == (message, position)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message", "position"),
+    [
+        ("", "Syntax error: the end of the expression is not expected here", 0),
+        ("1 +", "Syntax error: the end of the expression is not expected here", 3),
+        ("true # false", "Syntax error: token recognition error at '#'", 5),
+        ("device.vendor", "undefined field 'vendor'", 6),
+        ('device.driver == "a" && node == "b"', "undeclared reference to 'node'", 24),
+        ("1", "must evaluate to bool or the unknown type, not int", None),
+        ('"a".matches("(")', "error parsing regexp: missing ): (", 12),
+        ('"a".matches("(?=a)")', "error parsing regexp: invalid perl operator: (?=", 12),
+        ("google.protobuf.BoolValue{value: true}", "messages cannot be constructed in a selector", 25),
+    ],
+)
+def test_a_refusal_names_what_is_wrong_and_where(expression, message, position):
+    with pytest.raises(SelectorError) as caught:
+        compile_selector(expression)
+    assert (caught.value.message, caught.value.position) == (message, position)
+
+
+def test_a_version_that_is_none_is_an_error_of_the_device():
+    device = SelectedDevice("d", {"version": Version("1.2")})
+    with pytest.raises(SelectorError, match=r"attribute version: '1\.2' is not a semantic version"):
+        compile_selector("true").matches(device)
+
+
+TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
+
+
+def nested(template, start, times):
+    for _ in range(times):
+        start = template.replace("@", start)
+    return start
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        f"{TEN}.all(a, {TEN}.all(b, {TEN}.all(c, {TEN}.all(d, {TEN}.all(e, {TEN}.all(f, {TEN}.all(g, a > 0)))))))",
+        "lists.range(900000).map(x, x).size() > 0",
+        "lists.range(9000000).size() > 0",
+        # what doubles fifty times
+        nested("cel.bind(a, @, a + a)", '"x"', 50) + ' == ""',
+        nested("cel.bind(a, @, a + a)", "[1]", 50) + " == []",
+        nested("cel.bind(a, @, dyn([a, a]))", "[1]", 25) + " == []",
+        nested("@.replace('x', 'xxxxxxxxxxxxxxxx')", "'x'", 30) + " == ''",
+        nested("@.replace('', 'x')", "'x'", 50) + " == ''",
+        nested("[@, @].join(',')", "'x'", 7) + ".matches('x') && cel.bind(s, lists.range(1000).map(i, 'x').join(',')"
+        ", lists.range(900).map(i, s).join(',').matches('(x,)*y'))",
+        "'%.999999999f'.format([1.0]) == ''",
+        "lists.range(3000).map(i, [i]).distinct().size() > 0",
+        "sets.contains(lists.range(3000), lists.range(3000))",
+    ],
+)
+def test_what_would_take_long_is_stopped(expression):
+    selector = compile_selector(expression)
+    with pytest.raises(SelectorError, match=r"cost limit exceeded|a value of the expression exceeds 1000000"):
+        selector.matches(GPU)
+
+
+def test_what_is_stopped_is_not_absorbed_by_another_operand():
+    selector = compile_selector("lists.range(9000000).size() > 0 || true")
+    with pytest.raises(SelectorError, match="cost limit exceeded"):
+        selector.matches(GPU)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "(" * 1000 + "true" + ")" * 1000,
+        "!" * 1000 + "true",
+        "1" + " + 1" * 2000 + " > 0",
+        "true" + " && true" * 1000,
+        nested("[@]", "1", 500) + " == []",
+        nested("true ? @ : false", "true", 500),
+        "device" + ".a" * 3000,
+        nested("@.map(x, [x])", "[1]", 300) + ".size() > 0",
+        nested("optional.of(1).optMap(x, @).orValue(1)", "1", 100) + " == 1",
+    ],
+)
+def test_deep_expressions_are_refused_or_evaluated_but_do_not_exhaust_the_stack(expression):
+    try:
+        selector = compile_selector(expression)
+    except SelectorError:
+        return
+    assert selector.matches(GPU) in (True, False)
+
+
+def test_an_expression_longer_than_the_api_server_accepts_is_refused():
+    with pytest.raises(SelectorError, match="longer than 10240 bytes"):
+        compile_selector("true" + " " * 10240)
