@@ -13,15 +13,19 @@ import click
 
 from benchmarks.cluster.cluster import Cluster
 from benchmarks.cluster.http.faults import Rule
-from benchmarks.cluster.settings import ClusterSettings, NodeShape, RunTime
+from benchmarks.cluster.nodes.devices.equipment import check_equipment, fabric_pools
+from benchmarks.cluster.settings import ClusterSettings, NodeShape, RunTime, device_count
 from benchmarks.cluster.store.device_kinds import VERSIONS
 
 
 def _shapes(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[NodeShape, ...]:
     try:
-        return tuple(NodeShape.parse(one) for one in given) or (NodeShape(),)
+        shapes = tuple(NodeShape.parse(one) for one in given) or (NodeShape(),)
+        for name, _count in (device for shape in shapes for device in shape.devices):
+            check_equipment(name)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
+    return shapes
 
 
 def _run_time(_: click.Context, __: click.Parameter, given: str) -> RunTime:
@@ -29,6 +33,16 @@ def _run_time(_: click.Context, __: click.Parameter, given: str) -> RunTime:
         return RunTime.parse(given)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
+
+
+def _device_pools(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    try:
+        asked = tuple(device_count(one) for one in given)
+        for name, count in asked:
+            fabric_pools(name, count, ())
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+    return asked
 
 
 def _device_versions(_: click.Context, __: click.Parameter, given: str) -> tuple[str, ...]:
@@ -64,7 +78,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     callback=_shapes,
     multiple=True,
     metavar="RESOURCES",
-    help="Node shape, for example cpu=16,memory=64Gi,gpu=4,weight=1. Repeatable.",
+    help="Node shape, for example cpu=16,memory=64Gi,gpu=4,weight=1; device:a100=8 gives devices to be claimed. "
+    "Repeatable.",
 )
 @click.option(
     "--zones", type=click.IntRange(0), default=3, show_default=True, help="Number of zones; nodes are spread over them."
@@ -100,6 +115,15 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Number of changes kept per kind; watches from before them get 410 Gone.",
 )
 @click.option(
+    "--device-pool",
+    "device_pools",
+    callback=_device_pools,
+    multiple=True,
+    metavar="POOL=COUNT",
+    help="Devices that are attached to the network: fabric=COUNT for all nodes, zone-fabric=COUNT in each zone. "
+    "Repeatable.",
+)
+@click.option(
     "--device-versions",
     callback=_device_versions,
     default="v1",
@@ -130,6 +154,7 @@ def cluster(
     speed: float,
     bookmark_interval: float,
     history: int,
+    device_pools: tuple[tuple[str, int], ...],
     device_versions: tuple[str, ...],
     fault_latency_ms: float,
     fault_rate_429: float,
@@ -151,6 +176,7 @@ def cluster(
         speed=speed,
         bookmark_seconds=bookmark_interval,
         history=history,
+        device_pools=device_pools,
         device_versions=device_versions,
     )
     rules: list[Rule] = []

@@ -25,6 +25,9 @@ from benchmarks.cluster.http.admin import Admin
 from benchmarks.cluster.http.answers import Server
 from benchmarks.cluster.http.faults import Faults
 from benchmarks.cluster.http.server import HttpApi
+from benchmarks.cluster.nodes.devices.allocation_audit import AllocationAudit, Violation
+from benchmarks.cluster.nodes.devices.drivers import Drivers
+from benchmarks.cluster.nodes.devices.inventory import Inventory
 from benchmarks.cluster.nodes.kubelets import Kubelets
 from benchmarks.cluster.nodes.registration import node_object
 from benchmarks.cluster.settings import ClusterSettings, NodeShape
@@ -50,8 +53,13 @@ class Cluster:
         self.agenda = Agenda(now, self.settings.speed)
         self.faults = Faults(self.settings.seed)
         bootstrap(self.api)
-        self.kubelets = Kubelets(self.api, self.agenda, self.settings) if self.settings.kubelets else None
-        self.controllers = Controllers(self.api, self.kinds, self.agenda, self.settings, self.kubelets)
+        self.inventory = Inventory(self.store)
+        self.allocations = AllocationAudit(self.store, self.inventory)
+        self.drivers = Drivers(self.api)
+        self.kubelets = (
+            Kubelets(self.api, self.agenda, self.settings, self.inventory) if self.settings.kubelets else None
+        )
+        self.controllers = Controllers(self.api, self.kinds, self.agenda, self.settings, self.kubelets, self.inventory)
         self.http = HttpApi(
             self.api,
             self.kinds,
@@ -69,6 +77,8 @@ class Cluster:
         self._named = 0
         if self.settings.nodes:
             self.add_nodes(self.settings.nodes)
+        for name, count in self.settings.device_pools:
+            self.drivers.attach(name, count, [f"zone-{at}" for at in range(self.settings.zones)])
 
     # life
 
@@ -169,6 +179,16 @@ class Cluster:
         """Number of pods that kubelets rejected, per reason; more than 0 means that a node was over-committed."""
         return self.kubelets.rejected if self.kubelets is not None else {}
 
+    @property
+    def device_violations(self) -> Sequence[Violation]:
+        """Writes of claims that gave away devices, capacity or counters that were not free; none may be."""
+        return self.allocations.violations
+
+    @property
+    def unprepared(self) -> Mapping[str, str]:
+        """Pods that kubelets could not start because of their claims, with the reason; none may be."""
+        return self.kubelets.unprepared if self.kubelets is not None else {}
+
     # what is in it
 
     def add_nodes(
@@ -203,6 +223,8 @@ class Cluster:
             if taints:
                 node["spec"]["taints"] = [*node["spec"].get("taints", ()), *(dict(taint) for taint in taints)]
             self.api.create(NODES, "", node)
+            if chosen.devices:
+                self.drivers.equip(name, chosen.devices)
             names.append(name)
         return names
 

@@ -23,6 +23,8 @@ class NodeShape:
     """Extended resources, such as {"nvidia.com/gpu": "8"}."""
     weight: int = 1
     labels: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[tuple[str, int], ...] = ()
+    """Devices that drivers publish, such as (("a100", 8), ("nic", 8)); the names are in nodes/devices/equipment.py."""
     taints: tuple[Mapping[str, str], ...] = ()
     reserved_cpu_milli: int = 0
     """Capacity that is not allocatable."""
@@ -40,6 +42,7 @@ class NodeShape:
         known: dict[str, str] = {}
         extended: dict[str, str] = {}
         labels: dict[str, str] = {}
+        devices: list[tuple[str, int]] = []
         for part in filter(None, text.split(",")):
             name, equals, value = part.partition("=")
             name = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "mem": "memory"}.get(name, name)
@@ -47,6 +50,9 @@ class NodeShape:
                 raise ValueError(f"{part!r} is not of the form NAME=VALUE, such as cpu=16")
             if name.startswith("label:"):
                 labels[name.removeprefix("label:")] = value
+                continue
+            if name.startswith("device:"):
+                devices.append(device_count(f"{name.removeprefix('device:')}={value}"))
                 continue
             if parse(value) < 0:
                 raise ValueError(f"{part!r} is negative; give 0 or more")
@@ -67,7 +73,16 @@ class NodeShape:
             extended=extended,
             weight=int(parse(known.get("weight", "1"))),
             labels=labels,
+            devices=tuple(devices),
         )
+
+
+def device_count(text: str) -> tuple[str, int]:
+    """`a100=8`. Raises ValueError."""
+    name, equals, count = text.partition("=")
+    if not equals or not count.isdecimal():
+        raise ValueError(f"{text!r} is not of the form DEVICES=COUNT, such as a100=8")
+    return name, int(count)
 
 
 @dataclass(frozen=True)
@@ -143,6 +158,8 @@ class ClusterSettings:
     """Whether the workload, volume and node controllers run."""
     kubelets: bool = True
     """Whether bound pods run; otherwise they stay pending on their node."""
+    device_pools: tuple[tuple[str, int], ...] = ()
+    """Devices that are attached to the network: ("fabric", 16) for all nodes, ("zone-fabric", 4) in each zone."""
     device_versions: tuple[str, ...] = ("v1",)
     """Versions of resource.k8s.io that are served: v1, v1beta2, v1beta1, v1alpha3; none: Kubernetes before 1.32."""
     max_events: int = 100_000

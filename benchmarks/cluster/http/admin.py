@@ -8,6 +8,9 @@ from typing import Any, Protocol
 from benchmarks.cluster.api.audit import Audit
 from benchmarks.cluster.http.faults import Faults
 from benchmarks.cluster.http.server import HttpApi
+from benchmarks.cluster.nodes.devices.allocation_audit import AllocationAudit
+from benchmarks.cluster.nodes.devices.drivers import Drivers
+from benchmarks.cluster.nodes.devices.inventory import Inventory
 from benchmarks.cluster.nodes.kubelets import Kubelets
 from benchmarks.cluster.store.errors import method_not_allowed, no_such_path
 from benchmarks.cluster.store.store import Store
@@ -23,6 +26,13 @@ class Simulation(Protocol):
     store: Store
     http: HttpApi
     kubelets: Kubelets | None
+    inventory: Inventory
+    allocations: AllocationAudit
+    drivers: Drivers
+
+    @property
+    def unprepared(self) -> Mapping[str, str]:
+        """Pods whose claims kubelets could not prepare."""
 
     @property
     def audit(self) -> Audit:
@@ -43,7 +53,7 @@ class Simulation(Protocol):
 
 
 class Admin:
-    """GET and POST /_faults, GET /_audit, GET /_stats, POST /_nodes."""
+    """GET and POST /_faults, GET /_audit, GET /_stats, POST /_nodes, GET and POST /_devices."""
 
     def __init__(self, cluster: Simulation) -> None:
         self._cluster = cluster
@@ -66,7 +76,11 @@ class Admin:
                 return self._stats()
             case "/_nodes", "POST":
                 return self._nodes(body)
-        if path in ("/_faults", "/_audit", "/_stats", "/_nodes"):
+            case "/_devices", "GET":
+                return self._devices()
+            case "/_devices", "POST":
+                return {"generation": self._change_pool(body)}
+        if path in ("/_faults", "/_audit", "/_stats", "/_nodes", "/_devices"):
             raise method_not_allowed(path, "", method.lower())
         raise no_such_path()
 
@@ -81,8 +95,37 @@ class Admin:
             "requests": cluster.http.requests,
             "watches": len(cluster.http.watches),
             "rejected": dict(cluster.rejected),
+            "unprepared": dict(cluster.unprepared),
+            "deviceViolations": len(cluster.allocations.violations),
             "audit": cluster.audit.counts,
         }
+
+    def _devices(self) -> Any:
+        cluster = self._cluster
+        pools = [
+            {**home._asdict(), "generation": generation, "complete": complete, "devices": devices}
+            for home, generation, complete, devices in cluster.inventory.pools()
+        ]
+        return {"pools": pools, "violations": [one._asdict() for one in cluster.allocations.violations]}
+
+    def _change_pool(self, body: Any) -> int:
+        """{"driver": ..., "pool": ...}: the driver restarts; {"device": ..., "taints": [...]} with it: the device has
+        these taints."""
+        texts = ("driver", "pool", "device")
+        if (
+            not isinstance(body, dict)
+            or not {"driver", "pool"} <= set(body)
+            or set(body) - {*texts, "taints"}
+            or not all(isinstance(body.get(name, ""), str) for name in texts)
+            or ("device" in body) is not ("taints" in body)
+        ):
+            raise ValueError("expected an object with driver and pool, and with device and taints to taint a device")
+        if "device" not in body:
+            return self._cluster.drivers.restart(body["driver"], body["pool"])
+        taints = body["taints"]
+        if not isinstance(taints, list) or not all(isinstance(taint, dict) for taint in taints):
+            raise ValueError('taints must be a list of taints, such as [{"key": "k", "effect": "NoExecute"}]')
+        return self._cluster.drivers.taint(body["driver"], body["pool"], body["device"], taints)
 
     def _nodes(self, body: Any) -> Any:
         """{"fail": [names], "restore": [names], "add": count}."""

@@ -17,9 +17,12 @@ def selects(spec: Mapping[str, Any], node_name: str, labels: Mapping[str, str]) 
             return False
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if not required:
-        return True
-    return any(_term(term, node_name, labels) for term in required.get("nodeSelectorTerms") or ())
+    return not required or selector_holds(required, node_name, labels)
+
+
+def selector_holds(selector: Mapping[str, Any], node_name: str, labels: Mapping[str, str]) -> bool:
+    """Whether a NodeSelector matches a node."""
+    return any(_term(term, node_name, labels) for term in selector.get("nodeSelectorTerms") or ())
 
 
 def _term(term: Mapping[str, Any], node_name: str, labels: Mapping[str, str]) -> bool:

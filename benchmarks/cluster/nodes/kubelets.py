@@ -5,6 +5,8 @@ over-commitment visible. Changes in the store trigger all work, through the agen
 
     bound -> admitted -> (start delay) -> Running -> (run time) -> Succeeded | Failed
           -> rejected: Failed, reason OutOfcpu, OutOfmemory, OutOfpods, OutOf<extended resource>, ...
+
+A pod whose claims cannot be prepared on its node stays Pending after the start delay, with an event, until they can.
 """
 
 from __future__ import annotations
@@ -15,6 +17,10 @@ from typing import Any
 from benchmarks.cluster.api.verbs import Api
 from benchmarks.cluster.nodes import pod_status
 from benchmarks.cluster.nodes.affinity import selects, tolerates
+from benchmarks.cluster.nodes.claim_names import may_have_claims
+from benchmarks.cluster.nodes.devices.inventory import Inventory
+from benchmarks.cluster.nodes.devices.preparation import mapped_requests, unprepared
+from benchmarks.cluster.nodes.pod_events import record_event
 from benchmarks.cluster.nodes.resources import Amounts, amounts, pod_amounts
 from benchmarks.cluster.settings import ClusterSettings
 from benchmarks.cluster.store.clock import Agenda
@@ -29,6 +35,7 @@ STOP_SECONDS = "cluster.poseidon.io/stop-seconds"
 EXIT_CODE = "cluster.poseidon.io/exit-code"
 FAIL_FIRST = "cluster.poseidon.io/fail-first"
 _DONE = ("Succeeded", "Failed")
+_PREPARE_AGAIN_SECONDS = 1.0
 
 
 class _Node:
@@ -50,10 +57,11 @@ class _Node:
 class Kubelets:
     """Every node's kubelet."""
 
-    def __init__(self, api: Api, agenda: Agenda, settings: ClusterSettings) -> None:
+    def __init__(self, api: Api, agenda: Agenda, settings: ClusterSettings, inventory: Inventory) -> None:
         self._api = api
         self._agenda = agenda
         self._settings = settings
+        self._inventory = inventory
         self._random = random.Random(f"kubelets {settings.seed}")
         self._nodes: dict[str, _Node] = {}
         self._home: dict[str, _Node] = {}  # UID of every pod that a kubelet has seen, until the pod is removed
@@ -63,6 +71,8 @@ class Kubelets:
         self._addresses = 0
         self.rejected: dict[str, int] = {}
         """Rejections per reason."""
+        self.unprepared: dict[str, str] = {}
+        """Pods (namespace/name) whose claims could not be prepared when they were to start, with the last reason."""
         for record in api.store.collection(NODES).records():
             self._know(record)
         api.store.subscribe(NODES, self._node_changed)
@@ -173,6 +183,8 @@ class Kubelets:
         self._home[current.uid] = node
         pod = current.parse()
         need = pod_amounts(pod["spec"])
+        for name in mapped_requests(pod):
+            need.pop(name, None)
         refusal = self._refusal(pod, need, node)
         if refusal is not None:
             self._reject(current, pod, *refusal)
@@ -223,6 +235,9 @@ class Kubelets:
             self._agenda.after(1.0, lambda: self._start(record))
             return
         pod = current.parse()
+        if may_have_claims(current) and not self._prepare(current, pod, node):
+            self._agenda.after(_PREPARE_AGAIN_SECONDS, lambda: self._start(record))
+            return
         self._addresses += 1
         at = self._addresses
         address = f"10.{128 + (at >> 16 & 127)}.{at >> 8 & 255}.{at & 255}"
@@ -232,6 +247,15 @@ class Kubelets:
         run = self._run_seconds(pod)
         if run is not None:
             self._agenda.after(run, lambda: self._finish(current))
+
+    def _prepare(self, record: Record, pod: Json, node: _Node) -> bool:
+        """Whether the pod's claims are ready on the node; if not, an event says why."""
+        problem = unprepared(self._api.store, self._inventory, record, pod, node.name, node.labels)
+        if problem:
+            self.unprepared[record.key] = problem
+            message = f"Failed to prepare dynamic resources: prepare dynamic resources: {problem}"
+            record_event(self._api, record, "FailedPrepareDynamicResources", message, "kubelet")
+        return not problem
 
     def _run_seconds(self, pod: Json) -> float | None:
         stated = _seconds(pod, RUN_SECONDS, -1.0)

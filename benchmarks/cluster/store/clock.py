@@ -62,6 +62,10 @@ class Agenda:
         self.on_work: Callable[[float], None] | None = None
         """Called with the seconds until the next work when it becomes due earlier than before."""
 
+    def now(self) -> float:
+        """Simulated seconds since some start."""
+        return self._now() * self._speed
+
     def call_soon(self, action: Callable[[], None]) -> None:
         """Run `action` once, after the actions that are already due."""
         self._due.append(action)
