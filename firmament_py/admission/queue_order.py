@@ -3,7 +3,8 @@
 Priorities go from the highest down. At one priority: first gangs that have members on nodes already (their binding was
 interrupted, or they lost some), then single tasks that have waited longer than any other gang, then gangs by age
 (admission/gang_queue.py), then the remaining single tasks and the members of gangs beyond their minimum. What gangs
-cannot use goes to others in the same round.
+cannot use goes to others in the same round; members beyond the minimum of a gang that requires a domain, and starts in
+this round, come with the next.
 
 Backfilling can starve a large gang, or a large task: smaller ones always fit first. So the oldest gang or single task
 of a priority that has waited for long is placed before any younger one, and if it does not fit, capacity is reserved
@@ -173,6 +174,8 @@ class Admission:
         admitted += self._place_by_age(deque(demand for demand in complete if not demand.begun), singles)
         remaining = [singles[self._ledger.node_of[singles] < 0]]
         for demand in admitted:
+            if demand.topology_required:
+                continue  # the next round knows the domain that its others have to join
             extra = demand.members[self._ledger.node_of[demand.members] < 0]
             lower = self._snapshot.priority[self._snapshot.task_class[extra]] < demand.priority
             self._single[extra] = True  # lower ones come with their priority, the others once more at the end
@@ -212,7 +215,7 @@ class Admission:
             for rejected in self._rejections.all:
                 again = not rejected.untried and not rejected.reserves and self._capacity.depends(rejected.demand)
                 if again and self._gang_placer.anywhere(rejected.demand):
-                    self._single[rejected.demand.members] = True
+                    self._single[rejected.demand.members] = not rejected.demand.topology_required
                 else:
                     still.append(rejected)
             self._rejections.all = still

@@ -81,19 +81,13 @@ def _may_start(state: ClusterState, definition: GangObserved, arriving: I64) -> 
 
 
 def _together(state: ClusterState, case: _Case) -> bool:
-    """Whether the members up to the minimum are in one domain of the gang's topology, or in those of its placed
-    members; further members can be anywhere."""
-    definition, role = case.definition, state.tasks.role
-    if not definition.topology_required or _reaches(definition, role[case.there]):
+    """Whether the new members are in one domain of the topology that the gang requires, or in those of its placed
+    members."""
+    if not case.definition.topology_required:
         return True
-    affinity_domains = _domains(state, definition.topology_key, case.there_on)
-    there = {home for home in affinity_domains if home is not None}
-    goes_to = _domains(state, definition.topology_key, case.new_on)
-    for choice in [there] if there else [{domain} for domain in set(goes_to) - {None}]:
-        inside = np.array([domain in choice for domain in goes_to], np.bool_)
-        if _reaches(definition, role[np.r_[case.there, case.new[inside]]]):
-            return True
-    return False
+    key = case.definition.topology_key
+    there, goes_to = set(_domains(state, key, case.there_on)) - {None}, set(_domains(state, key, case.new_on))
+    return goes_to <= there if there else None not in goes_to and len(goes_to) <= 1
 
 
 def scattered_gangs(state: ClusterState, waits: I64, nodes: I64) -> list[str]:

@@ -18,7 +18,7 @@ from operator import or_
 import numpy as np
 
 from firmament_py.explain.nearest_nodes import free_for, intertask_of, lacks
-from firmament_py.explain.node_reasons import INTERTASK_KINDS
+from firmament_py.explain.node_reasons import INTERTASK_KINDS, further_reason
 from firmament_py.explain.reason import ReasonKind
 from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.model.constraints import NodeDemand, Requirement
@@ -185,7 +185,8 @@ def _failing(state: ClusterState, row: int) -> Iterator[_Failing]:
         yield _lacking(name, np.full(len(nodes), amount))
     for name, terms in demand.further:
         unmet = ~state.node_index.evaluate(NodeDemand(affinity=(terms,)), nodes)[0]
-        yield _named(ReasonKind.FURTHER_AFFINITY, unmet, name)
+        kind, *details = further_reason(state, row, name)
+        yield _named(kind, unmet, *details)
     intertask = intertask_of(state, np.array([row], np.int64))
     if intertask.concerned[0]:
         for kind, fails in intertask.failures(0).items():

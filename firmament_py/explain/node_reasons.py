@@ -12,7 +12,7 @@ from firmament_py.model.arrays import I32, I64, NO_ROWS, Bools
 from firmament_py.model.constraints import NodeDemand
 from firmament_py.model.resources import TASK_SLOTS, TOKEN
 from firmament_py.snapshot.intertask import IntertaskConstraints
-from firmament_py.snapshot.round_classes import demand_of
+from firmament_py.snapshot.round_classes import GANG_DOMAIN, demand_of
 from firmament_py.state.cluster import ClusterState
 
 INTERTASK_KINDS = {
@@ -43,7 +43,8 @@ def node_reasons(
     found += _amount_reasons(state, cls, lacks(state, cls, free) > 0, left)
     for name, terms in demand.further:
         unmet = ~state.node_index.evaluate(NodeDemand(affinity=(terms,)), nodes)[0]
-        found += _counted(ReasonKind.FURTHER_AFFINITY, unmet & left, name)
+        kind, *details = further_reason(state, row, name)
+        found += _counted(kind, unmet & left, *details)
         left &= ~unmet
     if intertask.concerned[c]:
         for name, fails in intertask.failures(c).items():
@@ -87,7 +88,15 @@ def _amount_reasons(state: ClusterState, cls: int, short: Bools, left: Bools) ->
     left &= ~short.any(axis=1) & (not lacking)
 
 
-def _counted(kind: ReasonKind, fails: Bools, detail: str = "") -> Iterator[Reason]:
+def further_reason(state: ClusterState, row: int, name: str) -> tuple[ReasonKind, str, str]:
+    """Kind, detail and value of the reason that a node fails the further affinity of this name of a task row."""
+    if name != GANG_DOMAIN:
+        return ReasonKind.FURTHER_AFFINITY, name, ""
+    gang = state.gangs.definition(int(state.tasks.gang[row]))
+    return ReasonKind.GANG_DOMAIN, gang.name, gang.topology_key
+
+
+def _counted(kind: ReasonKind, fails: Bools, detail: str = "", value: str = "") -> Iterator[Reason]:
     """A reason with the number of nodes that fail, if any."""
     if count := int(fails.sum()):
-        yield Reason(kind, count, detail)
+        yield Reason(kind, count, detail, value)

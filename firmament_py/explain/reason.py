@@ -36,6 +36,7 @@ class ReasonKind(IntEnum):
     QUEUE_BEHIND = 23  # detail: the queue, which goes strictly by age, and in which an older task waits
     GANG_CANNOT_START = 24  # detail: the gang, value: "resource: lacking amount, ..." of what it needs to start
     BUDGETS = 25  # detail: names of disruption budgets that prevent evictions by which it would fit on these nodes
+    GANG_DOMAIN = 26  # outside of the domain that the gang requires; detail: the gang, value: the label
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ ENDED_BY: Mapping[ReasonKind | Unreported, Change] = MappingProxyType(
         _R.UNTOLERATED_TAINT: Change.NODE_ADDED | Change.NODE_TAINTS,
         _R.SELECTOR_MISMATCH: Change.NODE_ADDED | Change.NODE_LABELS,
         _R.FURTHER_AFFINITY: Change.NODE_ADDED | Change.NODE_LABELS,
+        _R.GANG_DOMAIN: _CONSTRAINTS | Change.MEMBER | Change.GANG | Change.MEMBER_PLACED,
         _R.AFFINITY: _CONSTRAINTS,
         _R.ANTI_AFFINITY: _CONSTRAINTS,
         _R.ANTI_AFFINITY_OF_OTHERS: _CONSTRAINTS,

@@ -1,18 +1,22 @@
-"""The classes of a round: those of the state, divided where selectors of tasks distinguish the labels of others, and by
-the nodes that tasks require; but not for tasks that have a place beforehand."""
+"""The classes of a round: those of the state, divided where selectors of tasks distinguish the labels of others, by the
+nodes that tasks require, but not for tasks that have a place beforehand, and by the gangs whose domain binds them."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from firmament_py.model.arrays import I64, U64, Bools, group_starts, positions_in
 from firmament_py.model.changes import ANY
-from firmament_py.model.constraints import NO_PEERS, NodeDemand, PeerSelector
+from firmament_py.model.constraints import NO_PEERS, NodeDemand, Operator, PeerSelector, Requirement, Term
 from firmament_py.snapshot.unreserved import unreserved
 from firmament_py.state.classes import carried
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 from firmament_py.state.tables import ANY_NODE
+
+GANG_DOMAIN = "domain of its gang"
+"""Names the further affinity to the domain that the gang of a task requires."""
 
 UNSETTLED = -1
 """Of a task that has no place beforehand."""
@@ -31,8 +35,9 @@ def by_class(state: ClusterState, rows: I64, apart: I64 | None = None, settled: 
     required = state.tasks.required_node[rows]
     if settled is not None:
         required = np.where(settled >= 0, _SETTLED, required)
-    keys = tuple(key for key in (apart, required if (required != ANY_NODE).any() else None) if key is not None)
-    keys = (*keys, signature, cls)
+    bound = bound_to_domain(state, rows)
+    optional = (apart, required if (required != ANY_NODE).any() else None, bound if (bound != NO_GANG).any() else None)
+    keys = (*(key for key in optional if key is not None), signature, cls)
     order = np.lexsort(keys)
     begins = np.zeros(len(cls), np.bool_)
     begins[:1] = True
@@ -173,6 +178,55 @@ def _fitting(free: I64, at: I64, requests: I64) -> Bools:
 
 
 def demand_of(state: ClusterState, row: int) -> NodeDemand:
-    """The demand of a task row on nodes: that of its class, and the node that it requires itself."""
+    """The demand of a task row on nodes: that of its class, the node that it requires itself, and, named GANG_DOMAIN,
+    the domain of its gang that it has to join."""
     demand, required = state.classes.demand(int(state.tasks.cls[row])), int(state.tasks.required_node[row])
-    return demand if required < 0 else demand.on_node(state.tasks.required_names.names()[required])
+    if required >= 0:
+        demand = demand.on_node(state.tasks.required_names.names()[required])
+    gang = int(bound_to_domain(state, np.array([row]))[0])
+    if gang == NO_GANG:
+        return demand
+    key = state.gangs.definition(gang).topology_key
+    term = Term((Requirement(key, Operator.IN, _homes(state, key, _placed(state, [gang]))),))
+    return replace(demand, further=(*demand.further, (GANG_DOMAIN, (term,))))
+
+
+def bound_to_domain(state: ClusterState, rows: I64) -> I64:
+    """(K,) the gang row of each of the task rows that its gang does not lack, and that has to join the others in the
+    domain that the gang requires; NO_GANG: of no other task. Those that a gang lacks are placed together, in a domain
+    that their admission chooses."""
+    found, of = np.full(len(rows), NO_GANG, np.int64), state.tasks.gang[rows]
+    some = [g for g in np.unique(of[of != NO_GANG]).tolist() if state.gangs.definition(g).topology_required]
+    if not some:
+        return found
+    placed = _placed(state, some)
+    starts = np.searchsorted(state.tasks.gang[placed], [*some, some[-1] + 1]).tolist()
+    for gang, first, end in zip(some, starts, [*starts[1:]], strict=False):
+        if not lacked(state, gang, placed[first:end])[0]:
+            found[of == gang] = gang
+    return found
+
+
+def lacked(state: ClusterState, gang: int, placed: I64) -> tuple[int, tuple[int, ...]]:
+    """How many more tasks a gang row with task rows `placed` (P,) on nodes has to get, in all and of each role. It is
+    one at least while none of them is in a domain that it requires: the next one decides on the domain."""
+    definition = state.gangs.definition(gang)
+    of_role = np.bincount(state.tasks.role[placed], minlength=len(definition.roles))
+    roles = tuple(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
+    lacks = max(definition.minimum - len(placed), sum(roles), 0)
+    homeless = definition.topology_required and not lacks and not _homes(state, definition.topology_key, placed)
+    return (1 if homeless else lacks), roles
+
+
+def _placed(state: ClusterState, gangs: list[int]) -> I64:
+    """(P,) the task rows of these gang rows, ascending, that are on nodes and do not leave, by gang."""
+    tasks = state.tasks
+    (placed,) = (tasks.on_nodes & ~tasks.leaving & np.isin(tasks.gang, gangs)).nonzero()
+    return placed[np.argsort(tasks.gang[placed], kind="stable")]
+
+
+def _homes(state: ClusterState, key: str, placed: I64) -> tuple[str, ...]:
+    """The values of label `key` on the nodes of task rows `placed` (P,), ascending."""
+    observed = state.nodes.observed
+    at = {observed[row].labels.get(key) for row in np.unique(state.tasks.node[placed]).tolist() if row in observed}
+    return tuple(sorted(home for home in at if home is not None))

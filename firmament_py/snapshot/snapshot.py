@@ -23,7 +23,7 @@ from firmament_py.snapshot.intertask import IntertaskConstraints, nominated_in, 
 from firmament_py.snapshot.job_demand import JobDemand, Start
 from firmament_py.snapshot.neighbour_counts import NeighbourCounts, nothing_measured
 from firmament_py.snapshot.preferences import Preferences
-from firmament_py.snapshot.round_classes import UNSETTLED, by_class, demand_of, settled_tasks
+from firmament_py.snapshot.round_classes import UNSETTLED, by_class, demand_of, lacked, settled_tasks
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.task_counts import Numbering
 from firmament_py.snapshot.term_budget import waiting_tasks
@@ -301,9 +301,7 @@ def _gangs(state: ClusterState, waiting: I64, nodes: I64, priority: I64) -> _Gan
     position = positions_in(nodes, state.nodes.capacity)
     for row, members, low, high in zip(rows.tolist(), by_gang, *bounds.tolist(), strict=True):
         definition, there = gangs.definition(row), placed[low:high]
-        of_role = np.bincount(tasks.role[there], minlength=len(definition.roles))
-        lacking_of_role = tuple(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
-        lacking = max(definition.minimum - len(there), sum(lacking_of_role))
+        lacking, lacking_of_role = lacked(state, row, there)
         quota = UNLIMITED
         if definition.maximum:
             quota = max(definition.maximum - len(there), 0)

@@ -95,6 +95,8 @@ def reason(why: flow_pb2.Reason, *, detailed: bool = False) -> str:
             return "node(s) had no available disk"
         case flow_pb2.Reason.RESERVED:
             return f"node(s) are reserved for {why.detail}"
+        case flow_pb2.Reason.GANG_DOMAIN:
+            return f"node(s) are outside of the domain of label {why.value} in which gang {why.detail} is"
         case flow_pb2.Reason.FURTHER_AFFINITY if why.detail in _FURTHER:
             return _FURTHER[why.detail]
     return f"node(s) failed for reason {_KIND.Name(why.kind) if why.kind in _KIND.values() else why.kind}"

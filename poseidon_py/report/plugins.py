@@ -21,6 +21,7 @@ _PLUGINS = {
     flow_pb2.Reason.FURTHER_AFFINITY: "NodeAffinity",
     flow_pb2.Reason.SPREAD: "PodTopologySpread",
     flow_pb2.Reason.SPREAD_LABEL_MISSING: "PodTopologySpread",
+    flow_pb2.Reason.GANG_DOMAIN: "GangScheduling",
     flow_pb2.Reason.GANG_INCOMPLETE: "GangScheduling",
     flow_pb2.Reason.GANG_DOES_NOT_FIT: "GangScheduling",
     flow_pb2.Reason.GANG_FULL: "GangScheduling",

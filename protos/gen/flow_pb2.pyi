@@ -799,6 +799,7 @@ class Reason(_message.Message):
         QUEUE_BEHIND: _ClassVar[Reason.Kind]
         GANG_CANNOT_START: _ClassVar[Reason.Kind]
         BUDGETS: _ClassVar[Reason.Kind]
+        GANG_DOMAIN: _ClassVar[Reason.Kind]
     KIND_UNSPECIFIED: Reason.Kind
     INSUFFICIENT_RESOURCE: Reason.Kind
     TOO_MANY_TASKS: Reason.Kind
@@ -825,6 +826,7 @@ class Reason(_message.Message):
     QUEUE_BEHIND: Reason.Kind
     GANG_CANNOT_START: Reason.Kind
     BUDGETS: Reason.Kind
+    GANG_DOMAIN: Reason.Kind
     KIND_FIELD_NUMBER: _ClassVar[int]
     DETAIL_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]

@@ -58,6 +58,8 @@ class GangWorld:
     nodes: dict[str, NodeObserved] = field(default_factory=dict)
     tasks: dict[int, Member] = field(default_factory=dict)
     gangs: dict[int, GangObserved] = field(default_factory=dict)
+    started: set[int] = field(default_factory=set)
+    """Those that require a domain, and have got what they lacked in the last round: others join them in the next."""
 
     def copy(self) -> "GangWorld":
         return GangWorld(dict(self.nodes), {uid: replace(task) for uid, task in self.tasks.items()}, dict(self.gangs))
@@ -118,7 +120,8 @@ class GangWorld:
             max(minimum - sum(task.role == number for task in placed), 0)
             for number, (_, minimum) in enumerate(definition.roles)
         ]
-        return max(definition.minimum - len(placed), sum(of_role), 0), of_role
+        homeless = definition.topology_required and self.settled(gang) is None
+        return max(definition.minimum - len(placed), sum(of_role), int(homeless)), of_role
 
     def quota(self, gang: int) -> int:
         """How many more of its members may be placed."""
@@ -160,12 +163,14 @@ class GangWorld:
     def carry_out(self, placed: dict[int, str], now_us: int) -> None:
         """Applies the placements of a round; asserts that they are valid."""
         before = self.copy()
+        lacked = {gang for gang, its in self.gangs.items() if its.topology_required and self.lacking(gang)[0]}
         for uid, name in placed.items():
             task = self.tasks[uid]
             assert task.node is None, f"{uid} is placed and was placed already"
             assert task.not_before_us <= now_us, f"{uid} is placed before its time"
             assert name in self.nodes
             task.node, task.assumed = name, True
+        self.started = {gang for gang in lacked if not self.lacking(gang)[0]}
         assert set(self.problems()) <= set(before.problems())
         for uid, name in placed.items():
             if self.tasks[uid].cls == NEAR_CLASS:
@@ -176,17 +181,11 @@ class GangWorld:
             self._assert_topology(before, gang, [uid for uid in placed if self.tasks[uid].gang == gang])
 
     def _assert_topology(self, before: "GangWorld", gang: int, new: Sequence[int]) -> None:
-        definition, (total, of_role) = self.gangs[gang], before.lacking(gang)
-        if not definition.topology_required or not total:
+        if not self.gangs[gang].topology_required:
             return
-        settled = before.settled(gang)
-        for domain in [settled] if settled is not None else [{d} for d in self.racks()]:
-            inside = [self.tasks[uid] for uid in new if self.rack(self.tasks[uid].node) in domain]
-            if len(inside) >= total and all(
-                sum(task.role == number for task in inside) >= need for number, need in enumerate(of_role)
-            ):
-                return
-        raise AssertionError(f"gang {gang} is not in one domain")
+        at, settled = {self.rack(self.tasks[uid].node) for uid in new}, before.settled(gang)
+        if not (at <= settled if settled is not None else None not in at and len(at) == 1):
+            raise AssertionError(f"gang {gang} is not in one domain")
 
     def rack(self, name: str | None) -> str | None:
         return self.nodes[name].labels.get(RACK) if name in self.nodes else None
@@ -207,9 +206,15 @@ class GangWorld:
             for uid, task in self.tasks.items()
             if task.node is None and task.not_before_us <= now_us
             if task.gang == 0 or (not self.lacking(task.gang)[0] and self.quota(task.gang) > 0)
+            if task.gang not in self.started
             for name in self.nodes
-            if self.takes(task.cls, name)
+            if self.takes(task.cls, name) and self.in_domain(task.gang, name)
         ]
+
+    def in_domain(self, gang: int, name: str) -> bool:
+        """Whether a further member of a gang that lacks none may be on a node."""
+        settled = self.settled(gang) if gang and self.gangs[gang].topology_required else None
+        return settled is None or self.rack(name) in settled
 
     def could_be_placed(self, gang: int, now_us: int) -> dict[int, str] | None:
         """A placement of the lacking members in the remaining capacity, None if there is none. Brute force."""

@@ -115,15 +115,20 @@ def judged_at(cluster: Cluster, placed: dict[int, str]) -> list[bool]:
         pytest.param(3, {}, "n0 n1 n1", True, id="one-rack"),
         pytest.param(3, {}, "n0 n1 n2", False, id="two-racks"),
         pytest.param(3, {}, "n4 n4 n4", False, id="no-rack"),
-        pytest.param(3, {}, "n0 n1 n1 n2 n4", True, id="beyond-the-minimum-anywhere"),
+        pytest.param(3, {}, "n0 n1 n1 n0 n1", True, id="beyond-the-minimum-in-the-rack"),
+        pytest.param(3, {}, "n0 n1 n1 n2", False, id="beyond-the-minimum-in-another-rack"),
+        pytest.param(3, {}, "n0 n1 n1 n4", False, id="beyond-the-minimum-in-no-rack"),
         pytest.param(3, {201: "n0"}, "n1 n1", True, id="where-one-is"),
         pytest.param(3, {201: "n2"}, "n1 n1", False, id="where-none-is"),
         pytest.param(3, {201: "n0", 202: "n2"}, "n1", True, id="in-one-of-two"),
         pytest.param(3, {201: "n4"}, "n2 n3", True, id="one-that-is-nowhere-binds-nobody"),
         pytest.param(3, {201: "n4"}, "n1 n3", False, id="but-one-rack-it-must-be"),
-        pytest.param(3, {201: "n0", 202: "n0", 203: "n0"}, "n2", True, id="nothing-is-lacked"),
-        pytest.param(3, {201: "n4", 202: "n4", 203: "n4"}, "n4", True, id="nothing-is-lacked-in-no-rack"),
-        pytest.param(0, {}, "n0 n2", True, id="no-minimum"),
+        pytest.param(3, {201: "n0", 202: "n0", 203: "n0"}, "n1", True, id="nothing-is-lacked"),
+        pytest.param(3, {201: "n4", 202: "n4", 203: "n4"}, "n2 n3", True, id="nothing-is-lacked-but-a-rack"),
+        pytest.param(3, {201: "n0", 202: "n0", 203: "n0"}, "n2", False, id="nothing-is-lacked-in-another-rack"),
+        pytest.param(3, {201: "n4", 202: "n4", 203: "n4"}, "n4", False, id="nothing-is-lacked-in-no-rack"),
+        pytest.param(0, {}, "n0 n1", True, id="no-minimum-in-a-rack"),
+        pytest.param(0, {}, "n0 n2", False, id="no-minimum-in-two-racks"),
     ],
 )
 def test_a_minimum_outside_one_domain_is_refused(minimum, there, placed, sound):
@@ -150,4 +155,4 @@ def test_lacking_roles_must_be_in_the_domain_too():
         make_tasks([101, 102, 103], 1, gang=1, role=[0, 1, 1]),
     )
     assert judged_at(cluster, {101: "n2", 102: "n0", 103: "n1"}) == [False] * 3
-    assert judged_at(cluster, {101: "n1", 102: "n0", 103: "n2"}) == [True] * 3
+    assert judged_at(cluster, {101: "n1", 102: "n0", 103: "n1"}) == [True] * 3

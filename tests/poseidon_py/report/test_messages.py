@@ -19,6 +19,15 @@ R = flow_pb2.Reason
             ],
             "0/12 nodes are available: 5 node(s) had untolerated taint(s), 7 Insufficient cpu.",
         ),
+        (
+            4,
+            [
+                R(kind=R.GANG_DOMAIN, detail="ns/g", value="rack", nodes=3),
+                R(kind=R.INSUFFICIENT_RESOURCE, detail="cpu", nodes=1),
+            ],
+            "0/4 nodes are available: 1 Insufficient cpu, "
+            "3 node(s) are outside of the domain of label rack in which gang ns/g is.",
+        ),
         # sorted as text: 10 before 2
         (
             12,
