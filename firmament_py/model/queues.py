@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from firmament_py.model.constraints import Taint
+from firmament_py.model.resources import has_quota
 
 UNLIMITED = 2**60
 """Stands for an amount without a limit; sums saturate here."""
@@ -187,6 +188,7 @@ class QueueTree:
     not named). A task that is admitted counts as if it had run for `usage_sampling_s` already (Kueue's entry penalty).
     `reclaim_ratio` (>= 1) is KAI's utilisation multiplier. `priority_first`: with PROPORTIONAL sharing, of the children
     of a queue that one comes first whose tasks have the highest priority, whatever their shares (YuniKorn).
+    `exempt_prefixes`: resources whose names begin with one of these need no quota (Kueue); the quotas name none of them.
     """
 
     queues: tuple[QueueDefinition, ...] = ()
@@ -205,3 +207,8 @@ class QueueTree:
     resource_weights: Mapping[str, float] = field(default_factory=dict)
     reclaim_ratio: float = 1.0
     priority_first: bool = False
+    exempt_prefixes: tuple[str, ...] = ()
+
+    def needs_quota(self, resource: str) -> bool:
+        """Whether a queue without a quota of a resource may not use it, unless it is unlimited."""
+        return has_quota(resource) and not resource.startswith(self.exempt_prefixes)

@@ -80,6 +80,7 @@ def queue_tree(message: flow_pb2.Queues) -> QueueTree:
         resource_weights=dict(message.resource_weights),
         reclaim_ratio=message.reclaim_ratio if message.HasField("reclaim_ratio") else 1.0,
         priority_first=message.priority_first,
+        exempt_prefixes=tuple(message.exempt_prefixes),
     )
 
 

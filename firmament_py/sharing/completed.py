@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import lru_cache
 
 from firmament_py.model.queues import QueueDefinition, Quota, Sharing
-from firmament_py.model.resources import has_quota
 from firmament_py.queues.tree import ALL_NODES, Queues, build
 
 
@@ -16,7 +15,7 @@ def completed(queues: Queues, resources: Sequence[str]) -> Queues:
     tree = queues.tree
     if tree.sharing not in (Sharing.PROPORTIONAL, Sharing.HIERARCHICAL_DRF):
         return queues
-    named = [name for name in resources if has_quota(name)]
+    named = [name for name in resources if tree.needs_quota(name)]
     everywhere = [flavor for flavor in tree.flavors if not flavor.node_labels] or [ALL_NODES]
     definitions = [_with(queue, named, everywhere[0].name) if queue.unlimited else queue for queue in tree.queues]
     if all(one is other for one, other in zip(definitions, tree.queues, strict=True)):

@@ -8,7 +8,6 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools, distinct_rows, run_positions, stable_order
 from firmament_py.model.queues import QueueDefinition, Reclaim, ReclaimRules, Sharing, Stop, Within
-from firmament_py.model.resources import has_quota
 from firmament_py.queues import admission
 from firmament_py.queues.admission import TIERS, Admission, Portions, Reason, admit
 from firmament_py.queues.priorities import changes_priorities, seen_outside
@@ -150,7 +149,8 @@ class _QueueRound:
         has no limit on that."""
         state = self._state
         quota = set(self._queues.resources)
-        without = np.array([has_quota(name) and name not in quota for name in state.resources.names], np.bool_)
+        needed = [self._queues.tree.needs_quota(name) and name not in quota for name in state.resources.names]
+        without = np.array(needed, np.bool_)
         limited = np.array([not definition.unlimited for definition in self._queues.definitions], np.bool_)
         amounts = np.where(without, state.classes.requests, 0)  # by class
         uncovered_class: Bools = np.logical_or.reduce(amounts > 0, axis=1)

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from firmament_py.model.arrays import I64, Bools, counts_of
-from firmament_py.model.resources import LIMIT, has_quota
+from firmament_py.model.resources import LIMIT
 from firmament_py.queues.tree import Queues
 from firmament_py.sharing.choices import Choices
 from firmament_py.sharing.completed import completed
@@ -28,7 +28,7 @@ class QueueUse:
         self._column = np.array([names.index(r) if r in names else -1 for r in self.queues.resources], np.int64)
         self._position = np.full(state.nodes.capacity + 1, -1, np.int64)  # the last one for no node
         self._position[self.nodes] = np.arange(len(self.nodes))
-        always = np.array([not has_quota(name) for name in self.queues.resources], np.bool_)
+        always = np.array([not self.queues.tree.needs_quota(name) for name in self.queues.resources], np.bool_)
         unlimited = np.array([queue.unlimited for queue in self.queues.definitions], np.bool_)
         self._needs_none = unlimited[:, None] | always  # (Q, R)
         self.choices = Choices(state, self.queues, self.flavors)

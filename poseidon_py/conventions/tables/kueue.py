@@ -29,7 +29,6 @@ _READY = reported(
 _AMOUNTS = refused(
     "quota counts what the pods request, as it is, so no ClusterQueue takes pods; remove it, and give quota of that"
 )
-_EXCLUDED = reported("has no effect: pods wait that request a resource of which their queue has no quota")
 _DEVICES = reported("has no effect: pods with claims of devices wait")
 
 _PREFIX = "spec.resourceGroups[]"
@@ -79,7 +78,7 @@ _CONFIGURATION = {
     "admissionFairSharing.usageHalfLifeTime": HONOURED,
     "admissionFairSharing.usageSamplingInterval": HONOURED,
     "admissionFairSharing.resourceWeights{}": HONOURED,
-    "resources.excludeResourcePrefixes[]": _EXCLUDED,
+    "resources.excludeResourcePrefixes[]": HONOURED,
     "resources.transformations[].input": _AMOUNTS,
     "resources.transformations[].strategy": _AMOUNTS,
     "resources.transformations[].multiplyBy": _AMOUNTS,
@@ -168,7 +167,7 @@ KUEUE = ConventionTable(
             ("v1beta2",),
             {
                 **_CONFIGURATION,
-                "resources.quotaCheckStrategy": _EXCLUDED,
+                "resources.quotaCheckStrategy": HONOURED,
                 f"{_SOURCES}.counter.name": _DEVICES,
                 f"{_SOURCES}.counter.driver": _DEVICES,
                 f"{_SOURCES}.counter.deviceSelector": _DEVICES,

@@ -84,6 +84,8 @@ class Rules:
     past_use: PastUseRules = NO_PAST_USE
     priority_first: bool = False
     """Whether priorities of tasks come before shares."""
+    exempt_prefixes: tuple[str, ...] = ()
+    """Resources whose names begin with one of these need no quota; the quotas name none of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""Kueue's configuration, a ConfigMap: admission fair sharing, whether shares are fair, and whether workloads that name
-no queue wait."""
+"""Kueue's configuration, a ConfigMap: admission fair sharing, whether shares are fair, whether workloads that name no
+queue wait, and which resources need no quota."""
 
 from dataclasses import dataclass
 
@@ -34,6 +34,10 @@ class Configuration:
     """Whether workloads that name no queue wait until they do."""
     managed: LabelSelector | None = None
     """Of the namespaces where they do; None: of none."""
+    exempt_prefixes: tuple[str, ...] = ()
+    """Of the names of resources that no quota counts."""
+    ignores_undeclared: bool = False
+    """Whether a ClusterQueue does not limit the resources of which it has no quota."""
     problems: tuple[str, ...] = ()
     closed_by: str = ""
     """What cannot be kept of all queues; empty: nothing."""
@@ -57,7 +61,19 @@ def configuration(item: QueueObject) -> Configuration:
     fair = whole.part("fairSharing").flag("enable", default=True) if "fairSharing" in whole else None
     manages_all = whole.flag("manageJobsWithoutQueueName", default=False)
     selector = whole.selector("managedJobsNamespaceSelector") or _all_but("kube-system", item.metadata.namespace)
-    return Configuration(sharing, fair, manages_all, selector, problems.all, problems.closing)
+    resources = whole.part("resources")
+    exempt = tuple(sorted(set(resources.texts("excludeResourcePrefixes")) - {""}))
+    ignores = resources.choice("quotaCheckStrategy", ("BlockUndeclared", "IgnoreUndeclared"), "BlockUndeclared")
+    return Configuration(
+        sharing,
+        fair,
+        manages_all,
+        selector,
+        exempt,
+        ignores == "IgnoreUndeclared",
+        problems.all,
+        problems.closing,
+    )
 
 
 def _all_but(*namespaces: str) -> LabelSelector:

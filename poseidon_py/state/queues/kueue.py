@@ -242,7 +242,8 @@ class Kueue(Source):
                 each.weight for each in self._cohorts.values()
             ]
             fair = any(weight is not None for weight in weights)
-        rules = Rules(Sharing.FAIR if fair else Sharing.CLASSICAL, past_use=self._past_use())
+        sharing, exempt = Sharing.FAIR if fair else Sharing.CLASSICAL, self._config().exempt_prefixes
+        rules = Rules(sharing, past_use=self._past_use(), exempt_prefixes=exempt)
         tree = make_tree(self._all_queues(), flavors, rules, "spec.parentName")
         return replace(tree, local_queues=tuple(self._local_queues()))
 
@@ -299,13 +300,13 @@ class Kueue(Source):
             quotas,
             tuple(resources),
             queue.weight,
+            unlimited=self._config().ignores_undeclared,
             within=_VICTIMS[queue.within],
             reclaim=_VICTIMS[queue.reclaim],
             borrow_within=_VICTIMS[queue.borrow_within],
             borrow_within_threshold=queue.borrow_threshold,
             strict_fifo=queue.strict_fifo,
             stop=max(_STOPS[queue.stop], Stop.HOLD if self._missing(queue)[0] else Stop.NONE),
-            unlimited=False,
             fungibility=(
                 queue.fungibility.next_to_avoid_borrowing,
                 not queue.fungibility.next_to_avoid_preemption,
@@ -339,7 +340,7 @@ class Kueue(Source):
             Quota(quota.flavor, quota.resource, quota.nominal, quota.borrowing, quota.lending)
             for group in groups
             for quota in group.quotas
-            if quota.flavor in self._flavors
+            if quota.flavor in self._flavors and not quota.resource.startswith(self._config().exempt_prefixes)
         )
 
     def declared(self) -> Iterable[Declared]:

@@ -41,6 +41,23 @@ def test_a_limit_holds_although_other_queues_are_of_other_nodes():
     assert {node for uid, node in placed.items() if uid > 3} == {"m"}
 
 
+@pytest.mark.parametrize(
+    ("prefixes", "others", "placed"),
+    [
+        pytest.param((), (), set(), id="no-queue-has-a-quota"),
+        pytest.param(("gp",), (), {1, 2}, id="exempt"),
+        pytest.param(("x", "gpu"), (), {1, 2}, id="one-of-several"),
+        pytest.param(("pu",), (), set(), id="not-a-prefix"),
+        pytest.param((), (quota(9, on="red/gpu"),), set(), id="another-queue-has-one"),
+    ],
+)
+def test_resources_that_are_exempt_need_no_quota(prefixes, others, placed):
+    queues = tree(queue("a", "", quota(2)), queue("b", "", *others), exempt_prefixes=prefixes)
+    cluster = cluster_of(queues, make_node("m", cpu=9, gpu=9), make_class(2, cpu=1, gpu=1))
+    cluster.tell(make_tasks([1, 2, 3], 2, queue=A))
+    assert set(cluster.round()) == placed  # of cpu the quota is 2
+
+
 def test_a_queue_that_needs_no_quota_of_a_resource_counts_none():
     """c has a quota of gpus; a needs none, and b may use none."""
     queues = tree(

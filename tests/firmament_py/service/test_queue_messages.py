@@ -42,6 +42,12 @@ def test_of_the_taints_of_a_flavor_those_are_left_that_repel_and_that_its_own_to
     assert flavor.taints == (Taint("a", "v", "NoSchedule"), Taint("b", "v", "NoExecute"))
 
 
+def test_prefixes_of_resources_that_need_no_quota():
+    tree = queue_tree(flow_pb2.Queues(exempt_prefixes=["a.com/", "b"]))
+    needs = [tree.needs_quota(name) for name in ("a.com/x", "a.org/x", "bx", "cpu", "pods")]
+    assert needs == [False, True, False, True, False]
+
+
 def test_past_use_outlives_the_service(service):
     service.resync(everything(queues()))
     service.flow.GetQueues(flow_pb2.QueuesRequest())

@@ -199,6 +199,12 @@ FIELDS = {
             for value in "xy"
         )
     ),
+    ("Configuration", "resources.excludeResourcePrefixes[]"): Case(
+        *(_configured(resources={"excludeResourcePrefixes": value}) for value in ([], ["example.com/"]))
+    ),
+    ("Configuration", "resources.quotaCheckStrategy"): Case(
+        *(_configured(resources={"quotaCheckStrategy": value}) for value in ("BlockUndeclared", "IgnoreUndeclared"))
+    ),
     ("Configuration", "admissionFairSharing.usageHalfLifeTime"): _config("usageHalfLifeTime", "1h", "2h"),
     ("Configuration", "admissionFairSharing.usageSamplingInterval"): _config("usageSamplingInterval", "1m", "2m"),
     ("Configuration", "admissionFairSharing.resourceWeights{}"): _config("resourceWeights", {"cpu": 1}, {"cpu": 2}),

@@ -80,3 +80,22 @@ def test_amounts_that_are_transformed_close_all_queues(rig):
     assert "quota counts what the pods request, as it is" in rig.problem("q")
     configure(rig, "")
     assert rig.problem("q") == ""
+
+
+def test_resources_that_are_excluded_need_no_quota_and_count_in_none(rig):
+    configure(rig, "resources: {excludeResourcePrefixes: [example.com/, cp]}")
+    assert rig.queues.tree.rules.exempt_prefixes == ("cp", "example.com/")
+    (queue,) = (each for each in rig.message().queues if each.name == "team-a")
+    assert "cpu" not in {each.resource for each in queue.quotas}
+    configure(rig, "")
+    (queue,) = (each for each in rig.message().queues if each.name == "team-a")
+    assert "cpu" in {each.resource for each in queue.quotas}
+
+
+@pytest.mark.parametrize(
+    ("text", "unlimited"),
+    [("", False), ("BlockUndeclared", False), ("IgnoreUndeclared", True), ("Whatever", False)],
+)
+def test_resources_of_which_a_cluster_queue_has_no_quota(rig, text, unlimited):
+    configure(rig, f"resources: {{quotaCheckStrategy: '{text}'}}")
+    assert {each.unlimited for each in rig.message().queues} == {unlimited}
