@@ -172,6 +172,7 @@ def make_gang(
     maximum: int = 0,
     whole: bool = False,
     narrower: Sequence[str] = (),
+    outer: Sequence[str] = (),
     start: Mapping[str, int] | None = None,
     keeps: Mapping[str, int] | None = None,
     queue: int = 0,
@@ -183,7 +184,7 @@ def make_gang(
     levels, start_amounts = tuple(narrower), tuple((start or {}).items())
     retained, on = tuple((keeps or {}).items()), f"id-{keeps_on}" if keeps_on else ""
     of = number, minimum, created_us, of_role, topology, required, name, maximum, whole, levels, start_amounts
-    return GangObserved(*of, retained, queue, on)
+    return GangObserved(*of, retained, queue, on, tuple(outer))
 
 
 def make_inputs(number: int, *blocks: tuple[int, str] | tuple[int, str, str]) -> InputsDefined:

@@ -85,8 +85,8 @@ def _together(state: ClusterState, case: _Case) -> bool:
     members."""
     if not case.definition.topology_required:
         return True
-    key = case.definition.topology_key
-    there, goes_to = set(_domains(state, key, case.there_on)) - {None}, set(_domains(state, key, case.new_on))
+    keys = case.definition.domain_keys
+    there, goes_to = set(_domains(state, keys, case.there_on)) - {None}, set(_domains(state, keys, case.new_on))
     return goes_to <= there if there else None not in goes_to and len(goes_to) <= 1
 
 
@@ -104,10 +104,11 @@ def scattered_gangs(state: ClusterState, waits: I64, nodes: I64) -> list[str]:
     return found
 
 
-def _domains(state: ClusterState, key: str, nodes: I64) -> list[str | None]:
-    """The value of label `key` on each of the node rows; None if the node lacks the label or is absent."""
+def _domains(state: ClusterState, keys: tuple[str, ...], nodes: I64) -> list[tuple[str, ...] | None]:
+    """The values of labels `keys` on each of the node rows; None if the node lacks one of them or is absent."""
     observed = state.nodes.observed
-    return [observed[row].labels.get(key) if row in observed else None for row in nodes.tolist()]
+    labels = [observed[row].labels if row in observed else {} for row in nodes.tolist()]
+    return [tuple(of[key] for key in keys) if all(key in of for key in keys) else None for of in labels]
 
 
 def halved_gangs(state: ClusterState, leave: I64) -> list[str]:

@@ -87,7 +87,7 @@ class GangObserved(Immutable):
     roles: (name, minimum), indexed by TasksObserved.role. created_us: orders gangs in the queue. With a topology_key
     the members up to the minimum are placed in one domain of that node label, if possible; if topology_required, so are
     all members, always. Domains of narrower_keys are tried before, the narrowest first: nodes with the same values of that label,
-    of those behind it, and of topology_key. disrupted_whole: its tasks are evicted all together or not at all;
+    of those behind it, and of topology_key. Nodes of one domain have the same values of outer_keys, too. disrupted_whole: its tasks are evicted all together or not at all;
     otherwise those above the minimum can be evicted one by one. start_amounts: (resource, amount) that must be free, in
     the cluster as a whole and in the quota of its queue, before its first task is placed. keeps: (resource, amount) of
     the quota of `queue`, its id, that the gang keeps since it has started, for its tasks and those that will follow
@@ -108,6 +108,12 @@ class GangObserved(Immutable):
     keeps: tuple[tuple[str, int], ...] = ()
     queue: int = 0
     keeps_on: str = ""
+    outer_keys: tuple[str, ...] = ()
+
+    @property
+    def domain_keys(self) -> tuple[str, ...]:
+        """The labels whose values together name a domain; empty: there is no topology."""
+        return (self.topology_key, *self.outer_keys) if self.topology_key else ()
 
 
 @dataclass(frozen=True, slots=True)

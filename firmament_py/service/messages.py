@@ -244,6 +244,7 @@ def gang_observed(message: flow_pb2.Gang) -> GangObserved:
         tuple(sorted(message.keeps.items())),
         message.queue,
         message.keeps_on,
+        tuple(message.outer_keys),
     )
 
 

@@ -68,6 +68,11 @@ class JobDemand:
         return self.gang is not None and self.gang.topology_required
 
     @property
+    def domain_keys(self) -> tuple[str, ...]:
+        """The node labels whose values together name a domain of its topology."""
+        return () if self.gang is None else self.gang.domain_keys
+
+    @property
     def narrower_keys(self) -> tuple[str, ...]:
         """Labels of narrower domains, which are tried before, the narrowest first."""
         return () if self.gang is None else self.gang.narrower_keys

@@ -186,9 +186,12 @@ def demand_of(state: ClusterState, row: int) -> NodeDemand:
     gang = int(bound_to_domain(state, np.array([row]))[0])
     if gang == NO_GANG:
         return demand
-    key = state.gangs.definition(gang).topology_key
-    term = Term((Requirement(key, Operator.IN, _homes(state, key, _placed(state, [gang]))),))
-    return replace(demand, further=(*demand.further, (GANG_DOMAIN, (term,))))
+    keys = state.gangs.definition(gang).domain_keys
+    terms = tuple(
+        Term(tuple(Requirement(key, Operator.IN, (value,)) for key, value in zip(keys, home, strict=True)))
+        for home in _homes(state, keys, _placed(state, [gang]))
+    )
+    return replace(demand, further=(*demand.further, (GANG_DOMAIN, terms)))
 
 
 def bound_to_domain(state: ClusterState, rows: I64) -> I64:
@@ -214,7 +217,7 @@ def lacked(state: ClusterState, gang: int, placed: I64) -> tuple[int, tuple[int,
     of_role = np.bincount(state.tasks.role[placed], minlength=len(definition.roles))
     roles = tuple(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
     lacks = max(definition.minimum - len(placed), sum(roles), 0)
-    homeless = definition.topology_required and not lacks and not _homes(state, definition.topology_key, placed)
+    homeless = definition.topology_required and not lacks and not _homes(state, definition.domain_keys, placed)
     return (1 if homeless else lacks), roles
 
 
@@ -225,8 +228,8 @@ def _placed(state: ClusterState, gangs: list[int]) -> I64:
     return placed[np.argsort(tasks.gang[placed], kind="stable")]
 
 
-def _homes(state: ClusterState, key: str, placed: I64) -> tuple[str, ...]:
-    """The values of label `key` on the nodes of task rows `placed` (P,), ascending."""
+def _homes(state: ClusterState, keys: tuple[str, ...], placed: I64) -> list[tuple[str, ...]]:
+    """The values of labels `keys` on those nodes of task rows `placed` (P,) that have all of them, ascending."""
     observed = state.nodes.observed
-    at = {observed[row].labels.get(key) for row in np.unique(state.tasks.node[placed]).tolist() if row in observed}
-    return tuple(sorted(home for home in at if home is not None))
+    labels = [observed[row].labels for row in np.unique(state.tasks.node[placed]).tolist() if row in observed]
+    return sorted({tuple(of[key] for key in keys) for of in labels if all(key in of for key in keys)})

@@ -7,6 +7,7 @@ the state is several classes of the round (snapshot/round_classes.py).
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -81,12 +82,16 @@ class Snapshot:
     def domains_for(self, demand: JobDemand) -> I64:
         """(N,) each node's domain of a gang's topology, one of which has to take all that the gang lacks, -1: none. The
         members that are placed leave no choice: all their domains are one."""
-        return _of_settled(self.domains(demand.topology_key), demand)
+        return _of_settled(self._own_domains(demand), demand)
+
+    def _own_domains(self, demand: JobDemand) -> I64:
+        """(N,) each node's domain of a gang's topology, wherever its members are, -1: none."""
+        return reduce(nested, (self.domains(key) for key in demand.domain_keys))
 
     def levels_for(self, demand: JobDemand) -> list[I64]:
         """(N,) each: the same for all levels of the gang's topology, the narrowest first, domains_for last. Each domain
         is within one of the next level."""
-        own = self.domains(demand.topology_key)
+        own = self._own_domains(demand)
         levels = [_of_settled(own, demand)]
         for key in reversed(demand.narrower_keys):
             own = nested(self.domains(key), own)

@@ -95,9 +95,9 @@ def _problem(gang: GangObserved) -> tuple[str, str] | None:
         return "start_amounts", "has an amount below 0"
     if any(amount < 0 for _, amount in gang.keeps):
         return "keeps", "has an amount below 0"
-    keys = (*gang.narrower_keys, gang.topology_key)
-    if gang.narrower_keys and ("" in keys or len(set(keys)) < len(keys)):
-        return "narrower_keys", "with topology_key, has an empty or repeated label; name different node labels"
+    keys = (*gang.narrower_keys, gang.topology_key, *gang.outer_keys)
+    if len(keys) > 1 and ("" in keys or len(set(keys)) < len(keys)):
+        return "narrower_keys", "with topology_key and outer_keys, has an empty or repeated label; name different node labels"
     if len(keys) > MAX_LEVELS:
-        return "narrower_keys", f"has {len(gang.narrower_keys)} entries; give at most {MAX_LEVELS - 1}"
+        return "narrower_keys", f"has, with outer_keys, {len(keys) - 1} entries; give at most {MAX_LEVELS - 1}"
     return None

@@ -274,7 +274,7 @@ class Block(_message.Message):
     def __init__(self, bytes: _Optional[int] = ..., nodes: _Optional[_Iterable[str]] = ..., racks: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Gang(_message.Message):
-    __slots__ = ("id", "minimum", "created_us", "roles", "topology_key", "topology_required", "name", "maximum", "disrupted_whole", "narrower_keys", "start_amounts", "keeps", "queue", "keeps_on")
+    __slots__ = ("id", "minimum", "created_us", "roles", "topology_key", "topology_required", "name", "maximum", "disrupted_whole", "narrower_keys", "start_amounts", "keeps", "queue", "keeps_on", "outer_keys")
     class StartAmountsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -303,6 +303,7 @@ class Gang(_message.Message):
     KEEPS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     KEEPS_ON_FIELD_NUMBER: _ClassVar[int]
+    OUTER_KEYS_FIELD_NUMBER: _ClassVar[int]
     id: int
     minimum: int
     created_us: int
@@ -317,7 +318,8 @@ class Gang(_message.Message):
     keeps: _containers.ScalarMap[str, int]
     queue: int
     keeps_on: str
-    def __init__(self, id: _Optional[int] = ..., minimum: _Optional[int] = ..., created_us: _Optional[int] = ..., roles: _Optional[_Iterable[_Union[GangRole, _Mapping]]] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., name: _Optional[str] = ..., maximum: _Optional[int] = ..., disrupted_whole: _Optional[bool] = ..., narrower_keys: _Optional[_Iterable[str]] = ..., start_amounts: _Optional[_Mapping[str, int]] = ..., keeps: _Optional[_Mapping[str, int]] = ..., queue: _Optional[int] = ..., keeps_on: _Optional[str] = ...) -> None: ...
+    outer_keys: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[int] = ..., minimum: _Optional[int] = ..., created_us: _Optional[int] = ..., roles: _Optional[_Iterable[_Union[GangRole, _Mapping]]] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., name: _Optional[str] = ..., maximum: _Optional[int] = ..., disrupted_whole: _Optional[bool] = ..., narrower_keys: _Optional[_Iterable[str]] = ..., start_amounts: _Optional[_Mapping[str, int]] = ..., keeps: _Optional[_Mapping[str, int]] = ..., queue: _Optional[int] = ..., keeps_on: _Optional[str] = ..., outer_keys: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GangRole(_message.Message):
     __slots__ = ("name", "minimum")

@@ -200,8 +200,7 @@ class Group:
             message.topology_key, message.topology_required, message.narrower_keys[:] = keys[0]
             if len(keys) > 1:
                 self._note(f"its members declare different topologies; {keys[0][0]} applies")
-            if not message.topology_required:
-                self._widen(message)
+            self._add_levels_above(message)
         sizes = [each.size for each in declarations if each.size is not None]
         if sizes and message.minimum > max(sizes):
             self._note(f"its minimum of {message.minimum} is more than its number of pods, {max(sizes)}")
@@ -238,11 +237,14 @@ class Group:
         self.message = message
         return True
 
-    def _widen(self, message: flow_pb2.Gang) -> None:
-        """Add the levels above the preferred one, if the queues of all members name the same."""
+    def _add_levels_above(self, message: flow_pb2.Gang) -> None:
+        """Add the levels above that of the topology, if the queues of all members name the same: a domain is within
+        one of each, and they follow a preferred one."""
         of_queues = {member.known.queue.topology_levels for member in self.members.values()}
         levels = of_queues.pop() if len(of_queues) == 1 else ()
-        if levels[:1] == (message.topology_key,):
+        if levels[:1] == (message.topology_key,) and message.topology_required:
+            message.outer_keys[:] = levels[1:]
+        elif levels[:1] == (message.topology_key,):
             message.narrower_keys[:], message.topology_key = levels[:-1], levels[-1]
 
     def _compare_priorities(self, declared: set[int | None]) -> None:

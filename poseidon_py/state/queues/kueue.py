@@ -208,7 +208,8 @@ class Kueue(Source):
             topologies = self._topologies_of(queue)
             if problem := kueue.wrong_level(wishes, topologies):
                 return Resolution(f"no level/{query.namespace}/{name}", name, chosen_by, problem)
-            found = found._replace(topology_levels=kueue.levels_from(wishes[keys.KUEUE_PREFERRED], topologies))
+            level = wishes[keys.KUEUE_REQUIRED] or wishes[keys.KUEUE_PREFERRED]
+            found = found._replace(topology_levels=kueue.levels_from(level, topologies))
         return self._with_priority(query, found)
 
     def _topologies_of(self, queue: kueue.ClusterQueue) -> list[kueue.Topology]:

@@ -156,3 +156,15 @@ def test_lacking_roles_must_be_in_the_domain_too():
     )
     assert judged_at(cluster, {101: "n2", 102: "n0", 103: "n1"}) == [False] * 3
     assert judged_at(cluster, {101: "n1", 102: "n0", 103: "n1"}) == [True] * 3
+
+
+@pytest.mark.parametrize(("to", "sound"), [("n0 n0", True), ("n0 n1", False), ("n0 n2", False), ("n3 n3", False)])
+def test_racks_of_one_name_in_two_blocks_are_two_domains(to, sound):
+    racks = {"n0": ("a", "x"), "n1": ("a", "y"), "n2": ("b", "x")}
+    cluster = make_cluster(
+        *(make_node(name, gpu=9, labels={"rack": rack, "block": block}) for name, (rack, block) in racks.items()),
+        *(make_node("n3", gpu=9, labels={"rack": "a"}), GPU1),
+        make_gang(1, 2, topology="rack", outer=["block"], required=True),
+        make_tasks([101, 102], 1, gang=1),
+    )
+    assert judged_at(cluster, dict(zip((101, 102), to.split(), strict=True))) == [sound] * 2

@@ -108,3 +108,15 @@ def test_they_preempt_in_the_domain_only():
     )
     assert [*cluster.preempted(cluster.run())] == [901]
     assert {*cluster.nominated().values()} == {"a"}
+
+
+@pytest.mark.parametrize("outer", [(), ("block",)])
+def test_a_rack_of_another_block_with_the_same_name_is_another_domain(outer):
+    """Three fit in racks a of both blocks together; the fourth and fifth have no place in that of block y."""
+    sizes = {"x": 2, "y": 4}
+    nodes = [make_node(block, cpu=cpu, labels={RACK: "a", "block": block}) for block, cpu in sizes.items()]
+    gang = make_gang(7, 3, topology=RACK, outer=outer, required=True)
+    cluster = make_cluster(CPU1, *nodes, gang, make_tasks(range(1, 7), 1, gang=7))
+    placed = all_rounds(cluster)
+    assert len(placed) == (4 if outer else 6)
+    assert {*placed.values()} == ({"y"} if outer else {"x", "y"})

@@ -99,9 +99,12 @@ def test_satisfied_demands(it, placed, satisfied, surplus):
             make_gang(1, 1, topology="b", narrower=["a", "b"]), "narrower_keys", "empty or repeated", id="repeated-key"
         ),
         pytest.param(
+            make_gang(1, 1, topology="b", outer=["b"]), "narrower_keys", "empty or repeated", id="repeated-outer-key"
+        ),
+        pytest.param(
             make_gang(1, 1, topology="b", narrower=[str(n) for n in range(MAX_LEVELS)]),
             "narrower_keys",
-            "has 16 entries; give at most 15",
+            "16 entries; give at most 15",
             id="levels",
         ),
     ],

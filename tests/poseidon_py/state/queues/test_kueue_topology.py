@@ -1,4 +1,4 @@
-"""Levels of a Topology above the one that pods prefer: what gangs are told of them."""
+"""Levels of a Topology above the one that pods prefer or require: what gangs are told of them."""
 
 import pytest
 
@@ -55,6 +55,25 @@ def test_a_preferred_level_is_followed_by_those_above_it(rig, annotation, level,
     rig.put("Topology", "dc", FOUR)
     in_group(rig, "p", level, annotation)
     assert levels_of(rig, "p") == (expected, annotation == REQUIRED)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "level", "outer"),
+    [(REQUIRED, "rack", ["block", "dc"]), (REQUIRED, "dc", []), (PREFERRED, "rack", [])],
+)
+def test_a_domain_of_a_required_level_is_within_one_of_each_level_above_it(rig, annotation, level, outer):
+    in_flavors(rig, fast="dc")
+    in_group(rig, "p", level, annotation)
+    assert outer_keys(rig) == []
+    rig.put("Topology", "dc", FOUR)
+    assert outer_keys(rig) == outer
+    in_flavors(rig, fast="dc", slow="other")
+    rig.put("Topology", "other", {"levels": [{"nodeLabel": name} for name in ("zone", "block", "rack")]})
+    assert outer_keys(rig) == [key for key in outer if key == "block"]
+
+
+def outer_keys(rig):
+    return list(rig.store.gangs.message(rig.known("p").gang.id).outer_keys)
 
 
 def test_levels_follow_the_topology(rig):
