@@ -84,12 +84,13 @@ class GangObserved(Immutable):
     """The current definition of a gang: a round places at least `minimum` of its tasks, and at least the minimum of
     each role, or none; never more than `maximum`, 0: no limit.
 
-    roles: (name, minimum), indexed by TasksObserved.role. created_us: orders gangs in the queue. With a topology_key
-    the members up to the minimum are placed in one domain of that node label, if possible; if topology_required, so are
-    all members, always. Domains of narrower_keys are tried before, the narrowest first: nodes with the same values of that label,
-    of those behind it, and of topology_key. Nodes of one domain have the same values of outer_keys, too. disrupted_whole: its tasks are evicted all together or not at all;
-    otherwise those above the minimum can be evicted one by one. start_amounts: (resource, amount) that must be free, in
-    the cluster as a whole and in the quota of its queue, before its first task is placed. keeps: (resource, amount) of
+    roles: (name, minimum), indexed by TasksObserved.role. created_us: orders gangs in the queue. With a
+    topology_key the members up to the minimum are placed in one domain of that node label, if possible; if
+    topology_required, so are all members, always. Domains of narrower_keys are tried before, the narrowest first:
+    nodes with the same values of that label, of those behind it, and of topology_key. Nodes of one domain have the
+    same values of outer_keys, too. disrupted_whole: its tasks are evicted all together or not at all; otherwise
+    those above the minimum can be evicted one by one. start_amounts: (resource, amount) that must be free, in the
+    cluster as a whole and in the quota of its queue, before its first task is placed. keeps: (resource, amount) of
     the quota of `queue`, its id, that the gang keeps since it has started, for its tasks and those that will follow
     them; empty: nothing. keeps_on: id of a node of the flavors of that quota.
     """

@@ -188,7 +188,7 @@ class QueueTree:
     not named). A task that is admitted counts as if it had run for `usage_sampling_s` already (Kueue's entry penalty).
     `reclaim_ratio` (>= 1) is KAI's utilisation multiplier. `priority_first`: with PROPORTIONAL sharing, of the children
     of a queue that one comes first whose tasks have the highest priority, whatever their shares (YuniKorn).
-    `exempt_prefixes`: resources whose names begin with one of these need no quota (Kueue); the quotas name none of them.
+    `exempt_prefixes`: resources whose names begin with one of these need no quota, and no quota names them (Kueue).
     """
 
     queues: tuple[QueueDefinition, ...] = ()

@@ -188,8 +188,8 @@ def demand_of(state: ClusterState, row: int) -> NodeDemand:
         return demand
     keys = state.gangs.definition(gang).domain_keys
     terms = tuple(
-        Term(tuple(Requirement(key, Operator.IN, (value,)) for key, value in zip(keys, home, strict=True)))
-        for home in _homes(state, keys, _placed(state, [gang]))
+        Term(tuple(Requirement(key, Operator.IN, (value,)) for key, value in zip(keys, domain, strict=True)))
+        for domain in _domains_of(state, keys, _placed(state, [gang]))
     )
     return replace(demand, further=(*demand.further, (GANG_DOMAIN, terms)))
 
@@ -217,8 +217,8 @@ def lacked(state: ClusterState, gang: int, placed: I64) -> tuple[int, tuple[int,
     of_role = np.bincount(state.tasks.role[placed], minlength=len(definition.roles))
     roles = tuple(max(minimum - int(of_role[r]), 0) for r, (_, minimum) in enumerate(definition.roles))
     lacks = max(definition.minimum - len(placed), sum(roles), 0)
-    homeless = definition.topology_required and not lacks and not _homes(state, definition.domain_keys, placed)
-    return (1 if homeless else lacks), roles
+    undecided = definition.topology_required and not lacks and not _domains_of(state, definition.domain_keys, placed)
+    return (1 if undecided else lacks), roles
 
 
 def _placed(state: ClusterState, gangs: list[int]) -> I64:
@@ -228,7 +228,7 @@ def _placed(state: ClusterState, gangs: list[int]) -> I64:
     return placed[np.argsort(tasks.gang[placed], kind="stable")]
 
 
-def _homes(state: ClusterState, keys: tuple[str, ...], placed: I64) -> list[tuple[str, ...]]:
+def _domains_of(state: ClusterState, keys: tuple[str, ...], placed: I64) -> list[tuple[str, ...]]:
     """The values of labels `keys` on those nodes of task rows `placed` (P,) that have all of them, ascending."""
     observed = state.nodes.observed
     labels = [observed[row].labels for row in np.unique(state.tasks.node[placed]).tolist() if row in observed]

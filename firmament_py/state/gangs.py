@@ -97,7 +97,10 @@ def _problem(gang: GangObserved) -> tuple[str, str] | None:
         return "keeps", "has an amount below 0"
     keys = (*gang.narrower_keys, gang.topology_key, *gang.outer_keys)
     if len(keys) > 1 and ("" in keys or len(set(keys)) < len(keys)):
-        return "narrower_keys", "with topology_key and outer_keys, has an empty or repeated label; name different node labels"
+        return (
+            "narrower_keys",
+            "with topology_key and outer_keys, has an empty or repeated label; name different node labels",
+        )
     if len(keys) > MAX_LEVELS:
         return "narrower_keys", f"has, with outer_keys, {len(keys) - 1} entries; give at most {MAX_LEVELS - 1}"
     return None

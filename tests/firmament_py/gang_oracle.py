@@ -120,8 +120,8 @@ class GangWorld:
             max(minimum - sum(task.role == number for task in placed), 0)
             for number, (_, minimum) in enumerate(definition.roles)
         ]
-        homeless = definition.topology_required and self.settled(gang) is None
-        return max(definition.minimum - len(placed), sum(of_role), int(homeless)), of_role
+        undecided = definition.topology_required and self.settled(gang) is None
+        return max(definition.minimum - len(placed), sum(of_role), int(undecided)), of_role
 
     def quota(self, gang: int) -> int:
         """How many more of its members may be placed."""

@@ -68,13 +68,13 @@ class GangMixture(Mixture):
             max(least - sum(self.of[uid][1] == role for uid in placed), 0)
             for role, (_, least) in enumerate(reported.roles)
         )
-        homeless = reported.topology_required and not self.homes(gang)
-        return max(reported.minimum - len(placed), by_role, int(homeless)), len(placed)
+        undecided = reported.topology_required and not self.domains_of(gang)
+        return max(reported.minimum - len(placed), by_role, int(undecided)), len(placed)
 
-    def homes(self, gang: int) -> set[str]:
+    def domains_of(self, gang: int) -> set[str]:
         """The domains of its topology in which a gang has tasks."""
         tasks = [task for uid, task in self.world.tasks.items() if self.of[uid][0] == gang and not task.leaving]
-        return {home for task in tasks if task.node is not None if (home := self.domain(gang, task.node)) is not None}
+        return {found for task in tasks if task.node is not None if (found := self.domain(gang, task.node)) is not None}
 
     def domain(self, gang: int, node: str) -> str | None:
         found = self.world.nodes.get(node)
@@ -86,7 +86,7 @@ def carry_out(mixture: GangMixture) -> None:
     above its maximum, and waiting tasks that can be placed alone fit nowhere, unless capacity is reserved."""
     world = mixture.world
     requires = [gang for gang, reported in mixture.gangs.items() if reported.topology_required]
-    homes = {gang: mixture.homes(gang) for gang in requires}
+    settled = {gang: mixture.domains_of(gang) for gang in requires}
     starting = {gang for gang in requires if mixture.standing(gang)[0]}
     batches, _ = mixture.round()
     placed = {uid for batch in batches for uid, _ in batch}
@@ -99,7 +99,7 @@ def carry_out(mixture: GangMixture) -> None:
             assert not reported.maximum or there <= reported.maximum, f"gang {gang} has too many"
     for gang in requires:
         at = {mixture.domain(gang, node) for batch in batches for uid, node in batch if mixture.of[uid][0] == gang}
-        in_one = at <= homes[gang] if homes[gang] else len(at) <= 1 and None not in at
+        in_one = at <= settled[gang] if settled[gang] else len(at) <= 1 and None not in at
         assert in_one, f"gang {gang} is not in its domain"
     if mixture.cluster.scheduler.reservation_holders:
         return
@@ -111,8 +111,8 @@ def carry_out(mixture: GangMixture) -> None:
             if lacking or (maximum and there >= maximum) or gang in starting:
                 continue  # of those that start in this round others follow in the next
         nodes = [node for node in world.nodes if may_place(world, world.tasks[uid], node) is None]
-        if gang in homes:
-            nodes = [node for node in nodes if mixture.domain(gang, node) in homes[gang]]
+        if gang in settled:
+            nodes = [node for node in nodes if mixture.domain(gang, node) in settled[gang]]
         assert nodes == [], f"task {uid} could go there"
 
 

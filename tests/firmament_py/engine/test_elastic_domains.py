@@ -39,7 +39,9 @@ def reasons_of(cluster, uid):
 @pytest.mark.parametrize("required", [True, False])
 def test_members_beyond_the_minimum_stay_in_the_domain_that_is_required(required):
     gang = make_gang(7, 2, topology=RACK, required=required)
-    cluster = make_cluster(CPU1, *racks(a=3, b=9), make_tasks([901], 1, on="b"), gang, make_tasks(range(1, 7), 1, gang=7))
+    cluster = make_cluster(
+        CPU1, *racks(a=3, b=9), make_tasks([901], 1, on="b"), gang, make_tasks(range(1, 7), 1, gang=7)
+    )
     placed = all_rounds(cluster)
     if not required:
         assert len(placed) == 6

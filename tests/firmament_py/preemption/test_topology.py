@@ -254,25 +254,28 @@ def test_the_audit_refuses_members_in_several_domains(nodes, sound):
     assert problems == ([] if sound else ["gang gang-7 would not be in one domain of its topology"])
 
 
-def test_the_audit_does_not_bind_further_members():
-    cluster = zones(*gang(2, 1), make_tasks([19], HIGH, on="a", gang=7), x="ab", y="c")
+@pytest.mark.parametrize(("required", "to", "sound"), [(True, "b", True), (True, "c", False), (False, "c", True)])
+def test_the_audit_binds_further_members_to_a_required_domain(required, to, sound):
+    cluster = zones(*gang(2, 1, required=required), make_tasks([19], HIGH, on="a", gang=7), x="ab", y="c")
     state = cluster.state
     none = (NO_ROWS, NO_ROWS)
-    nominated = np.array([state.task_row(11)]), state.node_rows(["id-c"])
-    assert not preemption_problems(state, none, none, nominated, NO_ROWS, now_us=NOW_US, beyond_budgets=False)
+    nominated = np.array([state.task_row(11)]), state.node_rows([f"id-{to}"])
+    found = preemption_problems(state, none, none, nominated, NO_ROWS, now_us=NOW_US, beyond_budgets=False)
+    assert (not found) is sound
 
 
 @pytest.mark.parametrize("required", [True, False])
 def test_members_that_needed_no_domain_lose_what_they_wait_for_when_they_need_one(required):
-    """Further members preempt in y. Once a member of x has ended, one of them is of the minimum, which is where the
-    other member is; there its node has been taken. One of a preferred domain may be anywhere."""
-    running = [*on_each([1, 2], "cd"), make_gang(7, 2, topology=ZONE, required=required)]
+    """Further members preempt in y. Once their gang requires its domain, and a member of x has ended, one of them is of
+    the minimum, which is where the other member is; there its node has been taken. One of a preferred domain may be
+    anywhere."""
+    running = [*on_each([1, 2], "cd"), make_gang(7, 2, topology=ZONE)]
     cluster = zones(
         *running, *on_each([11, 12], "ab", HIGH, gang=7), make_tasks([13, 14], HIGH, gang=7), x="ab", y="cd"
     )
     assert set(cluster.preempted(cluster.run())) == {1, 2}
     assert cluster.nominated() == {13: "c", 14: "d"}
-    cluster.tell(removed(11), *on_each([3], "a", HIGH))
+    cluster.tell(make_gang(7, 2, topology=ZONE, required=required), removed(11), *on_each([3], "a", HIGH))
     cluster.run(NOW_US + SECOND_US)
     assert cluster.nominated() == ({} if required else {13: "c", 14: "d"})
     cluster.tell(removed(3))
