@@ -185,8 +185,8 @@ def _failing(state: ClusterState, row: int) -> Iterator[_Failing]:
         yield _lacking(name, np.full(len(nodes), amount))
     for name, terms in demand.further:
         unmet = ~state.node_index.evaluate(NodeDemand(affinity=(terms,)), nodes)[0]
-        kind, *details = further_reason(state, row, name)
-        yield _named(kind, unmet, *details)
+        reason, *details = further_reason(state, row, name)
+        yield _named(reason, unmet, *details)
     intertask = intertask_of(state, np.array([row], np.int64))
     if intertask.concerned[0]:
         for kind, fails in intertask.failures(0).items():

@@ -237,8 +237,9 @@ class Kueue(Source):
             Flavor(each.name, tuple(sorted(each.node_labels.items())), each.taints, each.tolerations)
             for each in self._flavors.values()
         ]
-        config, sharers = self._config(), (*self._queues.values(), *self._cohorts.values())
-        weighted = any(each.weight is not None for each in sharers)
+        config = self._config()
+        weights = (*(each.weight for each in self._queues.values()), *(each.weight for each in self._cohorts.values()))
+        weighted = any(weight is not None for weight in weights)
         sharing = Sharing.FAIR if (weighted if config.fair is None else config.fair) else Sharing.CLASSICAL
         rules = Rules(sharing, past_use=self._past_use(), exempt_prefixes=config.exempt_prefixes)
         tree = make_tree(self._all_queues(), flavors, rules, "spec.parentName")

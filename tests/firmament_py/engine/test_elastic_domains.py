@@ -26,7 +26,7 @@ def racks(**sizes):
 
 
 def all_rounds(cluster):
-    placed = {}
+    placed: dict[int, str] = {}
     while cluster.scheduler.due(NOW_US):
         placed |= cluster.round()
     return placed
@@ -53,7 +53,9 @@ def test_members_beyond_the_minimum_stay_in_the_domain_that_is_required(required
         Reason(ReasonKind.INSUFFICIENT_RESOURCE, 1, "cpu"),
         Reason(ReasonKind.GANG_DOMAIN, 2, "gang-7", RACK),
     }
-    kinds = {each.kind for each in blocking(cluster.state, cluster.state.task_row(waiting)).constraints}
+    row = cluster.state.task_row(waiting)
+    assert row is not None
+    kinds = {each.kind for each in blocking(cluster.state, row).constraints}
     assert kinds == {ReasonKind.INSUFFICIENT_RESOURCE, ReasonKind.GANG_DOMAIN}
 
 
@@ -101,10 +103,9 @@ def test_a_gang_outside_of_all_domains_gets_its_others_in_one():
 
 
 def test_they_preempt_in_the_domain_only():
-    low, high = make_class(1, cpu=1), make_class(2, cpu=1, priority=10)
     cluster = preempting_cluster(
-        *(low, high, *(make_node(name, cpu=2, labels={RACK: name}) for name in "ab")),
-        make_gang(7, 1, topology=RACK, required=True),
+        *(CPU1, make_class(2, cpu=1, priority=10), make_gang(7, 1, topology=RACK, required=True)),
+        *(make_node(name, cpu=2, labels={RACK: name}) for name in "ab"),
         *(make_tasks([1], 2, gang=7, on="a"), make_tasks([901], 1, on="a"), make_tasks([902, 903], 1, on="b")),
         make_tasks([2, 3], 2, gang=7),
     )

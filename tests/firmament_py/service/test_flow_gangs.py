@@ -78,8 +78,8 @@ def test_a_gang_may_be_disrupted_only_as_a_whole(service):
 
 
 def test_levels_of_a_topology_arrive(service):
-    levels = {"narrower_keys": ["host", "rack"], "outer_keys": ["hall", "dc"]}
-    service.apply(gangs=[flow_pb2.Gang(id=7, topology_key="block", **levels)])
+    gang = flow_pb2.Gang(id=7, topology_key="block", narrower_keys=["host", "rack"], outer_keys=["hall", "dc"])
+    service.apply(gangs=[gang])
     known = service.engine.state.gangs.known(7)
     assert (known.topology_key, known.narrower_keys) == ("block", ("host", "rack"))
     assert known.domain_keys == ("block", "hall", "dc")
