@@ -25,6 +25,7 @@ from poseidon_py.devices.cel.celtypes import (
 from poseidon_py.devices.cel.errors import SelectorError
 from poseidon_py.devices.cel.functions import FUNCTIONS
 from poseidon_py.devices.cel.library.overload import Overload
+from poseidon_py.devices.cel.library.strings_format import refused_argument
 from poseidon_py.devices.cel.syntax import Call, Fold, ListDisplay, Literal, Logical, MapDisplay, Name, Node, Select
 from poseidon_py.devices.cel.unification import Unifier
 from poseidon_py.devices.cel.values import TypeValue, Uint
@@ -44,6 +45,10 @@ _FIELDS = {
     "allowMultipleAllocations": BOOL,
 }
 """Of `device`."""
+
+_BY_VALUES = frozenset(("size", "sort", "@sort_by_keys", "_[_]", "@in", "-_", "_+_", "_-_", "_*_", "_/_", "_%_"))
+_BY_VALUES |= {"_<_", "_<=_", "_>_", "_>=_"}
+"""Functions whose arguments decide at run time alone which implementation is meant, whatever their types are here."""
 
 DEVICE_SLOT = 0
 """The variable `device`; those of macros have the slots behind it."""
@@ -69,6 +74,7 @@ def check(tree: Node) -> Checked:
     checker = _Checker()
     checker.checked.result = checker.final(checker.type(tree))
     checker.refuse_mixed_displays()
+    checker.refuse_format_arguments()
     return checker.checked
 
 
@@ -91,11 +97,19 @@ class _Checker:
         self._scopes: dict[str, tuple[CelType, int]] = {"device": (DEVICE, DEVICE_SLOT)}
         self._formatted = 0
         self._displays: list[list[tuple[Node, CelType]]] = []
+        self._types_to_format: dict[Node, CelType] = {}
+        self._format_calls: list[Call] = []
 
     def final(self, kind: CelType) -> CelType:
         return self._unifier.resolve(kind, free=DYN)
 
     def type(self, node: Node) -> CelType:
+        kind = self._type(node)
+        if self._formatted:
+            self._types_to_format[node] = kind
+        return kind
+
+    def _type(self, node: Node) -> CelType:
         match node:
             case Literal():
                 return _LITERALS[type(node.value)]
@@ -124,6 +138,7 @@ class _Checker:
             raise SelectorError(message, node.position)
 
     def _name(self, node: Name | Select, name: str) -> CelType:
+        name = name.removeprefix(".")
         if name in self._scopes:
             kind, slot = self._scopes[name]
             self.checked.names[node] = slot
@@ -135,7 +150,7 @@ class _Checker:
 
     def _select(self, node: Select) -> CelType:
         name = qualified_name(node)
-        if name is not None and name in _TYPE_NAMES:
+        if name is not None and name.removeprefix(".") in _TYPE_NAMES:
             return self._name(node, name)
         operand = self._unifier.resolve(self.type(node.operand))
         within = operand.name == "optional_type"
@@ -169,6 +184,8 @@ class _Checker:
         operands = [node.target, *node.arguments] if method and node.target else node.arguments
         types = tuple(map(self.type, operands))
         self._formatted -= function == "format"
+        if function == "format":
+            self._format_calls.append(node)
         match function:
             case "_?_:_":
                 return self._same(node, types[1:], self._agrees(BOOL, types[0], node))
@@ -218,6 +235,8 @@ class _Checker:
                 result = DYN
         if result is None:
             raise self._no_overload(node, function, types, method)
+        if function in _BY_VALUES:
+            candidates = [each for each in FUNCTIONS[function] if len(each.predicates) == len(types)]
         self.checked.calls[node] = tuple(candidates)
         return result
 
@@ -249,6 +268,20 @@ class _Checker:
                 first, found = self.final(kinds[0][1]), self.final(kind)
                 if first != found:
                     raise SelectorError(f"expected type '{first}' but found '{found}'", node.position)
+
+    def refuse_format_arguments(self) -> None:
+        """Those of a literal template, if they are listed, have types that it can show."""
+        for call in self._format_calls:
+            match call:
+                case Call(target=Literal(value=str(template)), arguments=[ListDisplay(elements=elements)]):
+                    kinds = [self._shown_type(each) for each in elements]
+                    refused = refused_argument(template, kinds)
+                    if refused is not None:
+                        index, reason = refused
+                        raise SelectorError(reason, (call if index is None else elements[index]).position)
+
+    def _shown_type(self, node: Node) -> str:
+        return self.final(self._types_to_format[node]).name
 
     def _fold(self, node: Fold) -> CelType:
         ranged = self._unifier.resolve(self.type(node.range))

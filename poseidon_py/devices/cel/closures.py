@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from poseidon_py.devices.cel.comparison import equal
+from poseidon_py.devices.cel.comparison import equal, matches
 from poseidon_py.devices.cel.errors import EvaluationError, LimitError
 from poseidon_py.devices.cel.frames import Evaluation, Frame
 from poseidon_py.devices.cel.library.overload import Overload, size_of, tenth
@@ -16,7 +16,6 @@ from poseidon_py.devices.cel.values import (
     TypeValue,
     Value,
     type_name,
-    weight_of,
 )
 
 
@@ -145,19 +144,28 @@ def conditional(node: Call, condition: Evaluation, chosen: Evaluation, other: Ev
     return conditional
 
 
-def equality(node: Call, left: Evaluation, right: Evaluation, *, expected: bool) -> Evaluation:
-    """`==`, or `!=` where false is expected; its cost is that of reading the smaller value at all depths."""
+def equality(node: Call, left: Evaluation, right: Evaluation, *, negated: bool) -> Evaluation:
+    """`==` or `!=`; the cost is that of reading the smaller value at all depths.
+
+    What cannot be compared is an error of `==`, but `!=` is true of it, as in cel-go.
+    """
 
     def equality(frame: Frame) -> Value:
         first, second = left(frame), right(frame)
-        frame.spend(tenth(min(max(size_of(each), weight_of(each)) for each in (first, second))))
+        frame.spend(tenth(min(_read(first), _read(second))))
+        if negated:
+            return not matches(first, second)
         try:
-            return equal(first, second) is expected
+            return equal(first, second)
         except EvaluationError as error:
             error.position = node.position
             raise
 
     return equality
+
+
+def _read(value: Value) -> int:
+    return value.weight if isinstance(value, ListValue | MapValue) else size_of(value)
 
 
 def not_strictly_false(operand: Evaluation) -> Evaluation:

@@ -35,7 +35,7 @@ def equal(left: Value, right: Value) -> bool:
         if not isinstance(right, Optional) or left.present != right.present:
             return False
         return not left.present or equal(left.value, right.value)
-    if kind is not other:
+    if kind is not other or getattr(right, "summed", False):
         raise no_such_overload()
     return bool(left == right)
 

@@ -21,11 +21,14 @@ from poseidon_py.devices.cel.closures import (
 from poseidon_py.devices.cel.errors import EvaluationError, SelectorError
 from poseidon_py.devices.cel.folding import accumulated, collected
 from poseidon_py.devices.cel.frames import Evaluation, Frame
-from poseidon_py.devices.cel.library.regexes import compiled
+from poseidon_py.devices.cel.library.regexes import compilation_cost, compiled
 from poseidon_py.devices.cel.syntax import Call, Fold, ListDisplay, Literal, Logical, MapDisplay, Name, Node, Select
 from poseidon_py.devices.cel.values import ListValue, MapValue, Uint, Value, type_name
 
 _LIST_COST, _MAP_COST = 10, 30
+
+_KEYS = (bool, int, Uint, str)
+"""The types of a map's keys."""
 
 _FOLDED = dict.fromkeys(("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"), False)
 _FOLDED |= dict.fromkeys(("quantity", "semver"), True)
@@ -69,15 +72,20 @@ class _Builder:
             case "_?_:_":
                 return conditional(node, *arguments)
             case "_==_":
-                return equality(node, *arguments, expected=True)
+                return equality(node, *arguments, negated=False)
             case "_!=_":
-                return equality(node, *arguments, expected=False)
+                return equality(node, *arguments, negated=True)
             case "@not_strictly_false":
                 return not_strictly_false(arguments[0])
             case "@insert":
                 return placed(node, inserted(arguments))
+            case "_[_]" | "_[?_]":
+                self._check_key(node.arguments[1])
+            case "@in" if isinstance(node.arguments[1], ListDisplay) and not node.arguments[1].elements:
+                return lambda frame: False
             case "matches" | "find" | "findAll":
-                _check_pattern(node)
+                index = 0 if node.target is not None else 1
+                arguments[index] = _pattern(node.arguments[index], arguments[index])
         if node.target is not None and node not in self._checked.free:
             target = self.build(node.target)
             if node.function in ("or", "orValue"):
@@ -88,36 +96,46 @@ class _Builder:
     def _dispatch(self, node: Call, arguments: list[Evaluation]) -> Evaluation:
         """The first implementation whose types the arguments have."""
         candidates = self._checked.calls[node]
-        if node.function in _FOLDED and node.target is None and len(node.arguments) == 1:
-            constant = self._constant(node)
-            if constant is not None:
-                return constant
+        constant = self._constant(node)
+        if constant is None:
+            return called(node, candidates, arguments)
+        cost = sum(candidate.cost(constant.value) for candidate in candidates)
 
-        return called(node, candidates, arguments)
+        def folded(frame: Frame) -> Value:
+            frame.spend(cost)
+            return constant.value
 
-    def _constant(self, node: Call) -> Evaluation | None:
-        """A conversion of a literal, made once. One that fails is refused where the API server refuses it."""
-        argument = node.arguments[0]
-        if not isinstance(argument, Literal):
+        return folded
+
+    def _constant(self, node: Node) -> Literal | None:
+        """A literal, or a conversion of one made beforehand; where that fails the API server refuses the expression."""
+        if isinstance(node, Literal):
+            return node
+        if not isinstance(node, Call) or node.function not in _FOLDED or node.target or len(node.arguments) != 1:
             return None
-        [candidate] = self._checked.calls[node]
+        argument = self._constant(node.arguments[0])
+        candidate, *others = self._checked.calls[node]
+        if argument is None or others:
+            return None
         try:
-            value = candidate.function(argument.value)
+            return Literal(node.position, candidate.function(argument.value))
         except EvaluationError as error:
             if _FOLDED[node.function]:
                 return None
             raise SelectorError(error.message, node.position) from None
-        cost = candidate.cost(argument.value)
 
-        def constant(frame: Frame) -> Value:
-            frame.spend(cost)
-            return value
-
-        return constant
+    def _check_key(self, node: Node) -> None:
+        """A constant of another type is refused where the API server refuses it, and so are displays of constants."""
+        constant = self._constant(node)
+        if constant is not None and (constant.value is None or isinstance(constant.value, bytes)):
+            raise SelectorError(f"invalid qualifier type: {type_name(constant.value)}", node.position)
+        if isinstance(node, ListDisplay | MapDisplay):
+            raise SelectorError("invalid qualifier type", node.position)
 
     def _list(self, node: ListDisplay) -> Evaluation:
-        if all(isinstance(each, Literal) for each in node.elements):
-            constant = ListValue(each.value for each in node.elements if isinstance(each, Literal))
+        literals = [each.value for each in node.elements if isinstance(each, Literal)]
+        if len(literals) == len(node.elements):
+            constant = ListValue(literals)
             return lambda frame: constant
         elements = [(self.build(each), flag) for each, flag in zip(node.elements, node.optional, strict=True)]
 
@@ -129,19 +147,28 @@ class _Builder:
         return display
 
     def _map(self, node: MapDisplay) -> Evaluation:
-        keys = [self.build(each) for each in node.keys]
-        values = [self.build(each) for each in node.values]
-        flags = node.optional
+        literals = [
+            (key.value, value.value)
+            for key, value in zip(node.keys, node.values, strict=True)
+            if isinstance(key, Literal) and type(key.value) in _KEYS and isinstance(value, Literal)
+        ]
+        if len(literals) == len(node.keys):
+            constant = MapValue(literals)
+            return lambda frame: constant
+        entries = [
+            (self.build(key), self.build(value), flag)
+            for key, value, flag in zip(node.keys, node.values, node.optional, strict=True)
+        ]
 
         def display(frame: Frame) -> Value:
             frame.spend(_MAP_COST)
-            entries: list[tuple[Value, Value]] = []
-            for key, value, flag in zip(keys, values, flags, strict=True):
+            made: list[tuple[Value, Value]] = []
+            for key, value, flag in entries:
                 name = key(frame)
-                if type(name) not in (int, Uint, bool, str):
+                if type(name) not in _KEYS:
                     raise EvaluationError(f"unsupported key type: {type_name(name)}")
-                entries += [(name, found) for found in present([(value(frame), flag)])]
-            return MapValue(entries)
+                made += [(name, found) for found in present([(value(frame), flag)])]
+            return MapValue(made)
 
         return display
 
@@ -167,11 +194,20 @@ def _appended(node: Fold) -> tuple[Node | None, Node] | None:
     return (condition, display.elements[0]) if isinstance(display, ListDisplay) else None
 
 
-def _check_pattern(node: Call) -> None:
-    """A literal pattern is compiled once, and refused if it is none."""
-    pattern = node.arguments[-1 if node.function == "matches" else 0]
-    if isinstance(pattern, Literal) and isinstance(pattern.value, str):
+def _pattern(node: Node, evaluation: Evaluation) -> Evaluation:
+    """A pattern: a literal is compiled once, and refused if it is none; another one costs what compiling costs."""
+    if isinstance(node, Literal):
         try:
-            compiled(pattern.value)
+            if isinstance(node.value, str):
+                compiled(node.value)
         except EvaluationError as error:
-            raise SelectorError(error.message, pattern.position) from None
+            raise SelectorError(error.message, node.position) from None
+        return evaluation
+
+    def pattern(frame: Frame) -> Value:
+        value = evaluation(frame)
+        if isinstance(value, str):
+            frame.spend(compilation_cost(value))
+        return value
+
+    return placed(node, pattern)

@@ -209,7 +209,7 @@ class _Parser:
             return ListDisplay(token.position, [node for _, node in elements], [flag for flag, _ in elements])
         if self._accept("{"):
             return self._map(token.position)
-        self._accept(".")
+        root = "." if self._accept(".") else ""
         if self._token.kind != "name" or self._token.text in _KEYWORDS:
             raise self._unexpected()
         name = self._next()
@@ -217,7 +217,7 @@ class _Parser:
             raise SelectorError(f"Syntax error: reserved identifier: {name.text}", name.position)
         if self._accept("("):
             return expand(Call(name.position, name.text, self._arguments(")")))
-        return Name(name.position, name.text)
+        return Name(name.position, root + name.text)
 
     def _elements(self, closing: str) -> Iterator[tuple[bool, Node]]:
         """Elements with whether they are optional, up to the closing bracket; a comma may follow the last one."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from poseidon_py.devices.cel.checker import check
@@ -29,7 +30,7 @@ Value: TypeAlias = Scalar | tuple[Scalar, ...]
 """A device attribute; a tuple is a list attribute, whose elements are of one type."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SelectedDevice:
     """What selectors see of a device.
 
@@ -41,6 +42,14 @@ class SelectedDevice:
     attributes: Mapping[str, Value] = field(default_factory=dict)
     capacity: Mapping[str, str] = field(default_factory=dict)
     allow_multiple_allocations: bool = False
+
+    @cached_property
+    def value(self) -> DeviceValue:
+        """The variable `device`, made for the first expression. Raises SelectorError for a version that is none."""
+        attributes = {name: _attribute(name, value) for name, value in self.attributes.items()}
+        capacity = {name: quantity(amount) for name, amount in self.capacity.items()}
+        domains = _by_domain(self.driver, attributes), _by_domain(self.driver, capacity)
+        return DeviceValue(self.driver, *domains, self.allow_multiple_allocations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +66,7 @@ class Selector:
         Raises SelectorError where CEL has an error as the result: a name that the device does not have, no overload for
         the types at hand, a result that is not bool, or an evaluation that costs more than upstream allows.
         """
-        result = self._evaluation(Frame(self._slots, _device_value(device)))
+        result = self._evaluation(Frame(self._slots, device.value))
         if type(result) is not bool:
             raise EvaluationError("the result is not bool")
         return result
@@ -87,14 +96,3 @@ def _by_domain(driver: str, values: Mapping[str, CelValue]) -> DomainMap:
         domain, found, identifier = name.partition("/")
         domains.setdefault(domain if found else driver, []).append((identifier if found else name, value))
     return DomainMap((domain, MapValue(entries)) for domain, entries in domains.items())
-
-
-def _device_value(device: SelectedDevice) -> DeviceValue:
-    attributes = {name: _attribute(name, value) for name, value in device.attributes.items()}
-    capacity = {name: quantity(amount) for name, amount in device.capacity.items()}
-    return DeviceValue(
-        device.driver,
-        _by_domain(device.driver, attributes),
-        _by_domain(device.driver, capacity),
-        device.allow_multiple_allocations,
-    )

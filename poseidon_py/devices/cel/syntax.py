@@ -14,6 +14,8 @@ class Literal:
 
 @dataclass(slots=True, eq=False)
 class Name:
+    """A variable or type; a dot in front is looked over, except in the names that a macro declares."""
+
     position: int
     name: str
 

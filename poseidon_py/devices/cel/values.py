@@ -1,8 +1,8 @@
 """Values at run time.
 
 bool, int, double, string and bytes are Python's bool, int, float, str and bytes, null is None; the others are classes
-here or in library/. Lists and maps carry their weight, the number of values in them at all depths, so that the work of
-comparing or printing them is known beforehand.
+here or in library/. Lists and maps carry their weight, the number of values in them at all depths and a tenth of the
+characters, so that the work of comparing or printing them is known beforehand.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 UINT_MAX = 2**64 - 1
 
 LARGEST = 1_000_000
-"""Characters of a string, or values in a list or map at all depths: what exceeds this ends the evaluation."""
+"""Characters of a string, or weight of a list or map: what exceeds this ends the evaluation."""
 
 
 class Uint(int):
@@ -30,7 +30,9 @@ class Uint(int):
 
 
 def weight_of(value: Value) -> int:
-    return value.weight if isinstance(value, ListValue | MapValue) else 1
+    if isinstance(value, ListValue | MapValue):
+        return value.weight
+    return 1 + len(value) // 10 if isinstance(value, str | bytes) else 1
 
 
 def limited(size: int) -> int:
@@ -45,9 +47,9 @@ class ListValue:
 
     __slots__ = ("items", "weight")
 
-    def __init__(self, items: Iterable[Value] = ()) -> None:
+    def __init__(self, items: Iterable[Value] = (), weight: int | None = None) -> None:
         self.items = tuple(items)
-        self.weight = limited(1 + sum(map(weight_of, self.items)))
+        self.weight = limited(1 + sum(map(weight_of, self.items)) if weight is None else weight)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -68,7 +70,7 @@ class MapValue:
 
     def __init__(self, entries: Iterable[tuple[Value, Value]] = ()) -> None:
         self._entries = {_key(key): (key, value) for key, value in entries}
-        self.weight = limited(1 + sum(1 + weight_of(value) for _, value in self._entries.values()))
+        self.weight = limited(1 + sum(weight_of(key) + weight_of(value) for key, value in self._entries.values()))
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -152,7 +154,8 @@ def type_name(value: Value) -> str:
 
 
 def no_such_key(key: Value) -> EvaluationError:
-    return EvaluationError(f"no such key: {key}")
+    shown = type_name(key) if isinstance(key, ListValue | MapValue) else str(key)
+    return EvaluationError(f"no such key: {shown[:60]}")
 
 
 def no_such_overload(function: str = "") -> EvaluationError:

@@ -39,7 +39,7 @@ def _form(pattern: re.Pattern[str], longest: int, prefix: bool = False) -> Valid
         # a prefix may end in a dash, where the name that it becomes goes on
         checked = f"{text[:-1]}a" if prefix and text.endswith("-") and len(text) > 1 else text
         errors = [f"must be no more than {longest} characters"] if len(text.encode()) > longest else []
-        return errors if pattern.fullmatch(checked) else [*errors, f"must match {pattern.pattern}"]
+        return errors if len(text) < 1000 and pattern.fullmatch(checked) else [*errors, f"must match {pattern.pattern}"]
 
     return validation
 

@@ -6,7 +6,7 @@ from typing import Any
 from poseidon_py.devices.cel.comparison import matches, ordered
 from poseidon_py.devices.cel.errors import EvaluationError
 from poseidon_py.devices.cel.library.operators import as_int, as_uint
-from poseidon_py.devices.cel.library.overload import Overload, every_element, overload
+from poseidon_py.devices.cel.library.overload import Overload, every_element, overload, size_of
 from poseidon_py.devices.cel.values import ListValue, Value, limited, no_such_overload, type_name, weight_of
 
 _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
@@ -79,6 +79,12 @@ def _flatten(items: ListValue, depth: int = 1) -> ListValue:
     return ListValue(flat)
 
 
+def _sorted(items: ListValue) -> ListValue:
+    if not isinstance(items, ListValue):
+        raise no_such_overload("sort")
+    return _sorted_by(items, items)
+
+
 def _sorted_by(items: ListValue, keys: ListValue) -> ListValue:
     if len(items) != len(keys):
         raise EvaluationError(f"a list of {len(items)} elements has {len(keys)} keys")
@@ -92,7 +98,8 @@ def _sorted_by(items: ListValue, keys: ListValue) -> ListValue:
 
 
 def _range(count: int) -> ListValue:
-    return ListValue(range(limited(max(0, count))))
+    length = limited(max(0, count))
+    return ListValue(range(length), length + 1)
 
 
 def _distinct(items: ListValue) -> ListValue:
@@ -111,8 +118,8 @@ def _square(items: ListValue) -> int:
     return items.weight * max(1, len(items))
 
 
-def _sort_cost(items: ListValue, *_keys: Any) -> int:
-    return every_element(items) * max(1, len(items).bit_length())
+def _sort_cost(items: Value, *_keys: Any) -> int:
+    return every_element(items) * max(1, size_of(items).bit_length())
 
 
 def _sums() -> list[Overload]:
@@ -143,11 +150,11 @@ OVERLOADS = [
     overload("list(A)::slice(int, int) -> list(A)", _slice, _weight),
     overload("list(list(A))::flatten() -> list(A)", _flatten, _weight, guarded=0),
     overload("list(dyn)::flatten(int) -> list(dyn)", _flatten, _weight),
+    *(overload(f"list({kind})::sort() -> list({kind})", _sorted, _sort_cost, guarded=0) for kind in _COMPARABLE),
     *(
-        overload(f"list({kind})::sort() -> list({kind})", lambda a: _sorted_by(a, a), _sort_cost)
+        overload(f"list(A)::@sort_by_keys(list({kind})) -> list(A)", _sorted_by, _sort_cost, guarded=1)
         for kind in _COMPARABLE
     ),
-    *(overload(f"list(A)::@sort_by_keys(list({kind})) -> list(A)", _sorted_by, _sort_cost) for kind in _COMPARABLE),
     overload("lists.range(int) -> list(int)", _range, lambda count: max(0, count)),
     overload("list(A)::reverse() -> list(A)", lambda items: ListValue(reversed(items.items)), _weight),
     overload("list(A)::distinct() -> list(A)", _distinct, _square),

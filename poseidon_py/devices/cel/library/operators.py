@@ -7,6 +7,7 @@ from itertools import product as pairs
 from poseidon_py.devices.cel.comparison import contains, ordered
 from poseidon_py.devices.cel.errors import EvaluationError
 from poseidon_py.devices.cel.library.overload import Overload, nothing, once, overload, size_of, tenth
+from poseidon_py.devices.cel.moments import duration, timestamp
 from poseidon_py.devices.cel.values import (
     INT_MAX,
     INT_MIN,
@@ -73,9 +74,14 @@ def _reads_shorter(left: Value, right: Value) -> int:
     return tenth(min(size_of(left), size_of(right)))
 
 
+def _adds(left: ListValue, right: ListValue) -> int:
+    """One, as upstream has it, for short lists."""
+    return tenth(left.weight + right.weight - 2) or 1
+
+
 def _joined(left: ListValue, right: ListValue) -> ListValue:
-    limited(left.weight + right.weight)
-    return ListValue(left.items + right.items)
+    weight = limited(left.weight + right.weight - 1)
+    return ListValue(left.items + right.items, weight)
 
 
 def index_from(index: Value) -> int:
@@ -86,6 +92,8 @@ def index_from(index: Value) -> int:
         return int(index)
     if isinstance(index, bool) or not isinstance(index, int):
         raise EvaluationError("no such overload: unsupported index type")
+    if index > INT_MAX:
+        raise EvaluationError(f"unsupported index value {index}")
     return int(index)
 
 
@@ -103,22 +111,16 @@ def entry(entries: MapValue, key: Value) -> Value:
     return found.value
 
 
-def optional_item(items: ListValue, index: Value) -> Optional:
-    at = index_from(index)
-    return Optional(items.items[at]) if 0 <= at < len(items) else NONE
-
-
-def optional_entry(entries: MapValue, key: Value) -> Optional:
-    return entries.find(key)
-
-
-def _within(function: Callable[[Value, Value], Value]) -> Callable[[Optional, Value], Optional]:
-    """The function on what the optional holds."""
-
-    def applied(target: Optional, index: Value) -> Optional:
-        return function(target.value, index) if target.present else NONE
-
-    return applied
+def optional_index(value: Value, index: Value) -> Optional:
+    """What is there; nothing within a value that has no elements, or within an optional without value."""
+    if isinstance(value, Optional):
+        return optional_index(value.value, index) if value.present else NONE
+    if isinstance(value, MapValue):
+        return value.find(index)
+    if isinstance(value, ListValue):
+        at = index_from(index)
+        return Optional(value.items[at]) if 0 <= at < len(value) else NONE
+    return NONE
 
 
 def _has_key(key: Value, entries: MapValue) -> bool:
@@ -138,11 +140,11 @@ def _checked(operation: Callable[[int, int], int], limit: Callable[[int], int]) 
     return lambda left, right: limit(operation(int(left), int(right)))
 
 
-def _arithmetic() -> list[Overload]:
+def _integers(name: str) -> list[Overload]:
+    operation = _OPERATIONS[name]
     return [
         overload(f"{name}({kind}, {kind}) -> {kind}", _checked(operation, limit))
         for kind, limit in (("int", as_int), ("uint", as_uint))
-        for name, operation in _OPERATIONS.items()
     ]
 
 
@@ -155,43 +157,58 @@ _COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
 
 
 def _comparisons() -> list[Overload]:
-    numbers = list(pairs(("int", "uint", "double"), repeat=2))
-    alike = [(kind, kind) for kind in ("bool", "timestamp", "duration")]
-    texts = [(kind, kind) for kind in ("string", "bytes")]
+    numbers = [*pairs(("int",), ("int", "double", "uint")), *pairs(("uint",), ("uint", "double", "int"))]
+    numbers += pairs(("double",), ("double", "int", "uint"))
+    same = [(kind, kind) for kind in ("bool", "string", "bytes", "timestamp", "duration")]
     return [
-        overload(f"{name}({left}, {right}) -> bool", function, cost)
+        overload(f"{name}({left}, {right}) -> bool", function, _reads_shorter if left in ("string", "bytes") else once)
         for name, function in _COMPARISONS.items()
-        for kinds, cost in ((numbers + alike, once), (texts, _reads_shorter))
-        for left, right in kinds
+        for left, right in (same[0], *numbers, *same[1:])
     ]
 
 
+# where the type of an operand is not known yet, it becomes that of the first implementation: the order is cel-go's
 OVERLOADS = [
-    *_arithmetic(),
-    overload("_+_(double, double) -> double", operator.add),
-    overload("_-_(double, double) -> double", operator.sub),
-    overload("_*_(double, double) -> double", operator.mul),
-    overload("_/_(double, double) -> double", _double_quotient),
-    overload("_+_(string, string) -> string", _concatenated, _reads_both),
     overload("_+_(bytes, bytes) -> bytes", _concatenated, _reads_both),
-    overload("_+_(list(A), list(A)) -> list(A)", _joined),
-    overload("-_(int) -> int", lambda value: as_int(-value)),
+    overload("_+_(double, double) -> double", operator.add),
+    overload("_+_(duration, duration) -> duration", lambda left, right: duration(left.nanos + right.nanos)),
+    overload("_+_(duration, timestamp) -> timestamp", lambda left, right: timestamp(left.nanos + right.nanos)),
+    overload("_+_(timestamp, duration) -> timestamp", lambda left, right: timestamp(left.nanos + right.nanos)),
+    *_integers("_+_"),
+    overload("_+_(list(A), list(A)) -> list(A)", _joined, _adds),
+    overload("_+_(string, string) -> string", _concatenated, _reads_both),
+    overload("_-_(double, double) -> double", operator.sub),
+    overload("_-_(duration, duration) -> duration", lambda left, right: duration(left.nanos - right.nanos)),
+    *_integers("_-_"),
+    overload("_-_(timestamp, duration) -> timestamp", lambda left, right: timestamp(left.nanos - right.nanos)),
+    overload("_-_(timestamp, timestamp) -> duration", lambda left, right: duration(left.nanos - right.nanos)),
+    overload("_*_(double, double) -> double", operator.mul),
+    *_integers("_*_"),
+    overload("_/_(double, double) -> double", _double_quotient),
+    *_integers("_/_"),
+    *_integers("_%_"),
     overload("-_(double) -> double", operator.neg),
+    overload("-_(int) -> int", lambda value: as_int(-value)),
     overload("!_(bool) -> bool", operator.not_),
     *_comparisons(),
     overload("_[_](list(A), int) -> A", item, guarded=1),
     overload("_[_](map(A, B), A) -> B", entry),
-    overload("_[_](optional(list(A)), int) -> optional(A)", _within(optional_item), guarded=1),
-    overload("_[_](optional(map(A, B)), A) -> optional(B)", _within(optional_entry)),
-    overload("_[?_](list(A), int) -> optional(A)", optional_item, guarded=1),
-    overload("_[?_](map(A, B), A) -> optional(B)", optional_entry),
-    overload("_[?_](optional(list(A)), int) -> optional(A)", _within(optional_item), guarded=1),
-    overload("_[?_](optional(map(A, B)), A) -> optional(B)", _within(optional_entry)),
+    *(
+        overload(declaration, optional_index, guarded=guarded)
+        for declaration, guarded in (
+            ("_[_](optional(list(A)), int) -> optional(A)", 1),
+            ("_[_](optional(map(A, B)), A) -> optional(B)", 1),
+            ("_[?_](list(A), int) -> optional(A)", 0),
+            ("_[?_](map(A, B), A) -> optional(B)", 0),
+            ("_[?_](optional(list(A)), int) -> optional(A)", 0),
+            ("_[?_](optional(map(A, B)), A) -> optional(B)", 0),
+        )
+    ),
     overload("@in(A, list(A)) -> bool", lambda value, items: contains(items, value), lambda _, items: items.weight - 1),
     overload("@in(A, map(A, B)) -> bool", _has_key),
     *(
         overload(f"{form} -> int", len)
-        for kind in ("string", "bytes", "list(A)", "map(A, B)")
+        for kind in ("bytes", "list(A)", "map(A, B)", "string")
         for form in (f"size({kind})", f"{kind}::size()")
     ),
     overload("@empty_map() -> map(A, B)", MapValue, nothing),

@@ -33,6 +33,6 @@ OVERLOADS = [
     overload("optional(A)::orValue(A) -> A", lambda optional, other: optional.value if optional.present else other),
     overload("list(A)::first() -> optional(A)", lambda items: Optional(items.items[0]) if items.items else NONE),
     overload("list(A)::last() -> optional(A)", lambda items: Optional(items.items[-1]) if items.items else NONE),
-    overload("optional.unwrap(list(optional(A))) -> list(A)", _unwrapped),
-    overload("list(optional(A))::unwrapOpt() -> list(A)", _unwrapped),
+    overload("optional.unwrap(list(optional(A))) -> list(A)", _unwrapped, lambda optionals: optionals.weight),
+    overload("list(optional(A))::unwrapOpt() -> list(A)", _unwrapped, lambda optionals: optionals.weight),
 ]

@@ -52,11 +52,6 @@ def every_element(*arguments: Value) -> int:
     return reads_first(first)
 
 
-def product(*arguments: Value) -> int:
-    """A pattern of so many characters, sought in a text."""
-    return tenth(1 + size_of(arguments[0])) * -(-size_of(arguments[1]) // 4)
-
-
 @dataclass(frozen=True, slots=True)
 class Overload:
     signature: Signature

@@ -13,10 +13,14 @@ from poseidon_py.kube.quantity import NANO, QuantityError, nanos
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An amount in billionths. `scale` is the power of ten in which the API counts it, None where it does not fit."""
+    """An amount in billionths. `scale` is the power of ten in which the API counts it, None where it does not fit.
+
+    The result of `add` and `sub` is `summed`: upstream's `==` does not take such a quantity on its right.
+    """
 
     nanos: int
     scale: int | None = field(default=None, compare=False)
+    summed: bool = field(default=False, compare=False)
 
     def __lt__(self, other: "Quantity") -> bool:
         return self.nanos < other.nanos
@@ -25,10 +29,14 @@ class Quantity:
 register(Quantity, "kubernetes.Quantity")
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_ZERO = re.compile(r"[+-]?\.?(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?")
+"""Without digits, which the API reads as 0; only where there is nothing at all is it no quantity."""
 _FORM = re.compile(r"[+-]?0*(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?(?P<suffix>[A-Za-z]*)(?P<exponent>[+-]?[0-9]*)")
 
 
 def quantity(text: str) -> Quantity:
+    if text and _ZERO.fullmatch(text):
+        return Quantity(0, 0)
     try:
         return Quantity(nanos(text), _scale_of(text))
     except QuantityError as error:
@@ -51,8 +59,8 @@ def _scale_of(text: str) -> int | None:
 
 def is_quantity(text: str) -> bool:
     try:
-        nanos(text)
-    except QuantityError:
+        quantity(text)
+    except EvaluationError:
         return False
     return True
 
@@ -83,7 +91,7 @@ def _sum(left: Quantity, right: Quantity, sign: int = 1) -> Quantity:
     scale = min(known) if len(known) == len(scales) else None
     if scale is not None and abs(total) > INT_MAX * NANO * 10**scale:
         scale = None
-    return Quantity(total, scale)
+    return Quantity(total, scale, summed=True)
 
 
 def _whole(amount: int) -> Quantity:

@@ -6,7 +6,7 @@ from typing import Any
 import re2
 
 from poseidon_py.devices.cel.errors import EvaluationError
-from poseidon_py.devices.cel.library.overload import overload, product
+from poseidon_py.devices.cel.library.overload import overload, tenth
 from poseidon_py.devices.cel.values import ListValue
 
 
@@ -24,6 +24,16 @@ def compiled(pattern: str) -> Any:
     except re2.error as error:
         reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else error.args[0]
         raise EvaluationError(f"error parsing regexp: {reason}") from None
+
+
+def search_cost(text: str, pattern: str, *_count: int) -> int:
+    """As upstream counts the length of the pattern; repetitions such as `(a{9}){9}` count more than they are long."""
+    return tenth(1 + len(text)) * max(-(-len(pattern) // 4), int(compiled(pattern).programsize) // 16)
+
+
+def compilation_cost(pattern: str) -> int:
+    """Of a pattern that is no literal, each time."""
+    return 20 + int(compiled(pattern).programsize) // 4
 
 
 def _matches(text: str, pattern: str) -> bool:
@@ -50,9 +60,9 @@ def _find_all(text: str, pattern: str, count: int = -1) -> ListValue:
 
 
 OVERLOADS = [
-    overload("matches(string, string) -> bool", _matches, product),
-    overload("string::matches(string) -> bool", _matches, product),
-    overload("string::find(string) -> string", _find, product),
-    overload("string::findAll(string) -> list(string)", _find_all, product),
-    overload("string::findAll(string, int) -> list(string)", _find_all, product),
+    overload("matches(string, string) -> bool", _matches, search_cost),
+    overload("string::matches(string) -> bool", _matches, search_cost),
+    overload("string::find(string) -> string", _find, search_cost),
+    overload("string::findAll(string) -> list(string)", _find_all, search_cost),
+    overload("string::findAll(string, int) -> list(string)", _find_all, search_cost),
 ]

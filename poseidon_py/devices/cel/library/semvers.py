@@ -40,12 +40,14 @@ def semver(text: str, normalize: bool = False) -> Semver:
     """The version; with `normalize`, "v1.02" is 1.2.0. Raises EvaluationError."""
     found = _VERSION.fullmatch(_normalized(text) if normalize else text)
     if found is None:
-        raise EvaluationError(f"{text!r} is not a semantic version")
+        raise EvaluationError(f"{text[:60]!r} is not a semantic version")
+    if any(len(digits) > 20 for digits in re.findall(r"[0-9]+", text.partition("+")[0])):
+        raise EvaluationError(f"{text[:60]!r} has a number that exceeds 64 bits")
     major, minor, patch = (int(part) for part in found.group(1, 2, 3))
     identifiers = found[4].split(".") if found[4] else []
     release = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in identifiers)
     if max(major, minor, patch, *(number for _, number, _ in release)) > UINT_MAX:
-        raise EvaluationError(f"{text!r} has a number that exceeds 64 bits")
+        raise EvaluationError(f"{text[:60]!r} has a number that exceeds 64 bits")
     return Semver(major, minor, patch, release)
 
 

@@ -2,8 +2,8 @@
 
 from poseidon_py.devices.cel.errors import EvaluationError
 from poseidon_py.devices.cel.library.overload import overload, reads_first, reads_twice, size_of, tenth
-from poseidon_py.devices.cel.library.strings_format import formatted
-from poseidon_py.devices.cel.values import ListValue, limited
+from poseidon_py.devices.cel.library.strings_format import format_cost, formatted
+from poseidon_py.devices.cel.values import ListValue, limited, type_name
 
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
@@ -83,7 +83,7 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
 def _join(parts: ListValue, separator: str = "") -> str:
     for part in parts:
         if not isinstance(part, str):
-            raise EvaluationError(f"join: invalid input: {part}")
+            raise EvaluationError(f"join: invalid input of type {type_name(part)}")
     limited(_joined_size(parts, separator))
     return separator.join(parts)
 
@@ -93,7 +93,7 @@ def _joined_size(parts: ListValue, separator: str = "") -> int:
 
 
 def _joined_cost(parts: ListValue, separator: str = "") -> int:
-    return tenth(2 * _joined_size(parts, separator))
+    return tenth(max(2 * _joined_size(parts, separator), len(parts)))
 
 
 def _areas(text: str, part: str) -> int:
@@ -122,7 +122,7 @@ OVERLOADS = [
     overload("string::substring(int) -> string", _substring, reads_first),
     overload("string::substring(int, int) -> string", _substring, reads_first),
     overload("string::trim() -> string", lambda text: text.strip(_SPACE), reads_first),
-    overload("string::format(list(dyn)) -> string", formatted, reads_first),
+    overload("string::format(list(dyn)) -> string", formatted, format_cost),
     overload("strings.quote(string) -> string", _quote, reads_first),
     overload("list(string)::join() -> string", _join, _joined_cost),
     overload("list(string)::join(string) -> string", _join, _joined_cost),

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from poseidon_py.devices.cel.errors import EvaluationError
 from poseidon_py.devices.cel.library.conversions import bool_text, double_text, text_from_bytes
-from poseidon_py.devices.cel.library.times import Duration, Timestamp
+from poseidon_py.devices.cel.library.overload import tenth
+from poseidon_py.devices.cel.moments import Duration, Timestamp
 from poseidon_py.devices.cel.values import (
     ListValue,
     MapValue,
@@ -18,7 +19,7 @@ from poseidon_py.devices.cel.values import (
     weight_of,
 )
 
-_CLAUSE = re.compile(r"%(?:(?P<percent>%)|(?:\.(?P<precision>[0-9]+))?(?P<verb>[A-Za-z])|(?P<wrong>[\s\S]?))")
+_CLAUSE = re.compile(r"%(?:(?P<percent>%)|(?:\.(?P<precision>[0-9]{1,9}))?(?P<verb>[A-Za-z])|(?P<wrong>[\s\S]?))")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -43,6 +44,37 @@ def formatted(template: str, arguments: ListValue) -> str:
         return text
 
     return _CLAUSE.sub(replacement, template)
+
+
+_NUMBERS = {"int", "uint"}
+_ACCEPTED = {"d": _NUMBERS, "o": _NUMBERS, "b": _NUMBERS | {"bool"}, "x": _NUMBERS | {"string", "bytes"}}
+_ACCEPTED |= {"X": _ACCEPTED["x"], "f": {"double", "string"}, "e": {"double", "string"}}
+_ACCEPTED["s"] = _NUMBERS | {"list", "map", "double", "bool", "string", "bytes", "type", "null_type"}
+_ACCEPTED["s"] |= {"google.protobuf.Duration", "google.protobuf.Timestamp"}
+
+
+def refused_argument(template: str, kinds: list[str]) -> tuple[int | None, str] | None:
+    """What is wrong with arguments of these types: the index of one, None where it is their number, and the reason."""
+    index = 0
+    for found in _CLAUSE.finditer(template):
+        if found["percent"]:
+            continue
+        verb = found["verb"]
+        if index >= len(kinds):
+            return None, f"index {index} out of range"
+        if verb not in _ACCEPTED:
+            return index, f"unrecognized formatting clause {found.group()!r}"
+        if kinds[index] != "dyn" and kinds[index] not in _ACCEPTED[verb]:
+            return index, f"error during formatting: %{verb} cannot be used on {kinds[index]}"
+        index += 1
+    if index < len(kinds):
+        return None, f"too many arguments supplied to string.format (expected {index}, got {len(kinds)})"
+    return None
+
+
+def format_cost(template: str, arguments: ListValue) -> int:
+    """Reading the template, as upstream has it, and all that the arguments hold."""
+    return tenth(len(template)) + (arguments.weight - len(arguments) - 1)
 
 
 def _clause(verb: str, precision: int, value: Value) -> str:

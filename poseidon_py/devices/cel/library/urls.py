@@ -13,7 +13,6 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _ESCAPES = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST = re.compile(r"(?:[A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>\"\x80-\U0010ffff]|%[89A-Fa-f][0-9A-Fa-f])*")
 _BRACKETED = re.compile(r"\[[^\]]*\](?::[0-9]*)?")
-_PORT = re.compile(r"(.*?)(?::([0-9]*))?", re.DOTALL)
 _USER = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 _PATH = re.compile(r"[A-Za-z0-9\-_.~!$&'()*+,;=:@/\[\]%]*")
 _KEPT_IN_PATHS = "$&+,/:;=@-_.~"
@@ -38,10 +37,9 @@ class Url:
         return self._parts()[1]
 
     def _parts(self) -> tuple[str, str]:
-        host, _, bracket = self.host.rpartition("]")
-        found = _PORT.fullmatch(bracket)
-        assert found is not None
-        return (f"{host}]" if host else "") + found[1], found[2] or ""
+        host, colon, port = self.host.rpartition(":")
+        valid = colon and not set(port) - set("0123456789")
+        return (host, port) if valid else (self.host, "")
 
 
 register(Url, "kubernetes.URL")

@@ -103,6 +103,10 @@ def nested(template, start, times):
         nested("[@, @].join(',')", "'x'", 7) + ".matches('x') && cel.bind(s, lists.range(1000).map(i, 'x').join(',')"
         ", lists.range(900).map(i, s).join(',').matches('(x,)*y'))",
         "'%.999999999f'.format([1.0]) == ''",
+        "cel.bind(b, lists.range(400000), lists.range(9000).all(i, (b + b).size() > 0))",
+        "cel.bind(b, lists.range(50000).map(i, ''), lists.range(9000).all(i, b.join() == ''))",
+        "lists.range(40000).all(i, !'x'.matches('(a{500}){2}' + string(i)))",
+        "cel.bind(s, lists.range(1000).map(i, 'xxxxxxxxxx').join(), lists.range(40000).all(i, '%s'.format([s]) == s))",
         "lists.range(3000).map(i, [i]).distinct().size() > 0",
         "sets.contains(lists.range(3000), lists.range(3000))",
     ],
