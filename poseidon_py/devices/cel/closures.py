@@ -40,10 +40,7 @@ def called(node: Call, candidates: tuple[Overload, ...], arguments: list[Evaluat
         values = [each(frame) for each in arguments]
         try:
             for candidate in candidates:
-                for predicate, value in zip(candidate.predicates, values, strict=True):
-                    if predicate is not None and not predicate(value):
-                        break
-                else:
+                if candidate.accepts(values):
                     frame.spend(candidate.cost(*values))
                     return candidate.function(*values)
         except (EvaluationError, LimitError) as error:

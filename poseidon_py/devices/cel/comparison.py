@@ -12,6 +12,7 @@ from poseidon_py.devices.cel.values import (
     Uint,
     Value,
     no_such_overload,
+    type_name,
 )
 
 _NUMBERS = (int, Uint, float)
@@ -35,7 +36,7 @@ def equal(left: Value, right: Value) -> bool:
         if not isinstance(right, Optional) or left.present != right.present:
             return False
         return not left.present or equal(left.value, right.value)
-    if kind is not other or getattr(right, "summed", False):
+    if type_name(left) != type_name(right) or getattr(right, "summed", False):
         raise no_such_overload()
     return bool(left == right)
 

@@ -85,7 +85,8 @@ class _Builder:
                 return lambda frame: False
             case "matches" | "find" | "findAll":
                 index = 0 if node.target is not None else 1
-                arguments[index] = _pattern(node.arguments[index], arguments[index])
+                constant = self._constant(node.arguments[index])
+                arguments[index] = _pattern(constant or node.arguments[index], arguments[index])
         if node.target is not None and node not in self._checked.free:
             target = self.build(node.target)
             if node.function in ("or", "orValue"):
@@ -99,10 +100,9 @@ class _Builder:
         constant = self._constant(node)
         if constant is None:
             return called(node, candidates, arguments)
-        cost = sum(candidate.cost(constant.value) for candidate in candidates)
 
         def folded(frame: Frame) -> Value:
-            frame.spend(cost)
+            frame.spend(1)
             return constant.value
 
         return folded
@@ -114,9 +114,12 @@ class _Builder:
         if not isinstance(node, Call) or node.function not in _FOLDED or node.target or len(node.arguments) != 1:
             return None
         argument = self._constant(node.arguments[0])
-        candidate, *others = self._checked.calls[node]
-        if argument is None or others:
+        if argument is None:
             return None
+        accepting = [each for each in self._checked.calls[node] if each.accepts([argument.value])]
+        if not accepting:
+            return None
+        candidate = accepting[0]
         try:
             return Literal(node.position, candidate.function(argument.value))
         except EvaluationError as error:

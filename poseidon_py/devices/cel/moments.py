@@ -1,6 +1,6 @@
 """Durations and timestamps, to the nanosecond."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from functools import total_ordering
 from zoneinfo import ZoneInfo
@@ -38,16 +38,24 @@ class Duration:
 class Timestamp:
     nanos: int
     """Since 1970."""
+    offset: int = field(default=0, compare=False)
+    """Minutes from UTC, in which the moment was written, and is written again."""
 
     def __lt__(self, other: "Timestamp") -> bool:
         return self.nanos < other.nanos
 
     def __str__(self) -> str:
-        return f"{self.at(UTC):%Y-%m-%dT%H:%M:%S}{_decimals(self.nanos % SECOND)}Z".rjust(20, "0")
+        moment = self.at(timezone(timedelta(minutes=self.offset)))
+        zone = moment.strftime("%z") if self.offset else "+0000"
+        shown = "Z" if zone == "+0000" else f"{zone[:3]}:{zone[3:]}"
+        return f"{moment.replace(tzinfo=None).isoformat()}{_decimals(self.nanos % SECOND)}{shown}"
 
     def at(self, zone: timezone | ZoneInfo) -> datetime:
         """The whole second."""
-        return (EPOCH + timedelta(seconds=self.nanos // SECOND)).astimezone(zone)
+        try:
+            return (EPOCH + timedelta(seconds=self.nanos // SECOND)).astimezone(zone)
+        except OverflowError:
+            raise EvaluationError("timestamp out of range") from None
 
 
 for _kind in (Duration, Timestamp):
@@ -61,7 +69,11 @@ def duration(nanos: int) -> Duration:
     return Duration(nanos)
 
 
-def timestamp(nanos: int) -> Timestamp:
+def timestamp(nanos: int, offset: int = 0) -> Timestamp:
     if not _FIRST <= nanos // SECOND <= _LAST:
         raise EvaluationError("timestamp out of range")
-    return Timestamp(nanos)
+    return Timestamp(nanos, offset)
+
+
+def moved(moment: Timestamp, nanos: int) -> Timestamp:
+    return timestamp(moment.nanos + nanos, moment.offset)

@@ -13,7 +13,9 @@ _BOOLS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True)
 _BOOLS |= dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False)
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NATURAL = re.compile(r"[0-9]+")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?(?:inf|infinity|nan)", re.I)
+_DECIMAL = re.compile(
+    r"[+-]?(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?(?:inf|infinity|nan)", re.IGNORECASE
+)
 
 
 def _error(text: str, kind: str) -> EvaluationError:

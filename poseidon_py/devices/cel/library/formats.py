@@ -36,8 +36,8 @@ register(Format, "kubernetes.NamedFormat")
 
 def _form(pattern: re.Pattern[str], longest: int, prefix: bool = False) -> Validation:
     def validation(text: str) -> list[str]:
-        # a prefix may end in a dash, where the name that it becomes goes on
-        checked = f"{text[:-1]}a" if prefix and text.endswith("-") and len(text) > 1 else text
+        # a prefix may end in a dash; as in apimachinery, the character before it is not looked at then
+        checked = f"{text[:-2]}a" if prefix and text.endswith("-") and len(text) > 1 else text
         errors = [f"must be no more than {longest} characters"] if len(text.encode()) > longest else []
         return errors if len(text) < 1000 and pattern.fullmatch(checked) else [*errors, f"must match {pattern.pattern}"]
 

@@ -7,7 +7,7 @@ from itertools import product as pairs
 from poseidon_py.devices.cel.comparison import contains, ordered
 from poseidon_py.devices.cel.errors import EvaluationError
 from poseidon_py.devices.cel.library.overload import Overload, nothing, once, overload, size_of, tenth
-from poseidon_py.devices.cel.moments import duration, timestamp
+from poseidon_py.devices.cel.moments import duration, moved
 from poseidon_py.devices.cel.values import (
     INT_MAX,
     INT_MIN,
@@ -172,15 +172,15 @@ OVERLOADS = [
     overload("_+_(bytes, bytes) -> bytes", _concatenated, _reads_both),
     overload("_+_(double, double) -> double", operator.add),
     overload("_+_(duration, duration) -> duration", lambda left, right: duration(left.nanos + right.nanos)),
-    overload("_+_(duration, timestamp) -> timestamp", lambda left, right: timestamp(left.nanos + right.nanos)),
-    overload("_+_(timestamp, duration) -> timestamp", lambda left, right: timestamp(left.nanos + right.nanos)),
+    overload("_+_(duration, timestamp) -> timestamp", lambda span, moment: moved(moment, span.nanos)),
+    overload("_+_(timestamp, duration) -> timestamp", lambda moment, span: moved(moment, span.nanos)),
     *_integers("_+_"),
     overload("_+_(list(A), list(A)) -> list(A)", _joined, _adds),
     overload("_+_(string, string) -> string", _concatenated, _reads_both),
     overload("_-_(double, double) -> double", operator.sub),
     overload("_-_(duration, duration) -> duration", lambda left, right: duration(left.nanos - right.nanos)),
     *_integers("_-_"),
-    overload("_-_(timestamp, duration) -> timestamp", lambda left, right: timestamp(left.nanos - right.nanos)),
+    overload("_-_(timestamp, duration) -> timestamp", lambda moment, span: moved(moment, -span.nanos)),
     overload("_-_(timestamp, timestamp) -> duration", lambda left, right: duration(left.nanos - right.nanos)),
     overload("_*_(double, double) -> double", operator.mul),
     *_integers("_*_"),

@@ -60,6 +60,12 @@ class Overload:
     predicates: tuple[Predicate | None, ...]
     """What the arguments must satisfy at run time for this implementation to be meant; None is satisfied by all."""
 
+    def accepts(self, arguments: list[Value]) -> bool:
+        for predicate, value in zip(self.predicates, arguments, strict=True):
+            if predicate is not None and not predicate(value):
+                return False
+        return True
+
 
 def overload(
     declaration: str, function: Callable[..., Value], cost: Cost = once, *, guarded: int | None = None

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from functools import total_ordering
 
 from poseidon_py.devices.cel.errors import EvaluationError
@@ -29,18 +30,33 @@ class Quantity:
 register(Quantity, "kubernetes.Quantity")
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_ZERO = re.compile(r"[+-]?\.?(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?")
-"""Without digits, which the API reads as 0; only where there is nothing at all is it no quantity."""
+_NO_DIGITS = re.compile(r"[+-]?\.?(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?")
+"""Which the API reads as 0; only where there is nothing at all is it no quantity."""
 _FORM = re.compile(r"[+-]?0*(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?(?P<suffix>[A-Za-z]*)(?P<exponent>[+-]?[0-9]*)")
 
 
 def quantity(text: str) -> Quantity:
-    if text and _ZERO.fullmatch(text):
-        return Quantity(0, 0)
+    if text and _NO_DIGITS.fullmatch(text):
+        scale = _scale_of(text)
+        if scale is None:
+            raise EvaluationError("unable to parse numeric part of quantity")
+        return Quantity(0, scale)
     try:
-        return Quantity(nanos(text), _scale_of(text))
+        amount = nanos(text)
     except QuantityError as error:
         raise EvaluationError(str(error)) from None
+    if abs(amount) == INT_MAX * NANO:
+        amount = _without_limit(text, amount)
+    return Quantity(amount, _scale_of(text))
+
+
+def _without_limit(text: str, limit: int) -> int:
+    """Beyond 64 bits, where the API keeps decimal quantities as they are."""
+    try:
+        exact = Decimal(text.rstrip("kMGTPE")).scaleb(9 + _DECIMAL.get(text[-1], 0))
+    except InvalidOperation:
+        return limit
+    return int(exact) if exact.adjusted() < 100 else limit
 
 
 def _scale_of(text: str) -> int | None:

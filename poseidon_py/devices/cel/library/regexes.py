@@ -1,5 +1,6 @@
 """`matches`, and Kubernetes' `find` and `findAll`: patterns of RE2, which match in time linear in the text."""
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -8,6 +9,9 @@ import re2
 from poseidon_py.devices.cel.errors import EvaluationError
 from poseidon_py.devices.cel.library.overload import overload, tenth
 from poseidon_py.devices.cel.values import ListValue
+
+_SINGLE_BYTE = re.compile(r"(?<!\\)(?:\\\\)*\\C")
+"""Of RE2 in C++, but not of Go's."""
 
 
 def _options() -> Any:
@@ -19,6 +23,8 @@ def _options() -> Any:
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Any:
     """The pattern ready to match. Raises EvaluationError."""
+    if _SINGLE_BYTE.search(pattern):
+        raise EvaluationError(r"error parsing regexp: invalid escape sequence: \C")
     try:
         return re2.compile(pattern, _options())
     except re2.error as error:

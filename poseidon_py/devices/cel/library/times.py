@@ -22,7 +22,7 @@ _UNITS = {
 }
 _DURATION = re.compile(r"[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 _PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
-_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\dT)(\d{1,2}:\d\d:\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def duration_from(text: str) -> Duration:
@@ -41,11 +41,13 @@ def timestamp_from(text: str) -> Timestamp:
     try:
         if found is None:
             raise ValueError
-        moment = datetime.strptime(found[1] + found[3].replace("Z", "+00:00"), "%Y-%m-%dT%H:%M:%S%z")
+        written = found[1] + found[2].zfill(8) + found[4].replace("Z", "+00:00")
+        moment = datetime.strptime(written, "%Y-%m-%dT%H:%M:%S%z")
     except ValueError:
         raise EvaluationError(f"cannot parse {text[:60]!r} as a timestamp") from None
     seconds = (moment - EPOCH) // timedelta(seconds=1)
-    return timestamp(seconds * SECOND + int(f"{found[2] or '':0<9}"[:9]))
+    offset = (moment.utcoffset() or timedelta()) // timedelta(minutes=1)
+    return timestamp(seconds * SECOND + int(f"{found[3] or '':0<9}"[:9]), offset)
 
 
 _OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d\d)", re.ASCII)

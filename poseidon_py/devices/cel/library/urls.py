@@ -2,7 +2,8 @@
 
 import re
 from dataclasses import dataclass
-from urllib.parse import quote, unquote_to_bytes
+from ipaddress import IPv6Address
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from poseidon_py.devices.cel.errors import EvaluationError
 from poseidon_py.devices.cel.library.overload import overload, reads_first
@@ -53,10 +54,8 @@ def _url(text: str) -> Url:
     """Raises EvaluationError."""
     if not text:
         raise _refused(text, "empty url")
-    whole = _parse(text, text, request=True)
-    before, mark, fragment = text.partition("#")
-    if not mark:
-        return whole
+    _parse(text, text, request=True)
+    before, _, fragment = text.partition("#")
     if _ESCAPES.search(fragment):
         raise _refused(text, "invalid URL escape")
     parsed = _parse(text, before, request=False)
@@ -94,12 +93,19 @@ def _parse(text: str, url: str, *, request: bool) -> Url:
 def _check_authority(text: str, user: str, host: str) -> None:
     if not _USER.fullmatch(user) or _ESCAPES.search(user):
         raise _refused(text, "net/url: invalid userinfo")
-    if host.startswith("["):
+    if "[" in host:
+        if not host.startswith("["):
+            raise _refused(text, "invalid IP-literal")
         if "]" not in host:
             raise _refused(text, "missing ']' in host")
         if not _BRACKETED.fullmatch(host):
             raise _refused(text, "invalid port after host")
-    elif ":" in host and not re.fullmatch(r"[0-9]*", host.rpartition(":")[2]):
+        try:
+            IPv6Address(unquote(host[1 : host.index("]")]))
+        except ValueError:
+            raise _refused(text, "invalid host") from None
+        return
+    if not set(host.partition(":")[2]) <= set("0123456789"):
         raise _refused(text, "invalid port after host")
     if not _HOST.fullmatch(host):
         raise _refused(text, "invalid character in host name")

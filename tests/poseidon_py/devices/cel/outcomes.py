@@ -1,7 +1,7 @@
 """What an expression comes to for a device, in the form of the tables.
 
-A line of a table is [expression, outcome] or [expression, outcome, words of the message], and the device where one is
-needed, as the Go types of resource.k8s.io are written in JSON. Outcomes are true, false, "error" for an error of the
+A line of a table is [expression, outcome] or [expression, outcome, words of the message], and the device if it has one
+of its own; the first line may be {"device": ...} for all. Outcomes are true, false, "error" for an error of the
 evaluation, "refused" for an expression that the API server does not accept. All are from Kubernetes' own compiler of
 selectors; docs/devices.md says which.
 """
@@ -12,13 +12,20 @@ from pathlib import Path
 from poseidon_py.devices.cel.selector import SelectedDevice, SelectorError, Version, compile_selector
 
 TABLES = Path(__file__).parent / "tables"
+NO_DEVICE = SelectedDevice("")
 
 
 def rows(table):
-    for line in (TABLES / f"{table}.jsonl").read_text().splitlines():
-        expression, outcome, *further = json.loads(line)
+    """Expression, outcome, words of the message, device."""
+    device = NO_DEVICE
+    for line in map(json.loads, (TABLES / f"{table}.jsonl").read_text().splitlines()):
+        if isinstance(line, dict):
+            device = device_from(line["device"])
+            continue
+        expression, outcome, *further = line
         words = "".join(each for each in further if isinstance(each, str))
-        yield expression, outcome, words, next((each for each in further if isinstance(each, dict)), {})
+        own = [device_from(each) for each in further if isinstance(each, dict)]
+        yield expression, outcome, words, own[0] if own else device
 
 
 def _value(attribute):
@@ -39,9 +46,6 @@ def device_from(written):
         {name: capacity["value"] for name, capacity in written.get("capacity", {}).items()},
         written.get("multiple", False),
     )
-
-
-NO_DEVICE = SelectedDevice("")
 
 
 def outcome(expression, device=NO_DEVICE):

@@ -88,6 +88,7 @@ def nested(template, start, times):
     return start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "expression",
     [
