@@ -271,6 +271,7 @@ class Bridge:
             await runtime.reporter.stop()
             # before the lease is released: our binds must not overlap with those of the next leader
             await runtime.binder.stop()
+            await runtime.devices.stop()
         if self.election is not None and "election" in self._tasks:
             await end_tasks(self._tasks["election"])
             await self.election.release()

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from poseidon_py.app.gang_reports import GangReports
 from poseidon_py.app.gang_requests import GangRequests
 from poseidon_py.app.jobs.suspensions import Suspensions, admits_workloads
-from poseidon_py.bind.gang_binder import GangBinder, PodBinder
+from poseidon_py.bind.gang_binder import GangBinder, Placed, PodBinder
 from poseidon_py.bind.unwinding import Unwinder
 from poseidon_py.config.loading import gang_owners
 from poseidon_py.config.settings import Settings
@@ -88,8 +88,8 @@ class Gangs(GangListener):
         self._objects.follow((PRIORITY_CLASSES,))
         registry.listener = self
 
-    def binder_for(self, binder: PodBinder, reject: Reject) -> GangBinder:
-        """The gang binder, which binds gangs as units through the pod binder."""
+    def binder_for(self, binder: PodBinder, reject: Reject, ahead: Callable[[Placed], None]) -> GangBinder:
+        """The gang binder, which binds gangs as units through the pod binder. `ahead`: as in GangBinder."""
         self._binder = gang_binder = GangBinder(
             self._store.gangs,
             binder,
@@ -105,6 +105,7 @@ class Gangs(GangListener):
             timeout=self._settings.gang_timeout,
             now_us=lambda: time.time_ns() // 1000,
             metrics=self._store.metrics,
+            ahead=ahead,
         )
         return gang_binder
 

@@ -47,7 +47,7 @@ def _queue_of(known: PodRecord, now_us: int) -> tuple[str, tuple[str, ...]]:
         return "gated", ()
     if known.described.problem:
         return "unschedulable", plugins.INVALID
-    if known.volumes.blocked:
+    if known.blocked:
         return "unschedulable", plugins.VOLUMES
     if known.gang.blocked:
         return "unschedulable", plugins.GANG

@@ -50,12 +50,11 @@ class ProblemReports:
             del self._published[next(iter(self._published))]
 
     def blocked(self, known: PodRecord) -> None:
-        volumes = known.volumes
-        if not self._leadership.leads or not volumes.blocked:
+        if not self._leadership.leads or not known.blocked:
             return
         known.attempts += 1
         self._attempts.labels("unschedulable", known.observed.scheduler).inc()
-        message = messages.blocked(len(self._store.nodes), volumes.blocked, volumes.blocked_anywhere)
+        message = messages.blocked(len(self._store.nodes), known.blocked, known.volumes.blocked_anywhere)
         self._reporter.unschedulable(known, message)
 
     def lead(self) -> None:
@@ -66,6 +65,6 @@ class ProblemReports:
         for known in list(store.waiting()):
             self.annotation_ignored(known)
             self.not_honoured(known)
-            if known.volumes.blocked:
+            if known.blocked:
                 store.touch_pod(known.uid)
                 self.blocked(known)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from poseidon_py.app.devices.devices import Devices
 from poseidon_py.app.gangs import Gangs
 from poseidon_py.app.jobs.hook_terms import HookTerms
 from poseidon_py.app.jobs.observed_jobs import ObservedJobs
@@ -21,6 +22,7 @@ from poseidon_py.app.queues import Queues
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.status import reasons_json, unfinished_json
 from poseidon_py.bind.binder import Binder
+from poseidon_py.bind.preparing import Preparation
 from poseidon_py.bind.slots import BindSlots
 from poseidon_py.bind.volumes import VolumeBinder
 from poseidon_py.config.settings import Settings
@@ -70,6 +72,7 @@ class Runtime:
     rebalancer: Rebalancer
     informers: Informers
     queues: Queues
+    devices: Devices
     queue_poll: QueuePoll
     drainer: Drainer
     suspensions: Suspensions
@@ -126,11 +129,13 @@ def build_runtime(
     watches = [*first_watches(kube, store, watch_options(settings), [jobs.pods])]
     informers = Informers(kube, watching=watch_options(settings), metrics=store.metrics)
     queues = Queues(kube, informers, store, slots, lambda: leadership.leads, settings=settings)
+    devices = Devices(kube, informers, store, settings, holds_lease)
 
     async def listed() -> None:
         for watch in watches:
             await watch.listed.wait()
         await queues.known()
+        await devices.known()
         await store.priority_classes.known.wait()
 
     session = Session(engine, store, listed, on_ready=changed.set)
@@ -179,11 +184,14 @@ def build_runtime(
         feed.reject,
         reporter,
         slots=slots,
-        prepare=VolumeBinder(
-            kube, store.storage, store.volumes, store.labels_of_node, settings.volume_timeout, leads=holds_lease
+        prepare=Preparation(
+            VolumeBinder(
+                kube, store.storage, store.volumes, store.labels_of_node, settings.volume_timeout, leads=holds_lease
+            ),
+            devices.binder,
         ).prepare,
         leads=holds_lease,
-        gate=lambda binder: gangs.binder_for(binder, feed.reject),
+        gate=lambda binder: gangs.binder_for(binder, feed.reject, devices.chooser.choose_together),
         concurrency=settings.bind_concurrency,
         timeout=settings.bind_timeout,
         patience=settings.bind_patience,
@@ -210,7 +218,7 @@ def build_runtime(
     feed.round_with = loop.attached
     problems = ProblemReports(store, reporter, leadership)
     store.pod_queue.extend_deferral = lambda: slots.saturated
-    store.subscribe(binder, preemptor, reporter)
+    store.subscribe(binder, preemptor, reporter, devices.binder)
     store.announced.on_list = preemptor.take_over
     store.problems.subscribe(problems)
     queue_poll = QueuePoll(engine, session, store.queues, lambda: leadership.leads, queues.note, store.metrics)
@@ -240,6 +248,7 @@ def build_runtime(
         rebalancer,
         informers,
         queues,
+        devices,
         queue_poll,
         drainer,
         suspensions,

@@ -138,7 +138,7 @@ def explain_json(
         "placed_by": _step(reply.placed_by or known.placed_by) if known.node or known.assumed else "",
         "priority": reply.priority,
         "requests": dict(sorted(reply.requests.items())),
-        "problem": known.described.problem or known.gang.blocked or known.volumes.blocked or queue_problem,
+        "problem": known.described.problem or known.gang.blocked or known.blocked or queue_problem,
         "queue": queue,
         "gang": gang,
         "message": messages.unscheduled(
@@ -205,7 +205,7 @@ def _state(known: PodRecord, reply: flow_pb2.ExplainReply) -> str:
         return "waits for its gang to be declared"
     if known.assumed:
         return "being bound"
-    if known.volumes.blocked:
+    if known.blocked:
         return "waits for its volumes"
     if known.nominated:
         privileged = " (privileged: their eviction is announced)" if known.privileged else ""

@@ -9,7 +9,8 @@ outcomes:
     overtaken   the state had changed before the bind was sent
     given back  it could not be carried out: the engine leaves the pod out of rounds for a while
 
-A pod whose volumes are not all bound is prepared first (bind/volumes.py), which may take minutes and occupies no slot.
+A pod with volumes to bind or devices to claim is prepared first (bind/preparing.py), which may take minutes and
+occupies no slot.
 Temporary failures are retried with growing delays, which occupy no slot either: no connection, 429 (not before
 Retry-After), 5xx. `halt` takes effect at once: only requests that are already in flight complete.
 """
@@ -27,9 +28,9 @@ from poseidon_py.bind.gate import End, GangGate, OpenGate, SendDecision
 from poseidon_py.bind.placement import Placement, PlacementState
 from poseidon_py.bind.slots import BindSlots
 from poseidon_py.kube.client import KubeError
+from poseidon_py.state.claim_use import PreparationError, TakenError
 from poseidon_py.state.records import PodRecord, Reject
 from poseidon_py.state.store import Store
-from poseidon_py.state.volumes.gate import VolumeError, VolumesTakenError
 from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.tasks import end_tasks
 
@@ -44,7 +45,7 @@ _TAKEN_SECONDS = 0.2
 """Delay before a pod is placed again after its volume was given to another pod."""
 
 Prepare = Callable[[PodRecord, str], Awaitable[None] | None]
-"""Pod, name of the node -> an awaitable for the time before the bind. Both may raise VolumeError."""
+"""Pod, name of the node -> an awaitable for the time before the bind. Both may raise PreparationError."""
 
 
 class BindReporter(Protocol):
@@ -76,7 +77,7 @@ class Binder:
         call_later: Callable[[float, Callable[[], None]], object] | None = None,
         rng: Callable[[], float] = random.random,
     ) -> None:
-        """`prepare` is called for pods with claims. `leads` is called before each bind is sent and before volumes are
+        """`prepare` is called for pods with claims. `leads` is called before each bind is sent and before claims are
         written, because a suspended process learns late that another replica is the leader. `gate` creates the gate of
         this binder. `concurrency`: slots. `timeout`: seconds for one request; `patience`: seconds for all retries."""
         self._api = api
@@ -97,7 +98,7 @@ class Binder:
         self._placements: dict[str, Placement] = {}
         """By UID: the newest placement of each pod, until it has ended."""
         self._preparing: dict[Placement, asyncio.Task[None]] = {}
-        """Tasks that prepare volumes, also of placements that have ended by now."""
+        """Also of placements that have ended by now."""
         self._failures: dict[str, Backoff] = {}
         self._workers: list[asyncio.Task[None]] = []
         self._halted = False
@@ -123,8 +124,7 @@ class Binder:
 
     async def stop(self) -> None:
         """Cancels the workers; the outcome of requests in flight stays unknown."""
-        tasks = (*self._workers, *self._preparing.values())
-        await end_tasks(*tasks)
+        await end_tasks(*self._workers, *self._preparing.values())
         self._workers.clear()
 
     async def drain(self, timeout: float) -> bool:
@@ -155,7 +155,7 @@ class Binder:
             self._reject(known, node_id, 0)
             return
         self._quiet.clear()
-        work = self._begin_preparing(known, node) if known.volumes.claims else None
+        work = self._begin_preparing(known, node) if known.has_claims else None
         placement = Placement(known, node, node_id, self._monotonic() + self._patience, prepared=work is None)
         self._placements[known.uid] = placement
         if work is None:
@@ -203,13 +203,13 @@ class Binder:
         if not placement.ended and placement.state is not PlacementState.SENDING:
             self._give_back(placement, why, report=report)
 
-    # -- volumes ----------------------------------------------------------------------------------------------
+    # -- volumes and devices ----------------------------------------------------------------------------------
 
     def _begin_preparing(self, known: PodRecord, node: str) -> Awaitable[None] | None:
         """An awaitable, which also raises errors of this call, after the gang's other members are registered."""
         try:
             return self._prepare(known, node)
-        except VolumeError as error:
+        except PreparationError as error:
             return _failed(error)
 
     async def _run_preparation(self, placement: Placement, work: Awaitable[None]) -> None:
@@ -231,13 +231,13 @@ class Binder:
             self._note_quiet()
 
     async def _outcome_of(self, placement: Placement, work: Awaitable[None]) -> tuple[str, bool]:
-        """Why the pod cannot be bound (empty: it can), and whether its volumes were given to another pod."""
+        """Why the pod cannot be bound (empty: it can), and whether what it needs was given to another pod."""
         try:
             await work
-        except (VolumeError, KubeError) as error:
-            return str(error), isinstance(error, VolumesTakenError)
+        except (PreparationError, KubeError) as error:
+            return str(error), isinstance(error, TakenError)
         except Exception:
-            log.exception("preparing the volumes of %s failed", placement.known.full_name)
+            log.exception("preparing the volumes and devices of %s failed", placement.known.full_name)
             return "internal error", False
         return "", False
 
@@ -396,5 +396,5 @@ class Binder:
             self._quiet.set()
 
 
-async def _failed(error: VolumeError) -> None:
+async def _failed(error: PreparationError) -> None:
     raise error

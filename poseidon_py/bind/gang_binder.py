@@ -34,6 +34,8 @@ from poseidon_py.util.timers import Timer
 
 log = logging.getLogger(__name__)
 
+Placed = Iterable[tuple[PodRecord, str]]
+
 _REJECTED_FOR_US = 200_000
 """Microseconds for which the members of a partly placed gang are left out of rounds."""
 
@@ -77,8 +79,10 @@ class GangBinder:
         now_us: Callable[[], int],
         metrics: Metrics | None = None,
         call_later: Callable[[float, Callable[[], None]], Timer] | None = None,
+        ahead: Callable[[Placed], None] = lambda placed: None,
     ) -> None:
-        """`timeout`: seconds for a gang that declares none. `now_us`: microseconds since the epoch."""
+        """`timeout`: seconds for a gang that declares none. `now_us`: microseconds since the epoch. `ahead`: is told of
+        the placements of a gang, each pod with its node's name, before the first of them is passed on."""
         self._registry = book
         self._binder = binder
         self._reject = reject
@@ -87,6 +91,7 @@ class GangBinder:
         self._now_us = now_us
         self._metrics = metrics if metrics is not None else Metrics()
         self._call_later = call_later
+        self._ahead = ahead
         self._gangs: dict[int, GangBind] = {}
 
     def __len__(self) -> int:
@@ -125,6 +130,7 @@ class GangBinder:
         if gang.open:
             self._release(gang)
         self._arm(gang)
+        self._ahead([(member.known, member.node) for member in members])
         for member in members:
             self._binder.bind(*member)
 

@@ -9,7 +9,7 @@ selected for a claim stays selected until its provisioner gives up.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -49,7 +49,7 @@ class VolumeBinder:
         self._timeout = timeout
         self._leads = leads
 
-    def prepare(self, known: PodRecord, node: str) -> Awaitable[None] | None:
+    def prepare(self, known: PodRecord, node: str) -> Coroutine[Any, Any, None] | None:
         """An awaitable for the time before the bind, or None. Raises VolumeError; the awaitable also KubeError."""
         labels = self._labels_of(node)
         if labels is None:

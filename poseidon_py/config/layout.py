@@ -67,6 +67,7 @@ LAYOUT: Mapping[str, Mapping[str, Any]] = {
         "atOnce": "moves_at_once",
         "perHour": "moves_per_hour",
     },
+    "devices": {"claims": "devices"},
     "queues": {
         "kind": "queues",
         "unit": "queue_unit",
@@ -126,6 +127,7 @@ HEADINGS: Mapping[str, str] = {
     "gangs": "Gangs",
     "preemption": "Preemption",
     "moves": "Moves of running pods",
+    "devices": "Devices",
     "queues": "Queues",
     "jobs": "Jobs",
     "rounds": "Rounds",

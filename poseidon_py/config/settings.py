@@ -170,7 +170,9 @@ class Settings(ServingSettings, frozen=True, kw_only=True):
     volume_timeout: Annotated[
         Positive,
         setting(
-            "Seconds for controllers to bind or provision the volumes of a placed pod.", metavar="SECONDS", flag=False
+            "Seconds for the volumes of a placed pod to be bound, and for the binding conditions of its devices.",
+            metavar="SECONDS",
+            flag=False,
         ),
     ] = 600.0
     gangs_from: Annotated[
@@ -255,6 +257,10 @@ class Settings(ServingSettings, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=0)] | None,
         setting("How many pods may be moved in an hour; 0: any number.", metavar="COUNT", shown="0"),
     ] = None
+    devices: Annotated[
+        Literal["auto", "off"],
+        setting("Whether device claims are served. auto: where there is resource.k8s.io. off: their pods wait."),
+    ] = "auto"
     queues: Annotated[
         Literal["off", "auto", "kueue", "kai", "volcano", "yunikorn", "elasticquota", "koordinator", "poseidon"],
         setting(

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 from poseidon_py.dashboard.wait_reasons import WaitReason, wait_reason_of
 from poseidon_py.kube.quantity import PODS
-from poseidon_py.state.records import NodeRecord, PodRecord
+from poseidon_py.state.node_record import NodeRecord
+from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
 from poseidon_py.util.tasks import end_tasks
 

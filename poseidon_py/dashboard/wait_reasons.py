@@ -45,7 +45,7 @@ def wait_reason_of(known: PodRecord, now_us: int) -> WaitReason:
         return GATED
     if known.described.problem:
         return INVALID
-    if known.volumes.blocked:
+    if known.blocked:
         return VOLUMES
     if known.gang.blocked:
         return UNDECLARED

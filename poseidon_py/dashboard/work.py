@@ -141,7 +141,7 @@ class WorkLists:
         }
 
     def _message(self, known: PodRecord) -> str:
-        problem = known.described.problem or known.volumes.blocked or known.gang.blocked
+        problem = known.described.problem or known.blocked or known.gang.blocked
         return problem or self._conditions.get(known.uid, "")
 
     @property

@@ -35,7 +35,7 @@ def key_of(pod: Pod, bandwidth: Bandwidth = NOT_COUNTED, pin: str = "") -> Key:
     the name of the node that the pod is pinned to, which is left out."""
     spec = pod.spec
     network = (spec.host_network, spec.host_users)
-    parts: list[object] = [spec.priority, network, bool(spec.resource_claims and not spec.node_name)]
+    parts: list[object] = [spec.priority, network]
     parts.append(never_preempts(pod))
     parts.append(spec.deadline if (expected := annotated(pod)) is None else expected)
     for raw in (spec.node_selector, spec.tolerations, spec.spread, spec.overhead, spec.resources):
@@ -95,13 +95,6 @@ def describe_class(
     """The task class of a pod. `added`: node affinity that is required of every pod. pin: the name of the node that the
     pod is pinned to, which is left out. Raises InvalidField."""
     spec = pod.spec
-    if spec.resource_claims and not spec.node_name:
-        # a bound pod is counted without its claims; placing a pod without them would be wrong
-        raise InvalidField(
-            "spec.resourceClaims",
-            "asks for devices by dynamic resource allocation (DRA), which is not supported yet: the pod waits; "
-            "give it to a scheduler that allocates claims (spec.schedulerName)",
-        )
     message = flow_pb2.TaskClass(requests=requests(pod), priority=spec.priority or 0, traits=traits_of(pod))
     message.requests.update(bandwidth.requested(pod, message.requests))
     for key, value in sorted((decode(spec.node_selector, Labels, "spec.nodeSelector") or {}).items()):

@@ -16,6 +16,9 @@ VOLUME_SPACE = "volume space"
 VOLUME_COUNT = "volume count"
 CLAIM_IN_USE = "claim in use"
 
+DEVICES = "devices"
+"""The nodes that reach the devices of the pod's claims."""
+
 CLAIM_TOKEN = "claim:"
 """Prefix of the tokens that stand for claims of which one pod at a time may hold each."""
 

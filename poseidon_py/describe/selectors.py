@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping
 
 from poseidon_py.kube.object_details import LabelSelector
 from poseidon_py.kube.objects import InvalidField, Requirement, SelectorTerm
+from poseidon_py.kube.selector_matching import integer
 from protos.gen import firmament_pb2
 
 NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _FIELDS = ("metadata.name",)
-_DIGITS = 19
-"""Digits of the largest 64-bit integer."""
 
 RequirementMessage = firmament_pb2.NodeSelectorRequirement
 
@@ -102,15 +101,3 @@ def _requirements(
             raise InvalidField(path, f"{each.operator} has no values; give at least one")
         result.append(RequirementMessage(key=each.key, operator=each.operator, values=values))
     return result
-
-
-def integer(text: str) -> int | None:
-    """The value of a decimal 64-bit integer, as Gt and Lt compare it; None: not one. Python's int() accepts more."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()):
-        return None
-    digits = digits.lstrip("0") or "0"
-    if len(digits) > _DIGITS:  # Python refuses to convert thousands of them
-        return None
-    value = -int(digits) if text[0] == "-" else int(digits)
-    return value if -(2**63) <= value < 2**63 else None

@@ -1,1 +1,1 @@
-"""Devices of Dynamic Resource Allocation (resource.k8s.io)."""
+"""Devices of resource.k8s.io: what slices offer, what claims ask for, and which devices they get. Pure, no I/O."""

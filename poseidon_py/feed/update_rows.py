@@ -14,8 +14,9 @@ from poseidon_py.describe.reason_keys import ATTACHABLE, NODE_POOL
 from poseidon_py.describe.remarks import pod_remarks
 from poseidon_py.describe.task_classes import Extras
 from poseidon_py.kube.objects import InvalidField, Pod
+from poseidon_py.state.node_record import NodeRecord
 from poseidon_py.state.pod_lifecycle import PodState
-from poseidon_py.state.records import NodeRecord, PodRecord, SentState
+from poseidon_py.state.records import PodRecord, SentState
 from poseidon_py.state.store import Store
 from poseidon_py.state.volumes.claims import claims_of
 from protos.gen import flow_pb2
@@ -42,7 +43,7 @@ def describe_pod(store: Store, known: PodRecord) -> None:
         return  # the placement was computed for this class
     if not known.described.template:
         known.described.class_id, known.volumes.blocked = 0, ""
-    elif known.volumes.claims or known.owner in store.avoided or _is_ruled(known) or _pin_of_class(known):
+    elif known.has_claims or known.owner in store.avoided or _is_ruled(known) or _pin_of_class(known):
         _extend(store, known, spread_from)
     else:
         template, known.volumes.blocked, known.volumes.tokens = known.described.template, "", ()
@@ -90,6 +91,7 @@ def _describe_template(store: Store, known: PodRecord, pod: Pod) -> None:
     try:
         if remarks.refused and not known.node:
             raise InvalidField(*remarks.refused[0].split(": ", 1))
+        store.devices.use(known, pod)
         known.described.template = store.classes.of(pod, known.described.pin)
         known.described.problem = ""
         store.problems.pod_valid(known.uid)
@@ -164,6 +166,13 @@ def _extend(store: Store, known: PodRecord, spread_from: bytes) -> None:
         known.volumes.blocked, known.volumes.blocked_anywhere = verdict.blocked, not verdict.per_node
         if verdict.blocked not in ("", before) and store.volumes.is_reportable(verdict):
             store.problems.blocked(known)
+    if known.devices.any and (known.node or known.schedulable):
+        blocked, devices = known.devices.blocked, store.devices.demands_of(known)
+        further += tuple(devices.further)
+        requests += tuple(sorted(devices.requests.items()))
+        known.devices.blocked = devices.blocked
+        if devices.blocked not in ("", blocked) and devices.is_reportable:
+            store.problems.blocked(known)
     further += tuple((NODE_POOL, demand(each).SerializeToString()) for each in sorted(known.node_pools))
     waits = not known.node
     known.described.class_id = store.classes.extended(
@@ -202,7 +211,8 @@ def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
                     known.uid, known.name, "status.allocatable: is missing; no pod fits until it is set"
                 )
     busy = known.thresholds.exceeded(known.used)
-    extras = (limits, tuple(sorted(store.storage.limited)), busy)
+    devices = store.devices.offers.of(known.name, known.base.labels, known.base.allocatable) if known.base else ()
+    extras = (limits, tuple(sorted(store.storage.limited)), busy, devices)
     if known.base is not None and known.key is not None and known.key[1] != extras:
         known.key = (known.key[0], extras)
         known.message = flow_pb2.Node()
@@ -211,6 +221,7 @@ def node_message(store: Store, known: NodeRecord) -> flow_pb2.Node | None:
             known.message.allocatable[ATTACHABLE + driver] = UNLIMITED
         for driver, count in limits:
             known.message.allocatable[ATTACHABLE + driver] = max(count, 0)
+        known.message.allocatable.update(dict(devices))
         if busy:
             known.message.taints.add(key=usage_thresholds.ANNOTATION, value=busy, effect="NoSchedule")
     return known.message
@@ -255,7 +266,7 @@ def target(store: Store, known: PodRecord, *, fresh: bool = False) -> SentState 
         node = store.id_of_node(known.assumed)
     elif assumed and known.sent is not None:
         node = known.sent.node
-    elif not known.schedulable or known.volumes.blocked or known.gang.blocked:
+    elif not known.schedulable or known.blocked or known.gang.blocked:
         return None
     return SentState(
         described.class_id,

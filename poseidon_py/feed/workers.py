@@ -6,8 +6,7 @@ call takes as long as describing some tens of pods. No state is sent twice: most
 
 A failed call is retried later for all its keys, which is harmless because updates are idempotent. If the service
 answers with an error, or the message cannot be built, calls become smaller until the invalid object is isolated. An
-object that cannot be described because of a defect is quarantined: left out, with an event, until it changes.
-"""
+object that a defect keeps from being described is quarantined: left out, with an event, until it changes."""
 
 import asyncio
 import logging
@@ -21,7 +20,8 @@ from poseidon_py.feed.queue_trees import QueueTrees
 from poseidon_py.feed.resync import Session, check_tasks, note_refusal, substitute
 from poseidon_py.feed.rows import Rows
 from poseidon_py.feed.update_rows import describe_pod, node_message, quarantine, quarantine_node, target
-from poseidon_py.state.records import NodeRecord, PodRecord, SentState
+from poseidon_py.state.node_record import NodeRecord
+from poseidon_py.state.records import PodRecord, SentState
 from poseidon_py.state.store import Store
 from poseidon_py.util.duty_cycle import DutyCycle
 from poseidon_py.util.work_queue import KeyedQueue

@@ -130,6 +130,7 @@ class PodStatus(Struct):
     resources: Raw = NOTHING
     allocated: Raw = field(default=NOTHING, name="allocatedResources")
     nominated: str | None = field(default=None, name="nominatedNodeName")
+    claims: Raw = field(default=NOTHING, name="resourceClaimStatuses")
     started: str | None = field(default=None, name="startTime")
 
 

@@ -10,6 +10,7 @@ from poseidon_py.describe.reason_keys import (
     ATTACHABLE,
     CLAIM_IN_USE,
     CLAIM_TOKEN,
+    DEVICES,
     ENFORCED,
     FEATURES,
     NODE_POOL,
@@ -19,6 +20,7 @@ from poseidon_py.describe.reason_keys import (
     VOLUME_SPACE,
     VOLUME_ZONE,
 )
+from poseidon_py.devices.column_names import PREFIXES
 from poseidon_py.kube.quantity import shown
 from poseidon_py.state.volumes.claims import ONE_POD_CONFLICT
 from protos.gen import flow_pb2
@@ -43,6 +45,7 @@ class GangTerms(NamedTuple):
 NO_TERMS = GangTerms()
 
 
+_NO_DEVICES = "cannot allocate all claims"
 _MAX_COUNT = "node(s) exceed max volume count"
 _FURTHER = {
     ENFORCED: "node(s) didn't match scheduler-enforced node affinity",
@@ -54,6 +57,7 @@ _FURTHER = {
     VOLUME_COUNT: _MAX_COUNT,
     VOLUME_SPACE: "node(s) did not have enough free storage",
     CLAIM_IN_USE: ONE_POD_CONFLICT,
+    DEVICES: "resourceclaim not available on the node",
 }
 
 _TAINTS = "node(s) had untolerated taint(s)"
@@ -82,6 +86,8 @@ def reason(why: flow_pb2.Reason, *, detailed: bool = False) -> str:
         case flow_pb2.Reason.INSUFFICIENT_RESOURCE:
             if why.detail.startswith(ATTACHABLE):
                 return _MAX_COUNT
+            if why.detail.startswith(PREFIXES):
+                return _NO_DEVICES
             return f"Insufficient {why.detail}"
         case flow_pb2.Reason.UNTOLERATED_TAINT:
             if why.detail == UNSCHEDULABLE_TAINT:

@@ -76,7 +76,7 @@ class UnscheduledReports:
             for task in group.task_uid:
                 known = self._store.pod_of_task(task)
                 # a pod that its volumes block by now has a report on that
-                if known is None or not known.schedulable or known.volumes.blocked:
+                if known is None or not known.schedulable or known.blocked:
                     continue
                 if by_queue or not message:  # all pods of a group are in one gang, or none is; queues may differ
                     problem = self._store.queues.problem_of(known) if by_queue else ""

@@ -230,7 +230,7 @@ class Loop:
 
     def _is_wanted(self, known: PodRecord) -> bool:
         """Whether the pod can still be placed."""
-        blocked = known.volumes.blocked or known.gang.blocked
+        blocked = known.blocked or known.gang.blocked
         takes = self._store.queues.takes(known, started=self._store.gangs.keeps(known))
         may = known.schedulable and not blocked and takes
         return self._leadership.leads and may and known.state is PodState.WAITING

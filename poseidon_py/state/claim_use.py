@@ -9,3 +9,11 @@ class ClaimUse:
 
     name: str
     own: bool = False
+
+
+class PreparationError(Exception):
+    """What a pod's claims need is not available on the chosen node."""
+
+
+class TakenError(PreparationError):
+    """It was given to another pod meanwhile: the pod is placed again at once, without a report."""

@@ -1,21 +1,20 @@
-"""The records of pods and nodes in the store.
+"""The records of pods in the store.
 
 A pod's record is split by origin: the API server (`ObservedPod`), our description of it for the engine
 (`DescribedPod`, `VolumeNeeds`, `GangMembership`), and the state last sent to the engine (`SentState`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from poseidon_py.describe.annotations.class_terms import SILENT_CLASS, ClassTerms
 from poseidon_py.describe.annotations.preemption_terms import SILENT, Announcement, PreemptionTerms
-from poseidon_py.describe.annotations.usage_thresholds import NO_THRESHOLDS
-from poseidon_py.kube.objects import InvalidField, Node, Pod, micros
+from poseidon_py.devices.pod_needs import NO_DEVICES
+from poseidon_py.kube.objects import InvalidField, Pod, micros
 from poseidon_py.state.claim_use import ClaimUse
 from poseidon_py.state.pod_lifecycle import TRANSITIONS, PodEvent, PodState
-from poseidon_py.util.ids import job_id, node_id
-from protos.gen import flow_pb2
+from poseidon_py.util.ids import job_id
 
 
 class SentState(NamedTuple):
@@ -206,6 +205,7 @@ class PodRecord:
         "attempts",
         "created_us",
         "described",
+        "devices",
         "dirty",
         "first_seen",
         "gang",
@@ -267,6 +267,7 @@ class PodRecord:
         self.observed = ObservedPod()
         self.described = DescribedPod()
         self.volumes = VolumeNeeds()
+        self.devices = NO_DEVICES
         self.gang = GangMembership()
         self.queue = NO_QUEUE
         self.state = PodState.GONE
@@ -310,6 +311,16 @@ class PodRecord:
     @property
     def full_name(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def blocked(self) -> str:
+        """Why its volumes or devices currently exclude every node; empty: they do not."""
+        return self.volumes.blocked or self.devices.blocked
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether it uses claims of volumes or devices, or resources that devices may serve."""
+        return bool(self.volumes.claims) or self.devices.any
 
     @property
     def age_us(self) -> int:
@@ -365,28 +376,3 @@ class PodRecord:
 
 Reject = Callable[[PodRecord, str, int], None]
 """Gives a placement back: pod, id of the node, earliest next round for it (microseconds since the epoch)."""
-
-
-class NodeRecord:
-    """One node, described."""
-
-    __slots__ = ("base", "dirty", "id", "key", "message", "name", "newest", "sent", "thresholds", "uid", "used")
-
-    def __init__(self, node: Node) -> None:
-        self.name = node.metadata.name
-        self.uid = node.metadata.uid
-        self.id = node_id(self.name, self.uid)
-        self.newest: Node | None = None
-        """The newest object; None once it has been described."""
-        self.key: tuple[object, object] | None = None
-        """Key of `message`: of the node's fields (see describe.node_key), and of its volumes and usage."""
-        self.base: flow_pb2.Node | None = None
-        """The description without volume limits."""
-        self.thresholds = NO_THRESHOLDS
-        """Of measured usage, from which on the node takes no pods."""
-        self.used: Mapping[str, float] = {}
-        """Measured usage of a node with thresholds, in the engine's units, as far as it is known."""
-        self.message: flow_pb2.Node | None = None
-        self.sent: object = None
-        """Key of the description that was last sent to the engine."""
-        self.dirty = True

@@ -20,9 +20,11 @@ from poseidon_py.state.announced import Announced
 from poseidon_py.state.arrivals import Arrivals
 from poseidon_py.state.budgets import Budgets
 from poseidon_py.state.default_spreading import DefaultSpreading
+from poseidon_py.state.devices.gate import DeviceGate
 from poseidon_py.state.gangs.registry import GangRegistry
 from poseidon_py.state.listeners import SettledListener
 from poseidon_py.state.namespaces import Namespaces
+from poseidon_py.state.node_record import NodeRecord
 from poseidon_py.state.nominations import Nominations
 from poseidon_py.state.observed import fingerprint, is_disrupted
 from poseidon_py.state.pod_lifecycle import PodEvent, PodState
@@ -31,7 +33,7 @@ from poseidon_py.state.preemption.priority_classes import PriorityClasses
 from poseidon_py.state.problems import Problems
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.queues.registry import QueueRegistry
-from poseidon_py.state.records import NodeRecord, PodRecord
+from poseidon_py.state.records import PodRecord
 from poseidon_py.state.volumes.cache import Storage
 from poseidon_py.state.volumes.gate import VolumeGate
 from poseidon_py.util.ids import TaskIds, node_id
@@ -93,7 +95,6 @@ class Store:
         """UID -> outcome of those pods, unless they were deleted."""
         self.gone_nodes: set[str] = set()
         """Ids of nodes whose removal has not been sent to the engine yet."""
-        self._settled_listeners: list[SettledListener] = []
         self.problems = Problems(self.metrics)
         self.gangs = GangRegistry(self.pods, self.touch_pod, self.metrics, self.preemption_rules.by_job)
         self.priority_classes = PriorityClasses(self.pods, self.touch_pod)
@@ -114,8 +115,10 @@ class Store:
         self.volumes = VolumeGate(
             self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes, preemption=preemption
         )
+        self.devices = DeviceGate(self.pods, self.touch_pod, self.touch_node, self.touch_nodes)
         self.budgets = Budgets(self.metrics)
         self.nominations = Nominations(self.touch_pod)
+        self._settled_listeners: list[SettledListener] = [self.volumes, self.devices, self.spreading]
         self._tasks = TaskIds(self.metrics)
         self._on_node: dict[str, dict[str, None]] = {}
         """Node name -> UIDs of the pods that are bound to it."""
@@ -254,6 +257,7 @@ class Store:
         released = self._advance(known, PodEvent.RELEASE)
         if released:
             self.volumes.released(known)
+            self.devices.released(known)
         return released
 
     def _advance(self, known: PodRecord, event: PodEvent, node: str = "") -> bool:
@@ -264,8 +268,6 @@ class Store:
         return False
 
     def _settled(self, known: PodRecord) -> None:
-        self.volumes.settled(known)
-        self.spreading.settled(known)
         for listener in self._settled_listeners:
             listener.settled(known)
 

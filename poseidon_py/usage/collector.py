@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from poseidon_py.feed.client import Engine, EngineError
 from poseidon_py.feed.resync import Session
 from poseidon_py.metrics.metrics import Metrics
-from poseidon_py.state.records import NodeRecord
+from poseidon_py.state.node_record import NodeRecord
 from poseidon_py.state.store import Store
 from poseidon_py.usage.gathered import AT, CPU, MEMORY, RX, TX, Gathered, Row, SourceError
 from poseidon_py.util.backoff import Backoff

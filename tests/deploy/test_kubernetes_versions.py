@@ -14,11 +14,14 @@ from tests.paths import ROOT
 
 SERVED: Json = yaml.safe_load((ROOT / "tests" / "deploy" / "kubernetes_versions.yaml").read_text())
 ALWAYS = {(api.rpartition("/")[0], resource) for api, resources in SERVED["always"].items() for resource in resources}
-GROUPS = {group for group, _ in ALWAYS} | {"metrics.k8s.io"}
-NATIVE_GROUPS = {"events.k8s.io", "resource.k8s.io", "node.k8s.io", "autoscaling"}
+GROUPS = {group for group, _ in ALWAYS} | {"metrics.k8s.io", "resource.k8s.io"}
+NATIVE_GROUPS = {"events.k8s.io", "node.k8s.io", "autoscaling"}
 """Further ones of Kubernetes, which nothing asks for yet."""
-OPTIONAL = {("scheduling.k8s.io", "podgroups"), ("metrics.k8s.io", "nodes"), ("metrics.k8s.io", "pods")}
-"""Of groups that only Kubernetes' own projects serve: the scheduler runs without them."""
+DEVICES = ("deviceclasses", "resourceslices", "resourceclaims", "devicetaintrules")
+OPTIONAL = {("scheduling.k8s.io", "podgroups"), ("metrics.k8s.io", "nodes"), ("metrics.k8s.io", "pods")} | {
+    ("resource.k8s.io", each) for each in DEVICES
+}
+"""Of groups that are not served everywhere: the scheduler runs without them."""
 
 
 def rows() -> dict[str, list[str]]:

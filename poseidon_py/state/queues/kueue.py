@@ -31,13 +31,13 @@ from poseidon_py.kube.queue_objects.kueue_config import (
     Configuration,
     configuration,
 )
+from poseidon_py.kube.selector_matching import matches
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.gangs.without_marks import WITH_SIZE, queued_levels
 from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
 from poseidon_py.state.queues.past_use import unit_weights
 from poseidon_py.state.queues.source import STOPPED, Declared, Source, Touched
 from poseidon_py.state.queues.tree import make_tree
-from poseidon_py.state.volumes.matching import matches
 
 _GROUP, _VERSIONS = "kueue.x-k8s.io", ("v1beta2", "v1beta1")
 CLUSTER_QUEUES = Resource(_GROUP, "clusterqueues", _VERSIONS)

@@ -18,11 +18,11 @@ from poseidon_py.kube.quantity import PODS
 from poseidon_py.kube.queue_objects import keys
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.own import OwnQueue, Tenant, own_queue
+from poseidon_py.kube.selector_matching import matches
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
 from poseidon_py.state.queues.source import STOPPED, Declared, Source, Touched
 from poseidon_py.state.queues.tree import make_tree
-from poseidon_py.state.volumes.matching import matches
 
 QUEUES = Resource("poseidon.io", "queues", ("v1",))
 _RULES = Rules(Sharing.PROPORTIONAL, reclaim=ReclaimRules.FAIR_SHARE)

@@ -13,7 +13,7 @@ from poseidon_py.describe.reason_keys import CLAIM_IN_USE, VOLUME_NONE
 from poseidon_py.describe.selectors import node_term, on_node
 from poseidon_py.kube.objects import Requirement, SelectorTerm
 from poseidon_py.kube.storage_objects import Claim, Volume
-from poseidon_py.state.claim_use import ClaimUse
+from poseidon_py.state.claim_use import ClaimUse, PreparationError, TakenError
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.volumes.attachments import Attached, Attachments
 from poseidon_py.state.volumes.cache import (
@@ -43,11 +43,11 @@ _NOT_LISTED = "not listed"
 _BEHIND = "behind a pod that names the same claim and is tried first"
 
 
-class VolumeError(Exception):
+class VolumeError(PreparationError):
     """The pod's volumes are not available on the chosen node."""
 
 
-class VolumesTakenError(VolumeError):
+class VolumesTakenError(VolumeError, TakenError):
     """Other pods were given the volumes on this node; other nodes may still have some."""
 
 

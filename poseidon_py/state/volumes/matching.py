@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Container, Iterable, Mapping
 
-from poseidon_py.describe.selectors import integer
-from poseidon_py.kube.object_details import LabelSelector
-from poseidon_py.kube.objects import InvalidField, Requirement
+from poseidon_py.kube.objects import InvalidField
+from poseidon_py.kube.selector_matching import matches, meets
 from poseidon_py.kube.storage_objects import Claim, Volume
 from poseidon_py.state.volumes.cache import Storage, capacity_bytes, class_of, labels, requested_bytes
 
@@ -70,32 +69,6 @@ def _is_free(volume: Volume, claim: Claim) -> bool:
         and set(claim.spec.access_modes or ()) <= set(volume.spec.access_modes or ())
         and (claim.spec.selector is None or matches(claim.spec.selector, labels(volume.metadata)))
     )
-
-
-def matches(selector: LabelSelector, values: Mapping[str, str]) -> bool:
-    """Whether labels match a label selector. Raises InvalidField for an unknown operator."""
-    exact = all(values.get(key) == value for key, value in (selector.labels or {}).items())
-    return exact and all(meets(each, values) for each in selector.expressions or ())
-
-
-def meets(requirement: Requirement, present: Mapping[str, str]) -> bool:
-    """Whether labels meet one requirement of a node or label selector. Raises InvalidField for an unknown operator."""
-    value, values = present.get(requirement.key), requirement.values or []
-    match requirement.operator:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            number, bound = integer(value or ""), integer(values[0] if len(values) == 1 else "")
-            if number is None or bound is None:
-                return False
-            return number > bound if requirement.operator == "Gt" else number < bound
-    raise InvalidField("operator", f"{requirement.operator!r} is none of In, NotIn, Exists, DoesNotExist, Gt, Lt")
 
 
 def usable_on(volume: Volume, node_labels: Mapping[str, str]) -> bool:

@@ -328,7 +328,6 @@ def test_added_affinity():
             affinity(labelSelector={"matchExpressions": [{"key": "k", "operator": "Gt", "values": ["1"]}]}),
             "labelSelector",
         ),
-        ({"resourceClaims": [{"name": "gpu"}]}, "resourceClaims"),
         ({"topologySpreadConstraints": [{"maxSkew": 0, "topologyKey": "z"}]}, "maxSkew"),
         ({"topologySpreadConstraints": [{"topologyKey": "z", "whenUnsatisfiable": "Never"}]}, "whenUnsatisfiable"),
         ({"topologySpreadConstraints": [{"topologyKey": "z", "nodeTaintsPolicy": "x"}]}, "nodeTaintsPolicy"),
@@ -338,13 +337,6 @@ def test_an_invalid_field_is_named(spec, field):
     with pytest.raises(InvalidField) as caught:
         describe_class(pod(spec=spec))
     assert field in caught.value.field
-
-
-def test_a_pod_with_claims_is_told_what_is_so():
-    """A node whose devices are published by a DRA driver has no extended resource for them: that is no remedy."""
-    with pytest.raises(InvalidField, match="not supported yet: the pod waits") as caught:
-        describe_class(pod(spec={"resourceClaims": [{"name": "gpu"}]}))
-    assert "extended" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

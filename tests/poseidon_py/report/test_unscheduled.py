@@ -6,7 +6,7 @@ from poseidon_py.report.messages import GangTerms
 from poseidon_py.report.unscheduled import UnscheduledReports, terms_of
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.gangs.members import Needs
-from poseidon_py.state.records import NodeRecord
+from poseidon_py.state.node_record import NodeRecord
 from poseidon_py.state.store import Store
 from protos.gen import flow_pb2
 from tests.poseidon_py.builders import node, pod

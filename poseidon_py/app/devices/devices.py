@@ -1,0 +1,82 @@
+"""The components for devices: the watches of resource.k8s.io, and what gives placed pods their devices."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from poseidon_py.bind.device_claims import DeviceBinder
+from poseidon_py.config.settings import Settings
+from poseidon_py.devices.objects import (
+    GROUP,
+    VERSIONS,
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceClaim,
+    ResourceSlice,
+)
+from poseidon_py.kube.client import Kube
+from poseidon_py.kube.informers.informer import Informer
+from poseidon_py.kube.informers.informers import SAY_AFTER, Informers
+from poseidon_py.kube.informers.resource import Resource
+from poseidon_py.state.devices.chooser import DeviceChooser
+from poseidon_py.state.object_handler import ObjectHandler, by_name, by_namespace
+from poseidon_py.state.store import Store
+
+CLAIMS = Resource(GROUP, "resourceclaims", VERSIONS)
+SLICES = Resource(GROUP, "resourceslices", VERSIONS, namespaced=False)
+CLASSES = Resource(GROUP, "deviceclasses", VERSIONS, namespaced=False)
+TAINT_RULES = Resource(GROUP, "devicetaintrules", ("v1", "v1beta2", "v1alpha3"), namespaced=False)
+
+_OFF = "spec.resourceClaims: are not served, because --devices is off"
+_WITHOUT = "pods with device claims wait"
+_NOT_SERVED = "spec.resourceClaims: the API server serves no resource.k8s.io in v1, v1beta2 or v1beta1"
+
+
+class Devices:
+    """See the module. `known` before the first round."""
+
+    def __init__(
+        self, kube: Kube, informers: Informers, store: Store, settings: Settings, leads: Callable[[], bool]
+    ) -> None:
+        self._gate = gate = store.devices
+        self._known = asyncio.Event()
+        self._informers: dict[Resource, Informer] = {}
+        self.chooser = DeviceChooser(gate, store.nodes.get)
+        self.binder = DeviceBinder(
+            kube, gate, self.chooser, lambda: self._informers[CLAIMS].path, settings.volume_timeout, leads=leads
+        )
+        if settings.devices == "off":
+            gate.set_readable(_OFF)
+            self._known.set()
+            return
+        kinds: tuple[tuple[Resource, type[Any], Any, Any, Any], ...] = (
+            (SLICES, ResourceSlice, by_name, gate.put_slice, gate.drop_slice),
+            (CLASSES, DeviceClass, by_name, gate.put_class, gate.drop_class),
+            (TAINT_RULES, DeviceTaintRule, by_name, gate.put_rule, gate.drop_rule),
+            (CLAIMS, ResourceClaim, by_namespace, gate.put_claim, gate.drop_claim),
+        )
+        for resource, item, key, put, drop in kinds:
+            handler: ObjectHandler[Any] = ObjectHandler(resource.label, key, put, drop, store.metrics, resource.plural)
+            without = _WITHOUT if resource != TAINT_RULES else "no rule taints devices"
+            informer = Informer(resource, handler, item, without, settled=self._settled, patience=SAY_AFTER)
+            informer.awaited = False
+            self._informers[resource] = informer
+            informers.add(informer)
+
+    def _settled(self) -> None:
+        needed = [informer for resource, informer in self._informers.items() if resource != TAINT_RULES]
+        ready = all(informer.ready or informer.unreadable for informer in self._informers.values())
+        if not ready:
+            return
+        unreadable = next((informer.unreadable for informer in needed if informer.unreadable), "")
+        if not (unreadable or all(informer.path for informer in needed)):
+            unreadable = _NOT_SERVED
+        self._gate.set_readable(unreadable)
+        self._known.set()
+
+    async def known(self) -> None:
+        """Waits until it is known which devices there are, or why not."""
+        await self._known.wait()
+
+    async def stop(self) -> None:
+        await self.binder.stop()

@@ -1,0 +1,1 @@
+"""Which devices pods need, hold and get: the state of dynamic resource allocation, by pod and node."""

@@ -1,0 +1,220 @@
+"""Pods with device claims, through the whole bridge and the flow service, against the synthetic cluster."""
+
+import pytest
+
+from benchmarks.cluster.store.device_kinds import RESOURCE_CLAIMS
+from benchmarks.cluster.store.kinds import NODES
+from tests.benchmarks.cluster.device_builders import (
+    claim,
+    claim_template,
+    device,
+    device_class,
+    request,
+    resource_slice,
+)
+from tests.poseidon_py.gang_world import World, job
+from tests.poseidon_py.world import template, world_of
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+
+class DeviceWorld(World):
+    """`gpus` nodes have as many devices, of the class gpu."""
+
+    @property
+    def claims(self):
+        return {each["metadata"]["name"]: each for each in self.cluster.objects(RESOURCE_CLAIMS)}
+
+    def names(self):
+        return sorted(node["metadata"]["name"] for node in self.cluster.objects(NODES))
+
+    def gpus(self, *counts, **attributes):
+        self.create(device_class("gpu"))
+        for node, count in zip(self.names(), counts, strict=False):
+            devices = [device(f"gpu-{at}", attributes={k: v[at] for k, v in attributes.items()}) for at in range(count)]
+            self.create(resource_slice(f"slice-{node}", *devices, pool=node, node=node))
+
+    def pod(self, name, *, claim_name="", of="", **fields):
+        source = {"resourceClaimName": claim_name} if claim_name else {"resourceClaimTemplateName": of}
+        given = template(resourceClaims=[{"name": "d", **source}], **fields)
+        given["spec"]["containers"][0]["resources"]["claims"] = [{"name": "d"}]
+        self.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, **given})
+
+    def extended(self, name, resource, amount=1):
+        """A pod with an extended resource."""
+        found = template()
+        amounts = {resource: str(amount)}
+        found["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"} | amounts, "limits": amounts}
+        self.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, **found})
+
+    def devices(self):
+        """Pod -> the devices of its claims."""
+        found: dict[str, list[str]] = {}
+        for each in self.claims.values():
+            status = each.get("status", {})
+            results = status.get("allocation", {}).get("devices", {}).get("results", [])
+            for user in status.get("reservedFor", []):
+                found.setdefault(user["name"], []).extend(f"{r['pool']}/{r['device']}" for r in results)
+        return found
+
+    def check(self):
+        super().check()
+        given = [each for devices in self.devices().values() for each in devices]
+        assert len(given) == len(set(given))
+        for name, devices in self.devices().items():
+            if name in self.pods and (node := self.pods[name]["spec"].get("nodeName")):
+                assert all(each.startswith(f"{node}/") for each in devices)
+
+
+@pytest.fixture
+async def world(tmp_path):
+    async with world_of(DeviceWorld, tmp_path, nodes=3) as world:
+        yield world
+
+
+async def test_pods_get_devices_of_their_own(world):
+    """Five devices, six pods: the sixth waits, says why, and gets the device of the first that ends."""
+    world.gpus(2, 3)
+    world.create(claim_template("one", request()))
+    await world.bridge()
+    for at in range(6):
+        world.pod(f"p{at}", of="one")
+    await world.until(lambda: len(world.running()) == 5)
+    world.check()
+    assert len(world.devices()) == 5
+    (waiting,) = world.pods.keys() - world.running()
+    await world.until(lambda: world.events("FailedScheduling"))
+    assert "0/3 nodes are available: 3 cannot allocate all claims" in world.events("FailedScheduling")[0]["message"]
+    world.delete(sorted(world.running())[0])
+    await world.until(lambda: waiting in world.running())
+    world.check()
+
+
+async def test_a_claim_in_common_is_allocated_once_and_all_its_pods_follow(world):
+    world.gpus(1, 1)
+    world.create(claim("shared", request()))
+    await world.bridge()
+    for at in range(6):
+        world.pod(f"p{at}", claim_name="shared")
+    await world.until(lambda: len(world.running()) == 6)
+    nodes = {pod["spec"]["nodeName"] for pod in world.pods.values()}
+    assert len(nodes) == 1
+    assert len(world.claims["shared"]["status"]["reservedFor"]) == 6
+    for at in range(6):
+        world.delete(f"p{at}")
+    await world.until(lambda: "allocation" not in world.claims["shared"].get("status", {}))
+
+
+async def test_devices_of_one_numa_node(world):
+    """A pod wants two devices of one NUMA node; one node has two of different ones, the other has them."""
+    world.gpus(2, 3, numa=[{"int": 0}, {"int": 1}, {"int": 1}])
+    two = request(count=2)
+    template = claim_template("two", two)
+    template["spec"]["spec"]["devices"]["constraints"] = [{"matchAttribute": "gpu.example.com/numa"}]
+    world.create(template)
+    await world.bridge()
+    for name in "ab":
+        world.pod(name, of="two")
+    await world.until(lambda: world.running())
+    await world.until(lambda: world.events("FailedScheduling"))
+    ((name, devices),) = world.devices().items()
+    assert world.running() == {name}
+    assert sorted(devices) == [f"{world.names()[1]}/gpu-1", f"{world.names()[1]}/gpu-2"]
+
+
+async def test_an_extended_resource_is_served_by_devices_or_by_a_device_plugin(world):
+    """Two devices on one node, one of a device plugin on another: three pods with one each."""
+    resource = "example.com/gpu"
+    world.create(device_class("gpu", extendedResourceName="example.com/gpu"))
+    first, second, _ = world.names()
+    world.create(resource_slice("s", device("gpu-0"), device("gpu-1"), pool=first, node=first))
+    node = world.cluster.get(NODES, second)
+    node["status"]["allocatable"][resource] = node["status"]["capacity"][resource] = "1"
+    world.cluster.api.update(NODES, "", second, node, "status")
+    await world.bridge()
+    for at in range(4):
+        world.extended(f"p{at}", resource)
+    await world.until(lambda: len(world.running()) == 3)
+    world.check()
+    nodes = [pod["spec"]["nodeName"] for pod in world.pods.values() if "nodeName" in pod["spec"]]
+    assert sorted(nodes) == sorted([first, first, second])
+    served = [pod["status"].get("extendedResourceClaimStatus") for pod in world.pods.values()]
+    assert sorted(each is None for each in served) == [False, False, True, True]
+    mapping = {"containerName": "c", "resourceName": resource, "requestName": "container-0-request-0"}
+    assert [each["requestMappings"] for each in served if each] == [[mapping]] * 2
+
+
+async def test_every_class_has_an_implicit_resource(world):
+    """Beside a claim for the same devices: three on one node, and none is given twice."""
+    world.gpus(3)
+    world.create(claim_template("two", request(count=2)))
+    await world.bridge()
+    world.pod("claims", of="two")
+    for name in "ab":
+        world.extended(name, "deviceclass.resource.kubernetes.io/gpu")
+    await world.until(lambda: len(world.running()) == 2)
+    await world.until(lambda: world.events("FailedScheduling"))
+    world.check()
+
+
+async def test_a_gang_gets_devices_for_all_or_none(world):
+    world.gpus(2, 2)
+    world.create(claim_template("one", request()))
+    await world.bridge()
+    for name, size in (("large", 5), ("small", 4)):
+        found = job(name, size, gang="all", cpu="100m")
+        spec = found["spec"]["template"]["spec"]
+        spec["resourceClaims"] = [{"name": "d", "resourceClaimTemplateName": "one"}]
+        spec["containers"][0]["resources"]["claims"] = [{"name": "d"}]
+        world.create(found)
+    await world.until(lambda: len(world.running("small")) == 4)
+    assert world.running("large") == set()
+    world.check()
+
+
+async def test_a_pod_of_higher_priority_evicts_the_holder_of_a_device(world):
+    world.gpus(1)
+    world.create(claim_template("one", request()))
+    world.create(
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 100}
+    )
+    await world.bridge()
+    world.pod("low", of="one")
+    await world.until(lambda: world.running() == {"low"})
+    world.pod("high", of="one", priorityClassName="high", priority=100)
+    await world.until(lambda: world.running() == {"high"})
+    assert "low" not in world.pods
+    world.check()
+
+
+async def test_a_restarted_scheduler_knows_what_is_in_use(world):
+    world.gpus(2)
+    world.create(claim_template("one", request()))
+    bridge = await world.bridge()
+    world.pod("a", of="one")
+    await world.until(lambda: world.running() == {"a"})
+    await world.stop(bridge)
+    await world.bridge()
+    world.pod("b", of="one")
+    world.pod("c", of="one")
+    await world.until(lambda: len(world.running()) == 2)
+    world.check()
+    await world.until(lambda: world.events("FailedScheduling"))
+    assert len(world.running()) == 2
+
+
+async def test_what_is_missing_is_said(world):
+    """A claim that does not exist, a class that does not exist: each a condition, at once, and each mended later."""
+    world.gpus(1)
+    await world.bridge()
+    world.pod("a", claim_name="later")
+
+    def messages_of(name):
+        conditions = world.pods[name].get("status", {}).get("conditions", ())
+        return [each.get("message", "") for each in conditions if each["type"] == "PodScheduled"]
+
+    await world.until(lambda: any('resourceclaim "later" not found' in text for text in messages_of("a")))
+    world.create(claim("later", request(device_class="fpga")))
+    await world.until(lambda: any("device class fpga does not exist" in text for text in messages_of("a")))
+    world.create(device_class("fpga"))
+    await world.until(lambda: world.running() == {"a"})
