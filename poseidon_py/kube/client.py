@@ -57,6 +57,7 @@ JSON = "application/json"
 
 T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
+_ANOTHER_UID = "metadata.uid: Invalid value: "
 
 
 class KubeError(Exception):
@@ -100,7 +101,8 @@ class NotFoundError(ApiError):
 
 
 class ConflictError(ApiError):
-    """409: the object exists already, or has changed."""
+    """409: the object exists already, or has changed. Also 422 if another object has the name: a UID in a patch is an
+    immutable field, where in an update or a deletion it is a precondition."""
 
 
 class GoneError(ApiError):
@@ -125,6 +127,8 @@ def api_error(code: int, body: bytes, header: str | bytes | None = None) -> ApiE
         kind = BusyError
     else:
         kind = {404: NotFoundError, 409: ConflictError, 410: GoneError}.get(code, ApiError)
+        if code == 422 and _ANOTHER_UID in (status.message or ""):
+            kind = ConflictError
     return kind(code, status.reason or "", status.message or "", seconds)
 
 

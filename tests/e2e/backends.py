@@ -255,6 +255,7 @@ def bound(pods: list[Json], prefix: str = "") -> dict[str, str]:
 _OF_NO_NAMESPACE = (
     "Node", "Namespace", "PersistentVolume", "StorageClass", "PriorityClass", "RuntimeClass",
     "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding",
+    "ResourceSlice", "DeviceClass", "DeviceTaintRule",
     "Queue", "ClusterQueue", "Cohort", "ResourceFlavor", "WorkloadPriorityClass",
 )  # fmt: skip
 
@@ -287,6 +288,7 @@ class Synthetic(Backend):
         self._process = Process(
             [
                 *POSEIDON, "cluster", "--nodes=0", "--port=0", "--start-delay=0.01", "--bookmark-interval=5",
+                "--device-versions=v1,v1beta2,v1beta1,v1alpha3",
                 f"--kubeconfig-out={self.kubeconfig}",
             ],
             folder / "cluster.log",

@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.backends import Backend, Synthetic
 from tests.e2e.processes import Process, Scheduler
-from tests.e2e.real_backend import Real, pod_group_flags, why_not_real
+from tests.e2e.real_backend import Real, gate_flags, why_not_real
 from tests.effort import NO_SERVER
 
 SYNTHETIC = pytest.mark.parametrize("server", ["synthetic"], indirect=True)
@@ -62,7 +62,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         if problem := why_not_real():
             pytest.skip(NO_SERVER + problem)
         assets = Path(os.environ["KUBEBUILDER_ASSETS"])
-        backend = Real(assets, folder, flags=pod_group_flags(assets))
+        backend = Real(assets, folder, flags=gate_flags(assets))
     else:
         backend = Synthetic(folder)
     yield backend

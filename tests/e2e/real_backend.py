@@ -18,8 +18,10 @@ from tests.e2e.backends import Backend, Bind, free_ports
 from tests.e2e.processes import Process
 
 _TOKEN = "e2e"
-_POD_GROUPS = ("GenericWorkload", "GangScheduling", "WorkloadAwarePreemption", "PodGroupPreemptionPolicy")
-"""The gates of Kubernetes' PodGroups; a server has some of them, by its version."""
+_GATES = (
+    "GenericWorkload", "GangScheduling", "WorkloadAwarePreemption", "PodGroupPreemptionPolicy", "DRADeviceTaintRules",
+)  # fmt: skip
+"""The gates of Kubernetes' PodGroups, and of taint rules for devices; a server has some of them, by its version."""
 
 
 class Real(Backend):
@@ -160,10 +162,11 @@ class Real(Backend):
         self._etcd.end(9)
 
 
-def pod_group_flags(assets: Path) -> tuple[str, ...]:
-    """Flags with which the API server serves Kubernetes' PodGroups; none, if it does not have them."""
+def gate_flags(assets: Path) -> tuple[str, ...]:
+    """Flags with which the API server serves Kubernetes' PodGroups, and every version of what it has; none, if it has
+    no such gates."""
     usage = subprocess.run([assets / "kube-apiserver", "--help"], capture_output=True, text=True, check=True).stdout
-    gates = [f"{gate}=true" for gate in _POD_GROUPS if gate in usage]
+    gates = [f"{gate}=true" for gate in _GATES if gate in usage]
     return (f"--feature-gates={','.join(gates)}", "--runtime-config=api/alpha=true,api/beta=true") if gates else ()
 
 

@@ -27,7 +27,7 @@ from tests.e2e.conftest import SharedScheduler
 from tests.e2e.objects import condition, container, node, pod
 from tests.e2e.preemption import HIGH, LOW, define_priorities, ranked
 from tests.e2e.processes import Scheduler
-from tests.e2e.real_backend import Real, pod_group_flags, why_not_real
+from tests.e2e.real_backend import Real, gate_flags, why_not_real
 from tests.e2e.rights import REVIEWS, account_with_rights, granted_to
 from tests.e2e.test_constraints import BOUND, NONE, claim, volume, waiting
 from tests.e2e.test_restarts import LEASE
@@ -77,7 +77,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     if problem := why_not_real():
         pytest.skip(problem)
     assets, folder = Path(os.environ["KUBEBUILDER_ASSETS"]), tmp_path_factory.mktemp("rights")
-    server = Real(assets, folder, authorization="RBAC", flags=pod_group_flags(assets), watched=ACCOUNT)
+    server = Real(assets, folder, authorization="RBAC", flags=gate_flags(assets), watched=ACCOUNT)
     try:
         server.kubeconfig = server.kubeconfig_with(
             account_with_rights(server, "scheduler", "poseidon"), folder / "account"

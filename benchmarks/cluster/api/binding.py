@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from benchmarks.cluster.api.deletion import delete
+from benchmarks.cluster.api.deletion import check_deletion, delete
 from benchmarks.cluster.api.kind_validation import binding as check_binding
 from benchmarks.cluster.api.schema import conform
 from benchmarks.cluster.api.verbs import Api, check_preconditions
@@ -85,7 +85,7 @@ def evict(api: Api, namespace: str, name: str, eviction: Json, *, dry_run: bool 
     options: Json = eviction.get("deleteOptions") or {}
     dry_run = dry_run or options.get("dryRun") == ["All"]
     record = api.get(PODS, namespace, name)
-    check_preconditions(PODS, record, options.get("preconditions"))
+    check_deletion(PODS, record, options.get("preconditions") or {})
     if record.fields[POD_PHASE] == "Running" and not record.deleting:
         _spend_budget(api, record, dry_run)
     if dry_run:

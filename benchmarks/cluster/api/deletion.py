@@ -10,9 +10,9 @@ import time
 from typing import Any
 
 from benchmarks.cluster.api.schema import conform
-from benchmarks.cluster.api.verbs import Api, check_preconditions
+from benchmarks.cluster.api.verbs import Api
 from benchmarks.cluster.store.clock import rfc3339
-from benchmarks.cluster.store.errors import Json, bad_request, forbidden
+from benchmarks.cluster.store.errors import Json, bad_request, conflict, forbidden
 from benchmarks.cluster.store.kinds import NAMESPACES, POD_NODE, POD_PHASE, PODS, Kind
 from benchmarks.cluster.store.store import Record
 
@@ -27,7 +27,7 @@ def delete(
     options = options or {}
     conform("v1", "DeleteOptions", options)
     record = api.get(kind, namespace, name)
-    check_preconditions(kind, record, options.get("preconditions"))
+    check_deletion(kind, record, options.get("preconditions") or {})
     if kind is NAMESPACES and name in KEPT_NAMESPACES:
         raise forbidden("namespaces", "", name, "this namespace may not be deleted")
     obj = record.parse()
@@ -56,6 +56,21 @@ def delete(
     if "generation" in metadata and not record.deleting:
         metadata["generation"] += 1
     return (record if dry_run else api.store.put(kind, obj, record)), False
+
+
+def check_deletion(kind: Kind, record: Record, preconditions: Json) -> None:
+    """409 as deletions have it: the message names the kind instead of the resource."""
+    for field, name, actual, happened in (
+        ("uid", "UID", record.uid, "deleted and then recreated"),
+        ("resourceVersion", "ResourceVersion", str(record.version), "modified"),
+    ):
+        asked = preconditions.get(field)
+        if asked and asked != actual:
+            why = (
+                f"the {name} in the precondition ({asked}) does not match the {name} in record ({actual}). The object "
+                f"might have been {happened}"
+            )
+            raise conflict(kind.kind, kind.group, record.name, why)
 
 
 def _grace_seconds(kind: Kind, record: Record, obj: Json, options: Json) -> int:

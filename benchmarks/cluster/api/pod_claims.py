@@ -55,7 +55,10 @@ def container_claims(container: Mapping[str, Any], spec: Mapping[str, Any], fiel
             causes.append(duplicate(place, name if name in seen else key))
         seen.add(key)
         if name not in known:
-            causes.append(cause(place, f'Not found: "{name}"', "FieldValueNotFound"))
+            names = ", ".join(sorted(filter(None, known)))
+            listed = f": {names}" if names else " which is empty"
+            message = f'Not found: "{name}": must be one of the names in pod.spec.resourceClaims{listed}'
+            causes.append(cause(place, message, "FieldValueNotFound"))
     return causes
 
 

@@ -23,6 +23,11 @@ SUBDOMAIN_SAID = (
     "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
     r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
+_NAME_PART_SAID = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
 _LABEL_VALUE_SAID = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
     "start and end with an alphanumeric character"
@@ -88,9 +93,7 @@ def labels(given: Any, field: str) -> Causes:
     for key, value in given.items():
         prefix, slash, name = key.rpartition("/")
         if len(name) > 63 or not _NAME_PART.fullmatch(name) or (slash and not SUBDOMAIN.fullmatch(prefix)):
-            causes.append(
-                invalid_value(field, key, "name part must consist of alphanumeric characters, '-', '_' or '.'")
-            )
+            causes.append(invalid_value(field, key, _NAME_PART_SAID))
         if not isinstance(value, str) or len(value) > 63 or (value and not _NAME_PART.fullmatch(value)):
             causes.append(invalid_value(field, value, _LABEL_VALUE_SAID))
     return causes

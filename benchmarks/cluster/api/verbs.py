@@ -26,6 +26,7 @@ from benchmarks.cluster.store.errors import (
     bad_request,
     conflict,
     forbidden,
+    forbidden_field,
     invalid,
     invalid_value,
     not_found,
@@ -223,8 +224,9 @@ class Api:
             raise bad_request("the patch leaves no metadata")
         if metadata.get("resourceVersion") not in (None, "", str(current.version)):
             raise conflict(kind.plural, kind.group, name, STALE)
-        if metadata.get("uid") not in (None, "", current.uid):
-            raise conflict(kind.plural, kind.group, name, _uid_differs(metadata["uid"], current.uid))
+        if metadata.get("uid") not in (None, "", current.uid):  # of an update it is a precondition, of a patch a field
+            causes = [invalid_value("metadata.uid", metadata["uid"], "field is immutable")]
+            raise invalid(kind.kind, kind.group, name, causes)
         if metadata.get("name") != name:
             raise bad_request("the name of an object cannot be changed by a patch")
         return self.replace(kind, current, after, subresource, dry_run=dry_run), False
@@ -273,13 +275,12 @@ class Api:
         if "deletionTimestamp" in had:
             added = set(metadata.get("finalizers") or ()) - set(had.get("finalizers") or ())
             if added:
-                causes = [
-                    invalid_value(
-                        "metadata.finalizers",
-                        sorted(added),
-                        "no new finalizers can be added if the object is being deleted",
-                    )
-                ]
+                listed = ", ".join(f'"{one}"' for one in sorted(added))
+                why = (
+                    "no new finalizers can be added if the object is being deleted, found new finalizers "
+                    f"[]string{{{listed}}}"
+                )
+                causes = [forbidden_field("metadata.finalizers", why)]
                 raise invalid(kind.kind, kind.group, had["name"], causes)
         new: Json = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
         if subresource == "status":

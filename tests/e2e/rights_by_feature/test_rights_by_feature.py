@@ -24,7 +24,7 @@ from tests.deploy.test_rights_table import LEAST, configuration
 from tests.e2e.api import Json
 from tests.e2e.backends import Backend
 from tests.e2e.conftest import SharedScheduler, check
-from tests.e2e.real_backend import Real, pod_group_flags, why_not_real
+from tests.e2e.real_backend import Real, gate_flags, why_not_real
 from tests.e2e.rights_by_feature.chart_account import GROUP, NAMESPACE, Right, install, rights_in
 from tests.e2e.rights_by_feature.queue_scenarios import PODS_OF_QUEUES, suspends
 from tests.e2e.rights_by_feature.scenarios import (
@@ -119,7 +119,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
     if problem := why_not_real():
         pytest.skip(NO_SERVER + problem)
     assets, folder = Path(os.environ["KUBEBUILDER_ASSETS"]), tmp_path_factory.mktemp("rights")
-    real = Real(assets, folder, authorization="RBAC", flags=pod_group_flags(assets), watched_group=GROUP)
+    real = Real(assets, folder, authorization="RBAC", flags=gate_flags(assets), watched_group=GROUP)
     try:
         define(real)
         metadata = {"name": HOOKS}

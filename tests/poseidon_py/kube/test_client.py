@@ -41,6 +41,14 @@ def test_each_code_has_its_kind(code, kind):
     assert (error.code, error.reason, error.message, error.retry_after) == (code, "R", "m", 3.0)
 
 
+def test_a_patch_for_another_object_of_the_name_is_a_conflict():
+    """As a real API server answers: a UID in a patch is a field, which does not change."""
+    message = 'Pod "p" is invalid: metadata.uid: Invalid value: "u": field is immutable'
+    status = '{"reason": "Invalid", "message": "%s"}'
+    assert isinstance(api_error(422, (status % message).encode()), ConflictError)
+    assert not isinstance(api_error(422, (status % "spec.nodeName: Invalid value").encode()), ConflictError)
+
+
 def test_a_retry_after_header_takes_precedence():
     assert api_error(429, b'{"details":{"retryAfterSeconds":3}}', b"7").retry_after == 7.0
     assert api_error(429, b"", "Wed, 21 Oct 2026 07:28:00 GMT").retry_after is None

@@ -28,11 +28,13 @@ from benchmarks.cluster.api.device_rules.field_checks import (
     too_long,
     too_many,
 )
-from benchmarks.cluster.api.validation import Causes, Json
+from benchmarks.cluster.api.validation import Causes, Json, unsupported
 from benchmarks.cluster.store.errors import forbidden_field, invalid_value, required
 
 MAX_CONSUMERS, MAX_RESULTS, MAX_CONDITIONS, MAX_DEVICE_CONDITIONS, MAX_DATA = 256, 32, 4, 8, 10 * 1024
 MAX_ADDRESSES, MAX_INTERFACE, MAX_HARDWARE_ADDRESS = 16, 256, 128
+
+_STATUSES = ["False", "True", "Unknown"]
 
 DeviceId = tuple[str, str, str, str]
 """Driver, pool, device, and the share of the device (empty: the whole)."""
@@ -41,6 +43,11 @@ DeviceId = tuple[str, str, str, str]
 def device_id(entry: Json) -> DeviceId:
     """Which device a result or a status is about."""
     return entry.get("driver") or "", entry.get("pool") or "", entry.get("device") or "", entry.get("shareID") or ""
+
+
+def _shown(entry: Json) -> Json:
+    """A device as messages have it."""
+    return dict(zip(("Driver", "Pool", "Device", "ShareID"), device_id(entry), strict=True))
 
 
 def results_of(obj: Json) -> list[Json]:
@@ -73,7 +80,10 @@ def claim_status(new: Json, old: Json) -> Causes:
     def device(one: Json, field: str) -> Causes:
         return _device_status(one, field, allocated)
 
-    causes += each(status.get("devices"), -1, "status.devices", device, device_id)
+    reports = status.get("devices") or []
+    causes += each(reports, -1, "status.devices", device)
+    ids = list(map(device_id, reports))
+    causes += [duplicate(f"status.devices[{at}]", _shown(one)) for at, one in enumerate(reports) if ids[at] in ids[:at]]
     if consumers and allocation is None:
         causes.append(forbidden_field("status.reservedFor", "may not be specified when `allocated` is not set"))
     added = any(one not in (before.get("reservedFor") or ()) for one in consumers)
@@ -143,10 +153,10 @@ def binding_conditions(holder: Json, field: str) -> Causes:
             causes.append(invalid_value(f"{places[1]}[{at}]", name, why))
     if failed and not met:
         why = "bindingConditions are required to use bindingFailureConditions"
-        causes.append(invalid_value(places[0], met, why))
+        causes.append(invalid_value(places[0], holder.get("bindingConditions"), why))
     if met and not failed:
         why = "bindingFailureConditions are required to use bindingConditions"
-        causes.append(invalid_value(places[1], failed, why))
+        causes.append(invalid_value(places[1], holder.get("bindingFailureConditions"), why))
     return causes
 
 
@@ -155,7 +165,7 @@ def _device_status(status: Json, field: str, allocated: frozenset[DeviceId]) -> 
     causes += dns_label(status.get("device") or "", f"{field}.device")
     if device_id(status) not in allocated:
         why = "must be an allocated device in the claim"
-        causes.append(invalid_value(field, "/".join(filter(None, device_id(status))), why))
+        causes.append(invalid_value(field, _shown(status), why))
     conditions = status.get("conditions") or []
     if len(conditions) > MAX_DEVICE_CONDITIONS:
         causes.append(too_many(f"{field}.conditions", len(conditions), MAX_DEVICE_CONDITIONS))
@@ -171,10 +181,9 @@ def conditions_of(conditions: list[Json], field: str) -> Causes:
     for at, condition in enumerate(conditions):
         place = f"{field}[{at}]"
         causes += label_key(condition.get("type"), f"{place}.type")
-        causes += exactly_one(condition.get("status"), ["False", "True", "Unknown"], f"{place}.status")
-        for name, why in (("lastTransitionTime", ""), ("reason", "")):
-            if not condition.get(name):
-                causes.append(required(f"{place}.{name}", why))
+        if condition.get("status") not in _STATUSES:
+            causes.append(unsupported(f"{place}.status", condition.get("status") or "", _STATUSES))
+        causes += [required(f"{place}.{name}") for name in ("lastTransitionTime", "reason") if not condition.get(name)]
     types = [condition.get("type") for condition in conditions]
     return causes + [duplicate(f"{field}[{at}]", one) for at, one in enumerate(types) if one in types[:at]]
 

@@ -125,10 +125,8 @@ def share_id(value: str, field: str) -> Causes:
 
 def label_key(value: str | None, field: str) -> Causes:
     """The name of a label: keys of taints, and binding conditions."""
-    if not value:
-        why = "name part must be non-empty"
-        return [invalid_value(field, value or "", why)]
-    return labels({value: ""}, field)
+    causes = labels({value or "": ""}, field)
+    return causes if value else [invalid_value(field, "", "name part must be non-empty"), *causes]
 
 
 def label_value(value: str | None, field: str) -> Causes:

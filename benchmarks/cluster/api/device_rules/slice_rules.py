@@ -97,8 +97,8 @@ def _is_advanced(device: Json) -> bool:
     return lists or bool(device.get("taints") or device.get("consumesCounters"))
 
 
-def _where(holder: Json, field: str, names: tuple[str, ...], why: str) -> Causes:
-    """Which nodes reach the devices: exactly one of these fields."""
+def _where(holder: Json, field: str, names: tuple[str, ...], rule: str) -> Causes:
+    """Which nodes reach the devices: exactly one of these fields, as `rule` says."""
     causes: Causes = []
     stated = []
     for name in names:
@@ -118,9 +118,9 @@ def _where(holder: Json, field: str, names: tuple[str, ...], why: str) -> Causes
             elif name == "nodeSelector":
                 causes += node_selector(value, place)
     if not stated:
-        causes.append(required(field, why))
+        causes.append(required(field, rule))
     elif len(stated) > 1:
-        message = why if field != "spec" else f"{why}, but multiple fields are set"
+        message = rule if field != "spec" else f"{rule}, but multiple fields are set"
         causes.append(invalid_value(field, f"{{{', '.join(stated)}}}", message))
     return causes
 
@@ -255,7 +255,7 @@ def _range(bounds: Json, default: Any, value: Fraction, shown: Any, field: str) 
     if greatest is not None:
         refuse_if(low > parse(greatest), "max", least, f"min is larger than max: {greatest}")
         refuse_if(parse(greatest) > value, "max", greatest, f"max is larger than capacity value: {shown}")
-        refuse_if(parse(default) > parse(greatest), "max", default, f"default is message than max: {greatest}")
+        refuse_if(parse(default) > parse(greatest), "max", default, f"default is more than max: {greatest}")
     if step is not None and parse(step) > 0:
         refuse_if(low + parse(step) > value, "step", step, f"one step {step} is larger than capacity value: {shown}")
         for quantity in (default, *([greatest] if greatest is not None else ())):

@@ -332,7 +332,7 @@ def test_a_strategic_patch_adds_and_deletes_consumers_by_uid(still):
 def test_patches_are_conditional_on_uid_and_version(still):
     made = create(still, claim())
     version, uid = made["metadata"]["resourceVersion"], made["metadata"]["uid"]
-    assert refusal(write, still, {}, uid=SHARE).code == 409
+    assert refusal(write, still, {}, uid=SHARE).code == 422
     written = write(still, {"allocation": allocation()}, uid=uid, resourceVersion=version)
     refused = refusal(write, still, {"reservedFor": [consumer()]}, resourceVersion=version)
     assert refused.code == 409
