@@ -57,7 +57,7 @@ async def test_a_nomination_is_set_and_removed_for_the_right_pod_only(http):
     assert (code, after["status"]["nominatedNodeName"], after["status"]["phase"]) == (200, "node-00001", "Pending")
     assert int(after["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
     code, status = await nominate("another", None)
-    assert (code, status["reason"]) == (409, "Conflict")
+    assert (code, status["reason"]) == (422, "Invalid")
     code, after = await nominate(uid, None)
     assert code == 200
     assert "nominatedNodeName" not in after["status"]
