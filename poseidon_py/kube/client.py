@@ -57,7 +57,6 @@ JSON = "application/json"
 
 T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
-_ANOTHER_UID = "metadata.uid: Invalid value: "
 
 
 class KubeError(Exception):
@@ -122,13 +121,10 @@ def api_error(code: int, body: bytes, header: str | bytes | None = None) -> ApiE
     if not (status.reason or status.message):
         status = Status(status.code, None, body[:200].decode(errors="replace").strip(), status.details)
     seconds = retry_after(header, status.details.retry_after if status.details else None)
-    kind: type[ApiError] = ApiError
-    if code == 429 or code >= 500:
-        kind = BusyError
-    else:
-        kind = {404: NotFoundError, 409: ConflictError, 410: GoneError}.get(code, ApiError)
-        if code == 422 and _ANOTHER_UID in (status.message or ""):
-            kind = ConflictError
+    known = {404: NotFoundError, 409: ConflictError, 410: GoneError, 429: BusyError}
+    kind: type[ApiError] = BusyError if code >= 500 else known.get(code, ApiError)
+    if code == 422 and "metadata.uid: Invalid value: " in (status.message or ""):
+        kind = ConflictError
     return kind(code, status.reason or "", status.message or "", seconds)
 
 
