@@ -16,6 +16,7 @@ from poseidon_py.devices.cel.values import (
     TypeValue,
     Value,
     type_name,
+    weight_of,
 )
 
 
@@ -162,7 +163,7 @@ def equality(node: Call, left: Evaluation, right: Evaluation, *, negated: bool) 
 
 
 def _read(value: Value) -> int:
-    return value.weight if isinstance(value, ListValue | MapValue) else size_of(value)
+    return weight_of(value) if isinstance(value, ListValue | MapValue | Optional) else size_of(value)
 
 
 def not_strictly_false(operand: Evaluation) -> Evaluation:

@@ -210,6 +210,7 @@ def _pattern(node: Node, evaluation: Evaluation) -> Evaluation:
     def pattern(frame: Frame) -> Value:
         value = evaluation(frame)
         if isinstance(value, str):
+            frame.spend(len(value) // 4)
             frame.spend(compilation_cost(value))
         return value
 

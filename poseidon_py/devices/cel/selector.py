@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from poseidon_py.devices.cel.checker import check
-from poseidon_py.devices.cel.errors import EvaluationError, SelectorError
+from poseidon_py.devices.cel.errors import EvaluationError, LimitError, SelectorError
 from poseidon_py.devices.cel.evaluator import build
 from poseidon_py.devices.cel.frames import Evaluation, Frame
 from poseidon_py.devices.cel.library.quantities import quantity
@@ -45,9 +45,9 @@ class SelectedDevice:
 
     @cached_property
     def value(self) -> DeviceValue:
-        """The variable `device`, made for the first expression. Raises SelectorError for a version that is none."""
+        """The variable `device`, made once. Raises SelectorError for a version or quantity that is none."""
         attributes = {name: _attribute(name, value) for name, value in self.attributes.items()}
-        capacity = {name: quantity(amount) for name, amount in self.capacity.items()}
+        capacity = {name: _capacity(name, amount) for name, amount in self.capacity.items()}
         domains = _by_domain(self.driver, attributes), _by_domain(self.driver, capacity)
         return DeviceValue(self.driver, *domains, self.allow_multiple_allocations)
 
@@ -66,7 +66,10 @@ class Selector:
         Raises SelectorError where CEL has an error as the result: a name that the device does not have, no overload for
         the types at hand, a result that is not bool, or an evaluation that costs more than upstream allows.
         """
-        result = self._evaluation(Frame(self._slots, device.value))
+        try:
+            result = self._evaluation(Frame(self._slots, device.value))
+        except RecursionError:
+            raise LimitError("the expression is nested too deeply to be evaluated") from None
         if type(result) is not bool:
             raise EvaluationError("the result is not bool")
         return result
@@ -74,8 +77,11 @@ class Selector:
 
 def compile_selector(expression: str) -> Selector:
     """The expression, ready to be evaluated. Raises SelectorError where the API server refuses it."""
-    tree = parse(expression)
-    checked = check(tree)
+    try:
+        tree = parse(expression)
+        checked = check(tree)
+    except RecursionError:
+        raise SelectorError("the expression is nested too deeply") from None
     if checked.result.name not in ("bool", "dyn"):
         raise SelectorError(f"must evaluate to bool or the unknown type, not {checked.result}")
     return Selector(expression, build(tree, checked), checked.slots)
@@ -88,6 +94,13 @@ def _attribute(name: str, value: Value) -> CelValue:
         return semver(value.text) if isinstance(value, Version) else value
     except EvaluationError as error:
         raise EvaluationError(f"attribute {name}: {error.message}") from None
+
+
+def _capacity(name: str, amount: str) -> CelValue:
+    try:
+        return quantity(amount)
+    except EvaluationError as error:
+        raise EvaluationError(f"capacity {name}: {error.message}") from None
 
 
 def _by_domain(driver: str, values: Mapping[str, CelValue]) -> DomainMap:

@@ -32,6 +32,8 @@ class Uint(int):
 def weight_of(value: Value) -> int:
     if isinstance(value, ListValue | MapValue):
         return value.weight
+    if isinstance(value, Optional):
+        return 1 + weight_of(value.value)
     return 1 + len(value) // 10 if isinstance(value, str | bytes) else 1
 
 

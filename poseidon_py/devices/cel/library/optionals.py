@@ -8,8 +8,6 @@ from poseidon_py.devices.cel.values import NONE, ListValue, MapValue, Optional, 
 def _is_zero(value: Value) -> bool:
     if isinstance(value, str | bytes | bool | int | Uint | float | ListValue | MapValue):
         return not value if not isinstance(value, ListValue | MapValue) else len(value) == 0
-    if isinstance(value, Optional):
-        return not value.present
     return value is None
 
 

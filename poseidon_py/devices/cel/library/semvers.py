@@ -17,6 +17,10 @@ _VERSION = re.compile(
 )
 
 
+LONGEST = 1000
+"""Characters of a version; an attribute of a device has 64."""
+
+
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Semver:
@@ -38,6 +42,8 @@ register(Semver, "kubernetes.Semver")
 
 def semver(text: str, normalize: bool = False) -> Semver:
     """The version; with `normalize`, "v1.02" is 1.2.0. Raises EvaluationError."""
+    if len(text) > LONGEST:
+        raise EvaluationError(f"a version has more than {LONGEST} characters")
     found = _VERSION.fullmatch(_normalized(text) if normalize else text)
     if found is None:
         raise EvaluationError(f"{text[:60]!r} is not a semantic version")

@@ -93,7 +93,7 @@ def _joined_size(parts: ListValue, separator: str = "") -> int:
 
 
 def _joined_cost(parts: ListValue, separator: str = "") -> int:
-    return tenth(max(2 * _joined_size(parts, separator), len(parts)))
+    return max(tenth(2 * _joined_size(parts, separator)), len(parts) // 4)
 
 
 def _areas(text: str, part: str) -> int:

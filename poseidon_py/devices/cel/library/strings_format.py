@@ -73,8 +73,9 @@ def refused_argument(template: str, kinds: list[str]) -> tuple[int | None, str] 
 
 
 def format_cost(template: str, arguments: ListValue) -> int:
-    """Reading the template, as upstream has it, and all that the arguments hold."""
-    return tenth(len(template)) + (arguments.weight - len(arguments) - 1)
+    """Reading the template, as upstream has it, all that the arguments hold, and the digits that are asked for."""
+    digits = sum(int(found["precision"]) for found in _CLAUSE.finditer(template) if found["precision"])
+    return tenth(len(template)) + (arguments.weight - len(arguments) - 1) + digits // 10
 
 
 def _clause(verb: str, precision: int, value: Value) -> str:

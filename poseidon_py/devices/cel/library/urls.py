@@ -31,6 +31,9 @@ class Url:
     opaque: str = ""
     user: str = ""
 
+    def __len__(self) -> int:
+        return sum(map(len, (self.scheme, self.host, self.path, self.query, self.fragment, self.opaque, self.user)))
+
     def hostname(self) -> str:
         return self._parts()[0].removeprefix("[").removesuffix("]")
 
@@ -146,8 +149,8 @@ OVERLOADS = [
     overload("isURL(string) -> bool", is_url, reads_first),
     overload("url::getScheme() -> string", lambda url: url.scheme),
     overload("url::getHost() -> string", lambda url: url.host),
-    overload("url::getHostname() -> string", Url.hostname),
-    overload("url::getPort() -> string", Url.port),
-    overload("url::getEscapedPath() -> string", _escaped_path),
-    overload("url::getQuery() -> map(string, list(string))", _query),
+    overload("url::getHostname() -> string", Url.hostname, reads_first),
+    overload("url::getPort() -> string", Url.port, reads_first),
+    overload("url::getEscapedPath() -> string", _escaped_path, reads_first),
+    overload("url::getQuery() -> map(string, list(string))", _query, lambda url: max(1, len(url.query) // 2)),
 ]

@@ -1,8 +1,12 @@
 """The contract of compile_selector and Selector, and the bounds that keep one expression from stopping the others."""
 
+import inspect
+import sys
+
 import pytest
 
 from poseidon_py.devices.cel.selector import SelectedDevice, SelectorError, Version, compile_selector
+from tests.poseidon_py.devices.cel.outcomes import outcome
 
 GPU = SelectedDevice(
     driver="gpu.example.com",
@@ -73,13 +77,56 @@ def test_a_refusal_names_what_is_wrong_and_where(expression, message, position):
     assert (caught.value.message, caught.value.position) == (message, position)
 
 
-def test_a_version_that_is_none_is_an_error_of_the_device():
-    device = SelectedDevice("d", {"version": Version("1.2")})
-    with pytest.raises(SelectorError, match=r"attribute version: '1\.2' is not a semantic version"):
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        (SelectedDevice("d", {"version": Version("1.2")}), "attribute version: '1.2' is not a semantic version"),
+        (SelectedDevice("d", {}, {"memory": "40GB"}), "capacity memory: '40GB' is not a quantity"),
+    ],
+)
+def test_a_version_or_quantity_that_is_none_is_an_error_of_the_device(device, message):
+    with pytest.raises(SelectorError) as caught:
         compile_selector("true").matches(device)
+    assert caught.value.message == message
+
+
+def test_what_exhausts_the_stack_of_its_caller_is_an_error():
+    selector = compile_selector("1" + " + 1" * 150 + " > 0")
+    assert selector.matches(GPU)
+
+    def below(levels):
+        return below(levels - 1) if levels else selector.matches(GPU)
+
+    with pytest.raises(SelectorError, match="nested too deeply"):
+        below(sys.getrecursionlimit() - len(inspect.stack()) - 200)
 
 
 TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
+
+
+VERSIONS = SelectedDevice("d", {"version": Version("1.2.3"), "versions": (Version("1.0.0"), Version("2.0.0"))})
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ('device.attributes["d"].version == "1.2.3"', "no such overload"),
+        ('device.attributes["d"].version != "1.2.3"', True),
+        ('"1.2.3" == device.attributes["d"].version', False),
+        ('device.attributes["d"].versions == ["a", "b"]', True),
+        ('["a", "b"] == device.attributes["d"].versions', False),
+        ('device.attributes["d"].versions == ["a"]', False),
+        ('quantity("2") == quantity("1").add(1)', "no such overload"),
+        ('quantity("1").add(1) == quantity("2")', True),
+        ('quantity("1000m").isInteger() || quantity("1.0").isInteger()', False),
+        ('"%.2e".format([1.5]) == "1.500000×10⁰⁰"', True),
+        ("1 / 0 in []", False),
+    ],
+)
+def test_what_upstream_does_and_nobody_expects(expression, expected):
+    """The table of docs/devices.md."""
+    found, message = outcome(expression, VERSIONS)
+    assert expected in message if isinstance(expected, str) else found is expected
 
 
 def nested(template, start, times):
@@ -108,6 +155,11 @@ def nested(template, start, times):
         "cel.bind(b, lists.range(50000).map(i, ''), lists.range(9000).all(i, b.join() == ''))",
         "lists.range(40000).all(i, !'x'.matches('(a{500}){2}' + string(i)))",
         "cel.bind(s, lists.range(1000).map(i, 'xxxxxxxxxx').join(), lists.range(40000).all(i, '%s'.format([s]) == s))",
+        nested("cel.bind(a, @, dyn([optional.of(a), optional.of(a)]))", "[1]", 25) + " == []",
+        "lists.range(9000).all(i, '%.99999f'.format([1.0]) != '')",
+        "cel.bind(u, url('http://h/?' + lists.range(9000).map(i, 'abcdefghijk=1').join('&')), "
+        "lists.range(9000).all(i, u.getQuery().size() == 1))",
+        "lists.range(9000).all(i, !'x'.matches(string(i) + lists.range(900).map(i, 'abcdefghijk').join('')))",
         "lists.range(3000).map(i, [i]).distinct().size() > 0",
         "sets.contains(lists.range(3000), lists.range(3000))",
     ],
