@@ -14,8 +14,8 @@ Json = dict[str, Any]
 
 VERSION: Json = {
     "major": "1",
-    "minor": "33",
-    "gitVersion": "v1.33.0+synthetic",
+    "minor": "36",
+    "gitVersion": "v1.36.0+synthetic",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",

@@ -11,7 +11,7 @@ from benchmarks.cluster.store.quantities import show, units
 Json = dict[str, Any]
 
 RACK_LABEL = "topology.kubernetes.io/rack"
-KUBELET_VERSION = "v1.33.0"
+KUBELET_VERSION = "v1.36.0"
 
 
 def node_object(name: str, index: int, shape: NodeShape, zone: str, rack: str, region: str = "sim") -> Json:
