@@ -205,8 +205,7 @@ class _Parser:
             self.expect(")")
             return inner
         if self._accept("["):
-            elements = list(self._elements("]"))
-            return ListDisplay(token.position, [node for _, node in elements], [flag for flag, _ in elements])
+            return self._list(token.position)
         if self._accept("{"):
             return self._map(token.position)
         root = "." if self._accept(".") else ""
@@ -219,35 +218,33 @@ class _Parser:
             return expand(Call(name.position, name.text, self._arguments(")")))
         return Name(name.position, root + name.text)
 
-    def _elements(self, closing: str) -> Iterator[tuple[bool, Node]]:
-        """Elements with whether they are optional, up to the closing bracket; a comma may follow the last one."""
-        while not self._at(closing):
-            if self._accept(","):
-                break
-            yield self._accept("?"), self.expression()
-            if not self._accept(","):
-                break
+    def _elements(self, closing: str) -> Iterator[bool]:
+        """Whether each element is optional, up to the closing bracket; the consumer reads the element itself.
+
+        A comma may follow the last element, or stand alone.
+        """
+        if not self._accept(","):
+            while not self._at(closing):
+                yield self._accept("?")
+                if not self._accept(","):
+                    break
         self.expect(closing)
+
+    def _list(self, position: int) -> ListDisplay:
+        elements: list[Node] = []
+        optional: list[bool] = []
+        for flag in self._elements("]"):
+            optional.append(flag)
+            elements.append(self.expression())
+        return ListDisplay(position, elements, optional)
 
     def _map(self, position: int) -> MapDisplay:
         keys: list[Node] = []
         values: list[Node] = []
         optional: list[bool] = []
-        for flag, key in self._elements_of_map():
-            keys.append(key)
+        for flag in self._elements("}"):
             optional.append(flag)
+            keys.append(self.expression())
+            self.expect(":")
             values.append(self.expression())
         return MapDisplay(position, keys, values, optional)
-
-    def _elements_of_map(self) -> Iterator[tuple[bool, Node]]:
-        """Keys with whether the entry is optional; the consumer reads the value before it asks for the next."""
-        while not self._at("}"):
-            if self._accept(","):
-                break
-            flag = self._accept("?")
-            key = self.expression()
-            self.expect(":")
-            yield flag, key
-            if not self._accept(","):
-                break
-        self.expect("}")

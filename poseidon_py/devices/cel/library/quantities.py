@@ -56,7 +56,7 @@ def _without_limit(text: str, limit: int) -> int:
         exact = Decimal(text.rstrip("kMGTPE")).scaleb(9 + _DECIMAL.get(text[-1], 0))
     except InvalidOperation:
         return limit
-    return int(exact) if exact.adjusted() < 100 else limit
+    return int(exact) if exact.adjusted() < 1000 else limit
 
 
 def _scale_of(text: str) -> int | None:

@@ -96,6 +96,8 @@ def _parse(text: str, url: str, *, request: bool) -> Url:
 def _check_authority(text: str, user: str, host: str) -> None:
     if not _USER.fullmatch(user) or _ESCAPES.search(user):
         raise _refused(text, "net/url: invalid userinfo")
+    if _ESCAPES.search(host):
+        raise _refused(text, "invalid URL escape")
     if "[" in host:
         if not host.startswith("["):
             raise _refused(text, "invalid IP-literal")
