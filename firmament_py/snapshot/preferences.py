@@ -10,6 +10,9 @@ A node costs UNIT for each point by which its weighted score is below the best p
 task in the load-spreading policy, so that one point of a score of weight 1 equals one more task on a node. A node that
 asks to be avoided costs as much as all preferences together.
 
+A task that decides where others run, as they have to be near it or to share its volume, may come before them: of nodes
+that cost the same it takes that in whose domain most of its class have room, at less than UNIT.
+
 Scores depend on other tasks, so they are computed again for each solve of a round. If the tasks of one class repel each
 other or prefer to be spread, `limits` bounds what a domain takes at no extra cost: so a batch spreads in one solve.
 """
@@ -23,11 +26,13 @@ import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
 from firmament_py.model.constraints import NO_PREFERENCES, NodeDemand, PeerSelector, PreferenceSet
+from firmament_py.model.events import ClassDefined
 from firmament_py.snapshot.domain_limits import UNLIMITED, DomainLimit
 from firmament_py.snapshot.domains import Domains, domain_count, per_domain
 from firmament_py.snapshot.running_tasks import RunningTasks
 from firmament_py.snapshot.solo_capacity import SoloCapacity
 from firmament_py.snapshot.task_counts import Numbering, SparseCounts, incidence, of_classes
+from firmament_py.snapshot.unreserved import unreserved
 from firmament_py.snapshot.water_level import fill_level, fill_levels
 from firmament_py.state.classes import carried
 from firmament_py.state.cluster import ClusterState
@@ -51,7 +56,7 @@ class Preferences:
         attracting = running.classes_that(state.classes.wishes)
         discouraged = state.node_index.discouraging(NodeDemand(), nodes) is not None
         self._preferred: list[PreferenceSet] = [
-            _on(state.node_index, state.classes.definition(row).preferences) for row in self._rows
+            _of_class(state.node_index, state.classes.definition(row)) for row in self._rows
         ]
         self._possible = bool(attracting) or discouraged or bool(state.classes.wishes[classes].any())
         self._possible |= any(preferred != NO_PREFERENCES for preferred in self._preferred)
@@ -88,7 +93,8 @@ class Preferences:
         )
 
         own = [
-            bool(p.nodes or p.images or p.avoided_as or p.peers) or any((s, c) not in self._matched for _, s in spreads)
+            bool(p.nodes or p.images or p.avoided_as or p.peers or p.room)
+            or any((s, c) not in self._matched for _, s in spreads)
             for c, (p, spreads) in enumerate(zip(self._preferred, self._spreads, strict=True))
         ]
         self.has_costs = np.array(own, np.bool_) | np.logical_or.reduce(self._attracted) | discouraged
@@ -234,8 +240,22 @@ class Preferences:
             fixed += _short_of(_IMAGES, self._image_scores(preferred.images))
         if preferred.avoided_as:
             fixed += _AVOIDED * node_index.avoiding(preferred.avoided_as, self._nodes)
+        if preferred.room:
+            room = self._room(self._rows[c])
+            fixed += (UNIT - 1) * (FULL - FULL * room // max(int(room.max(initial=0)), 1)) // FULL
         discouraged = node_index.discouraging(self._state.classes.demand(self._rows[c]), self._nodes)
         return _StaticParts(discouraged, weights if preferred.nodes else None, fixed if fixed.any() else None)
+
+    def _room(self, row: int) -> I64:
+        """(N,) for how many tasks of class row `row` the domain of each node has room as the round begins: the domain of
+        its first affinity, or the node alone."""
+        free, requests = unreserved(self._state)[self._nodes], self._state.classes.requests[row]
+        asked = requests > 0  # at least a task slot
+        room: I64 = np.maximum(free[:, asked] // requests[asked], 0).min(axis=1)
+        for term in self._state.classes.definition(row).peers.affinity[:1]:
+            domain = self._domains[term.topology_key]
+            return per_domain(domain, room)[domain]
+        return room
 
     def _image_scores(self, images: tuple[str, ...]) -> I64:
         """kube-scheduler's ImageLocality: bytes of images on a node, scaled by the share of nodes that have each."""
@@ -270,11 +290,13 @@ class Preferences:
         return per_domain(domain, self._counts[selector])[domain]
 
 
-def _on(node_index: NodeIndex, preferred: PreferenceSet) -> PreferenceSet:
-    """The preferences without images that no node has: they distinguish no nodes, and most images are new at first."""
-    if not preferred.images or any(node_index.has_image(image) for image in preferred.images):
-        return preferred
-    return replace(preferred, images=())
+def _of_class(node_index: NodeIndex, definition: ClassDefined) -> PreferenceSet:
+    """The preferences without images that no node has: they distinguish no nodes, and most images are new at first; with
+    that for room if its tasks have to be near some, which may be of its own."""
+    preferred = definition.preferences
+    if preferred.images and not any(node_index.has_image(image) for image in preferred.images):
+        preferred = replace(preferred, images=())
+    return replace(preferred, room=True) if definition.peers.affinity and not preferred.room else preferred
 
 
 class _StaticParts(NamedTuple):

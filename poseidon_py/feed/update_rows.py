@@ -156,13 +156,14 @@ def _inputs_of(store: Store, known: PodRecord, pod: Pod) -> tuple[int, str]:
 def _extend(store: Store, known: PodRecord, spread_from: bytes) -> None:
     further: tuple[tuple[str, bytes], ...] = ()
     requests: tuple[tuple[str, int], ...] = ()
+    decides = False
     before, known.volumes.blocked = known.volumes.blocked, ""
     known.volumes.tokens = ()
     if known.volumes.claims and (known.node or known.schedulable):
         known.volumes.blocked = before
         verdict = store.volumes.demands_of(known)
         further, requests = tuple(verdict.further), tuple(sorted(verdict.requests.items()))
-        known.volumes.tokens = verdict.tokens
+        known.volumes.tokens, decides = verdict.tokens, bool(verdict.waits_in)
         known.volumes.blocked, known.volumes.blocked_anywhere = verdict.blocked, not verdict.per_node
         if verdict.blocked not in ("", before) and store.volumes.is_reportable(verdict):
             store.problems.blocked(known)
@@ -185,6 +186,7 @@ def _extend(store: Store, known: PodRecord, spread_from: bytes) -> None:
             *known.given_priority,
             _pin_of_class(known),
             spread_from,
+            decides,
         ),
     )
 

@@ -146,7 +146,8 @@ def test_a_required_affinity_of_waiting_tasks_attracts_those_that_it_matches():
     rows = state.task_rows(np.array([1, 2], np.uint64))
     of = state, nodes, state.tasks.cls[rows], state.tasks.label_set[rows], RunningTasks(state, nodes)
     preferences = Preferences(*of)
-    assert preferences.has_costs.tolist() == [True, False]
+    assert preferences.has_costs.tolist() == [True, True]
+    assert preferences.costs(1, np.ones(len(nodes), np.bool_)) is None  # all zones have room for as many
     preferences.add(np.array([1]), np.array([1]), np.array([1]))  # it is placed on b
     attracted = preferences.costs(0, np.ones(3, np.bool_))
     assert attracted is not None
