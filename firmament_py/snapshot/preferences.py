@@ -247,8 +247,8 @@ class Preferences:
         return _StaticParts(discouraged, weights if preferred.nodes else None, fixed if fixed.any() else None)
 
     def _room(self, row: int) -> I64:
-        """(N,) for how many tasks of class row `row` the domain of each node has room as the round begins: the domain of
-        its first affinity, or the node alone."""
+        """(N,) for how many tasks of class row `row` the domain of each node has room as the round begins: the domain
+        of its first affinity, or the node alone."""
         free, requests = unreserved(self._state)[self._nodes], self._state.classes.requests[row]
         asked = requests > 0  # at least a task slot
         room: I64 = np.maximum(free[:, asked] // requests[asked], 0).min(axis=1)
@@ -291,8 +291,8 @@ class Preferences:
 
 
 def _of_class(node_index: NodeIndex, definition: ClassDefined) -> PreferenceSet:
-    """The preferences without images that no node has: they distinguish no nodes, and most images are new at first; with
-    that for room if its tasks have to be near some, which may be of its own."""
+    """The preferences without images that no node has: they distinguish no nodes, and most images are new at first
+    With that for room if its tasks have to be near some, which may be of its own."""
     preferred = definition.preferences
     if preferred.images and not any(node_index.has_image(image) for image in preferred.images):
         preferred = replace(preferred, images=())
