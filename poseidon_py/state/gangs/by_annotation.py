@@ -137,8 +137,12 @@ class Kueue:
             key, name = f"kueue/{owner.uid}/{role}", f"{owner.name}-{role}"
         if not size:
             return None
-        full, created_us = f"{hints.namespace}/{name}", owner.created_us
-        found = Declaration(self.name, key, full, size, created_us=created_us, size=size, left=left, at_once=True)
+        full, minimum = f"{hints.namespace}/{name}", size
+        if part is None and (least := owner.annotations.get(m.KUEUE_MINIMUM)):
+            minimum = min(whole(least, f"annotation {m.KUEUE_MINIMUM}"), size)
+        found = Declaration(
+            self.name, key, full, minimum, created_us=owner.created_us, size=size, left=left, at_once=True
+        )
         return replace(found, is_workload=not owner.counts.staged, anchor=owner.uid)
 
     def _group(self, hints: GangHints, group: str) -> Declaration:

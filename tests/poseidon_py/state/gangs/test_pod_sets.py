@@ -184,3 +184,12 @@ def test_pods_of_a_stateful_set_are_placed_together():
     objects = Objects((STATEFUL_SETS, owner_or_group(STATEFUL_SETS, "t", spec={"replicas": 3})))
     pod = hints({}, RACK, owner=Owner("StatefulSet", "t", "uid-t", "apps"))
     assert declared(pod, objects) == ("kueue/uid-t", 3, "rack")
+
+
+@pytest.mark.parametrize(("least", "minimum"), [("2", 2), ("9", 4), (None, 4)])
+def test_the_least_parallelism_of_a_job_is_the_minimum_of_its_pod_set(least, minimum):
+    """It counted for Jobs without a topology alone."""
+    annotations = {"kueue.x-k8s.io/job-min-parallelism": least} if least else {}
+    spec = {"parallelism": 4, "completions": 4}
+    job = owner_or_group(JOBS, "j", spec=spec, annotations=annotations)
+    assert declared(hints({}, RACK, owner=JOB), Objects((JOBS, job))) == ("kueue/uid-j", minimum, "rack")
