@@ -88,7 +88,7 @@ def class_defined(message: flow_pb2.TaskClass) -> ClassDefined:
         spread=tuple(spread(item) for item in message.spread if item.preferred),
         images=tuple(message.images),
         avoided_as=message.avoided_as,
-        room=message.prefers_room,
+        capacity=message.prefers_capacity,
     )
     return ClassDefined(
         message.id,

@@ -93,7 +93,7 @@ class Preferences:
         )
 
         own = [
-            bool(p.nodes or p.images or p.avoided_as or p.peers or p.room)
+            bool(p.nodes or p.images or p.avoided_as or p.peers or p.capacity)
             or any((s, c) not in self._matched for _, s in spreads)
             for c, (p, spreads) in enumerate(zip(self._preferred, self._spreads, strict=True))
         ]
@@ -240,22 +240,22 @@ class Preferences:
             fixed += _short_of(_IMAGES, self._image_scores(preferred.images))
         if preferred.avoided_as:
             fixed += _AVOIDED * node_index.avoiding(preferred.avoided_as, self._nodes)
-        if preferred.room:
-            room = self._room(self._rows[c])
-            fixed += (UNIT - 1) * (FULL - FULL * room // max(int(room.max(initial=0)), 1)) // FULL
+        if preferred.capacity:
+            capacity = self._capacity(self._rows[c])
+            fixed += (UNIT - 1) * (FULL - FULL * capacity // max(int(capacity.max(initial=0)), 1)) // FULL
         discouraged = node_index.discouraging(self._state.classes.demand(self._rows[c]), self._nodes)
         return _StaticParts(discouraged, weights if preferred.nodes else None, fixed if fixed.any() else None)
 
-    def _room(self, row: int) -> I64:
+    def _capacity(self, row: int) -> I64:
         """(N,) for how many tasks of class row `row` the domain of each node has room as the round begins: the domain
         of its first affinity, or the node alone."""
         free, requests = unreserved(self._state)[self._nodes], self._state.classes.requests[row]
         asked = requests > 0  # at least a task slot
-        room: I64 = np.maximum(free[:, asked] // requests[asked], 0).min(axis=1)
+        capacity: I64 = np.maximum(free[:, asked] // requests[asked], 0).min(axis=1)
         for term in self._state.classes.definition(row).peers.affinity[:1]:
             domain = self._domains[term.topology_key]
-            return per_domain(domain, room)[domain]
-        return room
+            return per_domain(domain, capacity)[domain]
+        return capacity
 
     def _image_scores(self, images: tuple[str, ...]) -> I64:
         """kube-scheduler's ImageLocality: bytes of images on a node, scaled by the share of nodes that have each."""
@@ -296,7 +296,7 @@ def _of_class(node_index: NodeIndex, definition: ClassDefined) -> PreferenceSet:
     preferred = definition.preferences
     if preferred.images and not any(node_index.has_image(image) for image in preferred.images):
         preferred = replace(preferred, images=())
-    return replace(preferred, room=True) if definition.peers.affinity and not preferred.room else preferred
+    return replace(preferred, capacity=True) if definition.peers.affinity and not preferred.capacity else preferred
 
 
 class _StaticParts(NamedTuple):

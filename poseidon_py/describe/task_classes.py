@@ -45,7 +45,7 @@ class Extras:
     spread_from: bytes = b""
     """Encoded PeerSelector of what the pod is spread from by default; empty: nothing. Without effect on a class with
     topology spread constraints."""
-    prefers_room: bool = False
+    prefers_capacity: bool = False
     """Whether a volume that others may share is made where the pod runs."""
 
 
@@ -140,7 +140,7 @@ def extend(base: flow_pb2.TaskClass, extras: Extras) -> flow_pb2.TaskClass:
     if extras.priority is not None:
         message.priority = extras.priority
     message.never_preempts |= extras.never_preempts
-    message.prefers_room = extras.prefers_room
+    message.prefers_capacity = extras.prefers_capacity
     if extras.pinned_to:
         _pin(message.node_affinity.nodeSelectorTerms, extras.pinned_to)
     if extras.spread_from:

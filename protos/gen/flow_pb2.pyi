@@ -133,7 +133,7 @@ class UpdateReply(_message.Message):
     def __init__(self, status: _Optional[_Union[CallStatus, str]] = ..., epoch: _Optional[int] = ..., unknown_classes: _Optional[_Iterable[int]] = ..., unknown_profiles: _Optional[_Iterable[int]] = ..., unknown_gangs: _Optional[_Iterable[int]] = ..., unknown_inputs: _Optional[_Iterable[int]] = ..., refused: _Optional[_Iterable[_Union[Refusal, _Mapping]]] = ..., quiet: _Optional[bool] = ..., round: _Optional[_Union[RoundReply, _Mapping]] = ...) -> None: ...
 
 class TaskClass(_message.Message):
-    __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name", "further_affinity", "further_names", "affinity", "anti_affinity", "spread", "tokens", "preferred_nodes", "preferred_peers", "images", "avoided_as", "traits", "expected_seconds", "never_preempts", "prefers_room")
+    __slots__ = ("id", "requests", "node_selector", "node_affinity", "tolerations", "priority", "name", "further_affinity", "further_names", "affinity", "anti_affinity", "spread", "tokens", "preferred_nodes", "preferred_peers", "images", "avoided_as", "traits", "expected_seconds", "never_preempts", "prefers_capacity")
     class RequestsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -168,7 +168,7 @@ class TaskClass(_message.Message):
     TRAITS_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_SECONDS_FIELD_NUMBER: _ClassVar[int]
     NEVER_PREEMPTS_FIELD_NUMBER: _ClassVar[int]
-    PREFERS_ROOM_FIELD_NUMBER: _ClassVar[int]
+    PREFERS_CAPACITY_FIELD_NUMBER: _ClassVar[int]
     id: int
     requests: _containers.ScalarMap[str, int]
     node_selector: _containers.RepeatedCompositeFieldContainer[_firmament_pb2.NodeSelectorRequirement]
@@ -189,8 +189,8 @@ class TaskClass(_message.Message):
     traits: _containers.ScalarMap[str, str]
     expected_seconds: int
     never_preempts: bool
-    prefers_room: bool
-    def __init__(self, id: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., node_selector: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelectorRequirement, _Mapping]]] = ..., node_affinity: _Optional[_Union[_firmament_pb2.NodeSelector, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_firmament_pb2.Toleration, _Mapping]]] = ..., priority: _Optional[int] = ..., name: _Optional[str] = ..., further_affinity: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelector, _Mapping]]] = ..., further_names: _Optional[_Iterable[str]] = ..., affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., anti_affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., spread: _Optional[_Iterable[_Union[Spread, _Mapping]]] = ..., tokens: _Optional[_Iterable[str]] = ..., preferred_nodes: _Optional[_Iterable[_Union[_firmament_pb2.PreferredSchedulingTerm, _Mapping]]] = ..., preferred_peers: _Optional[_Iterable[_Union[PreferredPeer, _Mapping]]] = ..., images: _Optional[_Iterable[str]] = ..., avoided_as: _Optional[str] = ..., traits: _Optional[_Mapping[str, str]] = ..., expected_seconds: _Optional[int] = ..., never_preempts: _Optional[bool] = ..., prefers_room: _Optional[bool] = ...) -> None: ...
+    prefers_capacity: bool
+    def __init__(self, id: _Optional[int] = ..., requests: _Optional[_Mapping[str, int]] = ..., node_selector: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelectorRequirement, _Mapping]]] = ..., node_affinity: _Optional[_Union[_firmament_pb2.NodeSelector, _Mapping]] = ..., tolerations: _Optional[_Iterable[_Union[_firmament_pb2.Toleration, _Mapping]]] = ..., priority: _Optional[int] = ..., name: _Optional[str] = ..., further_affinity: _Optional[_Iterable[_Union[_firmament_pb2.NodeSelector, _Mapping]]] = ..., further_names: _Optional[_Iterable[str]] = ..., affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., anti_affinity: _Optional[_Iterable[_Union[PeerTerm, _Mapping]]] = ..., spread: _Optional[_Iterable[_Union[Spread, _Mapping]]] = ..., tokens: _Optional[_Iterable[str]] = ..., preferred_nodes: _Optional[_Iterable[_Union[_firmament_pb2.PreferredSchedulingTerm, _Mapping]]] = ..., preferred_peers: _Optional[_Iterable[_Union[PreferredPeer, _Mapping]]] = ..., images: _Optional[_Iterable[str]] = ..., avoided_as: _Optional[str] = ..., traits: _Optional[_Mapping[str, str]] = ..., expected_seconds: _Optional[int] = ..., never_preempts: _Optional[bool] = ..., prefers_capacity: _Optional[bool] = ...) -> None: ...
 
 class PeerSelector(_message.Message):
     __slots__ = ("namespaces", "namespace_selector", "every_namespace", "labels", "no_task")

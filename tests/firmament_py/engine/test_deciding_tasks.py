@@ -13,7 +13,7 @@ def near(key):
 
 
 def shares_a_volume():
-    return make_class(1, cpu=1, preferences=PreferenceSet(room=True))
+    return make_class(1, cpu=1, preferences=PreferenceSet(capacity=True))
 
 
 def first_of(cls, *events):
@@ -60,5 +60,5 @@ def test_room_that_others_use_does_not_count():
 
 def test_nodes_that_do_not_suit_may_have_the_most():
     tainted = make_node("big", cpu=8, taints=[Taint("k", "v", "NoSchedule")])
-    cls = make_class(1, cpu=1, demand=NodeDemand(), preferences=PreferenceSet(room=True))
+    cls = make_class(1, cpu=1, demand=NodeDemand(), preferences=PreferenceSet(capacity=True))
     assert first_of(cls, tainted, make_node("small", cpu=2), make_node("middle", cpu=4)) == "middle"

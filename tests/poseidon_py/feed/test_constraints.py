@@ -162,7 +162,7 @@ async def test_a_volume_given_to_another_pod_in_the_same_round():
         assert storage.reserved == {}
 
 
-async def test_while_a_volume_is_to_be_made_where_a_pod_runs_it_prefers_room_for_others():
+async def test_while_a_volume_is_to_be_made_where_a_pod_runs_it_prefers_capacity_for_others():
     spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
     async with Rig(nodes=()) as rig:
         storage = rig.store.storage
@@ -172,11 +172,11 @@ async def test_while_a_volume_is_to_be_made_where_a_pod_runs_it_prefers_room_for
         rig.pod("a", spec=spec)
         rig.pod("b")
         await rig.settle()
-        assert [class_of(rig, name).prefers_room for name in "ab"] == [True, False]
+        assert [class_of(rig, name).prefers_capacity for name in "ab"] == [True, False]
         storage.put_volume(volume("v"))
         storage.put_claim(claim("c", bound_to="v"))
         await rig.settle()
-        assert not class_of(rig, "a").prefers_room
+        assert not class_of(rig, "a").prefers_capacity
 
 
 def class_of(rig, name):
