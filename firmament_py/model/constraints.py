@@ -211,8 +211,8 @@ class PreferenceSet:
 
     nodes: weight 1 .. 100 and a term that a node should match. peers: weight -100 .. 100, below 0 for tasks that
     should not be near. images: names of images that a node should hold already. avoided_as: the owner of the tasks, for
-    nodes that ask to avoid tasks of certain owners. capacity: of nodes that cost the same, those with room for most of its
-    tasks, since the first decides for others.
+    nodes that ask to avoid tasks of certain owners. capacity: of nodes that cost the same, those with room for most of
+    its tasks, since the first decides for others.
     """
 
     nodes: tuple[tuple[int, Term], ...] = ()
