@@ -32,7 +32,7 @@ from poseidon_py.kube.informers.resource import path_of
 from poseidon_py.state.claim_use import PreparationError
 from poseidon_py.state.devices.chooser import DeviceChooser, DevicePlan
 from poseidon_py.state.devices.claim_cache import ClaimKey, is_reserved_for
-from poseidon_py.state.devices.gate import DeviceGate
+from poseidon_py.state.devices.gate import DeviceGate, DeviceListener
 from poseidon_py.state.records import PodRecord
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class ClaimApi(Protocol):
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> None: ...
 
 
-class DeviceBinder:
+class DeviceBinder(DeviceListener):
     """`prepare` each placement of a pod with claims."""
 
     def __init__(
@@ -85,7 +85,7 @@ class DeviceBinder:
         self._made: dict[str, ClaimKey] = {}
         """UID of a pod -> the claim that was made for its extended resources."""
         self._undoing: set[asyncio.Task[None]] = set()
-        gate.released_listeners.append(self._released)
+        gate.listener = self
 
     def prepare(self, known: PodRecord, node: str) -> Coroutine[Any, Any, None] | None:
         """An awaitable for the time before the bind, or None. Raises PreparationError; the awaitable also KubeError."""
@@ -266,31 +266,42 @@ class DeviceBinder:
 
     # -- giving back ----------------------------------------------------------------------------------------------
 
-    def _released(self, known: PodRecord) -> None:
-        """The placement of a pod has ended without a bind."""
+    def released(self, known: PodRecord) -> None:
         plan, made = self._written.pop(known.uid, None), self._made.pop(known.uid, None)
-        if plan is not None and self._leads():
-            task = asyncio.create_task(self._undo(plan, made), name=f"devices of {known.full_name}")
+        if plan is not None:
+            self._spawn(known, [*plan.claims, *(() if made is None else (made,))], made)
+
+    def unused(self, known: PodRecord, key: ClaimKey) -> None:
+        self._spawn(known, [key], None)
+
+    def left_behind(self, known: PodRecord, key: ClaimKey) -> None:
+        self._spawn(known, [key], key)
+
+    def _spawn(self, known: PodRecord, keys: list[ClaimKey], made: ClaimKey | None) -> None:
+        if self._leads() and self._collection():
+            task = asyncio.create_task(self._undo(known, keys, made), name=f"devices of {known.full_name}")
             self._undoing.add(task)
             task.add_done_callback(self._undoing.discard)
 
-    async def _undo(self, plan: DevicePlan, made: ClaimKey | None) -> None:
-        for key in (*plan.claims, *(() if made is None else (made,))):
+    async def _undo(self, known: PodRecord, keys: list[ClaimKey], made: ClaimKey | None) -> None:
+        for key in keys:
             try:
-                await self._give_back(key, plan.pod)
-                if key == made:
+                await self._give_back(key, known)
+                if key == made and not (known.assumed or known.node):
                     await self._api.call("DELETE", self._path(key))
             except NotFoundError:
                 pass
             except (KubeError, PreparationError) as error:
-                log.warning("the devices of %s/%s stay reserved for %s: %s", *key, plan.pod.full_name, error)
+                log.warning("the devices of %s/%s stay reserved for %s: %s", *key, known.full_name, error)
 
     async def _give_back(self, key: ClaimKey, known: PodRecord) -> None:
         """Removes a pod's reservation, unless it was placed again meanwhile; from a claim that nobody else uses, also
         the devices."""
         for _ in range(_TRIES):
             claim = self._gate.cache.claims.get(key)
-            if claim is None or known.assumed or known.node or not is_reserved_for(claim, known.uid):
+            if claim is None or known.assumed or known.node or claim.status.allocation is None:
+                return
+            if claim.status.users and not is_reserved_for(claim, known.uid):
                 return
             users = [_plain(each) for each in claim.status.users or () if each.uid != known.uid]
             status: dict[str, Any] = {"reservedFor": users or None}

@@ -93,4 +93,5 @@ class UnscheduledReports:
                 if not message and not known.nominated:
                     continue
                 self._store.volumes.fits_nowhere(known)
+                self._store.devices.fits_nowhere(known)
                 report(known, messages.with_nomination(message, known.nominated) if known.nominated else message)

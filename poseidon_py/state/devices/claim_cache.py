@@ -37,6 +37,22 @@ class ClaimCache:
     choices: dict[str, Choice] = field(default_factory=dict)
     """By UID of the claim."""
 
+    extended: dict[str, ClaimKey] = field(default_factory=dict)
+    """UID of a pod -> the claim that was made for its extended resources."""
+
+    def put(self, key: ClaimKey, claim: ResourceClaim) -> None:
+        self.drop(key)
+        self.claims[key] = claim
+        if is_extended(claim):
+            self.extended[controller_of(claim)] = key
+
+    def drop(self, key: ClaimKey) -> ResourceClaim | None:
+        """Returns the claim; None: it is not known."""
+        claim = self.claims.pop(key, None)
+        if claim is not None and is_extended(claim):
+            self.extended.pop(controller_of(claim), None)
+        return claim
+
     def name(self, uid: str, keys: Mapping[ClaimKey, None]) -> None:
         """A pod names these claims."""
         for key in keys:

@@ -47,6 +47,19 @@ class DeviceDemands:
         return self.blocked not in _SILENT
 
 
+class DeviceListener:
+    """Writes what follows from the state of pods and claims. Ignores everything; subclasses override what they do."""
+
+    def released(self, known: PodRecord) -> None:
+        """The placement of a pod has ended without a bind."""
+
+    def unused(self, known: PodRecord, key: ClaimKey) -> None:
+        """A claim has devices on nodes that do not take the pod, its only user."""
+
+    def left_behind(self, known: PodRecord, key: ClaimKey) -> None:
+        """There is a claim for the extended resources of a pod that waits."""
+
+
 class DeviceGate:
     """See the module. Pods are known by `use`; the watches call `put_` and `drop_`."""
 
@@ -70,8 +83,7 @@ class DeviceGate:
         self._in_need: dict[str, None] = {}
         """UIDs of pods with claims, or with extended resources."""
         self._changes: dict[ClaimKey, asyncio.Event] = {}
-        self.released_listeners: list[Callable[[PodRecord], None]] = []
-        """Told of pods whose placement has ended without a bind."""
+        self.listener = DeviceListener()
 
     # -- pods -----------------------------------------------------------------------------------------------------
 
@@ -107,8 +119,18 @@ class DeviceGate:
             self.offers.uncount(known.uid)
             self.forget_choices(known)
             self._touch_users(known)
-            for listener in self.released_listeners:
-                listener(known)
+            self.listener.released(known)
+
+    def fits_nowhere(self, known: PodRecord) -> None:
+        """No node takes the pod: its claims may have devices on other nodes."""
+        for key in self.keys(known):
+            claim = self.cache.claims.get(key)
+            if claim is not None and claim.status.allocation is not None:
+                if all(user.uid == known.uid for user in claim.status.users or ()) and self._is_alone(known, key):
+                    self.listener.unused(known, key)
+
+    def _is_alone(self, known: PodRecord, key: ClaimKey) -> bool:
+        return self.cache.users.get(key, {}).keys() <= {known.uid}
 
     def forget_choices(self, known: PodRecord) -> None:
         """Frees devices that were chosen for a pod, and not written, unless others that are placed use them, too."""
@@ -133,6 +155,8 @@ class DeviceGate:
             demands.requests = self._counts_as(known, self._claims_in_use(known))
             self.offers.count(known.uid, known.node, needs.columns, needs.extended)
             return demands
+        if needs.extended and not known.assumed and (left := self.cache.extended.get(known.uid)) is not None:
+            self.listener.left_behind(known, left)
         if needs.entries and self.unreadable:
             demands.blocked = self.unreadable
             return demands
@@ -214,7 +238,7 @@ class DeviceGate:
         before = self.cache.claims.get(key)
         if before is not None and before.metadata.uid != ident:
             self._gone(before)
-        self.cache.claims[key] = claim
+        self.cache.put(key, claim)
         if claim.status.allocation is not None:
             self.cache.choices.pop(ident, None)
         if ident not in self.cache.choices:
@@ -228,7 +252,7 @@ class DeviceGate:
             self.put_claim(after)
 
     def drop_claim(self, key: ClaimKey) -> None:
-        claim = self.cache.claims.pop(key, None)
+        claim = self.cache.drop(key)
         if claim is not None:
             self._gone(claim)
             self._claim_changed(key)
