@@ -84,6 +84,8 @@ class DeviceBinder(DeviceListener):
         """By UID: pods for which something may have been written, until they are bound or deleted."""
         self._made: dict[str, ClaimKey] = {}
         """UID of a pod -> the claim that was made for its extended resources."""
+        self._leaving: set[ClaimKey] = set()
+        """Claims that are being given back."""
         self._undoing: set[asyncio.Task[None]] = set()
         gate.listener = self
 
@@ -278,7 +280,9 @@ class DeviceBinder(DeviceListener):
         self._spawn(known, [key], key)
 
     def _spawn(self, known: PodRecord, keys: list[ClaimKey], made: ClaimKey | None) -> None:
-        if self._leads() and self._collection():
+        keys = [key for key in keys if key not in self._leaving]
+        if keys and self._leads() and self._collection():
+            self._leaving.update(keys)
             task = asyncio.create_task(self._undo(known, keys, made), name=f"devices of {known.full_name}")
             self._undoing.add(task)
             task.add_done_callback(self._undoing.discard)
@@ -293,6 +297,8 @@ class DeviceBinder(DeviceListener):
                 pass
             except (KubeError, PreparationError) as error:
                 log.warning("the devices of %s/%s stay reserved for %s: %s", *key, known.full_name, error)
+            finally:
+                self._leaving.discard(key)
 
     async def _give_back(self, key: ClaimKey, known: PodRecord) -> None:
         """Removes a pod's reservation, unless it was placed again meanwhile; from a claim that nobody else uses, also

@@ -125,12 +125,11 @@ class DeviceGate:
         """No node takes the pod: its claims may have devices on other nodes."""
         for key in self.keys(known):
             claim = self.cache.claims.get(key)
-            if claim is not None and claim.status.allocation is not None:
-                if all(user.uid == known.uid for user in claim.status.users or ()) and self._is_alone(known, key):
-                    self.listener.unused(known, key)
-
-    def _is_alone(self, known: PodRecord, key: ClaimKey) -> bool:
-        return self.cache.users.get(key, {}).keys() <= {known.uid}
+            if claim is None or claim.status.allocation is None:
+                continue
+            users = {user.uid for user in claim.status.users or ()} | self.cache.users.get(key, {}).keys()
+            if users <= {known.uid}:
+                self.listener.unused(known, key)
 
     def forget_choices(self, known: PodRecord) -> None:
         """Frees devices that were chosen for a pod, and not written, unless others that are placed use them, too."""

@@ -1,8 +1,12 @@
 """Pods with device claims, through the whole bridge and the flow service, against the synthetic cluster."""
 
+from contextlib import suppress
+
 import pytest
 
+from benchmarks.cluster.http.faults import Rule
 from benchmarks.cluster.store.device_kinds import RESOURCE_CLAIMS
+from benchmarks.cluster.store.errors import ApiError
 from benchmarks.cluster.store.kinds import NODES
 from tests.benchmarks.cluster.device_builders import (
     claim,
@@ -218,3 +222,57 @@ async def test_what_is_missing_is_said(world):
     await world.until(lambda: any("device class fpga does not exist" in text for text in messages_of("a")))
     world.create(device_class("fpga"))
     await world.until(lambda: world.running() == {"a"})
+
+
+async def test_faults_of_all_writes(world):
+    """Refused, lost and broken requests, claims that others change meanwhile: all pods run, on devices of their own."""
+    world.gpus(4, 4, 4)
+    world.create(claim_template("one", request()))
+    claims = ("resourceclaims", "resourceclaims/status")
+    world.cluster.faults.set(
+        Rule(("patch",), claims, rate_500=0.15, rate_reset=0.1, rate_lost=0.15, latency_ms=5.0, first=60),
+        Rule(("create",), ("pods/binding",), rate_500=0.2, rate_lost=0.2, first=10),
+    )
+    await world.bridge()
+    for at in range(10):
+        world.pod(f"p{at}", of="one")
+
+    def meddle():
+        for name, found in world.claims.items():
+            found["metadata"].setdefault("labels", {})["at"] = str(len(world.running()))
+            with suppress(ApiError):
+                world.cluster.api.update(RESOURCE_CLAIMS, "default", name, found)
+        return len(world.running()) == 10
+
+    await world.until(meddle, 60)
+    world.check()
+
+
+async def test_a_scheduler_that_ends_leaves_nothing_that_the_next_does_not_mend(world):
+    """The first ends after a claim was allocated, and before its pod is bound; its node takes no pods then."""
+    world.gpus(1, 1)
+    world.create(claim_template("one", request()), claim("named", request()))
+    world.cluster.faults.set(Rule(("create",), ("pods/binding",), rate_503=1.0))
+    first = await world.bridge(shutdown_timeout=0.1)
+    world.pod("a", claim_name="named")
+    await world.until(lambda: "allocation" in world.claims["named"].get("status", {}))
+    await world.stop(first)
+    world.cluster.faults.set()
+    (device_on,) = {each["pool"] for each in world.claims["named"]["status"]["allocation"]["devices"]["results"]}
+    world.cordon(device_on)
+    await world.bridge()
+    await world.until(lambda: world.running() == {"a"})
+    assert world.pods["a"]["spec"]["nodeName"] != device_on
+    world.check()
+
+
+async def test_claims_of_extended_resources_are_removed_when_their_pod_is_not_bound(world):
+    world.gpus(1)
+    world.cluster.faults.set(Rule(("create",), ("pods/binding",), rate_500=1.0, first=3))
+    await world.bridge(bind_patience=0.0)
+    world.extended("a", "deviceclass.resource.kubernetes.io/gpu")
+    await world.until(lambda: world.running() == {"a"})
+    await world.until(lambda: len(world.claims) == 1)
+    world.check()
+    world.delete("a")
+    await world.until(lambda: not world.claims)
