@@ -1,7 +1,12 @@
 """The tree of queues as a message of the contract."""
 
 from poseidon_py.describe.queues.model import UNBOUNDED, Flavor, LocalQueue, Queue, Quota, Tree, id_of
+from poseidon_py.describe.reason_keys import ATTACHABLE
+from poseidon_py.devices import column_names
 from protos.gen import firmament_pb2, flow_pb2
+
+OF_NODES = (ATTACHABLE, *column_names.PREFIXES)
+"""How the names of resources begin that nodes alone limit: no user knows them, so that no queue has a quota of them."""
 
 
 def queues_message(tree: Tree) -> flow_pb2.Queues:
@@ -12,7 +17,7 @@ def queues_message(tree: Tree) -> flow_pb2.Queues:
         division=tree.rules.division.name,
         reclaim_rules=tree.rules.reclaim.name,
         priority_first=tree.rules.priority_first,
-        exempt_prefixes=tree.rules.exempt_prefixes,
+        exempt_prefixes=(*tree.rules.exempt_prefixes, *OF_NODES),
         queues=[queue_message(queue) for queue in sorted(tree.queues, key=lambda queue: queue.key)],
         flavors=[_flavor(flavor) for flavor in sorted(tree.flavors, key=lambda flavor: flavor.name)],
         half_life_seconds=past.half_life_seconds if past else 0.0,

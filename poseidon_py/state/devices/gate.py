@@ -12,6 +12,7 @@ Driven by events: when a claim, a class, a slice or a node changes, exactly what
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from poseidon_py.describe.reason_keys import DEVICES
@@ -242,6 +243,10 @@ class DeviceGate:
             self.cache.choices.pop(ident, None)
         if ident not in self.cache.choices:
             self.announce(self.book.hold(ident, held_of(claim)))
+        if before is None and claim.status.allocation is None:
+            # nodes offer what it asks for before its pod is known to have it
+            with suppress(MissingClassError, InvalidField):
+                self.book.count_sets(Kind((self.book.requests_of(claim),)))
         self._claim_changed(key)
 
     def claim_written(self, before: ResourceClaim, after: ResourceClaim) -> None:

@@ -16,6 +16,7 @@ from tests.benchmarks.cluster.device_builders import (
     request,
     resource_slice,
 )
+from tests.poseidon_py.app.queue_kinds import declare, install
 from tests.poseidon_py.gang_world import World, job
 from tests.poseidon_py.world import template, world_of
 
@@ -38,11 +39,12 @@ class DeviceWorld(World):
             devices = [device(f"gpu-{at}", attributes={k: v[at] for k, v in attributes.items()}) for at in range(count)]
             self.create(resource_slice(f"slice-{node}", *devices, pool=node, node=node))
 
-    def pod(self, name, *, claim_name="", of="", **fields):
+    def pod(self, name, *, claim_name="", of="", labels=None, **fields):
         source = {"resourceClaimName": claim_name} if claim_name else {"resourceClaimTemplateName": of}
         given = template(resourceClaims=[{"name": "d", **source}], **fields)
         given["spec"]["containers"][0]["resources"]["claims"] = [{"name": "d"}]
-        self.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, **given})
+        metadata = {"name": name, "namespace": "default", "labels": labels or {}}
+        self.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, **given})
 
     def extended(self, name, resource, amount=1):
         """A pod with an extended resource."""
@@ -159,6 +161,23 @@ async def test_every_class_has_an_implicit_resource(world):
     await world.until(lambda: len(world.running()) == 2)
     await world.until(lambda: world.events("FailedScheduling"))
     world.check()
+
+
+async def test_a_queue_without_a_quota_of_devices_takes_pods_with_claims(world):
+    """As in Kueue, whose quotas count devices only where its configuration maps their classes."""
+    install(world.cluster, "ClusterQueue", "LocalQueue", "ResourceFlavor")
+    resources = [{"name": "cpu", "nominalQuota": 8}, {"name": "memory", "nominalQuota": "4Gi"}]
+    group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "all", "resources": resources}]}
+    kueue = "kueue.x-k8s.io/v1beta2"
+    declare(world.cluster, kueue, "ResourceFlavor", "all", {})
+    declare(world.cluster, kueue, "ClusterQueue", "a", {"resourceGroups": [group], "namespaceSelector": {}})
+    declare(world.cluster, kueue, "LocalQueue", "lq", {"clusterQueue": "a"}, "default")
+    world.gpus(1)
+    world.create(claim_template("one", request()))
+    bridge = await world.bridge()
+    await world.until(lambda: bridge.store.queues.active.kind == "kueue")
+    world.pod("a", of="one", labels={"kueue.x-k8s.io/queue-name": "lq"})
+    await world.until(lambda: world.running() == {"a"})
 
 
 async def test_a_gang_gets_devices_for_all_or_none(world):

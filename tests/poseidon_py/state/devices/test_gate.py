@@ -194,15 +194,15 @@ def test_a_claim_of_others_takes_devices_away(fleet):
 
 
 def test_what_a_pod_fits_nowhere_with_is_given_back_if_nobody_else_uses_it(fleet):
-    told = []
-    fleet.gate.listener.unused = lambda known, key: told.append(key)
+    given_back = []
+    fleet.gate.listener.unused = lambda known, key: given_back.append(key)
     fleet.gate.put_claim(claim("mine", on="n0", users=["uid-a"]))
     fleet.gate.put_claim(claim("shared", on="n0", users=["uid-a", "other"]))
     fleet.gate.put_claim(claim("named", on="n0"))
     known = fleet.pod("a", "mine", "shared", "named")
     fleet.pod("b", "named")
     fleet.gate.fits_nowhere(known)
-    assert told == [("default", "mine")]
+    assert given_back == [("default", "mine")]
 
 
 @pytest.mark.parametrize(
