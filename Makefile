@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml
 		echo "==> uv cannot install, so pip does: slower, but with its own settings of indexes and proxies"; \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable . \
 			--config-settings compile=no; }
-	@echo "==> compiling the searches: half a minute of two cores"
+	@echo "==> compiling the searches: some 40 seconds of two cores"
 	@$(BIN)/firmament compile
 	@touch $@
 

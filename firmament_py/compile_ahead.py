@@ -1,6 +1,6 @@
 """Compiles the searches, and the arithmetic of queues: when a wheel is built, or by `firmament compile` in a checkout.
 
-That takes half a minute of two cores. No process that serves compiles anything.
+That takes some 40 seconds of two cores. No process that serves compiles anything.
 """
 
 import os
@@ -17,7 +17,7 @@ from tempfile import mkdtemp
 from firmament_py.compiled_folder import COMPILED, folder_of
 
 PACKAGES = ("eviction", "queues", "packing")
-"""Those that take longest first. Each has a module `compilation`, whose `compile_all` calls every function that Python
+"""Each has a module `compilation`, whose `compile_all` calls every function that Python
 calls, on small data."""
 
 _HERE = Path(__file__).parent
@@ -49,21 +49,21 @@ def load() -> None:
 
 
 def compile_stale(tell: Callable[[str], None] = lambda text: None) -> None:
-    """Compiles the stale packages, two at a time, and removes what is out of date. `tell` gets what it does, every
-    few seconds. Raises OSError if the folder is not writable, and CalledProcessError if a compilation fails."""
+    """Compiles the stale packages, all at the same time so that no core waits for the longest, and removes what is out
+    of date. `tell` gets what it does, every few seconds. Raises OSError if the folder is not writable, and
+    CalledProcessError if a compilation fails."""
     names = stale()
     if not names:
         return
     COMPILED.mkdir(exist_ok=True)
-    started, told_at, waiting = time.monotonic(), 0.0, names.copy()
+    started, told_at = time.monotonic(), 0.0
     running: dict[str, tuple[subprocess.Popen[bytes], Path]] = {}
     with _ended(running):
-        while running or waiting:
-            while waiting and len(running) < max(1, min(2, os.cpu_count() or 1)):
-                name = waiting.pop(0)
-                folder = Path(mkdtemp(prefix=f".{name}-", dir=COMPILED))
-                words = (sys.executable, "-P", "-m", "firmament_py.compile_ahead", name, str(folder))
-                running[name] = subprocess.Popen(words, stdin=subprocess.DEVNULL, env=_environment()), folder
+        for name in names:
+            folder = Path(mkdtemp(prefix=f".{name}-", dir=COMPILED))
+            words = (sys.executable, "-P", "-m", "firmament_py.compile_ahead", name, str(folder))
+            running[name] = subprocess.Popen(words, stdin=subprocess.DEVNULL, env=_environment()), folder
+        while running:
             time.sleep(0.05)
             for name, (process, folder) in list(running.items()):
                 if process.poll() is None:
@@ -76,7 +76,7 @@ def compile_stale(tell: Callable[[str], None] = lambda text: None) -> None:
             seconds = time.monotonic() - started
             if running and seconds >= told_at + _SAY_SECONDS:
                 told_at = seconds
-                tell(f"compiling: {', '.join([*running, *waiting])} ({seconds:.0f} s so far)")
+                tell(f"compiling: {', '.join(running)} ({seconds:.0f} s so far)")
     _remove_others(COMPILED, {folder_of(_HERE / name) for name in PACKAGES})
 
 

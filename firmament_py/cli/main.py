@@ -311,7 +311,7 @@ def compile_() -> None:
     """Compile the searches, unless that is done.
 
     Wheels contain them. A checkout needs this after a change of theirs, and each installation after one of numba or
-    Python: serve refuses to start until then. Takes half a minute of two cores.
+    Python: serve refuses to start until then. Takes some 40 seconds of two cores.
     """
     try:
         compile_ahead.compile_stale(click.echo)
