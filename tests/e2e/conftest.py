@@ -27,8 +27,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)  # after pytest has brought the tests of a server together
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    mine = [at for at, item in enumerate(items) if here in item.path.parents]
+    here = f"{Path(__file__).parent}{os.sep}"
+    mine = [at for at, item in enumerate(items) if str(item.path).startswith(here)]
     # those that share a scheduler follow each other, so that it is started once
     in_order = sorted((items[at] for at in mine), key=turn_of)
     for at, item in zip(mine, in_order, strict=True):

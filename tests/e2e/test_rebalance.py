@@ -43,9 +43,9 @@ def executing(*addresses: str, plan: Path) -> Process:
 # -- goals -------------------------------------------------------------------------------------------------------------
 
 
-def test_pack_empties_nodes(backend: Backend, schedule: Schedule) -> None:
+@pytest.mark.flags(*FLAGS)
+def test_pack_empties_nodes(backend: Backend, scheduler: Scheduler) -> None:
     """Four pods that fit on one node are on four."""
-    scheduler = schedule(*FLAGS)
     backend.create(*(node(name, cpu="4") for name in "abcd"))
     with Owner(backend, "o") as owner:
         for name in "abcd":
@@ -63,9 +63,9 @@ def test_pack_empties_nodes(backend: Backend, schedule: Schedule) -> None:
         assert rebalance(scheduler, "--goal=pack")[0] == "no moves help; no plan of 50 moves empties more than 3"
 
 
-def test_place_lets_a_large_pod_fit(backend: Backend, schedule: Schedule) -> None:
+@pytest.mark.flags(*FLAGS)
+def test_place_lets_a_large_pod_fit(backend: Backend, scheduler: Scheduler) -> None:
     """Each node has 2 of 4 cores free, and the pod requests 3."""
-    scheduler = schedule(*FLAGS)
     backend.create(node("a", cpu="4"), node("b", cpu="4"))
     with Owner(backend, "o") as owner:
         for name in "aabb":
@@ -83,10 +83,10 @@ def test_place_lets_a_large_pod_fit(backend: Backend, schedule: Schedule) -> Non
         assert (where["large"], where[successor] == origin) == (origin, False)
 
 
+@pytest.mark.flags(*FLAGS, "--policy=load-spreading", "--policy-option=move-cost=1")
 @pytest.mark.parametrize("goal", ["spread", "policy"])
-def test_pods_are_spread_by_either_goal(backend: Backend, schedule: Schedule, goal: str) -> None:
+def test_pods_are_spread_by_either_goal(backend: Backend, scheduler: Scheduler, goal: str) -> None:
     """Four pods are on one of two nodes."""
-    scheduler = schedule(*FLAGS, "--policy=load-spreading", "--policy-option=move-cost=1")
     backend.create(node("a"), node("b"))
     with Owner(backend, "o") as owner:
         for _ in range(4):
@@ -98,8 +98,8 @@ def test_pods_are_spread_by_either_goal(backend: Backend, schedule: Schedule, go
         assert Counter(backend.until_bound(4).values()) == {"a": 2, "b": 2}
 
 
-def test_without_pods_that_opted_in_the_remedy_is_told(backend: Backend, schedule: Schedule) -> None:
-    scheduler = schedule(*FLAGS)
+@pytest.mark.flags(*FLAGS)
+def test_without_pods_that_opted_in_the_remedy_is_told(backend: Backend, scheduler: Scheduler) -> None:
     backend.create(node("a"), node("b"), pod("p"), pod("q"))
     backend.until_bound(2)
     backend.until_seen_by(scheduler)
@@ -183,11 +183,11 @@ def packed(synthetic: Synthetic, owner: Owner) -> None:
 
 
 @SYNTHETIC
+@pytest.mark.flags(*FLAGS)
 def test_a_budget_that_permits_one_eviction_at_a_time_holds(
-    synthetic: Synthetic, schedule: Schedule, tmp_path: Path
+    synthetic: Synthetic, scheduler: Scheduler, tmp_path: Path
 ) -> None:
     before = evictions(synthetic)
-    scheduler = schedule(*FLAGS)
     with Owner(synthetic, "o", stop_seconds=0.3) as owner:
         file = fragmented(synthetic, scheduler, owner, tmp_path)
         command = executing(scheduler.address, plan=file)
@@ -267,9 +267,9 @@ def refusal(scheduler: Scheduler, plan: Path) -> str:
 
 
 @SYNTHETIC
-def test_an_interrupted_command_stops_the_plan(synthetic: Synthetic, schedule: Schedule, tmp_path: Path) -> None:
+@pytest.mark.flags(*FLAGS)
+def test_an_interrupted_command_stops_the_plan(synthetic: Synthetic, scheduler: Scheduler, tmp_path: Path) -> None:
     before = evictions(synthetic)
-    scheduler = schedule(*FLAGS)
     with Owner(synthetic, "o", stop_seconds=0.3) as owner:
         command = executing(scheduler.address, plan=fragmented(synthetic, scheduler, owner, tmp_path))
         command.until_says("waiting: the disruption budget")
@@ -284,10 +284,10 @@ def test_an_interrupted_command_stops_the_plan(synthetic: Synthetic, schedule: S
 
 
 @SYNTHETIC
+@pytest.mark.flags(*FLAGS)
 def test_a_pod_that_somebody_deletes_is_dropped_and_the_others_move(
-    synthetic: Synthetic, schedule: Schedule, tmp_path: Path
+    synthetic: Synthetic, scheduler: Scheduler, tmp_path: Path
 ) -> None:
-    scheduler = schedule(*FLAGS)
     with Owner(synthetic, "o", stop_seconds=0.3) as owner:
         file = fragmented(synthetic, scheduler, owner, tmp_path)
         (first, *_) = [move["pod"] for step in json.loads(file.read_text())["steps"] for move in step["moves"]]
