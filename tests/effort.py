@@ -23,11 +23,12 @@ _ALWAYS = 4
 """So few seeds all run every time."""
 
 
-def examples(usual: int, *, steps: int | None = None, **fields: Any) -> settings:
-    """Hypothesis settings with so many examples, and steps of a state machine, in the default profile."""
+def examples(usual: int, *, steps: int | None = None, thorough: int = 0, **fields: Any) -> settings:
+    """Hypothesis settings with so many examples, and steps of a state machine, in the default profile. `thorough`: the
+    examples of the thorough one, if more than twelve times as many."""
     if steps is not None:
         fields["stateful_step_count"] = 2 * steps if THOROUGH else steps
-    return settings(max_examples=_FACTOR * usual if THOROUGH else usual, **fields)
+    return settings(max_examples=max(_FACTOR * usual, thorough) if THOROUGH else usual, **fields)
 
 
 def seeds(*bounds: int) -> pytest.MarkDecorator:

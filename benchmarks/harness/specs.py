@@ -121,7 +121,7 @@ def load(name: str) -> Suite:
     if name not in available():
         raise SpecError(f"unknown suite {name!r}; choose one of: {', '.join(available())}")
     text = resources.files("benchmarks.suites").joinpath(f"{name.replace('-', '_')}.yaml").read_text()
-    raw = yaml.safe_load(text)
+    raw = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     raw["metrics"] = {key: about for one in raw["metrics"].items() for key, about in _each_solver(*one)}
     suite = parse(name, raw)
     return replace(suite, cases=tuple(_for_each_policy(suite.cases)))

@@ -20,7 +20,7 @@ def content(value: Any, on_the_way: tuple[int, ...] = ()) -> Any:
         return "..."
     deeper = (*on_the_way, id(value))
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.tolist()
+        return value.dtype.str, value.shape, value.tolist() if value.dtype.hasobject else value.tobytes()
     if isinstance(value, Mapping):
         return [(repr(key), content(each, deeper)) for key, each in value.items()]
     if isinstance(value, set | frozenset):

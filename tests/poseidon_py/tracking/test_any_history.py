@@ -268,4 +268,4 @@ class History(RuleBasedStateMachine):
 
 
 TestHistory = History.TestCase
-TestHistory.settings = examples(300, steps=50)
+TestHistory.settings = examples(100, steps=50, thorough=3600)
