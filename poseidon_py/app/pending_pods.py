@@ -48,7 +48,7 @@ def _queue_of(known: PodRecord, now_us: int) -> tuple[str, tuple[str, ...]]:
     if known.described.problem:
         return "unschedulable", plugins.INVALID
     if known.blocked:
-        return "unschedulable", plugins.VOLUMES
+        return "unschedulable", plugins.VOLUMES if known.volumes.blocked else plugins.DEVICE_CLAIMS
     if known.gang.blocked:
         return "unschedulable", plugins.GANG
     if known.not_before_us > now_us:

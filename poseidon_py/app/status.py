@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from poseidon_py.app.queries.verdicts import verdict_json
+from poseidon_py.devices.column_names import COPIES, SERVED
 from poseidon_py.report import messages
 from poseidon_py.report.unscheduled import waits_for_nodes
 from poseidon_py.state.gangs.group import Group
@@ -137,7 +138,7 @@ def explain_json(
         "node": known.node or known.assumed,
         "placed_by": _step(reply.placed_by or known.placed_by) if known.node or known.assumed else "",
         "priority": reply.priority,
-        "requests": dict(sorted(reply.requests.items())),
+        "requests": _shown(reply.requests),
         "problem": known.described.problem or known.gang.blocked or known.blocked or queue_problem,
         "queue": queue,
         "gang": gang,
@@ -150,12 +151,14 @@ def explain_json(
         "reserves": reply.reserves,
         "starts": _time(reply.starts_us) if reply.starts_us else None,
         "fits_now": reply.fits_now if by_nodes else None,
-        "nearest": [
-            {"node": near.node, "lacks": dict(sorted(near.lacks.items()))}
-            for near in (reply.nearest if by_nodes else ())
-        ],
+        "nearest": [{"node": near.node, "lacks": _shown(near.lacks)} for near in (reply.nearest if by_nodes else ())],
         "story": list(reply.story),
     }
+
+
+def _shown(amounts: Mapping[str, int]) -> dict[str, int]:
+    """Amounts by resource, without those that only the engine knows."""
+    return {name: amount for name, amount in sorted(amounts.items()) if not name.startswith((COPIES, SERVED))}
 
 
 def _step(number: int) -> str:
@@ -206,7 +209,7 @@ def _state(known: PodRecord, reply: flow_pb2.ExplainReply) -> str:
     if known.assumed:
         return "being bound"
     if known.blocked:
-        return "waits for its volumes"
+        return "waits for its volumes" if known.volumes.blocked else "waits for its device claims"
     if known.nominated:
         privileged = " (privileged: their eviction is announced)" if known.privileged else ""
         return f"waits for other pods to leave {known.nominated}{privileged}"

@@ -158,17 +158,25 @@ class DeviceBook:
         """What all devices in use, on whatever node, leave of the counters that a node reaches."""
         found: dict[CounterKey, int] = {}
         for pool in {key[0] for key in devices.counters}:
-            left = self._counters.get(pool)
-            if left is None:
-                listed = self.inventory.pool(pool)
-                left = dict(listed.counters) if listed is not None else {}
-                for device in listed.devices if listed is not None else ():
-                    if device.consumes and self.holdings.use.is_used(device.id):
-                        for key, amount in device.consumes:
-                            left[key] = left.get(key, 0) - amount
-                self._counters[pool] = left
-            found |= left
+            found |= self._left_of(pool)
         return found
+
+    def _left_of(self, pool: PoolId) -> dict[CounterKey, int]:
+        left = self._counters.get(pool)
+        if left is None:
+            listed = self.inventory.pool(pool)
+            left = dict(listed.counters) if listed is not None else {}
+            for device in listed.devices if listed is not None else ():
+                if device.consumes and self.holdings.use.is_used(device.id):
+                    for key, amount in device.consumes:
+                        left[key] = left.get(key, 0) - amount
+            self._counters[pool] = left
+        return left
+
+    def has_counters(self, device: ListedDevice) -> bool:
+        """Whether what a device takes of counters is left."""
+        left = self._left_of(device.pool) if device.consumes else {}
+        return all(left.get(key, 0) >= amount for key, amount in device.consumes)
 
     def allocate(self, node: str, labels: Mapping[str, str], claims: Iterable[ClaimRequests]) -> Solution | None:
         """Raises SelectionError, SearchLimitError."""
@@ -245,22 +253,18 @@ class DeviceBook:
     def free(self, node: str, labels: Mapping[str, str]) -> Amounts:
         """By column of a set, how many devices of it the node reaches that are free one by one."""
         devices, known = self.on(node, labels), self.known
-        left = self.counters_left(devices)
         found = dict.fromkeys(known.number, 0)
         for device in devices.devices:
             mask = known.mask(device)
-            if not mask or device.id in self.holdings.use.whole or not self._has_counters(device, left):
+            shared = device.id in self.holdings.use.shared
+            if not mask or device.id in self.holdings.use.whole or (shared and not device.shareable):
                 continue
-            if not device.shareable and device.id in self.holdings.use.shared:
+            if not (shared or self.has_counters(device)):
                 continue
             for selection, bit in known.number.items():
                 if mask >> bit & 1:
                     found[selection] = UNLIMITED if device.shareable else found[selection] + 1
         return {self.name_of(selection): min(amount, UNLIMITED) for selection, amount in found.items()}
-
-    def _has_counters(self, device: ListedDevice, left: Mapping[CounterKey, int]) -> bool:
-        used = device.id in self.holdings.use.shared
-        return used or all(left.get(key, 0) >= amount for key, amount in device.consumes)
 
     def name_of(self, selection: Selection) -> str:
         """The column of a set."""

@@ -23,6 +23,8 @@ Consumption = Mapping[str, int]
 
 def consumption(device: ListedDevice, asked: Alternative) -> dict[str, int] | None:
     """What a request takes of a device; None: the device does not have it, or its policy refuses it."""
+    if not (asked.capacity or device.capacity):
+        return {}
     requested = {qualified(name, device.id.driver): amount for name, amount in asked.capacity}
     if not requested.keys() <= device.capacity.keys():
         return None

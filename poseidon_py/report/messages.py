@@ -167,7 +167,8 @@ def unscheduled(
             gang.append(f"no evictions or moves help: at most {fit} of {needed} would fit")
             continue
         text = reason(why, detailed=detailed)
-        counts[text] = counts.get(text, 0) + why.nodes
+        # a node can lack devices of several sets
+        counts[text] = max(counts.get(text, 0), why.nodes) if text == _NO_DEVICES else counts.get(text, 0) + why.nodes
     if not nodes:
         return "no nodes available to schedule pods"
     parts = ", ".join(sorted(f"{count} {text}" for text, count in counts.items()))

@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 
 from poseidon_py.describe.ports_and_disks import is_port
+from poseidon_py.describe.reason_keys import DEVICES
+from poseidon_py.devices.column_names import PREFIXES
 from protos.gen import flow_pb2
 
 INVALID = ("Invalid",)
 VOLUMES = ("VolumeBinding",)
+DEVICE_CLAIMS = ("DynamicResources",)
 GANG = ("GangScheduling",)
 _OTHER = "Other"
 _QUEUE = "Queue"
@@ -47,4 +50,6 @@ def plugins_of(reasons: Iterable[flow_pb2.Reason]) -> tuple[str, ...]:
 def _plugin(why: flow_pb2.Reason) -> str:
     if why.kind == flow_pb2.Reason.TOKEN_TAKEN:
         return "NodePorts" if is_port(why.detail) else "VolumeRestrictions"
+    if why.detail.startswith(PREFIXES) or (why.kind == flow_pb2.Reason.FURTHER_AFFINITY and why.detail == DEVICES):
+        return DEVICE_CLAIMS[0]
     return _PLUGINS.get(why.kind, _OTHER)

@@ -28,6 +28,7 @@ _NOTHING: Json = {
     "starts": None,
     "fits_now": 0,
     "nearest": [],
+    "devices": [],
     "story": [],
 }
 

@@ -193,6 +193,21 @@ def _nodes(count: int) -> str:
     return "1 node" if count == 1 else f"{count} nodes"
 
 
+def device_line(each: Json) -> str:
+    """What becomes of the devices for a request of a claim, or which a claim has."""
+    what = f"claim {each['claim']}" if "claim" in each else f"resource {each['resource']}"
+    if "problem" in each:
+        return f"{what}: {each['problem']}"
+    if "request" not in each:
+        return f"{what}: {', '.join(each['devices']) or 'no devices'} ({each['users']} users)"
+    counts = ", ".join(f"{count} {reason}" for reason, count in each["devices"].items()) or "there are no devices"
+    together = f"; of one pod {', '.join(each['constraints'])}" if each["constraints"] else ""
+    return (
+        f"{what}, request {each['request']} ({each['count']} of class {each['class']}): {counts}; "
+        f"enough are free on {_nodes(each['nodes_with_enough'])}{together}"
+    )
+
+
 def print_explanation(body: Json, console: Console) -> None:
     where = f" ({body['node']})" if body["node"] else ""
     console.print(f"[bold]{body['pod']}[/bold]: {body['state']}{where}, priority {body['priority']}")
@@ -221,5 +236,7 @@ def print_explanation(body: Json, console: Console) -> None:
     ]
     if rows:
         print_rows(console, ("node", "lacks"), rows, prose="lacks")
+    for each in body.get("devices", ()):
+        console.print(f"  {device_line(each)}", highlight=False, markup=False)
     for line in body["story"]:
         console.print(f"  - {line}", highlight=False)

@@ -96,6 +96,11 @@ R = flow_pb2.Reason
             "its queue does not exist, or has queues below it: see `poseidon explain`",
         ),
         (0, [], "no nodes available to schedule pods"),
+        (
+            3,  # nodes count once, whichever sets of devices they lack
+            [R(kind=R.INSUFFICIENT_RESOURCE, detail=name, nodes=3) for name in ("devices:gpu", "device-sets:0a1b")],
+            "0/3 nodes are available: 3 cannot allocate all claims.",
+        ),
         (2, [], ""),  # nothing is said of nodes that would take it
         (
             3,

@@ -82,7 +82,7 @@ async def test_pods_get_devices_of_their_own(world):
     """Five devices, six pods: the sixth waits, says why, and gets the device of the first that ends."""
     world.gpus(2, 3)
     world.create(claim_template("one", request()))
-    await world.bridge()
+    bridge = await world.bridge()
     for at in range(6):
         world.pod(f"p{at}", of="one")
     await world.until(lambda: len(world.running()) == 5)
@@ -91,6 +91,9 @@ async def test_pods_get_devices_of_their_own(world):
     (waiting,) = world.pods.keys() - world.running()
     await world.until(lambda: world.events("FailedScheduling"))
     assert "0/3 nodes are available: 3 cannot allocate all claims" in world.events("FailedScheduling")[0]["message"]
+    (account,) = (await bridge.explain("default", waiting))["devices"]
+    assert (account["request"], account["class"], account["count"]) == ("gpu", "gpu", 1)
+    assert (account["devices"], account["nodes_with_enough"]) == ({"in use": 5}, 0)
     world.delete(sorted(world.running())[0])
     await world.until(lambda: waiting in world.running())
     world.check()
