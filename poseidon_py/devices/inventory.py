@@ -1,9 +1,8 @@
 """The devices that slices list, pool by pool, and those that each node reaches.
 
 A pool has the slices of its newest generation. It is *incomplete* while some of them are missing, and *invalid* if they
-contradict each other; no device of such a pool is allocated, and requests for all devices fail on the nodes that reach
-it, as in kube-scheduler (structured/internal/incubating/pools_incubating.go). A slice
-with counters belongs to all nodes.
+contradict each other; no device of such a pool is allocated, and requests for all devices fail where it is reached, as
+in kube-scheduler (structured/internal/incubating/pools_incubating.go). A slice with counters belongs to all nodes.
 
 Values are normalised once: quantities are billionths (kube/quantity.py), names of attributes and capacities carry the
 driver's domain, and an attribute is the set of its values, so that a single value and a list of one are the same.
@@ -267,22 +266,24 @@ def assemble(pool: PoolId, items: Iterable[ResourceSlice], rules: Iterable[Devic
         (item for item in listed if item.spec.pool.generation == newest), key=lambda item: item.metadata.name
     )
     found = DevicePool(pool, complete=len(current) == current[0].spec.pool.slices)
+    sets = set[str]()
     for item in current:
         for offered in item.spec.counters or ():
+            if offered.name in sets:
+                found.problem = found.problem or f"set of counters {offered.name} is given twice"
+            sets.add(offered.name)
             for name, counter in offered.counters.items():
-                key = pool, offered.name, name
-                if key in found.counters:
-                    found.problem = found.problem or f"set of counters {offered.name} is given twice"
-                found.counters[key] = _amount(counter.value)
+                found.counters[pool, offered.name, name] = _amount(counter.value)
     for item in current:
         target = None if item.spec.per_device else _target(item.spec)
         devices = [_listed(pool, each, target, rules) for each in item.spec.devices or ()]
         found.slices.append(ListedSlice(item.metadata.name, target, devices, bool(item.spec.counters)))
-    for device in found.devices:
-        for key, _ in device.consumes:
-            if key not in found.counters:
-                missing = f"device {device.id.name} uses counter {key[1]}/{key[2]}, which is not there"
-                found.problem = found.problem or missing
+    uses = ((each, use) for item in current for each in item.spec.devices or () for use in body_of(each).consumes or ())
+    for device, use in uses:
+        missing = [name for name in use.counters if (pool, use.counter_set, name) not in found.counters]
+        if missing or use.counter_set not in sets:
+            name = "/".join((use.counter_set, *missing[:1]))
+            found.problem = found.problem or f"device {device.name} uses counter {name}, which is not there"
     return found
 
 

@@ -73,6 +73,7 @@ def _result(claim: ResourceClaim, grant: Grant, shares: Iterable[str]) -> dict[s
         found["tolerations"] = tolerations
     if grant.device.binding_conditions:
         found["bindingConditions"] = list(grant.device.binding_conditions)
+    if grant.device.failure_conditions:
         found["bindingFailureConditions"] = list(grant.device.failure_conditions)
     if grant.consumed is not None:
         found["shareID"] = next(iter(shares))

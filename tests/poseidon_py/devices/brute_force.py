@@ -5,13 +5,13 @@ from collections import Counter
 from itertools import combinations, product
 
 from poseidon_py.kube.quantity import nanos
-from tests.poseidon_py.devices.offers import DRIVER, suits
+from tests.poseidon_py.devices import offers
 
 
 def choices(request, node, use):
     """Pairs of an alternative and devices, for one request."""
     for option in request.alternatives:
-        good = [d for d in node.devices if suits(option.selection, d.shape) and _has_capacity(d, option, use)]
+        good = _suitable(option, node, use, offers.suits)
         if option.number == 0:
             if good and not node.problems:
                 yield option, tuple(good)
@@ -24,8 +24,21 @@ def solutions(claims, node, use):
     asks = [(at, request) for at, claim in enumerate(claims) for request in claim.requests]
     for picked in product(*(list(choices(request, node, use)) for _, request in asks)):
         found = [(at, request, option, devices) for (at, request), (option, devices) in zip(asks, picked, strict=True)]
-        if is_valid(claims, found, node, use):
+        if _go_together(claims, found, node, use):
             yield found
+
+
+def as_found(claims, solution):
+    """The allocator's solution in that form."""
+    found = []
+    for at, grants in enumerate(solution):
+        for request in claims[at].requests:
+            labels = {each.label for each in request.alternatives}
+            mine = [grant for grant in grants if grant.asked.label in labels]
+            assert len({grant.asked.label for grant in mine}) == 1
+            found.append((at, request, mine[0].asked, tuple(grant.device for grant in mine)))
+    assert sum(len(devices) for *_, devices in found) == sum(map(len, solution))
+    return found
 
 
 def is_solvable(claims, node, use):
@@ -34,7 +47,7 @@ def is_solvable(claims, node, use):
 
 def amounts(device, option):
     """Amount of each capacity that a request takes of a device; None: it cannot."""
-    asked = {name if "/" in name else f"{DRIVER}/{name}": amount for name, amount in option.capacity}
+    asked = {name if "/" in name else f"{device.id.driver}/{name}": amount for name, amount in option.capacity}
     if set(asked) - set(device.capacity):
         return None
     found = {}
@@ -61,6 +74,10 @@ def amounts(device, option):
     return found
 
 
+def _suitable(option, node, use, suits):
+    return [each for each in node.devices if suits(option.selection, each.shape) and _has_capacity(each, option, use)]
+
+
 def _has_capacity(device, option, use):
     """Whether a request for all counts the device: a shared one that lacks capacity by now is left out."""
     taken = amounts(device, option)
@@ -70,17 +87,31 @@ def _has_capacity(device, option, use):
     return all(used.get(name, 0) + amount <= device.capacity[name].value for name, amount in taken.items())
 
 
-def is_valid(claims, found, node, use):
+def is_valid(claims, found, node, use, *, suits=offers.suits, others=()):
+    """`found` as solutions() has them. `others`: devices of the pools that the node does not reach."""
+    for at, request, option, devices in found:
+        good = _suitable(option, node, use, suits)
+        if request not in claims[at].requests or option not in request.alternatives or not set(devices) <= set(good):
+            return False
+        if node.problems if option.number == 0 else len(devices) != option.number:
+            return False
+        if option.number == 0 and (not good or len(devices) != len(good)):
+            return False
+    per_claim = Counter(at for at, *_, devices in found for _ in devices)
+    return all(number <= 32 for number in per_claim.values()) and _go_together(claims, found, node, use, others)
+
+
+def _go_together(claims, found, node, use, others=()):
     shared = {device: Counter(used) for device, used in use.shared.items()}
     counters = dict(node.counters)
     taken: Counter = Counter()
     once: Counter = Counter()
     counted, concerned = set(), set()
-    for device in node.devices:
+    for device in (*node.devices, *others):
         if device.id in use.whole or device.id in use.shared:
             counted.add(device.id)
             for key, amount in device.consumes:
-                counters[key] -= amount
+                counters[key] = counters.get(key, 0) - amount
     for at, _request, option, devices in found:
         if len(set(devices)) != len(devices):
             return False

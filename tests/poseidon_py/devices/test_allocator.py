@@ -6,26 +6,10 @@ from hypothesis import strategies as st
 from poseidon_py.devices.allocator import DeviceUse, allocate
 from poseidon_py.devices.device_requests import DeviceToleration
 from tests.effort import examples
-from tests.poseidon_py.devices.brute_force import is_solvable, is_valid
+from tests.poseidon_py.devices.brute_force import as_found, is_solvable, is_valid
 from tests.poseidon_py.devices.offers import claim, device, node_with, one_of, option, policy, suits, taint
 
 TOLERATES = DeviceToleration("broken", "Exists", "", "")
-
-
-def names(solution):
-    return [[grant.device.id.name for grant in grants] for grants in solution]
-
-
-def in_requests(claims, solution):
-    """A solution in the form of brute_force.py."""
-    found = []
-    for at, grants in enumerate(solution):
-        for asked in claims[at].requests:
-            labels = {each.label for each in asked.alternatives}
-            mine = [grant for grant in grants if grant.asked.label in labels]
-            assert len({grant.asked.label for grant in mine}) == 1
-            found.append((at, asked, mine[0].asked, tuple(grant.device for grant in mine)))
-    return found
 
 
 # -- random inventories -----------------------------------------------------------------------------------------------
@@ -106,4 +90,4 @@ def test_a_solution_is_found_exactly_when_there_is_one(data):
         found = allocate(asked, node, use, suits, rank=rank)
         assert (found is not None) == is_solvable(asked, node, use)
         if found is not None:
-            assert is_valid(asked, in_requests(asked, found), node, use)
+            assert is_valid(asked, as_found(asked, found), node, use)
