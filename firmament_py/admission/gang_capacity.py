@@ -91,12 +91,14 @@ class GangCapacity:
         return _choices(self._snapshot.domains_for(demand))
 
     def domains(self, demand: JobDemand) -> Iterator[Bools | None]:
-        """Domains that could take what the gang lacks, (N,) each, the narrowest level first, then the tightest."""
+        """Domains that could take what the gang lacks, (N,) each, the narrowest level first, then the tightest; of one
+        that is required those first that take most of its members, since the others have to join them."""
         slots = self._slots(demand.members)
+        largest = min(len(demand.members), demand.quota) if demand.topology_required else demand.lacking
         for domain in self._snapshot.levels_for(demand):
             choices = _choices(domain)
             in_domain = choices.sums(slots).sum(axis=0)
-            order = np.argsort(in_domain, kind="stable")
+            order = np.lexsort((in_domain, -np.minimum(in_domain, largest)))
             yield from (choices.nodes(d) for d in order[in_domain[order] >= demand.lacking].tolist())
 
     def affinity_domains(self, demand: JobDemand, limit: int = 4) -> Iterator[Bools]:

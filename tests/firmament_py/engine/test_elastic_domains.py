@@ -40,13 +40,13 @@ def reasons_of(cluster, uid):
 def test_members_beyond_the_minimum_stay_in_the_domain_that_is_required(required):
     gang = make_gang(7, 2, topology=RACK, required=required)
     cluster = make_cluster(
-        CPU1, *racks(a=3, b=9), make_tasks([901], 1, on="b"), gang, make_tasks(range(1, 7), 1, gang=7)
+        CPU1, *racks(a=3, b=4), make_tasks([901], 1, on="b"), gang, make_tasks(range(1, 7), 1, gang=7)
     )
     placed = all_rounds(cluster)
     if not required:
         assert len(placed) == 6
         return
-    # the smallest rack that takes the minimum has room for one more
+    # three fit in either rack
     assert [*placed.values()] == ["a"] * 3
     (waiting, *_) = sorted(cluster.waiting())
     assert set(reasons_of(cluster, waiting)) == {
@@ -123,3 +123,14 @@ def test_a_rack_of_another_block_with_the_same_name_is_another_domain(outer):
     placed = all_rounds(cluster)
     assert len(placed) == (4 if outer else 6)
     assert {*placed.values()} == ({"y"} if outer else {"x", "y"})
+
+
+@pytest.mark.parametrize(("maximum", "rack"), [(0, "b"), (3, "a"), (4, "b")])
+def test_a_gang_starts_where_most_of_its_members_fit(maximum, rack):
+    """As Kueue, which admits as many pods of a Job as fit in one domain. Of domains that take as many, the tightest."""
+    gang = make_gang(7, 2, topology=RACK, required=True, maximum=maximum)
+    cluster = make_cluster(CPU1, *racks(a=3, b=5, c=9), make_tasks([901], 1, on="c"), gang)
+    cluster.tell(make_tasks(range(1, 6), 1, gang=7))
+    placed = all_rounds(cluster)
+    assert {*placed.values()} == {rack}
+    assert len(placed) == (maximum or 5)
