@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from poseidon_py.app import status
-from poseidon_py.app.devices.answers import devices_of
+from poseidon_py.app.devices.answers import devices_answer
 from poseidon_py.app.engine_process import Supervisor
 from poseidon_py.app.pending_pods import count_pods
 from poseidon_py.app.queries.answers import gangs_answer, jobs_answer, queues_answer
@@ -354,12 +354,14 @@ class Bridge:
         queues, gang = self.store.queues, self.store.gangs.group_of(known)
         reply = await self.engine.explain(known.task)
         name, problem, covered = queues.resolution_of(known).name, queues.problem_of(known), queues.covered(known)
-        found = status.explain_json(known, reply, gang, terms_of(self.store, gang), name, problem, covered)
-        return found | {"devices": devices_of(self.store, known)}
+        return status.explain_json(known, reply, gang, terms_of(self.store, gang), name, problem, covered)
 
     async def gangs(self, name: str, namespace: str) -> dict[str, Any]:
         """The body of /gangs. Raises EngineError, UnknownGang."""
         return await gangs_answer(self.store, self.engine, name, namespace)
+
+    async def devices(self, node: str) -> dict[str, Any]:
+        return devices_answer(self.store, node)
 
     async def queues(self, name: str) -> dict[str, Any]:
         """The body of /queues. Raises EngineError, UnknownQueue."""

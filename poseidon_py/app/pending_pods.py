@@ -1,7 +1,8 @@
-"""Counts pods for metrics: pending ones by kube-scheduler's queues, and by what refuses them."""
+"""Counts pods and devices for metrics: pending pods by kube-scheduler's queues, and by what refuses them."""
 
 from collections import Counter
 
+from poseidon_py.app.devices.answers import count_devices
 from poseidon_py.metrics.metrics import Metrics
 from poseidon_py.report import plugins
 from poseidon_py.state.pod_lifecycle import PodState
@@ -30,6 +31,9 @@ def count_pods(store: Store, metrics: Metrics, now_us: int) -> None:
     metrics.unschedulable.clear()
     for (plugin, profile), count in refused.items():
         metrics.unschedulable.labels(plugin, profile).set(count)
+    metrics.devices.clear()
+    for (driver, state), count in count_devices(store.devices.book).items():
+        metrics.devices.labels(driver, state).set(count)
     nodes = len(store.nodes)
     for kind, count in (("nodes", nodes), ("pods", on_nodes + assumed), ("assumed_pods", assumed)):
         metrics.cache_size.labels(kind).set(count)

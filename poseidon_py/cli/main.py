@@ -34,6 +34,10 @@ class LazyGroup(Group):
             "benchmarks.demo.cli",
             "Schedule a mixed workload on a synthetic cluster and check the outcome.",
         ),
+        "devices": (
+            "poseidon_py.cli.listing.devices",
+            "Show the devices that drivers publish: how many of each class are free.",
+        ),
         "explain": ("poseidon_py.cli.ask", "Show why a pod is pending, and what would let it be placed."),
         "fits": (
             "poseidon_py.cli.fitting.fits",
@@ -61,6 +65,7 @@ class LazyGroup(Group):
     commands needs none of their libraries."""
     headings: ClassVar[dict[str, tuple[str, ...]]] = {
         "Ask a running scheduler": (
+            "devices",
             "explain",
             "fits",
             "gangs",

@@ -61,6 +61,7 @@ class Metrics(ProcessMetrics):
         self.unschedulable = make.gauge("scheduler_unschedulable_pods")
         self.victims_of_pod = make.histogram("scheduler_preemption_victims")
         self.cache_size = make.gauge("scheduler_cache_size")
+        self.devices = make.gauge("poseidon_devices")
         self.round = make.histogram("poseidon_round_duration_seconds")
         self.round_call = make.histogram("poseidon_round_call_duration_seconds")
         self.round_stage = make.histogram("poseidon_round_stage_seconds")

@@ -64,7 +64,7 @@ SCHEDULING = (
         "Delay, Invalid. A pod counts for each.",
         labels(
             "plugin=NodeResourcesFit|TaintToleration|NodeAffinity|InterPodAffinity|PodTopologySpread|NodePorts|"
-            "VolumeRestrictions|VolumeBinding|GangScheduling|DefaultPreemption|Queue|Reservation|Delay|Invalid|Other",
+            "VolumeRestrictions|VolumeBinding|DynamicResources|GangScheduling|DefaultPreemption|Queue|Reservation|Delay|Invalid|Other",
             _PROFILE,
         ),
         stability=Stability.ALPHA,
@@ -90,6 +90,13 @@ SCHEDULING = (
         stability=Stability.ALPHA,
         since="0.2.0",
         origin=Origin.KUBERNETES,
+    ),
+    Declaration(
+        "poseidon_devices",
+        "gauge",
+        "Devices that drivers publish: free, in use, tainted (and free), no counters (others have taken what it "
+        "shares), not usable (its pool is incomplete or invalid).",
+        labels("driver", "state=free|in use|tainted|no counters|not usable"),
     ),
     # -- rounds ------------------------------------------------------------------------------------------------------
     Declaration(

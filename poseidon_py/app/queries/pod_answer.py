@@ -7,6 +7,7 @@ places are read from the API server, which says more about them.
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from poseidon_py.app.devices.answers import devices_of
 from poseidon_py.app.queries.verdicts import verdict_json
 from poseidon_py.kube.client import NotFoundError
 from poseidon_py.kube.objects import Pod
@@ -46,7 +47,7 @@ async def pod_answer(
     engine says of a pod; `own_names`: those of this scheduler. Raises what these raise."""
     known = store.pod_named(namespace, name)
     if known is not None and known.observed.assigned_to_us:
-        return await explain(known)
+        return await explain(known) | {"devices": devices_of(store, known)}
     try:
         pod = await read(namespace, name)
     except NotFoundError:

@@ -4,6 +4,7 @@
 /status            counts, usage, last round: JSON
 /explain?pod=NS/NAME   why a pod is pending or on its node: JSON
 /gangs?name=NAME&namespace=NS   gangs, both parameters are optional: JSON (queries/gang_list.py)
+/devices?node=NAME   devices by class and pool; with the parameter, those of a node: JSON (devices/answers.py)
 /queues?name=NAME  queues, the parameter is optional: JSON (queries/queue_list.py)
 /jobs?name=NAME&namespace=NS&user=USER&queue=QUEUE&state=STATE   jobs, all parameters are optional: JSON
                    (queries/job_list.py); /jobs/NS/NAME is one of them
@@ -18,6 +19,7 @@ from typing import Protocol
 
 from aiohttp import web
 
+from poseidon_py.app.devices.answers import UnknownNode
 from poseidon_py.app.queries.gang_list import UnknownGang
 from poseidon_py.app.queries.job_list import UnknownJob
 from poseidon_py.app.queries.queue_list import UnknownQueue
@@ -51,6 +53,9 @@ class Answering(Probed, Protocol):
 
     async def explain(self, namespace: str, name: str) -> Json | None:
         """The body of /explain; None: the pod does not exist. Raises EngineError, KubeError."""
+
+    async def devices(self, node: str) -> Json:
+        """The body of /devices. Raises UnknownNode."""
 
     async def gangs(self, name: str, namespace: str) -> Json:
         """The body of /gangs. Raises EngineError, UnknownGang."""
@@ -87,6 +92,7 @@ class Health(Probes):
             web.get("/explain", self._get_explain),
             web.get("/gangs", self._get_gangs),
             web.get("/queues", self._get_queues),
+            web.get("/devices", self._get_devices),
             web.get("/jobs", self._get_jobs),
             web.get("/jobs/{namespace}/{name}", self._get_job),
             web.get("/network", self._get_network),
@@ -120,6 +126,9 @@ class Health(Probes):
 
     async def _get_queues(self, request: web.Request) -> web.Response:
         return await _listed(request, self._bridge.queues, "name")
+
+    async def _get_devices(self, request: web.Request) -> web.Response:
+        return await _listed(request, self._bridge.devices, "node")
 
     async def _get_jobs(self, request: web.Request) -> web.Response:
         async def listing(*values: str) -> Json:
@@ -169,7 +178,7 @@ async def _listed(request: web.Request, listing: Callable[..., Awaitable[Json]],
         return json_answer({"error": f"{unknown[:64]!r} is not a parameter; {there_are}"}, 400)
     try:
         return json_answer(await listing(*(query.get(each, "") for each in parameters)))
-    except (UnknownGang, UnknownQueue, UnknownJob, UnknownNetwork) as error:
+    except (UnknownGang, UnknownQueue, UnknownJob, UnknownNetwork, UnknownNode) as error:
         return json_answer({"error": str(error)}, 404)
     except EngineError as error:
         return json_answer({"error": str(error)}, 503)

@@ -69,6 +69,7 @@ def test_help_names_all_commands():
         "cluster",
         "demo",
         "status",
+        "devices",
         "explain",
         "fits",
         "what-if",

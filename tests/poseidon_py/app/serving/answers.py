@@ -35,6 +35,9 @@ class Answers:
     async def explain(self, namespace: str, name: str) -> Json | None:
         raise AssertionError
 
+    async def devices(self, node: str) -> Json:
+        return {"node": node}
+
     async def gangs(self, name: str, namespace: str) -> Json:
         raise AssertionError
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from poseidon_py.describe.node import describe_node
 from poseidon_py.devices.objects import (
     AllocatedDevice,
     AllocatedDevices,
@@ -59,8 +60,12 @@ class Fleet:
         self.gate.use(known, given)
         return known
 
+    @staticmethod
+    def describe(record):
+        record.base = record.base or describe_node(record.newest, record.id)
+
     def place(self, known, on):
-        self.store.nodes[on].base = self.store.nodes[on].base or _described(self.store.nodes[on])
+        self.describe(self.store.nodes[on])
         assert self.store.assume(known, on)
         return self.chooser.choose(known, on)
 
@@ -70,12 +75,6 @@ class Fleet:
         for known in self.store.pods.values():
             known.dirty = False
         return found
-
-
-def _described(record):
-    from poseidon_py.describe.node import describe_node
-
-    return describe_node(record.newest, record.id)
 
 
 @pytest.fixture
