@@ -53,13 +53,18 @@ def _by_policy(requested: int, policy: RequestPolicy) -> int | None:
         least = nanos(str(policy.valid_range.min))
         taken = max(requested, least)
         if policy.valid_range.step is not None:
-            step = max(nanos(str(policy.valid_range.step)), NANO)
-            taken = least - (least - taken) // step * step
+            step, start = max(_whole(_nanos(policy.valid_range.step)), NANO), _whole(least)
+            taken = least if requested < least else start - (start - _whole(taken)) // step * step
         greatest = policy.valid_range.max
         return None if greatest is not None and taken > nanos(str(greatest)) else taken
     if policy.valid_values:
         return min((value for value in map(_nanos, policy.valid_values) if value >= requested), default=None)
     return requested
+
+
+def _whole(amount: int) -> int:
+    """The next whole number, in billionths: steps count in whole numbers."""
+    return -(-amount // NANO) * NANO
 
 
 def _nanos(amount: object) -> int:
