@@ -29,7 +29,7 @@ class DeviceToleration(NamedTuple):
     def covers(self, taint: DeviceTaint) -> bool:
         if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
             return False
-        return self.operator == "Exists" or (bool(self.key) and self.value == (taint.value or ""))
+        return self.operator == "Exists" or (self.operator == "Equal" and self.value == (taint.value or ""))
 
 
 class Selection(NamedTuple):

@@ -392,9 +392,9 @@ def _consumed(pool: PoolId, uses: Iterable[CounterUse]) -> Iterable[tuple[Counte
 
 
 def _is_ruled(device: DeviceId, rule: DeviceTaintRule) -> bool:
-    """Whether a rule taints a device."""
+    """Whether a rule taints a device, as the API documents it: without a selector, it taints none."""
     selector = rule.spec.selector
-    if selector is None or rule.metadata.deleting is not None:
-        return selector is None and rule.metadata.deleting is None
+    if selector is None:
+        return False
     given_names = (selector.driver, selector.pool, selector.device)
     return all(given in (None, "", found) for given, found in zip(given_names, device, strict=True))
