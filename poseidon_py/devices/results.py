@@ -61,7 +61,12 @@ def _without_nulls(given: Any) -> Any:
 
 def _quantity(amount: int) -> str:
     whole, fraction = divmod(amount, NANO)
-    return f"{amount}n" if fraction else str(whole)
+    if fraction:
+        return f"{amount}n"
+    for unit, power in (("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)):
+        if whole and whole % (1 << power) == 0:
+            return f"{whole >> power}{unit}"
+    return str(whole)
 
 
 def _result(claim: ResourceClaim, grant: Grant, shares: Iterable[str]) -> dict[str, Any]:

@@ -31,6 +31,9 @@ _LEFT_BEHIND = (
     "/api/v1/namespaces/default/configmaps",
     "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases",
     "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+    "/apis/resource.k8s.io/v1/resourceslices",
+    "/apis/resource.k8s.io/v1/deviceclasses",
 )
 
 

@@ -116,6 +116,10 @@ def _add(total: dict[str, Fraction], extra: Mapping[str, Fraction]) -> None:
         total[key] = total.get(key, Fraction(0)) + value
 
 
+SERVED_BY_DEVICES = "devices.example.com/gpu"
+"""An extended resource that nodes have in their slices, not in their status."""
+
+
 def overcommitted(pods: Iterable[Json], nodes: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Over-committed resources, given the bound pods and the capacity of existing nodes."""
     used: dict[str, dict[str, Fraction]] = {}
@@ -127,7 +131,7 @@ def overcommitted(pods: Iterable[Json], nodes: Mapping[str, Mapping[str, str]]) 
         for name, sums in used.items()
         if name in nodes
         for key, value in sums.items()
-        if value > amount(nodes[name].get(key, "0"))
+        if key != SERVED_BY_DEVICES and value > amount(nodes[name].get(key, "0"))
     ]
 
 
