@@ -136,7 +136,7 @@ def expected(account: str, settings: Json, lease: str) -> dict[tuple[str, str], 
 
 LEAST = {
     "preemption.enabled": False, "queues.suspendWorkloads": False, "moves.when": "never", "gangs.unwind": "keep",
-    "queues.kind": "off", "placement.defaultSpreading": "none",
+    "queues.kind": "off", "placement.defaultSpreading": "none", "devices.claims": "off",
 }  # fmt: skip
 KINDS = [kind for kind in FIELDS["queues"].words if kind != "auto"]
 

@@ -24,7 +24,15 @@ from poseidon_py.devices.holdings import held_of
 from poseidon_py.devices.objects import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from poseidon_py.devices.pod_needs import NO_DEVICES, ClaimEntry, DeviceNeeds, claim_entries, extended_requests
 from poseidon_py.kube.objects import InvalidField, Pod
-from poseidon_py.state.devices.claim_cache import ClaimCache, ClaimKey, is_full, nodes_of, version_of
+from poseidon_py.state.devices.claim_cache import (
+    ClaimCache,
+    ClaimKey,
+    controller_of,
+    is_extended,
+    is_full,
+    nodes_of,
+    version_of,
+)
 from poseidon_py.state.devices.extended import extended_claim
 from poseidon_py.state.devices.offers import DeviceOffers
 from poseidon_py.state.records import PodRecord
@@ -269,6 +277,9 @@ class DeviceGate:
         if (event := self._changes.pop(key, None)) is not None:
             event.set()
         self._touch_all(self.cache.users.get(key, ()))
+        claim = self.cache.claims.get(key)
+        if claim is not None and is_extended(claim):
+            self._touch(controller_of(claim))
 
     async def wait_for_change(self, key: ClaimKey) -> None:
         """Waits until a claim changes."""

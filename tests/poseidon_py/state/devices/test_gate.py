@@ -1,6 +1,7 @@
 """What claims require of pods, and what follows from each event."""
 
 import pytest
+from msgspec import Raw
 
 from poseidon_py.describe.node import describe_node
 from poseidon_py.devices.objects import (
@@ -231,3 +232,19 @@ def test_a_deleted_claim_ends_a_placement(fleet):
     fleet.gate.drop_claim(("default", "c"))
     with pytest.raises(PreparationError, match="was deleted"):
         fleet.place(known, "n0")
+
+
+def test_a_claim_that_was_left_behind_is_noticed_whenever_it_comes(fleet):
+    """That of extended resources, of a pod that waits: another process ended before it was bound."""
+    noticed = []
+    fleet.gate.listener.left_behind = lambda known, key: noticed.append(key)
+    resources = {"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
+    known = fleet.pod("a", spec={"containers": [{"name": "c", "resources": resources}]})
+    demands(fleet, known)
+    fleet.touched()
+    left = claim("left", on="n0", owner=known.uid)
+    left.metadata.annotations = Raw(b'{"resource.kubernetes.io/extended-resource-claim": "true"}')
+    fleet.gate.put_claim(left)
+    assert fleet.touched() == {known.uid}
+    demands(fleet, known)
+    assert noticed == [("default", "left")]
