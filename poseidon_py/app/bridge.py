@@ -14,9 +14,9 @@ from poseidon_py.app.devices.answers import devices_answer
 from poseidon_py.app.engine_process import Supervisor
 from poseidon_py.app.pending_pods import count_pods
 from poseidon_py.app.queries.answers import gangs_answer, jobs_answer, queues_answer
+from poseidon_py.app.queries.fit_answer import fits_answer
 from poseidon_py.app.queries.pod_answer import pod_answer
 from poseidon_py.app.queries.round_network import network_json, network_request
-from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.runtime import Runtime, build_runtime, watch_options
 from poseidon_py.app.serving.http_endpoints import Pages, first_problem
@@ -388,13 +388,4 @@ class Bridge:
 
     async def fits(self, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to POST /fits. Raises EngineError, InvalidField, Unknown."""
-        fitting = Fitting(
-            question_of(body),
-            self.store.gangs.objects,
-            without_marks=self.store.gangs.without_marks,
-            added=loading.added_affinity(self.settings),
-            bandwidth=self.store.classes.bandwidth,
-            now_us=time.time_ns() // 1000,
-            queues=self.store.queues.built.taking_by_name,
-        )
-        return fitting.answer(await self.engine.would_fit(fitting.request))
+        return await fits_answer(self.store, self.engine, loading.added_affinity(self.settings), body)

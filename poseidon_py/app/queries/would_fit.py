@@ -26,7 +26,7 @@ Answered: {
 }
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
@@ -42,7 +42,7 @@ from poseidon_py.describe.pod_class import describe_class
 from poseidon_py.describe.reason_keys import NODE_POOL
 from poseidon_py.describe.requests import offered_by
 from poseidon_py.describe.task_classes import Extras, extend
-from poseidon_py.kube.objects import InvalidField
+from poseidon_py.kube.objects import InvalidField, Pod
 from poseidon_py.report import messages
 from poseidon_py.state.gangs.keys import gang_hints_of
 from poseidon_py.state.gangs.model import Convention, Declaration, Objects, Owner, OwnerOrGroup, Resource, Unknown
@@ -132,11 +132,15 @@ class Fitting:
         bandwidth: Bandwidth,
         now_us: int,
         queues: Mapping[str, int] = MappingProxyType({}),
+        devices: Callable[[Pod], Mapping[str, int]] = lambda pod: MappingProxyType({}),
     ) -> None:
         """`cluster`: its PodGroups, for pods that name one; `without_marks`: see GangRegistry; `added`: node affinity
-        of every pod; `queues`: name -> id of those that take pods. Raises InvalidField, and Unknown if a PodGroup is
+        of every pod; `queues`: name -> id of those that take pods; `devices`: what a pod counts as in their columns,
+        which may raise InvalidField. Raises InvalidField, and Unknown if a PodGroup is
         being looked up: ask again."""
         self._workloads: dict[int, list[str]] = {}
+        self._devices = devices
+        self.asks_for_devices = False
         self.request = flow_pb2.FitRequest(
             preempts=question.preempt,
             now_us=now_us,
@@ -174,10 +178,14 @@ class Fitting:
     ) -> None:
         try:
             task_class = describe_class(template.pod, added, bandwidth)
+            columns = self._devices(template.pod)
         except InvalidField as error:
             raise InvalidField(f"{template.workload}: {error.field}", error.reason) from error
         if declared is not None and declared.node_pool:
             task_class = extend(task_class, Extras(((NODE_POOL, demand(declared.node_pool).SerializeToString()),)))
+        if columns:
+            self.asks_for_devices = True
+            task_class = extend(task_class, Extras(requests=tuple(sorted(columns.items()))))
         profile = describe_profile(template.pod)
         of = {"class": task_class, "queue_id": self._queue}
         self.request.members.add(count=template.number, profile_id=profile.id, **of)

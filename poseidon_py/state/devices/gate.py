@@ -239,6 +239,31 @@ class DeviceGate:
             needs.columns = tuple(sorted(self.book.amounts(needs.kind).items()))
         return dict(needs.columns)
 
+    def columns_of(self, pod: Pod) -> dict[str, int]:
+        """What a pod that is only supposed counts as. Raises InvalidField for claims of which that is not known."""
+        requests = []
+        for entry in claim_entries(pod):
+            claim = self.cache.claims.get((pod.metadata.namespace, entry.claim))
+            if claim is None:
+                why = (
+                    "comes from a template, which is not read" if entry.generated else f"{entry.claim!r} does not exist"
+                )
+                raise InvalidField("spec.resourceClaims", f"{why}; create the claim, or leave it out and ask without")
+            if self.cache.allocation(claim) is not None:
+                why = f"{entry.claim!r} has its devices, and its pods have no choice of nodes"
+                raise InvalidField("spec.resourceClaims", f"{why}; leave it out and ask without")
+            try:
+                requests.append(self.book.requests_of(claim))
+            except MissingClassError as error:
+                raise InvalidField("spec.resourceClaims", str(error)) from error
+        extended = extended_claim(extended_requests(pod), self.book.class_serving)
+        kind = Kind(tuple(requests), extended.by_resource)
+        if kind == Kind():
+            return {}
+        self.book.count_sets(kind)
+        own = kind.column
+        return {column: amount for column, amount in self.book.amounts(kind).items() if column != own}
+
     # -- events ---------------------------------------------------------------------------------------------------
 
     def put_claim(self, claim: ResourceClaim) -> None:

@@ -8,6 +8,7 @@ from benchmarks.cluster.http.faults import Rule
 from benchmarks.cluster.store.device_kinds import RESOURCE_CLAIMS
 from benchmarks.cluster.store.errors import ApiError
 from benchmarks.cluster.store.kinds import NODES
+from poseidon_py.kube.objects import InvalidField
 from tests.benchmarks.cluster.device_builders import (
     claim,
     claim_template,
@@ -181,6 +182,25 @@ async def test_a_queue_without_a_quota_of_devices_takes_pods_with_claims(world):
     await world.until(lambda: bridge.store.queues.active.kind == "kueue")
     world.pod("a", of="one", labels={"kueue.x-k8s.io/queue-name": "lq"})
     await world.until(lambda: world.running() == {"a"})
+
+
+async def test_whether_pods_with_devices_would_fit(world):
+    """Asked before any pod has asked for these devices."""
+    world.gpus(2, 1)
+    bridge = await world.bridge()
+
+    def asking(number, **fields):
+        found = template(**fields)
+        amounts = {"deviceclass.resource.kubernetes.io/gpu": "1"} if not fields else {}
+        found["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"} | amounts, "limits": amounts}
+        pods = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{at}"}, **found} for at in range(number)]
+        return {"objects": pods}
+
+    await world.until(lambda: len(bridge.store.nodes) == 3 and not len(bridge.store.node_queue))
+    assert (await bridge.fits(asking(3)))["fits"]
+    assert not (await bridge.fits(asking(4) | {"minimum": 4}))["fits"]
+    with pytest.raises(InvalidField, match="from a template"):
+        await bridge.fits(asking(1, resourceClaims=[{"name": "d", "resourceClaimTemplateName": "one"}]))
 
 
 async def test_a_gang_gets_devices_for_all_or_none(world):
