@@ -196,7 +196,7 @@ async def test_whether_pods_with_devices_would_fit(world):
         pods = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{at}"}, **found} for at in range(number)]
         return {"objects": pods}
 
-    await world.until(lambda: len(bridge.store.nodes) == 3 and not len(bridge.store.node_queue))
+    await world.until(lambda: [node.sent is not None for node in bridge.store.nodes.values()] == [True] * 3)
     assert (await bridge.fits(asking(3)))["fits"]
     assert not (await bridge.fits(asking(4) | {"minimum": 4}))["fits"]
     with pytest.raises(InvalidField, match="from a template"):
