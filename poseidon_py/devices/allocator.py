@@ -4,7 +4,8 @@ Claims are served in their order, and of each its requests, so that a solution i
 request, and of devices for it. The search is depth first and complete. Two things keep it small:
 
 - Devices that no claim of the call can tell apart are one *class*: equal in which alternatives they suit, in the values
-  of the attributes that constraints name, in the counters that they use. Of a class only the next free one is tried.
+  of the attributes that constraints name, in the counters that they use. Of a class only the next free one is tried,
+  and for administrative access the next one in use as well.
 - What has failed is remembered by what it depends on (request, devices left of each class, values of constraints), so
   that no question is answered twice. So a search that finds nothing ends, too.
 
@@ -151,6 +152,9 @@ class _Search:
                 self._taken[at] = device.id in use.whole
                 self._used[at] = use.shared.get(device.id)
         self._asks = self._prepare()
+        self._with_admin = {ask.claim for ask in self._asks if any(each.asked.admin for each in ask.of_alternative)}
+        """Claims with a request for administrative access."""
+        self._place = {device: at for at, device in enumerate(self._devices)}
         self._class = self._classes()
         self._free_of = [0] * (max(self._class, default=-1) + 1)
         for at, taken in enumerate(self._taken):
@@ -250,12 +254,16 @@ class _Search:
         )
         results = len(self._chosen[self._asks[at].claim])
         others = tuple(self._free_of) if after >= 0 else ()
-        return at, results, tuple(free), others, shared, tuple(self._values), frozenset(self._admitted(at))
+        return at, results, tuple(free), others, shared, tuple(self._values), frozenset(self._own(at))
 
-    def _admitted(self, at: int) -> set[int]:
-        """Devices that the claim of a request has by administrative access, which it cannot have twice."""
+    def _own(self, at: int) -> set[tuple[int, bool]]:
+        """Devices that the claim of a request has, and cannot have twice, and whether somebody has them as a whole:
+        this matters where administrative access takes devices that are in use, and leaves others free."""
         claim = self._asks[at].claim
-        return {id(grant.device) for grant in self._chosen[claim] if grant.asked.admin}
+        if claim not in self._with_admin:
+            return set()
+        places = (self._place[grant.device] for grant in self._chosen[claim] if not grant.device.shareable)
+        return {(place, self._taken[place]) for place in places}
 
     def _pick(self, at: int, option: _Option, count: int, after: int) -> bool:
         """Chooses `count` further devices for a request, behind the one at index `after`."""
@@ -263,14 +271,15 @@ class _Search:
             return self._serve(at + 1)
         if self._failed and (self._state(at, after), option.asked.label, count, after) in self._failed:
             return False
-        tried = set[int]()
+        tried = set[tuple[int, bool]]()
         for index in range(after + 1, len(self._devices)):
-            if index not in option.suitable or self._class[index] in tried:
+            alike = self._class[index], self._taken[index]
+            if index not in option.suitable or alike in tried:
                 continue
             undo = self._take(at, option, index)
             if undo is None:
                 continue
-            tried.add(self._class[index])
+            tried.add(alike)
             if self._pick(at, option, count - 1, index):
                 return True
             undo()

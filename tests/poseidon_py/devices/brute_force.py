@@ -3,6 +3,7 @@ of the allocator."""
 
 from collections import Counter
 from itertools import combinations, product
+from math import ceil
 
 from poseidon_py.kube.quantity import nanos
 from tests.poseidon_py.devices import offers
@@ -58,9 +59,12 @@ def amounts(device, option):
         elif policy and not (policy.default is not None and want == nanos(str(policy.default))):
             if policy.valid_range:
                 low, step = nanos(str(policy.valid_range.min)), policy.valid_range.step
-                grid, want = (nanos(str(step)) if step else None), max(want, low)
-                while grid and (want - low) % grid:
-                    want += 1_000_000_000
+                if step and want > low:
+                    asked_for, grid, amount = (ceil(each / 10**9) for each in (want, nanos(str(step)), low))
+                    while amount < asked_for:
+                        amount += grid
+                    want = amount * 10**9
+                want = max(want, low)
                 if policy.valid_range.max is not None and want > nanos(str(policy.valid_range.max)):
                     return None
             elif policy.valid_values:

@@ -7,7 +7,7 @@ from poseidon_py.devices.allocator import DeviceUse, allocate
 from poseidon_py.devices.device_requests import DeviceToleration
 from tests.effort import examples
 from tests.poseidon_py.devices.brute_force import as_found, is_solvable, is_valid
-from tests.poseidon_py.devices.offers import claim, device, node_with, one_of, option, policy, suits, taint
+from tests.poseidon_py.devices.offers import claim, device, node_with, one_of, option, policy, request, suits, taint
 
 TOLERATES = DeviceToleration("broken", "Exists", "", "")
 
@@ -49,7 +49,7 @@ def options(draw):
     return option(
         *selectors,
         number=draw(st.sampled_from([0, 1, 1, 1, 2, 2, 3])),
-        admin=draw(st.integers(0, 7)) == 0,
+        admin=draw(st.integers(0, 4)) == 0,
         tolerations=draw(st.sampled_from([(), (TOLERATES,)])),
         **capacity,
     )
@@ -91,3 +91,33 @@ def test_a_solution_is_found_exactly_when_there_is_one(data):
         assert (found is not None) == is_solvable(asked, node, use)
         if found is not None:
             assert is_valid(asked, as_found(asked, found), node, use)
+
+
+# -- administrative access --------------------------------------------------------------------------------------------
+
+
+def solved(asked, *given, used=()):
+    node = node_with(*(device(name, **facts) for name, facts in given))
+    use = DeviceUse(whole={each.id for each in node.devices if each.id.name in used})
+    found = allocate(asked, node, use, suits)
+    assert (found is not None) == is_solvable(asked, node, use)
+    assert found is None or is_valid(asked, as_found(asked, found), node, use)
+    return found and [[grant.device.id.name for grant in grants] for grants in found]
+
+
+def test_administrative_access_takes_a_device_in_use_where_the_claim_needs_the_free_one():
+    one = claim(request(name="watch", admin=True), request(name="own"))
+    assert solved([one], ("free", {}), ("used", {}), used=["used"]) == [["used", "free"]]
+
+
+def test_administrative_access_takes_a_device_that_the_search_has_given_away():
+    first = claim(request("numa=1"), request(admin=True, name="watch"))
+    assert solved([claim(request(admin=True)), claim(request(admin=True)), first], ("a", {"numa": 1})) is None
+    both = claim(request(name="watch", admin=True), request(name="own"))
+    assert solved([both, both], ("a", {}), ("b", {})) == [["a", "b"], ["b", "a"]]
+
+
+def test_what_failed_for_a_claim_that_has_a_device_itself_is_tried_where_another_claim_has_it():
+    either = one_of("r", option("model=a"), option("model=b"))
+    last = claim(one_of("r", option("model=a"), option("model=b")), request("model=b", name="watch", admin=True))
+    assert solved([claim(either), last], ("a", {"model": "a"}), ("b", {"model": "b"})) == [["b"], ["a", "b"]]

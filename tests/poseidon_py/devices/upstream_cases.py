@@ -1,4 +1,4 @@
-"""Reads upstream_cases.yaml, which says what its keys mean, into objects of the API."""
+"""Reads upstream_cases.yaml, which says what its keys mean, and own_cases.yaml into objects of the API."""
 
 import json
 from dataclasses import dataclass, field
@@ -10,13 +10,20 @@ import yaml
 
 from poseidon_py.devices.objects import DeviceClass, ResourceClaim, ResourceSlice
 
-FILE = Path(__file__).parent / "upstream_cases.yaml"
+HERE = Path(__file__).parent
 
 WHY = {
     "gate": "a feature gate is off there; all are on here, and the outcome is upstream's with all on",
     "node": "an error that ends the pod's scheduling there excludes this node here",
     "type": "an attribute of a type that is not known is an error there; here it is as if it were not there",
     "generation": "a node whose own slices are complete keeps them there, while others have newer ones of its pool",
+    "surplus": "a pool of more slices than it says is complete there for a node that reaches just the number",
+    "counters": "what a device takes of counters is not given back there if the search rejects or returns the device",
+    "exceeded": "one counter that devices in use exceed stops all of the pool there that use any",
+    "admin": "administrative access takes counters, and the device from the pod's other claims, there",
+    "values": "values that lists have in common are not given back there when the search returns a device",
+    "distinct": "of a request for several devices only the last one has to differ from others there",
+    "configuration": "a claim's configuration is listed there once for each request that it names",
 }
 """Why a case has another outcome here."""
 
@@ -39,8 +46,8 @@ class UpstreamCase:
         return {"region": f"region-{self.node[-1]}", "planet": "earth"}
 
 
-def read_cases() -> dict[str, UpstreamCase]:
-    given = yaml.load(FILE.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+def read_cases(file: str) -> dict[str, UpstreamCase]:
+    given = yaml.load((HERE / file).read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return {name: _case(case) for name, case in given.items()}
 
 
