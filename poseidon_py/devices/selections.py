@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from poseidon_py.devices.allocator import SelectionError
+from poseidon_py.devices.cel.errors import LimitError
 from poseidon_py.devices.device_requests import Selection
 from poseidon_py.devices.inventory import ListedDevice, PoolId, Shape
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _TEXT = r"""(?:"[^"\\]*"|'[^'\\]*')"""
 _PLACES = re.compile(r"\b(?:attributes|capacity)\b")
-_ACCESS = re.compile(rf"\[{_TEXT}\](?:\.(?P<member>[A-Za-z_]\w*)|\[(?P<literal>{_TEXT})\])?")
+_ACCESS = re.compile(rf"\[{_TEXT}\](?:\.(?P<member>[A-Za-z_]\w*+)(?!\s*\()|\[(?P<literal>{_TEXT})\])?")
 _ASKED = re.compile(rf"(?P<name>{_TEXT})\s+in\s+device\.\Z")
 
 _COMPILED = 1000
@@ -83,6 +84,9 @@ class Selectors:
                 self._devices.clear()
             try:
                 found = selector.matches(self._selected(shape))
+            except LimitError as error:
+                # a second of computing; it would be one for each other shape, and nobody's expression stops the others
+                found = self._compiled[expression] = error
             except refused as error:
                 found = error
             self._results[key] = found

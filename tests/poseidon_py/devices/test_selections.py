@@ -1,0 +1,79 @@
+"""Selections are evaluated once for what they see of devices."""
+
+import pytest
+
+from poseidon_py.devices.allocator import SelectionError
+from poseidon_py.devices.cel import selector
+from poseidon_py.devices.cel.errors import LimitError
+from poseidon_py.devices.device_requests import Selection
+from poseidon_py.devices.selections import Selectors, names_in
+from tests.poseidon_py.devices.offers import DRIVER, device, node_with
+
+MODEL = f'device.attributes["{DRIVER}"].model == "a"'
+
+
+@pytest.fixture
+def evaluations(monkeypatch):
+    """The devices for which expressions are evaluated."""
+    seen = []
+    matches = selector.Selector.matches
+
+    def counted(self, item):
+        seen.append(item)
+        return matches(self, item)
+
+    monkeypatch.setattr(selector.Selector, "matches", counted)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("expression", "names"),
+    [
+        (MODEL, {"model"}),
+        (f'device.capacity["{DRIVER}"]["memory"].compareTo(quantity("1Gi")) > 0', {"memory"}),
+        (f'"model" in device.attributes["{DRIVER}"] && has(device.attributes["{DRIVER}"].numa)', {"model", "numa"}),
+        (f'device.attributes["{DRIVER}"].?model.orValue("") == "a"', None),
+        (f'cel.bind(mine, device.attributes["{DRIVER}"], mine.model == "a")', None),
+        (f'device.attributes["{DRIVER}"].exists(name, name == "x")', None),
+        ("size(device.attributes) > 1", None),
+        (f'device.driver == "{DRIVER}"', set()),
+    ],
+)
+def test_what_an_expression_depends_on(expression, names):
+    """None: anything, so that each shape is evaluated."""
+    assert names_in(expression) == names
+
+
+def test_devices_that_differ_in_what_is_not_asked_for_are_evaluated_once(evaluations):
+    selectors = Selectors()
+    node = node_with(*(device(f"d{at}", model="ab"[at % 2], serial=str(at)) for at in range(10)))
+    found = [selectors.suits(Selection((MODEL,)), each.shape) for each in node.devices]
+    assert found == [True, False] * 5
+    assert len(evaluations) == 2
+
+
+def test_an_expression_that_costs_more_than_is_allowed_is_tried_once(monkeypatch):
+    tried = []
+
+    def matches(self, item):
+        tried.append(item)
+        raise LimitError("actual cost limit exceeded")
+
+    monkeypatch.setattr(selector.Selector, "matches", matches)
+    selectors = Selectors()
+    node = node_with(*(device(f"d{at}", model=str(at)) for at in range(5)))
+    for each in node.devices:
+        with pytest.raises(SelectionError, match="cost limit"):
+            selectors.suits(Selection((MODEL,)), each.shape)
+    assert len(tried) == 1
+
+
+def test_an_error_is_that_of_a_device_alone(evaluations):
+    selectors = Selectors()
+    node = node_with(device("d0"), device("d1", model="a"), device("d2"))
+    first, second, third = node.devices
+    for each in (first, third):
+        with pytest.raises(SelectionError, match="model"):
+            selectors.suits(Selection((MODEL,)), each.shape)
+    assert selectors.suits(Selection((MODEL,)), second.shape)
+    assert len(evaluations) == 2
