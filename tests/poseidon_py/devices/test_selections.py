@@ -1,13 +1,18 @@
 """Selections are evaluated once for what they see of devices."""
 
+import json
+
+import msgspec
 import pytest
 
 from poseidon_py.devices.allocator import SelectionError
 from poseidon_py.devices.cel import selector
 from poseidon_py.devices.cel.errors import LimitError
 from poseidon_py.devices.device_requests import Selection
+from poseidon_py.devices.objects import SliceDevice
 from poseidon_py.devices.selections import Selectors, names_in
-from tests.poseidon_py.devices.offers import DRIVER, device, node_with
+from tests.poseidon_py.devices.cel.outcomes import TABLES
+from tests.poseidon_py.devices.offers import DRIVER, device, inventory, node_with, slice_of
 
 MODEL = f'device.attributes["{DRIVER}"].model == "a"'
 
@@ -77,3 +82,25 @@ def test_an_error_is_that_of_a_device_alone(evaluations):
             selectors.suits(Selection((MODEL,)), each.shape)
     assert selectors.suits(Selection((MODEL,)), second.shape)
     assert len(evaluations) == 2
+
+
+def test_results_that_are_shared_are_those_of_each_device():
+    """The expressions of drivers, on a device of each: what they see of one must not be taken for another."""
+    found = json.loads((TABLES.parent / "drivers.json").read_text())
+    shapes = {}
+    for name, written in found["devices"].items():
+        listed = msgspec.convert(written | {"name": name}, SliceDevice)
+        (shapes[name],) = (
+            each.shape for each in inventory(slice_of(listed, driver=written["driver"])).on("n", {}).devices
+        )
+    selectors, wrong = Selectors(), []
+    for _, expression, outcomes in found["expressions"]:
+        for expected, names in outcomes.items():
+            for name in names:
+                try:
+                    result = str(selectors.suits(Selection((expression,)), shapes[name])).lower()
+                except SelectionError:
+                    result = "error"
+                if result != expected.strip('"'):
+                    wrong.append((expression, name, expected, result))
+    assert wrong == []
