@@ -209,7 +209,7 @@ async def test_only_the_leader_reports_an_invalid_pod(world):
     leader = await world.bridge(**fast)
     await world.until(lambda: leader.election.leading)
     standby = await world.bridge(**fast)
-    world.cluster.add_pods(1, template(resourceClaims=[{"name": "c", "resourceClaimName": "x"}]))
+    world.cluster.add_pods(1, {"metadata": {"annotations": {"gpu-fraction": "0.5"}}, **template()})
     await world.until(lambda: leader.store.problems.invalid and standby.store.problems.invalid)
     for bridge in (leader, standby):
         await bridge.runtime.reporter.flush(5.0)
@@ -217,7 +217,7 @@ async def test_only_the_leader_reports_an_invalid_pod(world):
     (pod,) = world.pods.values()
     (condition,) = (c for c in pod["status"]["conditions"] if c["type"] == "PodScheduled")
     assert (condition["status"], condition["reason"]) == ("False", "SchedulerError")
-    assert "resourceClaims" in condition["message"]
+    assert "gpu-fraction" in condition["message"]
     await world.stop(leader)
     await world.until(lambda: len(world.events("FailedScheduling")) == 2)  # its owner may have missed the first
 

@@ -3,7 +3,7 @@
 import pytest
 
 from poseidon_py.describe.queues import model
-from poseidon_py.describe.queues.messages import queue_message, queues_message
+from poseidon_py.describe.queues.messages import OF_NODES, queue_message, queues_message
 from poseidon_py.describe.queues.model import Flavor, Queue, Quota, Rules, Sharing, Stop, Tree, Victims, id_of
 from poseidon_py.state.queues.registry import TREE
 from protos.gen import flow_pb2
@@ -128,7 +128,7 @@ def test_named_queues_of_kueue_are_off_while_it_runs():
     rig.put("ClusterQueue", "q", {"namespaceSelector": {}})
     rig.queues.set_running("kueue", "kueue-controller-manager")
     assert rig.queues.active is None
-    assert rig.message() == flow_pb2.Queues(sharing=flow_pb2.Queues.CLASSICAL)
+    assert rig.message() == flow_pb2.Queues(sharing=flow_pb2.Queues.CLASSICAL, exempt_prefixes=OF_NODES)
     assert rig.queues.summary()["kind"] is None
 
 
