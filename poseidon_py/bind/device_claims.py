@@ -14,6 +14,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -135,32 +136,32 @@ class DeviceBinder(DeviceListener):
         async with lock:
             waiting = self._waiting.pop(key, {})
             if plan.pod.uid in waiting:
-                await self._write(key, waiting, plan.node)
+                await self._write(key, waiting)
         if not lock.locked():
             self._locks.pop(key, None)
         claim = self._gate.cache.claims.get(key)
         if claim is None or not is_reserved_for(claim, plan.pod.uid):
             raise PreparationError(f'resourceclaim "{key[1]}" could not be reserved')
 
-    async def _write(self, key: ClaimKey, pods: Mapping[str, PodRecord], node: str) -> None:
+    async def _write(self, key: ClaimKey, pods: Mapping[str, PodRecord]) -> None:
         for _ in range(_TRIES):
             claim = self._current(key)
             try:
-                await self._write_once(key, claim, pods, node)
+                await self._write_once(key, claim, pods)
             except ConflictError:
                 await self._newer(key)
             else:
                 return
         raise PreparationError(f'resourceclaim "{key[1]}" is changed by others again and again')
 
-    async def _write_once(self, key: ClaimKey, claim: ResourceClaim, pods: Mapping[str, PodRecord], node: str) -> None:
+    async def _write_once(self, key: ClaimKey, claim: ResourceClaim, pods: Mapping[str, PodRecord]) -> None:
         choice = self._gate.cache.choices.get(claim.metadata.uid)
         status: dict[str, Any] = {}
         if claim.status.allocation is None:
-            if choice is None or choice.node != node:
+            if choice is None:
                 raise PreparationError(f'resourceclaim "{key[1]}" has lost its devices')
             claim = await self._protect(key, claim)
-            status["allocation"] = self._allocation(claim, choice.grants, node)
+            status["allocation"] = self._allocation(claim, choice.grants, choice.node)
         users = list(claim.status.users or ())
         users += [_user(known) for known in pods.values() if not is_reserved_for(claim, known.uid)]
         status["reservedFor"] = [_plain(each) for each in users[:MAX_USERS]]
@@ -231,6 +232,9 @@ class DeviceBinder(DeviceListener):
         assert extended is not None
         if not self._leads():
             raise PreparationError("another replica leads")
+        left = self._gate.cache.extended.get(known.uid)
+        if left is not None:  # of a process that ended before the bind
+            await self._remove(left)
         owner = {"apiVersion": "v1", "kind": "Pod", "name": known.name, "uid": known.uid}
         collection = self._collection()
         version = collection.split("/")[3]
@@ -265,6 +269,16 @@ class DeviceBinder(DeviceListener):
         patch = {"metadata": {"uid": known.uid}, "status": {"extendedResourceClaimStatus": named}}
         await self._api.patch_pod_status(known.namespace, known.name, patch)
         return key
+
+    async def _remove(self, key: ClaimKey) -> None:
+        """Deletes the claim of a pod's extended resources, which has no other user."""
+        claim = self._gate.cache.claims.get(key)
+        if claim is not None and claim.status.allocation is not None:
+            await self._patch(
+                key, claim, {"status": {"reservedFor": None, "allocation": None, "devices": None}}, "/status"
+            )
+        with suppress(NotFoundError):
+            await self._api.call("DELETE", self._path(key))
 
     # -- giving back ----------------------------------------------------------------------------------------------
 

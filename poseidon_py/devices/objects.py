@@ -167,13 +167,17 @@ class RequestedCapacity(Struct):
     requests: dict[str, Quantity] | None = None
 
 
+class RequestToleration(Toleration):
+    seconds: int | None = field(default=None, name="tolerationSeconds")
+
+
 class ExactRequest(Struct):
     class_name: str = field(default="", name="deviceClassName")
     selectors: list[DeviceSelector] | None = None
     mode: str | None = field(default=None, name="allocationMode")
     count: int | None = None
     admin: bool | None = field(default=None, name="adminAccess")
-    tolerations: list[Toleration] | None = None
+    tolerations: list[RequestToleration] | None = None
     capacity: RequestedCapacity | None = None
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec import Raw
 
 from poseidon_py.devices.columns import NO_KIND, Kind
-from poseidon_py.devices.objects import PodClaim, PodClaimStatus
+from poseidon_py.devices.objects import IMPLICIT_RESOURCE, PodClaim, PodClaimStatus
 from poseidon_py.kube.objects import NOTHING, Amounts, Container, InvalidField, Pod, ResourceRequirements, decode
 from poseidon_py.kube.quantity import QuantityError, nanos, requested
 
@@ -49,6 +49,11 @@ class DeviceNeeds:
     @property
     def any(self) -> bool:
         return bool(self.entries or self.extended)
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether its successor has the same claims, which keep it where their devices are."""
+        return any(not entry.generated for entry in self.entries)
 
 
 NO_DEVICES = DeviceNeeds()
@@ -108,4 +113,4 @@ def _of_container(raw: Raw, container: Container, index: int, *, ends: bool) -> 
 
 
 def _is_implicit(resource: str) -> bool:
-    return resource.startswith("deviceclass.resource.kubernetes.io/")
+    return resource.startswith(IMPLICIT_RESOURCE)

@@ -383,7 +383,7 @@ class Store:
 
     def is_movable(self, known: PodRecord) -> bool:
         """Whether the pod may be evicted in order to run on another node. One of a gang may not: the others need it."""
-        if known.gang.id or known.gang.blocked or known.spared or known.migration_refused:
+        if known.gang.id or known.gang.blocked or known.spared or known.migration_refused or known.devices.is_tied:
             return False
         movable = known.described.movable
         return known.namespace in self.namespaces.movable if movable is None else movable

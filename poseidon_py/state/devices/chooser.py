@@ -1,5 +1,6 @@
 """Chooses devices for placed pods, before anything is written."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -64,6 +65,14 @@ class DeviceChooser:
             except PreparationError:
                 continue  # each gets what it can
             self._together.update({wish.plan.pod.uid: wish.plan for wish in wishes})
+        if self._together:
+            asyncio.get_running_loop().call_soon(self._forget_unclaimed)
+
+    def _forget_unclaimed(self) -> None:
+        """Frees the devices of pods that were not placed after all, which is known at once."""
+        while self._together:
+            _, plan = self._together.popitem()
+            self._gate.forget_choices(plan.pod)
 
     def choose(self, known: PodRecord, node: str) -> DevicePlan | None:
         """Devices for a placed pod, which are in use from now on; None: it needs none. Raises PreparationError."""

@@ -376,8 +376,7 @@ def _unusable(known: PodRecord, entry: ClaimEntry, claim: ResourceClaim | None) 
         return f'resourceclaim "{entry.claim}" not found'
     if claim.metadata.deleting is not None:
         return f'resourceclaim "{entry.claim}" is being deleted'
-    owners = claim.metadata.owners or ()
-    if entry.generated and not any(owner.uid == known.uid or owner.kind == "PodGroup" for owner in owners):
+    if entry.generated and not any(owner.uid == known.uid for owner in claim.metadata.owners or ()):
         name = f"{known.namespace}/{entry.claim}"
         return f"ResourceClaim {name} was not created for pod {known.full_name} (pod is not owner)"
     if claim.status.allocation is not None and is_full(claim, known.uid):

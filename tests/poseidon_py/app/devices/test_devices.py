@@ -21,6 +21,9 @@ from tests.poseidon_py.app.queue_kinds import declare, install
 from tests.poseidon_py.gang_world import World, job
 from tests.poseidon_py.world import template, world_of
 
+EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
+TIME = "2026-01-01T00:00:00Z"
+
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
@@ -306,6 +309,59 @@ async def test_a_scheduler_that_ends_leaves_nothing_that_the_next_does_not_mend(
     await world.until(lambda: world.running() == {"a"})
     assert world.pods["a"]["spec"]["nodeName"] != device_on
     world.check()
+
+
+async def test_a_claim_that_was_left_behind_is_replaced(world):
+    """That of a process that ended before the bind; whoever leads now may not have led when it saw the claim."""
+    world.gpus(1)
+    world.extended("a", "deviceclass.resource.kubernetes.io/gpu")
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": "a",
+        "uid": world.pods["a"]["metadata"]["uid"],
+        "controller": True,
+    }
+    left = claim("left", request())
+    left["metadata"] |= {"ownerReferences": [owner], "annotations": {EXTENDED_CLAIM: "true"}}
+    world.create(left)
+
+    await world.bridge()
+    await world.until(lambda: world.running() == {"a"})
+    await world.until(lambda: "left" not in world.claims)
+    assert len(world.claims) == 1
+
+
+async def test_binding_conditions_are_waited_for(world):
+    """Of two pods one gets its device ready; of the other the driver says that it failed, and then that it did not."""
+    world.create(device_class("gpu"), claim("good", request()), claim("bad", request()))
+    node = world.names()[0]
+    waits = {"bindsToNode": True, "bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+    world.create(resource_slice("s", device("gpu-0", **waits), device("gpu-1", **waits), pool=node, node=node))
+    await world.bridge()
+
+    def report(name, condition):
+        found = world.claims[name]
+        (result,) = found["status"]["allocation"]["devices"]["results"]
+        about = {key: result[key] for key in ("driver", "pool", "device")}
+        stated = {"type": condition, "status": "True", "reason": "x", "message": "", "lastTransitionTime": TIME}
+        found["status"]["devices"] = [about | {"conditions": [stated]}]
+        world.cluster.api.update(RESOURCE_CLAIMS, "default", name, found, "status")
+
+    def is_allocated(name):
+        return "allocation" in world.claims[name].get("status", {})
+
+    for name in ("good", "bad"):
+        world.pod(name, claim_name=name)
+    await world.until(lambda: is_allocated("good") and is_allocated("bad"))
+    assert not world.bound()
+    report("good", "ready")
+    await world.until(lambda: world.running() == {"good"})
+    report("bad", "failed")
+    await world.until(lambda: any("binding failed: failed" in e["message"] for e in world.events("FailedScheduling")))
+    await world.until(lambda: is_allocated("bad") and not world.claims["bad"]["status"].get("devices"))
+    report("bad", "ready")
+    await world.until(lambda: world.running() == {"good", "bad"})
 
 
 async def test_claims_of_extended_resources_are_removed_when_their_pod_is_not_bound(world):
