@@ -31,6 +31,8 @@ class ExtendedRequest(NamedTuple):
     amount: int
     initial: bool
     """Whether the container ends before the regular ones start."""
+    sidecar: bool = False
+    """Whether it starts in its turn among the init containers, and runs on."""
 
 
 @dataclass(slots=True)
@@ -91,12 +93,12 @@ def extended_requests(pod: Pod) -> tuple[ExtendedRequest, ...]:
         raw = container.resources
         if raw is NOTHING or b"/" not in bytes(raw):
             continue
-        ends = at < len(initial) and container.restart_policy != "Always"
-        found += _of_container(raw, container, at, ends=ends)
+        sidecar = at < len(initial) and container.restart_policy == "Always"
+        found += _of_container(raw, container, at, ends=at < len(initial) and not sidecar, sidecar=sidecar)
     return tuple(found)
 
 
-def _of_container(raw: Raw, container: Container, index: int, *, ends: bool) -> list[ExtendedRequest]:
+def _of_container(raw: Raw, container: Container, index: int, *, ends: bool, sidecar: bool) -> list[ExtendedRequest]:
     stated = decode(raw, ResourceRequirements, f"container {container.name}: resources")
     amounts: Amounts = (stated.requests if stated is not None else None) or {}
     found = []
@@ -108,7 +110,7 @@ def _of_container(raw: Raw, container: Container, index: int, *, ends: bool) -> 
         except QuantityError as error:
             raise InvalidField(f"container {container.name}: resources.requests[{resource}]", str(error)) from error
         if amount > 0:
-            found.append(ExtendedRequest(container.name, index, resource, amount, ends))
+            found.append(ExtendedRequest(container.name, index, resource, amount, ends, sidecar))
     return found
 
 

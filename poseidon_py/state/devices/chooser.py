@@ -83,7 +83,7 @@ class DeviceChooser:
             wish = self._wish(known, node)
             self._give(node, [wish])
             plan = wish.plan
-        self._gate.offers.count(known.uid, node, known.devices.columns, known.devices.extended)
+        self._gate.offers.count(known.uid, node, known.devices.columns, known.devices.kind)
         return plan if plan.claims or plan.extended is not None else None
 
     def _wish(self, known: PodRecord, node: str) -> _Wish:

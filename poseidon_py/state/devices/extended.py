@@ -1,7 +1,7 @@
 """The claim of a pod's extended resources, on a node where devices serve them.
 
-Each regular container has a request of its own for each resource. Init containers that end before use the same devices;
-what they need beyond is a request of theirs.
+Each container that runs on has a request of its own for each resource. Init containers use the devices of those that
+start later; what they need beyond is a request of theirs. So the devices are as many as kube-scheduler counts.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 from poseidon_py.devices.device_requests import Alternative, Request, Selection, selectors_of
 from poseidon_py.devices.objects import DeviceClass
 from poseidon_py.devices.pod_needs import ExtendedRequest
+
+_LATER = 1 << 30
+"""Beyond the position of any init container."""
 
 
 class RequestMapping(NamedTuple):
@@ -45,7 +48,8 @@ def extended_claim(needs: Iterable[ExtendedRequest], serving: Callable[[str], De
     """The claim for those of a pod's extended resources that a class serves, in the order of its containers."""
     requests: list[Request] = []
     mappings: list[RequestMapping] = []
-    given: dict[str, list[tuple[str, int]]] = {}
+    given: dict[str, list[tuple[str, int, int]]] = {}
+    """Resource -> name of a request, amount, and the position before which init containers may use its devices."""
     ordered = sorted(needs, key=lambda each: (each.initial, each.position))
     number_of: dict[int, int] = {}
     for need in ordered:
@@ -54,8 +58,8 @@ def extended_claim(needs: Iterable[ExtendedRequest], serving: Callable[[str], De
             continue
         missing, there = need.amount, given.setdefault(need.resource, [])
         if need.initial:
-            for name, amount in there:
-                if missing > 0:
+            for name, amount, runs_since in there:
+                if missing > 0 and need.position < runs_since:
                     mappings.append(RequestMapping(need.container, need.resource, name))
                     missing -= amount
         if missing <= 0:
@@ -67,7 +71,7 @@ def extended_claim(needs: Iterable[ExtendedRequest], serving: Callable[[str], De
         asked = Alternative(name, device_class.metadata.name, selection, missing, False, ())
         requests.append(Request(name, (asked,)))
         mappings.append(RequestMapping(need.container, need.resource, name))
-        there.append((name, missing))
+        there.append((name, missing, need.position if need.sidecar else _LATER))
     return ExtendedClaim(tuple(requests), tuple(mappings))
 
 

@@ -161,7 +161,7 @@ class DeviceGate:
         needs, demands = known.devices, DeviceDemands()
         if known.node:
             demands.requests = self._counts_as(known, self._claims_in_use(known))
-            self.offers.count(known.uid, known.node, needs.columns, needs.extended)
+            self.offers.count(known.uid, known.node, needs.columns, needs.kind)
             return demands
         if needs.extended and not known.assumed and (left := self.cache.extended.get(known.uid)) is not None:
             self.listener.left_behind(known, left)

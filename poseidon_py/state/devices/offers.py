@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from poseidon_py.devices.book import UNLIMITED, DeviceBook
 from poseidon_py.devices.column_names import SERVED
 from poseidon_py.devices.columns import Kind
-from poseidon_py.devices.pod_needs import ExtendedRequest
+from poseidon_py.devices.device_requests import Request
 
 Columns = tuple[tuple[str, int], ...]
 
@@ -23,7 +23,7 @@ class DeviceOffers:
         self._book = book
         self._touch_node = touch_node
         self._touch_nodes = touch_nodes
-        self._counted: dict[str, dict[str, tuple[Columns, tuple[ExtendedRequest, ...]]]] = {}
+        self._counted: dict[str, dict[str, tuple[Columns, tuple[tuple[str, Request], ...]]]] = {}
         """Node -> UID of a pod that the engine has there -> what it counts as, and its extended resources."""
         self._node: dict[str, str] = {}
         """UID of such a pod -> its node."""
@@ -31,13 +31,13 @@ class DeviceOffers:
         """Kinds with a column of their own -> UIDs of pending pods."""
         self._kind: dict[str, Kind] = {}
 
-    def count(self, uid: str, node: str, columns: Columns, extended: tuple[ExtendedRequest, ...]) -> None:
-        """The engine has a pod on a node, where it counts as that."""
-        now = columns, extended
+    def count(self, uid: str, node: str, columns: Columns, kind: Kind) -> None:
+        """The engine has a pod of a kind on a node, where it counts as that."""
+        now = columns, kind.extended
         if self._node.get(uid) == node and self._counted[node][uid] == now:
             return
         self.uncount(uid)
-        if columns or extended:
+        if columns:
             self._node[uid] = node
             self._counted.setdefault(node, {})[uid] = now
             self._touch_node(node)
@@ -76,9 +76,8 @@ class DeviceOffers:
         counted, requested = Counter[str](), Counter[str]()
         for columns, extended in self._counted.get(node, {}).values():
             counted.update(dict(columns))
-            requested.update({each.resource: 0 for each in extended})
-            for each in extended:
-                requested[each.resource] += each.amount * (not each.initial)
+            for resource, request in extended:
+                requested[resource] += request.alternatives[0].number
         free = book.free(node, labels)
         found = {column: min(amount + counted[column], UNLIMITED) for column, amount in free.items()}
         for resource, column in book.sets_serving().items():
