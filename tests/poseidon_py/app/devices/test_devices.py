@@ -8,6 +8,7 @@ from benchmarks.cluster.http.faults import Rule
 from benchmarks.cluster.store.device_kinds import RESOURCE_CLAIMS
 from benchmarks.cluster.store.errors import ApiError
 from benchmarks.cluster.store.kinds import NODES
+from poseidon_py.bind.device_claims import DeviceBinder
 from poseidon_py.kube.objects import InvalidField
 from tests.benchmarks.cluster.device_builders import (
     claim,
@@ -311,8 +312,11 @@ async def test_a_scheduler_that_ends_leaves_nothing_that_the_next_does_not_mend(
     world.check()
 
 
-async def test_a_claim_that_was_left_behind_is_replaced(world):
-    """That of a process that ended before the bind; whoever leads now may not have led when it saw the claim."""
+@pytest.mark.parametrize("leads_when_it_sees_the_claim", [True, False])
+async def test_a_claim_that_was_left_behind_is_replaced(world, monkeypatch, leads_when_it_sees_the_claim):
+    """That of a process that ended before the bind."""
+    if not leads_when_it_sees_the_claim:
+        monkeypatch.setattr(DeviceBinder, "left_behind", lambda self, known, key: None)
     world.gpus(1)
     world.extended("a", "deviceclass.resource.kubernetes.io/gpu")
     owner = {
