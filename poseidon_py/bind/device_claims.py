@@ -7,7 +7,7 @@
 
 All pods of a round that share a claim are added by one write. Each write names the version that it was decided on;
 where that is out of date, it is decided anew. A placement that ends without a bind gives its reservations back, and
-devices that nobody else uses with them; what a process leaves behind when it ends is found in the claims by the next.
+devices without another user with them. After a restart, the claims themselves say what is reserved.
 """
 
 import asyncio
@@ -315,8 +315,8 @@ class DeviceBinder(DeviceListener):
                 self._leaving.discard(key)
 
     async def _give_back(self, key: ClaimKey, known: PodRecord) -> None:
-        """Removes a pod's reservation, unless it was placed again meanwhile; from a claim that nobody else uses, also
-        the devices."""
+        """Removes a pod's reservation, unless it was placed again meanwhile; and the devices of a claim without other
+        users."""
         for _ in range(_TRIES):
             claim = self._gate.cache.claims.get(key)
             if claim is None or known.assumed or known.node or claim.status.allocation is None:

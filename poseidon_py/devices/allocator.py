@@ -146,7 +146,7 @@ class _Search:
         self._taken = [use.is_used(device.id) and not device.shareable for device in self._devices]
         """Whether a device is in use as a whole; also one that is used otherwise than it is listed now."""
         self._used: list[dict[str, int] | None] = [None] * len(self._devices)
-        """What is taken of a shared device; None: nobody uses it."""
+        """What is taken of a shared device; None: it is not in use."""
         for at, device in enumerate(self._devices):
             if device.shareable:
                 self._taken[at] = device.id in use.whole
@@ -310,7 +310,7 @@ class _Search:
         chosen, taken, used = self._chosen[self._asks[at].claim], option.suitable[index], self._used[index]
         if not device.shareable and any(grant.device is device for grant in chosen):
             return None  # a claim has a device once
-        if asked.admin:  # takes nothing, from nobody
+        if asked.admin:  # administrative access consumes nothing
             counted: Sequence[tuple[CounterKey, int]] = ()
         else:
             if self._taken[index] or (device.shareable and not fits(device, used or {}, taken)):

@@ -208,7 +208,7 @@ class DeviceBook:
             except (SelectionError, SearchLimitError):
                 return False
 
-        # whoever fits together fits with fewer, too
+        # where some number of copies fits, every smaller number does
         some = 0
         while some < bound and fit(min(2 * some, bound) or 1):
             some = min(2 * some, bound) or 1

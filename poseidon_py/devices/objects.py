@@ -236,7 +236,7 @@ class Allocation(Struct):
 
 
 class Consumer(Struct, gc=False):
-    """Whoever a claim is reserved for."""
+    """A pod or another object that a claim is reserved for."""
 
     resource: str = ""
     name: str = ""

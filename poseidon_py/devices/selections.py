@@ -85,7 +85,7 @@ class Selectors:
             try:
                 found = selector.matches(self._selected(shape))
             except LimitError as error:
-                # a second of computing; it would be one for each other shape, and nobody's expression stops the others
+                # reaching the limit takes a second: one such expression must not delay all other pods by one per device
                 found = self._compiled[expression] = error
             except refused as error:
                 found = error

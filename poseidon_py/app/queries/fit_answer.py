@@ -29,6 +29,6 @@ async def fits_answer(
     )
     if fitting.asks_for_devices:
         async with asyncio.timeout(_FEED_SECONDS):
-            while len(store.node_queue) or store.node_queue.working:  # noqa: ASYNC110 - the queue tells nobody
+            while len(store.node_queue) or store.node_queue.working:  # noqa: ASYNC110 - the queue has no event for it
                 await asyncio.sleep(0.02)
     return fitting.answer(await engine.would_fit(fitting.request))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from poseidon_py.devices.column_names import displayed
 from poseidon_py.kube.quantity import shown
 from poseidon_py.report import messages
 from protos.gen import flow_pb2
@@ -53,19 +54,19 @@ def verdict_json(reply: flow_pb2.ExplainReply) -> Json:
 
 def _amounts(constraints: Iterable[flow_pb2.BlockingConstraint]) -> dict[str, int]:
     """Resource -> how much is missing, in the engine's units."""
-    return {each.detail: each.short for each in constraints if each.short}
+    return {displayed(each.detail): each.short for each in constraints if each.short}
 
 
 def _blocking(found: flow_pb2.BlockingConstraint) -> str:
     if found.short:
-        return f"{found.detail}, {shown(found.detail, found.short)} too little at least"
+        return f"{displayed(found.detail)}, {shown(found.detail, found.short)} too little at least"
     return _named(found)
 
 
 def _remedy(found: flow_pb2.BlockingConstraint) -> str:
     """What would have to be otherwise."""
     if found.short:
-        return f"{shown(found.detail, found.short)} {found.detail} less"
+        return f"{shown(found.detail, found.short)} {displayed(found.detail)} less"
     match found.kind:
         case flow_pb2.Reason.UNTOLERATED_TAINT:
             return f"a toleration of {_named(found)}"

@@ -94,5 +94,5 @@ def is_extended(claim: ResourceClaim) -> bool:
 
 
 def controller_of(claim: ResourceClaim) -> str:
-    """UID of whoever controls it; empty: nobody."""
+    """UID of the controlling owner; empty: there is none."""
     return next((owner.uid for owner in claim.metadata.owners or () if owner.controller), "")

@@ -216,7 +216,7 @@ class DeviceGate:
         return min(waiting, key=lambda each: (-each.described.priority, each.created_us, each.uid), default=None)
 
     def _claims_in_use(self, known: PodRecord) -> list[ClaimRequests]:
-        """What a bound pod would free if it left: the claims that nobody else uses."""
+        """What a bound pod would free if it left: the claims without other users."""
         found = []
         for key in self.keys(known):
             claim = self.cache.claims.get(key)

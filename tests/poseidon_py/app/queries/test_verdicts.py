@@ -70,3 +70,20 @@ def test_what_blocks_and_what_helps():
 def test_a_set_that_need_not_be_the_smallest():
     found = verdict_json(Reply(verdict=Reply.NO_ROOM_NOW, blocking=[FULL]))
     assert verdict_lines(found)[1] == "blocked by (a smaller set may do): Too many pods (2 nodes)"
+
+
+@pytest.mark.parametrize(
+    ("resource", "name"),
+    [
+        ("devices:gpu", "devices of class gpu"),
+        ("devices:gpu:0a1b", "devices of class gpu"),
+        ("device-resources:nvidia.com/gpu", "devices for nvidia.com/gpu"),
+        ("device-sets:0a1b", "devices for all of its claims"),
+        ("nvidia.com/gpu", "nvidia.com/gpu"),
+    ],
+)
+def test_columns_for_devices_have_names_that_users_know(resource, name):
+    lacks = flow_pb2.BlockingConstraint(kind=flow_pb2.Reason.INSUFFICIENT_RESOURCE, detail=resource, short=2, nodes=1)
+    reply = flow_pb2.ExplainReply(verdict=flow_pb2.ExplainReply.NO_ROOM_NOW, blocking=[lacks])
+    (found,) = verdict_json(reply)["blocking"]
+    assert found == {"constraint": f"{name}, 2 too little at least", "nodes": 1, "short": {name: 2}}
