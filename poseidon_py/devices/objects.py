@@ -94,6 +94,8 @@ class DeviceBody(Struct):
     binding_conditions: list[str] | None = field(default=None, name="bindingConditions")
     failure_conditions: list[str] | None = field(default=None, name="bindingFailureConditions")
     shareable: bool | None = field(default=None, name="allowMultipleAllocations")
+    allocatable: Raw = field(default=NOTHING, name="nodeAllocatableResources")
+    mappings: Raw = field(default=NOTHING, name="nodeAllocatableResourceMappings")
 
 
 class SliceDevice(DeviceBody):

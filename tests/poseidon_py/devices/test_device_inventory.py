@@ -1,6 +1,7 @@
 """What nodes reach of the slices: generations, pools that are incomplete or invalid, node selection, taint rules."""
 
 import pytest
+from msgspec import Raw
 
 from poseidon_py.devices.book import DeviceBook
 from poseidon_py.devices.inventory import PoolId
@@ -210,3 +211,11 @@ def test_a_rule_taints_what_its_selector_names_until_it_is_gone(selects, tainted
 def test_a_rule_with_an_unknown_effect_is_refused():
     with pytest.raises(InvalidField, match=r"spec\.taint\.effect"):
         DeviceBook().put_rule(DeviceTaintRule(spec=TaintRuleSpec(TaintSelector(), taint("Later"))))
+
+
+@pytest.mark.parametrize("name", ["nodeAllocatableResources", "nodeAllocatableResourceMappings"])
+def test_devices_that_take_resources_of_their_node_are_refused(name):
+    """Alpha in 1.36 and 1.37: ignored, their use would overcommit cpu and memory of the node."""
+    field = "allocatable" if name == "nodeAllocatableResources" else "mappings"
+    with pytest.raises(InvalidField, match=name):
+        inventory(slice_of(device("d0", **{field: Raw(b"{}")})))
