@@ -216,6 +216,7 @@ def test_a_rule_with_an_unknown_effect_is_refused():
 @pytest.mark.parametrize("name", ["nodeAllocatableResources", "nodeAllocatableResourceMappings"])
 def test_devices_that_take_resources_of_their_node_are_refused(name):
     """Alpha in 1.36 and 1.37: ignored, their use would overcommit cpu and memory of the node."""
-    field = "allocatable" if name == "nodeAllocatableResources" else "mappings"
+    given = device("d0")
+    setattr(given, "allocatable" if name == "nodeAllocatableResources" else "mappings", Raw(b"{}"))
     with pytest.raises(InvalidField, match=name):
-        inventory(slice_of(device("d0", **{field: Raw(b"{}")})))
+        inventory(slice_of(given))
