@@ -54,6 +54,7 @@ class NetworkLog:
     def __init__(self, rounds: int) -> None:
         self._limit = rounds
         self._rounds: deque[RecordedRound] = deque()
+        self._entries = 0  # of all
 
     def add(
         self, state: ClusterState, number: int, started_us: int, placed: int, networks: Sequence[SolvedNetwork]
@@ -63,13 +64,13 @@ class NetworkLog:
             return
         generation = {id(each.nodes): state.nodes.generation[each.nodes] for each in networks}  # of most, the same
         recorded = [_recorded(state, each, generation[id(each.nodes)]) for each in networks]
-        self._rounds.append(RecordedRound(number, started_us, placed, tuple(recorded)))
-        while len(self._rounds) > self._limit or sum(each.entries for each in self._rounds) > ENTRIES_KEPT:
-            if len(self._rounds) == 1:
-                [last] = self._rounds
-                self._rounds[0] = replace(last, networks=tuple(map(_without_arrays, last.networks)))
-                return
-            self._rounds.popleft()
+        added = RecordedRound(number, started_us, placed, tuple(recorded))
+        if added.entries > ENTRIES_KEPT:
+            added = replace(added, networks=tuple(map(_without_arrays, added.networks)))
+        self._rounds.append(added)
+        self._entries += added.entries
+        while len(self._rounds) > self._limit or self._entries > ENTRIES_KEPT:
+            self._entries -= self._rounds.popleft().entries
 
     def __iter__(self) -> Iterator[RecordedRound]:
         """Oldest first."""

@@ -137,7 +137,9 @@ class Wakeups:
         waiting = waiting[(tasks.awaits[waiting] & _EVICTABLE) != 0]
         if not len(waiting):
             return 0
-        (rows,) = ((tasks.exempt_until_us > now_us) & (tasks.exempt_until_us < EXEMPT_FOREVER_US)).nonzero()
+        rows = tasks.rows_with("exempt_until_us")
+        exempt_us = tasks.exempt_until_us[rows]
+        rows = rows[(exempt_us > now_us) & (exempt_us < EXEMPT_FOREVER_US)]
         if not len(rows):
             return 0
         for_priority = priority[tasks.cls[waiting]]

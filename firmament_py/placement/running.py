@@ -90,8 +90,9 @@ def next_movable_us(state: ClusterState, after_us: int, now_us: int) -> int:
     """When the next movable task has run for `after_us`, to a tenth of that time; 0: never, unless the state
     changes."""
     tasks = state.tasks
-    bound = tasks.movable & (tasks.state == BOUND) & ~tasks.leaving
-    due_us = np.maximum(tasks.started_us, tasks.created_us)[bound] + after_us
+    rows = tasks.rows_with("movable")
+    rows = rows[tasks.movable[rows] & (tasks.state[rows] == BOUND) & ~tasks.leaving[rows]]
+    due_us = np.maximum(tasks.started_us[rows], tasks.created_us[rows]) + after_us
     later = due_us[due_us > now_us]
     step = max(after_us // 10, 1)
     return -(-int(later.min()) // step) * step if len(later) else 0

@@ -234,7 +234,8 @@ class ClusterState(Copyable):
         self.node_usage.subtract(rows)
         nodes = np.unique(tasks.node[rows])
         self.budgets.gone(self.label_sets, self.end_preemptions(rows))
-        tasks.node[rows], tasks.state[rows], tasks.nominated[rows] = -1, after, -1
+        tasks.node[rows], tasks.nominated[rows] = -1, -1
+        tasks.move(rows, after)
         gone = rows[after == GONE]
         if len(gone):
             self._count_references(gone, -1)
@@ -267,7 +268,7 @@ class ClusterState(Copyable):
         rows, [name] = np.array([row], np.int64), self._names(np.array([node]))
         self.node_usage.subtract(rows)
         self.tasks.node[row] = -1
-        self.tasks.state[row] = TASK_NEXT[ASSUMED, TaskEvent.REJECT]
+        self.tasks.move(row, TASK_NEXT[ASSUMED, TaskEvent.REJECT])
         self.tasks.not_before_us[row] = event.not_before_us
         self.changes.note(Change.ARRIVAL | Change.RELEASE)
         self.changes.note(Change.MEMBER, self.tasks.gang[row] >= 0)
@@ -284,7 +285,8 @@ class ClusterState(Copyable):
         if (after == ILLEGAL).any() or len(set(rows.tolist())) < len(rows):
             raise ValueError("only a waiting task can be placed, and only once")
         reserved, misplaced = self.tasks.nominated[rows], self.successors.arrive(rows, nodes)
-        self.tasks.node[rows], self.tasks.state[rows], self.tasks.nominated[rows] = nodes, after, -1
+        self.tasks.node[rows], self.tasks.nominated[rows] = nodes, -1
+        self.tasks.move(rows, after)
         self.tasks.reported[rows], self.tasks.awaits[rows], self.tasks.placed_by[rows] = 0, int(ANY), by
         self.node_usage.add(rows)
         # a node that was kept for a task is free for others if it goes elsewhere

@@ -5,6 +5,7 @@
 - tasks.queue_row is the row of each task's queue, -1 if it has none, or one that is unknown;
 - tasks.flavors is the number of a choice of flavors, -1 if that is unknown;
 - only a WAITING task is nominated, for a PRESENT node;
+- what the task table remembers of itself: TaskTable.waiting, and rows_with every column of SPARSE;
 - a task has a node if and only if it is ASSUMED or BOUND; a node that has a row is PRESENT or has tasks.
 """
 
@@ -23,7 +24,7 @@ from firmament_py.state.gangs import GangTable
 from firmament_py.state.input_sets import InputSetTable
 from firmament_py.state.label_sets import LabelSetTable
 from firmament_py.state.table import KeyedTable
-from firmament_py.state.tables import NodeTable, TaskTable
+from firmament_py.state.tables import SPARSE, NodeTable, TaskTable
 
 
 def check_invariants(
@@ -48,6 +49,9 @@ def check_invariants(
     nominated = rows[tasks.nominated[rows] >= 0]
     _check(bool((tasks.state[nominated] == WAITING).all()), "only waiting tasks are nominated")
     _check(bool((nodes.state[tasks.nominated[nominated]] == PRESENT).all()), "nominated nodes are present")
+    _check(tasks.waiting.tolist() == (tasks.state == WAITING).nonzero()[0].tolist(), "tasks.waiting")
+    for column in sorted(SPARSE):
+        _check(set(tasks.rows_with(column).tolist()) >= set(getattr(tasks, column).nonzero()[0].tolist()), column)
     queue_rows = [queues.row.get(identifier, -1) for identifier in tasks.queue[rows].tolist()]
     _check(tasks.queue_row[rows].tolist() == queue_rows, "tasks.queue_row")
     _check(bool((tasks.flavors[rows] < len(flavor_choices)).all()), "tasks.flavors")

@@ -48,15 +48,18 @@ class ResolvedTasks:
         rows, at = self.rows, self.at
         tasks.cls[rows], tasks.label_set[rows], tasks.inputs[rows] = self.cls, self.label_set, self.inputs
         tasks.gang[rows], tasks.role[rows], tasks.leaving[rows] = self.gang, self.role, self.leaving
-        tasks.uid[rows], tasks.job[rows], tasks.state[rows] = event.uid[at], event.job_id[at], self.state
+        tasks.uid[rows], tasks.job[rows] = event.uid[at], event.job_id[at]
+        tasks.move(rows, self.state)
         tasks.created_us[rows] = event.created_us[at]
         tasks.started_us[rows] = optional(event.started_us, at, np.int64)
         tasks.lasting[rows] = optional(event.lasting, at, np.bool_)
-        tasks.unevictable[rows], tasks.movable[rows] = self.unevictable, self.movable
+        tasks.unevictable[rows] = self.unevictable
+        tasks.set_sparse("movable", rows, self.movable)
         tasks.checkpoint_us[rows] = optional(event.checkpoint_us, at, np.int64)
         tasks.daemon[rows] = optional(event.daemon, at, np.bool_)
         tasks.queue[rows], tasks.queue_row[rows] = self.queue, queues.rows_of(self.queue)
-        tasks.least_preemptor[rows], tasks.exempt_until_us[rows] = self.least_preemptor, self.exempt_until_us
+        tasks.least_preemptor[rows] = self.least_preemptor
+        tasks.set_sparse("exempt_until_us", rows, self.exempt_until_us)
         tasks.local_queue[rows], tasks.required_node[rows] = self.local_queue, self.required_node
         tasks.name[rows] = [event.names[i] for i in at.tolist()]
 

@@ -96,6 +96,9 @@ NOTES = frozenset(
 )
 """Columns of the task table that describe no task: what rounds remember of it."""
 
+SPARSE = frozenset({"movable", "exempt_until_us"})
+"""Columns that few tasks have a value in, or none, so that a round need not look at all of them."""
+
 
 class TaskTable(Table):
     """One row per task."""
@@ -180,6 +183,8 @@ class TaskTable(Table):
     def __init__(self) -> None:
         super().__init__()
         self.required_names = RequiredNames()
+        self._waiting: I64 | None = None  # None: not known
+        self._sparse: dict[str, I64] = {}  # those of SPARSE that are known
 
     def required_numbers(self, names: Iterable[str]) -> I64:
         """(K,) for `required_node`: the numbers of these names, ANY_NODE for an empty one."""
@@ -205,11 +210,34 @@ class TaskTable(Table):
         counts."""
         return np.where(self.exempt_until_us > now_us, self.least_preemptor, ANY_PREEMPTOR)
 
+    def move(self, rows: I64 | int, after: U8 | int) -> None:
+        """Task rows (K,) are in the states `after` (K,) now."""
+        self.state[rows] = after
+        self._waiting = None
+
     @property
     def waiting(self) -> I64:
-        """Rows of the WAITING tasks, ascending. That takes a look at one byte of each task: other columns are best read
-        for these rows alone."""
-        return np.flatnonzero(self.state == WAITING)
+        """Rows of the WAITING tasks, ascending. Not to be written to. After a change of states that takes a look at one
+        byte of each task: other columns are best read for these rows alone."""
+        if self._waiting is None:
+            (self._waiting,) = (self.state == WAITING).nonzero()
+            self._waiting.flags.writeable = False
+        return self._waiting
+
+    def set_sparse(self, column: str, rows: I64, values: I64 | Bools) -> None:
+        """Writes values (K,) of a column among SPARSE."""
+        getattr(self, column)[rows] = values
+        if values.any():
+            self._sparse.pop(column, None)
+
+    def rows_with(self, column: str) -> I64:
+        """Rows (K,), ascending, of the tasks with a value other than 0 in a column among SPARSE, and maybe of some that
+        had one. Not to be written to."""
+        rows = self._sparse.get(column)
+        if rows is None:
+            (rows,) = getattr(self, column).nonzero()
+            self._sparse[column] = rows
+        return rows
 
     @property
     def nominees(self) -> I64:

@@ -19,6 +19,7 @@ def displace(state: ClusterState, rows: I64) -> None:
     tasks = state.tasks
     state.node_usage.subtract(rows)
     state.end_preemptions(rows)
-    tasks.node[rows], tasks.state[rows], tasks.leaving[rows], tasks.awaits[rows] = -1, WAITING, False, int(ANY)
+    tasks.node[rows], tasks.leaving[rows], tasks.awaits[rows] = -1, False, int(ANY)
+    tasks.move(rows, WAITING)
     tasks.placed_by[rows] = PlacedBy.UNKNOWN
     state.changes.note(Change.ARRIVAL | Change.RELEASE)

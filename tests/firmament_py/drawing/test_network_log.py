@@ -108,10 +108,10 @@ def test_all_networks_together_have_a_limit(monkeypatch):
     [network] = next(iter(log)).networks
     monkeypatch.setattr(network_log, "ENTRIES_KEPT", network.entries)
     log.add(cluster.state, 2, 0, 0, [network.solved, network.solved])
-    assert [each.number for each in log] == [2]
-    assert all(each.is_too_large for each in next(iter(log)).networks)
+    assert [each.number for each in log] == [1, 2], "what is too large takes nothing, and displaces nothing"
+    assert [[each.is_too_large for each in of.networks] for of in log] == [[False], [True, True]]
     log.add(cluster.state, 3, 0, 0, [network.solved])
-    assert [each.number for each in log] == [2, 3], "the second takes nothing"
+    assert [each.number for each in log] == [2, 3], "there is room for one"
 
 
 def test_tasks_count_beside_arcs(monkeypatch):
