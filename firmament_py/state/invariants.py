@@ -50,8 +50,9 @@ def check_invariants(
     _check(bool((tasks.state[nominated] == WAITING).all()), "only waiting tasks are nominated")
     _check(bool((nodes.state[tasks.nominated[nominated]] == PRESENT).all()), "nominated nodes are present")
     _check(tasks.waiting.tolist() == (tasks.state == WAITING).nonzero()[0].tolist(), "tasks.waiting")
-    for column in sorted(SPARSE):
-        _check(set(tasks.rows_with(column).tolist()) >= set(getattr(tasks, column).nonzero()[0].tolist()), column)
+    for name in sorted(SPARSE):
+        values: I64 = getattr(tasks, name)
+        _check(set(tasks.rows_with(name).tolist()) >= set(values.nonzero()[0].tolist()), name)
     queue_rows = [queues.row.get(identifier, -1) for identifier in tasks.queue[rows].tolist()]
     _check(tasks.queue_row[rows].tolist() == queue_rows, "tasks.queue_row")
     _check(bool((tasks.flavors[rows] < len(flavor_choices)).all()), "tasks.flavors")
