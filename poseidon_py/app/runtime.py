@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from poseidon_py.app.devices.declarations import DeclarationReports
 from poseidon_py.app.devices.devices import Devices
 from poseidon_py.app.gangs import Gangs
 from poseidon_py.app.jobs.hook_terms import HookTerms
@@ -96,6 +97,7 @@ class Runtime:
         self.loop.lead()
         self.gangs.lead()
         self.problems.lead()
+        self.devices.declarations.lead()
         self.queues.lead()
         self.queue_poll.wake()
         self.jobs.lead()
@@ -129,7 +131,15 @@ def build_runtime(
     watches = [*first_watches(kube, store, watch_options(settings), [jobs.pods])]
     informers = Informers(kube, watching=watch_options(settings), metrics=store.metrics)
     queues = Queues(kube, informers, store, slots, lambda: leadership.leads, settings=settings)
-    devices = Devices(kube, informers, store, settings, holds_lease)
+    reporter = Reporter(
+        kube,
+        store,
+        slots,
+        component=settings.scheduler_name[0],
+        rate=settings.event_rate,
+        concurrency=settings.event_concurrency,
+    )
+    devices = Devices(kube, informers, store, settings, DeclarationReports(reporter, leadership), holds_lease)
 
     async def listed() -> None:
         for watch in watches:
@@ -140,14 +150,6 @@ def build_runtime(
 
     session = Session(engine, store, listed, on_ready=changed.set)
     feed = Feed(store, engine, session, changed.set, settings.batch_size)
-    reporter = Reporter(
-        kube,
-        store,
-        slots,
-        component=settings.scheduler_name[0],
-        rate=settings.event_rate,
-        concurrency=settings.event_concurrency,
-    )
     evictions = EvictionEvents(reporter)
     suspensions = Suspensions(kube, store, reporter, _both(leadership, holds_lease), settings)
     preemptor = Preemptor(

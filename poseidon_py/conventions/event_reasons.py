@@ -62,7 +62,7 @@ EVENTS = (
     ),
     EventReason(
         "NotHonoured",
-        "Pod, owner of pods, queue",
+        "Pod, owner of pods, queue, device object",
         True,
         "A field, label or annotation of another scheduler's convention has no effect here.",
         "Remove it, or use what the message names. [conventions.md](conventions.md) has all of them.",

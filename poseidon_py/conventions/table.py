@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from poseidon_py.conventions.tables.coscheduling import COSCHEDULING, FLUENCE
+from poseidon_py.conventions.tables.devices import DEVICES
 from poseidon_py.conventions.tables.grove_and_godel import GODEL, GROVE
 from poseidon_py.conventions.tables.kai import KAI
 from poseidon_py.conventions.tables.koordinator import KOORDINATOR
@@ -20,6 +21,7 @@ from poseidon_py.conventions.verdicts import ConventionTable, KindTable
 CONVENTIONS: tuple[ConventionTable, ...] = (
     OWN,
     NATIVE,
+    DEVICES,
     COSCHEDULING,
     FLUENCE,
     VOLCANO,

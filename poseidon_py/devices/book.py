@@ -16,7 +16,7 @@ from poseidon_py.devices.columns import (
 )
 from poseidon_py.devices.device_requests import ClaimRequests, Selection, requests_of, selectors_of
 from poseidon_py.devices.holdings import Held, Holdings
-from poseidon_py.devices.inventory import CounterKey, Inventory, ListedDevice, NodeDevices, PoolId
+from poseidon_py.devices.inventory import CounterKey, Inventory, ListedDevice, NodeDevices, PoolId, Shape
 from poseidon_py.devices.objects import (
     IMPLICIT_RESOURCE,
     DeviceClass,
@@ -95,11 +95,17 @@ class DeviceBook:
         return concerned
 
     def put_rule(self, item: DeviceTaintRule) -> None:
-        """Raises InvalidField for an effect that is not known."""
+        """Raises InvalidField for an effect that is not known, and for selectors that cannot be evaluated."""
         if item.spec.taint.effect not in ("None", "NoSchedule", "NoExecute"):
             raise InvalidField(
                 "spec.taint.effect", f"{item.spec.taint.effect!r} is not known; devices keep their taints"
             )
+        selector = item.spec.selector
+        for expression in selectors_of((selector.selectors if selector else None) or (), "spec.deviceSelector"):
+            try:
+                self.selectors.compile(expression)
+            except ValueError as error:
+                raise InvalidField("spec.deviceSelector.selectors", str(error)) from error
         self._rules[item.metadata.name] = item
         self._rules_changed()
 
@@ -108,19 +114,41 @@ class DeviceBook:
         self._rules_changed()
 
     def _rules_changed(self) -> None:
-        self.inventory.set_rules(self._rules.values())
+        self.inventory.set_rules(self._rules.values(), self._is_concerned)
         self._stale |= {pool.id for pool in self.inventory.pools()}
         self._forget(None)
+
+    def _is_concerned(self, rule: DeviceTaintRule, shape: Shape) -> bool:
+        """Whether a device is of the class, and has the attributes, that a rule names. An expression that has an error
+        does not hold."""
+        selector = rule.spec.selector
+        if selector is None or not (selector.class_name or selector.selectors):
+            return True
+        expressions = selectors_of(selector.selectors or (), "spec.deviceSelector")
+        if selector.class_name:
+            named = self.classes.get(selector.class_name)
+            if named is None:
+                return False
+            expressions += selectors_of(named.spec.selectors or (), "spec")
+        try:
+            return self.selectors.suits(Selection(expressions), shape)
+        except SelectionError:
+            return False
 
     def put_class(self, item: DeviceClass) -> None:
         """Raises InvalidField."""
         selectors_of(item.spec.selectors or (), "spec")
         self.classes[item.metadata.name] = item
-        self._names.clear()
+        self._class_changed(item.metadata.name)
 
     def drop_class(self, name: str) -> None:
         self.classes.pop(name, None)
+        self._class_changed(name)
+
+    def _class_changed(self, name: str) -> None:
         self._names.clear()
+        if any(rule.spec.selector and rule.spec.selector.class_name == name for rule in self._rules.values()):
+            self._rules_changed()
 
     def class_serving(self, resource: str) -> DeviceClass | None:
         """The class whose devices serve an extended resource: the newest that names it, and of several the one whose

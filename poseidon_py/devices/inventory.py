@@ -8,7 +8,7 @@ Values are normalised once: quantities are billionths (kube/quantity.py), names 
 driver's domain, and an attribute is the set of its values, so that a single value and a list of one are the same.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -102,6 +102,8 @@ class ListedDevice:
     failure_conditions: tuple[str, ...]
     written: Mapping[str, str]
     """Qualified name of a capacity -> its name in the slice."""
+    skipped: tuple[str, ...] = ()
+    """Operations of nodes that its driver does without."""
 
     @property
     def pool(self) -> PoolId:
@@ -168,6 +170,7 @@ class Inventory:
         self._wide: set[PoolId] = set()
         """Pools with a slice that does not name its node."""
         self._rules: tuple[DeviceTaintRule, ...] = ()
+        self._meets: Conditions = _without_conditions
 
     def __len__(self) -> int:
         return len(self._slices)
@@ -194,8 +197,10 @@ class Inventory:
             del self._of_pool[pool]
         return pool
 
-    def set_rules(self, rules: Iterable[DeviceTaintRule]) -> None:
-        """Every device may have other taints from now on."""
+    def set_rules(self, rules: Iterable[DeviceTaintRule], meets: "Conditions | None" = None) -> None:
+        """Every device may have other taints from now on. `meets`: whether a device meets what rules say of classes
+        and attributes, if any of them does."""
+        self._meets = meets or _without_conditions
         self._rules = tuple(sorted(rules, key=lambda rule: rule.metadata.name))
         self._pools.clear()
 
@@ -221,7 +226,7 @@ class Inventory:
         """None: it has no slices."""
         found = self._pools.get(pool)
         if found is None and pool in self._of_pool:
-            found = assemble(pool, [self._slices[name] for name in self._of_pool[pool]], self._rules)
+            found = assemble(pool, [self._slices[name] for name in self._of_pool[pool]], self._rules, self._meets)
             self._pools[pool] = found
         return found
 
@@ -259,8 +264,20 @@ class Inventory:
         return found
 
 
-def assemble(pool: PoolId, items: Iterable[ResourceSlice], rules: Iterable[DeviceTaintRule] = ()) -> DevicePool:
-    """The newest generation among the slices of a pool. `rules`: taint its devices."""
+Conditions = Callable[[DeviceTaintRule, Shape], bool]
+
+
+def _without_conditions(rule: DeviceTaintRule, shape: Shape) -> bool:
+    return True
+
+
+def assemble(
+    pool: PoolId,
+    items: Iterable[ResourceSlice],
+    rules: Iterable[DeviceTaintRule] = (),
+    meets: Conditions = _without_conditions,
+) -> DevicePool:
+    """The newest generation among the slices of a pool. `rules`: taint those of its devices that `meets` says."""
     listed = list(items)
     newest = max(item.spec.pool.generation for item in listed)
     current = sorted(
@@ -277,7 +294,8 @@ def assemble(pool: PoolId, items: Iterable[ResourceSlice], rules: Iterable[Devic
                 found.counters[pool, offered.name, name] = _amount(counter.value)
     for item in current:
         target = None if item.spec.per_device else _target(item.spec)
-        devices = [_listed(pool, each, target, rules) for each in item.spec.devices or ()]
+        skipped = tuple(item.spec.skipped or ())
+        devices = [_listed(pool, each, target, rules, meets, skipped) for each in item.spec.devices or ()]
         found.slices.append(ListedSlice(item.metadata.name, target, devices, bool(item.spec.counters)))
     uses = ((each, use) for item in current for each in item.spec.devices or () for use in body_of(each).consumes or ())
     for device, use in uses:
@@ -304,7 +322,12 @@ def _target(given: SliceSpec | DeviceBody) -> NodeTarget:
 
 
 def _listed(
-    pool: PoolId, device: SliceDevice, target: NodeTarget | None, rules: Iterable[DeviceTaintRule]
+    pool: PoolId,
+    device: SliceDevice,
+    target: NodeTarget | None,
+    rules: Iterable[DeviceTaintRule],
+    meets: Conditions,
+    skipped: tuple[str, ...],
 ) -> ListedDevice:
     driver, body = pool.driver, body_of(device)
     ident = DeviceId(driver, pool.name, device.name)
@@ -322,13 +345,14 @@ def _listed(
         {name: _values(kind, value) for name, (kind, value) in typed.items()},
         {name: CapacityFacts(_amount(facts.value), facts.policy) for name, facts in capacity.items()},
         tuple(_consumed(pool, body.consumes or ())),
-        (*(body.taints or ()), *(rule.spec.taint for rule in rules if _is_ruled(ident, rule))),
+        (*(body.taints or ()), *(each.spec.taint for each in rules if _is_ruled(ident, each) and meets(each, shape))),
         bool(body.shareable),
         target if target is not None else _target(body),
         bool(body.binds_to_node),
         tuple(body.binding_conditions or ()),
         tuple(body.failure_conditions or ()),
         {qualified(name, driver): name for name in body.capacity or ()},
+        skipped,
     )
 
 

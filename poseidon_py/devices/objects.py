@@ -77,9 +77,12 @@ class CounterSet(Struct):
 
 
 class DeviceTaint(Struct, gc=False):
+    """`added` matters to the controller that evicts pods."""
+
     key: str = ""
     value: str | None = None
     effect: str = ""
+    added: str | None = field(default=None, name="timeAdded")
 
 
 class DeviceBody(Struct):
@@ -94,8 +97,6 @@ class DeviceBody(Struct):
     binding_conditions: list[str] | None = field(default=None, name="bindingConditions")
     failure_conditions: list[str] | None = field(default=None, name="bindingFailureConditions")
     shareable: bool | None = field(default=None, name="allowMultipleAllocations")
-    allocatable: Raw = field(default=NOTHING, name="nodeAllocatableResources")
-    mappings: Raw = field(default=NOTHING, name="nodeAllocatableResourceMappings")
 
 
 class SliceDevice(DeviceBody):
@@ -118,6 +119,9 @@ class SliceSpec(Struct):
     per_device: bool | None = field(default=None, name="perDeviceNodeSelection")
     devices: list[SliceDevice] | None = None
     counters: list[CounterSet] | None = field(default=None, name="sharedCounters")
+    partition_type: str | None = field(default=None, name="partitionTypeAttribute")
+    skipped: list[str] | None = field(default=None, name="skipNodeOperations")
+    """What the kubelet leaves out for the devices, as their allocations say."""
 
 
 class ResourceSlice(Struct):
@@ -125,12 +129,15 @@ class ResourceSlice(Struct):
     spec: SliceSpec = field(default_factory=SliceSpec)
 
 
-class TaintSelector(Struct, gc=False):
-    """What a rule taints; a field that is not given selects everything."""
+class TaintSelector(Struct):
+    """What a rule taints; a field that is not given selects everything. Only v1alpha3 of Kubernetes 1.33 and 1.34 has
+    classes and selectors."""
 
+    class_name: str | None = field(default=None, name="deviceClassName")
     driver: str | None = None
     pool: str | None = None
     device: str | None = None
+    selectors: list["DeviceSelector"] | None = None
 
 
 class TaintRuleSpec(Struct):
@@ -269,6 +276,14 @@ class DeviceClaimStatus(Struct):
 
 class DeviceClaimMetadata(Metadata):
     finalizers: list[str] | None = None
+
+
+class WatchedObject(Struct):
+    """An object of any kind, with spec and status undecoded."""
+
+    metadata: DeviceClaimMetadata = field(default_factory=DeviceClaimMetadata)
+    spec: Raw = NOTHING
+    status: Raw = NOTHING
 
 
 class ResourceClaim(Struct):

@@ -84,6 +84,8 @@ def _result(claim: ResourceClaim, grant: Grant, shares: Iterable[str]) -> dict[s
         found["shareID"] = next(iter(shares))
         if grant.consumed:
             found["consumedCapacity"] = written(grant.consumed, grant.device.written)
+    if grant.device.skipped:
+        found["skipNodeOperations"] = list(grant.device.skipped)
     return found
 
 

@@ -8,18 +8,12 @@ from poseidon_py.kube.quantity import QuantityError, nanos
 
 
 def check_slice(spec: SliceSpec) -> None:
-    """Raises InvalidField for amounts that cannot be read, and for what would be wrong to ignore."""
+    """Raises InvalidField for amounts that cannot be read."""
     for at, offered in enumerate(spec.counters or ()):
         for name, counter in offered.counters.items():
             _checked(counter.value, f"spec.sharedCounters[{at}].counters[{name}].value")
     for at, device in enumerate(spec.devices or ()):
         path, body = f"spec.devices[{at}]", body_of(device)
-        for name, given in (
-            ("nodeAllocatableResources", body.allocatable),
-            ("nodeAllocatableResourceMappings", body.mappings),
-        ):
-            if bytes(given) not in (b"", b"null"):
-                raise InvalidField(f"{path}.{name}", "is not supported: the node would be overcommitted; leave it out")
         for name, capacity in (body.capacity or {}).items():
             _checked(capacity.value, f"{path}.capacity[{name}].value")
             for amount in _amounts_of(capacity.policy):

@@ -2,17 +2,25 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from poseidon_py.app.devices.declarations import DeclarationReader, DeclarationReports
 from poseidon_py.bind.device_claims import DeviceBinder
 from poseidon_py.config.settings import Settings
 from poseidon_py.devices.objects import (
     GROUP,
     VERSIONS,
+    ClassSpec,
+    DeviceClaimSpec,
+    DeviceClaimStatus,
     DeviceClass,
     DeviceTaintRule,
     ResourceClaim,
     ResourceSlice,
+    SliceSpec,
+    TaintRuleSpec,
+    WatchedObject,
 )
 from poseidon_py.kube.client import Kube
 from poseidon_py.kube.informers.informer import Informer
@@ -36,8 +44,15 @@ class Devices:
     """See the module. `known` before the first round."""
 
     def __init__(
-        self, kube: Kube, informers: Informers, store: Store, settings: Settings, leads: Callable[[], bool]
+        self,
+        kube: Kube,
+        informers: Informers,
+        store: Store,
+        settings: Settings,
+        declarations: DeclarationReports,
+        leads: Callable[[], bool],
     ) -> None:
+        self.declarations = declarations
         self._gate = gate = store.devices
         self._known = asyncio.Event()
         self._informers: dict[Resource, Informer] = {}
@@ -49,19 +64,34 @@ class Devices:
             gate.set_readable(_OFF)
             self._known.set()
             return
-        kinds: tuple[tuple[Resource, type[Any], Any, Any, Any], ...] = (
-            (SLICES, ResourceSlice, by_name, gate.put_slice, gate.drop_slice),
-            (CLASSES, DeviceClass, by_name, gate.put_class, gate.drop_class),
-            (TAINT_RULES, DeviceTaintRule, by_name, gate.put_rule, gate.drop_rule),
-            (CLAIMS, ResourceClaim, by_namespace, gate.put_claim, gate.drop_claim),
+        kinds: tuple[tuple[Resource, type[Any], Any, Any, Any, Any], ...] = (
+            (SLICES, ResourceSlice, (SliceSpec, None), by_name, gate.put_slice, gate.drop_slice),
+            (CLASSES, DeviceClass, (ClassSpec, None), by_name, gate.put_class, gate.drop_class),
+            (TAINT_RULES, DeviceTaintRule, (TaintRuleSpec, None), by_name, gate.put_rule, gate.drop_rule),
+            (
+                CLAIMS,
+                ResourceClaim,
+                (DeviceClaimSpec, DeviceClaimStatus),
+                by_namespace,
+                gate.put_claim,
+                gate.drop_claim,
+            ),
         )
-        for resource, item, key, put, drop in kinds:
-            handler: ObjectHandler[Any] = ObjectHandler(resource.label, key, put, drop, store.metrics, resource.plural)
+        for resource, kind, parts, key, put, drop in kinds:
+            reader = DeclarationReader[Any](
+                kind, parts, key, put, drop, self.declarations, partial(self._version, resource)
+            )
+            handler = ObjectHandler[Any](resource.label, key, reader.put, reader.drop, store.metrics, resource.plural)
             without = _WITHOUT if resource != TAINT_RULES else "no rule taints devices"
-            informer = Informer(resource, handler, item, without, settled=self._settled, patience=SAY_AFTER)
+            informer = Informer(resource, handler, WatchedObject, without, settled=self._settled, patience=SAY_AFTER)
             informer.awaited = False
             self._informers[resource] = informer
             informers.add(informer)
+
+    def _version(self, resource: Resource) -> str:
+        """The API version in which a kind is read."""
+        root, _, _ = self._informers[resource].path.rpartition("/")
+        return root.removeprefix("/apis/")
 
     def _settled(self) -> None:
         needed = [informer for resource, informer in self._informers.items() if resource != TAINT_RULES]

@@ -5,6 +5,8 @@ from poseidon_py.conventions.verdicts import HONOURED, ConventionTable, KindTabl
 _GROUP = "scheduling.k8s.io"
 _ORIGIN = delegated("its controllers: where the group comes from")
 _CLAIMS = refused("claims of groups are not supported yet, so its pods wait; give each pod a claim or template")
+_TEMPLATE = delegated("the resource claim controller: its claim is the one that status.resourceClaimStatuses names")
+_KUBELET = delegated("the kubelet, which gives containers the devices that their pod has")
 _COMPOSITE = refused("groups of groups are not supported yet, so its pods wait; remove the parent")
 _WORKLOAD_REF = refused(
     "the Workload API of Kubernetes 1.35 is not supported, so the pod waits; use spec.schedulingGroup of 1.36"
@@ -66,6 +68,13 @@ NATIVE = ConventionTable(
             ("v1",),
             {
                 "spec.schedulingGroup.podGroupName": HONOURED,
+                "spec.resourceClaims[].name": HONOURED,
+                "spec.resourceClaims[].resourceClaimName": HONOURED,
+                "spec.resourceClaims[].resourceClaimTemplateName": _TEMPLATE,
+                "spec.containers[].resources.claims[].name": _KUBELET,
+                "spec.containers[].resources.claims[].request": _KUBELET,
+                "spec.initContainers[].resources.claims[].name": _KUBELET,
+                "spec.initContainers[].resources.claims[].request": _KUBELET,
                 "spec.workloadRef.name": _WORKLOAD_REF,
                 "spec.workloadRef.podGroup": _WORKLOAD_REF,
                 "spec.workloadRef.podGroupReplicaKey": _WORKLOAD_REF,

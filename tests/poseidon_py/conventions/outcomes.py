@@ -14,6 +14,7 @@ from poseidon_py.state.gangs.by_pod_group import PRIORITY_CLASSES
 from poseidon_py.state.gangs.decode import Item, owner_or_group_of, preemption_of
 from poseidon_py.tracking.identity import Identity, identity_of
 from tests.poseidon_py.builders import pod_json
+from tests.poseidon_py.conventions.device_outcomes import device_outcome, put_devices
 from tests.poseidon_py.state.queues.rig import Rig
 
 Json = dict[str, Any]
@@ -31,6 +32,8 @@ class World(NamedTuple):
     nodes: tuple[Json, ...] = ()
     namespaces: tuple[Json, ...] = ()
     gangs_from: tuple[str, ...] = ()
+    devices: tuple[tuple[str, Json], ...] = ()
+    """Objects of resource.k8s.io, by kind."""
 
 
 def an_object(name: str, *, namespace: str = "default", owner: Json | None = None, **fields: Any) -> Json:
@@ -86,6 +89,7 @@ def rig_of(world: World) -> Rig:
         rig.put(name, metadata["name"], body.get("spec"), namespace=metadata["namespace"], **extra, **fields)
     for body in world.nodes:
         rig.store.observe_node(msgspec.json.decode(json.dumps(body), type=Node))
+    put_devices(rig, world.devices)
     for body in world.pods:
         rig.store.observe_pod(_decoded(body))
     for _ in range(3):
@@ -101,8 +105,8 @@ def _decoded(body: Json) -> Pod:
 
 def outcome(world: World) -> tuple[object, ...]:
     """Equal outcomes: the flow service is told the same, gangs have as long for their binds, `poseidon jobs` shows the
-    same jobs and users, and owners are resumed and limited
-    alike. Problems that are reported do not count."""
+    same jobs and users, owners are resumed and limited
+    alike, and pods are given the same devices. Problems that are reported do not count."""
     rig = rig_of(world)
     limits = [each.time_limit for each in rig.objects.by_uid.values()]
     resumed = [each.suspension is None or not each.suspension.stays for each in rig.objects.by_uid.values()]
@@ -117,6 +121,7 @@ def outcome(world: World) -> tuple[object, ...]:
         *users,
         *nodes,
         *found,
+        *(device_outcome(rig, [each["metadata"]["name"] for each in world.pods]) if world.devices else ()),
     )
 
 

@@ -19,6 +19,7 @@ from tests.poseidon_py.conventions.outcomes import outcome
 BY_NAME = {each.name: each for each in CONVENTIONS}
 _MODULES = (
     "native",
+    "devices",
     "coscheduling",
     "volcano",
     "kai",

@@ -1,16 +1,19 @@
 """What nodes reach of the slices: generations, pools that are incomplete or invalid, node selection, taint rules."""
 
 import pytest
-from msgspec import Raw
 
 from poseidon_py.devices.book import DeviceBook
 from poseidon_py.devices.inventory import PoolId
 from poseidon_py.devices.objects import (
     Attribute,
+    ClassSpec,
     CounterSet,
     CounterUse,
     CounterValue,
+    DeviceClass,
+    DeviceSelector,
     DeviceTaintRule,
+    Expression,
     SliceDevice,
     TaintRuleSpec,
     TaintSelector,
@@ -213,10 +216,33 @@ def test_a_rule_with_an_unknown_effect_is_refused():
         DeviceBook().put_rule(DeviceTaintRule(spec=TaintRuleSpec(TaintSelector(), taint("Later"))))
 
 
-@pytest.mark.parametrize("name", ["nodeAllocatableResources", "nodeAllocatableResourceMappings"])
-def test_devices_that_take_resources_of_their_node_are_refused(name):
-    """Alpha in 1.36 and 1.37: ignored, their use would overcommit cpu and memory of the node."""
-    given = device("d0")
-    setattr(given, "allocatable" if name == "nodeAllocatableResources" else "mappings", Raw(b"{}"))
-    with pytest.raises(InvalidField, match=name):
-        inventory(slice_of(given))
+@pytest.mark.parametrize(
+    ("selector", "tainted"),
+    [
+        (TaintSelector(class_name="a"), ["d0"]),
+        (TaintSelector(class_name="gone"), []),
+        (TaintSelector(selectors=[DeviceSelector(Expression(f'device.attributes["{DRIVER}"].model == "b"'))]), ["d1"]),
+        (TaintSelector(selectors=[DeviceSelector(Expression(f'device.attributes["{DRIVER}"].none == "b"'))]), []),
+        (TaintSelector(class_name="a", device="d1"), []),
+    ],
+)
+def test_a_rule_of_an_older_version_taints_a_class_and_what_selectors_select(selector, tainted):
+    """v1alpha3 of Kubernetes 1.33 and 1.34 has both. Ignored, they would taint all devices."""
+    book = DeviceBook()
+    book.put_slice(slice_of(device("d0", model="a"), device("d1", model="b")))
+    book.put_rule(DeviceTaintRule(Metadata(name="rule"), TaintRuleSpec(selector, taint(key="ruled"))))
+    of_class = [DeviceSelector(Expression(f'device.attributes["{DRIVER}"].model == "a"'))]
+    book.put_class(DeviceClass(Metadata(name="a"), ClassSpec(of_class)))
+
+    def found():
+        return [each.id.name for each in book.on("n", {}).devices if each.taints]
+
+    assert found() == tainted
+    book.drop_class("a")
+    assert found() == ([] if selector.class_name else tainted)
+
+
+def test_a_rule_whose_selector_cannot_be_evaluated_is_refused():
+    rule = TaintSelector(selectors=[DeviceSelector(Expression("device.colour"))])
+    with pytest.raises(InvalidField, match=r"spec\.deviceSelector\.selectors"):
+        DeviceBook().put_rule(DeviceTaintRule(spec=TaintRuleSpec(rule, taint())))

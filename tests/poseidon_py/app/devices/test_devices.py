@@ -378,3 +378,17 @@ async def test_claims_of_extended_resources_are_removed_when_their_pod_is_not_bo
     world.check()
     world.delete("a")
     await world.until(lambda: not world.claims)
+
+
+async def test_a_slice_that_is_refused_has_an_event_and_a_pod_that_needs_it_waits(world):
+    world.create(device_class("gpu"), claim("c", request()))
+    takes = device("gpu-0", nodeAllocatableResources={"cpu": {"mapping": {"deviceMultiplier": "2"}}})
+    node = world.names()[0]
+    world.create(resource_slice("s", takes, pool=node, node=node))
+    await world.bridge()
+    world.pod("p", claim_name="c")
+    await world.until(lambda: world.events("NotHonoured") and world.events("FailedScheduling"))
+    (event,) = world.events("NotHonoured")
+    assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("ResourceSlice", "s")
+    assert event["message"].startswith("spec.devices[].nodeAllocatableResources{}.mapping.deviceMultiplier: ")
+    assert not world.running()

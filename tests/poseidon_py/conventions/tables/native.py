@@ -1,6 +1,7 @@
 """Kubernetes' own PodGroups."""
 
 from poseidon_py.state.gangs.by_pod_group import NATIVE
+from tests.poseidon_py.builders import node_json
 from tests.poseidon_py.conventions.case import ABSENT, Case, field_case
 from tests.poseidon_py.conventions.outcomes import Json, World, a_pod, an_object
 
@@ -24,6 +25,28 @@ def _field(path: str, one: object, other: object, **spec: object) -> Case:
     return field_case(_group, {"spec": {**GANG, **spec}}, path, one, other)
 
 
+def _claiming(body: Json) -> World:
+    """A pod with the entry of a claim, which its status names, too."""
+    spec = {"deviceClassName": "gpu"}
+    claims = [
+        an_object(name, owner=OWNER, spec={"devices": {"requests": [{"name": name, "exactly": spec}]}}) for name in "cd"
+    ]
+    device = {"driver": "x.example.com", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}
+    slices = an_object("s", namespace="", spec={**device, "allNodes": True, "devices": [{"name": "d0"}]})
+    pod = a_pod("a", spec=body["spec"])
+    pod["status"]["resourceClaimStatuses"] = [{"name": "e", "resourceClaimName": "c"}]
+    return World(
+        devices=(
+            ("DeviceClass", an_object("gpu", namespace="", spec={})),
+            ("ResourceSlice", slices),
+            *(("ResourceClaim", each) for each in claims),
+        ),
+        pods=(pod,),
+        nodes=(node_json("n"),),
+    )
+
+
+OWNER = {"uid": "uid-a", "controller": True, "kind": "Pod", "name": "a"}
 _EITHER = field_case(_group, {"spec": {}}, "spec.schedulingPolicy", {"basic": {}}, GANG["schedulingPolicy"])
 
 FIELDS = {
@@ -38,6 +61,16 @@ FIELDS = {
     ("PodGroup", "spec.disruptionMode.single{}"): _field("spec.disruptionMode", {"all": {}}, {"single": {}}),
     ("PodGroup", "spec.disruptionMode.all{}"): _field("spec.disruptionMode", {"single": {}}, {"all": {}}),
     ("PodGroup", "spec.preemptionPolicy"): _field("spec.preemptionPolicy", "PreemptLowerPriority", "Never"),
+    ("Pod", "spec.resourceClaims[].name"): field_case(
+        _claiming,
+        {"spec": {"resourceClaims": [{"resourceClaimTemplateName": "t"}]}},
+        "spec.resourceClaims[].name",
+        "e",
+        "f",
+    ),
+    ("Pod", "spec.resourceClaims[].resourceClaimName"): field_case(
+        _claiming, {"spec": {"resourceClaims": [{"name": "g"}]}}, "spec.resourceClaims[].resourceClaimName", "c", "d"
+    ),
     ("Pod", "spec.schedulingGroup.podGroupName"): field_case(
         _pod, {"spec": {}}, "spec.schedulingGroup.podGroupName", "g", "h"
     ),
