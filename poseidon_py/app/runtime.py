@@ -139,7 +139,9 @@ def build_runtime(
         rate=settings.event_rate,
         concurrency=settings.event_concurrency,
     )
-    devices = Devices(kube, informers, store, settings, DeclarationReports(reporter, leadership), holds_lease)
+    devices = Devices(
+        kube, informers, store, settings, DeclarationReports(reporter.remark_on_object, leadership), holds_lease
+    )
 
     async def listed() -> None:
         for watch in watches:

@@ -12,7 +12,6 @@ from poseidon_py.conventions.fields import NO_REMARKS, Remarks, remarks_on
 from poseidon_py.conventions.table import kind_table
 from poseidon_py.devices.objects import GROUP, ResourceSlice, WatchedObject
 from poseidon_py.kube.objects import InvalidField, Metadata, decode
-from poseidon_py.report.events import Reporter
 from poseidon_py.rounds.leadership import Leadership
 from poseidon_py.util.unknown_names import has_unknown_names
 
@@ -29,8 +28,9 @@ class _Declaration(NamedTuple):
 class DeclarationReports:
     """`put` what is said of each object; `gone` when it is deleted; `lead` when this process becomes the leader."""
 
-    def __init__(self, reporter: Reporter, leadership: Leadership) -> None:
-        self._reporter = reporter
+    def __init__(self, remark: Callable[[str, str, str, str, str, str], None], leadership: Leadership) -> None:
+        """`remark`: Reporter.remark_on_object."""
+        self._remark = remark
         self._leadership = leadership
         self._declared: dict[tuple[str, object], _Declaration] = {}
         """By kind and key, of objects of which something is said."""
@@ -63,7 +63,7 @@ class DeclarationReports:
         for text in declared.texts:
             if text not in published:
                 named = about.namespace, about.name, about.uid
-                self._reporter.remark_on_object(declared.version, declared.kind, *named, text)
+                self._remark(declared.version, declared.kind, *named, text)
 
 
 class DeclarationReader(Generic[T]):

@@ -37,14 +37,14 @@ class Remarked:
 
 class Read:
     def __init__(self, kind, *parts, leads=True):
-        self.reporter: Any = Remarked()
+        self.reporter = Remarked()
         self.items: list[Any] = []
         self.gone: list[str] = []
         leadership = Leadership()
         if leads:
             leadership.lead()
         self.leadership = leadership
-        self.reports = DeclarationReports(self.reporter, leadership)
+        self.reports = DeclarationReports(self.reporter.remark_on_object, leadership)
         self.reader = DeclarationReader(
             kind, parts, by_name, self.items.append, self.gone.append, self.reports, lambda: "resource.k8s.io/v1"
         )
