@@ -4,6 +4,10 @@ A wheel contains what was compiled, for one version of Python and one kind of ma
 leaves it out of an editable installation; `firmament compile` follows then, and shows how far it is.
 """
 
+import os
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from setuptools import build_meta
@@ -15,9 +19,11 @@ from setuptools.build_meta import (
     prepare_metadata_for_build_editable,
     prepare_metadata_for_build_wheel,
 )
+from setuptools.command.build_py import build_py
 from setuptools.dist import Distribution
 
-from firmament_py.compile_ahead import compile_stale
+from firmament_py.compile_ahead import PACKAGES, compile_stale
+from firmament_py.compiled_folder import COMPILED, folder_of
 
 __all__ = [
     "build_editable",
@@ -37,8 +43,27 @@ def build_wheel(wheel_directory: str, config_settings: _Settings = None, metadat
     compile_stale(print)
     distribution: Any = Distribution
     distribution.has_ext_modules = lambda self: True  # the wheel is for this platform
-    found: str = build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
+    command: Any = build_py
+    command.find_data_files = _without_other_versions(command.find_data_files)
+    with TemporaryDirectory() as folder:  # what an earlier build has left in the checkout would be in the wheel
+        settings = Path(folder, "settings.cfg")
+        settings.write_text(f"[build]\nbuild_base = {folder}\n")
+        os.environ["DIST_EXTRA_CONFIG"] = str(settings)
+        found: str = build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
     return found
+
+
+def _without_other_versions(find: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    """`find` without what is compiled for other versions of Python or numba: a checkout can have several."""
+    compiled = COMPILED.resolve()
+    current = {folder_of(COMPILED.parent / name).resolve() for name in PACKAGES}
+
+    def is_current(path: Path) -> bool:
+        return compiled not in path.parents or path.parent in current
+
+    return lambda self, package, folder: [
+        each for each in find(self, package, folder) if is_current(Path(each).resolve())
+    ]
 
 
 def build_editable(

@@ -41,6 +41,12 @@ def built(copy: Path, hook: str) -> Path:
 
 
 def test_a_wheel_contains_what_is_compiled_for_its_platform(copy: Path):
+    """And for its version of Python, whatever an earlier build and other versions have left."""
+    others = "eviction-0123456789ab-cpython-39-numba-0.68.1-linux-x86_64", "packing-0123456789ab-graalpy-1"
+    before = copy / "build" / f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}" / "firmament_py"
+    for parent, name in zip((copy / "firmament_py", before), others, strict=True):
+        (parent / "compiled" / name).mkdir(parents=True)
+        (parent / "compiled" / name / "search._improve-search.nbi").write_bytes(b"")
     wheel = built(copy, "build_wheel")
     python, platform = f"cp{sys.version_info[0]}{sys.version_info[1]}", sysconfig.get_platform().replace("-", "_")
     assert f"-{python}-" in wheel.name
