@@ -227,7 +227,8 @@ class QuotaCheck:
         for r, name in enumerate(names):
             of = [quota.flavor for quota in queue.quotas if quota.resource == name]
             if not of:
-                free = queue.unlimited or name.startswith(self.queues.tree.exempt_prefixes)
+                tree = self.queues.tree
+                free = queue.unlimited or name in tree.exempt_resources or name.startswith(tree.exempt_prefixes)
                 columns[:, r] = _UNCOVERED if has_quota(name) and not free else _NOTHING
             for there, kind in self._kind.items() if of else ():
                 flavor = next((flavor for flavor in of if flavor in there), of[0])

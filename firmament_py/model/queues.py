@@ -188,7 +188,8 @@ class QueueTree:
     not named). A task that is admitted counts as if it had run for `usage_sampling_s` already (Kueue's entry penalty).
     `reclaim_ratio` (>= 1) is KAI's utilisation multiplier. `priority_first`: with PROPORTIONAL sharing, of the children
     of a queue that one comes first whose tasks have the highest priority, whatever their shares (YuniKorn).
-    `exempt_prefixes`: resources whose names begin with one of these need no quota, and no quota names them (Kueue).
+    `exempt_prefixes`, `exempt_resources`: resources whose names begin with one of these, or are one of these, need no
+    quota, and no quota names them (Kueue).
     """
 
     queues: tuple[QueueDefinition, ...] = ()
@@ -208,7 +209,9 @@ class QueueTree:
     reclaim_ratio: float = 1.0
     priority_first: bool = False
     exempt_prefixes: tuple[str, ...] = ()
+    exempt_resources: frozenset[str] = frozenset()
 
     def needs_quota(self, resource: str) -> bool:
         """Whether a queue without a quota of a resource may not use it, unless it is unlimited."""
-        return has_quota(resource) and not resource.startswith(self.exempt_prefixes)
+        exempt = resource in self.exempt_resources or resource.startswith(self.exempt_prefixes)
+        return has_quota(resource) and not exempt

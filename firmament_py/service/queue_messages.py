@@ -81,6 +81,7 @@ def queue_tree(message: flow_pb2.Queues) -> QueueTree:
         reclaim_ratio=message.reclaim_ratio if message.HasField("reclaim_ratio") else 1.0,
         priority_first=message.priority_first,
         exempt_prefixes=tuple(message.exempt_prefixes),
+        exempt_resources=frozenset(message.exempt_resources),
     )
 
 

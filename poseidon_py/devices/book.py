@@ -158,6 +158,17 @@ class DeviceBook:
         naming = [each for each in self.classes.values() if each.spec.extended == resource]
         return min(naming, key=lambda each: (-_created(each), each.metadata.name), default=None)
 
+    def resources_of(self, classes: Iterable[str]) -> set[str]:
+        """The extended resources that some classes name."""
+        found = (self.classes[name].spec.extended for name in classes if name in self.classes)
+        return {each for each in found if each}
+
+    def served_resources(self) -> dict[str, str]:
+        """Extended resource by the class that serves it, of those that classes name."""
+        names = {each.spec.extended for each in self.classes.values() if each.spec.extended}
+        serving = ((name, self.class_serving(name)) for name in names)
+        return {found.metadata.name: name for name, found in serving if found is not None}
+
     def requests_of(self, claim: ResourceClaim) -> ClaimRequests:
         """Raises MissingClassError, InvalidField."""
         return requests_of(claim.spec.devices, self.classes)
@@ -293,6 +304,21 @@ class DeviceBook:
                 if mask >> bit & 1:
                     found[selection] = UNLIMITED if device.shareable else found[selection] + 1
         return {self.name_of(selection): min(amount, UNLIMITED) for selection, amount in found.items()}
+
+    def of_classes(self, node: str, labels: Mapping[str, str], classes: Iterable[str]) -> tuple[int, int]:
+        """How many devices of some classes a node reaches, and how many of them nobody uses, whatever their taints and
+        counters; UNLIMITED if some of them can be shared."""
+        chosen = [self._selection_of(self.classes[name]) for name in classes if name in self.classes]
+        found = [each for each in self.on(node, labels).devices if any(self._suits(one, each) for one in chosen)]
+        if any(device.shareable for device in found):
+            return UNLIMITED, UNLIMITED
+        return len(found), sum(not self.holdings.use.is_used(device.id) for device in found)
+
+    def _suits(self, selection: Selection, device: ListedDevice) -> bool:
+        try:
+            return self.selectors.suits(selection, device.shape)
+        except SelectionError:
+            return False
 
     def name_of(self, selection: Selection) -> str:
         """The column of a set."""

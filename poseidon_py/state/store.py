@@ -115,7 +115,7 @@ class Store:
         self.volumes = VolumeGate(
             self.storage, self.pods, self.touch_pod, self.touch_node, self.touch_nodes, preemption=preemption
         )
-        self.devices = DeviceGate(self.pods, self.touch_pod, self.touch_node, self.touch_nodes)
+        self.devices = DeviceGate(self.pods, self.touch_pod, self.touch_node, self.touch_nodes, self.queues)
         self.budgets = Budgets(self.metrics)
         self.nominations = Nominations(self.touch_pod)
         self._settled_listeners: list[SettledListener] = [self.volumes, self.devices, self.spreading]

@@ -359,7 +359,7 @@ class Namespace(_message.Message):
     def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Queues(_message.Message):
-    __slots__ = ("sharing", "division", "reclaim_rules", "reclaim_ratio", "queues", "flavors", "half_life_seconds", "past_use_weight", "local_queues", "sampling_seconds", "resource_weights", "priority_first", "exempt_prefixes", "past_use")
+    __slots__ = ("sharing", "division", "reclaim_rules", "reclaim_ratio", "queues", "flavors", "half_life_seconds", "past_use_weight", "local_queues", "sampling_seconds", "resource_weights", "priority_first", "exempt_prefixes", "exempt_resources", "past_use")
     class Sharing(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         SHARING_UNSPECIFIED: _ClassVar[Queues.Sharing]
@@ -412,6 +412,7 @@ class Queues(_message.Message):
     RESOURCE_WEIGHTS_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIRST_FIELD_NUMBER: _ClassVar[int]
     EXEMPT_PREFIXES_FIELD_NUMBER: _ClassVar[int]
+    EXEMPT_RESOURCES_FIELD_NUMBER: _ClassVar[int]
     PAST_USE_FIELD_NUMBER: _ClassVar[int]
     sharing: Queues.Sharing
     division: Queues.Division
@@ -426,8 +427,9 @@ class Queues(_message.Message):
     resource_weights: _containers.ScalarMap[str, float]
     priority_first: bool
     exempt_prefixes: _containers.RepeatedScalarFieldContainer[str]
+    exempt_resources: _containers.RepeatedScalarFieldContainer[str]
     past_use: PastUse
-    def __init__(self, sharing: _Optional[_Union[Queues.Sharing, str]] = ..., division: _Optional[_Union[Queues.Division, str]] = ..., reclaim_rules: _Optional[_Union[Queues.ReclaimRules, str]] = ..., reclaim_ratio: _Optional[float] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., flavors: _Optional[_Iterable[_Union[Flavor, _Mapping]]] = ..., half_life_seconds: _Optional[float] = ..., past_use_weight: _Optional[float] = ..., local_queues: _Optional[_Iterable[_Union[LocalQueue, _Mapping]]] = ..., sampling_seconds: _Optional[float] = ..., resource_weights: _Optional[_Mapping[str, float]] = ..., priority_first: _Optional[bool] = ..., exempt_prefixes: _Optional[_Iterable[str]] = ..., past_use: _Optional[_Union[PastUse, _Mapping]] = ...) -> None: ...
+    def __init__(self, sharing: _Optional[_Union[Queues.Sharing, str]] = ..., division: _Optional[_Union[Queues.Division, str]] = ..., reclaim_rules: _Optional[_Union[Queues.ReclaimRules, str]] = ..., reclaim_ratio: _Optional[float] = ..., queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ..., flavors: _Optional[_Iterable[_Union[Flavor, _Mapping]]] = ..., half_life_seconds: _Optional[float] = ..., past_use_weight: _Optional[float] = ..., local_queues: _Optional[_Iterable[_Union[LocalQueue, _Mapping]]] = ..., sampling_seconds: _Optional[float] = ..., resource_weights: _Optional[_Mapping[str, float]] = ..., priority_first: _Optional[bool] = ..., exempt_prefixes: _Optional[_Iterable[str]] = ..., exempt_resources: _Optional[_Iterable[str]] = ..., past_use: _Optional[_Union[PastUse, _Mapping]] = ...) -> None: ...
 
 class LocalQueue(_message.Message):
     __slots__ = ("id", "name", "queue", "weight")

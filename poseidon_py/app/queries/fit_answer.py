@@ -2,10 +2,12 @@
 
 import asyncio
 import time
+from functools import partial
 from typing import Any
 
 from poseidon_py.app.queries.would_fit import Fitting, question_of
 from poseidon_py.feed.client import Engine
+from poseidon_py.state.devices.supposed import supposed_columns
 from poseidon_py.state.store import Store
 from protos.gen import firmament_pb2
 
@@ -25,7 +27,7 @@ async def fits_answer(
         bandwidth=store.classes.bandwidth,
         now_us=time.time_ns() // 1000,
         queues=store.queues.built.taking_by_name,
-        devices=store.devices.columns_of,
+        devices=partial(supposed_columns, store.devices),
     )
     if fitting.asks_for_devices:
         async with asyncio.timeout(_FEED_SECONDS):

@@ -29,7 +29,8 @@ _READY = reported(
 _AMOUNTS = refused(
     "quota counts what the pods request, as it is, so no ClusterQueue takes pods; remove it, and give quota of that"
 )
-_DEVICES = reported("has no effect: pods with claims of devices wait")
+_DEVICES = honoured("of claims from templates, and of extended resources that devices serve")
+_SOURCES_OF_DEVICES = reported("is not counted: pods of queues wait that ask for devices of these classes")
 
 _PREFIX = "spec.resourceGroups[]"
 _QUOTAS = {
@@ -168,12 +169,12 @@ KUEUE = ConventionTable(
             {
                 **_CONFIGURATION,
                 "resources.quotaCheckStrategy": HONOURED,
-                f"{_SOURCES}.counter.name": _DEVICES,
-                f"{_SOURCES}.counter.driver": _DEVICES,
-                f"{_SOURCES}.counter.deviceSelector": _DEVICES,
-                f"{_SOURCES}.capacity.name": _DEVICES,
-                f"{_SOURCES}.capacity.driver": _DEVICES,
-                f"{_SOURCES}.capacity.deviceSelector": _DEVICES,
+                f"{_SOURCES}.counter.name": _SOURCES_OF_DEVICES,
+                f"{_SOURCES}.counter.driver": _SOURCES_OF_DEVICES,
+                f"{_SOURCES}.counter.deviceSelector": _SOURCES_OF_DEVICES,
+                f"{_SOURCES}.capacity.name": _SOURCES_OF_DEVICES,
+                f"{_SOURCES}.capacity.driver": _SOURCES_OF_DEVICES,
+                f"{_SOURCES}.capacity.deviceSelector": _SOURCES_OF_DEVICES,
             },
             selected=True,
         ),

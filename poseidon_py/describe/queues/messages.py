@@ -18,6 +18,7 @@ def queues_message(tree: Tree) -> flow_pb2.Queues:
         reclaim_rules=tree.rules.reclaim.name,
         priority_first=tree.rules.priority_first,
         exempt_prefixes=(*tree.rules.exempt_prefixes, *OF_NODES),
+        exempt_resources=tree.rules.exempt_resources,
         queues=[queue_message(queue) for queue in sorted(tree.queues, key=lambda queue: queue.key)],
         flavors=[_flavor(flavor) for flavor in sorted(tree.flavors, key=lambda flavor: flavor.name)],
         half_life_seconds=past.half_life_seconds if past else 0.0,

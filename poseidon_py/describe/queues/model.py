@@ -86,6 +86,8 @@ class Rules:
     """Whether priorities of tasks come before shares."""
     exempt_prefixes: tuple[str, ...] = ()
     """Resources whose names begin with one of these need no quota; the quotas name none of them."""
+    exempt_resources: tuple[str, ...] = ()
+    """Resources that need none either, sorted: they count as others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ FILE = "controller_manager_config.yaml"
 DEFAULT_SAMPLING = 300.0
 _TABLE = kind_table("config.kueue.x-k8s.io", "Configuration")
 
+_Pairs = tuple[tuple[str, str], ...]
+
 
 @dataclass(frozen=True, slots=True)
 class AdmissionFairSharing:
@@ -38,6 +40,9 @@ class Configuration:
     """Of the names of resources that no quota counts."""
     ignores_undeclared: bool = False
     """Whether a ClusterQueue does not limit the resources of which it has no quota."""
+    device_classes: tuple[_Pairs, _Pairs] = ((), ())
+    """Each class of devices with the resource that its devices count as; and each class whose devices are to be counted
+    in another way, with why they cannot."""
     problems: tuple[str, ...] = ()
     closed_by: str = ""
     """What cannot be kept of all queues; empty: nothing."""
@@ -71,9 +76,23 @@ def configuration(item: QueueObject) -> Configuration:
         selector,
         exempt,
         ignores == "IgnoreUndeclared",
+        _device_classes(resources),
         problems.all,
         problems.closing,
     )
+
+
+def _device_classes(resources: Fields) -> tuple[_Pairs, _Pairs]:
+    """Of several mappings of a class the first counts."""
+    found: dict[str, str] = {}
+    uncounted: dict[str, str] = {}
+    for mapping in resources.parts("deviceClassMappings"):
+        resource = mapping.text("name")
+        for name in mapping.texts("deviceClassNames") if resource else ():
+            found.setdefault(name, resource)
+            if "sources" in mapping:
+                uncounted[name] = f"the sources of {resource} are not counted; map the class without sources"
+    return tuple(sorted(found.items())), tuple(sorted(uncounted.items()))
 
 
 def _all_but(*namespaces: str) -> LabelSelector:

@@ -19,6 +19,7 @@ from poseidon_py.describe.reason_keys import DEVICES
 from poseidon_py.describe.selectors import node_selector
 from poseidon_py.devices.book import DeviceBook
 from poseidon_py.devices.columns import Kind
+from poseidon_py.devices.device_quotas import NO_QUOTAS, DeviceQuotas
 from poseidon_py.devices.device_requests import ClaimRequests, MissingClassError
 from poseidon_py.devices.holdings import held_of
 from poseidon_py.devices.objects import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
@@ -35,6 +36,8 @@ from poseidon_py.state.devices.claim_cache import (
 )
 from poseidon_py.state.devices.extended import extended_claim
 from poseidon_py.state.devices.offers import DeviceOffers
+from poseidon_py.state.devices.quota_use import QuotaUse
+from poseidon_py.state.queues.registry import QueueRegistry
 from poseidon_py.state.records import PodRecord
 
 NOT_LISTED = "the devices of the cluster are not known yet"
@@ -78,21 +81,26 @@ class DeviceGate:
         touch: Callable[[str], None],
         touch_node: Callable[[str], None],
         touch_nodes: Callable[[], None],
+        queues: QueueRegistry,
     ) -> None:
-        """`touch`, `touch_node`, `touch_nodes`: have a pod, a node, or all nodes described again."""
+        """`touch`, `touch_node`, `touch_nodes`: have a pod, a node, or all nodes described again. `queues`: have
+        quotas of devices."""
+        self._quotas, self._queues = NO_QUOTAS, queues
         self._pods = pods
         self._touch = touch
         self._touch_node = touch_node
         self._touch_nodes = touch_nodes
         self.book = DeviceBook(on_sets=self._all_changed)
         self.cache = ClaimCache()
-        self.offers = DeviceOffers(self.book, touch_node, touch_nodes)
+        self.offers = DeviceOffers(self.book, touch_node, touch_nodes, queues.device_quotas)
+        self._quota_use = QuotaUse(self.book, self.cache, pods, queues.device_quotas)
         self.unreadable = NOT_LISTED
         """Why claims cannot be served now; empty: they can."""
         self._in_need: dict[str, None] = {}
         """UIDs of pods with claims, or with extended resources."""
         self._changes: dict[ClaimKey, asyncio.Event] = {}
         self.listener = DeviceListener()
+        queues.served, queues.quotas_of_devices = self.book.served_resources, self.put_quotas
 
     # -- pods -----------------------------------------------------------------------------------------------------
 
@@ -179,6 +187,10 @@ class DeviceGate:
                 return demands
             if found is not None:
                 requests.append(found)
+        if blocked := self._quota_use.problem_of(known):
+            demands.blocked = blocked
+            self.offers.leave(known.uid)
+            return demands
         demands.requests = self._counts_as(known, requests)
         if any(column == needs.kind.column for column, _ in needs.columns):
             self.offers.join(known.uid, needs.kind)
@@ -233,36 +245,12 @@ class DeviceGate:
         needs, serving = known.devices, self.book.class_serving
         extended = extended_claim(needs.extended, serving) if needs.extended else None
         needs.kind = Kind(tuple(claims), extended.by_resource if extended is not None else ())
-        needs.columns = ()
+        columns = self._quota_use.amounts_of(known)
         if needs.kind != Kind():
             self.book.count_sets(needs.kind)
-            needs.columns = tuple(sorted(self.book.amounts(needs.kind).items()))
+            columns |= self.book.amounts(needs.kind)
+        needs.columns = tuple(sorted(columns.items()))
         return dict(needs.columns)
-
-    def columns_of(self, pod: Pod) -> dict[str, int]:
-        """What a pod that is only supposed counts as. Raises InvalidField for claims of which that is not known."""
-        requests = []
-        for entry in claim_entries(pod):
-            claim = self.cache.claims.get((pod.metadata.namespace, entry.claim))
-            if claim is None:
-                why = (
-                    "comes from a template, which is not read" if entry.generated else f"{entry.claim!r} does not exist"
-                )
-                raise InvalidField("spec.resourceClaims", f"{why}; create the claim, or leave it out and ask without")
-            if self.cache.allocation(claim) is not None:
-                why = f"{entry.claim!r} has its devices, and its pods have no choice of nodes"
-                raise InvalidField("spec.resourceClaims", f"{why}; leave it out and ask without")
-            try:
-                requests.append(self.book.requests_of(claim))
-            except MissingClassError as error:
-                raise InvalidField("spec.resourceClaims", str(error)) from error
-        extended = extended_claim(extended_requests(pod), self.book.class_serving)
-        kind = Kind(tuple(requests), extended.by_resource)
-        if kind == Kind():
-            return {}
-        self.book.count_sets(kind)
-        own = kind.column
-        return {column: amount for column, amount in self.book.amounts(kind).items() if column != own}
 
     # -- events ---------------------------------------------------------------------------------------------------
 
@@ -321,10 +309,12 @@ class DeviceGate:
     def put_class(self, item: DeviceClass) -> None:
         """Raises InvalidField."""
         self.book.put_class(item)
+        self._queues.classes_changed()
         self._all_changed()
 
     def drop_class(self, name: str) -> None:
         self.book.drop_class(name)
+        self._queues.classes_changed()
         self._all_changed()
 
     def put_rule(self, item: DeviceTaintRule) -> None:
@@ -335,6 +325,12 @@ class DeviceGate:
     def drop_rule(self, name: str) -> None:
         self.book.drop_rule(name)
         self._all_changed()
+
+    def put_quotas(self, quotas: DeviceQuotas) -> None:
+        """What devices count as in queues."""
+        if quotas != self._quotas:
+            self._quotas = quotas
+            self._all_changed()
 
     def set_readable(self, unreadable: str) -> None:
         """Whether claims can be served: why not; empty: they can."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from poseidon_py.devices.book import UNLIMITED, DeviceBook
 from poseidon_py.devices.column_names import SERVED
 from poseidon_py.devices.columns import Kind
+from poseidon_py.devices.device_quotas import NO_QUOTAS, DeviceQuotas
 from poseidon_py.devices.device_requests import Request
 
 Columns = tuple[tuple[str, int], ...]
@@ -18,8 +19,15 @@ Columns = tuple[tuple[str, int], ...]
 class DeviceOffers:
     """`count` and `uncount` pods, `join` and `leave` kinds, then `of`."""
 
-    def __init__(self, book: DeviceBook, touch_node: Callable[[str], None], touch_nodes: Callable[[], None]) -> None:
-        """`touch_node`, `touch_nodes`: have a node, or all, described again."""
+    def __init__(
+        self,
+        book: DeviceBook,
+        touch_node: Callable[[str], None],
+        touch_nodes: Callable[[], None],
+        quotas: Callable[[], DeviceQuotas] = lambda: NO_QUOTAS,
+    ) -> None:
+        """`touch_node`, `touch_nodes`: have a node, or all, described again. `quotas`: what devices count as."""
+        self._quotas = quotas
         self._book = book
         self._touch_node = touch_node
         self._touch_nodes = touch_nodes
@@ -70,8 +78,8 @@ class DeviceOffers:
 
     def of(self, node: str, labels: Mapping[str, str], allocatable: Mapping[str, int]) -> Columns:
         """Of a node that offers `allocatable` itself."""
-        book = self._book
-        if not (book.known.number or self._waiting):
+        book, quotas = self._book, self._quotas()
+        if not (book.known.number or self._waiting or quotas.resource_of):
             return ()
         counted, requested = Counter[str](), Counter[str]()
         for columns, extended in self._counted.get(node, {}).values():
@@ -86,6 +94,14 @@ class DeviceOffers:
             else:
                 found[SERVED + resource] = min(free[column] + counted[SERVED + resource], UNLIMITED)
                 found[resource] = min(free[column] + requested[resource], UNLIMITED)
+        for resource, classes in quotas.classes_of.items():
+            if (own := allocatable.get(resource, 0)) > 0:  # what its device plugin serves, claims take nothing of
+                found[resource] = own + counted[resource]
+                continue
+            there, unused = book.of_classes(node, labels, classes)
+            plugged = sum(allocatable.get(name, 0) for name in book.resources_of(classes))
+            used = counted[resource] + requested[resource]
+            found[resource] = min(max(there, unused + used) + plugged, UNLIMITED)
         for kind in self._waiting:
             claims = kind.claims_on(lambda resource: allocatable.get(resource, 0) > 0)
             copies = book.copies(node, labels, kind, claims) if claims else UNLIMITED

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from poseidon_py.describe.queues.messages import queue_message, queues_message
 from poseidon_py.describe.queues.model import Queue, Stop, Tree
+from poseidon_py.devices.device_quotas import NO_QUOTAS
 from poseidon_py.state.queues.past_use import PastUse
 from poseidon_py.state.queues.source import Source
 from protos.gen import flow_pb2
@@ -14,10 +15,13 @@ _INVALID = (OverflowError, TypeError, ValueError)
 
 
 class BuiltTree:
-    """Made anew when an object changes. `source`: None: no quota is counted."""
+    """Made anew when an object changes. `source`: None: no quota is counted. `served`: extended resource by the class
+    of devices that serves it."""
 
-    def __init__(self, source: Source | None, past_use: PastUse) -> None:
+    def __init__(self, source: Source | None, past_use: PastUse, served: Mapping[str, str]) -> None:
         tree = past_use.ruled(source.tree() if source is not None else Tree())
+        self.device_quotas = source.device_quotas(tree) if source is not None else NO_QUOTAS
+        tree = _without(tree, self.device_quotas.replaced(served))
         tree = _stopped(tree, source.refused() if source is not None else set())
         unsendable: Mapping[str, str] = {}
         try:
@@ -43,6 +47,15 @@ class BuiltTree:
 
     def __contains__(self, key: str) -> bool:
         return key in self._queues
+
+    def by_key(self, refusals: Iterable[flow_pb2.Refusal]) -> dict[str, str]:
+        """Key of a queue -> what of it the engine refused."""
+        names = {text: queue.key for queue in self.tree.queues for text in (str(queue.id), queue.name)}
+        return {
+            names.get(str(refusal.queue)) or names.get(refusal.id, refusal.id): f"{refusal.field}: {refusal.reason}"
+            for refusal in refusals
+            if refusal.kind == "queue"
+        }
 
     def has_queues_below(self, key: str) -> bool:
         return key in self._parents
@@ -85,6 +98,18 @@ def _bare(tree: Tree, unsendable: Mapping[str, str]) -> Tree:
         return tree
     queues = (Queue(each.key, each.name, each.parent) if each.key in unsendable else each for each in tree.queues)
     return replace(tree, queues=tuple(queues), problems={**tree.problems, **unsendable})
+
+
+def _without(tree: Tree, resources: Iterable[str]) -> Tree:
+    """The tree without quotas of resources that count as others."""
+    exempt = tuple(sorted(resources))
+    if not exempt:
+        return tree
+    queues = (
+        replace(queue, quotas=tuple(quota for quota in queue.quotas if quota.resource not in exempt))
+        for queue in tree.queues
+    )
+    return replace(tree, queues=tuple(queues), rules=replace(tree.rules, exempt_resources=exempt))
 
 
 def _stopped(tree: Tree, keys: Set[str]) -> Tree:

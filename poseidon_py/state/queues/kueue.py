@@ -21,6 +21,7 @@ from poseidon_py.describe.queues.model import (
     Tree,
     Victims,
 )
+from poseidon_py.devices.device_quotas import DeviceQuotas
 from poseidon_py.kube.object_details import LabelSelector
 from poseidon_py.kube.quantity import PODS
 from poseidon_py.kube.queue_objects import keys, kueue
@@ -238,20 +239,20 @@ class Kueue(Source):
             for each in self._flavors.values()
         ]
         config = self._config()
-        weights = (*(each.weight for each in self._queues.values()), *(each.weight for each in self._cohorts.values()))
-        weighted = any(weight is not None for weight in weights)
+        weighted = any(each.weight is not None for each in (*self._queues.values(), *self._cohorts.values()))
         sharing = Sharing.FAIR if (weighted if config.fair is None else config.fair) else Sharing.CLASSICAL
         rules = Rules(sharing, past_use=self._past_use(), exempt_prefixes=config.exempt_prefixes)
         tree = make_tree(self._all_queues(), flavors, rules, "spec.parentName")
         return replace(tree, local_queues=tuple(self._local_queues()))
 
+    def device_quotas(self, tree: Tree) -> DeviceQuotas:
+        mapped, uncounted = self._config().device_classes
+        return DeviceQuotas(dict(mapped), dict(uncounted), exclusive=True)
+
     def _past_use(self) -> PastUseRules:
         sharing = self._config().sharing or AdmissionFairSharing(0.0, DEFAULT_SAMPLING, {})
-        return PastUseRules(
-            sharing.half_life,
-            sampling_seconds=sharing.sampling,
-            resource_weights=unit_weights(sharing.weights),
-        )
+        weights = unit_weights(sharing.weights)
+        return PastUseRules(sharing.half_life, sampling_seconds=sharing.sampling, resource_weights=weights)
 
     def _local_queues(self) -> Iterator[LocalQueue]:
         for local in self._local.values():

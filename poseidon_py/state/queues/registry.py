@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping, Set
 
 from poseidon_py.describe.queues.model import Tree
+from poseidon_py.devices.device_quotas import NO_QUOTAS, DeviceQuotas
 from poseidon_py.kube.objects import InvalidField, Pod, annotations_of, labels_of
 from poseidon_py.kube.queue_objects.fields import QueueObject
 from poseidon_py.kube.queue_objects.keys import queue_annotations, queue_labels
@@ -83,8 +84,11 @@ class QueueRegistry:
         """Called when another kind is in force, or owners of other namespaces are workloads without naming a queue."""
         self.taken_over: Callable[[str, str], None] = lambda kind, name: None
         """Called when the queues of a kind are taken over, because the controller of this name is gone."""
-        self.delivered: Callable[[], None] = lambda: None
-        """Called when the engine has taken a tree."""
+        self.served: Callable[[], Mapping[str, str]] = dict
+        """Extended resource by the class of devices that serves it."""
+        self.quotas_of_devices: Callable[[DeviceQuotas], None] = lambda quotas: None
+        """Takes what devices count as, whenever that is found anew."""
+        self.delivered: Callable[[], None] = lambda: None  # called when the engine has taken a tree
         self._pods = pods
         self._touch = touch
         self._objects = objects
@@ -93,8 +97,7 @@ class QueueRegistry:
         self._dependents: dict[Hashable, set[_Pods]] = {}
         self._call_later = call_later
         self._arrivals = arrivals or Arrivals()
-        self._opening: set[_Pods] = set()
-        """Pods whose queue was deleted a moment ago, and that are in none now."""
+        self._opening: set[_Pods] = set()  # their queue was deleted a moment ago, and they are in none now
         self._built: BuiltTree | None = None
         self._message = flow_pb2.Queues()
         self._acknowledged: tuple[int, flow_pb2.Queues | None] = (0, None)
@@ -301,10 +304,19 @@ class QueueRegistry:
     def built(self) -> BuiltTree:
         """The tree of the kind in force, with what is derived from it."""
         if self._built is None:
-            self._built = BuiltTree(self.active, self.past_use)
-            if self._built.message != self._message:
-                self._message = self._built.message
+            self._built = BuiltTree(self.active, self.past_use, self.served())
+            self._message = self._built.message if self._built.message != self._message else self._message
+            self.quotas_of_devices(self._built.device_quotas)
         return self._built
+
+    def device_quotas(self) -> DeviceQuotas:
+        """What devices of claims count as now."""
+        return self.built.device_quotas if self.mode != OFF else NO_QUOTAS
+
+    def classes_changed(self) -> None:
+        """Other classes of devices serve extended resources."""
+        if self.device_quotas().exclusive:
+            self._outdated()
 
     def takes(self, known: PodRecord, *, started: bool = False) -> bool:
         """Whether the queue of a pod still takes pods: it can have been closed while a round ran. `started`: the pod is
@@ -327,10 +339,7 @@ class QueueRegistry:
 
     def message(self) -> flow_pb2.Queues | None:
         """The tree for the engine; None: queues are off."""
-        if self.mode == OFF:
-            return None
-        assert self.built is not None
-        return self._message
+        return self._message if self.mode != OFF and self.built is not None else None
 
     def is_news(self, epoch: int) -> bool:
         """Whether the engine of an epoch lacks the present tree."""
@@ -341,14 +350,7 @@ class QueueRegistry:
     def sent(self, epoch: int, message: flow_pb2.Queues | None, refusals: Iterable[flow_pb2.Refusal]) -> None:
         """The engine has taken a tree, without what it refused."""
         self._acknowledged = epoch, message
-        names = {str(queue.id): queue.key for queue in self.tree.queues} | {
-            queue.name: queue.key for queue in self.tree.queues
-        }
-        refused = {
-            names.get(str(refusal.queue)) or names.get(refusal.id, refusal.id): f"{refusal.field}: {refusal.reason}"
-            for refusal in refusals
-            if refusal.kind == "queue"
-        }
+        refused = self.built.by_key(refusals)
         if refused != self._refused:
             self._refused = refused
             self.reported()

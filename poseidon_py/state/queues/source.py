@@ -9,6 +9,7 @@ from poseidon_py.conventions.fields import NO_REMARKS, Remarks, remarks_on
 from poseidon_py.conventions.keys import remarks_on_object
 from poseidon_py.conventions.table import kind_table
 from poseidon_py.describe.queues.model import Tree
+from poseidon_py.devices.device_quotas import DeviceQuotas, quotas_by_class
 from poseidon_py.kube.queue_objects.fields import Problems, QueueObject, decoded
 from poseidon_py.state.gangs.model import Resource
 from poseidon_py.state.queues.choice import NO_QUEUE, Namespaces, Query, Resolution
@@ -123,6 +124,10 @@ class Source(ABC):
     @abstractmethod
     def tree(self) -> Tree:
         """All queues."""
+
+    def device_quotas(self, tree: Tree) -> DeviceQuotas:
+        """What devices of claims count as. `tree`: the present one."""
+        return quotas_by_class(quota.resource for queue in tree.queues for quota in queue.quotas)
 
     @abstractmethod
     def resolve(self, query: Query) -> Resolution:

@@ -157,8 +157,10 @@ def test_some_queues_take_no_tasks(name):
 def test_a_resource_without_a_quota_is_not_there_unless_the_queue_says_otherwise():
     assert problems(tree(queue("a", "", quota(9))), {}, {1: "a"}, cpu=1, gpu=1) == {EXCEEDED: {1}}
     assert problems(tree(queue("a", "", quota(9), unlimited=True)), {}, {1: "a"}, cpu=1, gpu=1) == {}
-    exempt = tree(queue("a", "", quota(9)), exempt_prefixes=("gp",))
-    assert problems(exempt, {}, {1: "a"}, cpu=1, gpu=1) == {}
+    for exempt in ({"exempt_prefixes": ("gp",)}, {"exempt_resources": frozenset(["gpu"])}):
+        assert problems(tree(queue("a", "", quota(9)), **exempt), {}, {1: "a"}, cpu=1, gpu=1) == {}
+    other = tree(queue("a", "", quota(9)), exempt_resources=frozenset(["gp"]))
+    assert problems(other, {}, {1: "a"}, cpu=1, gpu=1) == {EXCEEDED: {1}}
 
 
 def test_tasks_without_a_queue_have_no_quota():

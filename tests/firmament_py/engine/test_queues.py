@@ -58,6 +58,14 @@ def test_resources_that_are_exempt_need_no_quota(prefixes, others, placed):
     assert set(cluster.round()) == placed  # of cpu the quota is 2
 
 
+@pytest.mark.parametrize(("name", "placed"), [("gpu", {1, 2}), ("gp", set())])
+def test_resources_that_are_exempt_by_name_need_no_quota(name, placed):
+    queues = tree(queue("a", "", quota(2)), exempt_resources=frozenset([name]))
+    cluster = cluster_of(queues, make_node("m", cpu=9, gpu=9), make_class(2, cpu=1, gpu=1))
+    cluster.tell(make_tasks([1, 2, 3], 2, queue=A))
+    assert set(cluster.round()) == placed
+
+
 def test_a_queue_that_needs_no_quota_of_a_resource_counts_none():
     """c has a quota of gpus; a needs none, and b may use none."""
     queues = tree(

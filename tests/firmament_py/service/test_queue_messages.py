@@ -43,9 +43,9 @@ def test_of_the_taints_of_a_flavor_those_are_left_that_repel_and_that_its_own_to
 
 
 def test_prefixes_of_resources_that_need_no_quota():
-    tree = queue_tree(flow_pb2.Queues(exempt_prefixes=["a.com/", "b"]))
-    needs = [tree.needs_quota(name) for name in ("a.com/x", "a.org/x", "bx", "cpu", "pods")]
-    assert needs == [False, True, False, True, False]
+    tree = queue_tree(flow_pb2.Queues(exempt_prefixes=["a.com/", "b"], exempt_resources=["gpu"]))
+    needs = [tree.needs_quota(name) for name in ("a.com/x", "a.org/x", "bx", "cpu", "pods", "gpu", "gpus")]
+    assert needs == [False, True, False, True, False, False, True]
 
 
 def test_past_use_outlives_the_service(service):

@@ -18,63 +18,14 @@ from tests.benchmarks.cluster.device_builders import (
     request,
     resource_slice,
 )
-from tests.poseidon_py.app.queue_kinds import declare, install
-from tests.poseidon_py.gang_world import World, job
+from tests.poseidon_py.app.devices.device_world import DeviceWorld
+from tests.poseidon_py.gang_world import job
 from tests.poseidon_py.world import template, world_of
 
 EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 TIME = "2026-01-01T00:00:00Z"
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
-
-
-class DeviceWorld(World):
-    """`gpus` nodes have as many devices, of the class gpu."""
-
-    @property
-    def claims(self):
-        return {each["metadata"]["name"]: each for each in self.cluster.objects(RESOURCE_CLAIMS)}
-
-    def names(self):
-        return sorted(node["metadata"]["name"] for node in self.cluster.objects(NODES))
-
-    def gpus(self, *counts, **attributes):
-        self.create(device_class("gpu"))
-        for node, count in zip(self.names(), counts, strict=False):
-            devices = [device(f"gpu-{at}", attributes={k: v[at] for k, v in attributes.items()}) for at in range(count)]
-            self.create(resource_slice(f"slice-{node}", *devices, pool=node, node=node))
-
-    def pod(self, name, *, claim_name="", of="", labels=None, **fields):
-        source = {"resourceClaimName": claim_name} if claim_name else {"resourceClaimTemplateName": of}
-        given = template(resourceClaims=[{"name": "d", **source}], **fields)
-        given["spec"]["containers"][0]["resources"]["claims"] = [{"name": "d"}]
-        metadata = {"name": name, "namespace": "default", "labels": labels or {}}
-        self.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, **given})
-
-    def extended(self, name, resource, amount=1):
-        """A pod with an extended resource."""
-        found = template()
-        amounts = {resource: str(amount)}
-        found["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"} | amounts, "limits": amounts}
-        self.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, **found})
-
-    def devices(self):
-        """Pod -> the devices of its claims."""
-        found: dict[str, list[str]] = {}
-        for each in self.claims.values():
-            status = each.get("status", {})
-            results = status.get("allocation", {}).get("devices", {}).get("results", [])
-            for user in status.get("reservedFor", []):
-                found.setdefault(user["name"], []).extend(f"{r['pool']}/{r['device']}" for r in results)
-        return found
-
-    def check(self):
-        super().check()
-        given = [each for devices in self.devices().values() for each in devices]
-        assert len(given) == len(set(given))
-        for name, devices in self.devices().items():
-            if name in self.pods and (node := self.pods[name]["spec"].get("nodeName")):
-                assert all(each.startswith(f"{node}/") for each in devices)
 
 
 @pytest.fixture
@@ -169,23 +120,6 @@ async def test_every_class_has_an_implicit_resource(world):
     await world.until(lambda: len(world.running()) == 2)
     await world.until(lambda: world.events("FailedScheduling"))
     world.check()
-
-
-async def test_a_queue_without_a_quota_of_devices_takes_pods_with_claims(world):
-    """As in Kueue, whose quotas count devices only where its configuration maps their classes."""
-    install(world.cluster, "ClusterQueue", "LocalQueue", "ResourceFlavor")
-    resources = [{"name": "cpu", "nominalQuota": 8}, {"name": "memory", "nominalQuota": "4Gi"}]
-    group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "all", "resources": resources}]}
-    kueue = "kueue.x-k8s.io/v1beta2"
-    declare(world.cluster, kueue, "ResourceFlavor", "all", {})
-    declare(world.cluster, kueue, "ClusterQueue", "a", {"resourceGroups": [group], "namespaceSelector": {}})
-    declare(world.cluster, kueue, "LocalQueue", "lq", {"clusterQueue": "a"}, "default")
-    world.gpus(1)
-    world.create(claim_template("one", request()))
-    bridge = await world.bridge()
-    await world.until(lambda: bridge.store.queues.active.kind == "kueue")
-    world.pod("a", of="one", labels={"kueue.x-k8s.io/queue-name": "lq"})
-    await world.until(lambda: world.running() == {"a"})
 
 
 async def test_whether_pods_with_devices_would_fit(world):

@@ -75,6 +75,21 @@ def _configured(**config: Any) -> World:
     return World("kueue", (a_job(),), objects, (a_pod("a", owner=JOB),), namespaces=(namespace,))
 
 
+def _mapping(mapping: Json) -> World:
+    """With a pod in no queue, whose claim is one of a template."""
+    owner = {"uid": "uid-a", "controller": True, "kind": "Pod", "name": "a"}
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
+    pod = a_pod("a", spec={"resourceClaims": [{"name": "e", "resourceClaimTemplateName": "t"}]})
+    pod["status"]["resourceClaimStatuses"] = [{"name": "e", "resourceClaimName": "c"}]
+    return _configured(resources={"deviceClassMappings": [mapping]})._replace(
+        pods=(pod,),
+        devices=(
+            ("DeviceClass", an_object("gpu", namespace="", spec={})),
+            ("ResourceClaim", an_object("c", owner=owner, spec={"devices": {"requests": [request]}})),
+        ),
+    )
+
+
 def _config(field: str, one: object, other: object) -> Case:
     def world(value: object) -> World:
         sharing = {"usageHalfLifeTime": "1h", field: value}
@@ -201,6 +216,12 @@ FIELDS = {
     ),
     ("Configuration", "resources.excludeResourcePrefixes[]"): Case(
         *(_configured(resources={"excludeResourcePrefixes": value}) for value in ([], ["example.com/"]))
+    ),
+    ("Configuration", "resources.deviceClassMappings[].name"): Case(
+        *(_mapping({"name": name, "deviceClassNames": ["gpu"]}) for name in ("gpus", "devices"))
+    ),
+    ("Configuration", "resources.deviceClassMappings[].deviceClassNames[]"): Case(
+        *(_mapping({"name": "gpus", "deviceClassNames": names}) for names in (["gpu"], ["fpga"]))
     ),
     ("Configuration", "resources.quotaCheckStrategy"): Case(
         *(_configured(resources={"quotaCheckStrategy": value}) for value in ("BlockUndeclared", "IgnoreUndeclared"))

@@ -3,7 +3,9 @@
 import pytest
 
 from poseidon_py.describe.queues.model import Sharing
-from tests.poseidon_py.state.queues.kueue_objects import simple
+from poseidon_py.devices.objects import ClassSpec, DeviceClass
+from poseidon_py.kube.objects import Metadata
+from tests.poseidon_py.state.queues.kueue_objects import flavor, group, simple
 from tests.poseidon_py.state.queues.rig import Rig
 from tests.poseidon_py.state.queues.test_kueue_past_use import configure
 
@@ -99,3 +101,33 @@ def test_resources_that_are_excluded_need_no_quota_and_count_in_none(rig):
 def test_resources_of_which_a_cluster_queue_has_no_quota(rig, text, unlimited):
     configure(rig, f"resources: {{quotaCheckStrategy: '{text}'}}")
     assert {each.unlimited for each in rig.message().queues} == {unlimited}
+
+
+def test_classes_of_devices_count_as_the_configuration_maps_them(rig):
+    """The first mapping counts; one with sources is none."""
+    mappings = (
+        "{name: gpus, deviceClassNames: [large, small]}",
+        "{name: others, deviceClassNames: [small]}",
+        "{name: parts, deviceClassNames: [part], sources: [{counter: {name: memory}}]}",
+    )
+    configure(rig, f"resources: {{deviceClassMappings: [{', '.join(mappings)}]}}")
+    quotas = rig.queues.device_quotas()
+    assert quotas.resource_of == {"large": "gpus", "small": "gpus", "part": "parts"}
+    assert (quotas.uncounted.keys(), quotas.exclusive) == ({"part"}, True)
+    configure(rig, "")
+    assert rig.queues.device_quotas().resource_of == {}
+
+
+def test_an_extended_resource_of_a_mapped_class_needs_no_quota_of_its_own(rig):
+    """It counts as the class does (Kueue's ResolveExtendedResourceQuota), also where a queue has quota of it."""
+    configure(rig, "resources: {deviceClassMappings: [{name: gpus, deviceClassNames: [gpu]}]}")
+    simple(rig, resourceGroups=[group(flavor("f", **{"example.com/gpu": {"nominalQuota": 2}}))])
+    rig.work()
+    assert list(rig.message().exempt_resources) == []
+    named = DeviceClass(Metadata(name="gpu"), ClassSpec(extended="example.com/gpu"))
+    rig.store.devices.put_class(named)
+    assert list(rig.message().exempt_resources) == ["example.com/gpu"]
+    assert not any(quota.resource == "example.com/gpu" for queue in rig.message().queues for quota in queue.quotas)
+    newer = DeviceClass(Metadata(name="other", created="2026-01-01T00:00:00Z"), ClassSpec(extended="example.com/gpu"))
+    rig.store.devices.put_class(newer)
+    assert list(rig.message().exempt_resources) == []
