@@ -132,8 +132,7 @@ class Kueue(Source):
     # -- the queue of a choice --------------------------------------------------------------------------------
 
     def resolve(self, query: Query) -> Resolution:
-        """Pods that Kueue has admitted, or is to admit, remain Kueue's: they wait for no quota here, and are not
-        evicted, but count."""
+        """Pods of Kueue's own Workloads wait for no quota here, and are not evicted, but count."""
         found = self._chosen(query)
         if not _is_of_workload(query):
             return self._with_workload(query, found) if found.key else found
@@ -239,7 +238,8 @@ class Kueue(Source):
             for each in self._flavors.values()
         ]
         config = self._config()
-        weighted = any(each.weight is not None for each in (*self._queues.values(), *self._cohorts.values()))
+        weights = {each.weight for each in self._queues.values()} | {each.weight for each in self._cohorts.values()}
+        weighted = bool(weights - {None})
         sharing = Sharing.FAIR if (weighted if config.fair is None else config.fair) else Sharing.CLASSICAL
         rules = Rules(sharing, past_use=self._past_use(), exempt_prefixes=config.exempt_prefixes)
         tree = make_tree(self._all_queues(), flavors, rules, "spec.parentName")
