@@ -85,7 +85,8 @@ class Checker:
         state = self._state
         table, everywhere = state.tasks, np.ones(len(tasks), np.bool_)
         present = state.nodes.state[nodes] == PRESENT
-        allowed, counts = state.evictions_allowed(table.label_set[tasks])
+        allowances = state.allowances()
+        counted = allowances.counted(table.label_set[tasks]).sum(axis=1)
         cls = table.cls[tasks]
         found = {
             "a task migrates twice": len(np.unique(tasks)) < len(tasks),
@@ -94,7 +95,7 @@ class Checker:
             ),
             "a task leaves already, or is in a gang": bool((table.leaving[tasks] | (table.gang[tasks] >= 0)).any()),
             "a node is absent, or the task's own": bool((~present | (table.node[tasks] == nodes)).any()),
-            "a disruption budget does not permit it": bool((counts.sum(axis=1) > np.maximum(allowed, 0)).any()),
+            "a disruption budget does not permit it": bool((counted > allowances.left).any()),
         }
         if len(tasks) and present.all():
             unwelcome = bool(self._unwelcome(cls, nodes, everywhere).any())

@@ -51,8 +51,9 @@ def preemption_problems(
     refuse(len(np.intersect1d(holders, placed[0])) > 0, "a nominated task is placed, too")
     refuse(bool((state.nodes.state[nodes] != PRESENT).any()), "a nominated node is absent")
     if not beyond_budgets and len(rows) and len(state.budgets):
-        allowed, counted = state.evictions_allowed(tasks.label_set[rows])
-        refuse(bool((counted.sum(axis=1) > allowed).any()), "a disruption budget is exceeded")
+        allowances = state.allowances()
+        exceeded = allowances.counted(tasks.label_set[rows]).sum(axis=1) > allowances.left
+        refuse(bool(exceeded.any()), "a disruption budget is exceeded")
     if halved := halved_gangs(state, rows):
         problems.append(f"gang {halved[0]} would keep too few members")
     before = _nominated_before(state, np.concatenate([holders, placed[0], unnominated]))

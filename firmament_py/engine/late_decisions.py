@@ -17,7 +17,7 @@ import numpy as np
 from firmament_py.engine.identity import NodeIdentity, TaskIdentity
 from firmament_py.engine.round_result import RoundResult
 from firmament_py.model.arrays import I64, NO_ROWS, U8, Bools
-from firmament_py.model.lifecycle import BOUND, WAITING
+from firmament_py.model.lifecycle import WAITING
 from firmament_py.model.placed_by import PlacedBy
 from firmament_py.placement.migration import Migration
 from firmament_py.preemption.outcome import NO_PREEMPTION, Preemption
@@ -128,9 +128,8 @@ class LateDecisions:
             waits &= now.tasks.nominated[rows] == nominated[rows]
             holds[of[~(waits & TaskIdentity.of(then, rows).same(now))]] = False
         for rows, of in ((p.victims, self.victims_of), (moved.tasks, self.moved_of)):
-            runs = (now.tasks.state[rows] == BOUND) & ~now.tasks.leaving[rows] & ~now.tasks.unevictable[rows]
             there = now.tasks.node[rows] == then.tasks.node[rows]
-            holds[of[~(runs & there & TaskIdentity.of(then, rows).same(now))]] = False
+            holds[of[~(now.tasks.evictable[rows] & there & TaskIdentity.of(then, rows).same(now))]] = False
         targets = (self.placed[1], self.placed_of), (p.nominated[1], self.nominated_of), (moved.nodes, self.moved_of)
         for nodes, of in targets:
             holds[of[~NodeIdentity.of(then, nodes).same(now)]] = False

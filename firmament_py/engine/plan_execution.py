@@ -222,8 +222,7 @@ class PlanExecution:
     def _over_budget(self, rows: I64) -> str:
         """Which disruption budget does not permit to evict task rows (K,) now; empty: all do."""
         state = self._state
-        allowed, counts = state.evictions_allowed(state.tasks.label_set[rows])
-        over = np.flatnonzero(counts.sum(axis=1) > allowed)
+        over = state.allowances().exceeded(state.tasks.label_set[rows])
         return f"the disruption budget {state.budgets.observed[over[0]].name}" if len(over) else ""
 
     def _drop_waiting(self, reason: str = "") -> None:

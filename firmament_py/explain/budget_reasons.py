@@ -8,7 +8,6 @@ import numpy as np
 
 from firmament_py.explain.reason import Reason, ReasonKind
 from firmament_py.model.arrays import I64, Bools, add_rows, positions_in
-from firmament_py.model.lifecycle import BOUND
 from firmament_py.snapshot.round_classes import demand_of
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
@@ -47,8 +46,7 @@ class BudgetReasons:
     def _evictable(self) -> I64:
         """(K,) rows of the tasks that can be evicted one by one."""
         tasks = self.state.tasks
-        able = (tasks.state == BOUND) & ~tasks.unevictable & ~tasks.leaving & (tasks.gang == NO_GANG)
-        rows = np.flatnonzero(able)
+        rows = np.flatnonzero(tasks.evictable & (tasks.gang == NO_GANG))
         return rows[positions_in(self.nodes, self.state.nodes.capacity)[tasks.node[rows]] >= 0]
 
     @cached_property
@@ -59,8 +57,7 @@ class BudgetReasons:
     @cached_property
     def _exhausted(self) -> Bools:
         """(B, K) which of them budgets count that permit no eviction."""
-        allowed, counted = self.state.evictions_allowed(self.state.tasks.label_set[self._evictable])
-        return counted & (allowed <= 0)[:, None]
+        return self.state.allowances().exhausted(self.state.tasks.label_set[self._evictable])
 
     def _fitting(self, cls: int, free: I64, gone: Bools) -> Bools:
         """(N,) nodes that have enough for the class once these of the evictable tasks (K,) are gone."""

@@ -239,23 +239,11 @@ class Migrator:
 
     def _permitted(self, rows: I64) -> Bools:
         """(K,) whether every disruption budget allows that the task row (K,) is evicted."""
-        label_sets, of_row = np.unique(self._state.tasks.label_set[rows], return_inverse=True)
-        left, counts = self._state.evictions_allowed(label_sets)
-        forbidden: I64 = counts[left <= 0].sum(axis=0)
-        permitted: Bools = forbidden[of_row] == 0
-        return permitted
+        return self._state.allowances().permitted(self._state.tasks.label_set[rows])
 
     def _within_budgets(self, rows: I64, limit: int) -> I64:
         """Positions in task rows (K,), in order, of those that may be evicted together; at most `limit`."""
-        if not len(rows):
-            return NO_ROWS
-        left, counts = self._state.evictions_allowed(self._state.tasks.label_set[rows])
-        within: list[int] = []
-        for i, counted in enumerate(counts.T):
-            if len(within) < limit and (left[counted] > 0).all():
-                left = left - counted
-                within.append(i)
-        return np.array(within, np.int64)
+        return self._state.allowances().take_in_order(self._state.tasks.label_set[rows], limit)
 
 
 def _flow(placer: Placer, subproblem: Subproblem, costs: Costs, origin: I64, moving: I64) -> tuple[I64, I64, I64]:

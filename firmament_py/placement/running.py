@@ -80,9 +80,8 @@ def independent_classes(snapshot: Snapshot) -> Bools:
 def movable_singles(state: ClusterState) -> Bools:
     """(T,) tasks in no gang that may leave their nodes for others; not those whose quota is of some nodes only."""
     tasks = state.tasks
-    movable = tasks.movable & (tasks.state == BOUND) & ~tasks.leaving & ~tasks.unevictable
     confined = (tasks.queue != 0) & (len(state.queues.flavors) > 1)
-    single: Bools = movable & (tasks.gang == NO_GANG) & ~confined
+    single: Bools = tasks.movable & tasks.evictable & (tasks.gang == NO_GANG) & ~confined
     return single
 
 

@@ -116,8 +116,8 @@ class EvictionSearch:
             tasks = self._evicting(tasks, resident)
         if (ledger.node_of[tasks] >= 0).all():
             return None
-        limits = _Limits(state, resident, moving, spare, 0 if self._nearby is None else self._nearby.limit)
-        limits.count(victims)
+        moves_left = 0 if self._nearby is None else self._nearby.limit
+        limits = _Limits(state, resident, moving, spare, moves_left, victims)
         waiving = tasks if waiving is None else waiving
         free = ledger.unreserved_for(waiving, self.precedence.lowest(self._snapshot, tasks))
         home, stays = ledger.node_of[tasks], np.zeros(len(tasks), np.bool_)
@@ -259,20 +259,28 @@ def _movers(moving: MovableTasks, limits: "_Limits", residents: int) -> Movers:
 class _Limits:
     """Limits on evictions and moves: disruption budgets, members of gangs above their minimums, the number of moves.
 
-    They count P residents, then D kinds of tasks that may move. allowed (B,): how many evictions and moves each
-    permits; hard (B,): which may never be exceeded. pattern (P,): equal for residents that the same limits count.
+    They count P residents, then D kinds of tasks that may move. gone (V,): rows of the task table that are evicted in
+    any case. allowed (B,): how many evictions and moves each permits beside; hard (B,): which may never be exceeded.
+    pattern (P,): equal for residents that the same limits count.
     """
 
     def __init__(
-        self, state: ClusterState, resident: Resident, moving: MovableTasks | None, spare: Surplus, moves: int
+        self,
+        state: ClusterState,
+        resident: Resident,
+        moving: MovableTasks | None,
+        spare: Surplus,
+        moves: int,
+        gone: I64,
     ) -> None:
-        self._state = state
         number = len(resident.kind)
         label_set = resident.label_set if moving is None else np.r_[resident.label_set, moving.label_set]
         sets, of_task = np.unique(label_set, return_inverse=True)
-        allowed, counted = state.evictions_allowed(sets)
+        allowances = state.allowances()
+        allowances.spend(state.tasks.label_set[gone])
+        allowed = np.maximum(allowances.left, 0)
         self._running = np.r_[resident.kind == Kind.RUNNING, np.ones(len(label_set) - number, np.bool_)]
-        self._counts, self._of_task = counted.T.reshape(len(sets), len(allowed)), of_task.reshape(-1)
+        self._counts, self._of_task = allowances.counted(sets).T.reshape(len(sets), len(allowed)), of_task.reshape(-1)
         self._gang = np.full((len(label_set), 2), -1, np.int64)
         running = np.flatnonzero(resident.kind == Kind.RUNNING)
         self._gang[running] = spare.of_row[resident.id[running]]
@@ -282,12 +290,6 @@ class _Limits:
         of_set = distinct_rows(self._counts)[1]
         of_resident = np.where(self._running, of_set[self._of_task], -1)[:number]
         self.pattern = distinct_rows(np.column_stack([of_resident, self._gang[:number]]))[1]
-
-    def count(self, rows: I64) -> None:
-        """Rows (K,) of the task table are evicted in any case."""
-        counted = self._state.evictions_allowed(self._state.tasks.label_set[rows])[1]
-        allowed = self.allowed[: len(counted)]
-        np.maximum(allowed - counted.sum(axis=1), 0, out=allowed)
 
     def counts(self, some: I64) -> Bools:
         """(K, B) which limits count each of `some` (K,)."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools
-from firmament_py.model.lifecycle import BOUND
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.gangs import NO_GANG
 
@@ -88,7 +87,7 @@ def evictable_gangs(state: ClusterState, precedence: I64, priority: int, victims
     rows = rows[np.argsort(tasks.gang[rows], kind="stable")]
     found, first = np.unique(tasks.gang[rows], return_index=True)
     leaving, chosen = tasks.leaving[rows], np.isin(rows, victims)
-    able = leaving | ((tasks.state[rows] == BOUND) & ~tasks.unevictable[rows])
+    able = leaving | tasks.evictable[rows]
     highest = np.maximum.reduceat(precedence[rows], first)
     size = np.add.reduceat((~leaving).astype(np.int64), first)
     started_us = np.minimum.reduceat(np.where(leaving, np.iinfo(np.int64).max, tasks.started_us[rows]), first)

@@ -133,10 +133,7 @@ class MovableNearby:
     def _by_kind(self, found: Candidates) -> MovableTasks:
         """Kinds of equal classes and budgets, and similar costs."""
         edges = np.quantile(found.cost, np.linspace(0, 1, _COSTS + 1)[1:-1])
-        sets, of_task = np.unique(found.label_set, return_inverse=True)
-        counted = self._state.evictions_allowed(sets)[1].T.reshape(len(sets), -1)
-        of_set = distinct_rows(counted)[1]
-        keys = found.kind, np.searchsorted(edges, found.cost), of_set[of_task.reshape(-1)]
+        keys = found.kind, np.searchsorted(edges, found.cost), self._state.allowances().pattern(found.label_set)
         first, kind = distinct_rows(np.column_stack(keys))
         mean = np.bincount(kind, found.cost) / np.bincount(kind)
         like = found.kind[first]

@@ -85,9 +85,9 @@ class QuotaVictims:
         minimums; then gangs as a whole, unless one of their members is no candidate."""
         state, tasks = self._state, self._state.tasks
         before = np.concatenate([self._outcome.victims, victims])
-        allowed, counted = state.evictions_allowed(tasks.label_set[before])
-        left = allowed - counted.sum(axis=1)
-        limited = len(left) > 0 and not self._beyond_budgets
+        allowances = state.allowances()
+        allowances.spend(tasks.label_set[before])
+        limited = len(allowances) > 0 and not self._beyond_budgets
         ganged = tasks.gang[rows] != NO_GANG
         if not limited and not ganged.any():
             return _Evictions(rows, np.arange(len(rows) + 1), tasks.gang[rows], ~ganged & False)
@@ -101,11 +101,8 @@ class QuotaVictims:
                 if not len(unit) or not np.isin(unit, rows).all():
                     continue
                 unit = unit[~np.isin(unit, single)]
-            if limited:
-                counts = state.evictions_allowed(tasks.label_set[unit])[1].sum(axis=1)
-                if (counts > np.maximum(left, 0))[counts > 0].any():
-                    continue
-                left = left - counts
+            if limited and not allowances.take(tasks.label_set[unit]):
+                continue
             single += [] if as_whole else [row]
             units.append(unit)
             of.append(gang)

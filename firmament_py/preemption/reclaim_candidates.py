@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 
 from firmament_py.model.arrays import F64, I64, Bools, distinct_rows
-from firmament_py.model.lifecycle import BOUND
 from firmament_py.model.queues import Sharing, Within
 from firmament_py.placement.ledger import Ledger
 from firmament_py.preemption.outcome import Outcome
@@ -120,5 +119,5 @@ class CandidateSearch:
     def _evictable_rows(self) -> I64:
         """(K,) rows of tasks in queues that may leave at all, ascending."""
         tasks, use = self._state.tasks, self._standing.use
-        rows = np.flatnonzero((tasks.state == BOUND) & ~tasks.unevictable & ~tasks.leaving)
+        (rows,) = tasks.evictable.nonzero()
         return rows[(use.queue_of(rows) >= 0) & (use.position(tasks.node[rows]) >= 0)]

@@ -6,7 +6,6 @@ from enum import IntEnum
 import numpy as np
 
 from firmament_py.model.arrays import I64, NO_ROWS, Bools, run_positions
-from firmament_py.model.lifecycle import BOUND
 from firmament_py.placement.ledger import Ledger
 from firmament_py.placement.running import EvictionCosts, run_times, victims_of
 from firmament_py.preemption.precedence import Precedence
@@ -82,7 +81,7 @@ def residents_below(
     tasks = state.tasks
     leaving = tasks.leaving.copy()
     leaving[victims] = True
-    evictable = (tasks.state == BOUND) & ~tasks.unevictable
+    evictable = tasks.evictable
     evictable &= (tasks.gang == NO_GANG) if members is None else (tasks.gang == NO_GANG) | members
     rows = np.flatnonzero((evictable | leaving) & (tasks.node >= 0))
     importance = np.where(leaving, precedence.leaving, precedence.running)
@@ -120,12 +119,11 @@ def budgets_of(state: ClusterState, resident: Resident, victims: I64 = NO_ROWS) 
     task table, and (P, B) the running residents it counts."""
     if not len(state.budgets) or not len(resident.kind):
         return np.zeros(0, np.int64), np.zeros((len(resident.kind), 0), np.bool_)
-    sets, of_resident = np.unique(resident.label_set, return_inverse=True)
-    allowed, counted = state.evictions_allowed(sets)
-    counts = counted[:, of_resident.reshape(-1)] & (resident.kind == Kind.RUNNING)
+    allowances = state.allowances()
+    allowances.spend(state.tasks.label_set[victims])
+    counts = allowances.counted(resident.label_set) & (resident.kind == Kind.RUNNING)
     some = counts.any(axis=1)
-    _, of_victims = state.evictions_allowed(state.tasks.label_set[victims])
-    return (allowed - of_victims.sum(axis=1))[some], counts[some].T
+    return allowances.left[some], counts[some].T
 
 
 def first_of_each(group: I64, order: I64, taken: I64) -> I64:

@@ -185,8 +185,7 @@ class Servable:
         whole = np.zeros(tasks.capacity, np.bool_)
         for gang in evictable_gangs(state, self._precedence.running, priority, NO_ROWS):
             whole[gang.members] = True
-        able = there & (tasks.state == BOUND) & ~tasks.unevictable & ~tasks.leaving
-        able &= self._precedence.running < priority
+        able = there & tasks.evictable & (self._precedence.running < priority)
         able &= (tasks.gang == NO_GANG) | self._spare.evictable | whole
         residents, leaving = np.flatnonzero(able), np.flatnonzero(there & tasks.leaving)
         free = ledger.free + ledger.usage_of(np.flatnonzero(self._movable))
@@ -226,11 +225,10 @@ class Servable:
         of the task table, -1: none does."""
         state = self._snapshot.releases.state
         sets, of_row = np.unique(state.tasks.label_set[rows], return_inverse=True)
-        allowed, counted = state.evictions_allowed(sets)
-        found = np.full(len(sets), -1)
-        for b, counts in enumerate(counted):
-            found = _tighter(found, np.where(counts, b, -1), allowed)
-        return np.maximum(allowed, 0), found[of_row.reshape(-1)]
+        allowances, found = state.allowances(), np.full(len(sets), -1)
+        for b, counts in enumerate(allowances.counted(sets)):
+            found = _tighter(found, np.where(counts, b, -1), allowances.left)
+        return allowances.left, found[of_row.reshape(-1)]
 
 
 @dataclass(frozen=True, slots=True)

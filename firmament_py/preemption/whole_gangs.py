@@ -88,8 +88,7 @@ def _whole(
 
 def _within_budgets(state: ClusterState, gangs: list[RunningGang]) -> bool:
     """Whether the disruption budgets permit the eviction of these gangs."""
-    allowed, counted = state.evictions_allowed(state.tasks.label_set[_members(gangs)])
-    return bool((counted.sum(axis=1) <= allowed).all())
+    return not len(state.allowances().exceeded(state.tasks.label_set[_members(gangs)]))
 
 
 def _members(gangs: list[RunningGang]) -> I64:

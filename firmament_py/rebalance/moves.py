@@ -91,6 +91,7 @@ def _named(state: ClusterState, tasks: I64, nodes: I64) -> tuple[tuple[int, str]
 
 def budgets_of(state: ClusterState, tasks: I64) -> tuple[BudgetUse, ...]:
     """The disruption budgets that count any of task rows (M,)."""
-    left, counts = state.evictions_allowed(state.tasks.label_set[tasks])
-    found = zip(state.budgets.observed, counts.sum(axis=1).tolist(), left.tolist(), strict=True)
+    allowances = state.allowances()
+    moved = allowances.counted(state.tasks.label_set[tasks]).sum(axis=1).tolist()
+    found = zip(state.budgets.observed, moved, allowances.left.tolist(), strict=True)
     return tuple(BudgetUse(budget.name, moves, allowed) for budget, moves, allowed in found if moves)

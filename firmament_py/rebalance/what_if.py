@@ -5,8 +5,6 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import dataclass
 
-import numpy as np
-
 from firmament_py.engine.round import Round
 from firmament_py.engine.scheduler import Scheduler
 from firmament_py.flow.solver import Solver
@@ -60,9 +58,7 @@ class WhatIf:
 
     def guarded(self, label_sets: I64) -> Bools:
         """(K,) which of tasks with these rows (K,) of the label set table no budget permits to evict now."""
-        left, counts = self.state.evictions_allowed(label_sets)
-        forbidden: Bools = np.asarray((counts & (left <= 0)[:, None]).any(axis=0))
-        return forbidden
+        return ~self.state.allowances().permitted(label_sets)
 
     @property
     def running(self) -> int:

@@ -10,12 +10,81 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, Bools
+from firmament_py.model.arrays import I64, NO_ROWS, Bools, distinct_rows
+from firmament_py.model.constraints import PeerSelector
 from firmament_py.model.events import BudgetObserved
 from firmament_py.state.label_sets import LabelSetTable
 
 LATE_US = 5_000_000
 """How long the number of a budget is expected to follow victims that are gone, microseconds."""
+
+
+class Allowances:
+    """How many further evictions each of B budgets permits, beside those that have been spent on it.
+
+    Tasks are named by their rows (K,) of the label set table. What is spent counts here alone: the state learns of
+    evictions when they are decided.
+    """
+
+    def __init__(self, label_sets: LabelSetTable, selectors: list[PeerSelector], left: list[int]) -> None:
+        self._label_sets, self._selectors = label_sets, selectors
+        self.left: I64 = np.array(left, np.int64)
+        """(B,) in the order of Budgets.observed; below 0 where more has been spent."""
+
+    def __len__(self) -> int:
+        """B."""
+        return len(self.left)
+
+    def counted(self, tasks: I64) -> Bools:
+        """(B, K) which of the tasks each budget counts."""
+        matching = [self._label_sets.matching(selector)[tasks] for selector in self._selectors]
+        return np.array(matching, np.bool_).reshape(len(matching), len(tasks))
+
+    def pattern(self, tasks: I64) -> I64:
+        """(K,) numbers, equal for tasks that the same budgets count."""
+        sets, of_task = np.unique(tasks, return_inverse=True)
+        number: I64 = distinct_rows(self.counted(sets).T)[1][of_task.reshape(-1)]
+        return number
+
+    def exhausted(self, tasks: I64) -> Bools:
+        """(B, K) which of the tasks each budget counts that permits no eviction."""
+        return self.counted(tasks) & (self.left <= 0)[:, None]
+
+    def permitted(self, tasks: I64) -> Bools:
+        """(K,) which of the tasks may be evicted, each alone."""
+        sets, of_task = np.unique(tasks, return_inverse=True)
+        exhausted: Bools = np.any(self.exhausted(sets), axis=0)
+        return ~exhausted[of_task.reshape(-1)]
+
+    def exceeded(self, tasks: I64) -> I64:
+        """The budgets, ascending, that do not permit to evict so many of the tasks together."""
+        number = self.counted(tasks).sum(axis=1)
+        exceeded: I64 = ((number > self.left) & (number > 0)).nonzero()[0]
+        return exceeded
+
+    def spend(self, tasks: I64) -> None:
+        """The tasks are evicted, whatever is permitted."""
+        if len(tasks):
+            self.left = self.left - self.counted(tasks).sum(axis=1)
+
+    def take(self, tasks: I64) -> bool:
+        """Spends the evictions of the tasks if all of them together are permitted; whether they are."""
+        permitted = not len(self.exceeded(tasks))
+        if permitted:
+            self.spend(tasks)
+        return permitted
+
+    def take_in_order(self, tasks: I64, limit: int) -> I64:
+        """Spends the evictions of the tasks one by one, each if it is permitted, `limit` at most; their positions."""
+        if not len(tasks):
+            return NO_ROWS
+        left, taken = self.left.copy(), list[int]()
+        for i, counts in enumerate(self.counted(tasks).T):
+            if len(taken) < limit and (left[counts] > 0).all():
+                left -= counts
+                taken.append(i)
+        self.left = left
+        return np.array(taken, np.int64)
 
 
 @dataclass(slots=True)
@@ -47,7 +116,7 @@ class Budgets:
 
     @property
     def observed(self) -> list[BudgetObserved]:
-        """All budgets, as observed last, in the order of `limits`."""
+        """All budgets, as observed last, in the order of `allowances`."""
         return [budget.observed for budget in self._budgets.values()]
 
     def observe(self, observed: BudgetObserved) -> bool:
@@ -99,11 +168,7 @@ class Budgets:
             late = []
         self.late_until_us = (self.late_until_us or now_us + LATE_US) if late else 0
 
-    def limits(self, label_sets: LabelSetTable, rows: I64) -> tuple[I64, Bools]:
-        """(B,) how many tasks each budget permits to evict, and (B, K) which of the rows (K,) of the label set table it
-        counts."""
-        allowed, counted = [], []
-        for budget in self._budgets.values():
-            allowed.append(budget.left)
-            counted.append(label_sets.matching(budget.observed.selector)[rows])
-        return np.array(allowed, np.int64), np.array(counted, np.bool_).reshape(len(counted), len(rows))
+    def allowances(self, label_sets: LabelSetTable) -> Allowances:
+        """What they permit now."""
+        budgets = self._budgets.values()
+        return Allowances(label_sets, [each.observed.selector for each in budgets], [each.left for each in budgets])

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from firmament_py.model.arrays import I64, U8, U64, Bools
+from firmament_py.model.arrays import I64, U8, U64
 from firmament_py.model.changes import ANY, Change, Changes, changes_of_node
 from firmament_py.model.copying import Copyable
 from firmament_py.model.events import (
@@ -52,7 +52,7 @@ from firmament_py.model.resources import Resources
 from firmament_py.queues.past_use_table import PastUseTable
 from firmament_py.queues.tree import NO_QUEUES, build
 from firmament_py.state.amounts import offer, sweep_columns
-from firmament_py.state.budgets import Budgets
+from firmament_py.state.budgets import Allowances, Budgets
 from firmament_py.state.classes import ClassTable
 from firmament_py.state.gangs import NO_GANG, GangTable
 from firmament_py.state.history import REMOVED, SUCCEEDED, History, Outcomes, outcome_of
@@ -359,10 +359,9 @@ class ClusterState(Copyable):
         row = self.nodes.row.get(node_id)
         return row if row is not None and self.nodes.state[row] == PRESENT else None
 
-    def evictions_allowed(self, label_sets: I64) -> tuple[I64, Bools]:
-        """(B,) how many further tasks each disruption budget permits to evict, and (B, K) which of these rows of the
-        label set table it counts."""
-        return self.budgets.limits(self.label_sets, label_sets)
+    def allowances(self) -> Allowances:
+        """What the disruption budgets permit now."""
+        return self.budgets.allowances(self.label_sets)
 
     def node_rows(self, node_ids: Sequence[str]) -> I64:
         """Rows of the nodes `node_ids` (K,) that can take tasks -> (K,), -1 for others."""

@@ -246,6 +246,13 @@ class TaskTable(Table):
         return rows[self.nominated[rows] >= 0]
 
     @property
+    def evictable(self) -> Bools:
+        """(capacity,) running tasks that may be evicted, and do not leave yet; whether their gangs need them is another
+        question."""
+        evictable: Bools = (self.state == BOUND) & ~self.unevictable & ~self.leaving
+        return evictable
+
+    @property
     def on_nodes(self) -> Bools:
         """(capacity,) tasks that have a node: they are assumed or bound."""
         on_nodes: Bools = (self.state == ASSUMED) | (self.state == BOUND)

@@ -23,15 +23,15 @@ def web(allowed):
 
 
 def allowed(budgets, labels):
-    return budgets.limits(labels, np.array([1, 2]))[0].tolist()
+    return budgets.allowances(labels).left.tolist()
 
 
 def test_it_counts_the_tasks_that_it_selects(labels):
     budgets = Budgets()
     budgets.observe(web(3))
-    number, counted = budgets.limits(labels, np.array([1, 2, 1]))
-    assert number.tolist() == [3]
-    assert counted.tolist() == [[True, False, True]]
+    allowances = budgets.allowances(labels)
+    assert allowances.left.tolist() == [3]
+    assert allowances.counted(np.array([1, 2, 1])).tolist() == [[True, False, True]]
 
 
 def test_a_negative_number_permits_none(labels):
