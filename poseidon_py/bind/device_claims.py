@@ -2,6 +2,7 @@
 
     claim of the pod        finalizer, then status.allocation and reservedFor together
     claim with devices      reservedFor alone: an allocation that is there is never changed
+    claim of a PodGroup     likewise, but reserved for the group, as long as any of its pods has a node
     extended resources      a claim is made, then as above, then status.extendedResourceClaimStatus of the pod
     binding conditions      are waited for; one that says that it failed ends the placement
 
@@ -140,7 +141,7 @@ class DeviceBinder(DeviceListener):
         if not lock.locked():
             self._locks.pop(key, None)
         claim = self._gate.cache.claims.get(key)
-        if claim is None or not is_reserved_for(claim, plan.pod.uid):
+        if claim is None or not is_reserved_for(claim, self._gate.groups.consumer(plan.pod, key[1]).uid):
             raise PreparationError(f'resourceclaim "{key[1]}" could not be reserved')
 
     async def _write(self, key: ClaimKey, pods: Mapping[str, PodRecord]) -> None:
@@ -163,7 +164,8 @@ class DeviceBinder(DeviceListener):
             claim = await self._protect(key, claim)
             status["allocation"] = self._allocation(claim, choice.grants, choice.node)
         users = list(claim.status.users or ())
-        users += [_user(known) for known in pods.values() if not is_reserved_for(claim, known.uid)]
+        added = {each.uid: each for known in pods.values() if (each := self._gate.groups.consumer(known, key[1]))}
+        users += [each for uid, each in added.items() if not is_reserved_for(claim, uid)]
         status["reservedFor"] = [_plain(each) for each in users[:MAX_USERS]]
         await self._patch(key, claim, {"status": status}, "/status")
 
@@ -321,9 +323,12 @@ class DeviceBinder(DeviceListener):
             claim = self._gate.cache.claims.get(key)
             if claim is None or known.assumed or known.node or claim.status.allocation is None:
                 return
-            if claim.status.users and not is_reserved_for(claim, known.uid):
+            groups, uid = self._gate.groups, self._gate.groups.consumer(known, key[1]).uid
+            if claim.status.users and not is_reserved_for(claim, uid):
                 return
-            users = [_plain(each) for each in claim.status.users or () if each.uid != known.uid]
+            if groups.others_use(known, key[1], self._gate.cache.users.get(key, {})):
+                return
+            users = [_plain(each) for each in claim.status.users or () if each.uid != uid]
             status: dict[str, Any] = {"reservedFor": users or None}
             if not users:
                 status |= {"allocation": None, "devices": None}

@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from msgspec import Raw
+from msgspec import Raw, Struct, field
 
 from poseidon_py.devices.columns import NO_KIND, Kind
 from poseidon_py.devices.objects import IMPLICIT_RESOURCE, PodClaim, PodClaimStatus
 from poseidon_py.kube.objects import NOTHING, Amounts, Container, InvalidField, Pod, ResourceRequirements, decode
 from poseidon_py.kube.quantity import QuantityError, nanos, requested
+
+
+class _SchedulingGroup(Struct):
+    name: str | None = field(default=None, name="podGroupName")
 
 
 class ClaimEntry(NamedTuple):
@@ -19,6 +23,12 @@ class ClaimEntry(NamedTuple):
     """Name of the claim; empty: it is not made yet."""
     generated: bool
     """Whether the claim is made from a template, for this pod or its group."""
+    template: str = ""
+
+    @property
+    def named(self) -> str:
+        """The claim that the pod itself names; empty: none."""
+        return "" if self.generated else self.claim
 
 
 class ExtendedRequest(NamedTuple):
@@ -41,6 +51,12 @@ class DeviceNeeds:
 
     entries: tuple[ClaimEntry, ...] = ()
     extended: tuple[ExtendedRequest, ...] = ()
+    group: str = ""
+    """The PodGroup of Kubernetes that the pod names."""
+    gang: int = 0
+    """Id of its gang, as it was described last."""
+    of_group: bool = False
+    """Whether some of its claims are that group's, as it was described last."""
     blocked: str = ""
     """Why its claims exclude every node; empty: they do not."""
     kind: Kind = NO_KIND
@@ -55,7 +71,7 @@ class DeviceNeeds:
     @property
     def is_tied(self) -> bool:
         """Whether its successor has the same claims, which keep it where their devices are."""
-        return any(not entry.generated for entry in self.entries)
+        return self.of_group or any(not entry.generated for entry in self.entries)
 
 
 NO_DEVICES = DeviceNeeds()
@@ -80,8 +96,17 @@ def claim_entries(pod: Pod) -> tuple[ClaimEntry, ...]:
                 "names no claim; give resourceClaimName or resourceClaimTemplateName",
             )
         elif (name := made.get(entry.name, "")) is not None:
-            found.append(ClaimEntry(entry.name, name, generated=True))
+            found.append(ClaimEntry(entry.name, name, True, entry.template))
     return tuple(found)
+
+
+def group_of(pod: Pod) -> str:
+    """The name of its PodGroup; empty: it names none, or one that cannot be read, as is said of its gang."""
+    try:
+        found = decode(pod.spec.scheduling_group, _SchedulingGroup, "spec.schedulingGroup")
+    except InvalidField:
+        return ""
+    return found.name or "" if found is not None else ""
 
 
 def extended_requests(pod: Pod) -> tuple[ExtendedRequest, ...]:

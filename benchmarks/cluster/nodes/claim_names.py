@@ -10,6 +10,8 @@ from benchmarks.cluster.store.store import Record
 
 Json = dict[str, Any]
 
+GROUPS = "scheduling.k8s.io"
+"""The API group of PodGroups."""
 _FIELDS = (b'"resourceClaims":', b'"extendedResourceClaimStatus":')
 
 
@@ -48,9 +50,20 @@ def extended_claim_of(pod: Mapping[str, Any]) -> str:
     return ((pod.get("status") or {}).get("extendedResourceClaimStatus") or {}).get("resourceClaimName") or ""
 
 
-def is_owned_by(claim: Mapping[str, Any], pod: Record) -> bool:
-    """Whether the pod is the controller of the claim."""
-    return owner_of(claim) == (pod.name, pod.uid)
+def group_of(pod: Mapping[str, Any]) -> str:
+    """The name of the PodGroup of Kubernetes that a pod names; empty: none."""
+    return (pod["spec"].get("schedulingGroup") or {}).get("podGroupName") or ""
+
+
+def is_owned_by(claim: Mapping[str, Any], pod: Record, group: str = "") -> bool:
+    """Whether the pod is the controller of the claim, or its PodGroup of this name is."""
+    if owner_of(claim) == (pod.name, pod.uid):
+        return True
+    controllers = (one for one in claim["metadata"].get("ownerReferences") or () if one.get("controller"))
+    return bool(group) and any(
+        one["apiVersion"].startswith(f"{GROUPS}/") and (one["kind"], one["name"]) == ("PodGroup", group)
+        for one in controllers
+    )
 
 
 def owner_of(claim: Mapping[str, Any]) -> tuple[str, str]:
@@ -61,9 +74,13 @@ def owner_of(claim: Mapping[str, Any]) -> tuple[str, str]:
     return "", ""
 
 
-def is_reserved_for(claim: Mapping[str, Any], uid: str) -> bool:
-    """Whether a pod may use the claim."""
-    return any(one.get("uid") == uid for one in (claim.get("status") or {}).get("reservedFor") or ())
+def is_reserved_for(claim: Mapping[str, Any], uid: str, group: str = "") -> bool:
+    """Whether a pod may use the claim, itself or as one of its PodGroup of this name."""
+    of_group = (GROUPS, "podgroups", group)
+    return any(
+        one.get("uid") == uid or (group and (one.get("apiGroup"), one.get("resource"), one.get("name")) == of_group)
+        for one in (claim.get("status") or {}).get("reservedFor") or ()
+    )
 
 
 def will_not_run(pod: Record) -> bool:

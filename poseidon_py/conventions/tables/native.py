@@ -4,7 +4,7 @@ from poseidon_py.conventions.verdicts import HONOURED, ConventionTable, KindTabl
 
 _GROUP = "scheduling.k8s.io"
 _ORIGIN = delegated("its controllers: where the group comes from")
-_CLAIMS = refused("claims of groups are not supported yet, so its pods wait; give each pod a claim or template")
+_CLAIMS = honoured("an equal entry of a pod is the claim of the group, reserved for it and not for its pods")
 _TEMPLATE = delegated("the resource claim controller: its claim is the one that status.resourceClaimStatuses names")
 _KUBELET = delegated("the kubelet, which gives containers the devices that their pod has")
 _COMPOSITE = refused("groups of groups are not supported yet, so its pods wait; remove the parent")

@@ -106,7 +106,7 @@ class DeviceChooser:
                     raise PreparationError(str(error)) from error
             elif not node_matches(nodes_of(allocation), node, record.base.labels):
                 raise TakenError(f'the devices of resourceclaim "{key[1]}" are on another node')
-            elif is_full(claim, known.uid):
+            elif is_full(claim, self._gate.groups.consumer(known, key[1]).uid):
                 raise PreparationError("resourceclaim in use")
         serving = self._gate.book.class_serving
         extended = extended_claim(known.devices.extended, serving) if known.devices.extended else None

@@ -22,8 +22,15 @@ from poseidon_py.devices.columns import Kind
 from poseidon_py.devices.device_quotas import NO_QUOTAS, DeviceQuotas
 from poseidon_py.devices.device_requests import ClaimRequests, MissingClassError
 from poseidon_py.devices.holdings import held_of
-from poseidon_py.devices.objects import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
-from poseidon_py.devices.pod_needs import NO_DEVICES, ClaimEntry, DeviceNeeds, claim_entries, extended_requests
+from poseidon_py.devices.objects import Consumer, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
+from poseidon_py.devices.pod_needs import (
+    NO_DEVICES,
+    ClaimEntry,
+    DeviceNeeds,
+    claim_entries,
+    extended_requests,
+    group_of,
+)
 from poseidon_py.kube.objects import InvalidField, Pod
 from poseidon_py.state.devices.claim_cache import (
     ClaimCache,
@@ -35,6 +42,7 @@ from poseidon_py.state.devices.claim_cache import (
     version_of,
 )
 from poseidon_py.state.devices.extended import extended_claim
+from poseidon_py.state.devices.group_claims import GroupClaims
 from poseidon_py.state.devices.offers import DeviceOffers
 from poseidon_py.state.devices.quota_use import QuotaUse
 from poseidon_py.state.queues.registry import QueueRegistry
@@ -42,7 +50,8 @@ from poseidon_py.state.records import PodRecord
 
 NOT_LISTED = "the devices of the cluster are not known yet"
 _BEHIND = "behind a pod that names the same claim and is placed first"
-_SILENT = (NOT_LISTED, _BEHIND)
+_GROUP_UNKNOWN = "its pod group is not known, as is said of its gang"
+_SILENT = (NOT_LISTED, _BEHIND, _GROUP_UNKNOWN)
 
 
 @dataclass(slots=True)
@@ -94,6 +103,7 @@ class DeviceGate:
         self.cache = ClaimCache()
         self.offers = DeviceOffers(self.book, touch_node, touch_nodes, queues.device_quotas)
         self._quota_use = QuotaUse(self.book, self.cache, pods, queues.device_quotas)
+        self.groups = GroupClaims(pods, queues.objects)
         self.unreadable = NOT_LISTED
         """Why claims cannot be served now; empty: they can."""
         self._in_need: dict[str, None] = {}
@@ -108,10 +118,11 @@ class DeviceGate:
         """Notes what a pod's object says about devices. Raises InvalidField."""
         needs = known.devices
         entries, extended = claim_entries(pod), extended_requests(pod)
-        if (entries, extended) == (needs.entries, needs.extended):
+        group = group_of(pod) if entries else ""
+        if (entries, extended, group) == (needs.entries, needs.extended, needs.group):
             return
         self.cache.forget(known.uid, self.keys(known))
-        known.devices = DeviceNeeds(entries, extended) if entries or extended else NO_DEVICES
+        known.devices = DeviceNeeds(entries, extended, group) if entries or extended else NO_DEVICES
         self.cache.name(known.uid, self.keys(known))
         if known.devices.any:
             self._in_need[known.uid] = None
@@ -144,8 +155,10 @@ class DeviceGate:
             claim = self.cache.claims.get(key)
             if claim is None or claim.status.allocation is None:
                 continue
-            users = {user.uid for user in claim.status.users or ()} | self.cache.users.get(key, {}).keys()
-            if users <= {known.uid}:
+            reserved, users = {user.uid for user in claim.status.users or ()}, self.cache.users.get(key, {})
+            consumer = self.groups.consumer(known, key[1])
+            alone = users.keys() <= {known.uid} or consumer.uid != known.uid
+            if alone and reserved <= {consumer.uid} and not self.groups.others_use(known, key[1], users):
                 self.listener.unused(known, key)
 
     def forget_choices(self, known: PodRecord) -> None:
@@ -167,14 +180,18 @@ class DeviceGate:
     def demands_of(self, known: PodRecord) -> DeviceDemands:
         """What the claims of a pod require of its node; of a bound pod, what it counts as there."""
         needs, demands = known.devices, DeviceDemands()
+        needs.of_group = self.groups.are_of_groups(known)
+        if needs.gang != known.gang.id:  # other members need not wait behind it any more
+            needs.gang = known.gang.id
+            self._touch_users(known)
         if known.node:
             demands.requests = self._counts_as(known, self._claims_in_use(known))
             self.offers.count(known.uid, known.node, needs.columns, needs.kind)
             return demands
         if needs.extended and not known.assumed and (left := self.cache.extended.get(known.uid)) is not None:
             self.listener.left_behind(known, left)
-        if needs.entries and self.unreadable:
-            demands.blocked = self.unreadable
+        if needs.entries and (self.unreadable or not self.groups.is_known(known)):
+            demands.blocked = self.unreadable or _GROUP_UNKNOWN
             return demands
         requests = []
         for entry in needs.entries:
@@ -203,7 +220,7 @@ class DeviceGate:
         Raises MissingClassError, InvalidField."""
         key = known.namespace, entry.claim
         claim = self.cache.claims.get(key)
-        demands.blocked = _unusable(known, entry, claim)
+        demands.blocked = _unusable(known, entry, claim, self.groups.group_of(known, entry))
         if demands.blocked or claim is None:
             return None
         allocation = self.cache.allocation(claim)
@@ -234,6 +251,8 @@ class DeviceGate:
             claim = self.cache.claims.get(key)
             if claim is None or len(claim.status.users or ()) > 1 or len(self.cache.users.get(key, ())) > 1:
                 continue
+            if self.groups.consumer(known, key[1]).uid != known.uid:
+                continue  # its group has the devices
             try:
                 found.append(self.book.requests_of(claim))
             except (MissingClassError, InvalidField):
@@ -364,17 +383,18 @@ class DeviceGate:
             self._touch(uid)
 
 
-def _unusable(known: PodRecord, entry: ClaimEntry, claim: ResourceClaim | None) -> str:
-    """Why a claim cannot be used, in kube-scheduler's words; empty: it can."""
+def _unusable(known: PodRecord, entry: ClaimEntry, claim: ResourceClaim | None, group: Consumer | None) -> str:
+    """Why a claim cannot be used, in kube-scheduler's words; empty: it can. `group`: whose it is, if not the pod's."""
     if not entry.claim:
         return f'pod "{known.full_name}": ResourceClaim not created yet'
     if claim is None:
         return f'resourceclaim "{entry.claim}" not found'
     if claim.metadata.deleting is not None:
         return f'resourceclaim "{entry.claim}" is being deleted'
-    if entry.generated and not any(owner.uid == known.uid for owner in claim.metadata.owners or ()):
-        name = f"{known.namespace}/{entry.claim}"
-        return f"ResourceClaim {name} was not created for pod {known.full_name} (pod is not owner)"
-    if claim.status.allocation is not None and is_full(claim, known.uid):
+    consumer = group.uid if group is not None else known.uid
+    if entry.generated and not any(owner.uid == consumer for owner in claim.metadata.owners or ()):
+        name, whose = f"{known.namespace}/{entry.claim}", "PodGroup" if group is not None else "pod"
+        return f"ResourceClaim {name} was not created for pod {known.full_name} ({whose} is not owner)"
+    if claim.status.allocation is not None and is_full(claim, consumer):
         return "resourceclaim in use"
     return ""

@@ -91,7 +91,7 @@ class QueueRegistry:
         self.delivered: Callable[[], None] = lambda: None  # called when the engine has taken a tree
         self._pods = pods
         self._touch = touch
-        self._objects = objects
+        self.objects = objects
         self._choices: dict[Choice, _Pods] = {}
         self._of_pod: dict[str, _Pods] = {}
         self._dependents: dict[Hashable, set[_Pods]] = {}
@@ -148,7 +148,7 @@ class QueueRegistry:
         """Returns whether the resolution has changed. `deleted`: because an object was deleted; pods that are in no
         queue then stay in the one that is gone for a moment, as the object may be about to be created again."""
         before = group.resolution
-        query = Query(group.choice, self.namespaces, self._objects(), self._choice_of)
+        query = Query(group.choice, self.namespaces, self.objects(), self._choice_of)
         group.resolution = self.kinds.resolution(query)
         group.unknown = query.unknown
         if deleted and before.key and group.resolution == NO_QUEUE:

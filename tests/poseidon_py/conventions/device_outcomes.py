@@ -38,6 +38,7 @@ def device_outcome(rig: Rig, pods: Iterable[str]) -> Iterator[object]:
     for pod in pods:
         known = rig.known(pod)
         yield known.devices.columns, bool(known.devices.blocked)
+        yield [gate.groups.consumer(known, claim) for _, claim in gate.keys(known)]
         for name in sorted(rig.store.nodes) if not known.devices.blocked else ():
             try:
                 plan = chooser.choose(known, name)

@@ -14,8 +14,10 @@ from benchmarks.cluster.api.device_rules.allocation_rules import MAX_CONSUMERS
 from benchmarks.cluster.api.verbs import Api
 from benchmarks.cluster.controllers.workload import owner_reference
 from benchmarks.cluster.nodes.claim_names import (
+    GROUPS,
     claims_of,
     extended_claim_of,
+    group_of,
     is_owned_by,
     is_reserved_for,
     may_have_claims,
@@ -26,7 +28,7 @@ from benchmarks.cluster.nodes.pod_events import record_event
 from benchmarks.cluster.store.clock import Agenda
 from benchmarks.cluster.store.device_kinds import CLAIM_TEMPLATES, FINALIZER, POD_CLAIM_ANNOTATION, RESOURCE_CLAIMS
 from benchmarks.cluster.store.errors import ApiError
-from benchmarks.cluster.store.kinds import POD_NODE, PODS
+from benchmarks.cluster.store.kinds import POD_NODE, PODS, Kind
 from benchmarks.cluster.store.store import Change, Record
 
 Json = dict[str, Any]
@@ -115,11 +117,13 @@ class ClaimController:
         """Make the claims that a pod lacks, and reserve those of a pod that has been bound without a scheduler."""
         obj = pod.parse()
         made: dict[str, str] = {}
+        of_group = self._of_group(pod, obj)
         for one in claims_of(obj):
             claim = self._api.store.get(RESOURCE_CLAIMS, pod.namespace, one.name) if one.name else None
-            if not one.template or not one.needed or (claim is not None and is_owned_by(claim.parse(), pod)):
+            owner = of_group.get(one.entry, (PODS, pod))
+            if not one.template or not one.needed or (claim is not None and _controls(*owner, claim.parse())):
                 continue
-            made[one.entry] = self._generated(pod, one.entry) or self._make(pod, one.entry, one.template)
+            made[one.entry] = self._generated(*owner, one.entry) or self._make(*owner, one.entry, one.template)
         if made:
             statuses = {each["name"]: each for each in obj["status"].get("resourceClaimStatuses") or ()}
             for entry, name in made.items():
@@ -128,20 +132,34 @@ class ClaimController:
             self._api.replace(PODS, pod, obj, "status")
         elif pod.fields[POD_NODE]:
             for one in claims_of(obj):
-                if one.name:
+                if one.name and one.entry not in of_group:
                     self._reserve(pod, one.name, owned=bool(one.template))
 
-    def _generated(self, pod: Record, entry: str) -> str:
-        """The claim that was made for this entry before, if the pod's status does not name it."""
-        for key in self._owned.get(pod.uid, ()):
+    def _of_group(self, pod: Record, obj: Json) -> dict[str, tuple[Kind, Record]]:
+        """The entries of a pod that equal one of its PodGroup, with the group: its claims are theirs."""
+        name, kind = group_of(obj), self._group_kind()
+        group = self._api.store.get(kind, pod.namespace, name) if name and kind is not None else None
+        if group is None or kind is None:
+            return {}
+        stated = group.parse()["spec"].get("resourceClaims") or ()
+        return {one["name"]: (kind, group) for one in obj["spec"].get("resourceClaims") or () if one in stated}
+
+    def _group_kind(self) -> Kind | None:
+        kinds = (each.kind for each in self._api.store.collections())
+        return next((kind for kind in kinds if (kind.group, kind.plural) == (GROUPS, "podgroups")), None)
+
+    def _generated(self, kind: Kind, owner: Record, entry: str) -> str:
+        """The claim that was made for this entry of a pod or group before, if the pod's status does not name it."""
+        for key in self._owned.get(owner.uid, ()):
             claim = self._api.store.collection(RESOURCE_CLAIMS).objects[key]
             obj = claim.parse()
             noted = (obj["metadata"].get("annotations") or {}).get(POD_CLAIM_ANNOTATION)
-            if noted == entry and is_owned_by(obj, pod):
+            if noted == entry and _controls(kind, owner, obj):
                 return claim.name
         return ""
 
-    def _make(self, pod: Record, entry: str, template_name: str) -> str:
+    def _make(self, kind: Kind, pod: Record, entry: str, template_name: str) -> str:
+        """The claim of an entry of a pod, or of its group."""
         try:
             found = self._api.store.get(CLAIM_TEMPLATES, pod.namespace, template_name)
             if found is None:
@@ -149,7 +167,7 @@ class ClaimController:
                 raise ApiError(404, "NotFound", f'resource claim template "{template_name}": {missing}')
             template = found.parse()["spec"]
             stated = template.get("metadata") or {}
-            reference = owner_reference(PODS, pod)
+            reference = owner_reference(kind, pod)
             del reference["blockOwnerDeletion"]
             metadata = {
                 "generateName": _prefix(pod.name, entry),
@@ -197,6 +215,10 @@ class ClaimController:
             self._drop_generated(key)
 
     def _has_ended(self, namespace: str, consumer: Json) -> bool:
+        kind = self._group_kind()
+        if kind is not None and (consumer.get("apiGroup"), consumer.get("resource")) == (GROUPS, "podgroups"):
+            group = self._api.store.get(kind, namespace, consumer["name"])
+            return group is None or group.uid != consumer["uid"]
         if consumer.get("apiGroup") or consumer.get("resource") != "pods":
             return False  # nothing is known of what else may use a claim
         pod = self._api.store.get(PODS, namespace, consumer["name"])
@@ -227,6 +249,12 @@ class ClaimController:
         pod = self._api.store.get(PODS, record.namespace, name) if name else None
         if pod is not None and (pod.uid != uid or will_not_run(pod)):
             delete(self._api, RESOURCE_CLAIMS, record.namespace, record.name)
+
+
+def _controls(kind: Kind, owner: Record, claim: Json) -> bool:
+    """Whether a pod or group is the controller of a claim."""
+    references = claim["metadata"].get("ownerReferences") or ()
+    return any(one.get("controller") and (one["kind"], one["uid"]) == (kind.kind, owner.uid) for one in references)
 
 
 def _note(index: dict[str, set[str]], key: str, value: str, there: bool) -> None:

@@ -17,7 +17,7 @@ from benchmarks.cluster.api.device_rules.allocation_rules import results_of
 from benchmarks.cluster.api.verbs import Api
 from benchmarks.cluster.controllers.devices.rule_status import RuleEffects, condition_of
 from benchmarks.cluster.nodes.affinity import tolerates
-from benchmarks.cluster.nodes.claim_names import claims_of, is_owned_by, is_reserved_for, may_have_claims
+from benchmarks.cluster.nodes.claim_names import claims_of, group_of, is_owned_by, is_reserved_for, may_have_claims
 from benchmarks.cluster.nodes.devices.inventory import DeviceId, Inventory
 from benchmarks.cluster.nodes.pod_events import record_event
 from benchmarks.cluster.store.clock import Agenda, parse_rfc3339
@@ -188,12 +188,14 @@ class TaintEviction:
         current = self._api.store.collection(PODS).objects.get(pod.key)
         if current is None or current.deleting:
             return end, rules
-        for one in claims_of(current.parse()):
+        obj = current.parse()
+        group = group_of(obj)
+        for one in claims_of(obj):
             affected = claims.get(f"{pod.namespace}/{one.name}")
             if affected is None:
                 continue
             claim = self._api.store.collection(RESOURCE_CLAIMS).objects[f"{pod.namespace}/{one.name}"].parse()
-            if is_reserved_for(claim, pod.uid) and (not one.template or is_owned_by(claim, pod)):
+            if is_reserved_for(claim, pod.uid, group) and (not one.template or is_owned_by(claim, pod, group)):
                 end, rules = min(end, affected[0]), rules | affected[1]
         return end, rules
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.cluster.api.device_rules.allocation_rules import results_of
 from benchmarks.cluster.nodes.affinity import selector_holds
-from benchmarks.cluster.nodes.claim_names import claims_of, extended_claim_of, is_owned_by, is_reserved_for
+from benchmarks.cluster.nodes.claim_names import claims_of, extended_claim_of, group_of, is_owned_by, is_reserved_for
 from benchmarks.cluster.nodes.devices.inventory import DeviceId, Inventory
 from benchmarks.cluster.store.device_kinds import RESOURCE_CLAIMS
 from benchmarks.cluster.store.store import Record, Store
@@ -25,6 +25,7 @@ def unprepared(
 def _problems(
     store: Store, inventory: Inventory, pod: Record, obj: Mapping[str, Any], node: str, labels: Mapping[str, str]
 ) -> Iterator[str]:
+    group = group_of(obj)
     required = [(one.name, bool(one.template)) for one in claims_of(obj) if one.needed]
     if extended := extended_claim_of(obj):
         required.append((extended, True))
@@ -37,10 +38,10 @@ def _problems(
             yield f'fetch ResourceClaim {name}: resourceclaims.resource.k8s.io "{name}" not found'
             return
         claim = record.parse()
-        if generated and not is_owned_by(claim, pod):
+        if generated and not is_owned_by(claim, pod, group):
             whole = f"{pod.namespace}/{name}"
             yield f"ResourceClaim {whole} was not created for Pod {pod.namespace}/{pod.name} (Pod is not owner)"
-        if not is_reserved_for(claim, pod.uid):
+        if not is_reserved_for(claim, pod.uid, group):
             yield f"pod {pod.name} ({pod.uid}) is not allowed to use ResourceClaim {name} ({record.uid})"
         allocation = (claim.get("status") or {}).get("allocation")
         if allocation is None:

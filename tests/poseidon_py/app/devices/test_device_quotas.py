@@ -54,7 +54,7 @@ async def test_claims_of_templates_count_as_what_kueues_configuration_maps_their
     for name in "abc":
         world.pod(name, of="two", labels=LABEL)
     await world.until(lambda: len(world.running()) == 2)
-    await world.until(lambda: "quota" in world.events("FailedScheduling")[-1]["message"])
+    await world.until(lambda: any("quota" in event["message"] for event in world.events("FailedScheduling")))
     (waiting,) = world.pods.keys() - world.running()
     assert world.events("FailedScheduling")[-1]["message"] == "waits for quota of queue a: lacks 2 gpus"
     world.check()

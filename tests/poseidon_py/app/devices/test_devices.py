@@ -19,6 +19,7 @@ from tests.benchmarks.cluster.device_builders import (
     resource_slice,
 )
 from tests.poseidon_py.app.devices.device_world import DeviceWorld
+from tests.poseidon_py.app.test_gangs import install
 from tests.poseidon_py.gang_world import job
 from tests.poseidon_py.world import template, world_of
 
@@ -326,3 +327,51 @@ async def test_a_slice_that_is_refused_has_an_event_and_a_pod_that_needs_it_wait
     assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("ResourceSlice", "s")
     assert event["message"].startswith("spec.devices[].nodeAllocatableResources{}.mapping.deviceMultiplier: ")
     assert not world.running()
+
+
+@pytest.mark.parametrize("generated", [False, True])
+async def test_a_claim_of_a_pod_group_is_reserved_for_the_group(world, generated):
+    """All members share it, on one node. Members that are replaced find the devices again; they are free when the group
+    is gone."""
+    await install(world, ("scheduling.k8s.io", "v1alpha2", "PodGroup"))
+    world.gpus(2, 1)
+    world.create(claim_template("t", request()) if generated else claim("shared", request()))
+    source = {"of": "t"} if generated else {"claim_name": "shared"}
+    entry = {"name": "d", **({"resourceClaimTemplateName": "t"} if generated else {"resourceClaimName": "shared"})}
+    spec = {"schedulingPolicy": {"gang": {"minCount": 3}}, "resourceClaims": [entry]}
+    group = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "pg"}, "spec": spec}
+    world.create(group)
+    await world.bridge()
+
+    def users():
+        (found,) = world.claims.values()
+        stated = found["status"].get("reservedFor", [])
+        return [(user.get("apiGroup"), user["resource"], user["name"]) for user in stated]
+
+    for at in range(3):
+        world.pod(f"m{at}", schedulingGroup={"podGroupName": "pg"}, **source)
+    await world.until(lambda: len(world.running()) == 3)
+    assert len({pod["spec"]["nodeName"] for pod in world.pods.values()}) == 1
+    assert users() == [("scheduling.k8s.io", "podgroups", "pg")]
+    for name in list(world.running()):
+        world.delete(name)
+    for at in range(3):
+        world.pod(f"n{at}", schedulingGroup={"podGroupName": "pg"}, **source)
+    await world.until(lambda: len(world.running()) == 3)
+    assert users() == [("scheduling.k8s.io", "podgroups", "pg")]
+
+
+async def test_a_pod_beside_a_group_is_a_user_of_its_own(world):
+    await install(world, ("scheduling.k8s.io", "v1alpha2", "PodGroup"))
+    world.gpus(2, 1)
+    world.create(claim("shared", request()))
+    entries = [{"name": "d", "resourceClaimName": "shared"}]
+    spec = {"schedulingPolicy": {"basic": {}}, "resourceClaims": entries}
+    group = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "pg"}, "spec": spec}
+    world.create(group)
+    await world.bridge()
+    world.pod("member", claim_name="shared", schedulingGroup={"podGroupName": "pg"})
+    world.pod("beside", claim_name="shared")
+    await world.until(lambda: len(world.running()) == 2)
+    users = {(user["resource"], user["name"]) for user in world.claims["shared"]["status"]["reservedFor"]}
+    assert users == {("podgroups", "pg"), ("pods", "beside")}

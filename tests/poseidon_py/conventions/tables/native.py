@@ -1,5 +1,7 @@
 """Kubernetes' own PodGroups."""
 
+from typing import Any
+
 from poseidon_py.state.gangs.by_pod_group import NATIVE
 from tests.poseidon_py.builders import node_json
 from tests.poseidon_py.conventions.case import ABSENT, Case, field_case
@@ -47,6 +49,19 @@ def _claiming(body: Json) -> World:
 
 
 OWNER = {"uid": "uid-a", "controller": True, "kind": "Pod", "name": "a"}
+
+
+def _claims_of_group(template: bool = False) -> dict[str, Any]:
+    """A world of a PodGroup with one claim, as a pod has it; by the name of the claim, or of a template."""
+    source = {"resourceClaimTemplateName": "c"} if template else {"resourceClaimName": "c"}
+
+    def world(body: Json) -> World:
+        entry = {"resourceClaims": [{"name": "e", **source}], "schedulingGroup": {"podGroupName": "g"}}
+        return _claiming({"spec": entry})._replace(objects=((NATIVE, an_object("g", **body)),))
+
+    return {"world": world, "base": {"spec": {**GANG, "resourceClaims": [{"name": "e", **source}]}}}
+
+
 _EITHER = field_case(_group, {"spec": {}}, "spec.schedulingPolicy", {"basic": {}}, GANG["schedulingPolicy"])
 
 FIELDS = {
@@ -61,6 +76,18 @@ FIELDS = {
     ("PodGroup", "spec.disruptionMode.single{}"): _field("spec.disruptionMode", {"all": {}}, {"single": {}}),
     ("PodGroup", "spec.disruptionMode.all{}"): _field("spec.disruptionMode", {"single": {}}, {"all": {}}),
     ("PodGroup", "spec.preemptionPolicy"): _field("spec.preemptionPolicy", "PreemptLowerPriority", "Never"),
+    ("PodGroup", "spec.resourceClaims[].name"): field_case(
+        **_claims_of_group(), path="spec.resourceClaims[].name", one="e", other="f"
+    ),
+    ("PodGroup", "spec.resourceClaims[].resourceClaimName"): field_case(
+        **_claims_of_group(), path="spec.resourceClaims[].resourceClaimName", one="c", other="d"
+    ),
+    ("PodGroup", "spec.resourceClaims[].resourceClaimTemplateName"): field_case(
+        **_claims_of_group(template=True),
+        path="spec.resourceClaims[].resourceClaimTemplateName",
+        one="c",
+        other="d",
+    ),
     ("Pod", "spec.resourceClaims[].name"): field_case(
         _claiming,
         {"spec": {"resourceClaims": [{"resourceClaimTemplateName": "t"}]}},

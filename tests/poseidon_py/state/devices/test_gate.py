@@ -140,6 +140,19 @@ def test_the_oldest_of_the_most_important_pods_of_a_claim_is_placed_first(fleet)
     assert demands(fleet, second).requests
 
 
+def test_members_of_its_gang_need_not_wait_behind_the_first_once_that_is_known(fleet):
+    fleet.gate.put_claim(claim())
+    first, other = fleet.pod("a", "c"), fleet.pod("b", "c")
+    other.gang.id = 7
+    assert demands(fleet, first).blocked == ""
+    assert demands(fleet, other).blocked.startswith("behind a pod")
+    fleet.touched()
+    first.gang.id = 7
+    assert demands(fleet, first).blocked == ""
+    assert fleet.touched() == {other.uid}
+    assert demands(fleet, other).blocked == ""
+
+
 def test_the_others_follow_as_soon_as_devices_are_chosen(fleet):
     fleet.gate.put_claim(claim())
     first, second = fleet.pod("a", "c"), fleet.pod("b", "c")
