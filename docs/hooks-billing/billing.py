@@ -16,6 +16,7 @@ import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import closing
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -56,6 +57,10 @@ class Ledger:
         self._database = sqlite3.connect(database, check_same_thread=False)
         with self._database:
             self._database.execute(SCHEMA)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
 
     def add(self, message: dict) -> bool:
         """Store a delivery durably. Returns whether it is new and counts."""
@@ -169,7 +174,8 @@ def main() -> None:
     keys = [line.strip() for line in given.key_file.read_bytes().splitlines() if line.strip()]
     if not keys:
         parser.error(f"{given.key_file} has no key")
-    server(Ledger(given.database), keys, ("0.0.0.0", given.port)).serve_forever()
+    with closing(Ledger(given.database)) as ledger:
+        server(ledger, keys, ("0.0.0.0", given.port)).serve_forever()
 
 
 if __name__ == "__main__":

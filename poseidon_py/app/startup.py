@@ -3,7 +3,6 @@ measured usage comes from."""
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -181,7 +180,7 @@ async def usage_sources(settings: Settings, kube: Kube) -> UsageSources:
     interval, sources = loading.usage_interval(settings), list[Source]([MetricsApi(kube)])
     if interval == 0 or not settings.prometheus_url:
         return UsageSources(interval, sources)
-    tls = ssl.create_default_context(cafile=settings.prometheus_ca) if settings.prometheus_ca else None
+    tls = credentials.trusting(settings.prometheus_ca) if settings.prometheus_ca else None
     access = credentials.at(settings.prometheus_url, tls=tls)
     client = Kube(access)
     await client.start()

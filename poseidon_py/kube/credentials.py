@@ -68,6 +68,17 @@ class Access:
         return changed
 
 
+def trusting(authorities: Path | str | None) -> ssl.SSLContext:
+    """For a client that trusts the certificates that a file of authorities (PEM), None: of the system, has signed.
+    Raises OSError, of which ssl.SSLError is one.
+
+    As for clients in Go, authorities and certificates need no key identifiers, which those of many clusters lack:
+    Python asks for them from 3.13 on (VERIFY_X509_STRICT)."""
+    context = ssl.create_default_context(cafile=authorities)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
+
+
 def at(url: str, token: str = "", tls: ssl.SSLContext | None = None) -> Access:
     """Access to the server at a URL. Raises CredentialsError."""
     try:
@@ -78,7 +89,7 @@ def at(url: str, token: str = "", tls: ssl.SSLContext | None = None) -> Access:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise CredentialsError(f"the API server's address {url!r} is not an http or https URL")
     if parts.scheme == "https" and tls is None:
-        tls = ssl.create_default_context()
+        tls = trusting(None)
     port = port or (443 if parts.scheme == "https" else 80)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     return Access(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), tls, headers)
@@ -107,7 +118,7 @@ def _in_pod() -> Access:
         ) from error
     file = service_account.FOLDER / service_account.CERTIFICATES
     try:
-        tls = ssl.create_default_context(cafile=file)
+        tls = trusting(file)
     except (OSError, ssl.SSLError) as error:
         raise CredentialsError(f"the certificates of the pod's account, {file}, cannot be used: {error}") from error
     access = at(url, tls=tls)
@@ -158,7 +169,7 @@ def _by_kubeconfig(path: Path, context: str | None) -> Access:
 
 def _tls(configuration: Any) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+        context = trusting(configuration.ssl_ca_cert)
         if configuration.cert_file:
             context.load_cert_chain(configuration.cert_file, configuration.key_file)
     except (OSError, ssl.SSLError) as error:

@@ -2,13 +2,13 @@
 
 import http.client
 import json
-import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from poseidon_py.cli.errors import UsageProblem
+from poseidon_py.kube.credentials import trusting
 
 if TYPE_CHECKING:
     from poseidon_py.kube.credentials import Access
@@ -67,7 +67,7 @@ class DirectRoute:
         if not self.secure:
             return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
         try:
-            context = ssl.create_default_context(cafile=str(self._authority) if self._authority else None)
+            context = trusting(self._authority)
         except OSError as error:
             raise AskError(f"--certificate-authority {self._authority}: {error.strerror or error}") from error
         return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=context)

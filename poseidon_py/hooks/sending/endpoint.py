@@ -1,7 +1,6 @@
 """Sends deliveries to one endpoint. The only module of the package that speaks HTTP to endpoints."""
 
 import asyncio
-import ssl
 from collections.abc import Mapping
 
 import aiohttp
@@ -13,6 +12,7 @@ from poseidon_py.hooks.records import Record
 from poseidon_py.hooks.sending.outcome import Outcome, outcome_of
 from poseidon_py.hooks.sending.payload import payload
 from poseidon_py.hooks.sending.signature import HEADER, sign
+from poseidon_py.kube.credentials import trusting
 
 _MAX_ANSWER = 1024
 """Bytes of an answer that are read, for messages."""
@@ -64,7 +64,7 @@ class Endpoint:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            tls = ssl.create_default_context(cafile=self._hook.ca) if self._hook.url.startswith("https:") else True
+            tls = trusting(self._hook.ca) if self._hook.url.startswith("https:") else True
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self._hook.concurrency, ssl=tls),
                 cookie_jar=aiohttp.DummyCookieJar(),

@@ -89,6 +89,7 @@ class BillingEndpoint:
         self.server.shutdown()
         self.thread.join()
         self.server.server_close()
+        self.ledger.close()
 
 
 @pytest.fixture

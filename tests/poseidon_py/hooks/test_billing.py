@@ -8,6 +8,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -57,10 +58,10 @@ def message(transition, sequence=1):
 
 
 def usage(*transitions, now=1000):
-    ledger = billing.Ledger(":memory:")
-    for number, transition in enumerate(transitions):
-        ledger.add(message(transition, number))
-    return ledger.usage(EPOCH + now)
+    with closing(billing.Ledger(":memory:")) as ledger:
+        for number, transition in enumerate(transitions):
+            ledger.add(message(transition, number))
+        return ledger.usage(EPOCH + now)
 
 
 def test_resource_seconds_per_user():
@@ -113,13 +114,15 @@ def test_other_transitions_do_not_count():
 
 @pytest.fixture
 def running():
-    found = billing.server(billing.Ledger(":memory:"), [KEY], ("127.0.0.1", 0))
+    ledger = billing.Ledger(":memory:")
+    found = billing.server(ledger, [KEY], ("127.0.0.1", 0))
     thread = threading.Thread(target=found.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{found.server_address[1]}"
     found.shutdown()
     thread.join()
     found.server_close()
+    ledger.close()
 
 
 def get(url):

@@ -23,7 +23,7 @@ from poseidon_py.kube.client import (
 from poseidon_py.report.pod_groups import StatusWriter
 from tests.poseidon_py.kube.mutations import cut, mutated
 
-DEEP = b"[" * 5000 + b"]" * 5000
+DEEP = b"[" * 100_000 + b"]" * 100_000  # more than the stack of any version of Python
 NO_OBJECTS = [
     pytest.param(b"<html>Sign in</html>", id="HTML"),
     pytest.param(b"", id="nothing"),

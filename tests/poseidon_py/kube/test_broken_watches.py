@@ -25,7 +25,7 @@ from tests.poseidon_py.kube.watch_script import A, B, C, bookmark, line, page, p
 
 # -- what cannot be decoded ---------------------------------------------------------------------------------------
 
-DEEP = b"[" * 5000 + b"]" * 5000
+DEEP = b"[" * 100_000 + b"]" * 100_000  # more than the stack of any version of Python
 
 
 def malformed(name: str, version: int) -> list[Any]:

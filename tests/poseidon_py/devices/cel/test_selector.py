@@ -98,7 +98,7 @@ def test_what_exhausts_the_stack_of_its_caller_is_an_error():
         return below(levels - 1) if levels else selector.matches(GPU)
 
     with pytest.raises(SelectorError, match="nested too deeply"):
-        below(sys.getrecursionlimit() - len(inspect.stack()) - 200)
+        below(sys.getrecursionlimit() - len(inspect.stack()) - 100)
 
 
 TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"

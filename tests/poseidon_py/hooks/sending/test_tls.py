@@ -25,6 +25,7 @@ async def send(hook):
 
 
 async def test_only_the_given_authority_is_trusted(tmp_path):
+    """Neither its certificates nor its own have key identifiers, as those of many clusters."""
     authority = Authority(tmp_path, "authority")
     pair = authority.issue("localhost", "localhost", "127.0.0.1")
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
