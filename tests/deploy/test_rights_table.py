@@ -264,6 +264,7 @@ def test_the_code_asks_for_nothing_that_no_rule_allows():
 
 ONLY_FROM_OWNERS = {
     ("batch", "cronjobs"), ("ray.io", "rayservices"), ("sparkoperator.k8s.io", "scheduledsparkapplications"),
+    ("disaggregatedset.x-k8s.io", "disaggregatedsets"),
     ("metrics.k8s.io", "nodes"), ("metrics.k8s.io", "pods"),
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),

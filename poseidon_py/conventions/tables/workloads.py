@@ -144,6 +144,15 @@ _LWS_LABELS = [
     "leaderworkerset.sigs.k8s.io/subgroup-key",
 ]
 _AFFINITY = delegated("the webhook of LeaderWorkerSet, which gives leaders affinity and workers a node selector")
+_PLACEMENT = delegated("its own controller, which gives pods affinity and anti-affinity")
+_DISAGGREGATED = [
+    "spec.roles[].name",
+    "spec.roles[].scaling.mode",
+    "spec.roles[].metadata",
+    *(f"spec.roles[].{path}" for path in (*_LWS, "spec.leaderWorkerTemplate.size", "spec.startupPolicy")),
+    "spec.slices",
+]
+_DISAGGREGATED_LABELS = [f"disaggregatedset.x-k8s.io/{name}" for name in ("name", "role", "slice", "revision")]
 
 LWS = ConventionTable(
     "lws",
@@ -157,6 +166,16 @@ LWS = ConventionTable(
                 **dict.fromkeys(_LWS, _CONTROLLER),
                 "spec.leaderWorkerTemplate.size": honoured("with --gangs-from leaderworkersets"),
                 "spec.startupPolicy": honoured("with --gangs-from leaderworkersets"),
+            },
+        ),
+        KindTable(
+            "disaggregatedset.x-k8s.io",
+            "DisaggregatedSet",
+            ("v1",),
+            {
+                **dict.fromkeys(_DISAGGREGATED, delegated("its own controller, which makes LeaderWorkerSets")),
+                "spec.placementPolicy.type": _PLACEMENT,
+                "spec.placementPolicy.topology": _PLACEMENT,
             },
         ),
     ),
@@ -173,17 +192,18 @@ LWS = ConventionTable(
             "leaderworkerset.sigs.k8s.io/name": HONOURED,
             "leaderworkerset.sigs.k8s.io/group-index": HONOURED,
             "leaderworkerset.sigs.k8s.io/group-key": HONOURED,
-            **dict.fromkeys(_LWS_LABELS, _CREATED),
+            **dict.fromkeys((*_LWS_LABELS, *_DISAGGREGATED_LABELS), _CREATED),
         },
     ),
     objects=KeyTable(
         annotations={
             "leaderworkerset.sigs.k8s.io/replicas": _CREATED,
+            "disaggregatedset.x-k8s.io/initial-replicas": _CREATED,
             "leaderworkerset.sigs.k8s.io/experimental-recreate-group-after-start": _CONTROLLER,
             "volcano.sh/*": delegated("the controller of LeaderWorkerSet, which copies it to PodGroups"),
         }
     ),
-    words=("leaderworkerset.sigs.k8s.io", "volcano.sh"),
+    words=("leaderworkerset.sigs.k8s.io", "disaggregatedset.x-k8s.io", "volcano.sh"),
 )
 
 _APPWRAPPER = [
