@@ -177,14 +177,15 @@ def make_gang(
     keeps: Mapping[str, int] | None = None,
     queue: int = 0,
     keeps_on: str = "",
+    staged: bool = False,
 ) -> GangObserved:
     """A gang named `gang-NUMBER`; roles: minimums by name, in the order of their numbers; start: what must be free;
-    keeps: what of the quota of `queue`; keeps_on: name of a node."""
+    keeps: what of the quota of `queue`; keeps_on: name of a node; staged: whether it asks for that before it starts."""
     of_role, name = tuple((roles or {}).items()), f"gang-{number}"
     levels, start_amounts = tuple(narrower), tuple((start or {}).items())
     retained, on = tuple((keeps or {}).items()), f"id-{keeps_on}" if keeps_on else ""
     of = number, minimum, created_us, of_role, topology, required, name, maximum, whole, levels, start_amounts
-    return GangObserved(*of, retained, queue, on, tuple(outer))
+    return GangObserved(*of, retained, queue, on, tuple(outer), staged)
 
 
 def make_inputs(number: int, *blocks: tuple[int, str] | tuple[int, str, str]) -> InputsDefined:

@@ -24,7 +24,7 @@ class RetainedQuota:
 
 
 def retained_quota(state: ClusterState) -> RetainedQuota:
-    """Gangs that were evicted keep none, nor do those of queues that evict what runs."""
+    """Gangs that were evicted or have not started keep none, nor do those of queues that evict what runs."""
     tasks, names, gangs = state.tasks, state.resources.names, state.gangs.keeping()
     definitions = [state.gangs.definition(gang) for gang in gangs.tolist()]
     queue = np.array([each.queue for each in definitions], np.uint64)
@@ -41,6 +41,7 @@ def retained_quota(state: ClusterState) -> RetainedQuota:
     rows = rows[np.argsort(tasks.gang[rows], kind="stable")]
     begin, end = (np.searchsorted(tasks.gang[rows], gangs, side=side) for side in ("left", "right"))
     some, task = end > begin, np.full(len(gangs), -1)
+    keeps &= some | np.array([not each.staged for each in definitions], np.bool_)
     if some.any():
         task[some] = rows[end[some] - 1]
         node[some] = tasks.node[task[some]]

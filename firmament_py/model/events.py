@@ -92,7 +92,9 @@ class GangObserved(Immutable):
     those above the minimum can be evicted one by one. start_amounts: (resource, amount) that must be free, in the
     cluster as a whole and in the quota of its queue, before its first task is placed. keeps: (resource, amount) of
     the quota of `queue`, its id, that the gang keeps since it has started, for its tasks and those that will follow
-    them; empty: nothing. keeps_on: id of a node of the flavors of that quota.
+    them; empty: nothing. keeps_on: id of a node of the flavors of that quota. staged: it has not started, and its first
+    tasks are admitted if the queue has all of `keeps`, which others are to follow them for; it keeps that from when one
+    of its tasks has a node, or is nominated to one.
     """
 
     id: int
@@ -110,6 +112,7 @@ class GangObserved(Immutable):
     queue: int = 0
     keeps_on: str = ""
     outer_keys: tuple[str, ...] = ()
+    staged: bool = False
 
     @property
     def domain_keys(self) -> tuple[str, ...]:

@@ -246,6 +246,7 @@ def gang_observed(message: flow_pb2.Gang) -> GangObserved:
         message.queue,
         message.keeps_on,
         tuple(message.outer_keys),
+        message.staged,
     )
 
 

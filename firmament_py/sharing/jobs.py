@@ -1,5 +1,6 @@
 """The waiting jobs of queues: gangs, which need their minimum at once, and runs of alike single tasks."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,6 +79,10 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64, *, single: bool 
         for job in np.flatnonzero(np.isin(gang[begins], _not_started(state))).tolist():
             start_amounts = dict(state.gangs.definition(int(gang[begins[job]])).start_amounts)
             request[job] = np.maximum(request[job], use.amounts(start_amounts, 0))
+        asking = _without_nodes(state, state.gangs.staged - set(tasks.gang[tasks.nominees].tolist()))
+        for job in np.flatnonzero(np.isin(gang[begins], asking)).tolist():  # those nominated keep it already
+            keeps = dict(state.gangs.definition(int(gang[begins[job]])).keeps)
+            request[job] = np.maximum(request[job], use.amounts(keeps, 0))
     return Jobs(
         queue=queue[begins],
         local_queue=local[begins],
@@ -103,7 +108,12 @@ def beyond_start(state: ClusterState, use: QueueUse, rows: I64) -> Bools:
 
 def _not_started(state: ClusterState) -> list[int]:
     """Rows of the gangs that need amounts of resources to start, and none of whose tasks has a node."""
-    tasks, rows = state.tasks, sorted(state.gangs.with_start_amounts)
+    return _without_nodes(state, state.gangs.with_start_amounts)
+
+
+def _without_nodes(state: ClusterState, gangs: Set[int]) -> list[int]:
+    """Rows of these gangs none of whose tasks has a node."""
+    tasks, rows = state.tasks, sorted(gangs)
     if not rows:
         return rows
     started = set(tasks.gang[(tasks.node >= 0) & ~tasks.leaving & np.isin(tasks.gang, rows)].tolist())

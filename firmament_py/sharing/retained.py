@@ -20,13 +20,15 @@ from firmament_py.state.cluster import ClusterState
 class Retained:
     """G gangs for which quota is kept beyond what their tasks on nodes use. gang (G,): rows, ascending; queue (G,):
     rows of queues; task (G,): row of one of its tasks on nodes, -1: none; node (G,): row of its node, or of another one
-    of the flavors of the quota, -1: one that is gone; amounts (G, R): of each resource that quotas name."""
+    of the flavors of the quota, -1: one that is gone; amounts (G, R): of each resource that quotas name; started (G,):
+    whether any of its tasks is, or was, on a node."""
 
     gang: I64
     queue: I64
     task: I64
     node: I64
     amounts: I64
+    started: Bools
 
     def of(self, gang: I64) -> I64:
         """(K,) positions of gangs (K,), -1: nothing is kept for it."""
@@ -39,7 +41,7 @@ class Retained:
         """(K,) which of the waiting task rows (K,) of queues (K,), with requests (K, R), have a place in what their
         gangs keep: as many as fit, by their ids."""
         at = self.of(state.tasks.gang[rows])
-        found = (at >= 0) & (queue == self.queue[at]) if len(self.gang) else at >= 0
+        found = (at >= 0) & (queue == self.queue[at]) & self.started[at] if len(self.gang) else at >= 0
         some = np.flatnonzero(found)
         some = some[np.lexsort((state.tasks.uid[rows[some]], at[some]))]
         left = self.amounts.copy()
@@ -52,11 +54,13 @@ class Retained:
 def retained_by(state: ClusterState, queues: Queues, flavors: Flavors, requests: I64) -> Retained:
     """What gangs keep now. requests (C, R): of the classes of the class table.
 
-    A gang all of whose tasks on nodes are leaving keeps nothing: it was evicted. Nor does one of a queue that drains.
+    A gang all of whose tasks on nodes are leaving keeps nothing: it was evicted. Nor does one of a queue that drains,
+    or one that asks for what it will keep, and has no task on a node or nominated to one. What nominated tasks of that
+    one request is reserved for them anyway.
     """
     tasks, gangs = state.tasks, state.gangs.keeping()
     if not len(gangs):
-        return Retained(gangs, gangs, gangs, gangs, np.zeros((0, len(queues.resources)), np.int64))
+        return Retained(gangs, gangs, gangs, gangs, np.zeros((0, len(queues.resources)), np.int64), gangs > 0)
     definitions = [state.gangs.definition(row) for row in gangs.tolist()]
     queue = queues.rows_of(np.array([each.queue for each in definitions], np.uint64))
     names, stated = queues.resources, (dict(each.keeps) for each in definitions)
@@ -66,16 +70,31 @@ def retained_by(state: ClusterState, queues: Queues, flavors: Flavors, requests:
     counts = tasks.queue_row[rows] == queue[of_gang]
     np.subtract.at(lacking, of_gang[counts], requests[tasks.cls[rows[counts]]])
     there = np.bincount(of_gang, minlength=len(gangs))
+    staged = np.array([each.staged for each in definitions], np.bool_)
+    reserved, of_reserved = _nominated(state, gangs[staged])
+    of_reserved = np.flatnonzero(staged)[of_reserved]
+    np.subtract.at(lacking, of_reserved, requests[tasks.cls[reserved]])
+    staged &= there == 0
+    absent = staged & (np.bincount(of_reserved, minlength=len(gangs)) == 0)
     evicted = (there > 0) & (np.bincount(of_gang[tasks.leaving[rows]], minlength=len(gangs)) == there)
     node = state.node_rows([each.keeps_on for each in definitions])
     task = np.full(len(gangs), -1)
+    task[of_reserved], node[of_reserved] = reserved, tasks.nominated[reserved]
     task[of_gang], node[of_gang] = rows, tasks.node[rows]
     lacking = np.maximum(lacking, 0)
-    lacking[evicted | (queue < 0) | np.append(_drains(queues), True)[queue]] = 0
+    lacking[evicted | absent | (queue < 0) | np.append(_drains(queues), True)[queue]] = 0
     if flavors.kinds > 1:
         lacking[node < 0] = 0  # of which flavor it is cannot be known
     some = np.flatnonzero(lacking.any(axis=1))
-    return Retained(gangs[some], queue[some], task[some], node[some], lacking[some])
+    return Retained(gangs[some], queue[some], task[some], node[some], lacking[some], ~staged[some])
+
+
+def _nominated(state: ClusterState, gangs: I64) -> tuple[I64, I64]:
+    """(K,) rows of waiting tasks of gangs (G,), ascending rows, that are nominated, and (K,) positions of the gangs."""
+    tasks = state.tasks
+    rows = tasks.nominees if len(gangs) else np.zeros(0, np.int64)
+    rows = rows[np.isin(tasks.gang[rows], gangs)]
+    return rows, np.searchsorted(gangs, tasks.gang[rows])
 
 
 def takes_those_who_started(queues: Queues) -> Bools:

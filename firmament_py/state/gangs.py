@@ -25,6 +25,8 @@ class GangTable(KeyedTable[GangObserved]):
         self.with_start_amounts: set[int] = set()
         """Rows of gangs that need amounts of resources to start."""
         self._keeping: set[int] = set()
+        self.staged: set[int] = set()
+        """Rows of gangs that have not started, and ask for all that they will keep."""
 
     def known(self, gang_id: int) -> GangObserved | None:
         """The gang as last observed, None if it is unknown."""
@@ -50,6 +52,7 @@ class GangTable(KeyedTable[GangObserved]):
     def _note_start(self, row: int, gang: GangObserved) -> None:
         (self.with_start_amounts.add if gang.start_amounts else self.with_start_amounts.discard)(row)
         (self._keeping.add if gang.keeps else self._keeping.discard)(row)
+        (self.staged.add if gang.staged else self.staged.discard)(row)
 
     def keeping(self) -> I64:
         """(G,) rows, ascending, of gangs that keep quota of their queues."""
@@ -71,6 +74,7 @@ class GangTable(KeyedTable[GangObserved]):
         self._removed.difference_update(gone)
         self.with_start_amounts.difference_update(gone)
         self._keeping.difference_update(gone)
+        self.staged.difference_update(gone)
         self.remove_rows(np.array(gone, np.int64))
 
 

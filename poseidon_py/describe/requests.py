@@ -12,6 +12,10 @@ resources in force; if the node has reported the resize as infeasible, the spec 
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Raw
+from msgspec.json import encode
 
 from poseidon_py.kube.objects import (
     NOTHING,
@@ -20,6 +24,7 @@ from poseidon_py.kube.objects import (
     ContainerStatus,
     InvalidField,
     Pod,
+    PodSpec,
     ResourceRequirements,
     decode,
 )
@@ -56,6 +61,19 @@ def requests(pod: Pod) -> dict[str, int]:
     counted = {name: amount for name, amount in counted.items() if amount}
     counted[PODS] = 1
     return counted
+
+
+def requests_of_template(spec: Raw, path: str) -> dict[str, int]:
+    """What a pod of a template's spec will request, as `requests`: the API server gives containers their limits as
+    requests where these are missing. Raises InvalidField."""
+    stated_spec = decode(spec, dict[str, Any], path) or {}
+    for kind in ("containers", "initContainers"):
+        for container in stated_spec.get(kind) or ():
+            resources = container.get("resources") or {}
+            container["resources"] = {
+                "requests": {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+            }
+    return requests(Pod(spec=decode(Raw(encode(stated_spec)), PodSpec, path) or PodSpec()))
 
 
 def _of_containers(pod: Pod) -> Sums:

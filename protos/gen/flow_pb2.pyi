@@ -276,7 +276,7 @@ class Block(_message.Message):
     def __init__(self, bytes: _Optional[int] = ..., nodes: _Optional[_Iterable[str]] = ..., racks: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Gang(_message.Message):
-    __slots__ = ("id", "minimum", "created_us", "roles", "topology_key", "topology_required", "name", "maximum", "disrupted_whole", "narrower_keys", "start_amounts", "keeps", "queue", "keeps_on", "outer_keys")
+    __slots__ = ("id", "minimum", "created_us", "roles", "topology_key", "topology_required", "name", "maximum", "disrupted_whole", "narrower_keys", "start_amounts", "keeps", "queue", "keeps_on", "outer_keys", "staged")
     class StartAmountsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -306,6 +306,7 @@ class Gang(_message.Message):
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     KEEPS_ON_FIELD_NUMBER: _ClassVar[int]
     OUTER_KEYS_FIELD_NUMBER: _ClassVar[int]
+    STAGED_FIELD_NUMBER: _ClassVar[int]
     id: int
     minimum: int
     created_us: int
@@ -321,7 +322,8 @@ class Gang(_message.Message):
     queue: int
     keeps_on: str
     outer_keys: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[int] = ..., minimum: _Optional[int] = ..., created_us: _Optional[int] = ..., roles: _Optional[_Iterable[_Union[GangRole, _Mapping]]] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., name: _Optional[str] = ..., maximum: _Optional[int] = ..., disrupted_whole: _Optional[bool] = ..., narrower_keys: _Optional[_Iterable[str]] = ..., start_amounts: _Optional[_Mapping[str, int]] = ..., keeps: _Optional[_Mapping[str, int]] = ..., queue: _Optional[int] = ..., keeps_on: _Optional[str] = ..., outer_keys: _Optional[_Iterable[str]] = ...) -> None: ...
+    staged: bool
+    def __init__(self, id: _Optional[int] = ..., minimum: _Optional[int] = ..., created_us: _Optional[int] = ..., roles: _Optional[_Iterable[_Union[GangRole, _Mapping]]] = ..., topology_key: _Optional[str] = ..., topology_required: _Optional[bool] = ..., name: _Optional[str] = ..., maximum: _Optional[int] = ..., disrupted_whole: _Optional[bool] = ..., narrower_keys: _Optional[_Iterable[str]] = ..., start_amounts: _Optional[_Mapping[str, int]] = ..., keeps: _Optional[_Mapping[str, int]] = ..., queue: _Optional[int] = ..., keeps_on: _Optional[str] = ..., outer_keys: _Optional[_Iterable[str]] = ..., staged: _Optional[bool] = ...) -> None: ...
 
 class GangRole(_message.Message):
     __slots__ = ("name", "minimum")

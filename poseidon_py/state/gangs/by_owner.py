@@ -2,8 +2,13 @@
 
 import math
 from collections import ChainMap
+from collections.abc import Iterable
+
+from msgspec import Raw
 
 from poseidon_py.conventions import group_keys as m
+from poseidon_py.describe.requests import requests_of_template
+from poseidon_py.kube.objects import Condition, InvalidField
 from poseidon_py.state.gangs.keys import is_placed_exclusively
 from poseidon_py.state.gangs.model import (
     Declaration,
@@ -13,6 +18,7 @@ from poseidon_py.state.gangs.model import (
     Owner,
     OwnerOrGroup,
     Resource,
+    Stage,
     owner_chain,
     shown,
     whole,
@@ -36,6 +42,44 @@ OWNERS = {
 
 _ALL = ("true", "all", "yes")
 _NONE = ("false", "none", "no")
+
+
+_SUCCESS = frozenset(("Complete", "Completed", "Succeeded"))
+"""Types of conditions of Jobs, JobSets, and kinds of kubeflow.org."""
+
+
+def verdict_of(conditions: Iterable[Condition] | None) -> str:
+    """How an owner has ended, by its conditions; empty: it has not."""
+    ends = {each.type for each in conditions or () if each.status == "True"}
+    if "Failed" in ends:
+        return "Failed"
+    return "Succeeded" if ends & _SUCCESS else ""
+
+
+def count_indexes(text: str | None) -> int:
+    """The number of indexes in a list like "1,3-5"; 0 if it is unreadable, which only delays that a gang shrinks."""
+    found = 0
+    for part in (text or "").split(","):
+        first, dash, last = part.partition("-")
+        if first.isdecimal() and (last.isdecimal() or not dash):
+            found += int(last or first) - int(first) + 1
+    return found
+
+
+def stages_of(parts: Iterable[tuple[str, int, int, Raw]]) -> tuple[Stage, ...]:
+    """The stages with these names, pods needed together, pods yet to succeed and templates; empty: what the pods of one
+    will request cannot be told, or there are too many."""
+    found: list[Stage] = []
+    try:
+        for name, least, pods, template in parts:
+            amounts = requests_of_template(template, "spec") if pods else {}
+            found.append(Stage(name, least, pods, tuple(sorted(amounts.items()))))
+    except InvalidField:
+        return ()  # the API server refuses such pods
+    return tuple(found) if len(found) <= _MOST_STAGES else ()
+
+
+_MOST_STAGES = 50
 
 
 class Own:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from poseidon_py.state.gangs.members import Admission, Ended, Member, Needs, Tally, shortage, tally
-from poseidon_py.state.gangs.model import Declaration, Resource
+from poseidon_py.state.gangs.model import Declaration, Resource, Stage
 from poseidon_py.state.records import PodRecord
 from poseidon_py.util.ids import hash64
 from protos.gen import flow_pb2
@@ -52,6 +52,9 @@ class Group:
     message: flow_pb2.Gang | None = None
     """As the engine has it: what it needs beside the members that have succeeded."""
     needs: Needs = field(default_factory=Needs)
+    whole_quota: dict[str, int] = field(default_factory=dict)
+    """What all members request together that have yet to succeed, some of which are created later; empty: it is
+    not known, or no member is."""
     problem: str = ""
     """Contradictions between the declarations of its members."""
     _required: dict[str, str] = field(default_factory=dict)
@@ -213,6 +216,7 @@ class Group:
             not any(each.at_once for each in declarations),
             self._left(declarations),
         )
+        self._take_stages(next((each.stages for each in declarations if each.stages), ()))
         message.minimum, roles = self.needed()
         for role, minimum in zip(message.roles, roles, strict=True):
             role.minimum = minimum
@@ -224,18 +228,34 @@ class Group:
 
     def _replace(self, message: flow_pb2.Gang) -> bool:
         """Takes the message, with what is kept. Returns whether it has changed."""
-        for name in ("keeps", "queue", "keeps_on"):
+        for name in ("keeps", "queue", "keeps_on", "staged"):
             message.ClearField(name)
         if self.admission is not None:
             needed = self.needed()[0]
-            message.keeps.update(
-                self.admission.amounts(needed if self.pods_left is None else min(needed, self.pods_left))
-            )
+            of_pods = self.admission.amounts(needed if self.pods_left is None else min(needed, self.pods_left))
+            message.keeps.update(self.whole_quota or of_pods)
             message.queue, message.keeps_on = self.admission.queue, self.admission.node
+        elif self.whole_quota and len(queues := {member.known.queue.id for member in self.members.values()} - {0}) == 1:
+            message.keeps.update(self.whole_quota)
+            message.queue, message.staged = queues.pop(), True
         if self.message == message:
             return False
         self.message = message
         return True
+
+    def _take_stages(self, stages: tuple[Stage, ...]) -> None:
+        """Of a workload with these stages: it needs those of which members exist, and asks for the quota of all."""
+        self.whole_quota = {}
+        if not stages:
+            return
+        for each in stages:
+            for resource, amount in each.requests:
+                self.whole_quota[resource] = self.whole_quota.get(resource, 0) + amount * each.pods
+        there = {member.known.gang.role for member in self.members.values()}
+        least = {each.name: each.least for each in stages}
+        roles = tuple(least.get(name, 0) if number in there else 0 for name, number in self._roles.items())
+        minimum = max(sum(roles), 1)
+        self.needs = Needs(minimum, roles, False, max(minimum - self._finished_in_part(), 0))
 
     def _add_levels_above(self, message: flow_pb2.Gang) -> None:
         """Add the levels above that of the topology, if the queues of all members name the same: a domain is within
@@ -295,9 +315,12 @@ class Group:
             left = next(iter(top.values()))
         if left is None:
             return None
-        # what its Jobs have finished in part, a JobSet does not count yet
+        return left - self._finished_in_part()
+
+    def _finished_in_part(self) -> int:
+        """Number of pods that have succeeded of Jobs that a JobSet does not count yet, since others have not."""
         jobs = {m.owners[0].uid: m.owners[0].counts for m in self.members.values() if len(m.owners) > 1}
-        return left - sum(job.size - job.left for job in jobs.values() if job.size and job.left and job.left < job.size)
+        return sum(job.size - job.left for job in jobs.values() if job.size and job.left and job.left < job.size)
 
     def _created(self, declarations: list[Declaration]) -> int:
         """The creation time. The API's times are whole seconds: a hash orders gangs of one second reproducibly."""

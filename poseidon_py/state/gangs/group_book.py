@@ -155,11 +155,11 @@ class GroupBook:
         if not group.dirty:
             return
         problem = group.problem
-        keeps = group.keeps
+        keeps, needed = group.keeps, group.needed()[0]
         self._admit(group)
         if group.merge():
             self.queue.add(group.id)
-        self._below(group)
+        self._below(group, lost=group.needed()[0] <= needed)  # else it has the same members, and needs others as well
         if self._admit(group) and group.merge():
             self.queue.add(group.id)
         if group.keeps != keeps:

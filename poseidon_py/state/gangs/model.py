@@ -33,6 +33,18 @@ class GangHints:
     owner: Owner | None = None
 
 
+class Stage(NamedTuple):
+    """A part of a workload some of whose parts are created only when others run."""
+
+    name: str
+    least: int
+    """Number of its pods that are needed at the same time, once any exists."""
+    pods: int
+    """Number of its pods that have yet to succeed."""
+    requests: tuple[tuple[str, int], ...]
+    """What each requests: resources and amounts, in the engine's units."""
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """The number of pods that an owner has."""
@@ -53,6 +65,8 @@ class Counts:
     """Number of pods that it declares to need at the same time; None: it does not."""
     staged: bool = False
     """Whether it creates some of its pods only when others are ready."""
+    stages: tuple[Stage, ...] = ()
+    """All its parts, if some are created later than others and what each will request is known."""
     problem: str = ""
     """Why the number is unknown: the field, its value and the remedy."""
     verdict: str = ""
@@ -141,6 +155,9 @@ class Declaration:
     """The pool of nodes that the group names; None: none."""
     announced: tuple[tuple[str, int], ...] = ()
     """Minimums of other gangs, by key, that this pod declares."""
+    stages: tuple[Stage, ...] = ()
+    """The parts of a workload that are created one after the other: it needs those of which pods exist, and asks for
+    the quota of all before its first pod is placed. Empty: it has no such parts."""
     leader_first: bool = False
     """Whether the other members are created only once the leader runs."""
     by_pods: bool = False

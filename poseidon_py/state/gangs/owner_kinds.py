@@ -3,7 +3,7 @@
 Of each object only counts and progress are decoded here; templates of pods are skipped.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct, field
@@ -12,7 +12,7 @@ from poseidon_py.conventions.group_keys import JOBSET_EXCLUSIVE, JOBSET_SELECTED
 from poseidon_py.kube.informers.kinds import GroupKind
 from poseidon_py.kube.objects import NOTHING, Condition, InvalidField
 from poseidon_py.kube.workload_objects import SUSPEND_FIELDS
-from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, OWNERS
+from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, OWNERS, count_indexes, stages_of, verdict_of
 from poseidon_py.state.gangs.model import (
     Counts,
     Invalid,
@@ -81,8 +81,6 @@ _OF_KUBEFLOW = {kind.resource: kind.replica_specs for kind in OWNER_KINDS.values
 
 _HEAD = "headgroup"
 """The group of the head of a RayCluster, as the label of its pod has it."""
-_SUCCESS = frozenset(("Complete", "Completed", "Succeeded"))
-"""Types of conditions of Jobs, JobSets, and kinds of kubeflow.org."""
 
 Decode = Callable[[type[Any]], Any]
 """Reads a part of an object as a type. Raises InvalidField."""
@@ -112,6 +110,7 @@ class _TemplateMetadata(Struct):
 
 class _PodTemplate(Struct):
     metadata: _TemplateMetadata = field(default_factory=_TemplateMetadata)
+    spec: Raw = NOTHING
 
     @property
     def requests_topology(self) -> bool:
@@ -250,6 +249,8 @@ class _AppWrapper(Struct):
 
 class _LeaderWorkerTemplate(Struct):
     size: object = None
+    leader: _PodTemplate | None = field(default=None, name="leaderTemplate")
+    worker: _PodTemplate = field(default_factory=_PodTemplate, name="workerTemplate")
 
 
 class _LeaderWorkerSet(Struct):
@@ -276,33 +277,16 @@ def counts_of(resource: Resource, spec: Decode, status: Decode) -> Counts | None
 def _job(spec: _Job, status: _JobStatus) -> Counts:
     done, left = status.succeeded or 0, None
     if spec.completions is not None:
-        left = max(spec.completions - done - _count_indexes(status.failed_indexes), 0)
+        left = max(spec.completions - done - count_indexes(status.failed_indexes), 0)
     elif done:
         left = status.active or 0  # without completions, nothing is started once a pod has succeeded
-    return Counts(spec.at_once, left, verdict=_verdict(status.conditions))
-
-
-def _verdict(conditions: Iterable[Condition] | None) -> str:
-    """How an owner has ended, by its conditions; empty: it has not."""
-    ends = {each.type for each in conditions or () if each.status == "True"}
-    if "Failed" in ends:
-        return "Failed"
-    return "Succeeded" if ends & _SUCCESS else ""
-
-
-def _count_indexes(text: str | None) -> int:
-    """The number of indexes in a list like "1,3-5"; 0 if it is unreadable, which only delays that a gang shrinks."""
-    found = 0
-    for part in (text or "").split(","):
-        first, dash, last = part.partition("-")
-        if first.isdecimal() and (last.isdecimal() or not dash):
-            found += int(last or first) - int(first) + 1
-    return found
+    return Counts(spec.at_once, left, verdict=verdict_of(status.conditions))
 
 
 def _job_set(spec: _JobSet, status: _JobSetStatus) -> Counts:
     done = {each.name: each.succeeded or 0 for each in status.jobs or ()}
     jobs = [each for each in spec.jobs or () if not each.template.is_placed_exclusively]
+    staged = len(jobs) < len(spec.jobs or ())
     replicas = {each.name: 1 if each.replicas is None else each.replicas for each in jobs}
     roles = tuple((each.name, replicas[each.name] * each.template.spec.at_once) for each in jobs)
     left = tuple(
@@ -310,6 +294,7 @@ def _job_set(spec: _JobSet, status: _JobSetStatus) -> Counts:
     )
     apart = {each.name for each in jobs if each.template.spec.template.requests_topology}
     in_order = spec.startup is not None and spec.startup.order == "InOrder" and len(jobs) > 1
+    in_order |= any(bytes(each.depends) not in (b"", b"null", b"[]") for each in jobs)
     return Counts(
         sum(count for _, count in roles),
         sum(count for _, count in left),
@@ -317,9 +302,22 @@ def _job_set(spec: _JobSet, status: _JobSetStatus) -> Counts:
         left,
         apart=tuple((name, count) for name, count in roles if name in apart),
         apart_left=tuple((name, count) for name, count in left if name in apart),
-        staged=in_order or any(bytes(each.depends) not in (b"", b"null", b"[]") for each in jobs),
-        verdict=_verdict(status.conditions),
+        staged=in_order,
+        stages=stages_of(_parts(spec.jobs or (), done)) if staged or in_order else (),
+        verdict=verdict_of(status.conditions),
     )
+
+
+def _parts(jobs: Iterable[_ReplicatedJob], done: Mapping[str, int]) -> Iterator[tuple[str, int, int, Raw]]:
+    """Name, pods needed together, pods yet to succeed and template of each part: the replicated jobs, and the followers
+    of each exclusive Job. Of exclusive Jobs one leader is needed to start: there may be fewer domains than Jobs."""
+    for each in jobs:
+        left = max((1 if each.replicas is None else each.replicas) - done.get(each.name, 0), 0)
+        size, template = each.template.spec.at_once, each.template.spec.template.spec
+        alone = each.template.is_placed_exclusively
+        yield each.name, min(left, 1) if alone else left * size, left * size, template
+        for job in range(each.replicas or 1) if alone else ():
+            yield f"{each.name}/{job}", size - 1, 0, template
 
 
 def _of_custom(resource: Resource, spec: Decode, status: Decode) -> Counts | None:
@@ -344,7 +342,9 @@ def _of_custom(resource: Resource, spec: Decode, status: Decode) -> Counts | Non
     if resource == LEADER_WORKER_SETS:
         replica: _LeaderWorkerSet = spec(_LeaderWorkerSet)
         size = number_or(replica.template.size, "spec.leaderWorkerTemplate.size", 1)
-        return Counts(size, staged=replica.startup == "LeaderReady")
+        worker, leader = replica.template.worker, replica.template.leader or replica.template.worker
+        parts = ("leader", 1, 1, leader.spec), ("worker", size - 1, size - 1, worker.spec)
+        return Counts(size, staged=replica.startup == "LeaderReady", stages=stages_of(parts))
     return None
 
 
@@ -369,7 +369,7 @@ def _kubeflow(spec: _Kubeflow, status: _KubeflowStatus, field_name: str) -> Coun
         apart=tuple((role.lower(), counts[role]) for role in apart),  # as the labels of pods have it
         apart_left=tuple((role.lower(), left_of[role]) for role in apart),
         least=least,
-        verdict=_verdict(status.conditions),
+        verdict=verdict_of(status.conditions),
     )
 
 

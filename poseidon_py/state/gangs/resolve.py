@@ -18,6 +18,7 @@ from poseidon_py.state.gangs.model import (
     Unknown,
     owner_chain,
 )
+from poseidon_py.state.gangs.without_marks import QueuedWorkloads
 
 
 class Resolution(NamedTuple):
@@ -80,7 +81,7 @@ def resolve(hints: GangHints, objects: Objects, without_marks: Sequence[Conventi
                 f"it is declared to be in {chosen.name} (minimum {chosen.minimum}, {chosen.convention}) and in "
                 f"{contrary.name} (minimum {contrary.minimum}, {contrary.convention}); the first applies"
             )
-        return Resolution(_leader_first(hints, objects, chosen), invalid, warning)
+        return Resolution(_leader_first(hints, objects, chosen, without_marks), invalid, warning)
     except Unknown as lookup:
         return Resolution(None, invalid, unknown=lookup.what, delayed=lookup.why)
 
@@ -136,11 +137,18 @@ def _within(first: Declaration, other: Declaration) -> Declaration:
     return replace(first, waits=f"{needed}, but {clash}; remove one of the two")
 
 
-def _leader_first(hints: GangHints, objects: Objects, found: Declaration) -> Declaration:
+def _leader_first(
+    hints: GangHints, objects: Objects, found: Declaration, without_marks: Sequence[Convention]
+) -> Declaration:
     """The declaration of a pod whose group exists only once its leader has a node: the leader is placed on its own, the
-    others of its group together. Raises Unknown."""
-    if not found.key or found.waits or not (found.leader_first or is_placed_exclusively(hints)):
+    others of its group together. Where the group is admitted as a whole, they are one gang, which asks for the quota of
+    all before the leader starts. Raises Unknown."""
+    alone = found.leader_first or is_placed_exclusively(hints)
+    if not found.key or found.waits or found.stages or not alone:
         return found
+    for convention in without_marks if LWS_SIZE in hints.annotations else ():
+        if isinstance(convention, QueuedWorkloads) and (unit := convention.replica(hints, objects, found)) is not None:
+            return unit
     single = Declaration(found.convention, "", "", 0, announced=found.announced)
     if is_leader(hints):
         return single

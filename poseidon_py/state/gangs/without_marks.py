@@ -10,7 +10,7 @@ from dataclasses import replace
 from poseidon_py.conventions import group_keys as m
 from poseidon_py.kube.queue_objects.keys import KUEUE, OWN
 from poseidon_py.state.gangs.by_owner import JOBS
-from poseidon_py.state.gangs.keys import is_placed_exclusively
+from poseidon_py.state.gangs.keys import is_leader, is_placed_exclusively
 from poseidon_py.state.gangs.model import (
     MAX_OWNERS,
     Convention,
@@ -20,6 +20,7 @@ from poseidon_py.state.gangs.model import (
     Objects,
     Owner,
     OwnerOrGroup,
+    Stage,
     owner_chain,
     whole,
 )
@@ -53,6 +54,8 @@ class FromOwners:
     """All pods of an owner of these kinds; of two owners above each other, the upper one counts."""
 
     name = "owner"
+    in_stages = False
+    """Whether parts that are created one after the other are one gang."""
 
     def __init__(self, kinds: Kinds) -> None:
         self._kinds = kinds
@@ -77,18 +80,21 @@ class FromOwners:
             owner = found.owner
         if anchor is None or kind is None:
             return None
-        if is_placed_exclusively(hints) and hints.owner is not None:
+        entry = next((each for each in chain if each.uid == anchor.uid), None)
+        in_stages = self.in_stages and entry is not None and bool(entry.counts.stages)
+        if is_placed_exclusively(hints) and hints.owner is not None and not in_stages:
             anchor, kind = hints.owner, _JOB  # each Job of a JobSet has a domain for itself
         name = f"{hints.namespace}/{anchor.name}"
         waits = Declaration(kind.kind, f"owner/{anchor.uid}", name, 0)
-        entry = next((each for each in chain if each.uid == anchor.uid), None)
+        if not in_stages:
+            entry = next((each for each in chain if each.uid == anchor.uid), None)
         if entry is None:
             return replace(
                 waits, waits=f"{kind.kind} {name} does not exist any more, so that its pods are about to be deleted"
             )
         if entry.counts.problem:
             raise Invalid(f"{kind.kind} {name}: {entry.counts.problem}")
-        declared = _declared(hints, kind, name, entry)
+        declared = _in_stages(hints, kind, name, entry) if in_stages else _declared(hints, kind, name, entry)
         if declared is not None and any(each.suspended for each in chain):
             return replace(waits, waits=f"{kind.kind} {name} is suspended; its pods are placed once it is resumed")
         return declared
@@ -104,6 +110,7 @@ class QueuedWorkloads(FromOwners):
     """Workloads as Kueue admits them: all pods of an owner in a queue, while its queues are in force."""
 
     name = "Kueue workload"
+    in_stages = True
 
     def __init__(self, in_force: Callable[[], bool], has_default: Callable[[str], bool]) -> None:
         """`has_default`: whether a namespace has a LocalQueue for owners that name none."""
@@ -126,6 +133,25 @@ class QueuedWorkloads(FromOwners):
             return declared
         minimum = whole(least, f"annotation {m.KUEUE_MINIMUM}")
         return replace(declared, minimum=min(minimum, declared.minimum))
+
+    def replica(self, hints: GangHints, objects: Objects, found: Declaration) -> Declaration | None:
+        """The replica of a LeaderWorkerSet whose workers are created later than its leader, declared otherwise by
+        `found`, as Kueue admits it: with all of its quota; None: its set is in no queue. Raises Unknown."""
+        name = hints.labels.get(m.LWS_NAME)
+        if not self._in_force() or not name or found.topology_key:
+            return None
+        owner = objects.find(LEADER_WORKER_SETS, hints.namespace, name)
+        if owner is None or sum(each.pods for each in owner.counts.stages) != found.minimum:
+            return None
+        above = [objects.owner(owner.owner, hints.namespace)] if owner.owner is not None else []
+        known = [each for each in above if each is not None]
+        if not (
+            is_queued(owner, known, has_default=self._has_default(hints.namespace)) or any(map(names_a_queue, known))
+        ):
+            return None
+        role = owner.counts.stages[0 if is_leader(hints) else 1].name
+        found = replace(found, roles=_roles(owner.counts.stages), role=role, stages=owner.counts.stages)
+        return replace(found, leader_first=False, is_workload=True, created_us=owner.created_us)
 
 
 def names_a_queue(owner: OwnerOrGroup) -> bool:
@@ -174,6 +200,21 @@ def _declared(hints: GangHints, kind: OwnerKind, name: str, entry: OwnerOrGroup)
         minimum = max(minimum - (size - left), 1)  # those that have succeeded count for what it says that it needs
     found = Declaration(kind.kind, key, name, minimum, created_us=entry.created_us, size=size, left=left, at_once=True)
     return replace(found, is_workload=not counts.staged, anchor=entry.uid)
+
+
+def _in_stages(hints: GangHints, kind: OwnerKind, name: str, entry: OwnerOrGroup) -> Declaration:
+    """All pods of an owner some of which are created only when others run."""
+    stages, part = entry.counts.stages, _part_of(hints, entry)
+    if is_placed_exclusively(hints) and not is_leader(hints) and hints.owner is not None:
+        part = f"{part}/{hints.owner.name.rpartition('-')[2]}"
+    size = sum(each.pods for each in stages)
+    found = Declaration(kind.kind, f"owner/{entry.uid}", name, max(size, 1), created_us=entry.created_us, size=size)
+    found = replace(found, roles=_roles(stages), role=part, stages=stages, at_once=True)
+    return replace(found, is_workload=True, anchor=entry.uid)
+
+
+def _roles(stages: Iterable[Stage]) -> tuple[tuple[str, int], ...]:
+    return tuple((each.name, each.least) for each in stages)
 
 
 def _part_of(hints: GangHints, job_set: OwnerOrGroup) -> str:
