@@ -119,9 +119,8 @@ def test_leaders_of_exclusive_jobs_ask_for_the_quota_of_all_jobs(rig):
 
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_a_replica_of_a_leader_worker_set_asks_for_the_quota_of_its_workers(rig, exclusive):
-    spec = {"leaderWorkerTemplate": {"size": 3, "leaderTemplate": template("2"), "workerTemplate": template()}}
-    if not exclusive:
-        spec["startupPolicy"] = "LeaderReady"
+    pods = {"size": 3, "leaderTemplate": template("2"), "workerTemplate": template()}
+    spec = {"leaderWorkerTemplate": pods, "startupPolicy": "LeaderCreated" if exclusive else "LeaderReady"}
     rig.put(LEADER_WORKER_SETS, owner_or_group(LEADER_WORKER_SETS, "s", spec=spec, labels=LABELS))
     more = {f"{LWS}/exclusive-topology": "rack"} if exclusive else {}
 
@@ -146,8 +145,9 @@ def test_a_leader_in_no_queue_is_placed_on_its_own(rig):
 
 def test_parts_whose_requests_cannot_be_read_are_gangs_of_their_own(rig):
     in_order(rig, where="requests")
-    spec = {"replicatedJobs": [part("lead", 1), part("work", 3)], "startupPolicy": {"startupPolicyOrder": "InOrder"}}
-    spec["replicatedJobs"][1]["template"]["spec"]["template"] = {"spec": {"containers": []}}
+    work = part("work", 3)
+    work["template"]["spec"]["template"] = {"spec": {"containers": []}}
+    spec = {"replicatedJobs": [part("lead", 1), work], "startupPolicy": {"startupPolicyOrder": "InOrder"}}
     rig.put(JOB_SETS, owner_or_group(JOB_SETS, "s", spec=spec, labels=LABELS))
     pod(rig, "w0", "work", "s-work-0")
     assert rig.gang("w0") == (3, "ns/s-work")
