@@ -122,11 +122,11 @@ def test_a_replica_of_a_leader_worker_set_asks_for_the_quota_of_its_workers(rig,
     pods = {"size": 3, "leaderTemplate": template("2"), "workerTemplate": template()}
     spec = {"leaderWorkerTemplate": pods, "startupPolicy": "LeaderCreated" if exclusive else "LeaderReady"}
     rig.put(LEADER_WORKER_SETS, owner_or_group(LEADER_WORKER_SETS, "s", spec=spec, labels=LABELS))
-    more = {f"{LWS}/exclusive-topology": "rack"} if exclusive else {}
+    domain = {f"{LWS}/exclusive-topology": "rack"} if exclusive else {}
 
     def member(index, **fields):
         labels = {f"{LWS}/name": "s", f"{LWS}/group-index": "1", f"{LWS}/worker-index": str(index)}
-        rig.pod(f"p{index}", labels=labels, annotations={f"{LWS}/size": "3"} | more, cpu="1", **fields)
+        rig.pod(f"p{index}", labels=labels, annotations={f"{LWS}/size": "3"} | domain, cpu="1", **fields)
 
     member(0)
     assert asks(rig, "p0") == (1, {"leader": 1, "worker": 0}, 4000, True)
