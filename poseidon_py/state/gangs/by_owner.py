@@ -66,9 +66,12 @@ def count_indexes(text: str | None) -> int:
     return found
 
 
-def stages_of(parts: Iterable[tuple[str, int, int, Raw]]) -> tuple[Stage, ...]:
-    """The stages with these names, pods needed together, pods yet to succeed and templates; empty: what the pods of one
-    will request cannot be told, or there are too many."""
+Part = tuple[str, int, int, Raw]
+"""Of a workload in stages: name, pods needed together, pods yet to succeed, spec of the template of its pods."""
+
+
+def stages_of(parts: Iterable[Part]) -> tuple[Stage, ...]:
+    """The stages of these parts; empty: what the pods of one will request cannot be told, or there are too many."""
     found: list[Stage] = []
     try:
         for name, least, pods, template in parts:

@@ -14,6 +14,7 @@ from poseidon_py.kube.objects import NOTHING, InvalidField, Metadata, micros
 from poseidon_py.kube.queue_objects.keys import queue_annotations, queue_labels
 from poseidon_py.kube.workload_objects import limit_of, suspension_of
 from poseidon_py.state.gangs.by_owner import (
+    JOB_SETS,
     OWNERS,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
@@ -70,6 +71,7 @@ def owner_or_group_of(
             resource,
             lambda kind: _decode(item.spec, kind, "spec"),
             lambda kind: _decode(item.status, kind, "status"),
+            exclusive=resource == JOB_SETS and _has_exclusive_jobs(metadata),
         )
     )
     spec: dict[str, object] = {}
@@ -106,6 +108,14 @@ def owner_or_group_of(
         time_limit=limit_of(metadata.labels),
         resource=resource,
     )
+
+
+def _has_exclusive_jobs(metadata: Metadata) -> bool:
+    """Whether annotations of a JobSet, which its controller copies, give each of its Jobs a domain for itself."""
+    if m.JOBSET_EXCLUSIVE.encode() not in bytes(metadata.annotations):
+        return False
+    annotations = pick(metadata.annotations, "metadata.annotations")
+    return m.JOBSET_EXCLUSIVE in annotations and m.JOBSET_SELECTED not in annotations
 
 
 def preemption_of(priority_class: OwnerOrGroup) -> ClassTerms:

@@ -3,7 +3,7 @@
 Of each object only counts and progress are decoded here; templates of pods are skipped.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct, field
@@ -12,7 +12,7 @@ from poseidon_py.conventions.group_keys import JOBSET_EXCLUSIVE, JOBSET_SELECTED
 from poseidon_py.kube.informers.kinds import GroupKind
 from poseidon_py.kube.objects import NOTHING, Condition, InvalidField
 from poseidon_py.kube.workload_objects import SUSPEND_FIELDS
-from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, OWNERS, count_indexes, stages_of, verdict_of
+from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS, OWNERS, Part, count_indexes, stages_of, verdict_of
 from poseidon_py.state.gangs.model import (
     Counts,
     Invalid,
@@ -258,8 +258,8 @@ class _LeaderWorkerSet(Struct):
     startup: str | None = field(default=None, name="startupPolicy")
 
 
-def counts_of(resource: Resource, spec: Decode, status: Decode) -> Counts | None:
-    """The pods of an owner of a kind of this module; None: another kind.
+def counts_of(resource: Resource, spec: Decode, status: Decode, *, exclusive: bool = False) -> Counts | None:
+    """The pods of an owner of a kind of this module; None: another kind. exclusive: a JobSet says so of its Jobs.
 
     Raises InvalidField if a Job or JobSet does not have the form of its kind. Of other kinds, which only gangs without
     marks read, that is the problem of the result.
@@ -267,7 +267,7 @@ def counts_of(resource: Resource, spec: Decode, status: Decode) -> Counts | None
     if resource == JOBS:
         return _job(spec(_Job), status(_JobStatus))
     if resource == JOB_SETS:
-        return _job_set(spec(_JobSet), status(_JobSetStatus))
+        return _job_set(spec(_JobSet), status(_JobSetStatus), exclusive=exclusive)
     try:
         return _of_custom(resource, spec, status)
     except (Invalid, InvalidField) as problem:
@@ -283,10 +283,10 @@ def _job(spec: _Job, status: _JobStatus) -> Counts:
     return Counts(spec.at_once, left, verdict=verdict_of(status.conditions))
 
 
-def _job_set(spec: _JobSet, status: _JobSetStatus) -> Counts:
+def _job_set(spec: _JobSet, status: _JobSetStatus, *, exclusive: bool) -> Counts:
     done = {each.name: each.succeeded or 0 for each in status.jobs or ()}
-    jobs = [each for each in spec.jobs or () if not each.template.is_placed_exclusively]
-    staged = len(jobs) < len(spec.jobs or ())
+    alone = {each.name for each in spec.jobs or () if exclusive or each.template.is_placed_exclusively}
+    jobs = [each for each in spec.jobs or () if each.name not in alone]
     replicas = {each.name: 1 if each.replicas is None else each.replicas for each in jobs}
     roles = tuple((each.name, replicas[each.name] * each.template.spec.at_once) for each in jobs)
     left = tuple(
@@ -303,18 +303,18 @@ def _job_set(spec: _JobSet, status: _JobSetStatus) -> Counts:
         apart=tuple((name, count) for name, count in roles if name in apart),
         apart_left=tuple((name, count) for name, count in left if name in apart),
         staged=in_order,
-        stages=stages_of(_parts(spec.jobs or (), done)) if staged or in_order else (),
+        stages=stages_of(_parts(spec.jobs or (), done, alone)) if alone or in_order else (),
         verdict=verdict_of(status.conditions),
     )
 
 
-def _parts(jobs: Iterable[_ReplicatedJob], done: Mapping[str, int]) -> Iterator[tuple[str, int, int, Raw]]:
+def _parts(jobs: Iterable[_ReplicatedJob], done: Mapping[str, int], exclusive: Set[str]) -> Iterator[Part]:
     """Name, pods needed together, pods yet to succeed and template of each part: the replicated jobs, and the followers
     of each exclusive Job. Of exclusive Jobs one leader is needed to start: there may be fewer domains than Jobs."""
     for each in jobs:
         left = max((1 if each.replicas is None else each.replicas) - done.get(each.name, 0), 0)
         size, template = each.template.spec.at_once, each.template.spec.template.spec
-        alone = each.template.is_placed_exclusively
+        alone = each.name in exclusive
         yield each.name, min(left, 1) if alone else left * size, left * size, template
         for job in range(each.replicas or 1) if alone else ():
             yield f"{each.name}/{job}", size - 1, 0, template

@@ -103,10 +103,12 @@ def test_a_part_that_loses_a_pod_says_so(rig):
     assert rig.below == [("ns/s", 0)]
 
 
-def test_leaders_of_exclusive_jobs_ask_for_the_quota_of_all_jobs(rig):
+@pytest.mark.parametrize("of_set", [True, False])
+def test_leaders_of_exclusive_jobs_ask_for_the_quota_of_all_jobs(rig, of_set):
     """One leader is needed to start: there may be fewer domains than Jobs, and Kueue admits the set all the same."""
-    spec = {"replicatedJobs": [part("w", 3, replicas=2, annotations=EXCLUSIVE)]}
-    rig.put(JOB_SETS, owner_or_group(JOB_SETS, "s", spec=spec, labels=LABELS))
+    spec = {"replicatedJobs": [part("w", 3, replicas=2, annotations=None if of_set else EXCLUSIVE)]}
+    annotations = EXCLUSIVE if of_set else None
+    rig.put(JOB_SETS, owner_or_group(JOB_SETS, "s", spec=spec, labels=LABELS, annotations=annotations))
     jobs_of(rig, s_w_0=3, s_w_1=3)
     index = "batch.kubernetes.io/job-completion-index"
     for job in (0, 1):
