@@ -35,6 +35,7 @@ from poseidon_py.app.startup import (
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.describe.bandwidth import Bandwidth
+from poseidon_py.devices.objects import DeviceClaimSpec
 from poseidon_py.feed.client import GrpcEngine, Tls
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.kube import credentials
@@ -388,4 +389,8 @@ class Bridge:
 
     async def fits(self, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to POST /fits. Raises EngineError, InvalidField, Unknown."""
-        return await fits_answer(self.store, self.engine, loading.added_affinity(self.settings), body)
+        added = loading.added_affinity(self.settings)
+        return await fits_answer(self.store, self.engine, added, body, self._template)
+
+    async def _template(self, key: tuple[str, str]) -> DeviceClaimSpec | None:
+        return await self.runtime.devices.template(key) if self.runtime is not None else None

@@ -54,6 +54,11 @@ class DeviceQuotas:
         resource = self.resource_of.get(class_name, "")
         return resource if resource != extended else ""
 
+    def check_entry(self, name: str, *, generated: bool) -> None:
+        """Raises NoQuotaError for a claim that other pods may share, where devices need a quota."""
+        if self.exclusive and not generated:
+            raise NoQuotaError(f"resourceclaim {name} has no quota, as other pods may share it; use a template")
+
     def check(self, claim: ClaimRequests, name: str) -> None:
         """Raises NoQuotaError if it is not known what the claim will take of what counts."""
         for request in claim.requests:

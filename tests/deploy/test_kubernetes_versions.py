@@ -17,7 +17,7 @@ ALWAYS = {(api.rpartition("/")[0], resource) for api, resources in SERVED["alway
 GROUPS = {group for group, _ in ALWAYS} | {"metrics.k8s.io", "resource.k8s.io"}
 NATIVE_GROUPS = {"events.k8s.io", "node.k8s.io", "autoscaling"}
 """Further ones of Kubernetes, which nothing asks for yet."""
-DEVICES = ("deviceclasses", "resourceslices", "resourceclaims", "devicetaintrules")
+DEVICES = ("deviceclasses", "resourceslices", "resourceclaims", "resourceclaimtemplates", "devicetaintrules")
 OPTIONAL = {("scheduling.k8s.io", "podgroups"), ("metrics.k8s.io", "nodes"), ("metrics.k8s.io", "pods")} | {
     ("resource.k8s.io", each) for each in DEVICES
 }

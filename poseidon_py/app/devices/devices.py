@@ -5,6 +5,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from msgspec import Struct, field
+
 from poseidon_py.app.devices.declarations import DeclarationReader, DeclarationReports
 from poseidon_py.bind.device_claims import DeviceBinder
 from poseidon_py.config.settings import Settings
@@ -22,11 +24,13 @@ from poseidon_py.devices.objects import (
     TaintRuleSpec,
     WatchedObject,
 )
-from poseidon_py.kube.client import Kube
+from poseidon_py.kube.client import Kube, KubeError, NotFoundError, decode_answer
 from poseidon_py.kube.informers.informer import Informer
 from poseidon_py.kube.informers.informers import SAY_AFTER, Informers
-from poseidon_py.kube.informers.resource import Resource
+from poseidon_py.kube.informers.resource import Resource, path_of
+from poseidon_py.kube.objects import InvalidField
 from poseidon_py.state.devices.chooser import DeviceChooser
+from poseidon_py.state.devices.claim_cache import ClaimKey
 from poseidon_py.state.object_handler import ObjectHandler, by_name, by_namespace
 from poseidon_py.state.store import Store
 
@@ -35,9 +39,19 @@ SLICES = Resource(GROUP, "resourceslices", VERSIONS, namespaced=False)
 CLASSES = Resource(GROUP, "deviceclasses", VERSIONS, namespaced=False)
 TAINT_RULES = Resource(GROUP, "devicetaintrules", ("v1", "v1beta2", "v1alpha3"), namespaced=False)
 
+TEMPLATES = Resource(GROUP, "resourceclaimtemplates", VERSIONS)
+
 _OFF = "spec.resourceClaims: are not served, because --devices is off"
 _WITHOUT = "pods with device claims wait"
 _NOT_SERVED = "spec.resourceClaims: the API server serves no resource.k8s.io in v1, v1beta2 or v1beta1"
+
+
+class _TemplateSpec(Struct):
+    spec: DeviceClaimSpec = field(default_factory=DeviceClaimSpec)
+
+
+class _Template(Struct):
+    spec: _TemplateSpec = field(default_factory=_TemplateSpec)
 
 
 class Devices:
@@ -53,6 +67,7 @@ class Devices:
         leads: Callable[[], bool],
     ) -> None:
         self.declarations = declarations
+        self._kube = kube
         self._gate = gate = store.devices
         self._known = asyncio.Event()
         self._informers: dict[Resource, Informer] = {}
@@ -103,6 +118,20 @@ class Devices:
             unreadable = _NOT_SERVED
         self._gate.set_readable(unreadable)
         self._known.set()
+
+    async def template(self, key: ClaimKey) -> DeviceClaimSpec | None:
+        """What a ResourceClaimTemplate asks for; None: there is none. Raises InvalidField if it cannot be read."""
+        claims = self._informers.get(CLAIMS)
+        if claims is None or not claims.path:
+            return None
+        path = path_of(f"{claims.path.rpartition('/')[0]}/{TEMPLATES.plural}", *key)
+        try:
+            answer = await self._kube.call("GET", path)
+        except NotFoundError:
+            return None
+        except KubeError as error:
+            raise InvalidField("spec.resourceClaims", f"template {key[1]!r} cannot be read: {error}") from error
+        return decode_answer(answer, _Template, f"the template {key[1]}").spec.spec
 
     async def known(self) -> None:
         """Waits until it is known which devices there are, or why not."""

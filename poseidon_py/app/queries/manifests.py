@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from poseidon_py.devices.objects import GROUP as DEVICES
 from poseidon_py.jobs.manifests.owner import Owner as JobOwner
 from poseidon_py.jobs.manifests.pod_group import pod_group
 from poseidon_py.jobs.manifests.pods import pod as volcano_pod
@@ -140,6 +141,8 @@ class _Reader:
             _Reader(self._found, inner, self._namespace, self._priority, override=self._override).read()
         elif f"{self._group}/{self._kind}" == _VOLCANO_JOB:
             self._volcano_job()
+        elif self._group == DEVICES:
+            pass  # what claims and templates ask for is read with the pods that name them
         elif resource is None:
             self._found.notes.append(f"{self.place} is ignored: it has no pods that are placed as a group")
         else:

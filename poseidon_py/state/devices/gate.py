@@ -94,7 +94,7 @@ class DeviceGate:
     ) -> None:
         """`touch`, `touch_node`, `touch_nodes`: have a pod, a node, or all nodes described again. `queues`: have
         quotas of devices."""
-        self._quotas, self._queues = NO_QUOTAS, queues
+        self._quotas, self._queues, self.device_quotas = NO_QUOTAS, queues, queues.device_quotas
         self._pods = pods
         self._touch = touch
         self._touch_node = touch_node

@@ -39,10 +39,7 @@ class QuotaUse:
         try:
             for entry in known.devices.entries:
                 claim = self._cache.claims.get((known.namespace, entry.claim))
-                if quotas.exclusive and not entry.generated:
-                    raise NoQuotaError(
-                        f"resourceclaim {entry.claim} has no quota, as other pods may share it; use a template"
-                    )
+                quotas.check_entry(entry.claim, generated=entry.generated)
                 if claim is not None:
                     quotas.check(self._book.requests_of(claim), entry.claim)
             for resource, name in self._extended(known):

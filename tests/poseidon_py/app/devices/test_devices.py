@@ -9,7 +9,6 @@ from benchmarks.cluster.store.device_kinds import RESOURCE_CLAIMS
 from benchmarks.cluster.store.errors import ApiError
 from benchmarks.cluster.store.kinds import NODES
 from poseidon_py.bind.device_claims import DeviceBinder
-from poseidon_py.kube.objects import InvalidField
 from tests.benchmarks.cluster.device_builders import (
     claim,
     claim_template,
@@ -21,7 +20,7 @@ from tests.benchmarks.cluster.device_builders import (
 from tests.poseidon_py.app.devices.device_world import DeviceWorld
 from tests.poseidon_py.app.test_gangs import install
 from tests.poseidon_py.gang_world import job
-from tests.poseidon_py.world import template, world_of
+from tests.poseidon_py.world import world_of
 
 EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 TIME = "2026-01-01T00:00:00Z"
@@ -121,25 +120,6 @@ async def test_every_class_has_an_implicit_resource(world):
     await world.until(lambda: len(world.running()) == 2)
     await world.until(lambda: world.events("FailedScheduling"))
     world.check()
-
-
-async def test_whether_pods_with_devices_would_fit(world):
-    """Asked before any pod has asked for these devices."""
-    world.gpus(2, 1)
-    bridge = await world.bridge()
-
-    def asking(number, **fields):
-        found = template(**fields)
-        amounts = {"deviceclass.resource.kubernetes.io/gpu": "1"} if not fields else {}
-        found["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"} | amounts, "limits": amounts}
-        pods = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{at}"}, **found} for at in range(number)]
-        return {"objects": pods}
-
-    await world.until(lambda: [node.sent is not None for node in bridge.store.nodes.values()] == [True] * 3)
-    assert (await bridge.fits(asking(3)))["fits"]
-    assert not (await bridge.fits(asking(4) | {"minimum": 4}))["fits"]
-    with pytest.raises(InvalidField, match="from a template"):
-        await bridge.fits(asking(1, resourceClaims=[{"name": "d", "resourceClaimTemplateName": "one"}]))
 
 
 async def test_a_gang_gets_devices_for_all_or_none(world):
