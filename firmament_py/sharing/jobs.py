@@ -100,7 +100,7 @@ def waiting_jobs(state: ClusterState, use: QueueUse, rows: I64, *, single: bool 
 
 def beyond_start(state: ClusterState, use: QueueUse, rows: I64) -> Bools:
     """(K,) which of the waiting task rows (K,) are of gangs that have not started, beyond what these need to start."""
-    waits = np.isin(state.tasks.gang[rows], _not_started(state))
+    waits = np.isin(state.tasks.gang[rows], _without_nodes(state, state.gangs.with_start_amounts | state.gangs.staged))
     if waits.any():
         waits[waits] = ~_needed_members(state, use, rows[waits])[0]
     return waits

@@ -52,6 +52,17 @@ def test_it_starts_with_all_of_its_quota_or_not_at_all():
     assert set(cluster.round()) == {20, 21}, "a gang that waits keeps nothing"
 
 
+@pytest.mark.parametrize("amount", [2, 3])
+def test_members_that_it_does_not_need_start_with_it_or_after_it(amount):
+    """Leaders of two exclusive Jobs of a JobSet, of which one is needed: the other one was admitted for itself."""
+    cluster = with_quota(amount, waiting_gang(7), members(7, 1, 2))
+    assert len(cluster.round()) == (1 if amount == 3 else 0)
+    if amount == 3:
+        cluster.tell(make_gang(7, 1, keeps={"cpu": 3}, queue=A, keeps_on="n"))
+        assert len(cluster.round()) == 1
+        assert queue_report(cluster.state).used[0].max() == 3
+
+
 def test_from_when_its_first_task_has_a_node_the_queue_uses_all_of_it():
     cluster = with_quota(4, waiting_gang(7), members(7, 1))
     assert cluster.round() == {1: "n"}
