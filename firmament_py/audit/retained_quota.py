@@ -24,7 +24,7 @@ class RetainedQuota:
 
 
 def retained_quota(state: ClusterState) -> RetainedQuota:
-    """Gangs that were evicted or have not started keep none, nor do those of queues that evict what runs."""
+    """Gangs that have not started keep none, nor do those of queues that evict what runs."""
     tasks, names, gangs = state.tasks, state.resources.names, state.gangs.keeping()
     definitions = [state.gangs.definition(gang) for gang in gangs.tolist()]
     queue = np.array([each.queue for each in definitions], np.uint64)
@@ -45,8 +45,6 @@ def retained_quota(state: ClusterState) -> RetainedQuota:
     if some.any():
         task[some] = rows[end[some] - 1]
         node[some] = tasks.node[task[some]]
-        stays = np.add.reduceat((~tasks.leaving[rows]).astype(np.int64), begin[some])
-        keeps[some] &= stays > 0
         counts = tasks.queue[rows] == np.repeat(queue, end - begin)
         amounts[some] -= np.add.reduceat(state.classes.requests[tasks.cls[rows]] * counts[:, None], begin[some])
     if any(flavor.node_labels for flavor in state.queues.tree.flavors):

@@ -54,9 +54,9 @@ class Retained:
 def retained_by(state: ClusterState, queues: Queues, flavors: Flavors, requests: I64) -> Retained:
     """What gangs keep now. requests (C, R): of the classes of the class table.
 
-    A gang all of whose tasks on nodes are leaving keeps nothing: it was evicted. Nor does one of a queue that drains,
-    or one that asks for what it will keep, and has no task on a node or nominated to one. What nominated tasks of that
-    one request is reserved for them anyway.
+    A gang of a queue that drains keeps nothing, nor does one that asks for what it will keep, and has no task on a node
+    or nominated to one. What nominated tasks of that one request is reserved for them anyway. A gang all of whose tasks
+    are leaving keeps its quota, unless it says otherwise: its owner may start it again.
     """
     tasks, gangs = state.tasks, state.gangs.keeping()
     if not len(gangs):
@@ -76,13 +76,12 @@ def retained_by(state: ClusterState, queues: Queues, flavors: Flavors, requests:
     np.subtract.at(lacking, of_reserved, requests[tasks.cls[reserved]])
     staged &= there == 0
     absent = staged & (np.bincount(of_reserved, minlength=len(gangs)) == 0)
-    evicted = (there > 0) & (np.bincount(of_gang[tasks.leaving[rows]], minlength=len(gangs)) == there)
     node = state.node_rows([each.keeps_on for each in definitions])
     task = np.full(len(gangs), -1)
     task[of_reserved], node[of_reserved] = reserved, tasks.nominated[reserved]
     task[of_gang], node[of_gang] = rows, tasks.node[rows]
     lacking = np.maximum(lacking, 0)
-    lacking[evicted | absent | (queue < 0) | np.append(_drains(queues), True)[queue]] = 0
+    lacking[absent | (queue < 0) | np.append(_drains(queues), True)[queue]] = 0
     if flavors.kinds > 1:
         lacking[node < 0] = 0  # of which flavor it is cannot be known
     some = np.flatnonzero(lacking.any(axis=1))

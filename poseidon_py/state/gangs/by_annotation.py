@@ -7,6 +7,7 @@ import msgspec
 from poseidon_py.conventions import group_keys as m
 from poseidon_py.state.gangs.by_owner import REPLICA_SETS, REPLICATION_CONTROLLERS
 from poseidon_py.state.gangs.by_pod_group import fluence_size
+from poseidon_py.state.gangs.keys import sequence_of
 from poseidon_py.state.gangs.model import (
     Declaration,
     GangHints,
@@ -207,7 +208,8 @@ class LeaderWorkerSet:
         found = objects.find(*reads[0]) if reads else None
         staged = found is not None and found.counts.staged
         key, name = f"lws/{hints.namespace}/{group}", f"{hints.namespace}/{group}"
-        return Declaration(self.name, key, name, size, size=size, leader_first=staged, reads=reads)
+        row = sequence_of(hints)
+        return Declaration(self.name, key, name, size, size=size, leader_first=staged, reads=reads, sequence=row)
 
 
 _OF_LEADER = LeaderWorkerSet()

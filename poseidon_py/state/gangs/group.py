@@ -12,6 +12,7 @@ from protos.gen import flow_pb2
 
 _MAX_ROLES = 60
 _SECOND_US = 1_000_000
+_LONGEST_ROW = 10_000
 
 
 @dataclass(slots=True)
@@ -323,10 +324,14 @@ class Group:
         return sum(job.size - job.left for job in jobs.values() if job.size and job.left and job.left < job.size)
 
     def _created(self, declarations: list[Declaration]) -> int:
-        """The creation time. The API's times are whole seconds: a hash orders gangs of one second reproducibly."""
+        """The creation time. The API's times are whole seconds: a hash orders gangs of one second reproducibly, but for
+        those of one sequence."""
         created = next((each.created_us for each in declarations if each.created_us), 0)
         if not created:
             owners = {m.owners[0].uid: m.owners[0].created_us for m in self.members.values() if m.owners}
             created = next(iter(owners.values())) if len(owners) == 1 else 0
         created = created or self.first_us
-        return created if created % _SECOND_US else created + hash64(self.key, 1) % _SECOND_US
+        if created % _SECOND_US:
+            return created
+        row, place = next((each.sequence for each in declarations if each.sequence[0]), (self.key, 0))
+        return created + hash64(row, 1) % (_SECOND_US - _LONGEST_ROW) + min(place, _LONGEST_ROW - 1)

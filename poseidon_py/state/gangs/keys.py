@@ -21,6 +21,13 @@ def is_placed_exclusively(hints: GangHints) -> bool:
     return of_job or group_keys.LWS_EXCLUSIVE in annotations
 
 
+def sequence_of(hints: GangHints) -> tuple[str, int]:
+    """The LeaderWorkerSet whose replica the pod belongs to, and the index of the replica: the set makes them in this
+    order, and removes the last first. Empty and 0: none."""
+    name, index = hints.labels.get(group_keys.LWS_NAME), hints.labels.get(group_keys.LWS_INDEX, "")
+    return (f"lws/{hints.namespace}/{name}", int(index)) if name and index.isdecimal() else ("", 0)
+
+
 def is_leader(hints: GangHints) -> bool:
     """Whether the pod is the first of a group of a LeaderWorkerSet, or of an indexed Job."""
     indexes = (hints.annotations.get(group_keys.JOB_INDEX), hints.labels.get(group_keys.JOB_INDEX))

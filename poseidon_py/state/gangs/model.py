@@ -131,6 +131,8 @@ class Declaration:
     """Members that may be placed at most; 0: no limit."""
     created_us: int = 0
     """Creation time of the group or owner, microseconds since the epoch; 0: use the earliest member's."""
+    sequence: tuple[str, int] = ("", 0)
+    """Name of a row of gangs, and the place in it, which is their order within a second; empty: it is in none."""
     roles: tuple[tuple[str, int], ...] = ()
     role: str = ""
     topology_key: str = ""

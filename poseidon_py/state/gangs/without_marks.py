@@ -10,7 +10,7 @@ from dataclasses import replace
 from poseidon_py.conventions import group_keys as m
 from poseidon_py.kube.queue_objects.keys import KUEUE, OWN
 from poseidon_py.state.gangs.by_owner import JOBS
-from poseidon_py.state.gangs.keys import is_leader, is_placed_exclusively
+from poseidon_py.state.gangs.keys import is_leader, is_placed_exclusively, sequence_of
 from poseidon_py.state.gangs.model import (
     MAX_OWNERS,
     Convention,
@@ -151,7 +151,7 @@ class QueuedWorkloads(FromOwners):
             return None
         role = owner.counts.stages[0 if is_leader(hints) else 1].name
         found = replace(found, roles=_roles(owner.counts.stages), role=role, stages=owner.counts.stages)
-        return replace(found, leader_first=False, is_workload=True, created_us=owner.created_us)
+        return replace(found, leader_first=False, is_workload=True)
 
 
 def names_a_queue(owner: OwnerOrGroup) -> bool:
@@ -249,5 +249,5 @@ class FromLeaderWorkerSets:
         size = counts.size or 0
         if size < 2:
             return None
-        created_us = found.created_us
-        return replace(declared, minimum=size, size=size, created_us=created_us, leader_first=counts.staged)
+        declared = replace(declared, created_us=found.created_us, sequence=sequence_of(hints))
+        return replace(declared, minimum=size, size=size, leader_first=counts.staged)

@@ -103,11 +103,21 @@ def test_a_task_that_requests_what_no_queue_has_a_quota_of_waits():
     assert reasons(cluster, result) == {2: [("OVER_QUOTA", "a", "gpu: 1")]}
 
 
+def test_a_gang_that_is_started_again_keeps_its_quota_while_its_tasks_leave_one_by_one():
+    """A JobSet that restarts: all of its pods are deleted, then made anew. A pod of another one took the quota of the
+    first that had gone, and both ran beyond the quota."""
+    cluster = with_quota(2, KEEPS, members(1, 2, on="n"), young(20))
+    cluster.tell(members(1, 2, on="n", leaving=True), ended(1))
+    assert cluster.round() == {}
+    cluster.tell(ended(2), members(3, 4))
+    assert cluster.round() == {3: "n", 4: "n"}
+
+
 def test_a_gang_that_was_evicted_keeps_nothing():
     cluster = with_quota(2, KEEPS, members(1, 2, on="n"), young(20, 21))
     cluster.tell(ended(1))
     assert cluster.round() == {}
-    cluster.tell(members(2, on="n", leaving=True))
+    cluster.tell(members(2, on="n", leaving=True), make_gang(7, 2))
     assert set(cluster.round()) <= {20, 21}
     assert len(cluster.round()) + len(cluster.state.tasks.on_nodes.nonzero()[0]) == 2, "what leaves counts"
 

@@ -7,6 +7,7 @@ from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS
 from poseidon_py.state.gangs.model import Owner
 from poseidon_py.state.gangs.owner_kinds import LEADER_WORKER_SETS
 from tests.poseidon_py.state.gangs.builders import SET, owner_or_group
+from tests.poseidon_py.state.gangs.rig import Rig
 from tests.poseidon_py.state.gangs.test_admissions import LABELS, QUEUE, QueueRig
 
 JOBSET = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -135,6 +136,21 @@ def test_a_replica_of_a_leader_worker_set_asks_for_the_quota_of_its_workers(rig,
     member(0, node="n", phase="Running")
     member(1)
     assert asks(rig, "p1") == (3, {"leader": 1, "worker": 2}, 4000, False)
+
+
+@pytest.mark.parametrize("named", [(), ("leaderworkersets",)])
+def test_replicas_of_one_second_come_in_the_order_of_their_indexes(named):
+    """As with Kueue: of three replicas of which two fit, the last waits. The order was that of hashes."""
+    rig = Rig()
+    rig.registry.form_gangs_from(named)
+    spec = {"leaderWorkerTemplate": {"size": 2, "workerTemplate": template()}}
+    rig.put(LEADER_WORKER_SETS, owner_or_group(LEADER_WORKER_SETS, "s", spec=spec))
+    for at in range(12):
+        labels = {f"{LWS}/name": "s", f"{LWS}/group-index": str(at), f"{LWS}/worker-index": "0"}
+        rig.pod(f"p{at}", labels=labels, annotations={} if named else {f"{LWS}/size": "2"})
+    ages = [rig.message(f"p{at}").created_us for at in range(12)]
+    assert ages == list(range(ages[0], ages[0] + 12))
+    assert len({age // 1_000_000 for age in ages}) == 1
 
 
 def test_a_leader_in_no_queue_is_placed_on_its_own(rig):
