@@ -140,7 +140,7 @@ def test_a_replica_of_a_leader_worker_set_asks_for_the_quota_of_its_workers(rig,
 
 @pytest.mark.parametrize("named", [(), ("leaderworkersets",)])
 def test_replicas_of_one_second_come_in_the_order_of_their_indexes(named):
-    """As with Kueue: of three replicas of which two fit, the last waits. The order was that of hashes."""
+    """In that order their set makes them, and removes the last first. The order was that of hashes."""
     rig = Rig()
     rig.registry.form_gangs_from(named)
     spec = {"leaderWorkerTemplate": {"size": 2, "workerTemplate": template()}}
