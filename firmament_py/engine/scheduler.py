@@ -110,9 +110,18 @@ class Scheduler:
         self.reservation_holders: list[tuple[int, str]] = []
         """Their priorities and names."""
 
-    def beside(self, state: ClusterState, policy: Policy, usage: Usage, *, limited: bool = False) -> "Scheduler":
-        """A scheduler with the same settings on another state. limited: with what is left of the hourly limits."""
-        found = Scheduler(state, policy, self.solver, usage=usage, options=self.options)
+    def beside(
+        self,
+        state: ClusterState,
+        policy: Policy,
+        usage: Usage,
+        *,
+        limited: bool = False,
+        options: EngineOptions | None = None,
+    ) -> "Scheduler":
+        """A scheduler with the same settings, None, or other `options`, on another state. limited: with what is left of
+        the hourly limits."""
+        found = Scheduler(state, policy, self.solver, usage=usage, options=options or self.options)
         found._reclaims.rates = found._commit.evictions = self._reclaims.rates.copy(limited)
         found._commit.rate = self._commit.rate.copy(limited)
         return found

@@ -9,8 +9,10 @@ import grpc
 import numpy as np
 
 from firmament_py.engine.engine import Engine, apply_all
+from firmament_py.engine.execution import Execution
 from firmament_py.explain.ever import could_ever_fit
 from firmament_py.explain.gang_status import gang_standings
+from firmament_py.forecast.forecasts import Forecasts
 from firmament_py.model.arrays import I64
 from firmament_py.model.events import (
     BudgetRemoved,
@@ -36,6 +38,7 @@ from firmament_py.rebalance.would_fit import would_fit
 from firmament_py.service import fits, messages, plans, replies
 from firmament_py.service.answers.explain_reply import explain_reply, standing_message
 from firmament_py.service.answers.network_reply import network_reply
+from firmament_py.service.answers.starts_reply import starts_reply
 from firmament_py.service.callers import Questions, locked
 from firmament_py.service.invalid_field import InvalidField, invalid_argument
 from firmament_py.service.queue_messages import past_use, queue_tree, queues_reply
@@ -52,8 +55,10 @@ QUESTIONS_AT_ONCE = 2
 
 
 class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, forecasting: Execution | None = None) -> None:
+        """forecasting: what carries out forecasts of starts; None: there are none."""
         self._engine = engine
+        self._forecasts = Forecasts(engine, forecasting)
         self._last_reply = flow_pb2.RoundReply()
         self._last_epoch = 0
         self._questions = Questions(QUESTIONS_AT_ONCE)
@@ -108,6 +113,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 reply.status = flow_pb2.STALE_EPOCH
             else:
                 engine.settle()
+                self._forecasts.note_events(update.events)
                 update.apply(engine.state, reply)
                 if request.HasField("queues"):
                     engine.settle()  # past use counts from now on
@@ -138,6 +144,7 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         wake_us = engine.wake_us(request.now_us)
         if result is None:
             return flow_pb2.RoundReply(wake_us=wake_us)
+        self._forecasts.round_ended(result, request.now_us)
         return flow_pb2.RoundReply(
             round=engine.round_of_epoch,
             placed=replies.placements(engine.state, result.tasks, result.nodes, result.placed_by),
@@ -175,6 +182,10 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         with locked(self._engine, context):
             self._engine.settle()
             return queues_reply(self._engine.epoch, queue_report(self._engine.state))
+
+    def GetStarts(self, request: flow_pb2.StartsRequest, context: grpc.ServicerContext) -> flow_pb2.StartsReply:
+        with locked(self._engine, context):
+            return starts_reply(self._forecasts, self._engine.now_us())
 
     def GetGangs(self, request: flow_pb2.GangsRequest, context: grpc.ServicerContext) -> flow_pb2.GangsReply:
         with locked(self._engine, context):

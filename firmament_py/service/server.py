@@ -16,6 +16,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from firmament_py.engine.engine import Engine
+from firmament_py.engine.execution import InThread
 from firmament_py.service.direct.server import DirectServer
 from firmament_py.service.firmament_service import FirmamentService
 from firmament_py.service.flow_service import FlowService
@@ -69,7 +70,7 @@ class Server:
         Raises CannotListenError; PemFileError, which names the file that cannot be used."""
         self._health = health.HealthServicer()
         self._grpc = self._server(_THREADS, _AGE if tls is not None else ())
-        flow = FlowService(engine)
+        flow = FlowService(engine, InThread("forecast"))
         flow_pb2_grpc.add_FlowSchedulerServicer_to_server(flow, self._grpc)  # type: ignore[no-untyped-call]
         firmament_pb2_grpc.add_FirmamentSchedulerServicer_to_server(FirmamentService(engine), self._grpc)  # type: ignore[no-untyped-call]
         stats_pb2_grpc.add_PoseidonStatsServicer_to_server(StatsService(engine), self._grpc)  # type: ignore[no-untyped-call]

@@ -2,7 +2,7 @@
 
 from firmament_py.model.arrays import I64
 from firmament_py.model.changes import ANY, Change
-from firmament_py.model.lifecycle import WAITING
+from firmament_py.model.lifecycle import BOUND, WAITING
 from firmament_py.model.placed_by import PlacedBy
 from firmament_py.state.cluster import ClusterState
 
@@ -23,3 +23,10 @@ def displace(state: ClusterState, rows: I64) -> None:
     tasks.move(rows, WAITING)
     tasks.placed_by[rows] = PlacedBy.UNKNOWN
     state.changes.note(Change.ARRIVAL | Change.RELEASE)
+
+
+def begin(state: ClusterState, rows: I64, at_us: int) -> None:
+    """Task rows (K,), all ASSUMED, run since `at_us`, microseconds since the epoch."""
+    tasks = state.tasks
+    tasks.started_us[rows] = at_us
+    tasks.move(rows, BOUND)

@@ -1108,6 +1108,36 @@ class GangStanding(_message.Message):
     lacks: _containers.ScalarMap[str, int]
     def __init__(self, name: _Optional[str] = ..., minimum: _Optional[int] = ..., present: _Optional[int] = ..., placed: _Optional[int] = ..., missing: _Optional[int] = ..., fits: _Optional[int] = ..., maximum: _Optional[int] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ..., id: _Optional[int] = ..., lacks: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
+class StartsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StartsReply(_message.Message):
+    __slots__ = ("made_us", "uid", "earliest_us", "likely_us", "latest_us", "node", "nodes", "whole", "errors", "durations", "problem")
+    MADE_US_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    EARLIEST_US_FIELD_NUMBER: _ClassVar[int]
+    LIKELY_US_FIELD_NUMBER: _ClassVar[int]
+    LATEST_US_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    WHOLE_FIELD_NUMBER: _ClassVar[int]
+    ERRORS_FIELD_NUMBER: _ClassVar[int]
+    DURATIONS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    made_us: int
+    uid: _containers.RepeatedScalarFieldContainer[int]
+    earliest_us: _containers.RepeatedScalarFieldContainer[int]
+    likely_us: _containers.RepeatedScalarFieldContainer[int]
+    latest_us: _containers.RepeatedScalarFieldContainer[int]
+    node: _containers.RepeatedScalarFieldContainer[int]
+    nodes: _containers.RepeatedScalarFieldContainer[str]
+    whole: bool
+    errors: int
+    durations: int
+    problem: str
+    def __init__(self, made_us: _Optional[int] = ..., uid: _Optional[_Iterable[int]] = ..., earliest_us: _Optional[_Iterable[int]] = ..., likely_us: _Optional[_Iterable[int]] = ..., latest_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., nodes: _Optional[_Iterable[str]] = ..., whole: _Optional[bool] = ..., errors: _Optional[int] = ..., durations: _Optional[int] = ..., problem: _Optional[str] = ...) -> None: ...
+
 class GangsRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

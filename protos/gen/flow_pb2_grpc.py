@@ -74,6 +74,11 @@ class FlowSchedulerStub:
                 request_serializer=protos_dot_gen_dot_flow__pb2.NetworkRequest.SerializeToString,
                 response_deserializer=protos_dot_gen_dot_flow__pb2.NetworkReply.FromString,
                 _registered_method=True)
+        self.GetStarts = channel.unary_unary(
+                '/firmament.FlowScheduler/GetStarts',
+                request_serializer=protos_dot_gen_dot_flow__pb2.StartsRequest.SerializeToString,
+                response_deserializer=protos_dot_gen_dot_flow__pb2.StartsReply.FromString,
+                _registered_method=True)
         self.GetGangs = channel.unary_unary(
                 '/firmament.FlowScheduler/GetGangs',
                 request_serializer=protos_dot_gen_dot_flow__pb2.GangsRequest.SerializeToString,
@@ -168,6 +173,13 @@ class FlowSchedulerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetStarts(self, request, context):
+        """When waiting tasks are expected to start. Changes nothing; rounds go on meanwhile.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetGangs(self, request, context):
         """The standing of all gangs that have tasks.
         """
@@ -253,6 +265,11 @@ def add_FlowSchedulerServicer_to_server(servicer, server):
                     servicer.GetNetwork,
                     request_deserializer=protos_dot_gen_dot_flow__pb2.NetworkRequest.FromString,
                     response_serializer=protos_dot_gen_dot_flow__pb2.NetworkReply.SerializeToString,
+            ),
+            'GetStarts': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetStarts,
+                    request_deserializer=protos_dot_gen_dot_flow__pb2.StartsRequest.FromString,
+                    response_serializer=protos_dot_gen_dot_flow__pb2.StartsReply.SerializeToString,
             ),
             'GetGangs': grpc.unary_unary_rpc_method_handler(
                     servicer.GetGangs,
@@ -501,6 +518,33 @@ class FlowScheduler:
             '/firmament.FlowScheduler/GetNetwork',
             protos_dot_gen_dot_flow__pb2.NetworkRequest.SerializeToString,
             protos_dot_gen_dot_flow__pb2.NetworkReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetStarts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firmament.FlowScheduler/GetStarts',
+            protos_dot_gen_dot_flow__pb2.StartsRequest.SerializeToString,
+            protos_dot_gen_dot_flow__pb2.StartsReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,0 +1,132 @@
+"""Forecasts beside the rounds: one after the other, each on a copy of the state and in a thread of low priority.
+
+A forecast is made while tasks wait, at most once in EVERY_US, and so rarely that they take a fiftieth of one processor;
+sooner if somebody asks and the last one is older than FRESH_US. So there is always one, with which new ones are
+compared when its tasks start (start_errors.py).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from time import perf_counter
+
+import numpy as np
+
+from firmament_py.engine.engine import Engine
+from firmament_py.engine.execution import Execution
+from firmament_py.engine.round_result import RoundResult
+from firmament_py.engine.scheduler import Scheduler
+from firmament_py.forecast.future import Future, future_of
+from firmament_py.forecast.run_times import RunTimes
+from firmament_py.forecast.start_errors import StartErrors
+from firmament_py.model.arrays import U64
+from firmament_py.model.events import Event, TasksEnded
+from firmament_py.rebalance.what_if import PlanError, WhatIf
+
+log = logging.getLogger(__name__)
+
+EVERY_US, FRESH_US = 60_000_000, 10_000_000
+IDLE = 50
+"""After a forecast, the pause is so many times as long as it took."""
+
+
+class _Forecast:
+    """One that is being made."""
+
+    def __init__(self, what_if: WhatIf, scheduler: Scheduler, run_times: RunTimes) -> None:
+        self._of = what_if, scheduler, run_times
+        self.future: Future | None = None
+        self.failed, self.seconds = False, 0.0
+
+    def work(self) -> None:
+        started = perf_counter()
+        try:
+            future = future_of(*self._of)
+        except Exception:  # whatever it is, rounds go on
+            log.exception("a forecast of starts has failed")
+            self.failed = True
+            return
+        self.seconds = perf_counter() - started
+        self.future = future
+
+
+class Forecasts:
+    """Of one engine, whose lock is held during every use."""
+
+    def __init__(self, engine: Engine, execution: Execution | None) -> None:
+        """execution: None: no forecasts are made."""
+        self._engine, self._execution = engine, execution
+        self.run_times, self.errors = RunTimes(), StartErrors()
+        self.last: Future | None = None
+        """The last forecast that has ended."""
+        self.problem = "" if execution is not None else "this service makes no forecasts"
+        """Why none is made; empty: nothing prevents it."""
+        self._making: _Forecast | None = None
+        self._not_before_us = 0
+
+    def note_events(self, events: Iterable[Event]) -> None:
+        """These are about to be applied."""
+        state, now_us = self._engine.state, self._engine.now_us()
+        for event in events:
+            if isinstance(event, TasksEnded):
+                rows = state.task_rows(event.uid)
+                self.run_times.note_ends(state, rows[rows >= 0], now_us)
+
+    def round_ended(self, result: RoundResult, now_us: int) -> None:
+        """After each round at `now_us`, microseconds since the epoch."""
+        if len(result.tasks):
+            tasks = self._engine.state.tasks
+            self.errors.note_starts(_units(tasks.uid[result.tasks], self._gangs(result.tasks)), now_us)
+        self._take()
+        if result.stats.waiting and now_us >= self._not_before_us:
+            self._begin(now_us)
+
+    def asked(self, now_us: int) -> Future | None:
+        """The last forecast; None: there is none yet. A new one is begun if it is old."""
+        self._take()
+        last = self.last
+        if self._engine.state.tasks.waiting.size and (last is None or now_us - last.made_us >= FRESH_US):
+            self._begin(now_us)
+            self._take()  # an execution at once
+        return self.last
+
+    def _begin(self, now_us: int) -> None:
+        if self._execution is None or self._making is not None or self._execution.running:
+            return
+        scheduler = self._engine.scheduler
+        self._not_before_us = now_us + EVERY_US
+        try:
+            what_if = WhatIf.of(scheduler, now_us)
+        except PlanError as error:
+            self.problem = str(error)
+            return
+        beside = scheduler.beside(what_if.state, what_if.policy, what_if.usage, limited=True)
+        self._making, self.problem = _Forecast(what_if, beside, self.run_times.copy()), ""
+        self._execution.start(self._making.work)
+
+    def _take(self) -> None:
+        making = self._making
+        if making is None or (making.future is None and not making.failed):
+            return
+        self._making, future = None, making.future
+        if future is None:
+            return
+        made_us = future.made_us
+        self._not_before_us = made_us + max(EVERY_US, round(IDLE * 1e6 * making.seconds))
+        self.last = future
+        units = np.where(future.gang_of != 0, future.gang_of, future.uids)
+        waiting = self._engine.state.tasks.waiting
+        self.errors.forget(frozenset(_units(self._engine.state.tasks.uid[waiting], self._gangs(waiting))))
+        self.errors.note_forecast(made_us, units, future.starts_us)
+
+    def _gangs(self, rows: np.ndarray) -> U64:
+        """(K,) ids of the gangs of task rows (K,), 0: none."""
+        state = self._engine.state
+        gang = state.tasks.gang[rows]
+        return np.where(gang >= 0, state.gangs.id[gang], np.uint64(0)).astype(np.uint64)
+
+
+def _units(uids: U64, gangs: U64) -> list[int]:
+    """The units of tasks (K,), each once: see StartErrors."""
+    return list(dict.fromkeys(np.where(gangs != 0, gangs, uids).tolist()))

@@ -1,0 +1,57 @@
+"""GetStarts: when waiting tasks are expected to start."""
+
+import time
+
+import grpc
+import pytest
+
+from protos.gen import flow_pb2
+from tests.builders import NOW_US, SECOND_US
+from tests.firmament_py.service.flow_messages import node, task_class, tasks
+
+PATIENCE_S = 30
+
+
+def starts(service) -> flow_pb2.StartsReply:
+    """The first forecast: it is made in a thread."""
+    until = time.monotonic() + PATIENCE_S
+    found = flow_pb2.StartsReply()
+    while not found.made_us:
+        assert time.monotonic() < until, "no forecast is made"
+        time.sleep(0.01)
+        found = service.flow.GetStarts(flow_pb2.StartsRequest())
+    return found
+
+
+def test_the_start_of_each_waiting_task(service):
+    """Task 1 has the node for 100 s; 2 follows; 3 never fits."""
+    small, big = task_class(1, cpu=4), task_class(2, cpu=8)
+    small.expected_seconds = 100
+    running = tasks([1], 1, on="a")
+    running.started_us.append(NOW_US)
+    service.apply(classes=[small, big], nodes=[node("a", cpu=4)], tasks=running)
+    service.apply(tasks=tasks([2], 1))
+    service.apply(tasks=tasks([3], 2))
+    service.round()
+    reply = starts(service)
+    wait = 100 * SECOND_US
+    assert reply == flow_pb2.StartsReply(
+        made_us=NOW_US,
+        uid=[2, 3],
+        earliest_us=[NOW_US + wait // 5, 0],
+        likely_us=[NOW_US + wait, 0],
+        latest_us=[NOW_US + 3 * wait, 0],
+        node=[1, 0],
+        nodes=["id-a"],
+        whole=True,
+    )
+
+
+def test_nothing_waits(service):
+    assert service.flow.GetStarts(flow_pb2.StartsRequest()) == flow_pb2.StartsReply()
+
+
+def test_a_caller_that_has_gone_begins_none(service):
+    with pytest.raises(grpc.RpcError) as caught:
+        service.flow.GetStarts(flow_pb2.StartsRequest(), timeout=0)
+    assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
