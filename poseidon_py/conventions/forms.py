@@ -30,6 +30,10 @@ LABEL_KEY = Form(
     "the key of a label of nodes, like topology.kubernetes.io/zone",
     (r"^(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$",),
 )
+ATTRIBUTE = Form(
+    "the name of an attribute of devices, like resource.kubernetes.io/pcieRoot",
+    (r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z_][A-Za-z0-9_]*)?$",),
+)
 DURATION = Form("a duration like 90s, 10m or 600", (_DURATION,))
 POSITIVE_DURATION = Form("a duration above 0, like 90s, 1h30m or 5400", (_DURATION, r"[1-9]"))
 TIME = Form(

@@ -45,6 +45,13 @@ OWN_KEYS = (
         "gang-role", _PODS, "`NAME` or `NAME=MINIMUM`", "The role of the pod, with a minimum of its own.", "gangs.md"
     ),
     OwnKey("gang-name", _GANG_ON, "a name", "A gang of several owners, or of pods without one.", "gangs.md"),
+    OwnKey(
+        "gang-match-attribute",
+        _PODS,
+        "`DOMAIN/NAME`",
+        "All devices of the gang's claims have one value of this attribute.",
+        "devices.md",
+    ),
     # -- queues ------------------------------------------------------------------------------------------------------
     OwnKey("queue", f"{_PODS} (label)", "the name of a queue", "The queue of the pod.", "queues.md"),
     OwnKey(

@@ -230,6 +230,9 @@ class Inventory:
             self._pools[pool] = found
         return found
 
+    def pool_of_device(self, device: DeviceId) -> DevicePool | None:
+        return self.pool(PoolId(device.driver, device.pool))
+
     def pools(self) -> list[DevicePool]:
         """By driver and name."""
         return [found for pool in sorted(self._of_pool) if (found := self.pool(pool)) is not None]

@@ -53,6 +53,8 @@ class DeviceNeeds:
     extended: tuple[ExtendedRequest, ...] = ()
     group: str = ""
     """The PodGroup of Kubernetes that the pod names."""
+    match: str = ""
+    """Attribute whose value is that of all devices of its gang; empty: none."""
     gang: int = 0
     """Id of its gang, as it was described last."""
     of_group: bool = False

@@ -29,6 +29,7 @@ OWN = ConventionTable(
             f"{PREFIX}gang-topology-mode": formed(forms.TOPOLOGY_MODE),
             f"{PREFIX}gang-role": formed(forms.ROLE),
             f"{PREFIX}gang-name": HONOURED,
+            f"{PREFIX}gang-match-attribute": formed(forms.ATTRIBUTE),
             f"{PREFIX}data": formed(forms.DATA),
             f"{PREFIX}expected-duration": formed(forms.POSITIVE_DURATION),
             f"{PREFIX}last-checkpoint": formed(forms.TIME),

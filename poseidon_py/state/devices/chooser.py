@@ -101,7 +101,7 @@ class DeviceChooser:
             if allocation is None:
                 wish.open.append(claim)
                 try:
-                    wish.requests.append(self._gate.book.requests_of(claim))
+                    wish.requests.append(self._gate.requests_of(known, claim))
                 except (MissingClassError, InvalidField) as error:
                     raise PreparationError(str(error)) from error
             elif not node_matches(nodes_of(allocation), node, record.base.labels):

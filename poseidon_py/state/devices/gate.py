@@ -22,7 +22,7 @@ from poseidon_py.devices.columns import Kind
 from poseidon_py.devices.device_quotas import NO_QUOTAS, DeviceQuotas
 from poseidon_py.devices.device_requests import ClaimRequests, MissingClassError
 from poseidon_py.devices.holdings import held_of
-from poseidon_py.devices.objects import Consumer, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
+from poseidon_py.devices.objects import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from poseidon_py.devices.pod_needs import (
     NO_DEVICES,
     ClaimEntry,
@@ -37,12 +37,12 @@ from poseidon_py.state.devices.claim_cache import (
     ClaimKey,
     controller_of,
     is_extended,
-    is_full,
     nodes_of,
     version_of,
 )
 from poseidon_py.state.devices.extended import extended_claim
-from poseidon_py.state.devices.group_claims import GroupClaims
+from poseidon_py.state.devices.gang_match import GangMatch, match_attribute
+from poseidon_py.state.devices.group_claims import GroupClaims, unusable
 from poseidon_py.state.devices.offers import DeviceOffers
 from poseidon_py.state.devices.quota_use import QuotaUse
 from poseidon_py.state.queues.registry import QueueRegistry
@@ -103,6 +103,7 @@ class DeviceGate:
         self.cache = ClaimCache()
         self.offers = DeviceOffers(self.book, touch_node, touch_nodes, queues.device_quotas)
         self._quota_use = QuotaUse(self.book, self.cache, pods, queues.device_quotas)
+        self.match = GangMatch(self.book, self.cache, pods, self._touch_all)
         self.groups = GroupClaims(pods, queues.objects)
         self.unreadable = NOT_LISTED
         """Why claims cannot be served now; empty: they can."""
@@ -118,11 +119,11 @@ class DeviceGate:
         """Notes what a pod's object says about devices. Raises InvalidField."""
         needs = known.devices
         entries, extended = claim_entries(pod), extended_requests(pod)
-        group = group_of(pod) if entries else ""
-        if (entries, extended, group) == (needs.entries, needs.extended, needs.group):
+        group, match = group_of(pod) if entries else "", match_attribute(pod, has_claims=bool(entries))
+        if (entries, extended, group, match) == (needs.entries, needs.extended, needs.group, needs.match):
             return
         self.cache.forget(known.uid, self.keys(known))
-        known.devices = DeviceNeeds(entries, extended, group) if entries or extended else NO_DEVICES
+        known.devices = DeviceNeeds(entries, extended, group, match=match) if entries or extended else NO_DEVICES
         self.cache.name(known.uid, self.keys(known))
         if known.devices.any:
             self._in_need[known.uid] = None
@@ -136,6 +137,7 @@ class DeviceGate:
         self.offers.leave(known.uid)
         if known.uid not in self._pods:
             self.offers.uncount(known.uid)
+            self.match.forget(known.uid)
             self._in_need.pop(known.uid, None)
             self.cache.forget(known.uid, self.keys(known))
             self.forget_choices(known)
@@ -150,7 +152,8 @@ class DeviceGate:
             self.listener.released(known)
 
     def fits_nowhere(self, known: PodRecord) -> None:
-        """No node takes the pod: its claims may have devices on other nodes."""
+        """No node takes the pod: its claims may have devices on other nodes, or others suit its gang."""
+        self.match.failed(known)
         for key in self.keys(known):
             claim = self.cache.claims.get(key)
             if claim is None or claim.status.allocation is None:
@@ -220,7 +223,7 @@ class DeviceGate:
         Raises MissingClassError, InvalidField."""
         key = known.namespace, entry.claim
         claim = self.cache.claims.get(key)
-        demands.blocked = _unusable(known, entry, claim, self.groups.group_of(known, entry))
+        demands.blocked = unusable(known, entry, claim, self.groups.group_of(known, entry))
         if demands.blocked or claim is None:
             return None
         allocation = self.cache.allocation(claim)
@@ -236,7 +239,11 @@ class DeviceGate:
             if not known.gang.id or known.gang.id != first.gang.id:
                 demands.blocked = _BEHIND
             return None
-        return self.book.requests_of(claim)
+        return self.requests_of(known, claim)
+
+    def requests_of(self, known: PodRecord, claim: ResourceClaim) -> ClaimRequests:
+        """What a claim asks for, for this pod. Raises MissingClassError, InvalidField."""
+        return self.match.restricted(known, self.book.requests_of(claim))
 
     def _first_user(self, key: ClaimKey) -> PodRecord | None:
         """Who of the pods that name an unallocated claim is placed first: the most important one, then the oldest."""
@@ -254,7 +261,7 @@ class DeviceGate:
             if self.groups.consumer(known, key[1]).uid != known.uid:
                 continue  # its group has the devices
             try:
-                found.append(self.book.requests_of(claim))
+                found.append(self.requests_of(known, claim))
             except (MissingClassError, InvalidField):
                 continue  # what it holds is in use all the same
         return found
@@ -359,6 +366,8 @@ class DeviceGate:
 
     def announce(self, nodes: set[str] | None) -> None:
         """Other devices are free on these nodes than before; None: on any."""
+        if nodes is None or nodes:
+            self.match.devices_changed()
         if nodes is None:
             self._touch_nodes()
         for node in nodes or ():
@@ -381,20 +390,3 @@ class DeviceGate:
     def _touch_all(self, uids: Iterable[str]) -> None:
         for uid in list(uids):
             self._touch(uid)
-
-
-def _unusable(known: PodRecord, entry: ClaimEntry, claim: ResourceClaim | None, group: Consumer | None) -> str:
-    """Why a claim cannot be used, in kube-scheduler's words; empty: it can. `group`: whose it is, if not the pod's."""
-    if not entry.claim:
-        return f'pod "{known.full_name}": ResourceClaim not created yet'
-    if claim is None:
-        return f'resourceclaim "{entry.claim}" not found'
-    if claim.metadata.deleting is not None:
-        return f'resourceclaim "{entry.claim}" is being deleted'
-    consumer = group.uid if group is not None else known.uid
-    if entry.generated and not any(owner.uid == consumer for owner in claim.metadata.owners or ()):
-        name, whose = f"{known.namespace}/{entry.claim}", "PodGroup" if group is not None else "pod"
-        return f"ResourceClaim {name} was not created for pod {known.full_name} ({whose} is not owner)"
-    if claim.status.allocation is not None and is_full(claim, consumer):
-        return "resourceclaim in use"
-    return ""

@@ -6,8 +6,9 @@ whichever pods come and go meanwhile. As in Kubernetes (gate DRAWorkloadResource
 
 from collections.abc import Callable, Mapping
 
-from poseidon_py.devices.objects import Consumer
+from poseidon_py.devices.objects import Consumer, ResourceClaim
 from poseidon_py.devices.pod_needs import ClaimEntry
+from poseidon_py.state.devices.claim_cache import is_full
 from poseidon_py.state.gangs.by_pod_group import NATIVE
 from poseidon_py.state.gangs.model import OwnerOrGroup, Unknown
 from poseidon_py.state.queues.choice import Objects
@@ -68,3 +69,20 @@ class GroupClaims:
 def _same(given: Mapping[str, object], entry: ClaimEntry) -> bool:
     claim, template = given.get("resourceClaimName") or "", given.get("resourceClaimTemplateName") or ""
     return (given.get("name"), claim, template) == (entry.name, entry.named, entry.template)
+
+
+def unusable(known: PodRecord, entry: ClaimEntry, claim: ResourceClaim | None, group: Consumer | None) -> str:
+    """Why a claim cannot be used, in kube-scheduler's words; empty: it can. `group`: whose it is, if not the pod's."""
+    if not entry.claim:
+        return f'pod "{known.full_name}": ResourceClaim not created yet'
+    if claim is None:
+        return f'resourceclaim "{entry.claim}" not found'
+    if claim.metadata.deleting is not None:
+        return f'resourceclaim "{entry.claim}" is being deleted'
+    consumer = group.uid if group is not None else known.uid
+    if entry.generated and not any(owner.uid == consumer for owner in claim.metadata.owners or ()):
+        name, whose = f"{known.namespace}/{entry.claim}", "PodGroup" if group is not None else "pod"
+        return f"ResourceClaim {name} was not created for pod {known.full_name} ({whose} is not owner)"
+    if claim.status.allocation is not None and is_full(claim, consumer):
+        return "resourceclaim in use"
+    return ""

@@ -16,6 +16,7 @@ from poseidon_py.describe.bandwidth import capacity
 from poseidon_py.describe.data_inputs import describe_inputs
 from poseidon_py.jobs.rules.annotations import read_extensions
 from poseidon_py.kube.objects import InvalidField, Pod
+from poseidon_py.state.devices.gang_match import match_attribute
 from poseidon_py.state.gangs.by_owner import JOBS, Own
 from poseidon_py.state.gangs.model import Invalid
 from tests.effort import examples
@@ -35,12 +36,13 @@ FORMS = {
 }
 
 
-def _on_pod(key: str, problem_of: Callable[[Pod], str]) -> Reads:
-    def reads(text: str) -> bool:
-        body = json.dumps(pod_json("a", annotations={f"{PREFIX}{key}": text}))
-        return not problem_of(msgspec.json.decode(body, type=Pod))
+def _annotated(key: str, text: str) -> Pod:
+    body = json.dumps(pod_json("a", annotations={f"{PREFIX}{key}": text}))
+    return msgspec.json.decode(body, type=Pod)
 
-    return reads
+
+def _on_pod(key: str, problem_of: Callable[[Pod], str]) -> Reads:
+    return lambda text: not problem_of(_annotated(key, text))
 
 
 def _in_gang(key: str, **others: str) -> Reads:
@@ -78,6 +80,11 @@ READERS: dict[str, tuple[Reads, tuple[str, ...], tuple[str, ...]]] = {
     "gang-role": (_in_gang("gang-role", gang="2"), ("a", "worker=2", "ps=0", "", "=1"), ("a=", "a=b", "a=1=2")),
     "gang-topology": (_in_gang("gang-topology", gang="2"), ("zone", "topology.kubernetes.io/zone", ""), ()),
     "gang-topology-mode": (_in_gang("gang-topology-mode", gang="2"), ("required", "preferred"), ("", "Required")),
+    "gang-match-attribute": (
+        lambda text: _succeeds(lambda: match_attribute(_annotated("gang-match-attribute", text), has_claims=True)),
+        ("resource.kubernetes.io/pcieRoot", "gpu.example.com/numa_0", ""),
+        ("rail", "/rail", "a/b/c", "Gpu.example.com/rail", "gpu.example.com/1", "gpu.example.com/a-b"),
+    ),
     "data": (
         lambda text: _succeeds(lambda: describe_inputs(text)),
         ("10Gi@n1,n2; 1048576@rack/r1", "1k", "", ' [{"bytes": "1Gi", "nodes": ["n1"]}]', "[]"),

@@ -54,6 +54,25 @@ def _node(what: str, name: str) -> Case:
     return key_case(world, PREFIX + name, "1G", "2G")
 
 
+def _with_devices(annotations: Json) -> World:
+    """A pod whose claim is for two of three devices, which have equal values of one attribute or of another."""
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    values = {"d0": (0, 0), "d1": (1, 0), "d2": (1, 1)}
+    devices = [{"name": name, "attributes": {"a": {"int": a}, "b": {"int": b}}} for name, (a, b) in values.items()]
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu", "count": 2}}
+    slices = {"driver": "x.example.com", "pool": pool, "nodeName": "n", "devices": devices}
+    entry = {"name": "e", "resourceClaimName": "c"}
+    return World(
+        pods=(a_pod("a", annotations=annotations, spec={"resourceClaims": [entry]}),),
+        nodes=(node_json("n"),),
+        devices=(
+            ("DeviceClass", an_object("gpu", namespace="", spec={})),
+            ("ResourceSlice", an_object("s", namespace="", spec=slices)),
+            ("ResourceClaim", an_object("c", spec={"devices": {"requests": [request]}})),
+        ),
+    )
+
+
 _TRAITS = {"interference-class": ("sheep", "devil"), "program": ("p", "q"), "speed": ("a=1", "a=2")}
 
 ANNOTATIONS = {
@@ -70,6 +89,9 @@ ANNOTATIONS = {
     ),
     PREFIX + "resume": key_case(_job, PREFIX + "resume", "false", "true"),
     PREFIX + "gang-role": key_case(_pods, PREFIX + "gang-role", "a=1", "a=2", **{PREFIX + "gang": "2"}),
+    PREFIX + "gang-match-attribute": key_case(
+        _with_devices, PREFIX + "gang-match-attribute", "x.example.com/a", "x.example.com/b"
+    ),
     PREFIX + "gang-name": _job_annotation("gang-name", "g", "h", gang="2"),
     PREFIX + "data": _annotation("data", "10Gi@n1", "10Gi@n2"),
     PREFIX + "expected-duration": _annotation("expected-duration", "90s", "10m"),
